@@ -1,0 +1,1 @@
+"""Discreet: protected frequency tables from census microdata."""

@@ -1,0 +1,56 @@
+"""What can go wrong, as one tree of exceptions; it owns the wording of a problem, not how it is shown.
+
+DiscreetError                 anything Discreet raises on purpose; its text never holds a true count or a key
+├── Mistakes                  what a user declared or supplied is wrong; holds every Problem found at once
+├── InfeasiblePTable          no perturbation table meets the wanted constraints
+├── UncoveredCount            a p-table has no row or no interval for a count or key it must perturb
+└── BrokenRelease             a release folder does not hold what its manifest says
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong: where it stands, what it is, and how to mend it."""
+
+    file: str
+    key: str
+    value: str
+    remedy: str
+
+    def __str__(self) -> str:
+        where = ": ".join(part for part in (self.file, self.key) if part)
+        return f"{where}: {self.value}; {self.remedy}"
+
+
+class DiscreetError(Exception):
+    """Anything Discreet raises on purpose."""
+
+
+class Mistakes(DiscreetError):
+    """Everything that is wrong with what a user declared or supplied."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+def mistake(file: object, key: str, value: str, remedy: str) -> Mistakes:
+    """Build the error for a single problem, ready to raise."""
+    return Mistakes([Problem(str(file), key, value, remedy)])
+
+
+class InfeasiblePTable(DiscreetError):
+    """No perturbation table meets the wanted constraints; the text names the nearest feasible ones."""
+
+
+class UncoveredCount(DiscreetError):
+    """A p-table does not cover a count that it must perturb; absent protection is an error."""
+
+
+class BrokenRelease(DiscreetError):
+    """A release folder does not hold what its manifest says."""

@@ -1,0 +1,1 @@
+"""The whole path from a programme to a release, in one direction."""

@@ -1,0 +1,1 @@
+"""Microdata: validation, encoding, record keys and the synthetic census; no protection."""

@@ -1,0 +1,1 @@
+"""Writing and verifying what is published; it accepts protected tables only."""

@@ -1,0 +1,1 @@
+"""What a user declares: variables, codelists, cubes, programmes; it runs nothing."""

@@ -1,0 +1,200 @@
+"""Codelists and their breakdowns: the trees of codes that a variable can take.
+
+It owns the shape of a hierarchy and its checks; it does not read files (see codelist_files).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import Mistakes, Problem
+
+TOTAL = "_T"
+TOTAL_LABEL = "Total"
+
+
+@dataclass(frozen=True)
+class Code:
+    """One line of a codelist; ``parent`` is empty for a code directly below the total."""
+
+    code: str
+    parent: str
+    label: str
+
+
+@dataclass(frozen=True, eq=False)
+class Codelist:
+    """A tree of codes in preorder: every code stands after its parent and before its next sibling."""
+
+    name: str
+    codes: tuple[str, ...]
+    labels: tuple[str, ...]
+    parents: tuple[int, ...]  # position of the parent, -1 below the total
+    depths: tuple[int, ...]  # 1 directly below the total
+
+    @cached_property
+    def position(self) -> dict[str, int]:
+        """Where each code stands."""
+        return {code: index for index, code in enumerate(self.codes)}
+
+    @cached_property
+    def leaves(self) -> tuple[int, ...]:
+        """The positions without children, in order: a record holds one of these."""
+        inner = set(self.parents)
+        return tuple(index for index in range(len(self.codes)) if index not in inner)
+
+    @property
+    def leaf_codes(self) -> tuple[str, ...]:
+        """The codes that records hold; their order is the dictionary encoding."""
+        return tuple(self.codes[index] for index in self.leaves)
+
+    @property
+    def depth(self) -> int:
+        """The number of levels below the total."""
+        return max(self.depths, default=0)
+
+    def ancestors(self, index: int) -> tuple[int, ...]:
+        """The position itself, then its parent, and so on up to below the total."""
+        chain = []
+        while index >= 0:
+            chain.append(index)
+            index = self.parents[index]
+        return tuple(chain)
+
+    def leaves_under(self, code: str) -> NDArray[np.bool_]:
+        """Mark the leaves that are ``code`` or lie below it; ``_T`` marks all."""
+        if code == TOTAL:
+            return np.ones(len(self.leaves), dtype=bool)
+        wanted = self.position[code]
+        return np.array([wanted in self.ancestors(leaf) for leaf in self.leaves], dtype=bool)
+
+    def level(self, level: int) -> tuple[int, ...]:
+        """Cut the tree at a level: the codes of that depth and the leaves above it; level 0 is the total alone."""
+        leaves = set(self.leaves)
+        return tuple(
+            index
+            for index, depth in enumerate(self.depths)
+            if depth == level or (depth < level and index in leaves)
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Breakdown:
+    """One variable at one level (AGE.M): an axis of a cube with its total and sub-totals.
+
+    The nodes stand in preorder, the total first, so that every node follows its parent.
+    """
+
+    variable: str
+    name: str
+    codes: tuple[str, ...]  # node -> code; codes[0] is _T
+    labels: tuple[str, ...]
+    parents: NDArray[np.int32]  # node -> node; -1 for the total
+    node_of_leaf: NDArray[np.int32]  # leaf of the codelist -> finest node that holds it
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @cached_property
+    def finest(self) -> NDArray[np.bool_]:
+        """Which nodes have no node below them."""
+        inner = np.zeros(len(self.codes), dtype=bool)
+        inner[self.parents[1:]] = True
+        return ~inner
+
+    @cached_property
+    def position(self) -> dict[str, int]:
+        """Where each code stands among the nodes."""
+        return {code: index for index, code in enumerate(self.codes)}
+
+    @cached_property
+    def depths(self) -> NDArray[np.int32]:
+        """Levels below the total: 0 for the total itself."""
+        depths = np.zeros(len(self.codes), dtype=np.int32)
+        for node in range(1, len(self.codes)):
+            depths[node] = depths[self.parents[node]] + 1
+        return depths
+
+
+def codelist(name: str, rows: Iterable[Code], file: str = "") -> Codelist:
+    """Arrange rows as a tree; every duplicate, orphan and cycle is reported at once."""
+    rows = list(rows)
+    problems = list(_shape_problems(name, rows, file))
+    if problems:
+        raise Mistakes(problems)
+    children: dict[str, list[Code]] = {}
+    for row in rows:
+        children.setdefault(row.parent, []).append(row)
+    ordered: list[tuple[Code, int, int]] = []  # code, parent's position, depth
+    stack = [(row, -1, 1) for row in reversed(children.get("", []))]
+    while stack:
+        row, parent, depth = stack.pop()
+        ordered.append((row, parent, depth))
+        below = children.get(row.code, [])
+        stack.extend((child, len(ordered) - 1, depth + 1) for child in reversed(below))
+    return Codelist(
+        name,
+        tuple(row.code for row, _, _ in ordered),
+        tuple(row.label or row.code for row, _, _ in ordered),
+        tuple(parent for _, parent, _ in ordered),
+        tuple(depth for _, _, depth in ordered),
+    )
+
+
+def _shape_problems(name: str, rows: Sequence[Code], file: str) -> Iterable[Problem]:
+    key = f"codelist {name}"
+    if not rows:
+        yield Problem(file, key, "no codes", "give at least one line code,parent,label")
+    known: dict[str, Code] = {}
+    for row in rows:
+        if row.code in ("", TOTAL):
+            yield Problem(file, key, f"code {row.code!r}", f"use another code; {TOTAL} is the total and is implied")
+        elif row.code in known:
+            yield Problem(file, key, f"code {row.code!r} stands twice", "keep one of the lines")
+        known[row.code] = row
+    for row in known.values():
+        if row.parent and row.parent not in known:
+            yield Problem(
+                file, key, f"code {row.code!r} has the unknown parent {row.parent!r}", "add the parent or leave it empty"
+            )
+    for code in sorted(_on_cycles(known)):
+        yield Problem(file, key, f"code {code!r} is its own ancestor", "break the cycle in the parent column")
+
+
+def _on_cycles(known: dict[str, Code]) -> set[str]:
+    settled: set[str] = {""}
+    cyclic: set[str] = set()
+    for start in known:
+        path: list[str] = []
+        code = start
+        while code not in settled and code in known and code not in path:
+            path.append(code)
+            code = known[code].parent
+        if code in path:
+            cyclic.update(path[path.index(code) :])
+        settled.update(path)
+    return cyclic
+
+
+def breakdown(variable: str, name: str, tree: Codelist, cut: Sequence[int]) -> Breakdown:
+    """Make the axis whose finest codes are ``cut`` (positions that cover every leaf exactly once)."""
+    wanted = {above for index in cut for above in tree.ancestors(index)}
+    kept = [index for index in range(len(tree.codes)) if index in wanted]
+    node_of = {index: node for node, index in enumerate(kept, start=1)}
+    finest = set(cut)
+    node_of_leaf = [
+        next((node_of[above] for above in tree.ancestors(leaf) if above in finest), 0) for leaf in tree.leaves
+    ]
+    return Breakdown(
+        variable,
+        name,
+        (TOTAL, *(tree.codes[index] for index in kept)),
+        (TOTAL_LABEL, *(tree.labels[index] for index in kept)),
+        np.array([-1, *(node_of.get(tree.parents[index], 0) for index in kept)], dtype=np.int32),
+        np.array(node_of_leaf, dtype=np.int32),
+    )

@@ -1,0 +1,45 @@
+"""Cubes: crosses of breakdowns with all their margins, as one grid of cells; it does not count anything."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.schema.codelist import Breakdown
+from discreet.schema.expression import Filter
+
+
+@dataclass(frozen=True, eq=False)
+class Cube:
+    """One table of a programme: its cells are the grid of all nodes of its axes, totals and sub-totals included."""
+
+    id: str
+    unit: str  # which records it counts: persons, households, families, dwellings
+    axes: tuple[Breakdown, ...]
+    base: Filter | None = None  # the population base: only records that pass are counted
+    count: str | None = None  # a 0/1 column that is counted instead of the records
+    weight: str | None = None  # a column of survey weights
+    title: str = ""
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """The number of nodes along each axis."""
+        return tuple(len(axis) for axis in self.axes)
+
+    @property
+    def size(self) -> int:
+        """The number of possible cells, margins included."""
+        return prod(self.shape)
+
+    @cached_property
+    def strides(self) -> tuple[int, ...]:
+        """How far one step along each axis moves in the flat grid (last axis fastest)."""
+        return tuple(prod(self.shape[k + 1 :]) for k in range(len(self.shape)))
+
+    def nodes(self, cells: NDArray[np.int64], axis: int) -> NDArray[np.int64]:
+        """The node along one axis of each flat cell position."""
+        return (cells // self.strides[axis]) % self.shape[axis]

@@ -1,0 +1,1 @@
+"""Counting and rolling up the cubes; no noise."""
