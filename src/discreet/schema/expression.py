@@ -1,12 +1,321 @@
-"""Filter expressions on codes (population bases, structural zeros); it owns their grammar, not the data."""
+"""Filter expressions on codes (population bases, structural zeros): their grammar, normal form and masks.
+
+It does not read data: it is handed the leaf index of every record.
+
+    expression := comparison | not expression | (expression)
+                | expression and expression | expression or expression
+    comparison := NAME == "code" | NAME != "code" | NAME in ("code", ..) | NAME not in ("code", ..)
+    NAME       := VARIABLE | VARIABLE.BREAKDOWN
+
+A code that has codes below it stands for its whole subtree.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import ast
+import json
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import Mistakes, Problem, mistake
+from discreet.schema.codelist import Breakdown, Codelist
+
+LONGEST = 200_000  # characters
+DEEPEST = 40  # nested operators
+GRAMMAR = 'write comparisons like SEX == "1" or AGE.L in ("Y_LT15", "Y15-29"), joined by and, or, not'
+
+Columns = Mapping[str, NDArray[np.unsignedinteger]]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The records whose leaf of one variable is among those marked."""
+
+    variable: str
+    passing: tuple[bool, ...]  # leaf -> does it pass
+    canonical: str
+
+    def mask(self, columns: Columns) -> NDArray[np.bool_]:
+        """Look the leaf of every record up."""
+        return np.array(self.passing, dtype=bool)[columns[self.variable]]
+
+
+@dataclass(frozen=True)
+class Junction:
+    """Several terms of which a record must pass all (``and``) or any (``or``)."""
+
+    word: str
+    terms: tuple[Comparison | Junction, ...]
+
+    @property
+    def canonical(self) -> str:
+        """The terms in alphabetical order."""
+        return f" {self.word} ".join(
+            f"({term.canonical})" if isinstance(term, Junction) else term.canonical for term in self.terms
+        )
+
+    def mask(self, columns: Columns) -> NDArray[np.bool_]:
+        """Join the masks of the terms."""
+        join = np.logical_and if self.word == "and" else np.logical_or
+        return reduce(join, (term.mask(columns) for term in self.terms))
+
+
+Term = Comparison | Junction
 
 
 @dataclass(frozen=True)
 class Filter:
-    """A checked expression such as ``HST in ("1.1", "1.2") and AGE != "Y_LT15"``."""
+    """A checked expression such as ``HST in ("1.1", "1.2") and AGE != "Y_LT15"``.
 
-    text: str
+    Two filters are equal when their normal forms are: negations pushed inwards, comparisons of one variable
+    joined, codes gathered to the highest that hold, everything sorted.
+    """
+
+    canonical: str
+    text: str = field(compare=False)
+    variables: tuple[str, ...] = field(compare=False)
+    term: Term = field(compare=False, repr=False)
+
+    def mask(self, columns: Columns) -> NDArray[np.bool_]:
+        """Mark the records that pass, given the leaf index of each under each variable of ``variables``."""
+        return self.term.mask(columns)
+
+    @property
+    def passes_all(self) -> bool:
+        """Whether every record passes, whatever its codes."""
+        return isinstance(self.term, Comparison) and all(self.term.passing)
+
+
+def parse_filter(
+    text: str,
+    variables: Mapping[str, Codelist],
+    file: object = "",
+    key: str = "",
+    breakdowns: Mapping[str, Mapping[str, Breakdown]] | None = None,
+) -> Filter:
+    """Check an expression against the codelists; every mistake in it is reported at once.
+
+    With ``breakdowns`` (variable -> name -> breakdown) a name like AGE.L must exist and hold the codes.
+    """
+    reader = _Reader(text, variables, breakdowns, str(file), key)
+    term = reader.read(_parse(text, file, key), negated=False, depth=0)
+    if reader.problems:
+        raise Mistakes(reader.problems)
+    if isinstance(term, Comparison) and not any(term.passing):
+        raise mistake(file, key, _quote(text), "no record can pass this; take one of its conditions out")
+    return Filter(term.canonical, text, tuple(sorted(set(_names(term)))), term)
+
+
+def _names(term: Term) -> Iterator[str]:
+    if isinstance(term, Comparison):
+        yield term.variable
+    else:
+        for part in term.terms:
+            yield from _names(part)
+
+
+def _parse(text: str, file: object, key: str) -> ast.expr:
+    if len(text) > LONGEST:
+        raise mistake(
+            file,
+            key,
+            f"a filter of {len(text)} characters",
+            f"keep it below {LONGEST}; compare codes of an upper level",
+        )
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            return ast.parse(text.strip(), mode="eval").body
+    except SyntaxError as error:
+        place = f" (line {error.lineno}, column {error.offset})" if error.lineno else ""
+        raise mistake(file, key, f"{_quote(text)} is no filter{place}", GRAMMAR) from None
+    except (ValueError, RecursionError, MemoryError):
+        raise mistake(file, key, f"{_quote(text)} is no filter", GRAMMAR) from None
+
+
+class _Reader:
+    """Walks the parsed expression, gathers problems, and builds the normal form from the leaves up."""
+
+    def __init__(
+        self,
+        text: str,
+        variables: Mapping[str, Codelist],
+        breakdowns: Mapping[str, Mapping[str, Breakdown]] | None,
+        file: str,
+        key: str,
+    ) -> None:
+        self.text, self.variables, self.breakdowns = text, variables, breakdowns
+        self.file, self.key = file, key
+        self.problems: list[Problem] = []
+
+    def read(self, node: ast.expr, *, negated: bool, depth: int) -> Term:
+        """Turn a node into a term; a negation is carried down to the comparisons (De Morgan)."""
+        if depth > DEEPEST:
+            raise mistake(
+                self.file,
+                self.key,
+                f"{_quote(self.text)} nests too deep",
+                f"use at most {DEEPEST} levels of brackets",
+            )
+        match node:
+            case ast.BoolOp(op=op, values=values):
+                word = "and" if isinstance(op, ast.And) != negated else "or"
+                return self._join(
+                    word, [self.read(part, negated=negated, depth=depth + 1) for part in values]
+                )
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return self.read(operand, negated=not negated, depth=depth + 1)
+            case ast.Compare(left=left, ops=[op], comparators=[right]):
+                return self._comparison(left, op, right, negated=negated)
+        return self._refuse(node)
+
+    def _comparison(self, left: ast.expr, op: ast.cmpop, right: ast.expr, *, negated: bool) -> Term:
+        many = isinstance(op, ast.In | ast.NotIn)
+        if not (many or isinstance(op, ast.Eq | ast.NotEq)):
+            return self._refuse(left, "only ==, !=, in and not in compare codes")
+        name, codes = self._name(left), self._codes(right, many=many)
+        if name is None or codes is None:
+            return _NOTHING
+        variable, level = name
+        tree = self.variables[variable]
+        known = self._known_codes(variable, level)
+        for code in codes:
+            if code not in known:
+                self._unknown("code", code, variable + (f".{level}" if level else ""), sorted(known))
+        if self.problems:
+            return _NOTHING
+        inside = _leaves_under(tree, codes)
+        return _compare(tree, variable, inside if isinstance(op, ast.Eq | ast.In) != negated else ~inside)
+
+    def _name(self, node: ast.expr) -> tuple[str, str] | None:
+        match node:
+            case ast.Name(id=variable):
+                level = ""
+            case ast.Attribute(value=ast.Name(id=variable), attr=level):
+                pass
+            case _:
+                self._refuse(node, "the name of a variable stands on the left")
+                return None
+        if variable not in self.variables:
+            self._unknown("variable", variable, "the programme", sorted(self.variables))
+            return None
+        if level and self.breakdowns is not None and level not in self.breakdowns[variable]:
+            self._unknown("breakdown", level, variable, sorted(self.breakdowns[variable]))
+            return None
+        return variable, level
+
+    def _codes(self, node: ast.expr, *, many: bool) -> list[str] | None:
+        items = node.elts if many and isinstance(node, ast.Tuple | ast.List) else [node]
+        codes = [
+            item.value for item in items if isinstance(item, ast.Constant) and isinstance(item.value, str)
+        ]
+        if len(codes) == len(items) > 0:
+            return codes
+        wanted = 'a list of quoted codes such as ("1", "2")' if many else 'one quoted code such as "1"'
+        self._refuse(node, f"{wanted} stands on the right")
+        return None
+
+    def _known_codes(self, variable: str, level: str) -> Mapping[str, int]:
+        if level and self.breakdowns is not None:
+            axis = self.breakdowns[variable][level]
+            return dict(zip(axis.codes[1:], range(1, len(axis)), strict=True))
+        return self.variables[variable].position
+
+    def _join(self, word: str, terms: Sequence[Term]) -> Term:
+        """Flatten, join the comparisons of one variable, drop what decides nothing, and sort."""
+        if self.problems:
+            return _NOTHING
+        flat = [
+            part
+            for term in terms
+            for part in (term.terms if isinstance(term, Junction) and term.word == word else (term,))
+        ]
+        absorbing = word == "or"  # all-true absorbs an or, all-false an and
+        joined = self._join_variables(word, [part for part in flat if isinstance(part, Comparison)])
+        for part in joined:
+            if set(part.passing) == {absorbing}:
+                return part
+        useful = [part for part in joined if set(part.passing) != {not absorbing}]
+        junctions = {part.canonical: part for part in flat if isinstance(part, Junction)}
+        kept: list[Term] = sorted([*useful, *junctions.values()], key=lambda part: part.canonical)
+        if not kept:
+            return min(joined, key=lambda part: part.variable)
+        return kept[0] if len(kept) == 1 else Junction(word, tuple(kept))
+
+    def _join_variables(self, word: str, parts: Sequence[Comparison]) -> list[Comparison]:
+        join = np.logical_and if word == "and" else np.logical_or
+        masks: dict[str, NDArray[np.bool_]] = {}
+        for part in parts:
+            passing = np.array(part.passing, dtype=bool)
+            masks[part.variable] = join(masks[part.variable], passing) if part.variable in masks else passing
+        return [_compare(self.variables[variable], variable, passing) for variable, passing in masks.items()]
+
+    def _refuse(self, node: ast.expr, reason: str = "") -> Comparison:
+        part = ast.get_source_segment(self.text.strip(), node) or self.text
+        self.problems.append(Problem(self.file, self.key, f"{_quote(part)} in a filter", reason or GRAMMAR))
+        return _NOTHING
+
+    def _unknown(self, kind: str, value: str, of: str, known: Sequence[str]) -> None:
+        self.problems.append(
+            Problem(self.file, self.key, f"unknown {kind} {value!r} of {of}", alternatives(value, known))
+        )
+
+
+_NOTHING = Comparison("", (), "")
+
+
+def _leaves_under(tree: Codelist, codes: Sequence[str]) -> NDArray[np.bool_]:
+    """Mark the leaves that are one of the codes or lie below one; one pass, parents first."""
+    inside = np.zeros(len(tree.codes), dtype=bool)
+    inside[[tree.position[code] for code in codes]] = True
+    for index, parent in enumerate(tree.parents):
+        if parent >= 0 and inside[parent]:
+            inside[index] = True
+    return inside[list(tree.leaves)]
+
+
+def _compare(tree: Codelist, variable: str, passing: NDArray[np.bool_]) -> Comparison:
+    """Write a set of leaves with the fewest codes, by inclusion or, where shorter, by exclusion."""
+    if passing.all() or not passing.any():
+        canonical = "true" if passing.all() else "false"
+    else:
+        inside, outside = _fewest_codes(tree, passing), _fewest_codes(tree, ~passing)
+        word, codes = ("in", inside) if len(inside) <= len(outside) else ("not in", outside)
+        canonical = (
+            f"{variable} {word} ({', '.join(json.dumps(code, ensure_ascii=False) for code in sorted(codes))})"
+        )
+    return Comparison(variable, tuple(passing.tolist()), canonical)
+
+
+def _fewest_codes(tree: Codelist, passing: NDArray[np.bool_]) -> list[str]:
+    """The highest codes whose leaves all pass."""
+    whole = np.ones(len(tree.codes), dtype=bool)
+    whole[list(tree.leaves)] = passing
+    for index in range(len(tree.codes) - 1, -1, -1):
+        parent = tree.parents[index]
+        if parent >= 0 and not whole[index]:
+            whole[parent] = False
+    return [
+        tree.codes[index]
+        for index, parent in enumerate(tree.parents)
+        if whole[index] and (parent < 0 or not whole[parent])
+    ]
+
+
+def alternatives(value: str, known: Sequence[str]) -> str:
+    """The remedy for an unknown name: the closest one, and what exists."""
+    closest = get_close_matches(value, known, n=1)
+    shown = ", ".join(known[:12]) + (f", .. ({len(known)} in all)" if len(known) > 12 else "")
+    return (f"did you mean {closest[0]!r}? " if closest else "") + (
+        f"use one of {shown}" if known else "there are none"
+    )
+
+
+def _quote(text: str) -> str:
+    return f"'{text if len(text) <= 60 else text[:57] + '...'}'"
