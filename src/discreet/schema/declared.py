@@ -1,0 +1,240 @@
+"""The programme file as its author writes it: keys, types and defaults, unknown keys refused.
+
+It owns the form of each key alone; whether names, codes and files fit together is resolved elsewhere.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag
+from pydantic_core import PydanticCustomError
+
+UNITS = ("persons", "households", "families", "dwellings")
+ID_KEYS = {
+    "persons": "person_id",
+    "households": "household_id",
+    "families": "family_id",
+    "dwellings": "dwelling_id",
+}
+UnitName = Literal["persons", "households", "families", "dwellings"]
+FORM = "form"  # error type whose context holds the remedy
+
+
+def _matching(pattern: str, remedy: str) -> AfterValidator:
+    compiled = re.compile(pattern)
+
+    def check(value: str) -> str:
+        if not compiled.fullmatch(value):
+            raise PydanticCustomError(FORM, "'{value}' does not fit", {"value": value, "remedy": remedy})
+        return value
+
+    return AfterValidator(check)
+
+
+def _word(value: str) -> str:
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", value) or keyword.iskeyword(value):
+        remedy = (
+            "start with a letter, go on with letters, digits or _, and avoid and, or, not, in and the like"
+        )
+        raise PydanticCustomError(FORM, "name '{value}'", {"value": value, "remedy": remedy})
+    return value
+
+
+Word = Annotated[str, AfterValidator(_word)]
+Identifier = Annotated[
+    str,
+    _matching(
+        r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}",
+        "use up to 64 letters, digits, '.', '_' or '-': it becomes a file name",
+    ),
+]
+Agency = Annotated[
+    str,
+    _matching(
+        r"[A-Za-z][A-Za-z0-9_-]*(\.[A-Za-z][A-Za-z0-9_-]*)*", "write an SDMX agency such as NSI or NSI.CENSUS"
+    ),
+]
+Version = Annotated[
+    str, _matching(r"\d{1,6}\.\d{1,6}(\.\d{1,6})?", 'write a version such as "1.0" or "1.0.2", in quotes')
+]
+Text = Annotated[str, Field(min_length=1)]
+
+
+class _Declared(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class DeclaredSource(_Declared):
+    """A table or query of a database, or a query over files."""
+
+    uri: Text | None = None
+    table: Text | None = None
+    query: Text | None = None
+
+
+class DeclaredCodelist(_Declared):
+    """A codelist file whose indentation is not written with ``@``."""
+
+    file: Text
+    lead: Annotated[str, Field(min_length=1, max_length=1)] = "@"
+
+
+def _text_or_table(value: object) -> str:
+    return "|text" if isinstance(value, str) else "|table"
+
+
+SourceEntry = Annotated[
+    Annotated[Text, Tag("|text")] | Annotated[DeclaredSource, Tag("|table")], Discriminator(_text_or_table)
+]
+CodelistEntry = Annotated[
+    Annotated[Text, Tag("|text")] | Annotated[DeclaredCodelist, Tag("|table")], Discriminator(_text_or_table)
+]
+
+
+def _level_or_codes(value: object) -> str:
+    return "|codes" if isinstance(value, list) else "|level"
+
+
+BreakdownEntry = Annotated[
+    Annotated[int, Field(ge=0, le=100), Tag("|level")]
+    | Annotated[list[Text], Field(min_length=1), Tag("|codes")],
+    Discriminator(_level_or_codes),
+]
+
+
+class DeclaredPopulation(_Declared):
+    """Where the records are and what identifies them."""
+
+    persons: SourceEntry | None = None
+    households: SourceEntry | None = None
+    families: SourceEntry | None = None
+    dwellings: SourceEntry | None = None
+    person_id: Text | None = None
+    household_id: Text | None = None
+    family_id: Text | None = None
+    dwelling_id: Text | None = None
+    record_key: Text | None = None
+    geography: list[Text] = []
+
+
+class DeclaredVariable(_Declared):
+    """One variable: its column, its codelist and the breakdowns that cubes may use."""
+
+    column: Text | None = None
+    units: Annotated[list[UnitName], Field(min_length=1)] | None = None
+    codelist: CodelistEntry
+    breakdowns: Annotated[dict[Word, BreakdownEntry], Field(min_length=1)] | None = None
+
+
+class DeclaredStandard(_Declared):
+    """Built-in cubes, whole or in part."""
+
+    programme: Literal["eu-census-2021"]
+    tables: Annotated[list[Text], Field(min_length=1)] | None = None
+
+
+class DeclaredCounts(_Declared):
+    """A ready-made table of counts with cell keys."""
+
+    file: Text
+    count: Text = "count"
+    key: Text = "key"
+    modulus: Annotated[int, Field(ge=2, le=2**62)] = 2**32
+
+
+class DeclaredCube(_Declared):
+    """One table: a cross of breakdowns."""
+
+    id: Identifier
+    title: str = ""
+    unit: UnitName = "persons"
+    axes: Annotated[list[Text], Field(min_length=1, max_length=16)]
+    base: Text | None = None
+    count: Text | None = None
+    weight: Text | None = None
+    counts: DeclaredCounts | None = None
+
+
+class DeclaredStructuralZero(_Declared):
+    """Combinations of codes that cannot occur."""
+
+    where: Text
+
+
+class DeclaredCellKey(_Declared):
+    """Noise by the cell key method: parameters of a p-table, or a file with one."""
+
+    kind: Literal["cell-key"]
+    V: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    D: Annotated[int, Field(ge=1, le=1000)] | None = None
+    js: Annotated[int, Field(ge=0)] | None = None
+    pstay: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] | None = None
+    variance: Literal["at-most", "equal"] | None = None
+    order: Literal["shuffled", "split", "plain"] = "shuffled"
+    ptable: Text | None = None
+
+
+class DeclaredRelease(_Declared):
+    """What is written and what it tells of the noise."""
+
+    name: Identifier | None = None
+    agency: Agency = "DISCREET"
+    version: Version = "1.0"
+    formats: list[Literal["parquet", "csv", "sdmx-csv", "json-stat", "xlsx"]] = ["parquet"]
+    disclose: Literal["law", "variance", "none"] = "variance"
+
+
+class DeclaredLimits(_Declared):
+    """What a programme may at most ask for."""
+
+    cells: Annotated[int, Field(ge=1)] = 200_000_000
+
+
+class DeclaredProgramme(_Declared):
+    """The whole file.
+
+    A list may hold None only while mistakes are gathered: an entry that does not fit is taken out so that the
+    rest can still be looked at, and the entries after it keep their place.
+    """
+
+    population: DeclaredPopulation | None = None
+    variables: dict[Word, DeclaredVariable] = {}
+    standard: DeclaredStandard | None = None
+    cubes: list[DeclaredCube | None] = []
+    structural_zeros: list[DeclaredStructuralZero | None] = []
+    noise: DeclaredCellKey | None = None
+    release: DeclaredRelease = DeclaredRelease()
+    limits: DeclaredLimits = DeclaredLimits()
+
+
+def models_in(annotation: Any) -> list[type[_Declared]]:
+    """The declared models that an annotation mentions, however nested."""
+    if isinstance(annotation, type) and issubclass(annotation, _Declared):
+        return [annotation]
+    return [model for part in getattr(annotation, "__args__", ()) for model in models_in(part)]
+
+
+def keys_at(path: tuple[int | str, ...]) -> list[str]:
+    """The keys that may stand in the table at a path of the file."""
+    models: list[type[_Declared]] = [DeclaredProgramme]
+    for step in path:
+        fields = [model.model_fields[step] for model in models if step in model.model_fields]
+        if fields:  # a step that is no key is the name of a variable or a place in a list
+            models = [model for field in fields for model in models_in(field.annotation)]
+    return sorted({key for model in models for key in model.model_fields})
+
+
+def all_keys() -> set[str]:
+    """Every key that a programme file may hold, as ``section.key``."""
+    return set(_keys_below("", DeclaredProgramme))
+
+
+def _keys_below(path: str, model: type[_Declared]) -> Iterator[str]:
+    for key, field in model.model_fields.items():
+        yield path + key
+        for below in models_in(field.annotation):
+            yield from _keys_below(f"{path}{key}.", below)

@@ -1,0 +1,139 @@
+"""A programme: everything a publication declares, resolved, checked and described.
+
+It owns the whole and its reading from a file; it does not look at data.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from discreet.schema.cube import Cube
+from discreet.schema.expression import Filter
+from discreet.schema.rules import (
+    CellKeyNoise,
+    Disclosure,
+    IntervalOrder,
+    Limits,
+    PopulationRule,
+    PTableParameters,
+    ReadyMade,
+    ReleaseFormat,
+    ReleaseRule,
+    Unit,
+    Variable,
+    VarianceRule,
+)
+
+__all__ = [
+    "CellKeyNoise",
+    "Disclosure",
+    "IntervalOrder",
+    "Limits",
+    "PTableParameters",
+    "PopulationRule",
+    "Programme",
+    "ReadyMade",
+    "ReleaseFormat",
+    "ReleaseRule",
+    "Unit",
+    "Variable",
+    "VarianceRule",
+    "load_programme",
+]
+
+
+@dataclass(frozen=True)
+class Programme:
+    """The whole declared publication."""
+
+    path: Path
+    name: str
+    population: PopulationRule | None  # None where every cube is ready-made
+    variables: Mapping[str, Variable]
+    cubes: tuple[Cube, ...]
+    ready_made: Mapping[str, ReadyMade]  # cube id -> its counts
+    structural_zeros: tuple[Filter, ...]
+    noise: CellKeyNoise
+    release: ReleaseRule
+    limits: Limits
+
+    def canonical(self) -> dict[str, Any]:
+        """Describe everything declared that affects the result, as JSON with a stable order."""
+        return {
+            "population": None if self.population is None else _population(self.population),
+            "variables": {name: _variable(self.variables[name]) for name in sorted(self.variables)},
+            "cubes": [_cube(cube, self.ready_made.get(cube.id)) for cube in self.cubes],
+            "structural_zeros": sorted(rule.canonical for rule in self.structural_zeros),
+            "noise": _noise(self.noise),
+            "release": {
+                "name": self.release.name,
+                "agency": self.release.agency,
+                "version": self.release.version,
+                "formats": [form.value for form in self.release.formats],
+                "disclose": self.release.disclose.value,
+            },
+        }
+
+
+def load_programme(path: Path) -> Programme:
+    """Read and check a programme file; every mistake in it is reported at once."""
+    raise NotImplementedError
+
+
+def _population(rule: PopulationRule) -> dict[str, Any]:
+    return {
+        "units": {name: unit.source.describe() for name, unit in sorted(rule.units.items())},
+        "ids": dict(sorted(rule.ids.items())),
+        "geography": list(rule.geography),
+        "record_key": rule.record_key,
+    }
+
+
+def _variable(variable: Variable) -> dict[str, Any]:
+    tree = variable.codelist
+    return {
+        "column": variable.column,
+        "units": None if variable.units is None else list(variable.units),
+        "codelist": _digest([tree.codes, tree.parents, tree.labels]),
+        "breakdowns": {name: _digest(axis.codes) for name, axis in sorted(variable.breakdowns.items())},
+    }
+
+
+def _cube(cube: Cube, ready: ReadyMade | None) -> dict[str, Any]:
+    return {
+        "id": cube.id,
+        "title": cube.title,
+        "unit": cube.unit,
+        "axes": [f"{axis.variable}.{axis.name}" for axis in cube.axes],
+        "base": cube.base.canonical if cube.base else None,
+        "count": cube.count,
+        "weight": cube.weight,
+        "counts": None
+        if ready is None
+        else {**ready.source.describe(), "count": ready.count, "key": ready.key, "modulus": ready.modulus},
+    }
+
+
+def _noise(noise: CellKeyNoise) -> dict[str, Any]:
+    table: Any = noise.table.name if isinstance(noise.table, Path) else _parameters(noise.table)
+    return {"kind": "cell-key", "table": table, "order": noise.order.value}
+
+
+def _parameters(table: PTableParameters) -> dict[str, Any]:
+    return {
+        "V": table.V,
+        "D": table.D,
+        "js": table.js,
+        "pstay": table.pstay,
+        "variance": table.variance.value,
+    }
+
+
+def _digest(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,124 @@
+"""The resolved parts of a programme: units, variables, noise, release, limits.
+
+It owns their shape, not how they are read from a file nor what is done with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from discreet.schema.codelist import Breakdown, Codelist
+from discreet.schema.sources import FileSource, Source
+
+
+class VarianceRule(Enum):
+    """How the variance of each row of a p-table relates to V."""
+
+    AT_MOST = "at-most"
+    EQUAL = "equal"
+
+
+class IntervalOrder(Enum):
+    """How the changes of a row of a p-table are laid out over the cell keys."""
+
+    SHUFFLED = "shuffled"
+    SPLIT = "split"
+    PLAIN = "plain"
+
+
+class Disclosure(Enum):
+    """What the public files tell of the noise."""
+
+    LAW = "law"
+    VARIANCE = "variance"
+    NONE = "none"
+
+
+class ReleaseFormat(Enum):
+    """A format in which cubes are written."""
+
+    PARQUET = "parquet"
+    CSV = "csv"
+    SDMX_CSV = "sdmx-csv"
+    JSON_STAT = "json-stat"
+    XLSX = "xlsx"
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One kind of record, its table and the column of its ids (None where record keys are given)."""
+
+    name: str
+    source: Source
+    id_column: str | None
+
+
+@dataclass(frozen=True)
+class PopulationRule:
+    """The tables of records and the columns that identify and place them."""
+
+    units: Mapping[str, Unit]
+    ids: Mapping[str, str]  # unit -> id column; also of units that have no table of their own
+    geography: tuple[str, ...]  # coarse to fine
+    record_key: str | None  # a column with the office's own record keys
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One variable: the column that holds its leaf codes, and the breakdowns that cubes use."""
+
+    name: str
+    column: str
+    codelist: Codelist
+    breakdowns: Mapping[str, Breakdown]
+    units: tuple[str, ...] | None  # None: any unit whose table has the column
+
+
+@dataclass(frozen=True)
+class ReadyMade:
+    """A table of counts with cell keys, tabulated elsewhere; its columns are named as the variables."""
+
+    source: FileSource
+    count: str
+    key: str
+    modulus: int
+
+
+@dataclass(frozen=True)
+class PTableParameters:
+    """What a p-table is computed from."""
+
+    V: float
+    D: int
+    js: int
+    pstay: float | None
+    variance: VarianceRule
+
+
+@dataclass(frozen=True)
+class CellKeyNoise:
+    """Noise by the cell key method: a p-table to compute, or a file that holds one."""
+
+    table: PTableParameters | Path
+    order: IntervalOrder
+
+
+@dataclass(frozen=True)
+class ReleaseRule:
+    """What is written and what it tells of the noise."""
+
+    name: str
+    agency: str
+    version: str
+    formats: tuple[ReleaseFormat, ...]
+    disclose: Disclosure
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a programme may at most ask for."""
+
+    cells: int
