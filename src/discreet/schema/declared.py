@@ -126,7 +126,7 @@ class DeclaredVariable(_Declared):
 
     column: Text | None = None
     units: Annotated[list[UnitName], Field(min_length=1)] | None = None
-    codelist: CodelistEntry
+    codelist: CodelistEntry | None = None
     breakdowns: Annotated[dict[Word, BreakdownEntry], Field(min_length=1)] | None = None
 
 

@@ -112,6 +112,14 @@ def parse_filter(
     return Filter(term.canonical, text, tuple(sorted(set(_names(term)))), term)
 
 
+def mentioned(text: str) -> set[str]:
+    """The names of variables that a filter mentions, known or not; none where it cannot be read."""
+    try:
+        return {node.id for node in ast.walk(_parse(text, "", "")) if isinstance(node, ast.Name)}
+    except Mistakes:
+        return set()
+
+
 def _names(term: Term) -> Iterator[str]:
     if isinstance(term, Comparison):
         yield term.variable

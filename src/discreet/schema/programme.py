@@ -14,6 +14,11 @@ from typing import Any
 
 from discreet.schema.cube import Cube
 from discreet.schema.expression import Filter
+from discreet.schema.findings import Findings
+from discreet.schema.reading import read_declared
+from discreet.schema.resolve_cubes import CubeResolver
+from discreet.schema.resolve_rules import resolve_noise, resolve_population, resolve_release
+from discreet.schema.resolve_variables import resolve_variables, standard_tables
 from discreet.schema.rules import (
     CellKeyNoise,
     Disclosure,
@@ -82,7 +87,21 @@ class Programme:
 
 def load_programme(path: Path) -> Programme:
     """Read and check a programme file; every mistake in it is reported at once."""
-    raise NotImplementedError
+    findings = Findings(Path(path))
+    declared = read_declared(findings)
+    population = resolve_population(declared.population, findings)
+    tables = standard_tables(declared, findings)
+    variables = resolve_variables(declared, tables, findings)
+    noise = resolve_noise(declared.noise, findings)
+    release, limits = resolve_release(declared, findings)
+    resolver = CubeResolver(variables, population, limits.cells, findings)
+    cubes, ready_made = resolver.cubes(declared, tables)
+    zeros = resolver.structural_zeros(declared)
+    if noise is None or findings.problems:
+        raise findings.mistakes()
+    return Programme(
+        Path(path), release.name, population, variables, cubes, ready_made, zeros, noise, release, limits
+    )
 
 
 def _population(rule: PopulationRule) -> dict[str, Any]:
