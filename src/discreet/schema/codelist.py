@@ -91,7 +91,7 @@ class Breakdown:
     """
 
     variable: str
-    name: str
+    name: str  # M, or the variable's own name where it has one breakdown
     codes: tuple[str, ...]  # node -> code; codes[0] is _T
     labels: tuple[str, ...]
     parents: NDArray[np.int32]  # node -> node; -1 for the total
@@ -99,6 +99,11 @@ class Breakdown:
 
     def __len__(self) -> int:
         return len(self.codes)
+
+    @property
+    def full_name(self) -> str:
+        """How axes name it: AGE.M, or SEX where the variable has this one breakdown."""
+        return self.variable if self.name == self.variable else f"{self.variable}.{self.name}"
 
     @cached_property
     def finest(self) -> NDArray[np.bool_]:

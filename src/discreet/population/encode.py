@@ -1,0 +1,124 @@
+"""Turning Arrow columns into codes, keys, flags and weights; it says what is wrong with a column, never who."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from discreet.maths import keys
+from discreet.maths.counting import recode
+from discreet.population.block import WEIGHT_UNIT, Codes
+
+LARGEST_WEIGHT = 1_000_000
+
+
+class BadColumn(Exception):
+    """A column cannot be used; the text says why and how to mend it, without any record's id."""
+
+    def __init__(self, value: str, remedy: str) -> None:
+        self.value, self.remedy = value, remedy
+        super().__init__(value)
+
+
+def code_type(categories: int) -> type[np.unsignedinteger[Any]]:
+    """The smallest unsigned type for so many leaves."""
+    return np.uint8 if categories <= 256 else np.uint16 if categories <= 65536 else np.uint32
+
+
+def encode(column: pa.Array, leaves: Mapping[str, int]) -> tuple[Codes, set[str]]:
+    """Encode a column by the leaves of its codelist; return the codes and the values that are no leaf.
+
+    A value that is no leaf is encoded as the first leaf: the caller must not use the block then.
+    """
+    if column.null_count:
+        raise BadColumn(
+            "some records have no value", "give every record a code, for instance one for 'not stated'"
+        )
+    if not pa.types.is_dictionary(column.type):
+        if pa.types.is_floating(column.type) or pa.types.is_nested(column.type):
+            raise BadColumn(f"values of type {column.type}", "give codes as text or whole numbers")
+        column = column.dictionary_encode()
+    values = pc.cast(column.dictionary, pa.string()).to_pylist()
+    found = [leaves.get(value, -1) for value in values]
+    unknown = {value for value, leaf in zip(values, found, strict=True) if leaf < 0}
+    if unknown:
+        used = set(pc.unique(column.indices).to_pylist())
+        unknown = {value for place, value in enumerate(values) if value in unknown and place in used}
+    codes = np.empty(len(column), dtype=code_type(len(leaves)))
+    if found:
+        table = np.maximum(np.array(found, dtype=np.int64), 0).astype(codes.dtype)
+        recode(column.indices.to_numpy(zero_copy_only=False), table, codes)
+    return codes, unknown
+
+
+def hashed_ids(column: pa.Array, secret: bytes, purpose: str) -> NDArray[np.uint64]:
+    """Hash ids (64-bit integers or text) to 64 bits under the secret."""
+    if column.null_count:
+        raise BadColumn("some records have no id", "give every record its own id")
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_uint64(column.type):
+        column = pc.cast(column, pa.string())  # beyond the signed range an id is hashed as text
+    if pa.types.is_integer(column.type):
+        return keys.hash_integers(
+            secret, purpose, column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+        )
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        raise BadColumn(f"ids of type {column.type}", "give ids as 64-bit integers or text")
+    column = pc.cast(column, pa.large_string())
+    _, offsets, text = column.buffers()
+    bounds = np.frombuffer(offsets, dtype=np.int64)[column.offset : column.offset + len(column) + 1]
+    return keys.hash_texts(secret, purpose, np.frombuffer(text or b"", dtype=np.uint8), bounds)
+
+
+def given_keys(column: pa.Array) -> NDArray[np.uint32]:
+    """An office's own record keys: whole numbers from 0 to 2^32 - 1."""
+    if pa.types.is_string(column.type):
+        try:
+            column = pc.cast(column, pa.int64())
+        except pa.ArrowInvalid:
+            raise BadColumn("text among the record keys", "give integers from 0 to 4294967295") from None
+    if column.null_count or not pa.types.is_integer(column.type):
+        raise BadColumn("record keys that are not all whole numbers", "give integers from 0 to 4294967295")
+    given = column.to_numpy(zero_copy_only=False)
+    if len(given) and (given.min() < 0 or int(given.max()) > 0xFFFFFFFF):
+        raise BadColumn("record keys out of range", "give integers from 0 to 4294967295")
+    keys_given: NDArray[np.uint32] = given.astype(np.uint32)
+    return keys_given
+
+
+def flags(column: pa.Array) -> NDArray[np.bool_]:
+    """A counted column: every value is 0 or 1 (or false, true)."""
+    numbers = _numbers(column, "a counted column")
+    if not np.isin(numbers, (0, 1)).all():
+        raise BadColumn("values other than 0 and 1 in a counted column", "recode it to 0 and 1")
+    return numbers.astype(bool)
+
+
+def weights(column: pa.Array) -> NDArray[np.uint64]:
+    """Survey weights in whole millionths: exact sums, whatever the order of the records."""
+    numbers = _numbers(column, "a column of weights").astype(np.float64)
+    if not (np.isfinite(numbers).all() and (numbers >= 0).all() and (numbers <= LARGEST_WEIGHT).all()):
+        raise BadColumn(
+            "weights that are negative, infinite or huge", f"give weights from 0 to {LARGEST_WEIGHT}"
+        )
+    return np.rint(numbers * WEIGHT_UNIT).astype(np.uint64)
+
+
+def _numbers(column: pa.Array, what: str) -> NDArray[Any]:
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.uint8())
+    if pa.types.is_string(column.type):
+        try:
+            column = pc.cast(column, pa.float64())
+        except pa.ArrowInvalid:
+            raise BadColumn(f"text in {what}", "give numbers") from None
+    if column.null_count or not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+        raise BadColumn(f"missing or non-numeric values in {what}", "give a number for every record")
+    numbers: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    return numbers
