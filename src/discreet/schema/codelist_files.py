@@ -61,7 +61,9 @@ def read_codes(path: Path, lead: str = "@") -> list[Code]:
 def write_codelist(path: Path, tree: Codelist) -> None:
     """Write a codelist as CSV code,parent,label."""
     with path.open("w", encoding="utf-8", newline="") as out:
-        writer = csv.writer(out, lineterminator="\n")
+        # a lone carriage return is not quoted by itself, and would end the line when read
+        strange = any("\r" in text for text in (*tree.codes, *tree.labels))
+        writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL if strange else csv.QUOTE_MINIMAL)
         writer.writerow(("code", "parent", "label"))
         for code, parent, label in zip(tree.codes, tree.parents, tree.labels, strict=True):
             writer.writerow((code, tree.codes[parent] if parent >= 0 else "", label))
