@@ -142,9 +142,9 @@ def file_source(given: str, folder: Path, file: str, key: str) -> FileSource:
         pattern = str(Path(escape(str(folder))) / Path(given).expanduser())
     found = _matches(pattern)
     if not found:
-        raise Mistakes(
-            [Problem(file, key, f"no file {given!r}", f"put it into {folder} or correct the name")]
-        )
+        # what was meant as an address of a database may hold a password
+        shown = "no such file" if "@" in given or "password" in given.lower() else f"no file {given!r}"
+        raise Mistakes([Problem(file, key, shown, f"put it into {folder} or correct the name")])
     formats = {format_of(path) for path in found}
     kind = formats.pop()
     if formats or kind is None:
