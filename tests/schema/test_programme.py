@@ -204,11 +204,13 @@ def test_ready_made_counts_need_no_population(load: Load) -> None:
 
 
 def test_record_keys_replace_ids(load: Load) -> None:
-    text = GOOD.replace('person_id = "pid"', 'record_key = "rkey"').replace('household_id = "hid"', "")
+    text = GOOD.replace('person_id = "pid"', 'record_key = "rkey"')
     population = load(text).population
     assert population is not None
     assert population.record_key == "rkey"
     assert population.units["persons"].id_column is None
+    with pytest.raises(Mistakes, match="household_id: is missing"):
+        load(text.replace('household_id = "hid"', ""))
 
 
 def test_a_base_that_lets_all_pass_is_none(load: Load) -> None:

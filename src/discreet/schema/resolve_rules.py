@@ -42,12 +42,12 @@ def _unit(name: str, declared: DeclaredPopulation, ids: dict[str, str], findings
     entry = getattr(declared, name)
     if entry is None:
         return None
-    if name not in ids and declared.record_key is None:
-        findings.add(
-            f"population.{ID_KEYS[name]}",
-            "is missing",
-            f"name the column that identifies the {name}, or a record_key column",
+    keyed = name == "persons" and declared.record_key is not None
+    if name not in ids and not keyed:
+        remedy = f"name the column that identifies the {name}" + (
+            ", or record_key" if name == "persons" else ""
         )
+        findings.add(f"population.{ID_KEYS[name]}", "is missing", remedy)
     with findings.gathering():
         source = resolve_source(entry, findings.folder, str(findings.path), f"population.{name}")
         return Unit(name, source, ids.get(name))

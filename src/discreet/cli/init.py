@@ -1,0 +1,89 @@
+"""``discreet init``: draft a programme from microdata files; it owns the files written, not the guesses."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.errors import Mistakes, Problem, mistake
+from discreet.population.look import look
+from discreet.schema.codelist import codelist
+from discreet.schema.codelist_files import write_codelist
+from discreet.schema.declared import UNITS
+from discreet.schema.draft import Draft, TableFacts, draft, unit_of
+from discreet.schema.draft_text import programme_text
+from discreet.schema.sources import file_source
+
+PROGRAMME = "programme.toml"
+
+
+def init(
+    data: Annotated[
+        list[str], typer.Argument(help="Microdata files (Parquet or CSV), one per unit: FILE or UNIT=FILE.")
+    ],
+    out: Annotated[Path, typer.Option("--out", help="The folder to write into.")] = Path(),
+    json_: Annotated[bool, typer.Option("--json", help="Report as JSON, for machines.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing.")] = False,
+) -> None:
+    """Draft a programme from microdata: programme.toml and a folder of codelists.
+
+    Nothing that exists is overwritten. Exit code 2: a file cannot be read or would be overwritten.
+    """
+    proposed = draft([_look(unit, file, out) for unit, file in _units(data).items()])
+    written = _write(proposed, out)
+    if json_:
+        typer.echo(json.dumps({"files": written, "notes": proposed.notes}, ensure_ascii=False))
+    elif not quiet:
+        typer.echo(_report(proposed, out))
+
+
+def _units(data: Iterable[str]) -> dict[str, str]:
+    """Which file holds which unit: as told, as its name says, or persons."""
+    units: dict[str, str] = {}
+    problems = []
+    for given in data:
+        told, equals, rest = given.partition("=")
+        named, file = (told, rest) if equals and told in UNITS else (unit_of(Path(given).name), given)
+        unit = named or "persons"
+        if unit in units:
+            remedy = f"write UNIT=FILE with one of {', '.join(UNITS)}"
+            problems.append(Problem(file, "", f"holds {unit}, as {units[unit]} does", remedy))
+        units.setdefault(unit, file)
+    if problems:
+        raise Mistakes(problems)
+    return {unit: units[unit] for unit in UNITS if unit in units}
+
+
+def _look(unit: str, file: str, out: Path) -> TableFacts:
+    source = file_source(str(Path(file).absolute()), Path.cwd(), file, "")
+    return look(source, unit, os.path.relpath(Path(file).absolute(), out.absolute()))
+
+
+def _write(proposed: Draft, out: Path) -> list[str]:
+    files = [PROGRAMME, *(variable.file for variable in proposed.variables)]
+    present = [name for name in files if (out / name).exists()]
+    if present:
+        raise mistake(out / present[0], "", "exists already", "move it away or choose another --out folder")
+    (out / "codelists").mkdir(parents=True, exist_ok=True)
+    for variable in proposed.variables:
+        write_codelist(out / variable.file, codelist(variable.name, variable.rows))
+    (out / PROGRAMME).write_text(programme_text(proposed), encoding="utf-8")
+    return files
+
+
+def _report(proposed: Draft, out: Path) -> str:
+    cubes = [f"  {cube.id}: {' x '.join(cube.axes)}" for cube in proposed.cubes]
+    notes = ["Look at:", *(f"  {note}" for note in proposed.notes)] if proposed.notes else []
+    return "\n".join(
+        [
+            f"Wrote {out / PROGRAMME} and {len(proposed.variables)} codelists. Cubes to start from:",
+            *cubes,
+            *notes,
+            f"Then run: discreet check {out / PROGRAMME}",
+        ]
+    )
