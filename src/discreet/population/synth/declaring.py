@@ -1,0 +1,126 @@
+"""The programme file and codelists that go with a synthetic census; it does not read programmes."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from discreet.population.synth.codes import rows
+from discreet.population.synth.geography import Geography
+from discreet.schema import eu2021
+from discreet.schema.codelist import Code, codelist
+
+MEMBER_VARIABLES = ("HHSIZE", "HHTYPE")  # the household as its members carry it, for record swapping
+
+# what cannot be in this census: each text is true of no record
+STRUCTURAL_ZEROS = (
+    'AGE == "Y_LT15" and LMS != "1"',
+    'AGE == "Y_LT15" and CAS != "2.1"',
+    'AGE != "Y_LT15" and CAS == "2.1"',
+    'AGE == "Y_LT15" and EDU != "11"',
+    'AGE != "Y_LT15" and EDU == "11"',
+    'AGE == "Y_LT15" and FST in ("1", "2")',
+    'AGE == "Y_LT15" and HST == "1.2.1"',
+    'CAS == "1.1" and OCC == "12"',
+    'CAS != "1.1" and OCC != "12"',
+    'CAS == "1.1" and IND == "12"',
+    'CAS != "1.1" and IND != "12"',
+    'CAS == "1.1" and SIE == "6"',
+    'CAS != "1.1" and SIE != "6"',
+    'CAS == "1.1" and LPW == "5"',
+    'CAS != "1.1" and LPW != "5"',
+    'AGE == "Y0" and ROY != "4"',
+    'AGE != "Y0" and ROY == "4"',
+    'HST == "1.1" and FST in ("4", "5")',
+    'HST != "1.1" and FST in ("1", "2", "3")',
+    'FST == "1.1" and LMS != "2"',
+    'FST == "1.2" and LMS == "2"',
+    'HST == "2.1" and HAR != "1.2"',
+    'HST != "2.1" and HAR == "1.2"',
+    'YAE in ("1.1", "1.2", "1.3") and YAT != "1"',
+    'YAE == "3" and YAT != "3"',
+    'YAE not in ("1.1", "1.2", "1.3") and YAT == "1"',
+    'AGE == "Y0-4" and YAE in ("1.3", "1.4", "1.5", "1.6", "1.7", "1.8", "1.9")',
+    'AGE == "Y5-9" and YAE in ("1.4", "1.5", "1.6", "1.7", "1.8", "1.9")',
+    'AGE == "Y10-14" and YAE in ("1.5", "1.6", "1.7", "1.8", "1.9")',
+    'TPH == "1.1" and SPH != "1"',
+    'TPH != "1.1" and SPH == "1"',
+    'TPH == "3" and SPH in ("1", "2")',
+)
+
+
+def declare(folder: Path, geo: Geography, tables: Sequence[str] | None) -> None:
+    """Write the codelists and the programme of a census into its folder."""
+    lists = _codelists(geo)
+    (folder / "codelists").mkdir()
+    for variable, codes in lists.items():
+        _write_codes(folder / "codelists" / f"{variable.lower()}.csv", codes)
+    (folder / "programme.toml").write_text(programme(tuple(lists), tables), encoding="utf-8")
+
+
+def _codelists(geo: Geography) -> dict[str, list[Code]]:
+    regions = geo.rows()
+    lists = {"GEO": regions, "LPW": eu2021.lpw_rows(codelist("GEO", regions))}
+    names = [name for name in (*eu2021.variables(), *MEMBER_VARIABLES) if name not in lists]
+    return lists | {name: rows(name) for name in names}
+
+
+def _write_codes(path: Path, codes: Sequence[Code]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["code", "parent", "label"])
+        writer.writerows([code.code, code.parent, code.label] for code in codes)
+
+
+def programme(variables: Sequence[str], tables: Sequence[str] | None) -> str:
+    """The text of programme.toml; ``tables`` None selects the whole EU programme."""
+    parts = [_POPULATION, *(_variable(name) for name in variables), _standard(tables)]
+    parts += [f"[[structural_zeros]]\nwhere = '{rule}'\n" for rule in STRUCTURAL_ZEROS]
+    return "\n".join([*parts, _ENDING])
+
+
+def _variable(name: str) -> str:
+    column = "lau" if name == "GEO" else name.lower()
+    lines = [f"[variables.{name}]", f'column = "{column}"', f'codelist = "codelists/{name.lower()}.csv"']
+    cuts = eu2021.breakdowns(name) if name in eu2021.variables() else {}
+    if set(cuts) - {name}:
+        lines.append(f"breakdowns = {_inline(cuts)}")
+    return "\n".join(lines) + "\n"
+
+
+def _inline(cuts: Mapping[str, eu2021.Cut]) -> str:
+    return "{ " + ", ".join(f"{name} = {json.dumps(cut)}" for name, cut in cuts.items()) + " }"
+
+
+def _standard(tables: Sequence[str] | None) -> str:
+    chosen = "" if tables is None else f"tables = {json.dumps(list(tables))}\n"
+    return f'[standard]\nprogramme = "{eu2021.NAME}"\n{chosen}'
+
+
+_POPULATION = """\
+# A synthetic census: no record in it is a real person.
+
+[population]
+persons = "persons.parquet"
+households = "households.parquet"
+families = "families.parquet"
+dwellings = "dwellings.parquet"
+person_id = "pid"
+household_id = "hid"
+family_id = "fid"
+dwelling_id = "did"
+geography = ["nuts1", "nuts2", "nuts3", "lau"]
+"""
+
+_ENDING = """\
+[noise]
+kind = "cell-key"
+V = 2.0
+D = 5
+js = 0
+
+[release]
+formats = ["parquet"]
+"""
