@@ -113,14 +113,18 @@ def look(source: FileSource, unit: str, named: str) -> TableFacts:
         if pairs is None:
             pairs = [pair for pair in _places(columns) if _first_holds(pair, seen)]
         pairs = [pair for pair in pairs if _still_holds(pair, seen)]
-    within = {(pair.coarse.name, pair.fine.name): pair.values() for pair in pairs or []}
+    within = {
+        (pair.coarse.name, pair.fine.name): pair.values()
+        for pair in pairs or []
+        if len(pair.coarse.values) < len(pair.fine.values)
+    }
     return TableFacts(unit, named, tuple(column.facts() for column in columns), within)
 
 
 def _places(columns: list[_Column]) -> Iterator[_Pair]:
     for coarse in columns:
         for fine in columns:
-            if is_place(coarse.name) and coarse.open and fine.open and len(coarse.values) < len(fine.values):
+            if is_place(coarse.name) and coarse.open and fine.open and coarse is not fine:
                 yield _Pair(coarse, fine)
 
 

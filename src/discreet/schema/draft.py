@@ -175,7 +175,9 @@ def _geography(tables: Sequence[TableFacts], taken: set[str]) -> tuple[tuple[str
         chain = _chain(table, taken)
         if chain:
             units = tuple(other.unit for other in tables if _same_places(table, other, chain))
-            levels = {_word(name): level for level, name in enumerate(chain, start=1)}
+            levels: dict[str, int] = {}
+            for level, name in enumerate(chain, start=1):
+                levels[_unused(_word(name), set(levels))] = level
             rows = tuple(_place_rows(table, chain))
             return tuple(chain), DraftVariable(GEOGRAPHY, chain[-1], units, rows, levels)
     return (), None
@@ -185,7 +187,10 @@ def _chain(table: TableFacts, taken: set[str]) -> list[str]:
     usable = {
         column.name: len(column.values)
         for column in table.columns
-        if column.values and not column.missing and column.name not in taken and TOTAL not in column.values
+        if column.values
+        and not column.missing
+        and column.name not in taken
+        and not {"", TOTAL} & set(column.values)
     }
     best: dict[str, list[str]] = {}
     for fine in sorted(usable, key=lambda name: (usable[name], not is_place(name))):
@@ -230,7 +235,7 @@ def _variables(tables: Sequence[TableFacts], taken: set[str]) -> Iterator[DraftV
             value for table in holding if (column := table.column(name)) for value in column.values or ()
         }
         kinds = {column.kind for table in holding if (column := table.column(name))}
-        variable = _unused(_word(name).upper(), names)
+        variable = _unused(_word(name), names)
         names.add(variable)
         years = _years(name, kinds, values)
         rows = tuple(
