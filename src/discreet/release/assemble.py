@@ -1,0 +1,56 @@
+"""The steps from protected tables to a release folder; it owns their order, not the formats nor the folder's rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from discreet.perturb.table import ProtectedTable
+from discreet.release.codelist_files import breakdowns, write_codes
+from discreet.release.columns import published
+from discreet.release.folder import ReleaseFolder
+from discreet.release.manifest import CubeEntry, FileEntry, codelist_place, cube_entry
+from discreet.release.publication import Publication
+from discreet.release.readme import readme
+from discreet.release.sdmx_structures import write_structures
+from discreet.release.writers import SDMX_STRUCTURES, Writer, place
+from discreet.schema.cube import Cube
+from discreet.schema.rules import ReleaseFormat
+
+
+def write_cube(
+    folder: ReleaseFolder, table: ProtectedTable, makers: Mapping[ReleaseFormat, Writer]
+) -> CubeEntry:
+    """Write one cube in the given formats and record it as finished."""
+    files = tuple(
+        folder.write(place(table.cube.id, form), partial(write, table), form)
+        for form, write in makers.items()
+    )
+    cells, _ = published(table)
+    entry = cube_entry(table.cube, len(cells), files)
+    folder.finish(entry)
+    return entry
+
+
+def write_shared(
+    folder: ReleaseFolder,
+    cubes: Sequence[Cube],
+    entries: Sequence[CubeEntry],
+    formats: Iterable[ReleaseFormat],
+    publication: Publication,
+) -> tuple[FileEntry, ...]:
+    """Write what belongs to no single cube: codelists, SDMX structures and the README."""
+    files = [
+        folder.write(codelist_place(name), partial(write_codes, axis))
+        for name, axis in sorted(breakdowns(cubes).items())
+    ]
+    if ReleaseFormat.SDMX_CSV in set(formats):
+        files.append(folder.write(SDMX_STRUCTURES, lambda path: write_structures(cubes, path, publication)))
+    text = readme(publication, entries)
+    files.append(folder.write("README.md", lambda path: _write_text(path, text)))
+    return tuple(files)
+
+
+def _write_text(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")

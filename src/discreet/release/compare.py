@@ -1,0 +1,287 @@
+"""Comparison of all cubes of a release cell by cell; it owns the method, not the files' integrity (see verify).
+
+A cell is what it counts: unit, base, counted variable and weight, and its (variable, code) pairs without the totals.
+Its description is hashed to 64 bits as the wrapping sum of one hash per pair, so that the order of the axes does
+not matter. In how many cubes it must stand is the number of cubes that know all of its codes. All its occurrences
+must agree, and if there are fewer than there must be, it is zero in one cube and not zero in another.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from discreet.errors import BrokenRelease
+from discreet.release.codelist_files import read_codes
+from discreet.release.columns import DECIMALS, VALUE
+from discreet.release.manifest import CubeEntry, Manifest
+from discreet.schema.codelist import TOTAL
+from discreet.schema.rules import ReleaseFormat
+
+ROWS_PER_PASS = 25_000_000  # bounds memory to about a gigabyte; more cells are compared in several passes
+NAMED = 20  # findings that are spelled out
+_WORD = 64
+
+Values = NDArray[Any]  # int64 counts, or float64 estimates
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What disagrees, and how many cells stand in more than one cube."""
+
+    problems: tuple[str, ...]
+    compared: int
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """What a node of an axis adds to a cell's description, and the cubes that know it."""
+
+    variable: str
+    codes: tuple[str, ...]
+    position: Mapping[str, int]
+    hashes: NDArray[np.uint64]  # node -> hash; 0 for the total
+    cubes: NDArray[np.uint64]  # (word, node) -> bits of the cubes that know the code; all bits for the total
+
+
+@dataclass(frozen=True)
+class _Member:
+    """One cube of a population, ready to be read."""
+
+    entry: CubeEntry
+    path: Path
+    axes: tuple[_Axis, ...]
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """Some rows of a cube."""
+
+    nodes: tuple[NDArray[np.int64], ...]  # one array for each axis
+    hashes: NDArray[np.uint64]
+    values: Values
+
+
+def compare(folder: Path, manifest: Manifest) -> Comparison:
+    """Compare the cubes of each population of a release whose files are intact."""
+    codes = {axis.codelist for cube in manifest.cubes for axis in cube.axes}
+    known = {place: read_codes(folder / place).codes for place in sorted(codes)}
+    problems: list[str] = []
+    compared = 0
+    for population in dict.fromkeys(cube.population for cube in manifest.cubes):
+        entries = [cube for cube in manifest.cubes if cube.population == population]
+        members = _members(folder, entries, known)
+        try:
+            outcome = _compare_population(members, ROWS_PER_PASS)
+        except BrokenRelease as broken:
+            outcome = Comparison((str(broken),), 0)
+        problems.extend(outcome.problems)
+        compared += outcome.compared
+    return Comparison(tuple(problems), compared)
+
+
+def _members(
+    folder: Path, entries: Sequence[CubeEntry], known: Mapping[str, tuple[str, ...]]
+) -> list[_Member]:
+    """Number the cubes and note for every (variable, code) which of them know it."""
+    cubes_of: dict[tuple[str, str], int] = {}
+    for number, entry in enumerate(entries):
+        for axis in entry.axes:
+            for code in known[axis.codelist]:
+                cubes_of[axis.variable, code] = cubes_of.get((axis.variable, code), 0) | 1 << number
+    words = -(-len(entries) // _WORD)
+    axes = {
+        (axis.variable, axis.codelist): _axis(
+            axis.variable, known[axis.codelist], cubes_of, words, len(entries)
+        )
+        for entry in entries
+        for axis in entry.axes
+    }
+    return [
+        _Member(entry, folder / file.path, tuple(axes[axis.variable, axis.codelist] for axis in entry.axes))
+        for entry in entries
+        if (file := entry.file(ReleaseFormat.PARQUET)) is not None
+    ]
+
+
+def _axis(
+    variable: str, codes: tuple[str, ...], cubes_of: Mapping[tuple[str, str], int], words: int, cubes: int
+) -> _Axis:
+    every = (1 << cubes) - 1
+    bits = [every if code == TOTAL else cubes_of[variable, code] for code in codes]
+    word = (1 << _WORD) - 1
+    return _Axis(
+        variable,
+        codes,
+        {code: node for node, code in enumerate(codes)},
+        np.array([_pair_hash(variable, code) for code in codes], dtype=np.uint64),
+        np.array([[mask >> (_WORD * k) & word for mask in bits] for k in range(words)], dtype=np.uint64),
+    )
+
+
+def _pair_hash(variable: str, code: str) -> int:
+    if code == TOTAL:
+        return 0
+    return int.from_bytes(hashlib.blake2b(f"{variable}\0{code}".encode(), digest_size=8).digest(), "little")
+
+
+def _compare_population(members: Sequence[_Member], rows_per_pass: int) -> Comparison:
+    passes = max(1, -(-sum(member.entry.cells for member in members) // rows_per_pass))
+    odd: list[NDArray[np.uint64]] = []
+    compared = 0
+    for number in range(passes):
+        hashes, values, expected = _shared_cells(members, number, passes)
+        compared += len(hashes)
+        odd.append(_disagreeing(hashes, values, expected))
+    found = np.concatenate(odd)
+    return Comparison(tuple(_described(members, found)), compared)
+
+
+def _shared_cells(
+    members: Sequence[_Member], number: int, passes: int
+) -> tuple[NDArray[np.uint64], Values, NDArray[np.int32]]:
+    """Hash, value and expected number of occurrences of the cells of one pass that several cubes must hold."""
+    hashes: list[NDArray[np.uint64]] = [np.empty(0, np.uint64)]
+    values: list[Values] = []
+    expected: list[NDArray[np.int32]] = [np.empty(0, np.int32)]
+    for member in members:
+        for cells in _read(member):
+            wanted = _occurrences(member, cells.nodes)
+            kept = (wanted > 1) & _of_pass(cells.hashes, number, passes)
+            hashes.append(cells.hashes[kept])
+            values.append(cells.values[kept])
+            expected.append(wanted[kept])
+    return np.concatenate(hashes), np.concatenate(values or [np.empty(0)]), np.concatenate(expected)
+
+
+def _of_pass(hashes: NDArray[np.uint64], number: int, passes: int) -> NDArray[np.bool_]:
+    upper = hashes >> np.uint64(32)
+    of_pass: NDArray[np.bool_] = np.equal((upper * np.uint64(passes)) >> np.uint64(32), np.uint64(number))
+    return of_pass
+
+
+def _occurrences(member: _Member, nodes: Sequence[NDArray[np.int64]]) -> NDArray[np.int32]:
+    """In how many cubes each cell must stand: those that know every one of its codes."""
+    total = np.zeros(len(nodes[0]), dtype=np.int32)
+    for word in range(len(member.axes[0].cubes)):
+        bits = member.axes[0].cubes[word][nodes[0]]
+        for axis, axis_nodes in zip(member.axes[1:], nodes[1:], strict=True):
+            bits &= axis.cubes[word][axis_nodes]
+        total += np.bitwise_count(bits)
+    return total
+
+
+def _disagreeing(
+    hashes: NDArray[np.uint64], values: Values, expected: NDArray[np.int32]
+) -> NDArray[np.uint64]:
+    """The cells whose occurrences differ in value, or that lack some."""
+    if len(hashes) == 0:
+        return hashes
+    order = np.argsort(hashes)
+    ordered, in_order = hashes[order], values[order]
+    starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+    counts = np.diff(starts, append=len(ordered))
+    spread = np.maximum.reduceat(in_order, starts) - np.minimum.reduceat(in_order, starts)
+    odd = (spread > _tolerance(values)) | (counts != expected[order[starts]])
+    disagreeing: NDArray[np.uint64] = ordered[starts][odd]
+    return disagreeing
+
+
+def _tolerance(values: Values) -> float:
+    """Counts agree exactly; sums of weights may differ in the last published digit by the order of addition."""
+    return 0 if values.dtype.kind == "i" else 1.01 * 10.0**-DECIMALS
+
+
+def _read(member: _Member) -> Iterator[_Cells]:
+    """The rows of a cube by row group, each checked against what a release may hold."""
+    strides = np.cumprod([1, *(len(axis.codes) for axis in reversed(member.axes))])[-2::-1]
+    last, rows = -1, 0
+    with pq.ParquetFile(member.path) as file:
+        for group in range(file.num_row_groups):
+            table = file.read_row_group(group, columns=[*(axis.variable for axis in member.axes), VALUE])
+            nodes = tuple(_nodes(member, axis, table) for axis in member.axes)
+            flat = np.asarray(sum(n * stride for n, stride in zip(nodes, strides, strict=True)))
+            values = table[VALUE].to_numpy()
+            _require_rows(member, flat, last, values)
+            hashes = np.zeros(len(values), dtype=np.uint64)
+            for axis, axis_nodes in zip(member.axes, nodes, strict=True):
+                hashes += axis.hashes[axis_nodes]
+            last, rows = int(flat[-1]), rows + len(flat)
+            yield _Cells(nodes, hashes, values)
+    if rows != member.entry.cells:
+        raise BrokenRelease(
+            f"cube {member.entry.id}: the manifest says {member.entry.cells} cells, its file has {rows}"
+        )
+
+
+def _nodes(member: _Member, axis: _Axis, table: pa.Table) -> NDArray[np.int64]:
+    column = table[axis.variable].unify_dictionaries().combine_chunks()
+    chunk = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
+    codes = chunk.dictionary.to_pylist()
+    strange = [code for code in codes if code not in axis.position]
+    if strange:
+        raise BrokenRelease(f"cube {member.entry.id}: {axis.variable} has the unlisted code {strange[0]!r}")
+    node_of: NDArray[np.int64] = np.array([axis.position[code] for code in codes], dtype=np.int64)
+    nodes: NDArray[np.int64] = node_of[chunk.indices.to_numpy()]
+    return nodes
+
+
+def _require_rows(member: _Member, flat: NDArray[np.int64], last: int, values: Values) -> None:
+    if (np.diff(flat, prepend=last) <= 0).any():
+        raise BrokenRelease(
+            f"cube {member.entry.id}: its rows are not in the order of its codes, or one stands twice"
+        )
+    if not (values > 0).all():
+        raise BrokenRelease(f"cube {member.entry.id}: a listed value is not positive")
+
+
+def _described(members: Sequence[_Member], odd: NDArray[np.uint64]) -> Iterator[str]:
+    """One sentence for each of the first cells that disagree; all values are public ones."""
+    named = odd[:NAMED]
+    if len(named):
+        for (pairs, cubes), values in sorted(_occurrences_of(members, named).items()):
+            absent = [
+                f"not listed in {entry.id}"
+                for number, entry in _known_by(members, cubes)
+                if number not in values
+            ]
+            listed = [f"{value} in {members[number].entry.id}" for number, value in values.items()]
+            cell = ", ".join(f"{variable}={code}" for variable, code in pairs) or "the grand total"
+            yield f"{members[0].entry.unit}: {cell}: {', '.join([*listed, *absent])}"
+    if len(odd) > NAMED:
+        yield f"{members[0].entry.unit}: {len(odd) - NAMED} more cells disagree"
+
+
+def _known_by(members: Sequence[_Member], cubes: int) -> list[tuple[int, CubeEntry]]:
+    return [(number, member.entry) for number, member in enumerate(members) if cubes >> number & 1]
+
+
+def _occurrences_of(
+    members: Sequence[_Member], named: NDArray[np.uint64]
+) -> dict[tuple[tuple[tuple[str, str], ...], int], dict[int, int | float]]:
+    """Where the named cells stand: (pairs, cubes that know them) -> cube -> value."""
+    found: dict[tuple[tuple[tuple[str, str], ...], int], dict[int, int | float]] = {}
+    for number, member in enumerate(members):
+        for cells in _read(member):
+            for row in np.flatnonzero(np.isin(cells.hashes, named)):
+                nodes = [int(axis_nodes[row]) for axis_nodes in cells.nodes]
+                found.setdefault(_description(member, nodes), {})[number] = cells.values[row].item()
+    return found
+
+
+def _description(member: _Member, nodes: Sequence[int]) -> tuple[tuple[tuple[str, str], ...], int]:
+    pairs = sorted(
+        (axis.variable, axis.codes[node]) for axis, node in zip(member.axes, nodes, strict=True) if node
+    )
+    cubes = ~0
+    for axis, node in zip(member.axes, nodes, strict=True):
+        cubes &= sum(int(bits) << (_WORD * word) for word, bits in enumerate(axis.cubes[:, node]))
+    return tuple(pairs), cubes

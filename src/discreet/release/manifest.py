@@ -1,0 +1,195 @@
+"""The public manifest of a release: what it holds and how to check it; it does not read or write the cubes.
+
+It must say nothing that the published cells do not say: no true count, no number of records, no time of day.
+Digests of inputs, parameters and p-table arrive here as strings and must be keyed with the secret by whoever
+makes them: an unkeyed hash of a few parameters can be inverted by trying them all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path, PurePosixPath
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+
+from discreet.errors import BrokenRelease
+from discreet.release.columns import axis_name
+from discreet.release.noise import NoiseStatement
+from discreet.schema.cube import Cube
+from discreet.schema.rules import ReleaseFormat
+
+MANIFEST = "manifest.json"
+KIND = "discreet release"
+FORMAT_VERSION = 1
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
+
+
+def _inside(place: str) -> str:
+    """A manifest from elsewhere must not point out of its folder."""
+    path = PurePosixPath(place)
+    if path.is_absolute() or ".." in path.parts or not path.parts:
+        raise ValueError("must lie inside the release")
+    return place
+
+
+Place = Annotated[str, AfterValidator(_inside)]  # relative, with slashes
+
+
+class FileEntry(_Entry):
+    """One file of the release."""
+
+    path: Place
+    sha256: str
+    bytes: int
+    format: ReleaseFormat | None = None  # of a cube's file
+
+
+class AxisEntry(_Entry):
+    """One axis of a cube."""
+
+    variable: str
+    breakdown: str
+    codes: int  # the total included
+    codelist: Place  # path of its codes, parents and labels
+
+
+class CubeEntry(_Entry):
+    """One cube: what it counts, its axes and its files."""
+
+    id: str
+    title: str
+    unit: str
+    base: str  # the filter as declared, empty where all records count
+    base_normal: str  # its normal form: equal for filters that mean the same, empty where all records pass
+    count: str  # the counted 0/1 variable, empty where records are counted
+    weight: str  # the weight variable, empty where there is none
+    axes: tuple[AxisEntry, ...]
+    cells: int  # published ones, zeros are not among them
+    files: tuple[FileEntry, ...]
+
+    def file(self, form: ReleaseFormat) -> FileEntry | None:
+        """The cube's file of a format, where there is one."""
+        return next((file for file in self.files if file.format is form), None)
+
+    @property
+    def population(self) -> tuple[str, str, str, str]:
+        """What is counted: cells of cubes that agree in this are comparable."""
+        return (self.unit, self.base_normal, self.count, self.weight)
+
+
+class Digests(_Entry):
+    """Keyed digests, empty where a release has nothing of the kind."""
+
+    inputs: str
+    parameters: str
+    ptable: str = ""
+
+
+class Manifest(_Entry):
+    """Everything a release says about itself."""
+
+    kind: str = KIND
+    format_version: int = FORMAT_VERSION
+    discreet_version: str
+    name: str
+    title: str = ""
+    agency: str = ""
+    version: str = ""
+    noise: NoiseStatement
+    digests: Digests
+    secret_fingerprint: str
+    cubes: tuple[CubeEntry, ...]
+    files: tuple[FileEntry, ...]  # those that belong to no single cube
+
+    def all_files(self) -> tuple[FileEntry, ...]:
+        """Every file of the release but the manifest itself."""
+        return (*self.files, *(file for cube in self.cubes for file in cube.files))
+
+    def seal(self) -> str:
+        """A SHA-256 of the manifest's content: it shows damage, it does not prove who wrote it."""
+        content = json.dumps(
+            self.model_dump(mode="json"), sort_keys=True, ensure_ascii=False, separators=(",", ":")
+        )
+        return hashlib.sha256(content.encode()).hexdigest()
+
+    def to_json(self) -> str:
+        """The text of manifest.json; equal manifests give equal text."""
+        return (
+            json.dumps({**self.model_dump(mode="json"), "seal": self.seal()}, indent=1, ensure_ascii=False)
+            + "\n"
+        )
+
+
+def cube_entry(cube: Cube, cells: int, files: tuple[FileEntry, ...]) -> CubeEntry:
+    """Describe a cube and its written files."""
+    return CubeEntry(
+        id=cube.id,
+        title=cube.title,
+        unit=cube.unit,
+        base=cube.base.text if cube.base else "",
+        base_normal=cube.base.canonical if cube.base and not cube.base.passes_all else "",
+        count=cube.count or "",
+        weight=cube.weight or "",
+        axes=tuple(
+            AxisEntry(
+                variable=axis.variable,
+                breakdown=axis_name(axis),
+                codes=len(axis),
+                codelist=codelist_place(axis_name(axis)),
+            )
+            for axis in cube.axes
+        ),
+        cells=cells,
+        files=files,
+    )
+
+
+def codelist_place(breakdown: str) -> str:
+    """Where the codes of a breakdown stand in the release."""
+    return f"codelists/{breakdown}.csv"
+
+
+def is_release(folder: Path) -> bool:
+    """Whether a folder holds a release of ours, damaged or not."""
+    try:
+        content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(content, dict) and content.get("kind") == KIND
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Read and check manifest.json; anything else than an undamaged one is a broken release."""
+    path = folder / MANIFEST
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise BrokenRelease(f"{folder}: no {MANIFEST} there; name the folder of a release") from None
+    except (OSError, ValueError):
+        raise BrokenRelease(f"{path}: not readable as JSON; fetch the release again") from None
+    if not isinstance(content, dict) or content.get("kind") != KIND:
+        raise BrokenRelease(f"{path}: not the manifest of a Discreet release; name the folder of a release")
+    return _checked(path, content)
+
+
+def _checked(path: Path, content: dict[str, object]) -> Manifest:
+    if content.get("format_version") != FORMAT_VERSION:
+        raise BrokenRelease(
+            f"{path}: format version {content.get('format_version')}; this Discreet reads {FORMAT_VERSION}"
+        )
+    seal = content.pop("seal", None)
+    try:
+        manifest = Manifest.model_validate(content)
+    except ValidationError as error:
+        where = ".".join(str(part) for part in error.errors()[0]["loc"])
+        raise BrokenRelease(f"{path}: {where}: {error.errors()[0]['msg']}; fetch the release again") from None
+    if seal != manifest.seal():
+        raise BrokenRelease(
+            f"{path}: its content does not match its seal; it was changed, fetch the release again"
+        )
+    return manifest

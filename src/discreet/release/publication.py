@@ -1,0 +1,29 @@
+"""What a release calls itself, as far as its files repeat it; it does not say where they go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from discreet.release.noise import NoiseStatement
+
+ADDITIVITY = (
+    "Each count is perturbed on its own, totals and sub-totals included. A total may therefore differ a little "
+    "from the sum of its parts. Use the published total; do not add up its parts to get a better one."
+)
+ZEROS = (
+    "Cells that are not listed are zero: nobody was counted there, or the perturbation made the count zero."
+)
+WEIGHTED = "A weighted value is the perturbed count of the cell times the mean weight of its records, to one decimal."
+SAME_CELL = "The same group has the same published count in every table."
+
+
+@dataclass(frozen=True)
+class Publication:
+    """A release's name, its SDMX maintenance agency and version, its noise statement and its geography."""
+
+    name: str
+    agency: str  # an SDMX agency id, such as "ESTAT"
+    version: str  # a semantic version, such as "1.0.0"
+    noise: NoiseStatement
+    title: str = ""
+    geography: frozenset[str] = frozenset({"GEO"})  # variables that are places

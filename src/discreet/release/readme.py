@@ -1,0 +1,124 @@
+"""The README.md of a release, for people who use the numbers; it owns the words, not the facts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from discreet.release.manifest import CubeEntry
+from discreet.release.publication import ADDITIVITY, SAME_CELL, WEIGHTED, ZEROS, Publication
+from discreet.release.writers import SDMX_STRUCTURES
+from discreet.schema.rules import ReleaseFormat
+
+_FORMATS = {
+    ReleaseFormat.PARQUET: "`parquet/`: one Parquet file per table",
+    ReleaseFormat.CSV: "`csv/`: the same as CSV (UTF-8, commas)",
+    ReleaseFormat.SDMX_CSV: f"`sdmx/`: the same as SDMX-CSV 2.0; `{SDMX_STRUCTURES}` holds "
+    "structures and codelists (SDMX-ML 3.0). A code with a character that SDMX does not allow, such as a dot, is "
+    "spelled with `_` there",
+    ReleaseFormat.JSON_STAT: "`json-stat/`: the same as JSON-stat 2.0",
+    ReleaseFormat.XLSX: "`xlsx/`: the same as Excel workbooks with notes",
+}
+
+_PURPOSE = "It is there so that a small count does not tell with certainty who was in the group."
+_SMALL_COUNTS = "Noise weighs most on small counts: take a count below about ten as an indication only."
+
+
+def readme(publication: Publication, cubes: Sequence[CubeEntry]) -> str:
+    """The whole text; equal releases give equal text."""
+    parts = (
+        f"# {publication.title or publication.name}",
+        _contents(cubes),
+        _protection(publication, cubes),
+        _use(cubes),
+        _tables(cubes),
+        _check(publication),
+    )
+    return "\n\n".join(parts) + "\n"
+
+
+def _contents(cubes: Sequence[CubeEntry]) -> str:
+    present = {file.format for cube in cubes for file in cube.files}
+    lines = [f"- {text}" for form, text in _FORMATS.items() if form in present]
+    return "\n".join(
+        (
+            "## What is here",
+            "",
+            f"{len(cubes)} tables of counts, each with all its totals and sub-totals.",
+            "",
+            *lines,
+            "- `codelists/`: code, parent and label of every category, one file per breakdown",
+            "- `manifest.json`: the list of tables and files with their checksums",
+            "",
+            "In a table every row is one cell: for each variable a column with its code and one with its label, then",
+            "`value`. The code `_T` means the total along that variable.",
+        )
+    )
+
+
+def _protection(publication: Publication, cubes: Sequence[CubeEntry]) -> str:
+    return "\n\n".join(
+        (
+            "## How the people behind the numbers are protected",
+            f"{publication.noise.sentence()} {_PURPOSE}",
+            f"**Totals may not add up.** {ADDITIVITY}",
+            f"**Zeros are not listed.** {ZEROS} A program that needs them fills in 0.",
+            f"**One cell, one value.** {SAME_CELL} Asking again or elsewhere gives nothing new.",
+            _SMALL_COUNTS,
+            *([WEIGHTED] if any(cube.weight for cube in cubes) else []),
+        )
+    )
+
+
+def _use(cubes: Sequence[CubeEntry]) -> str:
+    if not cubes:
+        return "## How to use it\n\nThere are no tables in this release."
+    file = next(file.path for file in cubes[0].files if file.format is ReleaseFormat.PARQUET)
+    variable = cubes[0].axes[0].variable
+    return f"""## How to use it
+
+Python:
+
+```python
+import pandas as pd
+table = pd.read_parquet("{file}")
+table[table["{variable}"] == "_T"]
+```
+
+R:
+
+```r
+library(arrow)
+table <- read_parquet("{file}")
+table[table${variable} == "_T", ]
+```"""
+
+
+def _tables(cubes: Sequence[CubeEntry]) -> str:
+    rows = [
+        f"| {_cell(cube.id)} | {_cell(cube.title)} | {_cell(_counted(cube))} | {_cell(cube.base or 'all')} "
+        f"| {_cell(' × '.join(axis.breakdown for axis in cube.axes))} | {cube.cells} |"
+        for cube in cubes
+    ]
+    head = (
+        "## Tables",
+        "",
+        "| table | title | counted | base | breakdowns | listed cells |",
+        "|---|---|---|---|---|---|",
+    )
+    return "\n".join((*head, *rows))
+
+
+def _counted(cube: CubeEntry) -> str:
+    counted = f"{cube.unit} with {cube.count} = 1" if cube.count else cube.unit
+    return f"{counted}, weighted by {cube.weight}" if cube.weight else counted
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _check(publication: Publication) -> str:
+    return f"""## How to check it
+
+`discreet verify` with the name of this folder recomputes every checksum and checks that the same cell has the same
+value in every table. Release `{publication.name}`, version {publication.version}."""

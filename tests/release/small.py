@@ -1,0 +1,119 @@
+"""A small census and its protected tables, built by hand: the same cell has the same value in every cube."""
+
+from __future__ import annotations
+
+import itertools
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from discreet.perturb.table import ProtectedTable
+from discreet.release.assemble import write_cube, write_shared
+from discreet.release.folder import ReleaseFolder
+from discreet.release.manifest import CubeEntry, Digests, Manifest
+from discreet.release.noise import noise_statement
+from discreet.release.publication import Publication
+from discreet.release.writers import with_parquet, writers
+from discreet.schema.codelist import Breakdown, Code, breakdown, codelist
+from discreet.schema.cube import Cube
+from discreet.schema.rules import Disclosure, ReleaseFormat
+
+ALL = tuple(ReleaseFormat)
+
+_GEO = codelist(
+    "GEO",
+    [
+        Code("AT1", "", "East & <North>"),
+        Code("AT11", "AT1", 'Burgen"land"'),
+        Code("AT12", "AT1", "Lower Austria, rural"),
+        Code("AT2", "", "South's"),
+        Code("AT21", "AT2", "Kärnten"),
+    ],
+)
+_AGE = codelist(
+    "AGE",
+    [Code(f"{band}", "", f"band {band}") for band in (1, 2)]
+    + [Code(f"{band}.{part}", f"{band}", "part") for band in (1, 2) for part in (1, 2, 3)],
+)
+SEX_CODES = codelist("SEX", [Code("1", "", "=male"), Code("2", "", "female")])
+
+GEO_L = breakdown("GEO", "L", _GEO, _GEO.level(1))
+GEO_M = breakdown("GEO", "M", _GEO, _GEO.level(2))
+AGE_L = breakdown("AGE", "L", _AGE, _AGE.level(1))
+AGE_M = breakdown("AGE", "M", _AGE, _AGE.level(2))
+SEX = breakdown("SEX", "SEX", SEX_CODES, SEX_CODES.leaves)
+
+PUBLICATION = Publication(
+    "small",
+    "NSI",
+    "1.0",
+    noise_statement(
+        "cell key method", Disclosure.VARIANCE, variance=2, bound=5, parameters={"D": 5, "V": 2.0, "js": 0}
+    ),
+    title="A small census",
+)
+
+
+def cube(name: str, *axes: Breakdown, title: str = "", weight: str | None = None) -> Cube:
+    return Cube(name, "persons", axes, title=title, weight=weight)
+
+
+def table(of: Cube, version: int = 0) -> ProtectedTable:
+    """A value for every cell from a hash of what the cell describes; about a third of the cells are zero."""
+    nodes = itertools.product(*(range(len(axis)) for axis in of.axes))
+    values = np.array([_value(of.axes, cell, version) for cell in nodes], dtype=np.int64)
+    cells = np.flatnonzero(values)
+    weighted = (values[cells] * 1.26).astype(np.float64) if of.weight else None
+    return ProtectedTable(of, cells.astype(np.int64), values[cells], weighted)
+
+
+def _value(axes: Sequence[Breakdown], nodes: Sequence[int], version: int) -> int:
+    pairs = sorted((axis.variable, axis.codes[node]) for axis, node in zip(axes, nodes, strict=True) if node)
+    number = zlib.crc32(repr((pairs, version)).encode())
+    return 0 if pairs and number % 3 == 0 else 1 + number % 1000
+
+
+def cubes() -> tuple[Cube, ...]:
+    return (
+        cube("1.1", GEO_M, SEX, AGE_L, title="Region, sex and age"),
+        cube("2.1", SEX, AGE_M, GEO_L, title="The same | with more age"),
+        cube("3 a/b", AGE_M, title="Age"),
+    )
+
+
+def publish(
+    target: Path,
+    *,
+    version: int = 0,
+    formats: Sequence[ReleaseFormat] = (ReleaseFormat.PARQUET,),
+    tables: Sequence[ProtectedTable] | None = None,
+    run_id: str = "run1",
+    before_publish: Callable[[], None] = lambda: None,
+) -> Manifest:
+    """Write and publish a whole release as a pipeline does."""
+    tables = [table(of, version) for of in cubes()] if tables is None else tables
+    wanted = with_parquet(formats)
+    makers = {form: write for form, write in writers(PUBLICATION).items() if form in wanted}
+    with ReleaseFolder(target, run_id) as folder:
+        entries = [folder.finished(one.cube.id) or write_cube(folder, one, makers) for one in tables]
+        files = write_shared(folder, [one.cube for one in tables], entries, wanted, PUBLICATION)
+        made = manifest(entries, files)
+        before_publish()
+        folder.publish(made)
+    return made
+
+
+def manifest(entries: Sequence[CubeEntry], files: Sequence[object]) -> Manifest:
+    return Manifest.model_validate(
+        {
+            "discreet_version": "0.1.0",
+            "name": PUBLICATION.name,
+            "noise": PUBLICATION.noise,
+            "digests": Digests(inputs="11", parameters="22", ptable="33"),
+            "secret_fingerprint": "44",
+            "cubes": tuple(entries),
+            "files": tuple(files),
+        }
+    )

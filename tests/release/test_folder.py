@@ -1,0 +1,273 @@
+import multiprocessing
+import os
+import random
+import shutil
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from discreet.errors import Mistakes
+from discreet.release import folder as folder_module
+from discreet.release.assemble import write_cube
+from discreet.release.exchange import exchange
+from discreet.release.folder import ReleaseFolder
+from discreet.release.manifest import read_manifest
+from discreet.release.verify import verify
+from discreet.release.writers import writers
+from discreet.schema.rules import ReleaseFormat
+from tests.release.small import PUBLICATION, cubes, publish, table
+
+
+def parquet_only() -> dict[ReleaseFormat, object]:
+    return {ReleaseFormat.PARQUET: writers(PUBLICATION)[ReleaseFormat.PARQUET]}
+
+
+def beside(target: Path) -> set[str]:
+    return {path.name for path in target.parent.iterdir()}
+
+
+def version_of(target: Path) -> int:
+    """Which whole release stands at the target; anything else fails."""
+    assert verify(target).problems == ()
+    found = [version for version in (0, 1) if read_manifest(target) == MADE[version]]
+    assert len(found) == 1
+    return found[0]
+
+
+MADE: dict[int, object] = {}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def both_versions(tmp_path_factory: pytest.TempPathFactory) -> None:
+    for version in (0, 1):
+        MADE[version] = publish(tmp_path_factory.mktemp("made") / "r", version=version)
+
+
+def test_a_release_appears_whole_and_alone(tmp_path: Path) -> None:
+    target = tmp_path / "deep" / "release"
+    publish(target)
+    assert version_of(target) == 0
+    assert beside(target) == {"release"}
+
+
+def test_an_old_release_is_replaced_whole(tmp_path: Path) -> None:
+    publish(tmp_path / "r", version=0, formats=tuple(ReleaseFormat))
+    publish(tmp_path / "r", version=1)
+    assert version_of(tmp_path / "r") == 1
+    assert beside(tmp_path / "r") == {"r"}
+
+
+def test_an_empty_folder_may_be_filled(tmp_path: Path) -> None:
+    (tmp_path / "r").mkdir()
+    publish(tmp_path / "r")
+    assert version_of(tmp_path / "r") == 0
+
+
+def test_a_linked_target_stays_a_link(tmp_path: Path) -> None:
+    publish(tmp_path / "real")
+    (tmp_path / "r").symlink_to("real")
+    publish(tmp_path / "r", version=1)
+    assert (tmp_path / "r").is_symlink()
+    assert version_of(tmp_path / "real") == 1
+
+
+def test_a_folder_that_is_no_release_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "r").mkdir()
+    (tmp_path / "r" / "thesis.txt").write_text("years of work")
+    with pytest.raises(Mistakes, match="no release of Discreet"):
+        publish(tmp_path / "r")
+    assert (tmp_path / "r" / "thesis.txt").read_text() == "years of work"
+    assert beside(tmp_path / "r") == {"r"}
+
+
+def test_a_file_at_the_target_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "r").write_text("text")
+    with pytest.raises(Mistakes, match="is a file"):
+        publish(tmp_path / "r")
+
+
+def test_a_folder_that_fills_up_meanwhile_is_left_alone(tmp_path: Path) -> None:
+    def disturb() -> None:
+        (tmp_path / "r").mkdir()
+        (tmp_path / "r" / "thesis.txt").write_text("years of work")
+
+    with pytest.raises(Mistakes, match="no release of Discreet"):
+        publish(tmp_path / "r", before_publish=disturb)
+    assert (tmp_path / "r" / "thesis.txt").exists()
+
+
+def test_two_runs_do_not_meet(tmp_path: Path) -> None:
+    with (
+        ReleaseFolder(tmp_path / "r", "one"),
+        pytest.raises(Mistakes, match="another run"),
+        ReleaseFolder(tmp_path / "r", "two"),
+    ):
+        pass
+    publish(tmp_path / "r", run_id="two")
+    assert version_of(tmp_path / "r") == 0
+
+
+def test_a_run_id_is_plain() -> None:
+    with pytest.raises(ValueError, match="letters and digits"):
+        ReleaseFolder(Path("r"), "../x")
+
+
+def interrupted(target: Path, run_id: str, count: int) -> list[str]:
+    """Write some cubes and stop as a killed run does; give the ids of those that were finished before."""
+    found = []
+    with ReleaseFolder(target, run_id) as folder:
+        for of in cubes()[:count]:
+            if folder.finished(of.id):
+                found.append(of.id)
+            else:
+                write_cube(folder, table(of), parquet_only())  # type: ignore[arg-type]
+    return found
+
+
+def test_finished_cubes_are_taken_up_by_the_next_run(tmp_path: Path) -> None:
+    assert interrupted(tmp_path / "r", "one", 2) == []
+    assert interrupted(tmp_path / "r", "one", 3) == ["1.1", "2.1"]
+    publish(tmp_path / "r", run_id="one")
+    assert version_of(tmp_path / "r") == 0
+    assert beside(tmp_path / "r") == {"r"}
+
+
+def test_a_damaged_cube_is_done_again(tmp_path: Path) -> None:
+    interrupted(tmp_path / "r", "one", 2)
+    (tmp_path / ".r.one.partial" / "release" / "parquet" / "1.1.parquet").write_bytes(b"half")
+    (tmp_path / ".r.one.partial" / "records" / "2.1.json").write_text("half")
+    assert interrupted(tmp_path / "r", "one", 2) == []
+    publish(tmp_path / "r", run_id="one")
+    assert version_of(tmp_path / "r") == 0
+
+
+def test_what_other_runs_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
+    interrupted(tmp_path / "r", "one", 1)
+    others = {".r.b.one.partial", ".rr.one.partial", ".r.one.partial2", "r.one.partial"}
+    for name in others:
+        (tmp_path / name).mkdir()
+    publish(tmp_path / "r", run_id="two")
+    assert beside(tmp_path / "r") == {"r", *others}
+
+
+def test_giving_up_leaves_nothing(tmp_path: Path) -> None:
+    with ReleaseFolder(tmp_path / "r", "one") as folder:
+        write_cube(folder, table(cubes()[0]), parquet_only())  # type: ignore[arg-type]
+        folder.discard()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_unlisted_leftovers_are_not_published(tmp_path: Path) -> None:
+    interrupted(tmp_path / "r", "one", 1)
+    tree = tmp_path / ".r.one.partial" / "release"
+    (tree / "old").mkdir()
+    (tree / "old" / "manifest.json").write_text("{}")
+    publish(tmp_path / "r", run_id="one")
+    assert version_of(tmp_path / "r") == 0
+    assert not (tmp_path / "r" / "old").exists()
+
+
+def test_a_file_system_without_exchange_is_named_before_any_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class NoLibrary:
+        def __init__(self, *_: object, **__: object) -> None: ...
+
+    publish(tmp_path / "r")
+    monkeypatch.setattr("ctypes.CDLL", NoLibrary)
+    with pytest.raises(Mistakes, match="publish to a folder that does not exist yet"):
+        publish(tmp_path / "r", version=1)
+    assert version_of(tmp_path / "r") == 0
+    publish(tmp_path / "fresh", version=1)
+
+
+def test_exchange_swaps_two_folders(tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        (tmp_path / name / name).write_text(name)
+    exchange(tmp_path / "a", tmp_path / "b")
+    assert (tmp_path / "a" / "b").exists()
+    with pytest.raises(Mistakes):
+        exchange(tmp_path / "a", tmp_path / "missing")
+
+
+class Killed(BaseException):
+    """Stands for the death of the process."""
+
+
+def dying_at(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the run die at the given step of those that touch the disk."""
+    left = [step]
+
+    def counted(real: Callable[..., object]) -> Callable[..., object]:
+        def call(*arguments: object, **named: object) -> object:
+            left[0] -= 1
+            if left[0] < 0:
+                raise Killed
+            return real(*arguments, **named)
+
+        return call
+
+    monkeypatch.setattr(folder_module, "_sync", counted(folder_module._sync))
+    monkeypatch.setattr(folder_module, "exchange", counted(exchange))
+    monkeypatch.setattr(shutil, "rmtree", counted(shutil.rmtree))
+    monkeypatch.setattr(Path, "replace", counted(Path.replace))
+    monkeypatch.setattr(Path, "rename", counted(Path.rename))
+    monkeypatch.setattr(Path, "unlink", counted(Path.unlink))
+
+
+def test_death_at_any_step_leaves_one_whole_release(tmp_path: Path) -> None:
+    target = tmp_path / "r"
+    publish(target, version=0)
+    seen = []
+    for step in range(1000):
+        with pytest.MonkeyPatch.context() as patch:
+            dying_at(step, patch)
+            try:
+                publish(target, version=1, run_id="next")
+            except Killed:
+                seen.append(version_of(target))
+            else:
+                break
+        publish(target, version=0, run_id="back")
+    assert version_of(target) == 1
+    assert len(seen) > 40
+    assert set(seen) == {0, 1}  # some steps come after the one that publishes
+    assert seen == sorted(seen)
+
+
+def publish_forever(target: Path) -> None:
+    for number in range(1_000_000):
+        publish(target, version=number % 2, run_id=f"run{number % 2}")
+
+
+def killed_at_random(target: Path, rounds: int) -> None:
+    """Kill a publishing process with SIGKILL again and again; each time the target must be whole."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.release.small"])
+    chance = random.Random(1)
+    publish(target, version=0)
+    for _ in range(rounds):
+        process = context.Process(target=publish_forever, args=(target,))
+        process.start()
+        time.sleep(chance.uniform(0.05, 0.4))
+        assert process.is_alive()
+        assert process.pid is not None
+        os.kill(process.pid, signal.SIGKILL)
+        process.join()
+        version_of(target)
+    publish(target, version=1)
+    assert version_of(target) == 1
+    assert beside(target) == {target.name}
+
+
+def test_kill_at_random_moments(tmp_path: Path) -> None:
+    killed_at_random(tmp_path / "r", 8)
+
+
+@pytest.mark.long
+def test_kill_at_many_random_moments(tmp_path: Path) -> None:
+    killed_at_random(tmp_path / "r", 150)

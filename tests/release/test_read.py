@@ -1,0 +1,31 @@
+from pathlib import Path
+
+import pytest
+
+from discreet.errors import BrokenRelease, Mistakes
+from discreet.release.read import open_release
+from tests.release.small import AGE_M, cubes, publish, table
+
+
+def test_a_release_reads_back(tmp_path: Path) -> None:
+    publish(tmp_path / "r")
+    release = open_release(tmp_path / "r")
+    assert release.read_cube("3 a/b")["value"].to_pylist() == table(cubes()[2]).values.tolist()
+    codes = release.read_codes("AGE.M")
+    assert codes.codes == AGE_M.codes
+    assert codes.labels == AGE_M.labels
+    assert codes.parents == ("", *(AGE_M.codes[parent] for parent in AGE_M.parents[1:]))
+
+
+def test_unknown_names_are_answered_with_the_known_ones(tmp_path: Path) -> None:
+    publish(tmp_path / "r")
+    release = open_release(str(tmp_path / "r"))
+    with pytest.raises(Mistakes, match=r"1\.1, 2\.1"):
+        release.read_cube("9.9")
+    with pytest.raises(Mistakes, match=r"AGE\.L, AGE\.M"):
+        release.read_codes("AGE.Z")
+
+
+def test_a_folder_without_manifest_is_no_release(tmp_path: Path) -> None:
+    with pytest.raises(BrokenRelease, match="name the folder of a release"):
+        open_release(tmp_path)

@@ -1,0 +1,207 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discreet.errors import BrokenRelease
+from discreet.perturb.table import ProtectedTable
+from discreet.release import compare
+from discreet.release.manifest import Manifest
+from discreet.release.verify import verify
+from discreet.schema.cube import Cube
+from discreet.schema.expression import parse_filter
+from tests.release.small import AGE_L, AGE_M, ALL, GEO_L, GEO_M, SEX, SEX_CODES, cube, cubes, publish, table
+
+
+def reseal(folder: Path, change: dict[str, object]) -> None:
+    """Change a manifest as a forger would, seal included."""
+    content = {**json.loads((folder / "manifest.json").read_text()), **change}
+    del content["seal"]
+    (folder / "manifest.json").write_text(Manifest.model_validate(content).to_json())
+
+
+def with_value(made: ProtectedTable, row: int, value: int) -> ProtectedTable:
+    values = made.values.copy()
+    values[row] = value
+    return ProtectedTable(made.cube, made.cells, values)
+
+
+def without(made: ProtectedTable, row: int) -> ProtectedTable:
+    return ProtectedTable(made.cube, np.delete(made.cells, row), np.delete(made.values, row))
+
+
+def test_a_sound_release_passes(tmp_path: Path) -> None:
+    publish(tmp_path / "r", formats=ALL)
+    found = verify(tmp_path / "r")
+    assert found.passed
+    assert (found.cubes, found.cells) == (3, sum(len(table(of)) for of in cubes()))
+    assert 0 < found.compared < found.cells
+
+
+def test_any_changed_byte_is_found(tmp_path: Path) -> None:
+    made = publish(tmp_path / "r", formats=ALL)
+    for file in made.all_files():
+        path = tmp_path / "r" / file.path
+        sound = path.read_bytes()
+        path.write_bytes(sound[:-1] + bytes([sound[-1] ^ 1]))
+        assert verify(tmp_path / "r").problems == (f"{file.path}: its content is not what the manifest says",)
+        path.write_bytes(sound)
+    assert verify(tmp_path / "r").passed
+
+
+def test_missing_and_foreign_files_are_found(tmp_path: Path) -> None:
+    publish(tmp_path / "r")
+    (tmp_path / "r" / "codelists" / "SEX.csv").unlink()
+    (tmp_path / "r" / ".hidden").write_text("")
+    (tmp_path / "r" / "link").symlink_to(tmp_path)
+    assert verify(tmp_path / "r").problems == (
+        ".hidden: not listed in the manifest",
+        "link: not listed in the manifest",
+        "codelists/SEX.csv: missing",
+    )
+
+
+def test_a_forged_manifest_without_its_parquet_is_found(tmp_path: Path) -> None:
+    publish(tmp_path / "r")
+    content = json.loads((tmp_path / "r" / "manifest.json").read_text())
+    content["cubes"][1]["files"] = []
+    content["cubes"].append(content["cubes"][0])
+    reseal(tmp_path / "r", {"cubes": content["cubes"], "files": content["files"][1:]})
+    problems = "\n".join(verify(tmp_path / "r").problems)
+    assert "cube 2.1 has no Parquet file" in problems
+    assert "cube 1.1 stands twice" in problems
+    assert "parquet/2.1.parquet: not listed" in problems
+    assert "which is not listed" in problems
+
+
+def test_a_wrong_number_of_cells_is_found(tmp_path: Path) -> None:
+    publish(tmp_path / "r")
+    content = json.loads((tmp_path / "r" / "manifest.json").read_text())
+    content["cubes"][0]["cells"] += 1
+    reseal(tmp_path / "r", {"cubes": content["cubes"]})
+    assert "the manifest says" in verify(tmp_path / "r").problems[0]
+
+
+def test_no_release_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(BrokenRelease):
+        verify(tmp_path)
+
+
+def test_two_values_for_one_cell_are_named(tmp_path: Path) -> None:
+    one, two = table(cube("1", GEO_M, SEX)), table(cube("2", SEX, GEO_L, AGE_L))
+    row = 1  # GEO=_T, SEX=1 or the next that is not zero
+    sex = SEX.codes[int(one.cube.nodes(one.cells, 1)[row])]
+    publish(tmp_path / "r", tables=[with_value(one, row, 7777), two])
+    (problem,) = verify(tmp_path / "r").problems
+    assert problem.startswith(f"persons: SEX={sex}: 7777 in 1, ")
+    assert problem.endswith(" in 2")
+
+
+def test_a_cell_that_one_cube_lacks_is_named(tmp_path: Path) -> None:
+    one, two = table(cube("1", GEO_M, SEX)), table(cube("2", SEX, GEO_L, AGE_L))
+    publish(tmp_path / "r", tables=[one, without(two, 0)])
+    assert verify(tmp_path / "r").problems == (
+        f"persons: the grand total: {one.values[0]} in 1, not listed in 2",
+    )
+
+
+def test_other_populations_are_not_compared(tmp_path: Path) -> None:
+    of = cube("1", SEX)
+    others = [
+        Cube("2", "households", of.axes),
+        Cube("3", "persons", of.axes, base=parse_filter("SEX == '1'", {"SEX": SEX_CODES})),
+        Cube("5", "persons", of.axes, count="flag"),
+        Cube("4", "persons", of.axes, weight="w"),
+    ]
+    publish(
+        tmp_path / "r", tables=[table(of), *(table(other, number) for number, other in enumerate(others, 1))]
+    )
+    found = verify(tmp_path / "r")
+    assert found.passed
+    assert found.compared == 0
+
+
+def test_bases_that_mean_the_same_are_compared(tmp_path: Path) -> None:
+    texts = ("SEX == '1'", "SEX != '2'", "SEX in ('1', '2')", "")
+    bases = [parse_filter(text, {"SEX": SEX_CODES}) if text else None for text in texts]
+    tables = [table(Cube(f"{n}", "persons", (AGE_L,), base=base)) for n, base in enumerate(bases)]
+    publish(tmp_path / "r", tables=tables)
+    assert verify(tmp_path / "r").compared == 4 * len(tables[0])
+    publish(tmp_path / "r", tables=[*tables[:3], table(tables[3].cube, version=1)], run_id="run2")
+    assert all("in 2" in problem and "in 3" in problem for problem in verify(tmp_path / "r").problems)
+
+
+def test_weighted_values_may_differ_in_the_last_digit_only(tmp_path: Path) -> None:
+    one, two = (table(cube(name, SEX, weight="w")) for name in "ab")
+    assert two.weighted is not None
+    for step, passed in ((0.1, True), (0.3, False)):
+        moved = ProtectedTable(two.cube, two.cells, two.values, two.weighted + step)
+        publish(tmp_path / f"r{step}", tables=[one, moved])
+        assert verify(tmp_path / f"r{step}").passed is passed
+
+
+def test_many_findings_are_counted(tmp_path: Path) -> None:
+    one, two = table(cube("1", GEO_M, SEX, AGE_M)), table(cube("2", GEO_M, SEX, AGE_M), version=1)
+    publish(tmp_path / "r", tables=[one, two])
+    problems = verify(tmp_path / "r").problems
+    assert len(problems) == compare.NAMED + 1
+    assert problems[-1].endswith("more cells disagree")
+
+
+def test_more_cubes_than_bits_in_a_word(tmp_path: Path) -> None:
+    tables = [table(cube(f"{number}", SEX, AGE_L)) for number in range(70)]
+    publish(tmp_path / "sound", tables=tables)
+    assert verify(tmp_path / "sound").compared == 70 * len(tables[0])
+    publish(tmp_path / "odd", tables=[*tables[:-1], without(tables[-1], 1)])
+    (problem,) = verify(tmp_path / "odd").problems
+    assert problem.endswith("not listed in 69")
+
+
+def described(made: ProtectedTable) -> dict[frozenset[tuple[str, str]], int]:
+    """What each cell says, zeros included, worked out the slow way."""
+    values = dict(zip(made.cells.tolist(), made.values.tolist(), strict=True))
+    found = {}
+    for cell in range(made.cube.size):
+        nodes = [int(made.cube.nodes(np.array([cell]), axis)[0]) for axis in range(len(made.cube.axes))]
+        pairs = frozenset(
+            (axis.variable, axis.codes[node])
+            for axis, node in zip(made.cube.axes, nodes, strict=True)
+            if node
+        )
+        found[pairs] = values.get(cell, 0)
+    return found
+
+
+def disagreeing(tables: list[ProtectedTable]) -> int:
+    seen: dict[frozenset[tuple[str, str]], set[int]] = {}
+    for made in tables:
+        for pairs, value in described(made).items():
+            seen.setdefault(pairs, set()).add(value)
+    return sum(len(values) > 1 for values in seen.values())
+
+
+@settings(max_examples=20)
+@given(
+    which=st.integers(0, 2),
+    row=st.integers(0, 1000),
+    change=st.sampled_from([lambda made, row: with_value(made, row, 5555), without]),
+    rows_per_pass=st.sampled_from([11, 10**6]),
+)
+def test_exactly_the_cells_that_disagree_are_found(
+    tmp_path_factory: pytest.TempPathFactory,
+    which: int,
+    row: int,
+    change: Callable[[ProtectedTable, int], ProtectedTable],
+    rows_per_pass: int,
+) -> None:
+    tables = [table(of) for of in cubes()]
+    tables[which] = change(tables[which], row % len(tables[which]))
+    folder = tmp_path_factory.mktemp("release") / "r"
+    publish(folder, tables=tables)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compare, "ROWS_PER_PASS", rows_per_pass)
+        assert len(verify(folder).problems) == disagreeing(tables)
