@@ -53,7 +53,7 @@ class UnitFile:
                 use_dictionary=[name for name in table.column_names if name not in IDS],
                 write_statistics=list(LEVELS),  # of the other columns they cost time and skip nothing
             )
-        self._writer.write_table(table, row_group_size=table.num_rows)
+        self._writer.write_table(table, row_group_size=max(1, table.num_rows))
 
 
 class CensusFiles:
