@@ -33,6 +33,7 @@ class UnitReader:
         if missing:
             raise Mistakes(missing)
         self._ids: list[NDArray[np.uint64]] = []
+        self._largest: int | None = None
         self._unknown: dict[str, set[str]] = {}
         self._bad: dict[tuple[str, str], Problem] = {}
         self._leaves = {
@@ -45,11 +46,16 @@ class UnitReader:
         """The opened source."""
         return self._records
 
+    @property
+    def largest_given_key(self) -> int | None:
+        """The largest record key that the office gave; None where the secret makes the keys."""
+        return self._largest
+
     def blocks(self) -> Iterator[Block]:
         """Stream the encoded blocks; a record that cannot be encoded is a problem, told by ``problems``."""
         batches = self._records.batches(self._needs.plain_columns(), self._needs.coded_columns())
         with ThreadPoolExecutor(self._threads) as pool:
-            yield from _ahead((self._block(batch, pool) for batch in batches if batch.num_rows))
+            yield from _ahead(self._block(batch, pool) for batch in batches if batch.num_rows)
 
     def problems(self) -> list[Problem]:
         """Everything that was wrong with the records read so far."""
@@ -87,7 +93,9 @@ class UnitReader:
 
     def _keys(self, column: pa.Array) -> NDArray[np.uint32]:
         if self._needs.record_key is not None:
-            return self._column(self._needs.record_key, encode.given_keys, column, np.uint32)
+            given = self._column(self._needs.record_key, encode.given_keys, column, np.uint32)
+            self._largest = max(self._largest or 0, int(given.max()))
+            return given
         name = self._needs.unit.name
 
         def hashed(ids: pa.Array) -> NDArray[np.uint64]:

@@ -1,0 +1,92 @@
+"""The ``discreet`` command: finds a subcommand's module when it is called for, and words every failure.
+
+Exit codes: 0 done; 1 a check found the release wanting; 2 wrong input, nothing written; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from importlib.metadata import version
+from typing import Any
+
+import typer
+from rich.console import Console
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from discreet.errors import DiscreetError
+
+COMMANDS = {
+    "demo": "Make a small synthetic census, protect it and verify the release.",
+    "init": "Draft a programme from files of microdata.",
+    "check": "Say everything that is wrong with a programme and its data.",
+    "protect": "Count, perturb and publish every cube of a programme.",
+    "verify": "Check a release: hashes, and one value per cell.",
+    "ptable": "Make, show, convert and check perturbation tables.",
+    "synth": "Make a synthetic census.",
+    "secret": "Make a secret.",
+}
+WRONG_INPUT = 2
+INTERRUPTED = 130
+
+
+class LazyGroup(TyperGroup):
+    """Imports a subcommand's module when it is wanted, so that a command starts in a blink."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The commands in the order of a first visit."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Build one command from its module: an ``app`` of subcommands, or a function of the command's name."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"discreet.cli.{cmd_name}")
+        app = getattr(module, "app", None)
+        if app is None:
+            app = typer.Typer(add_completion=False, rich_markup_mode=None)
+            app.command(name=cmd_name)(getattr(module, cmd_name))
+        command = get_command(app)
+        command.name = cmd_name
+        return command
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"discreet {version('discreet')}")
+        raise typer.Exit
+
+
+app = typer.Typer(
+    cls=LazyGroup,
+    add_completion=False,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.callback()
+def discreet(
+    version: bool = typer.Option(
+        False, "--version", callback=_show_version, is_eager=True, help="Say the version and stop."
+    ),
+) -> None:
+    """Protected frequency tables from census microdata."""
+
+
+def main() -> None:
+    """Run the command line; a user's mistake is told in a line or two and ends with exit code 2."""
+    try:
+        app()
+    except DiscreetError as error:
+        Console(stderr=True).print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(WRONG_INPUT)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)

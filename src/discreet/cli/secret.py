@@ -1,0 +1,18 @@
+"""``discreet secret``: make the office's secret; it owns no method."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.engine.secret import make_secret
+
+
+def secret(
+    out: Annotated[Path, typer.Option("--out", help="The file to write; it must not exist.")],
+) -> None:
+    """Write 32 random bytes to a file that only its owner can read. Keep it: later releases need the same one."""
+    make_secret(out)
+    typer.echo(f"{out}: a new secret. Keep it safe and keep it: later releases of this population need it.")

@@ -1,0 +1,74 @@
+"""The cell key mechanism: each non-empty cell's key picks its change from a p-table; zeros stay zero.
+
+It makes protected tables from confidential ones; which p-table is used is decided elsewhere (see choose).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from discreet.maths.counting import counts_of
+from discreet.maths.lookup import Lookup, change_of
+from discreet.maths.ptable import PTable
+from discreet.perturb.table import ProtectedTable
+from discreet.population.block import WEIGHT_UNIT
+from discreet.tabulate.table import ConfidentialTable
+
+_LOW = np.uint64(0xFFFFFFFF)
+_32 = np.uint64(32)
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _occupied(cells: Any) -> Any:
+    found = 0
+    for c in range(cells.size):
+        found += cells[c] & _LOW != 0
+    return found
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _publish(cells: Any, table: Any, places: Any, values: Any) -> Any:
+    """Write the place and value of every cell whose published count is positive; return how many."""
+    kept = 0
+    for c in range(cells.size):
+        count = np.int64(cells[c] & _LOW)
+        if count != 0:
+            value = count + change_of(count, np.uint32(cells[c] >> _32), *table)
+            if value > 0:
+                places[kept] = c
+                values[kept] = value
+                kept += 1
+    return kept
+
+
+@dataclass(frozen=True, eq=False)
+class CellKeyMechanism:
+    """Maximum-entropy or given noise by cell keys: the same group of records always has the same noise."""
+
+    law: PTable
+    lookup: Lookup
+
+    def perturb(self, table: ConfidentialTable) -> ProtectedTable:
+        """Perturb every non-empty cell; a cell published as zero is left out like an empty one."""
+        occupied = int(_occupied(table.cells))
+        places = np.empty(occupied, dtype=np.int64)
+        values = np.empty(occupied, dtype=np.int64)
+        kept = int(_publish(table.cells, self.lookup.arrays, places, values))
+        places, values = places[:kept].copy(), values[:kept].copy()
+        cells = places if table.positions is None else table.positions[places]
+        return ProtectedTable(table.cube, cells, values, _weighted(table, places, values))
+
+
+def _weighted(
+    table: ConfidentialTable, places: NDArray[np.int64], values: NDArray[np.int64]
+) -> NDArray[np.float64] | None:
+    """Perturbed count x mean weight of the cell, as R's cellKey."""
+    if table.weights is None:
+        return None
+    mean: NDArray[np.float64] = table.weights[places] / (counts_of(table.cells[places]) * float(WEIGHT_UNIT))
+    return mean * values

@@ -1,0 +1,72 @@
+"""What identifies a run: keyed digests of inputs, parameters and p-table, and the fingerprint of the secret.
+
+Digests that are published are keyed by the secret: an unkeyed hash of a few parameters can be inverted by trying.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import version
+
+from discreet.engine.files import digest_files
+from discreet.maths.keys import derive
+from discreet.maths.lookup import Lookup
+from discreet.schema.programme import Programme
+from discreet.schema.sources import FileSource, Source
+
+
+@dataclass(frozen=True)
+class Identity:
+    """The digests of one run; equal inputs, parameters, secret and version give equal ones."""
+
+    inputs: str
+    parameters: str
+    ptable: str
+    fingerprint: str  # of the secret
+    resumable: bool  # whether an interrupted run can be recognised: not where records come from a database
+
+    def run_id(self) -> str:
+        """The name of the run; unlike any other where the inputs cannot be digested."""
+        parts = [self.inputs, self.parameters, self.ptable, self.fingerprint, version("discreet")]
+        if not self.resumable:
+            parts.append(secrets.token_hex(16))
+        return hashlib.blake2b("/".join(parts).encode(), digest_size=8).hexdigest()
+
+
+def identify(programme: Programme, lookup: Lookup, secret: bytes) -> Identity:
+    """Digest everything that decides the published values."""
+    key = derive(secret, "manifest")
+    sources = dict(_sources(programme))
+    return Identity(
+        keyed_digest(repr([_digest_source(source, key) for source in sources.values()]).encode(), key),
+        keyed_digest(json.dumps(programme.canonical(), sort_keys=True, ensure_ascii=False).encode(), key),
+        keyed_digest(
+            b"".join(array.tobytes() for array in (lookup.offsets, lookup.upper, lookup.change)), key
+        ),
+        derive(secret, "fingerprint", 8).hex(),
+        all(isinstance(source, FileSource) for source in sources.values()),
+    )
+
+
+def keyed_digest(content: bytes, key: bytes) -> str:
+    """BLAKE2b of some bytes under a key."""
+    return hashlib.blake2b(content, digest_size=32, key=key).hexdigest()
+
+
+def _sources(programme: Programme) -> Iterator[tuple[str, Source]]:
+    if programme.population is not None:
+        for name, unit in programme.population.units.items():
+            yield name, unit.source
+    for cube, ready in programme.ready_made.items():
+        yield f"cube {cube}", ready.source
+
+
+def _digest_source(source: Source, key: bytes) -> str:
+    """Files by their content; databases and queries by what was asked, for want of anything stable."""
+    if isinstance(source, FileSource):
+        return digest_files(source.paths(), key)
+    return keyed_digest(json.dumps(source.describe(), sort_keys=True).encode(), key)

@@ -1,0 +1,140 @@
+"""The whole path: a programme and a secret in, a protected release out; it owns the order, not the steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from discreet.errors import Mistakes
+from discreet.perturb.cell_key import CellKeyMechanism
+from discreet.perturb.choose import mechanism
+from discreet.pipeline.identity import Identity, identify
+from discreet.pipeline.progress import Progress, Quiet
+from discreet.pipeline.tabulating import Tabulator
+from discreet.release.assemble import write_cube, write_shared
+from discreet.release.folder import ReleaseFolder
+from discreet.release.manifest import CubeEntry, Digests, Manifest
+from discreet.release.noise import NoiseStatement, noise_statement
+from discreet.release.private import PrivateManifest, write_private_manifest
+from discreet.release.publication import Publication
+from discreet.release.writers import with_parquet, writers
+from discreet.schema.programme import Programme
+from discreet.tabulate.table import ConfidentialTable
+
+
+@dataclass(frozen=True)
+class Protected:
+    """What a run published."""
+
+    release: Path
+    run_id: str
+    cubes: int
+    cells: int  # published, zeros not among them
+    resumed: int  # cubes that an interrupted run had finished
+
+
+def protect(
+    programme: Programme,
+    secret: bytes,
+    out: Path,
+    private: Path,
+    *,
+    clock: Callable[[], datetime],
+    threads: int = 1,
+    progress: Progress | None = None,
+) -> Protected:
+    """Count, perturb and publish every cube of a programme at ``out``, whole or not at all.
+
+    The private manifest (full parameters, row counts) goes to ``private``, which must lie outside the release.
+    """
+    chosen = mechanism(programme.noise, secret)
+    run = _Run(programme, chosen, identify(programme, chosen.lookup, secret), progress or Quiet())
+    run_id = run.identity.run_id()
+    with ReleaseFolder(out, run_id) as folder:
+        try:
+            entries, rows, resumed = run.cubes(folder, secret, threads)
+        except Mistakes:
+            folder.discard()
+            raise
+        run.publish(folder, entries)
+    write_private_manifest(run.private(run_id, rows, clock()), private, out)
+    return Protected(out, run_id, len(entries), sum(entry.cells for entry in entries), resumed)
+
+
+@dataclass(frozen=True)
+class _Run:
+    programme: Programme
+    mechanism: CellKeyMechanism
+    identity: Identity
+    progress: Progress
+
+    @property
+    def publication(self) -> Publication:
+        rule, population = self.programme.release, self.programme.population
+        columns = population.geography if population else ()
+        places = {v.name for v in self.programme.variables.values() if v.column in columns}
+        return Publication(rule.name, rule.agency, rule.version, self._noise(), geography=frozenset(places))
+
+    def _noise(self) -> NoiseStatement:
+        law = self.mechanism.law
+        rows = range(1, law.last_row + 1)
+        return noise_statement(
+            "cell key method",
+            self.programme.release.disclose,
+            variance=max(law.variance(row) for row in rows),
+            bound=law.reach,
+            parameters={"D": law.reach, "V": law.variance(law.last_row), "js": law.smallest_positive - 1},
+        )
+
+    def cubes(
+        self, folder: ReleaseFolder, secret: bytes, threads: int
+    ) -> tuple[list[CubeEntry], dict[str, int], int]:
+        """Count, perturb and write the cubes that an earlier run of the same identity has not finished."""
+        entries = {cube.id: entry for cube in self.programme.cubes if (entry := folder.finished(cube.id))}
+        resumed = len(entries)
+        makers = writers(self.publication)
+        wanted = {form: makers[form] for form in with_parquet(self.programme.release.formats)}
+
+        def finish(table: ConfidentialTable) -> None:
+            entries[table.cube.id] = write_cube(folder, self.mechanism.perturb(table), wanted)
+
+        tabulator = Tabulator(self.programme, secret, self.mechanism.lookup, threads, self.progress)
+        rows = tabulator.run([cube for cube in self.programme.cubes if cube.id not in entries], finish)
+        return [entries[cube.id] for cube in self.programme.cubes], rows, resumed
+
+    def publish(self, folder: ReleaseFolder, entries: Sequence[CubeEntry]) -> None:
+        """Add what belongs to no single cube, and put the release in its place."""
+        rule, identity = self.programme.release, self.identity
+        self.progress.stage("publishing")
+        shared = write_shared(folder, self.programme.cubes, entries, rule.formats, self.publication)
+        folder.publish(
+            Manifest(
+                discreet_version=version("discreet"),
+                name=rule.name,
+                agency=rule.agency,
+                version=rule.version,
+                noise=self.publication.noise,
+                digests=Digests(
+                    inputs=identity.inputs, parameters=identity.parameters, ptable=identity.ptable
+                ),
+                secret_fingerprint=identity.fingerprint,
+                cubes=tuple(entries),
+                files=shared,
+            )
+        )
+
+    def private(self, run_id: str, rows: dict[str, int], finished: datetime) -> PrivateManifest:
+        """What the office keeps of the run."""
+        return PrivateManifest(
+            release=self.programme.release.name,
+            run_id=run_id,
+            discreet_version=version("discreet"),
+            finished=finished,
+            parameters=self.programme.canonical(),
+            inputs_sha256={},
+            rows=rows,
+            secret_fingerprint=self.identity.fingerprint,
+        )
