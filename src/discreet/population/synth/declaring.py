@@ -9,46 +9,11 @@ from pathlib import Path
 
 from discreet.population.synth.codes import rows
 from discreet.population.synth.geography import Geography
+from discreet.population.synth.impossible import structural_zeros
 from discreet.schema import eu2021
 from discreet.schema.codelist import Code, codelist
 
 MEMBER_VARIABLES = ("HHSIZE", "HHTYPE")  # the household as its members carry it, for record swapping
-
-# what cannot be in this census: each text is true of no record
-STRUCTURAL_ZEROS = (
-    'AGE == "Y_LT15" and LMS != "1"',
-    'AGE == "Y_LT15" and CAS != "2.1"',
-    'AGE != "Y_LT15" and CAS == "2.1"',
-    'AGE == "Y_LT15" and EDU != "11"',
-    'AGE != "Y_LT15" and EDU == "11"',
-    'AGE == "Y_LT15" and FST in ("1", "2")',
-    'AGE == "Y_LT15" and HST == "1.2.1"',
-    'CAS == "1.1" and OCC == "12"',
-    'CAS != "1.1" and OCC != "12"',
-    'CAS == "1.1" and IND == "12"',
-    'CAS != "1.1" and IND != "12"',
-    'CAS == "1.1" and SIE == "6"',
-    'CAS != "1.1" and SIE != "6"',
-    'CAS == "1.1" and LPW == "5"',
-    'CAS != "1.1" and LPW != "5"',
-    'AGE == "Y0" and ROY != "4"',
-    'AGE != "Y0" and ROY == "4"',
-    'HST == "1.1" and FST in ("4", "5")',
-    'HST != "1.1" and FST in ("1", "2", "3")',
-    'FST == "1.1" and LMS != "2"',
-    'FST == "1.2" and LMS == "2"',
-    'HST == "2.1" and HAR != "1.2"',
-    'HST != "2.1" and HAR == "1.2"',
-    'YAE in ("1.1", "1.2", "1.3") and YAT != "1"',
-    'YAE == "3" and YAT != "3"',
-    'YAE not in ("1.1", "1.2", "1.3") and YAT == "1"',
-    'AGE == "Y0-4" and YAE in ("1.3", "1.4", "1.5", "1.6", "1.7", "1.8", "1.9")',
-    'AGE == "Y5-9" and YAE in ("1.4", "1.5", "1.6", "1.7", "1.8", "1.9")',
-    'AGE == "Y10-14" and YAE in ("1.5", "1.6", "1.7", "1.8", "1.9")',
-    'TPH == "1.1" and SPH != "1"',
-    'TPH != "1.1" and SPH == "1"',
-    'TPH == "3" and SPH in ("1", "2")',
-)
 
 
 def declare(folder: Path, geo: Geography, tables: Sequence[str] | None) -> None:
@@ -77,7 +42,7 @@ def _write_codes(path: Path, codes: Sequence[Code]) -> None:
 def programme(variables: Sequence[str], tables: Sequence[str] | None) -> str:
     """The text of programme.toml; ``tables`` None selects the whole EU programme."""
     parts = [_POPULATION, *(_variable(name) for name in variables), _standard(tables)]
-    parts += [f"[[structural_zeros]]\nwhere = '{rule}'\n" for rule in STRUCTURAL_ZEROS]
+    parts += [f"[[structural_zeros]]\nwhere = '{rule}'\n" for rule in structural_zeros()]
     return "\n".join([*parts, _ENDING])
 
 

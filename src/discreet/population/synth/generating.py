@@ -10,8 +10,9 @@ import shutil
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +29,7 @@ from discreet.schema import eu2021
 from discreet.schema.codelist import codelist
 
 LARGEST = 1_000_000_000
+MOST_THREADS = 4  # by default: writing does not keep up with more, and each holds a block in memory
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ def generate(
         draft.chmod(0o755)
         nation = _nation(persons, seed, country)
         declare(draft, nation.geo, tables)
-        rows = _write(draft, nation, threads or os.cpu_count() or 1, progress)
+        rows = _write(draft, nation, threads or min(MOST_THREADS, os.cpu_count() or 1), progress)
         draft.replace(out)  # takes the place of an empty folder, refuses any other
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
@@ -104,14 +106,14 @@ def _nation(persons: int, seed: int, country: str) -> Country:
 
 
 def _write(folder: Path, nation: Country, threads: int, progress: Callable[[int], None]) -> dict[str, int]:
-    with CensusFiles(folder) as files:
-        for tables in _in_order(nation, threads):
+    with CensusFiles(folder) as files, closing(_in_order(nation, threads)) as drawn:
+        for tables in drawn:
             files.add(tables)
             progress(files.units["persons"].rows)
     return {unit: file.rows for unit, file in files.units.items()}
 
 
-def _in_order(nation: Country, threads: int) -> Iterator[dict[str, pa.Table]]:
+def _in_order(nation: Country, threads: int) -> Generator[dict[str, pa.Table], None, None]:
     """Draw blocks in parallel, hand them out in order; only a few are ever in memory."""
     with ThreadPoolExecutor(threads) as pool:
         ahead: deque[Future[dict[str, pa.Table]]] = deque()

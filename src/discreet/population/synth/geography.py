@@ -95,7 +95,7 @@ def geography(persons: int, country: str, dice: Dice) -> Geography:
     character = _character(sizes)
     west, east, south, north = _territories(sizes)
     main = (sizes * np.array([0.55, 0.75, 0.95])[character]).astype(np.int64)
-    villages = np.minimum(main, 150 * (1 + 9 * (sizes > 3_000) + 20 * (sizes > 40_000)))
+    villages = np.minimum(main, 500 * dice.lognormal(0.9, sizes.shape)).astype(np.int64)
     mean_foreign = np.array([0.04, 0.08, 0.17])[character]
     foreign = np.minimum(0.6, mean_foreign * dice.lognormal(0.45, sizes.shape))
     return Geography(
