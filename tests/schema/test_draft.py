@@ -94,12 +94,20 @@ def test_several_units_share_variables(tmp_path: Path) -> None:
 def test_a_table_without_ids_is_numbered_and_told(tmp_path: Path) -> None:
     for name in ("p.parquet", "p.csv", "folder"):
         proposed = draft(
-            [TableFacts("persons", name, (SEX, ColumnFacts("record_number", Kind.TEXT, ("a",))))]
+            [TableFacts("persons", name, (SEX, ColumnFacts("person_number", Kind.TEXT, ("a",))))]
         )
         assert "no column identifies the records" in proposed.notes[0]
         population = loaded(proposed, tmp_path).population
         assert population is not None
-        assert population.units["persons"].id_column == "record_number_"
+        assert population.units["persons"].id_column == "person_number_"
+
+
+def test_units_never_share_an_id_column(tmp_path: Path) -> None:
+    own = ColumnFacts("id", Kind.WHOLE, None, unique=True)
+    tables = [TableFacts(unit, f"{unit}.csv", (own, SEX)) for unit in ("persons", "households", "dwellings")]
+    population = loaded(draft(tables), tmp_path).population
+    assert population is not None
+    assert list(population.ids.values()) == ["id", "household_number", "dwelling_number"]
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from discreet.errors import Mistakes
+from discreet.errors import Mistakes, Problem
+from discreet.schema import reading
 from discreet.schema.programme import (
     CellKeyNoise,
     Disclosure,
@@ -428,6 +433,51 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "y.toml").write_text("a = " + "[" * 5000)
     with pytest.raises(Mistakes):
         load_programme(tmp_path / "y.toml")
+
+
+SCALARS = st.one_of(
+    st.booleans(),
+    st.integers(-5, 2**70),
+    st.floats(),
+    st.text(max_size=5),
+    st.just("a://b:c@d"),
+    st.dates(),
+)
+ANYTHING = st.recursive(
+    SCALARS,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.dictionaries(st.sampled_from(["uri", "id", "L", "x y"]), inner, max_size=3),
+    ),
+    max_leaves=5,
+)
+
+
+def places(part: object, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    inside = part.items() if isinstance(part, dict) else enumerate(part) if isinstance(part, list) else ()
+    return [path, *(place for key, value in inside for place in places(value, (*path, key)))]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.data())
+def test_nothing_but_mistakes_is_ever_raised(
+    load: Load, monkeypatch: pytest.MonkeyPatch, data: st.DataObject
+) -> None:
+    """Whatever stands in the file instead of what should, the answer is a list of problems."""
+    whole = tomllib.loads(GOOD)
+    for _ in range(data.draw(st.integers(1, 3))):
+        *way, last = data.draw(st.sampled_from(places(whole)[1:]))
+        part: Any = whole
+        for step in way:
+            part = part[step]
+        part[last] = data.draw(ANYTHING)
+    monkeypatch.setattr(reading, "_parse", lambda path: whole)
+    problems: tuple[Problem, ...] = ()
+    try:
+        load(GOOD)
+    except Mistakes as mistakes:
+        problems = mistakes.problems
+    assert not any("b:c" in str(problem) for problem in problems if problem.key.startswith("population"))
 
 
 def test_wrong_codelists_are_told_with_their_file(complaints: Complain, tmp_path: Path, load: Load) -> None:

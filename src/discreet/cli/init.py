@@ -34,6 +34,7 @@ def init(
 
     Nothing that exists is overwritten. Exit code 2: a file cannot be read or would be overwritten.
     """
+    _refuse_present(out, [PROGRAMME])
     proposed = draft([_look(unit, file, out) for unit, file in _units(data).items()])
     written = _write(proposed, out)
     if json_:
@@ -66,14 +67,18 @@ def _look(unit: str, file: str, out: Path) -> TableFacts:
 
 def _write(proposed: Draft, out: Path) -> list[str]:
     files = [PROGRAMME, *(variable.file for variable in proposed.variables)]
-    present = [name for name in files if (out / name).exists()]
-    if present:
-        raise mistake(out / present[0], "", "exists already", "move it away or choose another --out folder")
+    _refuse_present(out, files)
     (out / "codelists").mkdir(parents=True, exist_ok=True)
     for variable in proposed.variables:
         write_codelist(out / variable.file, codelist(variable.name, variable.rows))
     (out / PROGRAMME).write_text(programme_text(proposed), encoding="utf-8")
     return files
+
+
+def _refuse_present(out: Path, files: Iterable[str]) -> None:
+    for name in files:
+        if (out / name).exists():
+            raise mistake(out / name, "", "exists already", "move it away or choose another --out folder")
 
 
 def _report(proposed: Draft, out: Path) -> str:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet.engine.sources import open_source
-from discreet.schema.draft import MOST_PLACES, ColumnFacts, Kind, TableFacts, is_place
+from discreet.schema.draft import MOST_PLACES, ColumnFacts, Kind, TableFacts, is_id, is_place
 from discreet.schema.sources import FileSource
 
 Positions = NDArray[np.int64]  # record -> place of its value among the distinct ones, -1 for none
@@ -122,10 +122,10 @@ def look(source: FileSource, unit: str, named: str) -> TableFacts:
 
 
 def _places(columns: list[_Column]) -> Iterator[_Pair]:
-    for coarse in columns:
-        for fine in columns:
-            if is_place(coarse.name) and coarse.open and fine.open and coarse is not fine:
-                yield _Pair(coarse, fine)
+    """What may nest in what; an id nests in everything and is left out."""
+    coarse = [column for column in columns if column.open and is_place(column.name)]
+    fine = [column for column in columns if column.open and (is_place(column.name) or not is_id(column.name))]
+    return (_Pair(one, other) for one in coarse for other in fine if one is not other)
 
 
 def _first_holds(pair: _Pair, seen: dict[str, Positions | None]) -> bool:

@@ -124,6 +124,11 @@ def is_place(name: str) -> bool:
     return bool(_PLACES.match(words[0]) or _PLACES.match(name.lower())) and not _ELSEWHERE & set(words)
 
 
+def is_id(name: str) -> bool:
+    """Whether a column's name sounds like an id."""
+    return bool(_ID_WORDS.search(name.lower()))
+
+
 def unit_of(file_name: str) -> str | None:
     """The unit that a file's name speaks of."""
     name = file_name.lower()
@@ -134,7 +139,7 @@ def unit_of(file_name: str) -> str | None:
 
 def draft(tables: Sequence[TableFacts]) -> Draft:
     """Propose a programme for the tables of one or more units."""
-    ids: dict[str, str | None] = {table.unit: _own_id(table) for table in tables}
+    ids = _own_ids(tables)
     linked = _links(tables, ids)
     taken = {column for column in (*ids.values(), *linked.values()) if column}
     geography, place = _geography(tables, taken)
@@ -149,23 +154,31 @@ def draft(tables: Sequence[TableFacts]) -> Draft:
     return Draft(tuple(tables), linked | ids, geography, variables, cubes, notes)
 
 
-def _own_id(table: TableFacts) -> str | None:
-    """The column that identifies the records: without gaps, never the same twice, and named like an id."""
-    candidates = [column.name for column in table.columns if column.unique and not column.missing]
-    candidates = [name for name in candidates if _ID_WORDS.search(name.lower())]
-    own = [name for name in candidates if any(word in name.lower() for word in _UNIT_WORDS[table.unit])]
-    return next(iter(own or candidates), None)
+def _own_ids(tables: Sequence[TableFacts]) -> dict[str, str | None]:
+    """The id column of each unit; no two units share one, for it must be clear whose it is in any table."""
+    ids: dict[str, str | None] = {}
+    for table in tables:
+        ids[table.unit] = next((name for name in _id_columns(table) if name not in ids.values()), None)
+    return ids
+
+
+def _id_columns(table: TableFacts) -> list[str]:
+    """The columns without gaps, never the same twice, and named like an id; best those named after the unit."""
+    found = [
+        column.name for column in table.columns if column.unique and not column.missing and is_id(column.name)
+    ]
+    return sorted(found, key=lambda name: not any(word in name.lower() for word in _UNIT_WORDS[table.unit]))
 
 
 def _links(tables: Sequence[TableFacts], ids: Mapping[str, str | None]) -> dict[str, str | None]:
     """Ids of other units that stand in a table: the household of a person."""
     links: dict[str, str | None] = {}
-    for unit in set(ID_KEYS) - set(ids):
-        for table in tables:
-            for column in table.columns:
-                name = column.name.lower()
-                if _ID_WORDS.search(name) and any(name.startswith(word) for word in _UNIT_WORDS[unit]):
-                    links.setdefault(unit, column.name)
+    names = [column.name for table in tables for column in table.columns if is_id(column.name)]
+    for unit in (unit for unit in ID_KEYS if unit not in ids):
+        for name in names:
+            named = any(name.lower().startswith(word) for word in _UNIT_WORDS[unit])
+            if named and name not in (*ids.values(), *links.values()):
+                links.setdefault(unit, name)
     return links
 
 

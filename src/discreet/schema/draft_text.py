@@ -10,8 +10,6 @@ from discreet.schema.declared import ID_KEYS
 from discreet.schema.draft import Draft, TableFacts
 from discreet.schema.sources import FileFormat, format_of
 
-NUMBERED = "record_number"  # the column that numbers records without an id
-
 
 def programme_text(draft: Draft) -> str:
     """The whole file."""
@@ -52,7 +50,7 @@ def _source(table: TableFacts, own_id: str | None) -> str:
 
 def _numbered(table: TableFacts) -> str:
     """A name for the number of a record that no column has."""
-    name = NUMBERED
+    name = ID_KEYS[table.unit].replace("_id", "_number")
     while table.column(name) is not None:
         name += "_"
     return name
