@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from discreet.perturb.table import ProtectedTable
-from discreet.release.assemble import write_cube, write_shared
+from discreet.release.assemble import release_manifest, write_cube, write_shared
 from discreet.release.folder import ReleaseFolder
-from discreet.release.manifest import CubeEntry, Digests, Manifest
+from discreet.release.manifest import CubeEntry, Digests, FileEntry, Manifest
 from discreet.release.noise import noise_statement
 from discreet.release.publication import Publication
 from discreet.release.writers import with_parquet, writers
@@ -105,15 +105,7 @@ def publish(
     return made
 
 
-def manifest(entries: Sequence[CubeEntry], files: Sequence[object]) -> Manifest:
-    return Manifest.model_validate(
-        {
-            "discreet_version": "0.1.0",
-            "name": PUBLICATION.name,
-            "noise": PUBLICATION.noise,
-            "digests": Digests(inputs="11", parameters="22", ptable="33"),
-            "secret_fingerprint": "44",
-            "cubes": tuple(entries),
-            "files": tuple(files),
-        }
+def manifest(entries: Sequence[CubeEntry], files: Sequence[FileEntry]) -> Manifest:
+    return release_manifest(
+        PUBLICATION, entries, files, Digests(inputs="11", parameters="22", ptable="33"), "44"
     )

@@ -89,6 +89,12 @@ def test_a_file_at_the_target_is_left_alone(tmp_path: Path) -> None:
         publish(tmp_path / "r")
 
 
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(Mistakes, match="name a folder that you may write"):
+        publish(tmp_path / "file" / "r")
+
+
 def test_a_folder_that_fills_up_meanwhile_is_left_alone(tmp_path: Path) -> None:
     def disturb() -> None:
         (tmp_path / "r").mkdir()

@@ -1,8 +1,11 @@
+import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,7 +13,7 @@ from hypothesis import strategies as st
 from discreet.errors import BrokenRelease
 from discreet.perturb.table import ProtectedTable
 from discreet.release import compare
-from discreet.release.manifest import Manifest
+from discreet.release.manifest import Manifest, read_manifest
 from discreet.release.verify import verify
 from discreet.schema.cube import Cube
 from discreet.schema.expression import parse_filter
@@ -84,6 +87,70 @@ def test_a_wrong_number_of_cells_is_found(tmp_path: Path) -> None:
     content["cubes"][0]["cells"] += 1
     reseal(tmp_path / "r", {"cubes": content["cubes"]})
     assert "the manifest says" in verify(tmp_path / "r").problems[0]
+
+
+def forge(folder: Path, place: str, content: bytes) -> None:
+    """Replace a file and its checksums, as a forger would."""
+    (folder / place).write_bytes(content)
+    text = (folder / "manifest.json").read_text()
+    old = next(file for file in read_manifest(folder).all_files() if file.path == place)
+    text = text.replace(old.sha256, hashlib.sha256(content).hexdigest())
+    content_of = json.loads(text)
+    for file in (*content_of["files"], *(file for entry in content_of["cubes"] for file in entry["files"])):
+        if file["path"] == place:
+            file["bytes"] = len(content)
+    (folder / "manifest.json").write_text(json.dumps(content_of))
+    reseal(folder, {})
+
+
+def as_parquet(rows: pa.Table) -> bytes:
+    buffer = pa.BufferOutputStream()
+    pq.write_table(rows, buffer)
+    return bytes(buffer.getvalue())
+
+
+def rows_of(path: Path) -> pa.Table:
+    return pq.read_table(path)
+
+
+@pytest.mark.parametrize(
+    ("forged", "message"),
+    [
+        (lambda _: b"nonsense", "not readable as Parquet"),
+        (lambda rows: as_parquet(rows.drop_columns(["SEX"])), "columns of its axes"),
+        (
+            lambda rows: as_parquet(rows.set_column(6, "value", rows["value"].cast(pa.float64()))),
+            "columns of its axes",
+        ),
+        (lambda rows: as_parquet(rows.take(list(range(len(rows)))[::-1])), "order of its codes"),
+        (lambda rows: as_parquet(pa.concat_tables([rows, rows.slice(len(rows) - 1)])), "stands twice"),
+        (lambda rows: as_parquet(rows.slice(1)), "the manifest says"),
+        (lambda rows: as_parquet(rows.set_column(6, "value", pa.array([0] * len(rows)))), "not positive"),
+        (
+            lambda rows: as_parquet(
+                rows.set_column(0, "GEO", pa.array(["XX"] * len(rows)).dictionary_encode())
+            ),
+            "unlisted code 'XX'",
+        ),
+    ],
+)
+def test_a_forged_cube_is_found(forged: Callable[[pa.Table], bytes], message: str, tmp_path: Path) -> None:
+    publish(tmp_path / "r")
+    place = "parquet/1.1.parquet"
+    forge(tmp_path / "r", place, forged(rows_of(tmp_path / "r" / place)))
+    (problem,) = verify(tmp_path / "r").problems
+    assert problem.startswith("cube 1.1: ")
+    assert message in problem
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"code,parent,label\n", b"a,b\n1,2\n", b"\xff", b"code,parent,label\n_T,,\n_T,,\n"]
+)
+def test_a_forged_codelist_is_found(content: bytes, tmp_path: Path) -> None:
+    publish(tmp_path / "r")
+    forge(tmp_path / "r", "codelists/SEX.csv", content)
+    (problem,) = verify(tmp_path / "r").problems
+    assert "codelists/SEX.csv" in problem
 
 
 def test_no_release_is_an_error(tmp_path: Path) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 
 from discreet.perturb.table import ProtectedTable
 from discreet.release.codelist_files import breakdowns, write_codes
 from discreet.release.columns import published
 from discreet.release.folder import ReleaseFolder
-from discreet.release.manifest import CubeEntry, FileEntry, codelist_place, cube_entry
+from discreet.release.manifest import CubeEntry, Digests, FileEntry, Manifest, codelist_place, cube_entry
 from discreet.release.publication import Publication
 from discreet.release.readme import readme
 from discreet.release.sdmx_structures import write_structures
@@ -50,6 +51,28 @@ def write_shared(
     text = readme(publication, entries)
     files.append(folder.write("README.md", lambda path: _write_text(path, text)))
     return tuple(files)
+
+
+def release_manifest(
+    publication: Publication,
+    entries: Sequence[CubeEntry],
+    files: Sequence[FileEntry],
+    digests: Digests,
+    secret_fingerprint: str,
+) -> Manifest:
+    """The manifest of what has been written; digests must be keyed (see manifest)."""
+    return Manifest(
+        discreet_version=version("discreet"),
+        name=publication.name,
+        title=publication.title,
+        agency=publication.agency,
+        version=publication.version,
+        noise=publication.noise,
+        digests=digests,
+        secret_fingerprint=secret_fingerprint,
+        cubes=tuple(entries),
+        files=tuple(files),
+    )
 
 
 def _write_text(path: Path, text: str) -> None:

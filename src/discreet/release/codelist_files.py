@@ -48,11 +48,16 @@ def write_codes(axis: Breakdown, path: Path) -> None:
 
 def read_codes(path: Path) -> PublishedCodes:
     """Read such a file back."""
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.reader(file))
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = list(csv.reader(file))
+    except (UnicodeDecodeError, csv.Error):
+        rows = []
     if not rows or tuple(rows[0]) != HEADER or any(len(row) != len(HEADER) for row in rows):
         raise BrokenRelease(f"{path}: not a list of code,parent,label; fetch the release again")
     codes, parents, labels = zip(*rows[1:], strict=True) if len(rows) > 1 else ((), (), ())
-    if codes[:1] != (TOTAL,):
-        raise BrokenRelease(f"{path}: does not start with {TOTAL}; fetch the release again")
+    if codes[:1] != (TOTAL,) or len(set(codes)) != len(codes):
+        raise BrokenRelease(
+            f"{path}: does not start with {TOTAL}, or a code stands twice; fetch the release again"
+        )
     return PublishedCodes(codes, parents, labels)

@@ -72,15 +72,17 @@ class _Cells:
 
 def compare(folder: Path, manifest: Manifest) -> Comparison:
     """Compare the cubes of each population of a release whose files are intact."""
-    codes = {axis.codelist for cube in manifest.cubes for axis in cube.axes}
-    known = {place: read_codes(folder / place).codes for place in sorted(codes)}
+    places = sorted({axis.codelist for cube in manifest.cubes for axis in cube.axes})
+    try:
+        known = {place: read_codes(folder / place).codes for place in places}
+    except BrokenRelease as broken:
+        return Comparison((str(broken),), 0)
     problems: list[str] = []
     compared = 0
     for population in dict.fromkeys(cube.population for cube in manifest.cubes):
         entries = [cube for cube in manifest.cubes if cube.population == population]
-        members = _members(folder, entries, known)
         try:
-            outcome = _compare_population(members, ROWS_PER_PASS)
+            outcome = _compare_population(_members(folder, entries, known), ROWS_PER_PASS)
         except BrokenRelease as broken:
             outcome = Comparison((str(broken),), 0)
         problems.extend(outcome.problems)
@@ -204,22 +206,40 @@ def _read(member: _Member) -> Iterator[_Cells]:
     """The rows of a cube by row group, each checked against what a release may hold."""
     strides = np.cumprod([1, *(len(axis.codes) for axis in reversed(member.axes))])[-2::-1]
     last, rows = -1, 0
-    with pq.ParquetFile(member.path) as file:
-        for group in range(file.num_row_groups):
-            table = file.read_row_group(group, columns=[*(axis.variable for axis in member.axes), VALUE])
-            nodes = tuple(_nodes(member, axis, table) for axis in member.axes)
-            flat = np.asarray(sum(n * stride for n, stride in zip(nodes, strides, strict=True)))
-            values = table[VALUE].to_numpy()
-            _require_rows(member, flat, last, values)
-            hashes = np.zeros(len(values), dtype=np.uint64)
-            for axis, axis_nodes in zip(member.axes, nodes, strict=True):
-                hashes += axis.hashes[axis_nodes]
-            last, rows = int(flat[-1]), rows + len(flat)
-            yield _Cells(nodes, hashes, values)
+    for table in _row_groups(member):
+        nodes = tuple(_nodes(member, axis, table) for axis in member.axes)
+        flat = np.asarray(sum(n * stride for n, stride in zip(nodes, strides, strict=True)))
+        values = table[VALUE].to_numpy()
+        _require_rows(member, flat, last, values)
+        hashes = np.zeros(len(values), dtype=np.uint64)
+        for axis, axis_nodes in zip(member.axes, nodes, strict=True):
+            hashes += axis.hashes[axis_nodes]
+        last, rows = int(flat[-1]), rows + len(flat)
+        yield _Cells(nodes, hashes, values)
     if rows != member.entry.cells:
         raise BrokenRelease(
             f"cube {member.entry.id}: the manifest says {member.entry.cells} cells, its file has {rows}"
         )
+
+
+def _row_groups(member: _Member) -> Iterator[pa.Table]:
+    """The parts of a cube's file, if it has the columns that its axes call for and no gaps."""
+    text = pa.dictionary(pa.int32(), pa.string())
+    number = pa.float64() if member.entry.weight else pa.int64()
+    wanted = {**{axis.variable: text for axis in member.axes}, VALUE: number}
+    try:
+        with pq.ParquetFile(member.path) as file:
+            for group in range(file.num_row_groups):
+                table = file.read_row_group(group, columns=list(wanted))
+                found = dict(zip(table.schema.names, table.schema.types, strict=True))
+                if found != wanted or any(column.null_count for column in table.columns):
+                    raise BrokenRelease(
+                        f"cube {member.entry.id}: its file does not have the columns of its axes"
+                    )
+                if len(table):
+                    yield table
+    except pa.ArrowException:
+        raise BrokenRelease(f"cube {member.entry.id}: its file is not readable as Parquet") from None
 
 
 def _nodes(member: _Member, axis: _Axis, table: pa.Table) -> NDArray[np.int64]:

@@ -12,6 +12,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -41,12 +42,14 @@ class ReleaseFolder:
         self._lock: int | None = None
 
     def __enter__(self) -> Self:
-        self.target.parent.mkdir(parents=True, exist_ok=True)
-        self._lock = _locked(self._lock_path, self.target)
+        with _told(self.target):
+            self.target.parent.mkdir(parents=True, exist_ok=True)
+            self._lock = _locked(self._lock_path, self.target)
         try:
             _require_replaceable(self.target)
-            self._remove_strangers()
-            self._prepare()
+            with _told(self.target):
+                self._remove_strangers()
+                self._prepare()
             if self.target.exists():
                 require_exchange(self._drafts, self.target)
         except BaseException:
@@ -101,7 +104,8 @@ class ReleaseFolder:
         if self.target.exists() and any(self.target.iterdir()):
             exchange(self._tree, self.target)
         else:
-            self._tree.rename(self.target)
+            with _told(self.target):
+                self._tree.rename(self.target)
         _sync(self.target.parent)
         shutil.rmtree(self._work)
 
@@ -145,7 +149,7 @@ class ReleaseFolder:
         for path in list(self.target.parent.iterdir()):
             run_id = path.name.removeprefix(prefix).removesuffix(_SUFFIX)
             ours = path.name == f"{prefix}{run_id}{_SUFFIX}" and "." not in run_id
-            if ours and path != self._work and path.is_dir():
+            if ours and path != self._work and path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
 
     def _unlock(self) -> None:
@@ -165,6 +169,18 @@ def file_sha256(path: Path) -> str:
 
 def _matches(path: Path, entry: FileEntry) -> bool:
     return path.is_file() and path.stat().st_size == entry.bytes and file_sha256(path) == entry.sha256
+
+
+@contextmanager
+def _told(target: Path) -> Iterator[None]:
+    """Tell a refusal of the operating system as a user's mistake."""
+    try:
+        yield
+    except OSError as error:
+        refusal = f"cannot be written: {error.strerror or 'refused'}"
+        raise mistake(
+            target, "release folder", refusal, "name a folder that you may write, on one file system"
+        ) from error
 
 
 def _require_replaceable(target: Path) -> None:

@@ -63,6 +63,8 @@ def _shape_problems(manifest: Manifest) -> Iterator[str]:
 def _cube_problems(cube: CubeEntry, listed: set[str]) -> Iterator[str]:
     if cube.file(ReleaseFormat.PARQUET) is None:
         yield f"{MANIFEST}: cube {cube.id} has no Parquet file"
+    if not cube.axes:
+        yield f"{MANIFEST}: cube {cube.id} has no axes"
     for axis in cube.axes:
         if axis.codelist not in listed:
             yield f"{MANIFEST}: cube {cube.id} needs {axis.codelist}, which is not listed"
