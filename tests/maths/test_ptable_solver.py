@@ -77,7 +77,9 @@ def assert_holds(table: PTable, wanted: PTableParameters) -> None:
         assert abs(p.sum() - 1) < 1e-12
         assert abs(table.mean(i)) < 1e-9
         assert table.variance(i) <= row.V + 1e-8
-        assert (p >= wanted.p_min - 1e-12).all()
+        # at the very edge of what is feasible the floor gives way, and the table says so
+        waived = any(note.startswith(f"row {i}:") and "floor" in note for note in table.notes)
+        assert waived or (p >= wanted.p_min - 1e-12).all()
         assert not row.monotone or table.is_monotone(i)
 
 
@@ -146,6 +148,12 @@ def test_equal_variance_where_feasible_says_where_not() -> None:
     assert table.variance(2) == pytest.approx(2.0)
     assert table.variance(1) < 1.2
     assert table.notes == ("row 1: no law has the variance 2; it is 0.9319",)
+
+
+def test_the_floor_gives_way_where_only_it_forbids_a_table() -> None:
+    table = solve(PTableParameters(D=7, V=1.00001, js=1, p_min=1e-6))
+    assert table.variance(1) <= 1.00001 + 1e-9
+    assert table.notes == ("row 1: the floor p_min had to be lowered to 1e-08",)
 
 
 def test_pstay_is_lowered_in_steps_and_never_silently() -> None:

@@ -159,6 +159,13 @@ def law_of(lookup: Lookup, tolerance: float, js: int | None = None) -> PTable:
     laws = [lookup.lengths(row) for row in range(lookup.last_row + 1)]
     while len(laws) > 2 and laws[-1] == laws[-2]:
         laws.pop()
+    if lookup.wrap_length > 1 and len(laws) - 1 > lookup.wrap_from:
+        remedy = (
+            "give the rows that larger counts share one law; a p-table has a single row for all larger counts"
+        )
+        raise Mistakes(
+            [Problem("", f"row {len(laws) - 1}", f"another law than row {lookup.wrap_from}", remedy)]
+        )
     rows = [
         ([row + change for change in law], [length / lookup.modulus for length in law.values()])
         for row, law in enumerate(laws)

@@ -206,10 +206,13 @@ def _solve_as_wanted(row: Row, variance: Variance) -> _Found | _Refused:
 def _solve_exactly(row: Row) -> _Found | _Refused:
     if (row.v >= 0).all() or (row.v <= 0).all():
         return _stays(row)
+    p = _inner_law(row)
+    return _at_the_edge(row) if p is None else _Found(p)
+
+
+def _inner_law(row: Row) -> Vector | None:
     solution = minimise(NegativeEntropy(), row.constraints())
-    if solution.converged and not missed(row, solution.p):
-        return _Found(solution.p / solution.p.sum())
-    return _extreme(row)
+    return solution.p / solution.p.sum() if solution.converged and not missed(row, solution.p) else None
 
 
 def _stays(row: Row) -> _Found | _Refused:
@@ -223,18 +226,23 @@ def _stays(row: Row) -> _Found | _Refused:
     )
 
 
-def _extreme(row: Row) -> _Found | _Refused:
-    """Settle a row without an inner law: V is out of reach, or so near to the edge that one law is left."""
+def _at_the_edge(row: Row) -> _Found | _Refused:
+    """Settle a row without an inner law: V is out of reach, or only the floor p_min stands in the way."""
     bare = replace(row, p_min=0.0)
     least, most = _extreme_law(bare, 1.0), _extreme_law(bare, -1.0)
     if least is None or most is None:
         return _Refused(row.i, f"pstay = {row.pstay} leaves no unbiased law")
     low, high = row.variance_of(least), row.variance_of(most)
-    if abs(row.V - low) <= ONLY_LAW:
-        return _Found(least, (f"row {row.i}: a single law has this variance, without the floor p_min",))
-    if row.equal and abs(row.V - high) <= ONLY_LAW:
-        return _Found(most, (f"row {row.i}: a single law has this variance, without the floor p_min",))
-    return _Refused(row.i, f"V = {row.V:g} is out of reach", low, high)
+    if low - ONLY_LAW > row.V or (row.equal and high + ONLY_LAW < row.V):
+        return _Refused(row.i, f"V = {row.V:g} is out of reach", low, high)
+    for floor in (row.p_min / 10**power for power in range(1, 5)):
+        p = _inner_law(replace(row, p_min=floor))
+        if p is not None:
+            return _Found(p, (f"row {row.i}: the floor p_min had to be lowered to {floor:.0e}",))
+    edge = least if not row.equal or row.V - low < high - row.V else most
+    if abs(row.V - row.variance_of(edge)) > ONLY_LAW:
+        return _Refused(row.i, "the solver did not converge")
+    return _Found(edge, (f"row {row.i}: a single law has this variance, without the floor p_min",))
 
 
 def _extreme_law(row: Row, sign: float) -> Vector | None:
