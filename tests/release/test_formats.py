@@ -1,6 +1,7 @@
 """Every other format says the same as the Arrow columns, read by independent programs."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +120,14 @@ def test_sdmx_hierarchies_hold_the_parents(tmp_path: Path) -> None:
     (total,) = trees["H_GEO_M"].codes
     assert [code.id for code in total.codes] == ["AT1", "AT2"]
     assert [code.id for code in total.codes[0].codes] == ["AT11", "AT12"]
+
+
+def test_a_nested_agency_and_a_long_version_are_sound(small: ProtectedTable, tmp_path: Path) -> None:
+    nested = replace(PUBLICATION, agency="NSI.CENSUS", version="1.0.2")
+    write_structures(cubes(), tmp_path / "structures.xml", nested)
+    write_sdmx_csv(small, tmp_path / "a.csv", nested)
+    (dataset,) = get_datasets(tmp_path / "a.csv", tmp_path / "structures.xml")
+    assert len(dataset.data) == len(small)
 
 
 def test_structures_are_the_same_bytes_twice(tmp_path: Path) -> None:

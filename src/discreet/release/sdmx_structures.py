@@ -54,7 +54,9 @@ PREPARED = datetime(2000, 1, 1, tzinfo=UTC)
 def write_structures(cubes: Sequence[Cube], path: Path, publication: Publication) -> None:
     """Write everything that the SDMX-CSV files of these cubes refer to, as one SDMX-ML 3.0 message."""
     header = Header(
-        id=component_id(publication.name), prepared=PREPARED, sender=Organisation(id=publication.agency)
+        id=component_id(publication.name),
+        prepared=PREPARED,
+        sender=Organisation(id=component_id(publication.agency)),
     )
     write_sdmx(structures(cubes, publication), SdmxFormat.STRUCTURE_SDMX_ML_3_0, str(path), header=header)
 
