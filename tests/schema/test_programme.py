@@ -288,6 +288,7 @@ MISTAKES = [
     ),
     ('"persons.parquet"', "{ uri = 'oracle://h/d', table = 'a' }", "a uri of an unknown kind"),
     ('"persons.parquet"', "'postgresql://h/d'", "write persons = { uri = "),
+    ('"persons.parquet"', "{ query = 'ATTACH postgres://u:pw@h/d' }", "a query that holds a password"),
     ('person_id = "pid"', "", "population.person_id: is missing"),
     ('person_id = "pid"', 'person_id = "hid"', "column 'hid' is named for 2 purposes"),
     ('"region", "town"', '"town", "town"', "population.geography: column 'town' stands 2 times"),
@@ -377,7 +378,7 @@ def test_one_mistake_is_told_once(complaints: Complain, old: str, new: str, said
 
 def test_many_mistakes_at_once(complaints: Complain) -> None:
     text = GOOD
-    chosen = [MISTAKES[place] for place in (1, 11, 14, 16, 23, 29, 39, 44)]
+    chosen = [MISTAKES[place] for place in (1, 12, 15, 17, 24, 30, 40, 45)]
     for old, new, _ in chosen:
         text = text.replace(old, new, 1)
     lines = complaints(text)

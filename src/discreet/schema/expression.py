@@ -18,7 +18,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import reduce
+from functools import cached_property, reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,9 +41,14 @@ class Comparison:
     passing: tuple[bool, ...]  # leaf -> does it pass
     canonical: str
 
+    @cached_property
+    def lookup(self) -> NDArray[np.bool_]:
+        """Leaf -> does it pass."""
+        return np.array(self.passing, dtype=bool)
+
     def mask(self, columns: Columns) -> NDArray[np.bool_]:
         """Look the leaf of every record up."""
-        return np.array(self.passing, dtype=bool)[columns[self.variable]]
+        return self.lookup[columns[self.variable]]
 
 
 @dataclass(frozen=True)
@@ -260,8 +265,8 @@ class _Reader:
         join = np.logical_and if word == "and" else np.logical_or
         masks: dict[str, NDArray[np.bool_]] = {}
         for part in parts:
-            passing = np.array(part.passing, dtype=bool)
-            masks[part.variable] = join(masks[part.variable], passing) if part.variable in masks else passing
+            known = masks.get(part.variable)
+            masks[part.variable] = part.lookup if known is None else join(known, part.lookup)
         return [_compare(self.variables[variable], variable, passing) for variable, passing in masks.items()]
 
     def _refuse(self, node: ast.expr, reason: str = "") -> Comparison:

@@ -5,6 +5,7 @@ It owns what a source is and which sources are refused; it opens none of them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -16,6 +17,7 @@ from discreet.errors import Mistakes, Problem
 from discreet.schema.declared import DeclaredSource
 
 SCHEMES = ("postgresql", "postgres")
+_PASSWORD_IN_QUERY = re.compile(r"://[^\s/]*:[^\s/]*@|password\s*=", re.IGNORECASE)
 
 
 class FileFormat(Enum):
@@ -103,6 +105,8 @@ def resolve_source(entry: str | DeclaredSource, folder: Path, file: str, key: st
 def _source_problems(entry: DeclaredSource) -> Iterator[tuple[str, str]]:
     if entry.table is not None and entry.query is not None:
         yield "both a table and a query", "keep one of them"
+    if entry.query is not None and _PASSWORD_IN_QUERY.search(entry.query):
+        yield "a query that holds a password", "take it out and set PGPASSWORD or a .pgpass file instead"
     if entry.uri is None:
         if entry.query is None:
             yield "neither a uri nor a query", 'write { uri = "..", table = ".." } or { query = "SELECT .." }'
