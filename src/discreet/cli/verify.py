@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from discreet.cli.output import JSON, QUIET, emit_json
 from discreet.release.verify import Verification
 from discreet.release.verify import verify as verify_release
 
@@ -17,16 +17,16 @@ FAILED = 1
 
 def verify(
     folder: Annotated[Path, typer.Argument(help="The release folder.")],
-    json_: Annotated[bool, typer.Option("--json", help="Report as JSON, for machines.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing when the release passes.")] = False,
+    json: JSON = False,
+    quiet: QUIET = False,
 ) -> None:
     """Recompute every checksum and check that the same cell has the same value in every cube.
 
     Exit code 0: the release passes. 1: it does not, and the report says why. 2: the folder is no release.
     """
     outcome = verify_release(folder)
-    if json_:
-        typer.echo(json.dumps({"passed": outcome.passed, **asdict(outcome)}, ensure_ascii=False))
+    if json:
+        emit_json({"passed": outcome.passed, **asdict(outcome)})
     elif not (quiet and outcome.passed):
         typer.echo(_report(outcome))
     if not outcome.passed:

@@ -10,7 +10,6 @@ from datetime import datetime
 from pathlib import Path
 
 from discreet.errors import mistake
-from discreet.release.noise import Parameter
 
 
 @dataclass(frozen=True)
@@ -21,7 +20,7 @@ class PrivateManifest:
     run_id: str
     discreet_version: str
     finished: datetime
-    parameters: Mapping[str, Parameter]
+    parameters: Mapping[str, object]
     inputs_sha256: Mapping[str, str]  # file or query -> hash
     rows: Mapping[str, int]  # unit -> number of records
     secret_fingerprint: str
