@@ -1,0 +1,43 @@
+# make demo and make test do everything themselves on a machine with python3 (3.11 or newer) and make.
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+export NUMBA_CACHE_DIR ?= $(CURDIR)/$(VENV)/numba
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.PHONY: setup demo test test-long bench docs clean
+
+$(VENV)/.installed: requirements.lock pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("Discreet needs Python 3.11 or newer; set PYTHON=/path/to/it" if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install -q --no-deps -e .
+	touch $@
+
+$(VENV)/.installed-dev: requirements-dev.lock $(VENV)/.installed
+	$(BIN)/python -m pip install -q -r requirements-dev.lock
+	touch $@
+
+setup: $(VENV)/.installed
+
+demo: $(VENV)/.installed
+	$(BIN)/discreet demo --out demo
+
+test: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pytest -q -n 2
+
+test-long: $(VENV)/.installed-dev
+	$(BIN)/pytest -q -m long
+
+bench: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks
+
+docs: $(VENV)/.installed-dev
+	$(BIN)/pytest -q tests/docs
+
+clean:
+	rm -rf $(VENV) demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

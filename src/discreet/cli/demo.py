@@ -1,0 +1,119 @@
+"""``discreet demo``: the whole path on a synthetic census, told step by step; it owns no method."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.cli.output import QUIET, THREADS, shown_progress
+from discreet.engine.secret import make_secret, read_secret
+from discreet.errors import BrokenRelease, Mistakes, mistake
+from discreet.pipeline.check import check_data
+from discreet.pipeline.protect import protect
+from discreet.population.synth import generate
+from discreet.release.codelist_files import PublishedCodes
+from discreet.release.read import open_release
+from discreet.release.verify import verify
+from discreet.schema.codelist import TOTAL
+from discreet.schema.programme import load_programme
+
+TABLES = (
+    "1",
+    "3",
+    "8",
+    "9",
+    "35",
+)  # five groups of the EU programme: persons and households, nation to municipality
+SHOWN = "3.1"
+_OURS = "discreet-demo"
+
+
+def demo(
+    out: Annotated[
+        Path, typer.Option("--out", help="The folder to make; a former demo there is replaced.")
+    ] = Path("demo"),
+    persons: Annotated[int, typer.Option("--persons", help="How many persons.")] = 200_000,
+    threads: THREADS = 0,
+    quiet: QUIET = False,
+) -> None:
+    """Make a small synthetic census, protect five groups of EU tables, verify the release and show a table."""
+    _make_room(out)
+    census, secret, release = out / "census", out / "secret.key", out / "release"
+    with _told("synthetic census", census, quiet):
+        generate(persons, 1, census, tables=TABLES, threads=threads)
+    with _told("secret", secret, quiet):
+        make_secret(secret)
+    programme = load_programme(census / "programme.toml")
+    with _told("check", programme.path, quiet), shown_progress(quiet) as progress:
+        problems = check_data(programme, threads, progress)
+    if problems:
+        raise Mistakes(problems)
+    private = out / "secret.key.release.json"
+    with _told(f"protect, {len(programme.cubes)} tables", release, quiet), shown_progress(quiet) as progress:
+        key = read_secret(str(secret), {})
+        protect(
+            programme,
+            key,
+            release,
+            private,
+            clock=lambda: datetime.now(UTC),
+            threads=threads,
+            progress=progress,
+        )
+    with _told("verify", release, quiet):
+        outcome = verify(release)
+    if not outcome.passed:
+        raise BrokenRelease("\n".join(outcome.problems))
+    if not quiet:
+        typer.echo(
+            f"\n{outcome.cells:,} cells; {outcome.compared:,} stand in several tables and agree everywhere.\n"
+        )
+        typer.echo("\n".join(_excerpt(release)))
+
+
+def _make_room(out: Path) -> None:
+    if out.exists() and any(out.iterdir()):
+        if not (out / _OURS).exists():
+            raise mistake(out, "--out", "the folder holds something else", "name another folder")
+        shutil.rmtree(out)
+    out.mkdir(parents=True, exist_ok=True)
+    (out / _OURS).touch()
+
+
+@contextmanager
+def _told(step: str, place: Path, quiet: bool) -> Iterator[None]:
+    begun = time.perf_counter()
+    yield
+    if not quiet:
+        typer.echo(f"{time.perf_counter() - begun:6.1f} s  {step:24} {place}")
+
+
+def _excerpt(folder: Path) -> Iterator[str]:
+    """The coarsest areas of which there are several, by sex, and why their sum is not their total."""
+    release = open_release(folder)
+    cells = {
+        (r["GEO"], r["SEX"]): r["value"] for r in release.read_cube(SHOWN).to_pylist() if r["AGE"] == TOTAL
+    }
+    areas = _several(release.read_codes("GEO.H"))
+    yield f"Table {SHOWN}, published counts:"
+    yield f"{'':10}{'total':>12}{'men':>12}{'women':>12}"
+    for code in (TOTAL, *areas):
+        row = (cells.get((code, sex), 0) for sex in (TOTAL, "1", "2"))
+        yield f"{code:10}" + "".join(f"{value:>12,}" for value in row)
+    gap = cells.get((TOTAL, TOTAL), 0) - sum(cells.get((code, TOTAL), 0) for code in areas)
+    yield f"Every count carries its own noise, so the areas miss their total by {abs(gap)}."
+
+
+def _several(places: PublishedCodes) -> list[str]:
+    """The codes of the coarsest level that has at least three."""
+    level = {TOTAL}
+    while len(level) < 3:
+        level = {code for code, parent in zip(places.codes, places.parents, strict=True) if parent in level}
+    return sorted(level)

@@ -1,0 +1,81 @@
+"""What the commands share: their common options, JSON for machines, and progress on the terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from discreet.pipeline.progress import Progress as Listener
+from discreet.pipeline.progress import Quiet
+
+JSON = Annotated[bool, typer.Option("--json", help="Report as JSON, for machines.")]
+QUIET = Annotated[bool, typer.Option("--quiet", help="Say nothing unless something is wrong.")]
+
+
+def _cores(threads: int) -> int:
+    if threads < 0:
+        raise typer.BadParameter("give a number of threads, or 0 for all cores")
+    return (
+        threads or len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else threads or os.cpu_count() or 1
+    )
+
+
+THREADS = Annotated[int, typer.Option("--threads", help="Threads; 0 takes all cores.", callback=_cores)]
+
+console = Console()
+
+
+def emit_json(payload: Mapping[str, Any]) -> None:
+    """Print one JSON object on standard output."""
+    typer.echo(json.dumps(payload, ensure_ascii=False))
+
+
+class _Shown:
+    """Draws stages and steps; on a terminal only, so that no log keeps them."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._task = progress.add_task("starting", total=None)
+
+    def stage(self, name: str, total: int | None = None) -> None:
+        """Begin a new line."""
+        self._progress.update(self._task, total=self._progress.tasks[-1].completed)
+        self._task = self._progress.add_task(name, total=total)
+
+    def step(self, done: int = 1) -> None:
+        """Move the bar."""
+        self._progress.advance(self._task, done)
+
+
+@contextmanager
+def shown_progress(hidden: bool) -> Iterator[Listener]:
+    """Show where the work stands on standard error, unless hidden or not a terminal."""
+    screen = Console(stderr=True)
+    if hidden or not screen.is_terminal:
+        yield Quiet()
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=screen, transient=True) as progress:
+        yield _Shown(progress)

@@ -1,0 +1,54 @@
+"""``discreet protect``: the whole path from a programme to a release; it owns the report alone."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.cli.output import JSON, QUIET, THREADS, emit_json, shown_progress
+from discreet.engine.secret import read_secret
+from discreet.errors import mistake
+from discreet.pipeline.protect import protect as run_protect
+from discreet.schema.programme import load_programme
+
+
+def protect(
+    programme: Annotated[Path, typer.Argument(help="The programme file.")],
+    secret: Annotated[str, typer.Option("--secret", help="A secret file, env:NAME or fd:NUMBER.")],
+    out: Annotated[Path, typer.Option("--out", help="The release folder to write or replace.")],
+    private: Annotated[
+        Path | None,
+        typer.Option(
+            "--private-manifest", help="Where the private manifest goes; default: beside the secret file."
+        ),
+    ] = None,
+    json: JSON = False,
+    threads: THREADS = 0,
+    quiet: QUIET = False,
+) -> None:
+    """Count, perturb and publish every cube of a programme. A killed run resumes when it is called again."""
+    key = read_secret(secret, os.environ)
+    beside = private or _beside(secret, out)
+    loaded = load_programme(programme)
+    with shown_progress(quiet or json) as progress:
+        done = run_protect(
+            loaded, key, out, beside, clock=lambda: datetime.now(UTC), threads=threads, progress=progress
+        )
+    if json:
+        emit_json({**vars(done), "release": str(done.release), "private_manifest": str(beside)})
+    elif not quiet:
+        resumed = f" ({done.resumed} of them from an interrupted run)" if done.resumed else ""
+        typer.echo(f"{done.release}: {done.cubes} cubes{resumed}, {done.cells:,} published cells.")
+        typer.echo(f"Private manifest: {beside}")
+
+
+def _beside(secret: str, out: Path) -> Path:
+    if secret.startswith(("env:", "fd:")):
+        remedy = "say where it goes with --private-manifest"
+        raise mistake(secret, "private manifest", "there is no secret file to put it beside", remedy)
+    path = Path(secret)
+    return path.with_name(f"{path.name}.{out.resolve().name}.json")

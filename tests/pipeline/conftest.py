@@ -1,0 +1,41 @@
+"""A small synthetic census and helpers to protect it, shared by the tests of the whole path."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from discreet.pipeline.protect import Protected, protect
+from discreet.population.synth import generate
+from discreet.schema.programme import load_programme
+
+SECRET = bytes(range(32))
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture(scope="session")
+def census(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("census") / "census"
+    generate(
+        4000,
+        7,
+        folder,
+        tables=["1.1", "2.1", "3.1", "3.3", "8.1", "10.1", "33.1", "34.1", "38.1", "39.1"],
+        threads=1,
+    )
+    return folder
+
+
+def run(folder: Path, out: Path, secret: bytes = SECRET, threads: int = 1) -> Protected:
+    private = out.with_name(out.name + ".private.json")
+    return protect(
+        load_programme(folder / "programme.toml"), secret, out, private, clock=lambda: NOON, threads=threads
+    )
+
+
+def contents(release: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(release)): path.read_bytes()
+        for path in sorted(release.rglob("*"))
+        if path.is_file()
+    }
