@@ -28,6 +28,7 @@ from discreet.schema.codelist import Breakdown, Codelist
 
 LONGEST = 200_000  # characters
 DEEPEST = 40  # nested operators
+MOST_COMPARED = 2_000  # names among which the closest is looked for, which takes long
 GRAMMAR = 'write comparisons like SEX == "1" or AGE.L in ("Y_LT15", "Y15-29"), joined by and, or, not'
 
 Columns = Mapping[str, NDArray[np.unsignedinteger]]
@@ -323,7 +324,7 @@ def _fewest_codes(tree: Codelist, passing: NDArray[np.bool_]) -> list[str]:
 
 def alternatives(value: str, known: Sequence[str]) -> str:
     """The remedy for an unknown name: the closest one, and what exists."""
-    closest = get_close_matches(value, known, n=1)
+    closest = get_close_matches(value, known[:MOST_COMPARED], n=1)
     shown = ", ".join(known[:12]) + (f", .. ({len(known)} in all)" if len(known) > 12 else "")
     return (f"did you mean {closest[0]!r}? " if closest else "") + (
         f"use one of {shown}" if known else "there are none"
