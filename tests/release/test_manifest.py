@@ -97,6 +97,14 @@ def test_a_rough_bound_is_true(bound: int, rough: int) -> None:
     assert said.bound == f"at most {rough}"
 
 
+@pytest.mark.parametrize(
+    ("variance", "rough"),
+    [(2.0, 2.0), (2.0 + 1e-9, 2.0), (2.0 - 1e-9, 2.0), (1.302, 1.4), (0.75, 0.8), (3, 3.0)],
+)
+def test_the_variance_does_not_tell_its_parameters_by_its_last_digits(variance: float, rough: float) -> None:
+    assert noise_statement("m", Disclosure.VARIANCE, variance=variance, bound=5).variance == rough
+
+
 def test_the_law_is_told_in_full() -> None:
     said = noise_statement("m", Disclosure.LAW, variance=1.5, bound=7, parameters=PARAMETERS)
     assert said.parameters == PARAMETERS

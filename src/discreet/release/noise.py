@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import ceil
 
 from pydantic import BaseModel, ConfigDict
 
@@ -18,7 +19,7 @@ class NoiseStatement(BaseModel):
 
     method: str
     disclose: Disclosure
-    variance: float | None = None
+    variance: float | None = None  # at most this
     bound: str | None = None
     parameters: dict[str, Parameter] | None = None
 
@@ -47,10 +48,17 @@ def noise_statement(
     if disclose is Disclosure.LAW:
         return NoiseStatement(method=method, disclose=disclose, parameters=dict(parameters or {}))
     if disclose is Disclosure.VARIANCE:
-        return NoiseStatement(method=method, disclose=disclose, variance=variance, bound=_rough(bound))
+        return NoiseStatement(
+            method=method, disclose=disclose, variance=_rough_variance(variance), bound=_rough_bound(bound)
+        )
     return NoiseStatement(method=method, disclose=disclose)
 
 
-def _rough(bound: int | None) -> str | None:
+def _rough_variance(variance: float | None) -> float | None:
+    """Round up to one decimal: the last digits of a computed variance would tell which parameters it came from."""
+    return None if variance is None else ceil(round(variance * 10, 4)) / 10
+
+
+def _rough_bound(bound: int | None) -> str | None:
     """A bound that is true but helps no attacker: the exact one is rounded up to a multiple of ten."""
     return None if bound is None else f"at most {max(10, -(-bound // 10) * 10)}"

@@ -21,16 +21,22 @@ class PrivateManifest:
     discreet_version: str
     finished: datetime
     parameters: Mapping[str, object]
-    inputs_sha256: Mapping[str, str]  # file or query -> hash
+    digests: Mapping[str, str]  # keyed by the secret, as in the public manifest
     rows: Mapping[str, int]  # unit -> number of records
     secret_fingerprint: str
     notes: Mapping[str, str] = field(default_factory=dict)
 
 
-def write_private_manifest(manifest: PrivateManifest, path: Path, release: Path) -> None:
-    """Write it beside the secret, readable by its owner only and whole or not at all."""
+def require_private_place(path: Path, release: Path) -> None:
+    """Refuse a place inside the release or one that cannot be written, before any work is done."""
     if path.resolve().is_relative_to(release.resolve()):
         raise mistake(path, "private manifest", "lies inside the release", "put it beside the secret instead")
+    if not os.access(path.resolve().parent, os.W_OK):
+        raise mistake(path, "private manifest", "cannot be written there", "name another place for it")
+
+
+def write_private_manifest(manifest: PrivateManifest, path: Path) -> None:
+    """Write it beside the secret, readable by its owner only and whole or not at all."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     partial.unlink(missing_ok=True)
     descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
