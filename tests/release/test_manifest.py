@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from discreet.errors import BrokenRelease, Mistakes
 from discreet.release.manifest import FileEntry, is_release, read_manifest
 from discreet.release.noise import noise_statement
-from discreet.release.private import PrivateManifest, write_private_manifest
+from discreet.release.private import PrivateManifest, require_private_place, write_private_manifest
 from discreet.schema.rules import Disclosure
 from tests.release.small import publish
 
@@ -123,7 +123,7 @@ def private() -> PrivateManifest:
         discreet_version="0.1.0",
         finished=datetime(2021, 1, 1, tzinfo=UTC),
         parameters=PARAMETERS,
-        inputs_sha256={"persons.parquet": "00"},
+        digests={"inputs": "11"},
         rows={"persons": 123},
         secret_fingerprint="44",
     )
@@ -134,7 +134,7 @@ def test_the_private_manifest_is_for_its_owner_only(tmp_path: Path) -> None:
     path.write_text("old")
     before = os.umask(0)
     try:
-        write_private_manifest(private(), path, tmp_path / "release")
+        write_private_manifest(private(), path)
     finally:
         os.umask(before)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -144,4 +144,10 @@ def test_the_private_manifest_is_for_its_owner_only(tmp_path: Path) -> None:
 
 def test_the_private_manifest_never_enters_a_release(tmp_path: Path) -> None:
     with pytest.raises(Mistakes, match="beside the secret"):
-        write_private_manifest(private(), tmp_path / "release" / "x" / "private.json", tmp_path / "release")
+        require_private_place(tmp_path / "release" / "x" / "private.json", tmp_path / "release")
+
+
+def test_a_place_for_the_private_manifest_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    require_private_place(tmp_path / "private.json", tmp_path / "release")
+    with pytest.raises(Mistakes, match="cannot be written"):
+        require_private_place(tmp_path / "missing" / "private.json", tmp_path / "release")
