@@ -147,6 +147,7 @@ def test_bad_data_leaves_nothing_behind(census: Path, tmp_path: Path) -> None:
     persons = pq.read_table(tmp_path / "census/persons.parquet")
     doubled = pa.concat_tables([persons, persons.slice(0, 1)])
     pq.write_table(doubled, tmp_path / "census/persons.parquet")
+    (tmp_path / "out").mkdir()
     with pytest.raises(Mistakes, match="more than once"):
         run(tmp_path / "census", tmp_path / "out/r")
     assert list((tmp_path / "out").iterdir()) == []

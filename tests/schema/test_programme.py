@@ -13,15 +13,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import Mistakes, Problem
+from discreet.maths.lookup import Order
+from discreet.maths.ptable_solver import PTableParameters
 from discreet.schema import reading
 from discreet.schema.programme import (
     CellKeyNoise,
     Disclosure,
-    IntervalOrder,
     Programme,
-    PTableParameters,
     ReleaseFormat,
-    VarianceRule,
     load_programme,
 )
 from discreet.schema.sources import DatabaseSource, FileFormat, FileSource, QuerySource
@@ -140,9 +139,7 @@ def test_a_good_programme(load: Load, tmp_path: Path) -> None:
     assert persons.source.paths() == (tmp_path / "persons.parquet",)
     assert persons.source.format is FileFormat.PARQUET
     assert population.geography == ("region", "town")
-    assert programme.noise == CellKeyNoise(
-        PTableParameters(2.0, 5, 0, None, VarianceRule.AT_MOST), IntervalOrder.SHUFFLED
-    )
+    assert programme.noise == CellKeyNoise(PTableParameters(5, 2.0), Order.SHUFFLED)
     assert programme.release.formats == (ReleaseFormat.PARQUET,)
     assert programme.release.disclose is Disclosure.VARIANCE
     assert programme.limits.cells == 200_000_000
@@ -155,7 +152,7 @@ def test_release_and_noise_choices(load: Load, tmp_path: Path) -> None:
         text
         + '[release]\nname = "c21"\nagency = "NSI"\nversion = "2.1"\nformats = ["csv", "csv"]\ndisclose = "law"\n'
     )
-    assert programme.noise == CellKeyNoise(tmp_path / "t.csv", IntervalOrder.PLAIN)
+    assert programme.noise == CellKeyNoise(tmp_path / "t.csv", Order.PLAIN)
     assert programme.name == programme.release.name == "c21"
     assert programme.release.formats == (ReleaseFormat.PARQUET, ReleaseFormat.CSV)
 

@@ -40,7 +40,10 @@ def protect(
         )
     if json:
         emit_json({**vars(done), "release": str(done.release), "private_manifest": str(beside)})
-    elif not quiet:
+        return
+    for note in done.notes:
+        typer.echo(f"Note: {note}", err=True)
+    if not quiet:
         resumed = f" ({done.resumed} of them from an interrupted run)" if done.resumed else ""
         typer.echo(f"{done.release}: {done.cubes} cubes{resumed}, {done.cells:,} published cells.")
         typer.echo(f"Private manifest: {beside}")

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from discreet.maths.counting import counts_of
 from discreet.maths.lookup import Lookup, change_of
-from discreet.maths.ptable import PTable
 from discreet.perturb.table import ProtectedTable
 from discreet.population.block import WEIGHT_UNIT
 from discreet.tabulate.table import ConfidentialTable
@@ -50,8 +49,30 @@ def _publish(cells: Any, table: Any, places: Any, values: Any) -> Any:
 class CellKeyMechanism:
     """Maximum-entropy or given noise by cell keys: the same group of records always has the same noise."""
 
-    law: PTable
     lookup: Lookup
+    notes: tuple[str, ...] = ()  # what the p-table's solver had to give up; never silent
+
+    @property
+    def variance(self) -> float:
+        """The largest variance of the noise of any count."""
+        return max(
+            sum(change**2 * keys for change, keys in law.items()) / self.lookup.modulus for law in self._laws
+        )
+
+    @property
+    def bound(self) -> int:
+        """The largest change that any count can get."""
+        return max(abs(change) for law in self._laws for change in law)
+
+    @property
+    def smallest(self) -> int:
+        """The smallest positive count that can be published."""
+        published = {row + change for row, law in enumerate(self._laws) for change in law}
+        return min(count for count in published if count > 0)
+
+    @property
+    def _laws(self) -> list[dict[int, int]]:
+        return [self.lookup.lengths(row) for row in range(self.lookup.last_row + 1)]
 
     def perturb(self, table: ConfidentialTable) -> ProtectedTable:
         """Perturb every non-empty cell; a cell published as zero is left out like an empty one."""

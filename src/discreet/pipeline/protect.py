@@ -18,7 +18,7 @@ from discreet.release.assemble import write_cube, write_shared
 from discreet.release.folder import ReleaseFolder
 from discreet.release.manifest import CubeEntry, Digests, Manifest
 from discreet.release.noise import NoiseStatement, noise_statement
-from discreet.release.private import PrivateManifest, write_private_manifest
+from discreet.release.private import PrivateManifest, require_private_place, write_private_manifest
 from discreet.release.publication import Publication
 from discreet.release.writers import with_parquet, writers
 from discreet.schema.programme import Programme
@@ -34,6 +34,7 @@ class Protected:
     cubes: int
     cells: int  # published, zeros not among them
     resumed: int  # cubes that an interrupted run had finished
+    notes: tuple[str, ...]  # what the noise could not have as it was declared
 
 
 def protect(
@@ -50,6 +51,7 @@ def protect(
 
     The private manifest (full parameters, row counts) goes to ``private``, which must lie outside the release.
     """
+    require_private_place(private, out)
     chosen = mechanism(programme.noise, secret)
     run = _Run(programme, chosen, identify(programme, chosen.lookup, secret), progress or Quiet())
     run_id = run.identity.run_id()
@@ -60,8 +62,9 @@ def protect(
             folder.discard()
             raise
         run.publish(folder, entries)
-    write_private_manifest(run.private(run_id, rows, clock()), private, out)
-    return Protected(out, run_id, len(entries), sum(entry.cells for entry in entries), resumed)
+    write_private_manifest(run.private(run_id, rows, clock()), private)
+    cells = sum(entry.cells for entry in entries)
+    return Protected(out, run_id, len(entries), cells, resumed, chosen.notes)
 
 
 @dataclass(frozen=True)
@@ -79,14 +82,13 @@ class _Run:
         return Publication(rule.name, rule.agency, rule.version, self._noise(), geography=frozenset(places))
 
     def _noise(self) -> NoiseStatement:
-        law = self.mechanism.law
-        rows = range(1, law.last_row + 1)
+        chosen = self.mechanism
         return noise_statement(
             "cell key method",
             self.programme.release.disclose,
-            variance=max(law.variance(row) for row in rows),
-            bound=law.reach,
-            parameters={"D": law.reach, "V": law.variance(law.last_row), "js": law.smallest_positive - 1},
+            variance=chosen.variance,
+            bound=chosen.bound,
+            parameters={"D": chosen.bound, "V": chosen.variance, "js": chosen.smallest - 1},
         )
 
     def cubes(
@@ -107,7 +109,7 @@ class _Run:
 
     def publish(self, folder: ReleaseFolder, entries: Sequence[CubeEntry]) -> None:
         """Add what belongs to no single cube, and put the release in its place."""
-        rule, identity = self.programme.release, self.identity
+        rule = self.programme.release
         self.progress.stage("publishing")
         shared = write_shared(folder, self.programme.cubes, entries, rule.formats, self.publication)
         folder.publish(
@@ -117,14 +119,16 @@ class _Run:
                 agency=rule.agency,
                 version=rule.version,
                 noise=self.publication.noise,
-                digests=Digests(
-                    inputs=identity.inputs, parameters=identity.parameters, ptable=identity.ptable
-                ),
-                secret_fingerprint=identity.fingerprint,
+                digests=self._digests(),
+                secret_fingerprint=self.identity.fingerprint,
                 cubes=tuple(entries),
                 files=shared,
             )
         )
+
+    def _digests(self) -> Digests:
+        identity = self.identity
+        return Digests(inputs=identity.inputs, parameters=identity.parameters, ptable=identity.ptable)
 
     def private(self, run_id: str, rows: dict[str, int], finished: datetime) -> PrivateManifest:
         """What the office keeps of the run."""
@@ -134,7 +138,8 @@ class _Run:
             discreet_version=version("discreet"),
             finished=finished,
             parameters=self.programme.canonical(),
-            inputs_sha256={},
+            digests=self._digests().model_dump(),
             rows=rows,
             secret_fingerprint=self.identity.fingerprint,
+            notes=self.mechanism.notes,
         )

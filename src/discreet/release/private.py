@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -24,7 +24,7 @@ class PrivateManifest:
     digests: Mapping[str, str]  # keyed by the secret, as in the public manifest
     rows: Mapping[str, int]  # unit -> number of records
     secret_fingerprint: str
-    notes: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
 
 def require_private_place(path: Path, release: Path) -> None:

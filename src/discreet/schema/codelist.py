@@ -158,14 +158,19 @@ def _shape_problems(name: str, rows: Sequence[Code], file: str) -> Iterable[Prob
     known: dict[str, Code] = {}
     for row in rows:
         if row.code in ("", TOTAL):
-            yield Problem(file, key, f"code {row.code!r}", f"use another code; {TOTAL} is the total and is implied")
+            yield Problem(
+                file, key, f"code {row.code!r}", f"use another code; {TOTAL} is the total and is implied"
+            )
         elif row.code in known:
             yield Problem(file, key, f"code {row.code!r} stands twice", "keep one of the lines")
         known[row.code] = row
     for row in known.values():
         if row.parent and row.parent not in known:
             yield Problem(
-                file, key, f"code {row.code!r} has the unknown parent {row.parent!r}", "add the parent or leave it empty"
+                file,
+                key,
+                f"code {row.code!r} has the unknown parent {row.parent!r}",
+                "add the parent or leave it empty",
             )
     for code in sorted(_on_cycles(known)):
         yield Problem(file, key, f"code {code!r} is its own ancestor", "break the cycle in the parent column")

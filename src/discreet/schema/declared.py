@@ -165,15 +165,26 @@ class DeclaredStructuralZero(_Declared):
     where: Text
 
 
+def _one_or_rows(value: object) -> str:
+    return "|rows" if isinstance(value, list) else "|one"
+
+
+Number = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+PerRow = Annotated[
+    Annotated[Number, Tag("|one")] | Annotated[list[Number], Field(min_length=1), Tag("|rows")],
+    Discriminator(_one_or_rows),
+]
+
+
 class DeclaredCellKey(_Declared):
     """Noise by the cell key method: parameters of a p-table, or a file with one."""
 
     kind: Literal["cell-key"]
-    V: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    V: PerRow | None = None
     D: Annotated[int, Field(ge=1, le=1000)] | None = None
     js: Annotated[int, Field(ge=0)] | None = None
-    pstay: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] | None = None
-    variance: Literal["at-most", "equal"] | None = None
+    pstay: PerRow | None = None
+    variance: Literal["at-most", "equal", "equal-where-feasible"] | None = None
     order: Literal["shuffled", "split", "plain"] = "shuffled"
     ptable: Text | None = None
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from discreet.maths.ptable_solver import PTableParameters
 from discreet.schema.cube import Cube
 from discreet.schema.expression import Filter
 from discreet.schema.findings import Findings
@@ -22,24 +23,19 @@ from discreet.schema.resolve_variables import resolve_variables, standard_tables
 from discreet.schema.rules import (
     CellKeyNoise,
     Disclosure,
-    IntervalOrder,
     Limits,
     PopulationRule,
-    PTableParameters,
     ReadyMade,
     ReleaseFormat,
     ReleaseRule,
     Unit,
     Variable,
-    VarianceRule,
 )
 
 __all__ = [
     "CellKeyNoise",
     "Disclosure",
-    "IntervalOrder",
     "Limits",
-    "PTableParameters",
     "PopulationRule",
     "Programme",
     "ReadyMade",
@@ -47,7 +43,6 @@ __all__ = [
     "ReleaseRule",
     "Unit",
     "Variable",
-    "VarianceRule",
     "load_programme",
 ]
 

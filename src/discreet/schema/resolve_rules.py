@@ -6,23 +6,27 @@ It owns the checks inside these sections; variables and cubes are resolved by th
 from __future__ import annotations
 
 from collections import Counter
+from typing import TypeVar
 
+import numpy as np
+
+from discreet.errors import Mistakes
+from discreet.maths.lookup import Order
+from discreet.maths.ptable_solver import PTableParameters, Variance
 from discreet.schema.declared import ID_KEYS, UNITS, DeclaredCellKey, DeclaredPopulation, DeclaredProgramme
 from discreet.schema.findings import Findings
 from discreet.schema.rules import (
     CellKeyNoise,
     Disclosure,
-    IntervalOrder,
     Limits,
     PopulationRule,
-    PTableParameters,
     ReleaseFormat,
     ReleaseRule,
     Unit,
-    VarianceRule,
 )
 from discreet.schema.sources import resolve_source
 
+_Value = TypeVar("_Value")
 EXAMPLE_NOISE = '[noise] kind = "cell-key", V = 2.0, D = 5, js = 0'
 
 
@@ -72,7 +76,7 @@ def resolve_noise(declared: DeclaredCellKey | None, findings: Findings) -> CellK
         if "noise" not in findings.broken_sections:
             findings.add("noise", "is missing", f"declare how counts are protected: {EXAMPLE_NOISE}")
         return None
-    order = IntervalOrder(declared.order)
+    order = Order(declared.order)
     if declared.ptable is None:
         parameters = _parameters(declared, findings)
         return None if parameters is None else CellKeyNoise(parameters, order)
@@ -91,11 +95,23 @@ def _parameters(declared: DeclaredCellKey, findings: Findings) -> PTableParamete
             findings.add(f"noise.{key}", "is missing", f"add it, or a ptable file: {EXAMPLE_NOISE}")
     if declared.V is None or declared.D is None:
         return None
-    if declared.V > declared.D**2:
+    V, pstay = _per_row(declared.V), _per_row(declared.pstay)
+    if np.max(V) > declared.D**2:
         remedy = f"a change of at most D = {declared.D} has a variance of at most {declared.D**2}"
         findings.add("noise.V", str(declared.V), remedy)
-    variance = VarianceRule(declared.variance or "at-most")
-    return PTableParameters(declared.V, declared.D, declared.js or 0, declared.pstay, variance)
+        return None
+    try:
+        return PTableParameters(
+            declared.D, V, declared.js or 0, pstay, variance=Variance(declared.variance or "at-most")
+        )
+    except Mistakes as mistakes:
+        for problem in mistakes.problems:
+            findings.add(f"noise.{problem.key}", problem.value, problem.remedy)
+    return None
+
+
+def _per_row(value: _Value | list[_Value]) -> _Value | tuple[_Value, ...]:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def resolve_release(declared: DeclaredProgramme, findings: Findings) -> tuple[ReleaseRule, Limits]:

@@ -10,23 +10,10 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from discreet.maths.lookup import Order
+from discreet.maths.ptable_solver import PTableParameters
 from discreet.schema.codelist import Breakdown, Codelist
 from discreet.schema.sources import FileSource, Source
-
-
-class VarianceRule(Enum):
-    """How the variance of each row of a p-table relates to V."""
-
-    AT_MOST = "at-most"
-    EQUAL = "equal"
-
-
-class IntervalOrder(Enum):
-    """How the changes of a row of a p-table are laid out over the cell keys."""
-
-    SHUFFLED = "shuffled"
-    SPLIT = "split"
-    PLAIN = "plain"
 
 
 class Disclosure(Enum):
@@ -88,22 +75,11 @@ class ReadyMade:
 
 
 @dataclass(frozen=True)
-class PTableParameters:
-    """What a p-table is computed from."""
-
-    V: float
-    D: int
-    js: int
-    pstay: float | None
-    variance: VarianceRule
-
-
-@dataclass(frozen=True)
 class CellKeyNoise:
     """Noise by the cell key method: a p-table to compute, or a file that holds one."""
 
     table: PTableParameters | Path
-    order: IntervalOrder
+    order: Order
 
 
 @dataclass(frozen=True)
