@@ -174,19 +174,14 @@ def test_a_negative_count_is_not_covered(count: int) -> None:
     assert change_of(np.int64(count), np.uint32(0), *LOOKUPS[Order.PLAIN].arrays) == UNCOVERED
 
 
-def test_without_a_rule_larger_counts_are_not_covered() -> None:
-    lookup = lookup_of_rows([[(0, 256)], [(0, 256)]], 256, wrap_from=0, wrap_length=0)
-    assert change(lookup, [1], [7]).tolist() == [0]
-    with pytest.raises(UncoveredCount):
-        change(lookup, [2], [7])
-
-
 def test_inconsistent_rules_are_refused() -> None:
     rows = [[(0, 256)], [(0, 256)]]
     with pytest.raises(Mistakes, match="modulus"):
         lookup_of_rows([[(0, 1000)]], 1000, wrap_from=0, wrap_length=1)
     with pytest.raises(Mistakes, match="wrap rule"):
         lookup_of_rows(rows, 256, wrap_from=501, wrap_length=250)
+    with pytest.raises(Mistakes, match="wrap rule"):
+        lookup_of_rows(rows, 256, wrap_from=2, wrap_length=0)
     with pytest.raises(Mistakes, match="cover every key"):
         lookup_of_rows([[(0, 255)]], 256, wrap_from=0, wrap_length=1)
     with pytest.raises(Mistakes, match="negative"):

@@ -25,7 +25,7 @@ SHUFFLE_KEY_BYTES = 32
 GUIDE = 256  # entries of the guide table per row
 SPLIT_PARTS = 5  # a split interval holds at most 1/5 of the keys, the default threshold 0.2 of R's ptable
 
-UNCOVERED = -(2**31)  # what the kernel returns for a count without a row; no change is that large
+UNCOVERED = -(2**31)  # what the kernel returns for a negative count; no change is that large
 
 
 class Order(StrEnum):
@@ -43,7 +43,7 @@ class Lookup:
     Row r has the intervals offsets[r] .. offsets[r+1]-1; interval k holds the keys from the upper bound of the one
     before (0 for the first) to below upper[k], and the last bound of each row is the modulus. A count above the
     last row has row wrap_from + (count - wrap_from) mod wrap_length; wrap_length 1 makes that the last row for
-    all, and 0 means that larger counts are not covered.
+    all. So every count has a row, and every key of a row a change, by construction.
     """
 
     modulus: int
@@ -181,9 +181,7 @@ def change(lookup: Lookup, counts: ArrayLike, keys: ArrayLike) -> NDArray[np.int
         raise UncoveredCount("each count needs one cell key")
     out = np.empty(counts.size, dtype=np.int64)
     if not _changes(counts.ravel(), keys.ravel(), out, *lookup.arrays):
-        raise UncoveredCount(
-            "the p-table has no row for a count; give a table that covers it, or a rule for larger counts"
-        )
+        raise UncoveredCount("a p-table has no row for negative counts; give counts of 0 or more")
     return out.reshape(counts.shape)
 
 
@@ -203,25 +201,20 @@ def change_of(
     """Look up one change: (int64 count, uint32 key, *lookup.arrays) -> int64, for use inside other kernels.
 
     offsets int32[rows + 1], upper uint64[n], change int32[n], guide int32[rows * 256], guide_shift uint64,
-    last_row, wrap_from and wrap_length int64. Returns UNCOVERED for a negative count, and for one above the last
-    row where wrap_length is 0; the caller must turn that into UncoveredCount. (Raising here would make the kernel
-    eight times slower.)
+    last_row, wrap_from and wrap_length int64. Returns UNCOVERED for a negative count, which a caller that can
+    have one must turn into UncoveredCount. (Raising here would make the kernel eight times slower.)
     """
-    row = count
-    covered = count >= 0
+    row = max(count, 0)
     if count > last_row:
-        covered = wrap_length > 0
         row = wrap_from
         if wrap_length > 1:
             row += (count - wrap_from) % wrap_length
-    if not covered:
-        row = 0
     # the last bound of all is the modulus, a power of two
     reduced = np.uint64(key) & (upper[upper.size - 1] - np.uint64(1))
     at = np.int64(guide[row * GUIDE + np.int64(reduced >> guide_shift)])
     while reduced >= upper[at]:
         at += 1
-    return np.int64(change[at]) if covered else np.int64(UNCOVERED)
+    return np.int64(change[at]) if count >= 0 else np.int64(UNCOVERED)
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
@@ -299,7 +292,7 @@ def _guide(offsets: NDArray[np.int32], upper: NDArray[np.uint64], shift: int) ->
 def _rule_problems(last_row: int, modulus: int, wrap_from: int, wrap_length: int) -> Iterator[Problem]:
     if modulus < 1 or KEYS % modulus:
         yield Problem("", "modulus", str(modulus), "give a power of two up to 2^32, such as 256 or 4096")
-    if wrap_length < 0 or wrap_from < 0 or (wrap_length and wrap_from + wrap_length - 1 != last_row):
+    if wrap_length < 1 or wrap_from < 0 or wrap_from + wrap_length - 1 != last_row:
         yield Problem(
             "",
             "wrap rule",

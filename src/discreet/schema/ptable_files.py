@@ -12,6 +12,7 @@ from pathlib import Path
 from discreet.errors import Mistakes, Problem, mistake
 from discreet.maths.lookup import KEYS, Lookup, Order, build, law_of
 from discreet.maths.ptable import TOLERANCE, PTable
+from discreet.maths.ptable_facts import Law
 from discreet.schema.ptable_keyed import (
     CANTABULAR_COLUMNS,
     ONS_COLUMNS,
@@ -45,6 +46,21 @@ class PTableFile:
     format: PTableFormat
     lookup: Lookup
     written_law: PTable | None = None
+
+    @property
+    def laws(self) -> list[Law]:
+        """The law of each row as it stands, biased or not; trailing rows with the same law are one."""
+        if self.written_law is not None:
+            table = self.written_law
+            rows = range(table.last_row + 1)
+            return [
+                dict(zip(table.changes(r).tolist(), table.probabilities[r].tolist(), strict=True))
+                for r in rows
+            ]
+        keys = [self.lookup.lengths(row) for row in range(self.lookup.last_row + 1)]
+        while len(keys) > 2 and keys[-1] == keys[-2]:
+            keys.pop()
+        return [{change: number / self.lookup.modulus for change, number in row.items()} for row in keys]
 
     def law(self, tolerance: float = TOLERANCE) -> PTable:
         """The p-table behind the file, in the keyed formats p = share of the keys; a biased one is refused."""
