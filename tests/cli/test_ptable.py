@@ -136,7 +136,8 @@ def test_convert_goes_round_all_formats(table: Path) -> None:
     same = change(read_ptable(folder / "b.csv").lookup, [3] * 512, range(512))
     assert (change(first.lookup, [3] * 512, range(512)) == same).all()
     last_law = last.law(1e-9)
-    assert last_law.variance(last_law.row_of(5)) == pytest.approx(2.0, abs=0.15)  # 256 keys cannot hold the tails
+    # 256 keys cannot hold the tails
+    assert last_law.variance(last_law.row_of(5)) == pytest.approx(2.0, abs=0.15)
 
 
 def test_check_tells_what_a_sound_table_is(table: Path) -> None:
@@ -162,6 +163,13 @@ def test_check_refuses_in_two_lines(table: Path, demand: tuple[object, ...], tol
         run("check", table, *demand)
     assert f"{table}: {told}" in str(caught.value)
     assert len(str(caught.value).splitlines()) <= 2
+
+
+def test_check_tells_a_broken_file_in_two_lines(table: Path) -> None:
+    table.write_text(table.read_text().replace(",all", ",odd"))
+    with pytest.raises(Mistakes, match="line 2: type odd") as caught:
+        run("check", table)
+    assert len(str(caught.value).splitlines()) == 2
 
 
 def test_check_demands_monotony_only_when_asked(tmp_path: Path) -> None:

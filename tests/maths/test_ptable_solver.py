@@ -132,6 +132,12 @@ def test_the_named_nearest_variance_is_feasible() -> None:
     assert table.variance(1) == pytest.approx(1.2, abs=1e-6)
 
 
+def test_only_the_rows_at_fault_are_named() -> None:
+    wanted = (3.0, 1.5, 3.0, 3.0, 3.0, 3.0, 3.0, 3.0)
+    with pytest.raises(InfeasiblePTable, match=r"V is too small in row 2; the nearest feasible V is 2$"):
+        solve(PTableParameters(D=5, V=wanted, js=2))
+
+
 def test_too_small_a_reach_is_refused() -> None:
     with pytest.raises(InfeasiblePTable, match="nearest feasible D is 3"):
         solve(PTableParameters(D=2, V=10, js=3))

@@ -187,7 +187,11 @@ def check(
     as_json: JSON = False,
 ) -> None:
     """Verify a file: whole, unbiased, and within what is demanded. A fault ends with exit code 2."""
-    found = read_ptable(file, format, modulus, _rule(wrap), small_n)
+    rule = _rule(wrap)
+    try:
+        found = read_ptable(file, format, modulus, rule, small_n)
+    except Mistakes as wrong:
+        raise Mistakes(_brief(file, wrong.problems)) from None
     facts = [row_facts(count, law) for count, law in enumerate(found.laws)]
     problems = list(unmet(facts, Demands(D, V, js, monotone, tolerance)))
     if problems:

@@ -5,7 +5,7 @@ It owns the constraints of a row and their check; the iteration is interior_poin
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeVar
@@ -268,20 +268,23 @@ def missed(row: Row, p: Vector) -> tuple[str, ...]:
 
 
 def _explain(refused: Sequence[_Refused], parameters: PTableParameters) -> str:
-    rows = ", ".join(str(answer.row) for answer in refused)
-    lows = [answer.least for answer in refused if answer.least is not None]
-    highs = [answer.most for answer in refused if answer.most is not None]
-    if len(lows) < len(refused):
-        return f"no p-table: row {refused[0].row}: {refused[0].why}; lower pstay or raise D"
-    wanted = min(float(_of_row(parameters.V, answer.row)) for answer in refused)
-    if max(lows) > wanted:
-        nearest = np.ceil(max(lows) * 1e6 - 1e-3) / 1e6
-        return f"no p-table: V is too small in row {rows}; the nearest feasible V is {nearest:.6g}"
-    nearest = np.floor(min(highs) * 1e6 + 1e-3) / 1e6
+    for answer in refused:
+        if answer.least is None or answer.most is None:
+            return f"no p-table: row {answer.row}: {answer.why}; lower pstay or raise D"
+    small = {a.row: a.least for a in refused if a.least and float(_of_row(parameters.V, a.row)) < a.least}
+    if small:
+        nearest = np.ceil(max(small.values()) * 1e6 - 1e-3) / 1e6
+        return f"no p-table: V is too small in row {_listed(small)}; the nearest feasible V is {nearest:.6g}"
+    large = {a.row: a.most for a in refused if a.most is not None}
+    nearest = np.floor(min(large.values()) * 1e6 + 1e-3) / 1e6
     return (
-        f"no p-table: V cannot be reached in row {rows}; the nearest feasible V is {nearest:.6g}, "
+        f"no p-table: V cannot be reached in row {_listed(large)}; the nearest feasible V is {nearest:.6g}, "
         f"or take the variance as {Variance.AT_MOST} or {Variance.EQUAL_WHERE_FEASIBLE}"
     )
+
+
+def _listed(rows: Iterable[int]) -> str:
+    return ", ".join(str(row) for row in rows)
 
 
 def _of_row(value: T | tuple[T, ...], i: int) -> T:
