@@ -88,5 +88,11 @@ def main() -> None:
     except DiscreetError as error:
         Console(stderr=True).print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(WRONG_INPUT)
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        Console(stderr=True).print(
+            f"{place}{error.strerror or 'input or output failed'}", style="red", markup=False
+        )
+        sys.exit(WRONG_INPUT)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)

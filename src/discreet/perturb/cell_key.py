@@ -71,6 +71,11 @@ class CellKeyMechanism:
         return min(count for count in published if count > 0)
 
     @property
+    def law(self) -> tuple[dict[int, float], ...]:
+        """For each count the probability of each change; the last one serves all larger counts."""
+        return tuple({v: keys / self.lookup.modulus for v, keys in law.items()} for law in self._laws)
+
+    @property
     def _laws(self) -> list[dict[int, int]]:
         return [self.lookup.lengths(row) for row in range(self.lookup.last_row + 1)]
 

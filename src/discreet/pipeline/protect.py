@@ -14,9 +14,9 @@ from discreet.perturb.choose import mechanism
 from discreet.pipeline.identity import Identity, identify
 from discreet.pipeline.progress import Progress, Quiet
 from discreet.pipeline.tabulating import Tabulator
-from discreet.release.assemble import write_cube, write_shared
+from discreet.release.assemble import release_manifest, write_cube, write_shared
 from discreet.release.folder import ReleaseFolder
-from discreet.release.manifest import CubeEntry, Digests, Manifest
+from discreet.release.manifest import CubeEntry, Digests
 from discreet.release.noise import NoiseStatement, noise_statement
 from discreet.release.private import PrivateManifest, require_private_place, write_private_manifest
 from discreet.release.publication import Publication
@@ -61,8 +61,8 @@ def protect(
         except Mistakes:
             folder.discard()
             raise
+        write_private_manifest(run.private(run_id, rows, clock()), private)
         run.publish(folder, entries)
-    write_private_manifest(run.private(run_id, rows, clock()), private)
     cells = sum(entry.cells for entry in entries)
     return Protected(out, run_id, len(entries), cells, resumed, chosen.notes)
 
@@ -74,30 +74,13 @@ class _Run:
     identity: Identity
     progress: Progress
 
-    @property
-    def publication(self) -> Publication:
-        rule, population = self.programme.release, self.programme.population
-        columns = population.geography if population else ()
-        places = {v.name for v in self.programme.variables.values() if v.column in columns}
-        return Publication(rule.name, rule.agency, rule.version, self._noise(), geography=frozenset(places))
-
-    def _noise(self) -> NoiseStatement:
-        chosen = self.mechanism
-        return noise_statement(
-            "cell key method",
-            self.programme.release.disclose,
-            variance=chosen.variance,
-            bound=chosen.bound,
-            parameters={"D": chosen.bound, "V": chosen.variance, "js": chosen.smallest - 1},
-        )
-
     def cubes(
         self, folder: ReleaseFolder, secret: bytes, threads: int
     ) -> tuple[list[CubeEntry], dict[str, int], int]:
         """Count, perturb and write the cubes that an earlier run of the same identity has not finished."""
         entries = {cube.id: entry for cube in self.programme.cubes if (entry := folder.finished(cube.id))}
         resumed = len(entries)
-        makers = writers(self.publication)
+        makers = writers(self._publication())
         wanted = {form: makers[form] for form in with_parquet(self.programme.release.formats)}
 
         def finish(table: ConfidentialTable) -> None:
@@ -109,26 +92,11 @@ class _Run:
 
     def publish(self, folder: ReleaseFolder, entries: Sequence[CubeEntry]) -> None:
         """Add what belongs to no single cube, and put the release in its place."""
-        rule = self.programme.release
         self.progress.stage("publishing")
-        shared = write_shared(folder, self.programme.cubes, entries, rule.formats, self.publication)
-        folder.publish(
-            Manifest(
-                discreet_version=version("discreet"),
-                name=rule.name,
-                agency=rule.agency,
-                version=rule.version,
-                noise=self.publication.noise,
-                digests=self._digests(),
-                secret_fingerprint=self.identity.fingerprint,
-                cubes=tuple(entries),
-                files=shared,
-            )
-        )
-
-    def _digests(self) -> Digests:
-        identity = self.identity
-        return Digests(inputs=identity.inputs, parameters=identity.parameters, ptable=identity.ptable)
+        publication, formats = self._publication(), self.programme.release.formats
+        shared = write_shared(folder, self.programme.cubes, entries, formats, publication)
+        fingerprint = self.identity.fingerprint
+        folder.publish(release_manifest(publication, entries, shared, self._digests(), fingerprint))
 
     def private(self, run_id: str, rows: dict[str, int], finished: datetime) -> PrivateManifest:
         """What the office keeps of the run."""
@@ -143,3 +111,24 @@ class _Run:
             secret_fingerprint=self.identity.fingerprint,
             notes=self.mechanism.notes,
         )
+
+    def _publication(self) -> Publication:
+        rule, population = self.programme.release, self.programme.population
+        columns = population.geography if population else ()
+        places = {v.name for v in self.programme.variables.values() if v.column in columns}
+        return Publication(rule.name, rule.agency, rule.version, self._noise(), geography=frozenset(places))
+
+    def _noise(self) -> NoiseStatement:
+        chosen = self.mechanism
+        return noise_statement(
+            "cell key method",
+            self.programme.release.disclose,
+            variance=chosen.variance,
+            bound=chosen.bound,
+            parameters={"D": chosen.bound, "V": chosen.variance, "js": chosen.smallest - 1},
+            law=chosen.law,
+        )
+
+    def _digests(self) -> Digests:
+        identity = self.identity
+        return Digests(inputs=identity.inputs, parameters=identity.parameters, ptable=identity.ptable)

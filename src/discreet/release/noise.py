@@ -22,6 +22,9 @@ class NoiseStatement(BaseModel):
     variance: float | None = None  # at most this
     bound: str | None = None
     parameters: dict[str, Parameter] | None = None
+    law: tuple[dict[int, float], ...] | None = (
+        None  # true count -> change -> probability; the last serves larger ones
+    )
 
     def sentence(self) -> str:
         """The statement in one or two plain sentences."""
@@ -43,10 +46,11 @@ def noise_statement(
     variance: float | None = None,
     bound: int | None = None,
     parameters: Mapping[str, Parameter] | None = None,
+    law: tuple[dict[int, float], ...] | None = None,
 ) -> NoiseStatement:
     """Keep of the noise's parameters what the disclosure rule lets the public see."""
     if disclose is Disclosure.LAW:
-        return NoiseStatement(method=method, disclose=disclose, parameters=dict(parameters or {}))
+        return NoiseStatement(method=method, disclose=disclose, parameters=dict(parameters or {}), law=law)
     if disclose is Disclosure.VARIANCE:
         return NoiseStatement(
             method=method, disclose=disclose, variance=_rough_variance(variance), bound=_rough_bound(bound)

@@ -95,7 +95,8 @@ def _parameters(declared: DeclaredCellKey, findings: Findings) -> PTableParamete
             findings.add(f"noise.{key}", "is missing", f"add it, or a ptable file: {EXAMPLE_NOISE}")
     if declared.V is None or declared.D is None:
         return None
-    V, pstay = _per_row(declared.V), _per_row(declared.pstay)
+    V = _per_row(declared.V)
+    pstay = None if declared.pstay is None else _per_row(declared.pstay)
     if np.max(V) > declared.D**2:
         remedy = f"a change of at most D = {declared.D} has a variance of at most {declared.D**2}"
         findings.add("noise.V", str(declared.V), remedy)
