@@ -22,6 +22,7 @@ from discreet.maths.ptable import PTable, ptable_of_rows
 
 KEYS = 2**32  # cell keys are sums modulo this
 SHUFFLE_KEY_BYTES = 32
+SHARE_DIGITS = 9
 GUIDE = 256  # entries of the guide table per row
 SPLIT_PARTS = 5  # a split interval holds at most 1/5 of the keys, the default threshold 0.2 of R's ptable
 
@@ -106,7 +107,9 @@ def build(ptable: PTable, order: Order, shuffle_key: bytes | None = None, modulu
     rows = []
     for row, p in enumerate(ptable.probabilities):
         changes = [int(change) for change in ptable.changes(row)]
-        pieces = list(zip(changes, apportion(p.tolist(), changes, modulus), strict=True))
+        # nine digits: the last ones of a solved law differ between processors, the thresholds must not
+        shares = [round(share, SHARE_DIGITS) for share in p.tolist()]
+        pieces = list(zip(changes, apportion(shares, changes, modulus), strict=True))
         if order is Order.SPLIT:
             pieces = [piece for whole in pieces for piece in _split(*whole, -(-modulus // SPLIT_PARTS))]
         if shuffle_key is not None:
