@@ -10,16 +10,14 @@ from hypothesis import strategies as st
 from discreet.errors import Mistakes
 from discreet.perturb.table import ProtectedTable
 from discreet.release import columns
-from discreet.release.columns import axis_name, batches, published, schema
+from discreet.release.columns import batches, published, schema
 from discreet.release.parquet import write_parquet
 from discreet.schema.codelist import Code, breakdown, codelist
 from tests.release.small import AGE_L, AGE_M, GEO_M, SEX, cube, cubes, table
 
 
 def test_a_breakdown_is_named_by_variable_and_level() -> None:
-    assert [axis_name(axis) for axis in (GEO_M, SEX)] == ["GEO.M", "SEX"]
-    tree = codelist("AGE", [Code("1", "", "")])
-    assert axis_name(breakdown("AGE", "AGE.X", tree, tree.leaves)) == "AGE.X"
+    assert [axis.full_name for axis in (GEO_M, SEX)] == ["GEO.M", "SEX"]
 
 
 def test_rows_hold_codes_labels_and_totals() -> None:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from discreet.errors import BrokenRelease, mistake
-from discreet.release.columns import axis_name
 from discreet.schema.codelist import TOTAL, Breakdown
 from discreet.schema.cube import Cube
 
@@ -29,10 +28,10 @@ def breakdowns(cubes: Iterable[Cube]) -> dict[str, Breakdown]:
     found: dict[str, Breakdown] = {}
     for cube in cubes:
         for axis in cube.axes:
-            known = found.setdefault(axis_name(axis), axis)
+            known = found.setdefault(axis.full_name, axis)
             if known is not axis and (known.codes, known.labels) != (axis.codes, axis.labels):
                 raise mistake(
-                    "", f"cube {cube.id}", f"{axis_name(axis)} has two lists of codes", "give them two names"
+                    "", f"cube {cube.id}", f"{axis.full_name} has two lists of codes", "give them two names"
                 )
     return found
 

@@ -20,13 +20,6 @@ ROWS_AT_ONCE = 1 << 20
 DECIMALS = 1  # of a weighted estimate
 
 
-def axis_name(axis: Breakdown) -> str:
-    """The full name of a breakdown: ``AGE.M``, or ``SEX`` where a variable has one breakdown only."""
-    if axis.name in ("", axis.variable):
-        return axis.variable
-    return axis.name if axis.name.startswith(f"{axis.variable}.") else f"{axis.variable}.{axis.name}"
-
-
 def published(table: ProtectedTable) -> tuple[NDArray[np.int64], NDArray[np.int64] | NDArray[np.float64]]:
     """Cells and the values that go into the files: counts, or weighted estimates where the cube has a weight.
 

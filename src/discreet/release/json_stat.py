@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet.perturb.table import ProtectedTable
-from discreet.release.columns import ROWS_AT_ONCE, axis_name, published
+from discreet.release.columns import ROWS_AT_ONCE, published
 from discreet.release.publication import ADDITIVITY, ZEROS, Publication
 from discreet.schema.codelist import Breakdown
 from discreet.schema.cube import Cube
@@ -58,7 +58,7 @@ def _dimension(axis: Breakdown) -> dict[str, object]:
     for node in range(1, len(axis)):
         children.setdefault(axis.codes[axis.parents[node]], []).append(axis.codes[node])
     category = {"index": list(axis.codes), "label": dict(zip(axis.codes, axis.labels, strict=True))}
-    return {"label": axis_name(axis), "category": {**category, "child": children} if children else category}
+    return {"label": axis.full_name, "category": {**category, "child": children} if children else category}
 
 
 def _sparse(cells: NDArray[np.int64], values: Values) -> Iterator[pa.Array]:

@@ -15,7 +15,6 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from discreet.errors import BrokenRelease
-from discreet.release.columns import axis_name
 from discreet.release.noise import NoiseStatement
 from discreet.schema.cube import Cube
 from discreet.schema.rules import ReleaseFormat
@@ -138,9 +137,9 @@ def cube_entry(cube: Cube, cells: int, files: tuple[FileEntry, ...]) -> CubeEntr
         axes=tuple(
             AxisEntry(
                 variable=axis.variable,
-                breakdown=axis_name(axis),
+                breakdown=axis.full_name,
                 codes=len(axis),
-                codelist=codelist_place(axis_name(axis)),
+                codelist=codelist_place(axis.full_name),
             )
             for axis in cube.axes
         ),

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from discreet.perturb.table import ProtectedTable
-from discreet.release.columns import axis_name, batches, published, schema
+from discreet.release.columns import batches, published, schema
 from discreet.schema.cube import Cube
 
 METADATA_PREFIX = "discreet."
@@ -36,6 +36,6 @@ def _metadata(cube: Cube) -> dict[str, str]:
         "base": cube.base.text if cube.base else "",
         "count": cube.count or "",
         "weight": cube.weight or "",
-        "axes": json.dumps([axis_name(axis) for axis in cube.axes], ensure_ascii=False),
+        "axes": json.dumps([axis.full_name for axis in cube.axes], ensure_ascii=False),
     }
     return {METADATA_PREFIX + key: value for key, value in entries.items()}

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from discreet.release.columns import axis_name
 from discreet.schema.codelist import Breakdown
 
 _FORBIDDEN = re.compile(r"[^A-Za-z0-9_@$-]")
@@ -37,12 +36,12 @@ def component_id(variable: str) -> str:
 
 def codelist_id(axis: Breakdown) -> str:
     """The codelist of a breakdown: CL_<VARIABLE>_<BREAKDOWN>."""
-    return "CL_" + _FORBIDDEN_IN_NAME.sub("_", axis_name(axis))
+    return "CL_" + _FORBIDDEN_IN_NAME.sub("_", axis.full_name)
 
 
 def hierarchy_id(axis: Breakdown) -> str:
     """The hierarchy of a breakdown: H_<VARIABLE>_<BREAKDOWN>."""
-    return "H_" + _FORBIDDEN_IN_NAME.sub("_", axis_name(axis))
+    return "H_" + _FORBIDDEN_IN_NAME.sub("_", axis.full_name)
 
 
 def dataflow_id(cube: str) -> str:

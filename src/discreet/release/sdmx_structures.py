@@ -32,7 +32,6 @@ from pysdmx.model import (
 from pysdmx.model.message import Header
 
 from discreet.errors import Mistakes, Problem
-from discreet.release.columns import axis_name
 from discreet.release.publication import Publication
 from discreet.release.sdmx_ids import (
     code_ids,
@@ -64,7 +63,7 @@ def write_structures(cubes: Sequence[Cube], path: Path, publication: Publication
 def structures(cubes: Sequence[Cube], publication: Publication) -> list[object]:
     """The artefacts in the order in which they refer to each other."""
     _refuse_equal_ids(cubes)
-    axes = {axis_name(axis): axis for cube in cubes for axis in cube.axes}
+    axes = {axis.full_name: axis for cube in cubes for axis in cube.axes}
     lists = {name: _codelist(axis, publication) for name, axis in axes.items()}
     trees = [_hierarchy(axis, publication) for axis in axes.values() if axis.depths.max(initial=0) > 1]
     definitions = [_definition(cube, lists, publication) for cube in cubes]
@@ -79,7 +78,7 @@ def _codelist(axis: Breakdown, publication: Publication) -> Codelist:
     )
     return Codelist(
         id=codelist_id(axis),
-        name=axis_name(axis),
+        name=axis.full_name,
         agency=publication.agency,
         version=publication.version,
         items=codes,
@@ -106,7 +105,7 @@ def _hierarchy(axis: Breakdown, publication: Publication) -> Hierarchy:
         below[axis.parents[node]].append(code)
     return Hierarchy(
         id=hierarchy_id(axis),
-        name=axis_name(axis),
+        name=axis.full_name,
         agency=publication.agency,
         version=publication.version,
         codes=(code,),
@@ -133,7 +132,7 @@ def _definition(cube: Cube, lists: dict[str, Codelist], publication: Publication
             required=True,
             role=Role.DIMENSION,
             concept=_concept(component_id(axis.variable), publication),
-            local_codes=lists[axis_name(axis)],
+            local_codes=lists[axis.full_name],
         )
         for axis in cube.axes
     ]

@@ -11,7 +11,7 @@ import pyarrow as pa
 import xlsxwriter
 
 from discreet.perturb.table import ProtectedTable
-from discreet.release.columns import axis_name, batches, published, schema
+from discreet.release.columns import batches, published, schema
 from discreet.release.publication import ADDITIVITY, SAME_CELL, WEIGHTED, ZEROS, Publication
 from discreet.schema.cube import Cube
 
@@ -55,7 +55,7 @@ def notes(cube: Cube, publication: Publication) -> tuple[tuple[str, str], ...]:
         ("Counted", cube.unit if cube.count is None else f"{cube.unit} with {cube.count} = 1"),
         ("Population base", cube.base.text if cube.base else "all"),
         ("Weight", f"{cube.weight}. {WEIGHTED}" if cube.weight else "none"),
-        ("Axes", ", ".join(axis_name(axis) for axis in cube.axes)),
+        ("Axes", ", ".join(axis.full_name for axis in cube.axes)),
         ("Totals", "The code _T means the total along a variable."),
         ("Why totals may differ", ADDITIVITY),
         ("Zeros", ZEROS),
