@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.output import QUIET, THREADS, shown_progress
+from discreet.cli.output import JSON, QUIET, THREADS, emit_json, shown_progress
 from discreet.engine.secret import make_secret, read_secret
 from discreet.errors import BrokenRelease, Mistakes, mistake
 from discreet.pipeline.check import check_data
@@ -40,11 +40,13 @@ def demo(
         Path, typer.Option("--out", help="The folder to make; a former demo there is replaced.")
     ] = Path("demo"),
     persons: Annotated[int, typer.Option("--persons", help="How many persons.")] = 200_000,
+    json: JSON = False,
     threads: THREADS = 0,
     quiet: QUIET = False,
 ) -> None:
     """Make a small synthetic census, protect five groups of EU tables, verify the release and show a table."""
     _make_room(out)
+    quiet = quiet or json
     census, secret, release = out / "census", out / "secret.key", out / "release"
     with _told("synthetic census", census, quiet):
         generate(persons, 1, census, tables=TABLES, threads=threads)

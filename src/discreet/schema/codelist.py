@@ -193,18 +193,28 @@ def _on_cycles(known: dict[str, Code]) -> set[str]:
 
 def breakdown(variable: str, name: str, tree: Codelist, cut: Sequence[int]) -> Breakdown:
     """Make the axis whose finest codes are ``cut`` (positions that cover every leaf exactly once)."""
-    wanted = {above for index in cut for above in tree.ancestors(index)}
-    kept = [index for index in range(len(tree.codes)) if index in wanted]
-    node_of = {index: node for node, index in enumerate(kept, start=1)}
-    finest = set(cut)
-    node_of_leaf = [
-        next((node_of[above] for above in tree.ancestors(leaf) if above in finest), 0) for leaf in tree.leaves
-    ]
+    kept = _with_ancestors(tree, cut)
+    nodes: list[int] = []  # position in the tree -> node: its own where it is kept, else that of its parent
+    made = 0
+    for parent, is_kept in zip(tree.parents, kept, strict=True):
+        made += is_kept
+        nodes.append(made if is_kept else nodes[parent] if parent >= 0 else 0)
+    places = [index for index, is_kept in enumerate(kept) if is_kept]
+    above = [tree.parents[index] for index in places]
     return Breakdown(
         variable,
         name,
-        (TOTAL, *(tree.codes[index] for index in kept)),
-        (TOTAL_LABEL, *(tree.labels[index] for index in kept)),
-        np.array([-1, *(node_of.get(tree.parents[index], 0) for index in kept)], dtype=np.int32),
-        np.array(node_of_leaf, dtype=np.int32),
+        (TOTAL, *(tree.codes[index] for index in places)),
+        (TOTAL_LABEL, *(tree.labels[index] for index in places)),
+        np.array([-1, *(nodes[parent] if parent >= 0 else 0 for parent in above)], dtype=np.int32),
+        np.array([nodes[leaf] for leaf in tree.leaves], dtype=np.int32),
     )
+
+
+def _with_ancestors(tree: Codelist, cut: Sequence[int]) -> list[bool]:
+    kept = [False] * len(tree.codes)
+    for index in cut:
+        while index >= 0 and not kept[index]:
+            kept[index] = True
+            index = tree.parents[index]
+    return kept
