@@ -73,7 +73,16 @@ def demo(
         outcome = verify(release)
     if not outcome.passed:
         raise BrokenRelease("\n".join(outcome.problems))
-    if not quiet:
+    if json:
+        emit_json(
+            {
+                "release": str(release),
+                "passed": outcome.passed,
+                "cubes": outcome.cubes,
+                "cells": outcome.cells,
+            }
+        )
+    elif not quiet:
         typer.echo(
             f"\n{outcome.cells:,} cells; {outcome.compared:,} stand in several tables and agree everywhere.\n"
         )
