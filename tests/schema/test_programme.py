@@ -173,8 +173,16 @@ def test_sources(load: Load, tmp_path: Path) -> None:
     assert [path.name for path in folder.paths()] == ["1.parquet", "2.parquet"]
     assert folder.paths() == pattern.paths()
     assert source('{ uri = "postgresql://me@db:5432/census", table = "p" }') == DatabaseSource(
-        "postgresql://me@db:5432/census", "p", None
+        "postgresql://me@db:5432/census", "p", None, tmp_path
     )
+    (tmp_path / "census.db").touch()
+    embedded = source('{ uri = "sqlite://census.db", table = "p" }')
+    assert isinstance(embedded, DatabaseSource)
+    assert embedded.file == tmp_path / "census.db"
+    assert embedded.describe() == {"uri": "sqlite://census.db", "table": "p"}
+    absolute = source(f'{{ uri = "duckdb://{tmp_path}/census.db", table = "p" }}')
+    assert isinstance(absolute, DatabaseSource)
+    assert absolute.file == tmp_path / "census.db"
     assert source("{ query = \"SELECT * FROM 'persons.parquet'\" }") == QuerySource(
         "SELECT * FROM 'persons.parquet'", tmp_path
     )

@@ -10,7 +10,7 @@ import typer
 from discreet.cli.output import JSON, QUIET, THREADS, emit_json, shown_progress
 from discreet.errors import Mistakes
 from discreet.pipeline.check import check_data
-from discreet.schema.programme import load_programme
+from discreet.schema.programme import inspect_programme
 
 WRONG_INPUT = 2
 
@@ -21,19 +21,17 @@ def check(
     threads: THREADS = 0,
     quiet: QUIET = False,
 ) -> None:
-    """Say every mistake in the programme file and, once it is sound, in the data that it names. Exit code 2 if any."""
-    try:
-        loaded = load_programme(programme)
+    """Say every mistake in the programme file and in the data that it names. Exit code 2 if there is any."""
+    inspected = inspect_programme(programme)
+    problems = inspected.problems
+    if inspected.sound is not None:
         with shown_progress(quiet or json) as progress:
-            problems = tuple(check_data(loaded, threads, progress))
-    except Mistakes as mistakes:
-        problems = mistakes.problems
+            problems = (*problems, *check_data(inspected.sound, threads, progress))
     if json:
         emit_json({"sound": not problems, "problems": [vars(problem) for problem in problems]})
-    else:
-        for problem in problems:
-            typer.echo(str(problem), err=True)
-        if not problems and not quiet:
-            typer.echo(f"{programme}: sound. {len(loaded.cubes)} cubes.")
+    elif problems:
+        raise Mistakes(problems)
+    elif not quiet and inspected.sound is not None:
+        typer.echo(f"{programme}: sound. {len(inspected.sound.cubes)} cubes.")
     if problems:
         raise typer.Exit(WRONG_INPUT)

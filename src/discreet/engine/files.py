@@ -12,10 +12,12 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from discreet.engine.records import BATCH, Records
-from discreet.errors import mistake
+from discreet.errors import Mistakes, mistake
 from discreet.schema.sources import FileFormat, FileSource
 
 _CSV_BLOCK = 64 << 20
+_CSV_FORM = pa_csv.ParseOptions(newlines_in_values=True)
+_BROKEN = (pa.ArrowException, OSError)
 _DIGEST_BLOCK = 1 << 22
 
 
@@ -31,87 +33,110 @@ def digest_files(paths: Sequence[Path], key: bytes) -> str:
     """Digest the contents of files, in order: BLAKE2b keyed by ``key``."""
     digest = hashlib.blake2b(digest_size=32, key=key)
     for path in paths:
-        digest.update(path.stat().st_size.to_bytes(8, "little"))
-        with path.open("rb") as file:
-            while block := file.read(_DIGEST_BLOCK):
-                digest.update(block)
+        try:
+            digest.update(path.stat().st_size.to_bytes(8, "little"))
+            with path.open("rb") as file:
+                while block := file.read(_DIGEST_BLOCK):
+                    digest.update(block)
+        except OSError as error:
+            raise _unreadable(path, "", error) from None
     return digest.hexdigest()
 
 
+def _unreadable(path: Path, key: str, error: OSError) -> Mistakes:
+    reason = (error.strerror or "a read error").lower()
+    return mistake(path, key, f"cannot be read: {reason}", "put the file back, and see that you may read it")
+
+
 def _open_parquet(paths: Sequence[Path], key: str) -> Records:
-    schema = _parquet_schema(paths[0], key)
-    for path in paths[1:]:
-        other = _parquet_schema(path, key)
-        if other.names != schema.names:
-            raise mistake(
-                path, key, f"its columns differ from those of {paths[0].name}", "give files of one form"
-            )
+    schemas = [_parquet_schema(path, key) for path in paths]
+    _require_one_form(paths, [schema.names for schema in schemas], key)
 
     def read(plain: Sequence[str], coded: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        texts = [name for name in coded if _is_text(schema.field(name).type)]
-        return chain.from_iterable(_read_parquet(path, [*plain, *coded], texts, key) for path in paths)
+        wanted = list(dict.fromkeys((*plain, *coded)))
+        return chain.from_iterable(
+            _read_parquet(path, wanted, [name for name in coded if _is_text(schema.field(name).type)], key)
+            for path, schema in zip(paths, schemas, strict=True)
+        )
 
-    return Records(_name_of(paths), schema, read)
+    return Records(_name_of(paths), schemas[0], read)
 
 
 def _parquet_schema(path: Path, key: str) -> pa.Schema:
+    _require_readable(path, key)
     try:
         return pq.read_schema(path)
-    except (pa.ArrowInvalid, OSError):
+    except _BROKEN:
         raise mistake(path, key, "not a Parquet file", "give Parquet, or CSV with the ending .csv") from None
+
+
+def _require_readable(path: Path, key: str) -> None:
+    try:
+        path.open("rb").close()
+    except OSError as error:
+        raise _unreadable(path, key, error) from None
+
+
+def _require_one_form(paths: Sequence[Path], names: Sequence[list[str]], key: str) -> None:
+    """Refuse files whose columns have other names, and columns that share one."""
+    for path, columns in zip(paths, names, strict=True):
+        twice = next((name for name in columns if columns.count(name) > 1), None)
+        if twice is not None:
+            raise mistake(path, key, f"the column {twice!r} stands twice", "give each column its own name")
+        if set(columns) != set(names[0]):
+            odd = min(set(columns) ^ set(names[0]))
+            value = f"its columns differ from those of {paths[0].name}, for instance in {odd!r}"
+            raise mistake(path, key, value, "give files of one form")
 
 
 def _read_parquet(path: Path, columns: list[str], texts: list[str], key: str) -> Iterator[pa.RecordBatch]:
     try:
         with pq.ParquetFile(path, read_dictionary=texts) as file:
             yield from file.iter_batches(batch_size=BATCH, columns=columns)
-    except (pa.ArrowInvalid, OSError):
+    except _BROKEN:
         raise mistake(path, key, "a damaged Parquet file", "write the file again") from None
 
 
 def _open_csv(paths: Sequence[Path], key: str) -> Records:
-    names = _csv_names(paths[0], key)
-    for path in paths[1:]:
-        if _csv_names(path, key) != names:
-            raise mistake(
-                path, key, f"its columns differ from those of {paths[0].name}", "give files of one form"
-            )
+    names = [_csv_names(path, key) for path in paths]
+    _require_one_form(paths, names, key)
 
     def read(plain: Sequence[str], coded: Sequence[str]) -> Iterator[pa.RecordBatch]:
         return chain.from_iterable(_read_csv(path, plain, coded, key) for path in paths)
 
-    return Records(_name_of(paths), pa.schema([(name, pa.string()) for name in names]), read)
+    return Records(_name_of(paths), pa.schema([(name, pa.string()) for name in names[0]]), read)
 
 
 def _csv_names(path: Path, key: str) -> list[str]:
+    _require_readable(path, key)
     try:
-        with pa_csv.open_csv(path) as reader:
+        with pa_csv.open_csv(path, parse_options=_CSV_FORM) as reader:
             names: list[str] = reader.schema.names
-    except (pa.ArrowInvalid, OSError):
+    except _BROKEN:
         raise mistake(
             path, key, "not a CSV file in UTF-8 with a header", "write it again in that form"
         ) from None
-    for name in names:
-        if names.count(name) > 1:
-            raise mistake(path, key, f"the column {name!r} stands twice", "give each column its own name")
+    if len(names) == 1 and any(mark in names[0] for mark in ";\t|"):
+        raise mistake(path, key, "its fields are not separated by commas", "write it again with commas")
     return names
 
 
 def _read_csv(path: Path, plain: Sequence[str], coded: Sequence[str], key: str) -> Iterator[pa.RecordBatch]:
-    types = {name: pa.string() for name in plain} | {
-        name: pa.dictionary(pa.int32(), pa.string()) for name in coded
-    }
+    text, codes = pa.string(), pa.dictionary(pa.int32(), pa.string())
+    types = dict.fromkeys(coded, codes) | dict.fromkeys(plain, text)
     convert = pa_csv.ConvertOptions(
-        column_types=types, include_columns=[*plain, *coded], strings_can_be_null=True, null_values=[""]
+        column_types=types, include_columns=list(types), strings_can_be_null=True, null_values=[""]
     )
+    block = pa_csv.ReadOptions(block_size=_CSV_BLOCK)
     try:
-        with pa_csv.open_csv(
-            path, pa_csv.ReadOptions(block_size=_CSV_BLOCK), convert_options=convert
-        ) as reader:
+        with pa_csv.open_csv(path, block, _CSV_FORM, convert) as reader:
             yield from reader
-    except (pa.ArrowInvalid, OSError):
+    except _BROKEN:
         raise mistake(
-            path, key, "a line with too many or too few fields", "check quotes and separators (commas)"
+            path,
+            key,
+            "a line with too many or too few fields, or text that is not UTF-8",
+            "check quotes, separators (commas) and the encoding",
         ) from None
 
 

@@ -6,19 +6,18 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
+from discreet.engine.sources import open_source
 from discreet.errors import DiscreetError, Mistakes, Problem
 from discreet.maths.keys import SECRET_BYTES
 from discreet.maths.lookup import Lookup
 from discreet.perturb.choose import mechanism
 from discreet.pipeline.progress import Progress, Quiet
 from discreet.pipeline.soundness import modulus_problems, record_problems
-from discreet.population.needs import needs_of
+from discreet.population.needs import missing_columns, needs_of, only_present, with_all_rules
 from discreet.population.places import place_problems
 from discreet.population.reading import UnitReader
-from discreet.schema.cube import Cube
 from discreet.schema.programme import Programme, Unit
-from discreet.schema.rules import ReadyMade
-from discreet.tabulate.ready_made import ready_made_table
+from discreet.tabulate.ready_made import ready_made_problems
 
 
 def check_data(programme: Programme, threads: int = 1, progress: Progress | None = None) -> list[Problem]:
@@ -31,47 +30,51 @@ def check_data(programme: Programme, threads: int = 1, progress: Progress | None
 
 def _problems(programme: Programme, threads: int, progress: Progress) -> Iterator[Problem]:
     passing = secrets.token_bytes(SECRET_BYTES)
+    lookup = None
     try:
         lookup = mechanism(programme.noise, passing).lookup
     except Mistakes as mistakes:
         yield from mistakes.problems
-        return
     except DiscreetError as error:
         yield Problem(str(programme.path), "noise", str(error), "change the parameters")
-        return
     for unit in programme.population.units.values() if programme.population else ():
         progress.stage(f"checking {unit.name}")
         yield from _noted(partial(_unit_problems, programme, unit, lookup, passing, threads, progress))
         yield from _noted(partial(place_problems, programme, unit))
     for cube in programme.cubes:
         if ready := programme.ready_made.get(cube.id):
-            yield from _noted(partial(_ready_problems, cube, ready, lookup))
+            yield from _noted(partial(ready_made_problems, cube, ready))
+            yield from modulus_problems(ready.modulus, lookup, cube) if lookup else ()
 
 
-def _noted(look: Callable[[], Iterable[Problem]]) -> Iterable[Problem]:
-    """What a look finds, raised or returned."""
+def _noted(look: Callable[[], Iterable[Problem]]) -> Iterator[Problem]:
+    """What a look finds, first what it returns and last what it raises."""
     try:
-        return list(look())
+        yield from look()
     except Mistakes as mistakes:
-        return mistakes.problems
+        yield from mistakes.problems
 
 
 def _unit_problems(
-    programme: Programme, unit: Unit, lookup: Lookup, passing: bytes, threads: int, progress: Progress
-) -> Iterable[Problem]:
+    programme: Programme,
+    unit: Unit,
+    lookup: Lookup | None,
+    passing: bytes,
+    threads: int,
+    progress: Progress,
+) -> Iterator[Problem]:
     cubes = [
         cube for cube in programme.cubes if cube.unit == unit.name and cube.id not in programme.ready_made
     ]
     if not cubes:
-        return ()
-    reader = UnitReader(needs_of(programme, unit, cubes), passing, threads)
-    records = 0
+        return
+    records = open_source(unit.source, f"population.{unit.name}")
+    needs = needs_of(programme, unit, cubes)
+    yield from missing_columns(needs, records)
+    wanted = only_present(with_all_rules(needs, programme, records), records)
+    reader = UnitReader(wanted, passing, threads)
+    rows = 0
     for block in reader.blocks():
-        records += len(block)
+        rows += len(block)
         progress.step(len(block))
-    return record_problems(reader, lookup, records)
-
-
-def _ready_problems(cube: Cube, ready: ReadyMade, lookup: Lookup) -> Iterator[Problem]:
-    yield from modulus_problems(ready.modulus, lookup, cube)
-    ready_made_table(cube, ready)
+    yield from record_problems(reader, lookup, rows)

@@ -12,13 +12,13 @@ from discreet.schema.cube import Cube
 _ENOUGH = 40  # so many uniform keys all stay in the lower half with probability 2^-40
 
 
-def record_problems(reader: UnitReader, lookup: Lookup, records: int) -> Iterator[Problem]:
+def record_problems(reader: UnitReader, lookup: Lookup | None, records: int) -> Iterator[Problem]:
     """Everything wrong with a unit's table after it has been read to its end."""
     if not records:
         yield Problem(reader.records.name, "population", "no records", "give a table that holds some")
     yield from reader.problems()
     largest = reader.largest_given_key
-    if largest is not None and records >= _ENOUGH and largest < lookup.modulus // 2:
+    if lookup and largest is not None and records >= _ENOUGH and largest < lookup.modulus // 2:
         value = f"record keys stay below {lookup.modulus // 2}, the p-table expects them up to {lookup.modulus - 1}"
         remedy = "use a p-table made for these keys, or leave record_key out so that the secret makes them"
         yield Problem(reader.records.name, "population.record_key", value, remedy)

@@ -15,6 +15,7 @@ from discreet.maths.counting import recode
 from discreet.population.block import WEIGHT_UNIT, Codes
 
 LARGEST_WEIGHT = 1_000_000
+_NO_VALUE = "some records have no value", "give every record a code, for instance one for 'not stated'"
 
 
 class BadColumn(Exception):
@@ -35,15 +36,19 @@ def encode(column: pa.Array, leaves: Mapping[str, int]) -> tuple[Codes, set[str]
 
     A value that is no leaf is encoded as the first leaf: the caller must not use the block then.
     """
+    column = _bare(column)
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if not (
+        _is_text(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind)
+    ):
+        raise BadColumn(f"values of type {kind}", "give codes as text or whole numbers")
     if column.null_count:
-        raise BadColumn(
-            "some records have no value", "give every record a code, for instance one for 'not stated'"
-        )
+        raise BadColumn(*_NO_VALUE)
     if not pa.types.is_dictionary(column.type):
-        if pa.types.is_floating(column.type) or pa.types.is_nested(column.type):
-            raise BadColumn(f"values of type {column.type}", "give codes as text or whole numbers")
         column = column.dictionary_encode()
     values = pc.cast(column.dictionary, pa.string()).to_pylist()
+    if None in values:
+        raise BadColumn(*_NO_VALUE)
     found = [leaves.get(value, -1) for value in values]
     unknown = {value for value, leaf in zip(values, found, strict=True) if leaf < 0}
     if unknown:
@@ -58,17 +63,16 @@ def encode(column: pa.Array, leaves: Mapping[str, int]) -> tuple[Codes, set[str]
 
 def hashed_ids(column: pa.Array, secret: bytes, purpose: str) -> NDArray[np.uint64]:
     """Hash ids (64-bit integers or text) to 64 bits under the secret."""
+    column = _plain(column)
     if column.null_count:
         raise BadColumn("some records have no id", "give every record its own id")
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
     if pa.types.is_uint64(column.type):
         column = pc.cast(column, pa.string())  # beyond the signed range an id is hashed as text
     if pa.types.is_integer(column.type):
         return keys.hash_integers(
             secret, purpose, column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
         )
-    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+    if not _is_text(column.type):
         raise BadColumn(f"ids of type {column.type}", "give ids as 64-bit integers or text")
     column = pc.cast(column, pa.large_string())
     _, offsets, text = column.buffers()
@@ -78,7 +82,8 @@ def hashed_ids(column: pa.Array, secret: bytes, purpose: str) -> NDArray[np.uint
 
 def given_keys(column: pa.Array) -> NDArray[np.uint32]:
     """An office's own record keys: whole numbers from 0 to 2^32 - 1."""
-    if pa.types.is_string(column.type):
+    column = _plain(column)
+    if _is_text(column.type):
         try:
             column = pc.cast(column, pa.int64())
         except pa.ArrowInvalid:
@@ -111,9 +116,10 @@ def weights(column: pa.Array) -> NDArray[np.uint64]:
 
 
 def _numbers(column: pa.Array, what: str) -> NDArray[Any]:
+    column = _plain(column)
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
-    if pa.types.is_string(column.type):
+    if _is_text(column.type) or pa.types.is_decimal(column.type):
         try:
             column = pc.cast(column, pa.float64())
         except pa.ArrowInvalid:
@@ -122,3 +128,18 @@ def _numbers(column: pa.Array, what: str) -> NDArray[Any]:
         raise BadColumn(f"missing or non-numeric values in {what}", "give a number for every record")
     numbers: NDArray[Any] = column.to_numpy(zero_copy_only=False)
     return numbers
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    """The values themselves, whatever a file or database wrapped them in."""
+    column = _bare(column)
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+
+
+def _bare(column: pa.Array) -> pa.Array:
+    """Without the extension types by which databases mark what Arrow has no type for."""
+    return column.storage if isinstance(column, pa.ExtensionArray) else column
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))

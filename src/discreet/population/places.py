@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,8 @@ from discreet.errors import Problem
 from discreet.population import encode
 from discreet.schema.programme import Programme, Unit, Variable
 
+Place = tuple[str, ...]  # coarse to fine
+
 
 def place_problems(programme: Programme, unit: Unit) -> Iterator[Problem]:
     """Say whether the unit's geography nests as declared and each household stands in one place."""
@@ -24,20 +27,23 @@ def place_problems(programme: Programme, unit: Unit) -> Iterator[Problem]:
         return
     records = open_source(unit.source, f"population.{unit.name}")
     columns = [column for column in rule.geography if column in records.schema.names]
-    household = rule.ids.get("households")
-    with_household = household if unit.name == "persons" and household in records.schema.names else None
+    if not columns and len(rule.units) > 1:
+        return  # the places may stand in the tables of the other units alone
+    yield from _lacking(rule.geography, records, unit)
     if not columns:
         return
-    places: set[tuple[str, ...]] = set()
-    homes = _Homes()
-    plain = [with_household] if with_household else []
-    for batch in records.batches(plain, columns):
-        places.update(_distinct(batch, columns))
-        if with_household:
-            homes.add(batch.column(with_household), batch.column(columns[-1]))
+    household = rule.ids.get("households")
+    homes = _Homes(household if unit.name == "persons" and household in records.schema.names else None)
+    places: set[Place] = set()
+    for batch in records.batches(homes.columns, columns):
+        read = _Geography(batch, columns)
+        places.update(read.distinct())
+        homes.add(batch, read.finest)
+    yield from _gap_problems(places, columns, records)
+    places = {place for place in places if None not in place}
     yield from _nesting_problems(places, columns, records, unit)
     yield from _codelist_problems(places, columns, records, programme.variables.values())
-    if with_household and not homes.sound():
+    if not homes.sound():
         yield Problem(
             records.name,
             "population.household_id",
@@ -46,20 +52,53 @@ def place_problems(programme: Programme, unit: Unit) -> Iterator[Problem]:
         )
 
 
-def _distinct(batch: pa.RecordBatch, columns: list[str]) -> Iterator[tuple[str, ...]]:
-    texts = {column: _text(batch.column(column)) for column in columns}
-    rows = pa.table(texts).group_by(columns).aggregate([]).to_pylist()
-    return (tuple(str(row[column]) for column in columns) for row in rows)
+def _lacking(geography: Iterable[str], records: Records, unit: Unit) -> Iterator[Problem]:
+    """The columns that a table with part of the geography lacks."""
+    for column in geography:
+        if column not in records.schema.names:
+            near = get_close_matches(column, records.schema.names, 1)
+            remedy = f"did you mean {near[0]!r}?" if near else "add it or take it out of the geography"
+            yield Problem(
+                records.name, f"population.geography ({unit.name})", f"unknown column {column!r}", remedy
+            )
+
+
+class _Geography:
+    """The places of some records, as text."""
+
+    def __init__(self, batch: pa.RecordBatch, columns: list[str]) -> None:
+        self._texts = {column: _text(batch.column(column)) for column in columns}
+        self._columns = columns
+
+    @property
+    def finest(self) -> pa.Array:
+        return self._texts[self._columns[-1]]
+
+    def distinct(self) -> Iterator[Place]:
+        rows = pa.table(self._texts).group_by(self._columns).aggregate([]).to_pylist()
+        return (tuple(row[column] for column in self._columns) for row in rows)
 
 
 def _text(column: pa.Array) -> pa.Array:
     if pa.types.is_dictionary(column.type):
-        return pc.take(pc.cast(column.dictionary, pa.string()), column.indices)
-    return pc.cast(column, pa.string())
+        return pc.take(_text(column.dictionary), column.indices)
+    if isinstance(column, pa.ExtensionArray):
+        column = column.storage
+    try:
+        return pc.cast(column, pa.string())
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+        return pa.nulls(len(column), pa.string())
+
+
+def _gap_problems(places: Iterable[Place], columns: list[str], records: Records) -> Iterator[Problem]:
+    for k, column in enumerate(columns):
+        if any(place[k] is None for place in places):
+            remedy = "give every record its place, for instance a code for 'not known'"
+            yield Problem(records.name, f"column {column}", "some records have no place", remedy)
 
 
 def _nesting_problems(
-    places: Iterable[tuple[str, ...]], columns: list[str], records: Records, unit: Unit
+    places: Iterable[Place], columns: list[str], records: Records, unit: Unit
 ) -> Iterator[Problem]:
     parents: dict[tuple[str, str], str] = {}
     told: set[str] = set()
@@ -77,7 +116,7 @@ def _nesting_problems(
 
 
 def _codelist_problems(
-    places: Iterable[tuple[str, ...]], columns: list[str], records: Records, variables: Iterable[Variable]
+    places: Iterable[Place], columns: list[str], records: Records, variables: Iterable[Variable]
 ) -> Iterator[Problem]:
     """Compare the coarser columns with the tree of the finest one's codelist."""
     variable = next((variable for variable in variables if variable.column == columns[-1]), None)
@@ -99,21 +138,26 @@ def _codelist_problems(
 class _Homes:
     """The places of households, by hashes of their ids under a key that is thrown away."""
 
-    def __init__(self) -> None:
+    def __init__(self, column: str | None) -> None:
         self._key = secrets.token_bytes(32)
         self._ids: list[NDArray[np.uint64]] = []
         self._places: list[NDArray[np.uint64]] = []
+        self.columns = [column] if column else []
 
-    def add(self, ids: pa.Array, places: pa.Array) -> None:
-        known = pc.is_valid(ids)
-        ids, places = ids.filter(known), _text(places).filter(known)
-        try:
-            self._ids.append(encode.hashed_ids(ids, self._key, "household"))
-            self._places.append(encode.hashed_ids(pc.fill_null(places, ""), self._key, "place"))
-        except encode.BadColumn:
-            return
+    def add(self, batch: pa.RecordBatch, places: pa.Array) -> None:
+        """Note the households of some records; members without a household or a place are passed over."""
+        for column in self.columns:
+            ids = batch.column(column)
+            known = pc.and_(pc.is_valid(ids), pc.is_valid(places))
+            try:
+                hashes = encode.hashed_ids(ids.filter(known), self._key, "household")
+            except encode.BadColumn:
+                return
+            self._ids.append(hashes)
+            self._places.append(encode.hashed_ids(places.filter(known), self._key, "place"))
 
     def sound(self) -> bool:
+        """Whether each household stands in one place."""
         if not self._ids:
             return True
         ids, places = np.concatenate(self._ids), np.concatenate(self._places)

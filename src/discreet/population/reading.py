@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import TypeVar
 
@@ -16,9 +16,10 @@ from discreet.errors import Mistakes, Problem
 from discreet.maths.keys import record_keys
 from discreet.population import encode
 from discreet.population.block import Block, Codes, ordered
-from discreet.population.needs import Needs, missing_columns
+from discreet.population.needs import Needs, missing_columns, with_order
 
 _SHOWN = 5  # unknown codes named in a message
+_MOST = 1000  # unknown codes beyond which a column rather holds ids, which no message shows
 _Item = TypeVar("_Item")
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
@@ -27,14 +28,16 @@ class UnitReader:
     """Reads one unit's table once: ``blocks`` streams it, ``problems`` tells afterwards what was wrong."""
 
     def __init__(self, needs: Needs, secret: bytes, threads: int) -> None:
-        self._needs, self._secret, self._threads = needs, secret, threads
+        self._secret, self._threads = secret, threads
         self._records = open_source(needs.unit.source, f"population.{needs.unit.name}")
         missing = list(missing_columns(needs, self._records))
         if missing:
             raise Mistakes(missing)
+        self._needs = needs = with_order(needs, self._records)
         self._ids: list[NDArray[np.uint64]] = []
         self._largest: int | None = None
         self._unknown: dict[str, set[str]] = {}
+        self._unsound: set[str] = set()  # variables and columns that cannot be relied upon
         self._bad: dict[tuple[str, str], Problem] = {}
         self._leaves = {
             variable.name: {code: index for index, code in enumerate(variable.codelist.leaf_codes)}
@@ -64,13 +67,13 @@ class UnitReader:
 
     def _block(self, batch: pa.RecordBatch, pool: Executor) -> Block:
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-        codes = dict(
-            pool.map(lambda v: (v.name, self._codes(v.name, columns[v.column])), self._needs.variables)
-        )
-        self._judge(codes, batch.num_rows)
+        names = [variable.name for variable in self._needs.variables]
+        read = pool.map(lambda v: self._codes(v.name, columns[v.column]), self._needs.variables)
+        codes = dict(zip(names, read, strict=True))
+        self._judge({name: held for name, held in codes.items() if name not in self._unsound})
         block = Block(
             codes,
-            self._keys(columns[self._needs.key_column]),
+            self._keys(columns, batch.num_rows),
             {name: self._column(name, encode.flags, columns[name], np.bool_) for name in self._needs.flags},
             {
                 name: self._column(name, encode.weights, columns[name], np.uint64)
@@ -86,24 +89,28 @@ class UnitReader:
             codes, unknown = encode.encode(column, leaves)
         except encode.BadColumn as bad:
             self._note(f"variables.{name}", bad.value, bad.remedy)
+            self._unsound.add(name)
             return np.zeros(len(column), dtype=encode.code_type(len(leaves)))
         if unknown:
-            self._unknown.setdefault(name, set()).update(unknown)
+            self._unsound.add(name)
+            known = self._unknown.setdefault(name, set())
+            known.update(sorted(unknown - known)[: _MOST + 1 - len(known)])
         return codes
 
-    def _keys(self, column: pa.Array) -> NDArray[np.uint32]:
-        if self._needs.record_key is not None:
-            given = self._column(self._needs.record_key, encode.given_keys, column, np.uint32)
-            self._largest = max(self._largest or 0, int(given.max()))
-            return given
-        name = self._needs.unit.name
+    def _keys(self, columns: Mapping[str, pa.Array], rows: int) -> NDArray[np.uint32]:
+        needs = self._needs
+        hashes = np.zeros(rows, dtype=np.uint64)
+        if needs.id_column is not None:
+            hashes = self._column(needs.id_column, self._hashed, columns[needs.id_column], np.uint64)
+            self._ids.append(hashes)
+        if needs.record_key is None:
+            return record_keys(hashes)
+        given = self._column(needs.record_key, encode.given_keys, columns[needs.record_key], np.uint32)
+        self._largest = max(self._largest or 0, int(given.max()))
+        return given
 
-        def hashed(ids: pa.Array) -> NDArray[np.uint64]:
-            return encode.hashed_ids(ids, self._secret, f"record-key/{name}")
-
-        hashes = self._column(self._needs.key_column, hashed, column, np.uint64)
-        self._ids.append(hashes)
-        return record_keys(hashes)
+    def _hashed(self, ids: pa.Array) -> NDArray[np.uint64]:
+        return encode.hashed_ids(ids, self._secret, f"record-key/{self._needs.unit.name}")
 
     def _column(
         self, name: str, read: Callable[[pa.Array], NDArray[_Scalar]], column: pa.Array, kind: type[_Scalar]
@@ -112,11 +119,12 @@ class UnitReader:
             return read(column)
         except encode.BadColumn as bad:
             self._note(f"column {name}", bad.value, bad.remedy)
+            self._unsound.add(name)
             return np.zeros(len(column), dtype=kind)
 
-    def _judge(self, codes: dict[str, Codes], rows: int) -> None:
+    def _judge(self, codes: Mapping[str, Codes]) -> None:
         for rule in self._needs.rules:
-            if rows and rule.mask(codes).any():
+            if codes.keys() >= set(rule.variables) and rule.mask(codes).any():
                 self._note(
                     "structural_zeros", f"records with {rule.text}", "correct the records or drop the rule"
                 )
@@ -125,18 +133,21 @@ class UnitReader:
         self._bad.setdefault((key, value), Problem(self._records.name, key, value, remedy))
 
     def _unknown_codes(self, name: str, values: set[str]) -> Problem:
+        variable = next(variable for variable in self._needs.variables if variable.name == name)
+        key = f"variables.{name}"
+        if len(values) > _MOST or variable.column in self._needs.private:
+            value = f"the column {variable.column!r} holds values that are no codes of the codelist"
+            return Problem(
+                self._records.name, key, value, "name the column of the codes, or complete the codelist"
+            )
         shown = ", ".join(repr(value) for value in sorted(values)[:_SHOWN])
         more = ", ..." if len(values) > _SHOWN else ""
-        return Problem(
-            self._records.name,
-            f"variables.{name}",
-            f"{len(values)} codes that the codelist lacks as leaves: {shown}{more}",
-            "add them to the codelist or correct the records",
-        )
+        value = f"{len(values)} codes that the codelist lacks as leaves: {shown}{more}"
+        return Problem(self._records.name, key, value, "add them to the codelist or correct the records")
 
     def _duplicates(self) -> Iterator[Problem]:
         """Find ids that stand twice by their 64-bit hashes; n ids all differ there but with probability n^2/2^65."""
-        if not self._ids or self._bad:
+        if not self._ids or self._needs.id_column in self._unsound:
             return
         hashes = np.concatenate(self._ids)
         hashes.sort()
@@ -145,7 +156,7 @@ class UnitReader:
             yield Problem(
                 self._records.name,
                 key,
-                f"ids in {self._needs.key_column!r} stand more than once",
+                f"ids in {self._needs.id_column!r} stand more than once",
                 "give each record its own id",
             )
 

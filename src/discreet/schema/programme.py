@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from discreet.errors import Mistakes, Problem
 from discreet.maths.ptable_solver import PTableParameters
 from discreet.schema.cube import Cube
 from discreet.schema.expression import Filter
@@ -80,10 +81,29 @@ class Programme:
         }
 
 
+@dataclass(frozen=True)
+class Inspected:
+    """Everything wrong with a programme file, and its sound parts: fit for looking at data, not for publishing."""
+
+    problems: tuple[Problem, ...]
+    sound: Programme | None  # None where no noise rule could be read
+
+
 def load_programme(path: Path) -> Programme:
     """Read and check a programme file; every mistake in it is reported at once."""
+    inspected = inspect_programme(path)
+    if inspected.sound is None or inspected.problems:
+        raise Mistakes(inspected.problems)
+    return inspected.sound
+
+
+def inspect_programme(path: Path) -> Inspected:
+    """Read a programme file as far as it goes."""
     findings = Findings(Path(path))
-    declared = read_declared(findings)
+    try:
+        declared = read_declared(findings)
+    except Mistakes as mistakes:
+        return Inspected(mistakes.problems, None)
     population = resolve_population(declared.population, findings)
     tables = standard_tables(declared, findings)
     variables = resolve_variables(declared, tables, findings)
@@ -92,11 +112,13 @@ def load_programme(path: Path) -> Programme:
     resolver = CubeResolver(variables, population, limits.cells, findings)
     cubes, ready_made = resolver.cubes(declared, tables)
     zeros = resolver.structural_zeros(declared)
-    if noise is None or findings.problems:
-        raise findings.mistakes()
-    return Programme(
+    problems = findings.mistakes().problems
+    if noise is None:
+        return Inspected(problems, None)
+    sound = Programme(
         Path(path), release.name, population, variables, cubes, ready_made, zeros, noise, release, limits
     )
+    return Inspected(problems, sound)
 
 
 def _population(rule: PopulationRule) -> dict[str, Any]:

@@ -16,7 +16,8 @@ from urllib.parse import parse_qsl, urlsplit
 from discreet.errors import Mistakes, Problem
 from discreet.schema.declared import DeclaredSource
 
-SCHEMES = ("postgresql", "postgres")
+SERVERS = ("postgresql", "postgres")
+DATABASE_FILES = ("sqlite", "duckdb")
 _PASSWORD_IN_QUERY = re.compile(r"://[^\s/]*:[^\s/]*@|password\s*=", re.IGNORECASE)
 
 
@@ -59,6 +60,17 @@ class DatabaseSource:
     uri: str
     table: str | None = None
     query: str | None = None
+    folder: Path = Path()  # that a relative file of the URI starts from
+
+    @property
+    def scheme(self) -> str:
+        """The kind of database."""
+        return self.uri.partition("://")[0]
+
+    @property
+    def file(self) -> Path:
+        """The file of an embedded database."""
+        return database_file(self.uri, self.folder)
 
     def describe(self) -> dict[str, str]:
         """What was declared, for the manifest, without the user."""
@@ -90,19 +102,24 @@ def without_user(uri: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
+def database_file(uri: str, folder: Path) -> Path:
+    """The file that ``sqlite://census.db`` (in the folder) or ``sqlite:///srv/census.db`` (anywhere) names."""
+    return folder / Path(uri.partition("://")[2]).expanduser()
+
+
 def resolve_source(entry: str | DeclaredSource, folder: Path, file: str, key: str) -> Source:
     """Make a source of what was declared, relative to the programme's folder."""
     if isinstance(entry, str):
         return file_source(entry, folder, file, key)
-    problems = [Problem(file, key, value, remedy) for value, remedy in _source_problems(entry)]
+    problems = [Problem(file, key, value, remedy) for value, remedy in _source_problems(entry, folder)]
     if problems:
         raise Mistakes(problems)
     if entry.uri is None:
         return QuerySource(entry.query or "", folder)
-    return DatabaseSource(entry.uri, entry.table, entry.query)
+    return DatabaseSource(entry.uri, entry.table, entry.query, folder)
 
 
-def _source_problems(entry: DeclaredSource) -> Iterator[tuple[str, str]]:
+def _source_problems(entry: DeclaredSource, folder: Path) -> Iterator[tuple[str, str]]:
     if entry.table is not None and entry.query is not None:
         yield "both a table and a query", "keep one of them"
     if entry.query is not None and _PASSWORD_IN_QUERY.search(entry.query):
@@ -113,12 +130,22 @@ def _source_problems(entry: DeclaredSource) -> Iterator[tuple[str, str]]:
         return
     if entry.table is None and entry.query is None:
         yield "a uri without a table or query", 'add table = ".." or query = "SELECT .."'
-    shown = without_user(entry.uri)
-    if entry.uri.partition("://")[0] not in SCHEMES or "://" not in entry.uri:
+    yield from _uri_problems(entry.uri, folder)
+
+
+def _uri_problems(uri: str, folder: Path) -> Iterator[tuple[str, str]]:
+    scheme, separator, _ = uri.partition("://")
+    if not separator or scheme not in (*SERVERS, *DATABASE_FILES):
         # what is no URI may still hold a password, so it is not shown
-        yield "a uri of an unknown kind", f"write {SCHEMES[0]}://host:port/database"
-    elif _holds_password(entry.uri):
-        yield f"{shown} holds a password", "take it out and set PGPASSWORD or a .pgpass file instead"
+        yield (
+            "a uri of an unknown kind",
+            f"write {SERVERS[0]}://host:port/database, sqlite://file or duckdb://file",
+        )
+    elif scheme in SERVERS and _holds_password(uri):
+        remedy = "take it out and set PGPASSWORD or a .pgpass file instead"
+        yield f"{without_user(uri)} holds a password", remedy
+    elif scheme in DATABASE_FILES and not database_file(uri, folder).is_file():
+        yield "no such database file", f"put it into {folder} or correct the uri"
 
 
 def _holds_password(uri: str) -> bool:

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from discreet.engine.records import Records
 from discreet.engine.sources import open_source
-from discreet.errors import Mistakes, Problem
+from discreet.errors import Mistakes, Problem, mistake
+from discreet.maths.counting import counts_of, keys_of
 from discreet.population import encode
 from discreet.schema.codelist import Breakdown
 from discreet.schema.cube import Cube
@@ -19,6 +20,8 @@ from discreet.tabulate.grids import AxisRows, SparseGrid
 from discreet.tabulate.table import ConfidentialTable
 
 _32 = np.uint64(32)
+_LARGEST = 0xFFFFFFFF  # that a count may be
+_ENOUGH = 40  # so many uniform keys all stay in the lower half with probability 2^-40
 _NO_ROWS: dict[str, int] = {}
 
 
@@ -37,12 +40,20 @@ def ready_made_table(cube: Cube, ready: ReadyMade) -> ConfidentialTable:
         raise Mistakes(missing)
     position, sums = _cells(cube, ready, records, key)
     finest = _is_finest(cube, position)
+    _require_sound(sums[finest], ready, records.name, key)
     grid = SparseGrid(cube, AxisRows(cube, _NO_ROWS, _NO_ROWS))
     grid.add_cells(position[finest].astype(np.uint64), sums[finest])
     positions, cells = grid.rolled_up()
-    table = ConfidentialTable(cube, cells, positions)
-    _require_agreement(table, position[~finest], sums[~finest], records.name, key)
-    return table
+    _require_agreement(cube, (positions, cells), (position[~finest], sums[~finest]), ready, records.name)
+    return ConfidentialTable(cube, cells, positions)
+
+
+def ready_made_problems(cube: Cube, ready: ReadyMade) -> Iterator[Problem]:
+    """What keeps a ready-made table from being used."""
+    try:
+        ready_made_table(cube, ready)
+    except Mistakes as mistakes:
+        yield from mistakes.problems
 
 
 def _cells(
@@ -61,9 +72,9 @@ def _cells(
         raise Mistakes(problems.values())
     position = np.concatenate(positions)
     if len(np.unique(position)) != len(position):
-        raise Mistakes(
-            [Problem(records.name, key, "a cell stands more than once", "give each cell one line")]
-        )
+        raise mistake(records.name, key, "a cell stands more than once", "give each cell one line")
+    if not len(position):
+        raise mistake(records.name, key, "no cells", "give a table that holds some")
     return position, np.concatenate(sums)
 
 
@@ -88,16 +99,16 @@ def _sums(
     batch: pa.RecordBatch, ready: ReadyMade, name: str, key: str, problems: dict[str, Problem]
 ) -> NDArray[np.uint64]:
     sums = np.zeros(batch.num_rows, dtype=np.uint64)
-    for column, limit in ((ready.count, 1 << 32), (ready.key, ready.modulus)):
+    for column, limit, shift in ((ready.count, 1 << 32, np.uint64(0)), (ready.key, ready.modulus, _32)):
         try:
             numbers = encode.given_keys(batch.column(column)).astype(np.uint64)
         except encode.BadColumn:
-            numbers = np.full(batch.num_rows, 1 << 33, dtype=np.uint64)
+            numbers = np.full(batch.num_rows, 1 << 62, dtype=np.uint64)
         if (numbers >= limit).any():
             value = f"values of {column!r} that are no whole numbers from 0 to {limit - 1}"
             problems.setdefault(column, Problem(name, key, value, "correct the file or declare its modulus"))
             continue
-        sums += numbers << _32 if column == ready.key else numbers
+        sums += numbers << shift
     return sums
 
 
@@ -108,27 +119,49 @@ def _is_finest(cube: Cube, position: NDArray[np.int64]) -> NDArray[np.bool_]:
     return finest
 
 
+def _require_sound(sums: NDArray[np.uint64], ready: ReadyMade, name: str, key: str) -> None:
+    """Refuse counts whose sum would spill over into the keys, and keys that cannot be sums of record keys."""
+    counts, keys = counts_of(sums), keys_of(sums)
+    if int(counts.sum()) > _LARGEST:
+        raise mistake(name, key, f"counts that add up to more than {_LARGEST}", "split the table")
+    if keys[counts == 0].any():
+        raise mistake(
+            name, key, "empty cells with a key", "the key of an empty cell is 0; see how keys are summed"
+        )
+    if np.count_nonzero(counts) >= _ENOUGH and int(keys.max()) < ready.modulus // 2:
+        value = f"cell keys stay below {ready.modulus // 2}, the modulus is {ready.modulus}"
+        raise mistake(name, key, value, "declare the modulus that the keys were summed with")
+
+
 def _require_agreement(
-    table: ConfidentialTable, position: NDArray[np.int64], sums: NDArray[np.uint64], name: str, key: str
+    cube: Cube,
+    held: tuple[NDArray[np.int64], NDArray[np.uint64]],
+    given: tuple[NDArray[np.int64], NDArray[np.uint64]],
+    ready: ReadyMade,
+    name: str,
 ) -> None:
     """Refuse a file whose own totals differ, in count or key, from the sums of its finest cells."""
-    for wrong in _disagreements(table, position, sums):
-        cube = table.cube
-        codes = ", ".join(f"{axis.codes[cube.nodes(wrong, k)[0]]}" for k, axis in enumerate(cube.axes))
-        value = f"the total at {codes} is not the sum of its finest cells"
-        raise Mistakes([Problem(name, key, value, "give all finest cells, or leave the totals out")])
-
-
-def _disagreements(
-    table: ConfidentialTable, position: NDArray[np.int64], sums: NDArray[np.uint64]
-) -> Iterator[NDArray[np.int64]]:
-    if table.positions is None:
-        return
-    where = np.searchsorted(table.positions, position)
-    inside = np.minimum(where, max(0, len(table.positions) - 1))
-    held = np.zeros(len(position), dtype=np.uint64)
-    if len(table.positions):
-        held = np.where(table.positions[inside] == position, table.cells[inside], np.uint64(0))
-    wrong = np.flatnonzero(held != sums)
+    position, sums = given
+    mine = _at(*held, position)
+    # the keys of the sums are whole, those of the file reduced; a modulus that does not fit is told elsewhere
+    differs = (keys_of(mine).astype(np.uint64) % np.uint64(ready.modulus) != keys_of(sums)) & (
+        2**32 % ready.modulus == 0
+    )
+    wrong = np.flatnonzero(differs | (counts_of(mine) != counts_of(sums)))
     if len(wrong):
-        yield position[wrong[:1]]
+        cell = position[wrong[:1]]
+        codes = ", ".join(axis.codes[int(cube.nodes(cell, k)[0])] for k, axis in enumerate(cube.axes))
+        value = f"the total at {codes} is not the sum of its finest cells"
+        raise mistake(
+            name, f"cubes.{cube.id}.counts", value, "give all finest cells, or leave the totals out"
+        )
+
+
+def _at(
+    positions: NDArray[np.int64], cells: NDArray[np.uint64], wanted: NDArray[np.int64]
+) -> NDArray[np.uint64]:
+    """The accumulators at some positions; nothing where no cell is held."""
+    if not len(positions):
+        return np.zeros(len(wanted), dtype=np.uint64)
+    where = np.minimum(np.searchsorted(positions, wanted), len(positions) - 1)
+    return np.where(positions[where] == wanted, cells[where], np.uint64(0))

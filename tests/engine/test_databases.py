@@ -1,0 +1,99 @@
+"""Embedded databases as records: SQLite and DuckDB files, opened for reading alone."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from discreet.engine.databases import quoted
+from discreet.engine.sources import open_source
+from discreet.errors import Mistakes
+from discreet.schema.declared import DeclaredSource
+from discreet.schema.sources import Source, resolve_source
+
+
+@pytest.fixture(params=["sqlite", "duckdb"])
+def scheme(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    scheme = str(request.param)
+    statements = [
+        'CREATE TABLE people (pid BIGINT, "s ""x" VARCHAR, w DOUBLE)',
+        "INSERT INTO people VALUES (1, 'm', 1.5), (2, 'f', 0), (9007199254740993, NULL, 2)",
+    ]
+    if scheme == "sqlite":
+        with closing(sqlite3.connect(tmp_path / "census.db")) as connection:
+            for statement in statements:
+                connection.execute(statement)
+            connection.commit()
+    else:
+        with duckdb.connect(str(tmp_path / "census.db")) as database:
+            for statement in statements:
+                database.execute(statement)
+    return scheme
+
+
+def source(folder: Path, uri: str, table: str | None = None, query: str | None = None) -> Source:
+    return resolve_source(
+        DeclaredSource(uri=uri, table=table, query=query), folder, "p.toml", "population.persons"
+    )
+
+
+def test_a_table_and_a_query_are_read_relative_to_the_programme(tmp_path: Path, scheme: str) -> None:
+    wanted = [
+        {"pid": 1, 's "x': "m"},
+        {"pid": 2, 's "x': "f"},
+        {"pid": 9007199254740993, 's "x': None},
+    ]
+    query = "SELECT *, pid + 1 AS next FROM people -- a comment"
+    for entry in (
+        source(tmp_path, f"{scheme}://census.db", table="people"),
+        source(Path("/"), f"{scheme}://{tmp_path}/census.db", query=query),
+    ):
+        records = open_source(entry, "population.persons")
+        assert records.schema.names[:3] == ["pid", 's "x', "w"]
+        found = [row for batch in records.batches(["pid"], ['s "x']) for row in batch.to_pylist()]
+        assert found == wanted
+
+
+def test_what_the_database_refuses_is_told_in_one_line(tmp_path: Path, scheme: str) -> None:
+    for table, query, says in (
+        ("nowhere", None, "nowhere"),
+        (None, "SELECT nix FROM people", "nix"),
+        (None, "DELETE FROM people", "syntax error"),
+    ):
+        with pytest.raises(Mistakes) as caught:
+            open_source(source(tmp_path, f"{scheme}://census.db", table, query), "population.persons")
+        assert says in str(caught.value)
+        assert "\n" not in str(caught.value)
+    assert [path.name for path in tmp_path.iterdir()] == ["census.db"]
+
+
+def test_a_database_that_is_not_there_is_refused_and_not_made(tmp_path: Path) -> None:
+    for scheme in ("sqlite", "duckdb"):
+        with pytest.raises(Mistakes, match="no such database file"):
+            source(tmp_path, f"{scheme}://nowhere.db", table="people")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
+    (tmp_path / "census.db").write_text("no database at all, " * 100)
+    for scheme in ("sqlite", "duckdb"):
+        with pytest.raises(Mistakes, match="the database says"):
+            open_source(source(tmp_path, f"{scheme}://census.db", table="people"), "k")
+
+
+def test_unknown_kinds_and_half_declared_sources_are_refused_without_showing_them(tmp_path: Path) -> None:
+    for uri, says in (
+        ("oracle://scott:tiger@db/x", "unknown kind"),
+        ("postgresql://scott:tiger@db/x", "holds a password"),
+        ("postgresql://db/x?password=tiger", "holds a password"),
+    ):
+        with pytest.raises(Mistakes, match=says) as caught:
+            source(tmp_path, uri, table="people")
+        assert "tiger" not in str(caught.value)
+        assert "scott" not in str(caught.value)
+
+
+def test_names_are_quoted() -> None:
+    assert quoted('a"b') == '"a""b"'
