@@ -123,8 +123,9 @@ def _codelist_problems(
     if variable is None or variable.codelist.depth != len(columns):
         return
     tree = variable.codelist
+    leaves = set(tree.leaf_codes)
     for place in sorted(places):
-        if place[-1] not in tree.position:
+        if place[-1] not in leaves:
             continue  # told where the codes are checked
         chain = tuple(tree.codes[index] for index in reversed(tree.ancestors(tree.position[place[-1]])))
         if chain != place:
