@@ -373,7 +373,7 @@ def test_given_record_keys_are_checked_and_ids_beside_them_too(tmp_path: Path, c
     edit(build(tmp_path, persons=people), ('person_id = "pid"', 'person_id = "pid"\nrecord_key = "rkey"'))
     assert "ids in 'pid' stand more than once" in refused(command, tmp_path, *CHECK)
     for keys, says in (
-        ([n % 256 for n in range(120)], "record keys stay below 2147483648"),
+        ([n % 256 for n in range(120)], "record keys too small for the p-table"),
         ([-1] + [2**31] * 119, "record keys out of range"),
         ([0.5] * 120, "record keys that are not all whole numbers"),
         (["x"] * 120, "text among the record keys"),

@@ -67,3 +67,13 @@ def test_keys_are_uniform() -> None:
 def test_a_short_secret_is_refused() -> None:
     with pytest.raises(ValueError, match="32 bytes"):
         keys.derive(b"short", "p")
+
+
+def test_keys_made_for_a_smaller_modulus_are_recognised() -> None:
+    assert keys.improbably_small(255, 2, 2**32)  # 48 bits of surprise
+    assert not keys.improbably_small(255, 1, 2**32)
+    assert not keys.improbably_small(2**31, 10**9, 2**32)
+    assert keys.improbably_small(2**31 - 1, 40, 2**32)
+    assert not keys.improbably_small(2**31 - 1, 39, 2**32)
+    assert keys.improbably_small(0, 5, 256)
+    assert not keys.improbably_small(0, 0, 256)

@@ -15,6 +15,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 SECRET_BYTES = 32
+_DOUBT = 40  # bits
 _U8 = np.uint64(8)
 _MASK32 = np.uint64(0xFFFFFFFF)
 _LARGEST = np.uint64(9223372036854775807)
@@ -165,3 +166,11 @@ def hash_texts(
 def record_keys(hashes: NDArray[np.uint64]) -> NDArray[np.uint32]:
     """The record keys, uniform on [0, 2^32): the low half of the hash."""
     return (hashes & _MASK32).astype(np.uint32)
+
+
+def improbably_small(largest: int, number: int, modulus: int) -> bool:
+    """Whether uniform keys below the modulus M would all stay so small with probability at most 2^-40.
+
+    n of them all stay below M / 2^s with probability 2^-(n s): keys that do were made for a smaller modulus.
+    """
+    return number * ((modulus // (largest + 1)).bit_length() - 1) >= _DOUBT

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from discreet.errors import Problem
+from discreet.maths.keys import improbably_small
 from discreet.maths.lookup import Lookup
 from discreet.population.reading import UnitReader
 from discreet.schema.cube import Cube
-
-_ENOUGH = 40  # so many uniform keys all stay in the lower half with probability 2^-40
 
 
 def record_problems(reader: UnitReader, lookup: Lookup | None, records: int) -> Iterator[Problem]:
@@ -18,8 +17,8 @@ def record_problems(reader: UnitReader, lookup: Lookup | None, records: int) -> 
         yield Problem(reader.records.name, "population", "no records", "give a table that holds some")
     yield from reader.problems()
     largest = reader.largest_given_key
-    if lookup and largest is not None and records >= _ENOUGH and largest < lookup.modulus // 2:
-        value = f"record keys stay below {lookup.modulus // 2}, the p-table expects them up to {lookup.modulus - 1}"
+    if lookup and largest is not None and improbably_small(largest, records, lookup.modulus):
+        value = f"record keys too small for the p-table, which expects them up to {lookup.modulus - 1}"
         remedy = "use a p-table made for these keys, or leave record_key out so that the secret makes them"
         yield Problem(reader.records.name, "population.record_key", value, remedy)
 

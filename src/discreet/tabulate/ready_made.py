@@ -12,6 +12,7 @@ from discreet.engine.records import Records
 from discreet.engine.sources import open_source
 from discreet.errors import Mistakes, Problem, mistake
 from discreet.maths.counting import counts_of, keys_of
+from discreet.maths.keys import improbably_small
 from discreet.population import encode
 from discreet.schema.codelist import Breakdown
 from discreet.schema.cube import Cube
@@ -21,7 +22,6 @@ from discreet.tabulate.table import ConfidentialTable
 
 _32 = np.uint64(32)
 _LARGEST = 0xFFFFFFFF  # that a count may be
-_ENOUGH = 40  # so many uniform keys all stay in the lower half with probability 2^-40
 _NO_ROWS: dict[str, int] = {}
 
 
@@ -128,8 +128,8 @@ def _require_sound(sums: NDArray[np.uint64], ready: ReadyMade, name: str, key: s
         raise mistake(
             name, key, "empty cells with a key", "the key of an empty cell is 0; see how keys are summed"
         )
-    if np.count_nonzero(counts) >= _ENOUGH and int(keys.max()) < ready.modulus // 2:
-        value = f"cell keys stay below {ready.modulus // 2}, the modulus is {ready.modulus}"
+    if improbably_small(int(keys.max(initial=0)), int(np.count_nonzero(counts)), ready.modulus):
+        value = f"cell keys too small for the modulus {ready.modulus}"
         raise mistake(name, key, value, "declare the modulus that the keys were summed with")
 
 

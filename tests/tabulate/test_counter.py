@@ -1,0 +1,226 @@
+"""Counting against brute force: count variables, weights, bases, hierarchies; nothing depends on order or threads."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from discreet.maths.lookup import change
+from discreet.perturb.choose import mechanism
+from discreet.perturb.table import ProtectedTable
+from discreet.population.needs import needs_of
+from discreet.population.reading import UnitReader
+from discreet.schema.programme import Programme
+from discreet.tabulate import grids
+from discreet.tabulate.counter import CubeCounter, groups
+from discreet.tabulate.table import ConfidentialTable
+from tests.tabulate.village import SECRET, Cell, Record, brute_force, cells_of, content, people, programme
+
+CUBES = """
+[[cubes]]
+id = "plain"
+axes = ["GEO.H", "SEX", "AGE.H"]
+[[cubes]]
+id = "workers"
+axes = ["AGE.M", "GEO.L"]
+count = "works"
+[[cubes]]
+id = "weighted"
+axes = ["GEO.H", "AGE.M"]
+weight = "weight"
+[[cubes]]
+id = "weighted workers"
+axes = ["SEX", "GEO.H"]
+count = "works"
+weight = "weight"
+base = 'AGE != "o0"'
+[[cubes]]
+id = "old or north"
+axes = ["GEO.H", "SEX", "AGE.L"]
+base = '(AGE.L == "o" or GEO == "N") and not SEX == "2"'
+[[cubes]]
+id = "nation"
+axes = ["GEO.N", "SEX"]
+""".replace('"weighted workers"', '"weighted-workers"').replace('"old or north"', '"old-or-north"')
+
+
+def works(record: Record) -> bool:
+    return bool(record["works"])
+
+
+TAKEN: dict[str, Callable[[Record], bool]] = {
+    "plain": lambda record: True,
+    "workers": works,
+    "weighted": lambda record: True,
+    "weighted-workers": lambda record: works(record) and record["age"] != "o0",
+    "old-or-north": lambda record: (
+        (record["age"][0] == "o" or record["town"][0] == "N") and record["sex"] != "2"
+    ),
+    "nation": lambda record: True,
+}
+
+
+def tables(asked: Programme, threads: int = 1) -> dict[str, ConfidentialTable]:
+    assert asked.population is not None
+    needs = needs_of(asked, asked.population.units["persons"], asked.cubes)
+    reader = UnitReader(needs, SECRET, threads)
+    with ThreadPoolExecutor(threads) as pool:
+        counter = CubeCounter(asked.cubes, pool)
+        for block in reader.blocks():
+            counter.add(block)
+        assert reader.problems() == []
+        return {cube.id: counter.table(k) for k, cube in enumerate(asked.cubes)}
+
+
+def protected(asked: Programme, table: ConfidentialTable) -> ProtectedTable:
+    return mechanism(asked.noise, SECRET).perturb(table)
+
+
+def published(asked: Programme, table: ConfidentialTable) -> dict[Cell, int]:
+    made = protected(asked, table)
+    return dict(zip(cells_of(made.cube, made.cells.tolist()), made.values.tolist(), strict=True))
+
+
+@pytest.fixture(scope="module")
+def records() -> list[Record]:
+    return people()
+
+
+@pytest.fixture(scope="module")
+def asked(records: list[Record], tmp_path_factory: pytest.TempPathFactory) -> Programme:
+    return programme(tmp_path_factory.mktemp("village"), records, CUBES)
+
+
+@pytest.mark.parametrize("dense", [grids.DENSE_CELLS, 0], ids=["dense", "sparse"])
+def test_every_cell_with_its_key_and_weight_is_what_brute_force_counts(
+    asked: Programme, records: list[Record], monkeypatch: pytest.MonkeyPatch, dense: int
+) -> None:
+    monkeypatch.setattr(grids, "DENSE_CELLS", dense)
+    for name, table in tables(asked).items():
+        wanted = brute_force(table.cube, records, TAKEN[name])
+        if table.cube.weight is None:
+            wanted = {cell: (n, key, 0) for cell, (n, key, _) in wanted.items()}
+        assert content(table) == wanted, name
+
+
+def test_noise_is_that_of_the_counted_records_keys(asked: Programme, records: list[Record]) -> None:
+    lookup = mechanism(asked.noise, SECRET).lookup
+    for name, table in tables(asked).items():
+        true = brute_force(table.cube, records, TAKEN[name])
+        counts, keys = np.array([(n, key) for n, key, _ in true.values()]).T
+        perturbed = counts + change(lookup, counts, keys)
+        wanted = {cell: int(value) for cell, value in zip(true, perturbed, strict=True) if value}
+        assert published(asked, table) == wanted, name
+
+
+def test_weighted_values_are_perturbed_counts_times_mean_weights(
+    asked: Programme, records: list[Record]
+) -> None:
+    held = tables(asked)
+    for name in ("weighted", "weighted-workers"):
+        true = brute_force(held[name].cube, records, TAKEN[name])
+        made = protected(asked, held[name])
+        assert made.weighted is not None
+        cells = cells_of(made.cube, made.cells.tolist())
+        wanted = [
+            value * true[cell][2] / (true[cell][0] * 10**6)
+            for cell, value in zip(cells, made.values.tolist(), strict=True)
+        ]
+        np.testing.assert_allclose(made.weighted, wanted, rtol=1e-12)
+    assert protected(asked, held["plain"]).weighted is None
+
+
+def test_a_cell_whose_weights_are_all_zero_is_counted_and_weighs_nothing(tmp_path: Path) -> None:
+    records = [
+        {**record, "weight": 0.0 if record["town"] == "S1" else record["weight"]} for record in people(300)
+    ]
+    asked = programme(tmp_path, records, '[[cubes]]\nid = "c"\naxes = ["GEO.H"]\nweight = "weight"\n')
+    made = protected(asked, tables(asked)["c"])
+    assert made.weighted is not None
+    at = cells_of(made.cube, made.cells.tolist()).index(("S1",))
+    assert made.values[at] > 0
+    assert made.weighted[at] == 0
+
+
+@pytest.mark.parametrize(("batch", "threads", "seed"), [(97, 3, 1), (1, 1, 2), (2**20, 5, 3)])
+def test_order_chunks_and_threads_change_no_bit(
+    asked: Programme,
+    records: list[Record],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    batch: int,
+    threads: int,
+    seed: int,
+) -> None:
+    monkeypatch.setattr("discreet.engine.files.BATCH", batch)
+    shuffled = [records[k] for k in np.random.default_rng(seed).permutation(len(records))]
+    other = tables(programme(tmp_path, shuffled, CUBES), threads)
+    for name, table in tables(asked).items():
+        assert other[name].cells.tobytes() == table.cells.tobytes()
+        if table.weights is not None:
+            assert other[name].weights is not None
+            assert other[name].weights.tobytes() == table.weights.tobytes()  # type: ignore[union-attr]
+        mine, theirs = protected(asked, table), protected(asked, other[name])
+        assert mine.values.tobytes() == theirs.values.tobytes()
+        assert (mine.weighted is None) == (theirs.weighted is None)
+        if mine.weighted is not None and theirs.weighted is not None:
+            assert mine.weighted.tobytes() == theirs.weighted.tobytes()
+
+
+def test_the_same_group_has_the_same_value_however_it_is_reached(
+    tmp_path: Path, records: list[Record]
+) -> None:
+    cubes = """
+[[cubes]]
+id = "by-code"
+axes = ["GEO.H", "AGE.H", "SEX"]
+[[cubes]]
+id = "by-base"
+axes = ["GEO.H"]
+base = 'AGE == "y1" and SEX == "1"'
+[[cubes]]
+id = "by-leaves"
+axes = ["GEO.L", "SEX"]
+base = 'AGE in ("y10", "y11")'
+"""
+    asked = programme(tmp_path, records, cubes)
+    held = {name: published(asked, table) for name, table in tables(asked).items()}
+    compared = 0
+    for geo in ("_T", "N", "S", "N1", "N2", "S1", "S2", "S3"):
+        group = held["by-code"].get((geo, "y1", "1"), 0)
+        assert held["by-base"].get((geo,), 0) == group
+        if geo in ("_T", "N", "S"):
+            assert held["by-leaves"].get((geo, "1"), 0) == group
+            compared += group > 0
+    assert compared == 3
+
+
+def test_counted_flags_are_the_same_group_as_a_code_that_says_the_same(
+    tmp_path: Path, records: list[Record]
+) -> None:
+    men = [{**record, "man": int(record["sex"] == "1")} for record in records]
+    cubes = '[[cubes]]\nid = "sex"\naxes = ["GEO.H", "SEX"]\n[[cubes]]\nid = "men"\naxes = ["GEO.H"]\ncount = "man"\n'
+    asked = programme(tmp_path, men, cubes)
+    held = {name: published(asked, table) for name, table in tables(asked).items()}
+    assert held["men"] == {(geo,): value for (geo, sex), value in held["sex"].items() if sex == "1"}
+
+
+def test_a_column_may_be_an_axis_and_a_counted_flag_at_once(tmp_path: Path, records: list[Record]) -> None:
+    cubes = (
+        '[variables.WORKS]\ncodelist = "WORKS.csv"\n'
+        '[[cubes]]\nid = "a"\naxes = ["WORKS"]\n[[cubes]]\nid = "b"\naxes = ["SEX"]\ncount = "works"\n'
+    )
+    (tmp_path / "WORKS.csv").write_text("code,parent,label\n0,,\n1,,\n")
+    asked = programme(tmp_path, records, cubes)
+    held = {name: published(asked, table) for name, table in tables(asked).items()}
+    assert held["a"]["1",] == held["b"]["_T",]
+
+
+def test_groups_keep_every_cube_once_and_within_the_limit(asked: Programme) -> None:
+    for limit in (1, 50, 10**9):
+        made: Sequence[Sequence[object]] = list(groups(asked.cubes, limit))
+        assert [cube for group in made for cube in group] == list(asked.cubes)
+    assert len(list(groups(asked.cubes, 10**9))) == 1
+    assert len(list(groups(asked.cubes, 1))) == len(asked.cubes)
