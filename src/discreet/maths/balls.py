@@ -25,11 +25,11 @@ def exp_lower(x: Fraction) -> tuple[int, int]:
 
 
 def log_upper(x: Fraction) -> float:
-    """Return a double that is certainly at least log x, both as it is and as the decimal number it is written as."""
+    """Return a double that is certainly at least log x, read as all parameters are: as the decimal it is written as."""
     with ctx.workprec(FIRST_PRECISION):
         bound = ball_of(x).log().upper()
         value = float(bound)
-        while not (arb(value) >= bound and ball_of(Fraction(repr(value))) >= bound):
+        while not ball_of(Fraction(repr(value))) >= bound:
             value = math.nextafter(value, math.inf)
         return value
 

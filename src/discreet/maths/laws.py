@@ -94,7 +94,7 @@ class AdditiveLaw:
         return largest_delta(self._losses, epsilon)
 
     def epsilon(self, delta: float) -> float:
-        """The smallest epsilon at this delta; inf below the reported tail of Gaussian noise, whose ratio has no bound."""
+        """The smallest epsilon at this delta; inf below the reported tail of Gaussian noise, whose ratios grow."""
         if self.rho_parameter is not None and delta <= self.pmf.omitted:
             return math.inf
         return smallest_epsilon(self._losses, delta)
