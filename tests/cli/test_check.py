@@ -367,6 +367,21 @@ def test_a_table_without_the_geography_is_sound_where_no_cube_wants_it(
     assert command(tmp_path, *PROTECT)[0] == 0
 
 
+def test_columns_may_name_coarse_places_otherwise_than_the_codelist_if_they_do_it_alike(
+    tmp_path: Path, command: Command
+) -> None:
+    names = {"N": "the north", "S": "1"}
+    tables = {"persons": persons(), "households": households()}
+    for table in tables.values():
+        table["region"] = [names[region] for region in table["region"]]
+    build(tmp_path, **tables)
+    assert command(tmp_path, *CHECK)[0] == 0
+    tables["persons"]["region"] = ["the north" for _ in tables["persons"]["region"]]
+    assert "'S1' lies in the north, in the codelist in S" in refused(
+        command, build(tmp_path, **tables), *CHECK
+    )
+
+
 def test_given_record_keys_are_checked_and_ids_beside_them_too(tmp_path: Path, command: Command) -> None:
     people = {**persons(), "rkey": [n * 35_791_394 for n in range(120)]}
     people["pid"][0] = people["pid"][1]

@@ -169,3 +169,10 @@ def test_whatever_the_columns_the_draft_loads(
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_quoted_text_is_toml(text: str) -> None:
     assert tomllib.loads(f"x = {quote(text)}")["x"] == text
+
+
+def test_a_table_of_counts_is_pointed_out() -> None:
+    number = ColumnFacts("Count", Kind.WHOLE, ("1", "2"))
+    cells = TableFacts("persons", "cells.parquet", (COUNTY, SEX, number))
+    assert any("'Count' looks like a number of persons per line" in note for note in draft([cells]).notes)
+    assert not any("per line" in note for note in draft([PERSONS]).notes)

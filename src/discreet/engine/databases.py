@@ -51,7 +51,8 @@ def open_query(source: QuerySource, key: str) -> Records:
     if "," in str(source.folder):
         remedy = "rename the folder, or name files instead of a query"
         raise mistake(source.folder, key, "a query cannot reach files below a comma", remedy)
-    return _open_sql(partial(_over_files, source.folder), _bracketed(source.query), "query", key)
+    name = f"query of {key.rpartition('.')[2]}"
+    return _open_sql(partial(_over_files, source.folder), _bracketed(source.query), name, key)
 
 
 def _bracketed(query: str) -> str:

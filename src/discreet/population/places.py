@@ -15,6 +15,7 @@ from discreet.engine.records import Records
 from discreet.engine.sources import open_source
 from discreet.errors import Problem
 from discreet.population import encode
+from discreet.schema.codelist import Codelist
 from discreet.schema.programme import Programme, Unit, Variable
 
 Place = tuple[str, ...]  # coarse to fine
@@ -124,16 +125,29 @@ def _codelist_problems(
         return
     tree = variable.codelist
     leaves = set(tree.leaf_codes)
+    named: dict[
+        tuple[int, str], str
+    ] = {}  # a column may name its places otherwise than the codelist, but as one
     for place in sorted(places):
         if place[-1] not in leaves:
             continue  # told where the codes are checked
         chain = tuple(tree.codes[index] for index in reversed(tree.ancestors(tree.position[place[-1]])))
-        if chain != place:
+        if any(
+            _code_of(tree, level, place[level], chain, named) != chain[level] for level in range(len(chain))
+        ):
             value = f"{place[-1]!r} lies in {'/'.join(place[:-1])}, in the codelist in {'/'.join(chain[:-1])}"
             yield Problem(
                 records.name, f"variables.{variable.name}", value, "correct the codelist or the records"
             )
             return
+
+
+def _code_of(tree: Codelist, level: int, name: str, chain: Place, named: dict[tuple[int, str], str]) -> str:
+    """The code that a value of a coarser column stands for: itself, or the first that it was seen beside."""
+    position = tree.position.get(name)
+    if position is not None and tree.depths[position] == level + 1:
+        return name
+    return named.setdefault((level, name), chain[level])
 
 
 class _Homes:

@@ -27,6 +27,7 @@ _PLACES = re.compile(
     r"|parish|lsoa|msoa|oa\d*(cd)?$|lad\d*(cd)?$|taz|zone$|area$|zip|postcode|plz|grid|town$|city$|settlement)"
 )
 _ELSEWHERE = {"birth", "born", "work", "citizenship", "origin", "previous", "prev", "type", "name", "size"}
+_COUNTS = {"count", "counts", "n", "freq", "frequency", "obs_value", "population", "pop"}
 _AGES = {"age", "alter", "edad", "leeftijd"}
 _UNIT_WORDS = {
     "persons": ("person", "pers", "pid", "people", "indiv", "resident"),
@@ -329,6 +330,11 @@ def _notes(
                 "name an id column, or the noise changes when the order does"
             )
         for column in table.columns:
+            if column.kind is Kind.WHOLE and column.name.lower() in _COUNTS and ids[table.unit] is None:
+                yield (
+                    f"{table.unit}: column {column.name!r} looks like a number of {table.unit} per line; each line is "
+                    f"taken for one record, so repeat the lines: SELECT unnest(range({column.name})), * .."
+                )
             if column.name not in taken and (table.unit, column.name) not in used:
                 yield f"{table.unit}: column {column.name!r} is left out: {_reason(column)}"
 
