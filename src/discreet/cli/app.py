@@ -25,6 +25,7 @@ COMMANDS = {
     "verify": "Check a release: hashes, and one value per cell.",
     "ptable": "Make, show, convert and check perturbation tables.",
     "synth": "Make a synthetic census.",
+    "study": "Repeat a published study of a method on a synthetic census.",
     "secret": "Make a secret.",
 }
 WRONG_INPUT = 2
