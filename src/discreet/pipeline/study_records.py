@@ -42,9 +42,9 @@ class Attribute:
         return group
 
 
-# The employment register of the study has sex, citizenship and employment, then skills, wage and distance to work of
-# the employed; a census has no wages, so the industry stands in. The last group of each of these three is "not
-# applicable". 2 x 2 x (2 + 3 x 5 x 3) = 188 combinations exist, as many as there.
+# The register of the original study has, among others, employment, and skills, wage and distance to work of the
+# employed; a census has no wages, so the industry stands in. The last group of each of these three is "not applicable".
+# The groups are chosen so that 2 x 2 x (2 + 3 x 5 x 3) = 188 combinations exist, as many as there.
 ATTRIBUTES = (
     Attribute("sex", "SEX", (("1",), ("2",))),
     Attribute("citizenship", "COC", (("1",), ("2", "3"))),
