@@ -2,6 +2,7 @@
 
 import sqlite3
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import duckdb
@@ -10,8 +11,12 @@ import pytest
 from discreet.engine.databases import quoted
 from discreet.engine.sources import open_source
 from discreet.errors import Mistakes
+from discreet.pipeline.check import check_data
+from discreet.pipeline.protect import protect
 from discreet.schema.declared import DeclaredSource
+from discreet.schema.programme import load_programme
 from discreet.schema.sources import Source, resolve_source
+from tests.cli.town import build, edit
 
 
 @pytest.fixture(params=["sqlite", "duckdb"])
@@ -97,3 +102,39 @@ def test_unknown_kinds_and_half_declared_sources_are_refused_without_showing_the
 
 def test_names_are_quoted() -> None:
     assert quoted('a"b') == '"a""b"'
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "duckdb"])
+def test_a_programme_gives_the_same_values_from_a_database_as_from_files(tmp_path: Path, kind: str) -> None:
+    folder = build(tmp_path / "town")
+    release(folder, tmp_path / "a")
+    with duckdb.connect(str(folder / "town.duckdb")) as database:
+        for table in ("persons", "households"):
+            database.execute(f"CREATE TABLE {table} AS SELECT * FROM '{folder}/{table}.parquet'")
+            rows = database.execute(f"SELECT * FROM {table} ORDER BY random()").fetchall()
+            with closing(sqlite3.connect(folder / "town.sqlite")) as connection:
+                names = ", ".join(column for column, *_ in database.description or ())
+                connection.execute(f"CREATE TABLE {table} ({names})")
+                connection.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
+                connection.commit()
+    for table in ("persons", "households"):
+        edit(folder, (f'"{table}.parquet"', f'{{ uri = "{kind}://town.{kind}", table = "{table}" }}'))
+        (folder / f"{table}.parquet").unlink()
+    loaded = load_programme(folder / "programme.toml")
+    assert check_data(loaded) == []
+    release(folder, tmp_path / "b")
+    assert held(tmp_path / "b") == held(tmp_path / "a")
+
+
+def release(folder: Path, out: Path) -> None:
+    protect(
+        load_programme(folder / "programme.toml"),
+        bytes(range(32)),
+        out,
+        out.with_name(f"{out.name}.json"),
+        clock=lambda: datetime(2026, 1, 1, tzinfo=UTC),
+    )
+
+
+def held(out: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (out / "parquet").iterdir()}
