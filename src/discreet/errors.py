@@ -4,6 +4,7 @@ DiscreetError                 anything Discreet raises on purpose; its text neve
 ├── Mistakes                  what a user declared or supplied is wrong; holds every Problem found at once
 ├── InfeasiblePTable          no perturbation table meets the wanted constraints
 ├── UncoveredCount            a p-table has no row or no interval for a count or key it must perturb
+├── BudgetExceeded            a release would spend more of a privacy budget than is left
 └── BrokenRelease             a release folder does not hold what its manifest says
 """
 
@@ -50,6 +51,10 @@ class InfeasiblePTable(DiscreetError):
 
 class UncoveredCount(DiscreetError):
     """A p-table does not cover a count that it must perturb; absent protection is an error."""
+
+
+class BudgetExceeded(DiscreetError):
+    """A release would spend more of a privacy budget than is left; nothing was charged and nothing may leave."""
 
 
 class BrokenRelease(DiscreetError):
