@@ -15,6 +15,8 @@ from discreet.maths.counting import recode
 from discreet.population.block import WEIGHT_UNIT, Codes
 
 LARGEST_WEIGHT = 1_000_000
+_CLOSE = 1 << 12  # whole numbers within so few are listed rather than hashed
+_INT64_MAX = 2**63 - 1
 _NO_VALUE = "some records have no value", "give every record a code, for instance one for 'not stated'"
 
 
@@ -45,7 +47,7 @@ def encode(column: pa.Array, leaves: Mapping[str, int]) -> tuple[Codes, set[str]
     if column.null_count:
         raise BadColumn(*_NO_VALUE)
     if not pa.types.is_dictionary(column.type):
-        column = column.dictionary_encode()
+        column = _with_dictionary(column)
     values = pc.cast(column.dictionary, pa.string()).to_pylist()
     if None in values:
         raise BadColumn(*_NO_VALUE)
@@ -59,6 +61,16 @@ def encode(column: pa.Array, leaves: Mapping[str, int]) -> tuple[Codes, set[str]
         table = np.maximum(np.array(found, dtype=np.int64), 0).astype(codes.dtype)
         recode(column.indices.to_numpy(zero_copy_only=False), table, codes)
     return codes, unknown
+
+
+def _with_dictionary(column: pa.Array) -> pa.DictionaryArray:
+    """Dictionary-encode; whole numbers close together by their distance from the smallest, which needs no hashing."""
+    if pa.types.is_integer(column.type) and len(column):
+        low, high = (end.as_py() for end in pc.min_max(column).values())
+        if high - low < _CLOSE and high <= _INT64_MAX:
+            places = pc.subtract(column.cast(pa.int64()), low).cast(pa.int32())
+            return pa.DictionaryArray.from_arrays(places, pa.array(range(low, high + 1), pa.int64()))
+    return column.dictionary_encode()
 
 
 def hashed_ids(column: pa.Array, secret: bytes, purpose: str) -> NDArray[np.uint64]:

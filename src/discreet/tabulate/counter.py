@@ -21,7 +21,7 @@ Sums = NDArray[np.uint64]
 
 
 class CubeCounter:
-    """The accumulators of some cubes of one unit; blocks are added in any order, on any number of threads."""
+    """The accumulators of some cubes of one unit; blocks are added in any order, each on any number of threads."""
 
     def __init__(self, cubes: Sequence[Cube], pool: Executor) -> None:
         self._cubes, self._pool = cubes, pool
@@ -35,6 +35,7 @@ class CubeCounter:
         self._weights = [
             grid_for(cube, row) if cube.weight else None for cube, row in zip(cubes, rows, strict=True)
         ]
+        self._room = Nodes(np.empty(0, dtype=np.uint8), np.empty(0, dtype=np.uint32))
 
     def add(self, block: Block) -> None:
         """Count one block into every cube; each cube is one task, so that no two threads share a cell."""
@@ -53,17 +54,26 @@ class CubeCounter:
             pass
 
     def _nodes(self, block: Block) -> Nodes:
-        narrow = np.empty((len(self._narrow), len(block)), dtype=np.uint8)
-        wide = np.empty((len(self._wide), len(block)), dtype=np.uint32)
+        nodes = self._room_for(len(block))
 
         def fill(task: tuple[Breakdown, NDArray[np.uint8] | NDArray[np.uint32]]) -> None:
             axis, out = task
             counting.recode(block.codes[axis.variable], axis.node_of_leaf.astype(out.dtype), out)
 
-        tasks = [*zip(self._narrow, narrow, strict=True), *zip(self._wide, wide, strict=True)]
+        tasks = [*zip(self._narrow, nodes.narrow, strict=True), *zip(self._wide, nodes.wide, strict=True)]
         for _ in self._pool.map(fill, tasks):
             pass
-        return Nodes(narrow, wide)
+        return nodes
+
+    def _room_for(self, records: int) -> Nodes:
+        """The same memory for every block: fresh pages would cost more than filling them."""
+        narrow, wide = len(self._narrow) * records, len(self._wide) * records
+        if narrow > len(self._room.narrow) or wide > len(self._room.wide):
+            self._room = Nodes(np.empty(narrow, dtype=np.uint8), np.empty(wide, dtype=np.uint32))
+        return Nodes(
+            self._room.narrow[:narrow].reshape(len(self._narrow), records),
+            self._room.wide[:wide].reshape(len(self._wide), records),
+        )
 
     def table(self, k: int) -> ConfidentialTable:
         """Roll up the k-th cube and hand its table over; its accumulators are then gone."""

@@ -1,0 +1,56 @@
+"""Record keys from ids: the hash kernel against a loop over BLAKE2b in Python."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from benchmarks.census import SECRET
+from benchmarks.costs import Cost, Stopwatch, measured
+from benchmarks.lines import Line, Section, against
+from discreet.engine.records import BATCH
+from discreet.maths.keys import record_keys
+from discreet.population.encode import hashed_ids
+
+PERSONS = 10_000_000
+SAMPLE = 20  # the loop hashes every so manieth id, and its time is multiplied
+
+
+def sections(data: Path, persons: int, repeats: int) -> list[Section]:
+    lines: list[Line] = []
+    for kind in ("integer", "text"):
+        work = f"{persons:,} {kind} ids"
+        ours = measured("keys", "kernel", repeats, ids=persons, kind=kind)
+        sample = measured("keys", "loop", repeats, ids=persons // SAMPLE, kind=kind)
+        theirs = Cost(sample.cpu * SAMPLE, sample.wall * SAMPLE, sample.peak)
+        lines += [
+            Line(work, "Discreet: SipHash-2-4 kernel", ours),
+            against(work, "BLAKE2b in a Python loop", ours, theirs),
+        ]
+    note = f"The loop hashed one id in {SAMPLE}; its times are multiplied by {SAMPLE}."
+    return [Section("Record keys", tuple(lines), (note,))]
+
+
+def _ids(count: int, kind: str) -> pa.Array:
+    numbers = pa.array(np.random.default_rng(2).permutation(count) + 10**11)
+    if kind == "integer":
+        return numbers
+    return pa.array([f"person-{number}" for number in numbers.to_pylist()])
+
+
+def kernel(watch: Stopwatch, ids: int, kind: str) -> None:
+    column = _ids(ids, kind)
+    record_keys(hashed_ids(column[:10], SECRET, "keys"))  # loads the compiled kernel
+    with watch.running():
+        for start in range(0, ids, BATCH):
+            record_keys(hashed_ids(column[start : start + BATCH], SECRET, "keys"))
+
+
+def loop(watch: Stopwatch, ids: int, kind: str) -> None:
+    texts = [str(value).encode() for value in _ids(ids, kind).to_pylist()]
+    with watch.running():
+        for text in texts:
+            int.from_bytes(hashlib.blake2b(text, digest_size=4, key=SECRET).digest(), "little")
