@@ -1,12 +1,13 @@
 import math
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
-import mpmath
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.maths.balls import UNIT
+from discreet.maths.exponents import Symmetric
 from discreet.maths.laws import (
     AdditiveLaw,
     discrete_gaussian,
@@ -36,23 +37,19 @@ LAWS = [
 ]
 
 
-def by_mpmath(law: AdditiveLaw, first: int, last: int) -> list[int]:
-    """floor(F(v) 2^128) by another library, with 90 digits and sums that run far beyond the table."""
-    with mpmath.workdps(90):
-        shape = law.exponents
-        reach = 60 if law.bound is None else law.bound
-        reach = reach * 6 if law.bound is None else reach
-
-        def weight(v: int) -> mpmath.mpf:
-            h = shape.linear * abs(v) + shape.quadratic * v * v  # type: ignore[union-attr]
-            return mpmath.exp(-mpmath.mpf(h.numerator) / h.denominator)
-
-        weights = {v: weight(v) for v in range(-reach, reach + 1)}
-        total, running, found = mpmath.fsum(weights.values()), mpmath.mpf(0), []
+def by_decimals(law: AdditiveLaw, first: int, last: int) -> list[int]:
+    """floor(F(v) 2^128) by another arithmetic, with 90 digits and sums that run far beyond the table."""
+    shape, reach = law.exponents, law.bound or 360
+    assert isinstance(shape, Symmetric)
+    with localcontext(prec=90):
+        exponents = {v: shape.linear * abs(v) + shape.quadratic * v * v for v in range(-reach, reach + 1)}
+        weights = {v: (-Decimal(h.numerator) / h.denominator).exp() for v, h in exponents.items()}
+        total, running = sum(weights.values()), Decimal(0)
+        found = []
         for v in range(-reach, last):
             running += weights[v]
             if v >= first:
-                found.append(int(mpmath.floor(running / total * UNIT)))
+                found.append(int(running / total * UNIT))
         return found
 
 
@@ -68,7 +65,7 @@ def by_mpmath(law: AdditiveLaw, first: int, last: int) -> list[int]:
 def test_thresholds_are_the_proven_floors(law: AdditiveLaw) -> None:
     table = threshold_table(law)
     found = [(int(h) << 64) | int(low) for h, low in zip(table.hi, table.lo, strict=True)]
-    assert found == by_mpmath(law, table.first, table.last)
+    assert found == by_decimals(law, table.first, table.last)
 
 
 @pytest.mark.parametrize("law", LAWS)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from discreet.perturb.mechanism import NoiseFacts
 from discreet.perturb.table import ProtectedTable
 from discreet.release.assemble import release_manifest, write_cube, write_shared
 from discreet.release.folder import ReleaseFolder
@@ -50,7 +51,7 @@ PUBLICATION = Publication(
     "NSI",
     "1.0",
     noise_statement(
-        "cell key method", Disclosure.VARIANCE, variance=2, bound=5, parameters={"D": 5, "V": 2.0, "js": 0}
+        NoiseFacts("cell key method", 2, 5, {"D": 5, "V": 2.0, "js": 0}, ({0: 1.0},)), Disclosure.VARIANCE
     ),
     title="A small census",
 )

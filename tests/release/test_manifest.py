@@ -1,6 +1,7 @@
 import json
 import os
 import stat
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from discreet.errors import BrokenRelease, Mistakes
+from discreet.perturb.mechanism import NoiseFacts
 from discreet.release.manifest import FileEntry, is_release, read_manifest
 from discreet.release.noise import noise_statement
 from discreet.release.private import PrivateManifest, require_private_place, write_private_manifest
@@ -82,10 +84,12 @@ def test_a_manifest_cannot_point_out_of_its_folder(place: str) -> None:
         FileEntry(path=place, sha256="", bytes=0)
 
 
+def facts(variance: float = 1.5, bound: int = 7) -> NoiseFacts:
+    return NoiseFacts("m", variance, bound, PARAMETERS, ({0: 1.0},))
+
+
 def test_the_default_statement_gives_the_variance_and_a_rough_bound() -> None:
-    said = noise_statement(
-        "cell key method", Disclosure.VARIANCE, variance=1.5, bound=7, parameters=PARAMETERS
-    )
+    said = noise_statement(facts(), Disclosure.VARIANCE)
     assert (said.variance, said.bound, said.parameters) == (1.5, "at most 10", None)
     assert "7" not in said.model_dump_json()
     assert "at most 10" in said.sentence()
@@ -93,7 +97,7 @@ def test_the_default_statement_gives_the_variance_and_a_rough_bound() -> None:
 
 @pytest.mark.parametrize(("bound", "rough"), [(1, 10), (10, 10), (11, 20), (25, 30)])
 def test_a_rough_bound_is_true(bound: int, rough: int) -> None:
-    said = noise_statement("m", Disclosure.VARIANCE, variance=1, bound=bound)
+    said = noise_statement(facts(bound=bound), Disclosure.VARIANCE)
     assert said.bound == f"at most {rough}"
 
 
@@ -102,17 +106,24 @@ def test_a_rough_bound_is_true(bound: int, rough: int) -> None:
     [(2.0, 2.0), (2.0 + 1e-9, 2.0), (2.0 - 1e-9, 2.0), (1.302, 1.4), (0.75, 0.8), (3, 3.0)],
 )
 def test_the_variance_does_not_tell_its_parameters_by_its_last_digits(variance: float, rough: float) -> None:
-    assert noise_statement("m", Disclosure.VARIANCE, variance=variance, bound=5).variance == rough
+    assert noise_statement(facts(variance=variance), Disclosure.VARIANCE).variance == rough
 
 
 def test_the_law_is_told_in_full() -> None:
-    said = noise_statement("m", Disclosure.LAW, variance=1.5, bound=7, parameters=PARAMETERS)
+    said = noise_statement(facts(), Disclosure.LAW)
     assert said.parameters == PARAMETERS
     assert "D = 7" in said.sentence()
 
 
+def test_a_guarantee_is_told_with_its_law_whatever_the_rule() -> None:
+    private = replace(facts(), guarantee="It is private.", is_open=True)
+    said = noise_statement(private, Disclosure.NONE)
+    assert said.law == ({0: 1.0},)
+    assert said.sentence().endswith("It is private.")
+
+
 def test_silence_tells_the_method_alone() -> None:
-    said = noise_statement("m", Disclosure.NONE, variance=1.5, bound=7, parameters=PARAMETERS)
+    said = noise_statement(facts(), Disclosure.NONE)
     assert said.model_dump(exclude_none=True) == {"method": "m", "disclose": Disclosure.NONE}
 
 

@@ -16,8 +16,8 @@ from discreet.errors import Mistakes, Problem
 from discreet.maths.lookup import Order
 from discreet.maths.ptable_solver import PTableParameters
 from discreet.schema import reading
+from discreet.schema.noise import CellKeyNoise
 from discreet.schema.programme import (
-    CellKeyNoise,
     Disclosure,
     Programme,
     ReleaseFormat,

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from discreet.maths.lookup import change
-from discreet.perturb.choose import mechanism
+from discreet.perturb.cell_key import CellKeyMechanism
+from discreet.perturb.choose import cell_key_mechanism
 from discreet.perturb.table import ProtectedTable
 from discreet.population.needs import needs_of
 from discreet.population.reading import UnitReader
+from discreet.schema.noise import CellKeyNoise
 from discreet.schema.programme import Programme
 from discreet.tabulate import grids
 from discreet.tabulate.counter import CubeCounter, groups
@@ -74,8 +76,13 @@ def tables(asked: Programme, threads: int = 1) -> dict[str, ConfidentialTable]:
         return {cube.id: counter.table(k) for k, cube in enumerate(asked.cubes)}
 
 
+def cell_key(asked: Programme) -> CellKeyMechanism:
+    assert isinstance(asked.noise, CellKeyNoise)
+    return cell_key_mechanism(asked.noise, SECRET)
+
+
 def protected(asked: Programme, table: ConfidentialTable) -> ProtectedTable:
-    return mechanism(asked.noise, SECRET).perturb(table)
+    return cell_key(asked).perturb(table)
 
 
 def published(asked: Programme, table: ConfidentialTable) -> dict[Cell, int]:
@@ -106,7 +113,7 @@ def test_every_cell_with_its_key_and_weight_is_what_brute_force_counts(
 
 
 def test_noise_is_that_of_the_counted_records_keys(asked: Programme, records: list[Record]) -> None:
-    lookup = mechanism(asked.noise, SECRET).lookup
+    lookup = cell_key(asked).lookup
     for name, table in tables(asked).items():
         true = brute_force(table.cube, records, TAKEN[name])
         counts, keys = np.array([(n, key) for n, key, _ in true.values()]).T

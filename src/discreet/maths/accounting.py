@@ -61,10 +61,6 @@ class PureEpsilon(_Amounts):
 
     epsilon: Fraction
 
-    def __add__(self, other: PureEpsilon) -> PureEpsilon:
-        """Compose: epsilons add (DR theorem 3.14)."""
-        return PureEpsilon(self.epsilon + other.epsilon)
-
     def times(self, count: int) -> PureEpsilon:
         """The same loss so many times, for instance once in each cell that a record touches."""
         return PureEpsilon(self.epsilon * count)
@@ -86,10 +82,6 @@ class EpsilonDelta(_Amounts):
         if self.delta >= 1:
             raise mistake("", "delta", "a delta of 1 or more promises nothing", "keep delta far below 1")
 
-    def __add__(self, other: EpsilonDelta) -> EpsilonDelta:
-        """Compose: epsilons and deltas add (DR theorem 3.16, Rinott et al. theorem 7.1)."""
-        return EpsilonDelta(self.epsilon + other.epsilon, self.delta + other.delta)
-
     def times(self, count: int) -> EpsilonDelta:
         """The same loss so many times, for instance once in each cell that a record touches."""
         return EpsilonDelta(self.epsilon * count, self.delta * count)
@@ -109,10 +101,6 @@ class Rho(_Amounts):
 
     rho: Fraction
 
-    def __add__(self, other: Rho) -> Rho:
-        """Compose: rhos add (BS lemma 1.7)."""
-        return Rho(self.rho + other.rho)
-
     def times(self, count: int) -> Rho:
         """The same loss so many times, for instance once in each cell that a record touches."""
         return Rho(self.rho * count)
@@ -123,7 +111,7 @@ class Rho(_Amounts):
 
 
 PrivacyLoss = PureEpsilon | EpsilonDelta | Rho
-AnyLoss = TypeVar("AnyLoss", PureEpsilon, EpsilonDelta, Rho)
+AnyLoss = TypeVar("AnyLoss", bound=PrivacyLoss)
 _KINDS: tuple[type[PrivacyLoss], ...] = (PureEpsilon, EpsilonDelta, Rho)
 
 
@@ -180,11 +168,13 @@ def _other_kind(loss: PrivacyLoss, kind: type[PrivacyLoss]) -> Mistakes:
 
 
 def basic(losses: Iterable[PrivacyLoss], kind: type[AnyLoss]) -> AnyLoss:
-    """Compose by adding up, in one kind: holds for releases chosen adaptively, one after the other."""
-    total = kind(*(Fraction(0) for _ in fields(kind)))
-    for loss in losses:
-        total = total + stated_as(loss, kind)
-    return total
+    """Compose by adding up, in one kind; it holds for releases that are chosen one after the other, too.
+
+    Epsilons add (DR theorem 3.14), epsilons and deltas add (DR theorem 3.16, Rinott et al. theorem 7.1), rhos add
+    (BS lemma 1.7).
+    """
+    stated = [stated_as(loss, kind) for loss in losses]
+    return kind(*(sum((getattr(loss, part.name) for loss in stated), Fraction(0)) for part in fields(kind)))
 
 
 def within(total: PrivacyLoss, budget: PrivacyLoss) -> bool:

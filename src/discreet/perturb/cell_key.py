@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from discreet.maths.counting import counts_of
 from discreet.maths.lookup import Lookup, change_of
+from discreet.perturb.mechanism import NoiseFacts
 from discreet.perturb.table import ProtectedTable
 from discreet.population.block import WEIGHT_UNIT
 from discreet.tabulate.table import ConfidentialTable
@@ -69,6 +70,23 @@ class CellKeyMechanism:
         """The smallest positive count that can be published."""
         published = {row + change for row, law in enumerate(self._laws) for change in law}
         return min(count for count in published if count > 0)
+
+    @property
+    def key_modulus(self) -> int:
+        """Cell keys matter modulo this."""
+        return self.lookup.modulus
+
+    @property
+    def identity(self) -> bytes:
+        """The thresholds and changes of the lookup."""
+        return b"".join(
+            array.tobytes() for array in (self.lookup.offsets, self.lookup.upper, self.lookup.change)
+        )
+
+    def facts(self) -> NoiseFacts:
+        """The law and its parameters; how much of it is told is the office's choice."""
+        parameters = {"D": self.bound, "V": self.variance, "js": self.smallest - 1}
+        return NoiseFacts("the cell key method", self.variance, self.bound, parameters, self.law)
 
     @property
     def law(self) -> tuple[dict[int, float], ...]:

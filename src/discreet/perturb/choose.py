@@ -2,18 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
+from discreet.errors import Mistakes, Problem
 from discreet.maths.keys import derive
 from discreet.maths.lookup import Lookup, Order, build
 from discreet.maths.ptable_solver import solve
+from discreet.perturb.budget import ARITHMETIC, NoisePlan, plan
 from discreet.perturb.cell_key import CellKeyMechanism
+from discreet.perturb.mechanism import Mechanism
+from discreet.perturb.private import PrivateMechanism
+from discreet.schema.noise import CellKeyNoise, Claim, Draw, PrivateNoise
+from discreet.schema.programme import Programme
 from discreet.schema.ptable_files import PTableFormat, read_ptable
-from discreet.schema.rules import CellKeyNoise
 
 
-def mechanism(noise: CellKeyNoise, secret: bytes) -> CellKeyMechanism:
-    """Make the mechanism of a noise rule; the secret decides the order of the lookup intervals."""
+def mechanism(programme: Programme, secret: bytes, chance: bytes) -> Mechanism:
+    """Make the mechanism of a programme; ``chance`` are fresh random bytes, for noise that must not repeat."""
+    noise = programme.noise
+    if isinstance(noise, CellKeyNoise):
+        return cell_key_mechanism(noise, secret)
+    problems = list(_private_problems(programme))
+    if problems:
+        raise Mistakes(problems)
+    found = plan(noise, programme.cubes)
+    _require_delta(noise, found, str(programme.path))
+    return PrivateMechanism(
+        found,
+        {name: variable.codelist for name, variable in programme.variables.items()},
+        programme.structural_zeros,
+        programme.limits.cells,
+        chance if noise.draw is Draw.FRESH else derive(secret, "private-noise"),
+    )
+
+
+def cell_key_mechanism(noise: CellKeyNoise, secret: bytes) -> CellKeyMechanism:
+    """The cell key method; the secret decides the order of the lookup intervals."""
     shuffle = None if noise.order is Order.PLAIN else derive(secret, "lookup-order")
     if isinstance(noise.table, Path):
         return CellKeyMechanism(_lookup_of_file(noise.table, noise.order, shuffle))
@@ -27,3 +52,23 @@ def _lookup_of_file(path: Path, order: Order, shuffle: bytes | None) -> Lookup:
     if file.format is not PTableFormat.R or order is Order.PLAIN:
         return file.lookup
     return build(file.law(), order, shuffle)
+
+
+def _private_problems(programme: Programme) -> Iterator[Problem]:
+    for cube in programme.cubes:
+        if cube.weight:
+            value = f"weights under {programme.noise.__class__.__name__} noise"
+            remedy = "a weighted sum has no bounded sensitivity: publish counts, or use the cell key method"
+            yield Problem(str(programme.path), f"cube {cube.id}", value, remedy)
+
+
+def _require_delta(noise: PrivateNoise, found: NoisePlan, file: str) -> None:
+    """Refuse a plan whose certified delta exceeds what was declared."""
+    delta = found.delta()
+    if noise.claim is Claim.DP and delta > max(noise.delta, ARITHMETIC):
+        spent, declared = float(delta), float(noise.delta)
+        value = (
+            f"truncation at {noise.bound} costs {spent:.3g} over the programme, {declared:.3g} is declared"
+        )
+        remedy = "raise the bound, raise epsilon, or declare the larger delta"
+        raise Mistakes([Problem(file, "noise.delta", value, remedy)])

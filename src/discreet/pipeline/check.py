@@ -9,7 +9,6 @@ from functools import partial
 from discreet.engine.sources import open_source
 from discreet.errors import DiscreetError, Mistakes, Problem
 from discreet.maths.keys import SECRET_BYTES
-from discreet.maths.lookup import Lookup
 from discreet.perturb.choose import mechanism
 from discreet.pipeline.progress import Progress, Quiet
 from discreet.pipeline.soundness import modulus_problems, record_problems
@@ -30,21 +29,21 @@ def check_data(programme: Programme, threads: int = 1, progress: Progress | None
 
 def _problems(programme: Programme, threads: int, progress: Progress) -> Iterator[Problem]:
     passing = secrets.token_bytes(SECRET_BYTES)
-    lookup = None
+    modulus = None
     try:
-        lookup = mechanism(programme.noise, passing).lookup
+        modulus = mechanism(programme, passing, passing).key_modulus
     except Mistakes as mistakes:
         yield from mistakes.problems
     except DiscreetError as error:
         yield Problem(str(programme.path), "noise", str(error), "change the parameters")
     for unit in programme.population.units.values() if programme.population else ():
         progress.stage(f"checking {unit.name}")
-        yield from _noted(partial(_unit_problems, programme, unit, lookup, passing, threads, progress))
+        yield from _noted(partial(_unit_problems, programme, unit, modulus, passing, threads, progress))
         yield from _noted(partial(place_problems, programme, unit))
     for cube in programme.cubes:
         if ready := programme.ready_made.get(cube.id):
             yield from _noted(partial(ready_made_problems, cube, ready))
-            yield from modulus_problems(ready.modulus, lookup, cube) if lookup else ()
+            yield from modulus_problems(ready.modulus, modulus, cube) if modulus else ()
 
 
 def _noted(look: Callable[[], Iterable[Problem]]) -> Iterator[Problem]:
@@ -58,7 +57,7 @@ def _noted(look: Callable[[], Iterable[Problem]]) -> Iterator[Problem]:
 def _unit_problems(
     programme: Programme,
     unit: Unit,
-    lookup: Lookup | None,
+    modulus: int | None,
     passing: bytes,
     threads: int,
     progress: Progress,
@@ -77,4 +76,4 @@ def _unit_problems(
     for block in reader.blocks():
         rows += len(block)
         progress.step(len(block))
-    yield from record_problems(reader, lookup, rows)
+    yield from record_problems(reader, modulus, rows)

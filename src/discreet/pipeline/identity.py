@@ -14,7 +14,8 @@ from importlib.metadata import version
 
 from discreet.engine.files import digest_files
 from discreet.maths.keys import derive
-from discreet.maths.lookup import Lookup
+from discreet.perturb.mechanism import Mechanism
+from discreet.schema.noise import Draw, Noise, PrivateNoise
 from discreet.schema.programme import Programme
 from discreet.schema.sources import FileSource, Source
 
@@ -27,7 +28,7 @@ class Identity:
     parameters: str
     ptable: str
     fingerprint: str  # of the secret
-    resumable: bool  # whether an interrupted run can be recognised: not where records come from a database
+    resumable: bool  # not where records come from a database or the noise is drawn anew
 
     def run_id(self) -> str:
         """The name of the run; unlike any other where the inputs cannot be digested."""
@@ -37,19 +38,21 @@ class Identity:
         return hashlib.blake2b("/".join(parts).encode(), digest_size=8).hexdigest()
 
 
-def identify(programme: Programme, lookup: Lookup, secret: bytes) -> Identity:
+def identify(programme: Programme, mechanism: Mechanism, secret: bytes) -> Identity:
     """Digest everything that decides the published values."""
     key = derive(secret, "manifest")
     sources = dict(_sources(programme))
     return Identity(
         keyed_digest(repr([_digest_source(source, key) for source in sources.values()]).encode(), key),
         keyed_digest(json.dumps(programme.canonical(), sort_keys=True, ensure_ascii=False).encode(), key),
-        keyed_digest(
-            b"".join(array.tobytes() for array in (lookup.offsets, lookup.upper, lookup.change)), key
-        ),
+        keyed_digest(mechanism.identity, key),
         derive(secret, "fingerprint", 8).hex(),
-        all(isinstance(source, FileSource) for source in sources.values()),
+        all(isinstance(source, FileSource) for source in sources.values()) and not _is_fresh(programme.noise),
     )
+
+
+def _is_fresh(noise: Noise) -> bool:
+    return isinstance(noise, PrivateNoise) and noise.draw is Draw.FRESH
 
 
 def keyed_digest(content: bytes, key: bytes) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,15 +10,16 @@ from importlib.metadata import version
 from pathlib import Path
 
 from discreet.errors import Mistakes
-from discreet.perturb.cell_key import CellKeyMechanism
+from discreet.maths.keys import SECRET_BYTES
 from discreet.perturb.choose import mechanism
+from discreet.perturb.mechanism import Mechanism
 from discreet.pipeline.identity import Identity, identify
 from discreet.pipeline.progress import Progress, Quiet
 from discreet.pipeline.tabulating import Tabulator
 from discreet.release.assemble import release_manifest, write_cube, write_shared
 from discreet.release.folder import ReleaseFolder
 from discreet.release.manifest import CubeEntry, Digests
-from discreet.release.noise import NoiseStatement, noise_statement
+from discreet.release.noise import noise_statement
 from discreet.release.private import PrivateManifest, require_private_place, write_private_manifest
 from discreet.release.publication import Publication
 from discreet.release.writers import with_parquet, writers
@@ -52,8 +54,8 @@ def protect(
     The private manifest (full parameters, row counts) goes to ``private``, which must lie outside the release.
     """
     require_private_place(private, out)
-    chosen = mechanism(programme.noise, secret)
-    run = _Run(programme, chosen, identify(programme, chosen.lookup, secret), progress or Quiet())
+    chosen = mechanism(programme, secret, secrets.token_bytes(SECRET_BYTES))
+    run = _Run(programme, chosen, identify(programme, chosen, secret), progress or Quiet())
     run_id = run.identity.run_id()
     with ReleaseFolder(out, run_id) as folder:
         try:
@@ -70,7 +72,7 @@ def protect(
 @dataclass(frozen=True)
 class _Run:
     programme: Programme
-    mechanism: CellKeyMechanism
+    mechanism: Mechanism
     identity: Identity
     progress: Progress
 
@@ -86,7 +88,7 @@ class _Run:
         def finish(table: ConfidentialTable) -> None:
             entries[table.cube.id] = write_cube(folder, self.mechanism.perturb(table), wanted)
 
-        tabulator = Tabulator(self.programme, secret, self.mechanism.lookup, threads, self.progress)
+        tabulator = Tabulator(self.programme, secret, self.mechanism.key_modulus, threads, self.progress)
         rows = tabulator.run([cube for cube in self.programme.cubes if cube.id not in entries], finish)
         return [entries[cube.id] for cube in self.programme.cubes], rows, resumed
 
@@ -115,19 +117,9 @@ class _Run:
     def _publication(self) -> Publication:
         rule, population = self.programme.release, self.programme.population
         columns = population.geography if population else ()
+        noise = noise_statement(self.mechanism.facts(), rule.disclose)
         places = {v.name for v in self.programme.variables.values() if v.column in columns}
-        return Publication(rule.name, rule.agency, rule.version, self._noise(), geography=frozenset(places))
-
-    def _noise(self) -> NoiseStatement:
-        chosen = self.mechanism
-        return noise_statement(
-            "cell key method",
-            self.programme.release.disclose,
-            variance=chosen.variance,
-            bound=chosen.bound,
-            parameters={"D": chosen.bound, "V": chosen.variance, "js": chosen.smallest - 1},
-            law=chosen.law,
-        )
+        return Publication(rule.name, rule.agency, rule.version, noise, geography=frozenset(places))
 
     def _digests(self) -> Digests:
         identity = self.identity

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import ceil
 
 from pydantic import BaseModel, ConfigDict
 
+from discreet.perturb.mechanism import NoiseFacts
 from discreet.schema.rules import Disclosure
 
-Parameter = bool | int | float | str | tuple[int | float | str, ...] | None
+Parameter = int | float | str
 
 
 class NoiseStatement(BaseModel):
@@ -22,13 +22,12 @@ class NoiseStatement(BaseModel):
     variance: float | None = None  # at most this
     bound: str | None = None
     parameters: dict[str, Parameter] | None = None
-    law: tuple[dict[int, float], ...] | None = (
-        None  # true count -> change -> probability; the last serves larger ones
-    )
+    law: tuple[dict[int, float], ...] | None = None  # true count -> change -> probability
+    guarantee: str | None = None
 
     def sentence(self) -> str:
         """The statement in one or two plain sentences."""
-        said = f"Counts are perturbed by the {self.method}."
+        said = f"Counts are perturbed by {self.method}."
         if self.parameters is not None:
             listed = ", ".join(f"{name} = {value}" for name, value in sorted(self.parameters.items()))
             said += f" Its parameters are {listed}."
@@ -36,26 +35,27 @@ class NoiseStatement(BaseModel):
             said += f" The noise has a mean of zero and a variance of at most {self.variance:g}."
         if self.bound is not None:
             said += f" A published count differs from the count before noise by {self.bound}."
-        return said
+        return f"{said} {self.guarantee or ''}".rstrip()
 
 
-def noise_statement(
-    method: str,
-    disclose: Disclosure,
-    *,
-    variance: float | None = None,
-    bound: int | None = None,
-    parameters: Mapping[str, Parameter] | None = None,
-    law: tuple[dict[int, float], ...] | None = None,
-) -> NoiseStatement:
-    """Keep of the noise's parameters what the disclosure rule lets the public see."""
-    if disclose is Disclosure.LAW:
-        return NoiseStatement(method=method, disclose=disclose, parameters=dict(parameters or {}), law=law)
+def noise_statement(facts: NoiseFacts, disclose: Disclosure) -> NoiseStatement:
+    """Keep of the facts what the disclosure rule lets the public see; a guarantee is told with its whole law."""
+    if facts.is_open or disclose is Disclosure.LAW:
+        return NoiseStatement(
+            method=facts.method,
+            disclose=Disclosure.LAW,
+            parameters=dict(facts.parameters),
+            law=facts.law,
+            guarantee=facts.guarantee or None,
+        )
     if disclose is Disclosure.VARIANCE:
         return NoiseStatement(
-            method=method, disclose=disclose, variance=_rough_variance(variance), bound=_rough_bound(bound)
+            method=facts.method,
+            disclose=disclose,
+            variance=_rough_variance(facts.variance),
+            bound=_rough_bound(facts.bound),
         )
-    return NoiseStatement(method=method, disclose=disclose)
+    return NoiseStatement(method=facts.method, disclose=disclose)
 
 
 def _rough_variance(variance: float | None) -> float | None:

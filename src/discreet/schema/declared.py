@@ -189,6 +189,58 @@ class DeclaredCellKey(_Declared):
     ptable: Text | None = None
 
 
+Amount = int | float | str  # a number, or a fraction such as "1/3"
+
+
+class DeclaredSplit(_Declared):
+    """Shares of the budget, by the number of axes of a cross-tabulation or by table."""
+
+    by_axes: dict[str, Amount] | None = None
+    by_table: dict[str, Amount] | None = None
+
+
+def _text_or_split(value: object) -> str:
+    return "|text" if isinstance(value, str) else "|table"
+
+
+class DeclaredPrivate(_Declared):
+    """Noise of a known law in every cell, with a differential privacy guarantee unless none is claimed."""
+
+    kind: Literal["laplace", "normal", "geometric", "discrete-gaussian", "hellinger"]
+    epsilon: Amount | None = None
+    rho: Amount | None = None
+    delta: Amount | None = None
+    bound: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    draw: Literal["participants", "description", "fresh"] = "description"
+    keep_zeros: Literal["structural", "all"] = "structural"
+    negatives: Literal["keep", "zero"] = "zero"
+    rounding: Annotated[int, Field(ge=1)] = 1
+    threshold: Annotated[int, Field(ge=0)] = 0
+    neighbours: Literal["add-remove", "substitute"] = "add-remove"
+    protects: Literal["person", "household"] = "person"
+    largest_household: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    split: Annotated[
+        Annotated[Literal["even"], Tag("|text")] | Annotated[DeclaredSplit, Tag("|table")],
+        Discriminator(_text_or_split),
+    ] = "even"
+    claim: Literal["dp", "none"] = "dp"
+    large_delta: bool = False
+
+
+PRIVATE_KINDS = ("laplace", "normal", "geometric", "discrete-gaussian", "hellinger")
+
+
+def _kind_of_noise(value: object) -> str:
+    kind = value.get("kind") if isinstance(value, dict) else getattr(value, "kind", None)
+    return "|private" if kind in PRIVATE_KINDS else "|cell-key"
+
+
+NoiseEntry = Annotated[
+    Annotated[DeclaredCellKey, Tag("|cell-key")] | Annotated[DeclaredPrivate, Tag("|private")],
+    Discriminator(_kind_of_noise),
+]
+
+
 class DeclaredRelease(_Declared):
     """What is written and what it tells of the noise."""
 
@@ -217,7 +269,7 @@ class DeclaredProgramme(_Declared):
     standard: DeclaredStandard | None = None
     cubes: list[DeclaredCube | None] = []
     structural_zeros: list[DeclaredStructuralZero | None] = []
-    noise: DeclaredCellKey | None = None
+    noise: NoiseEntry | None = None
     release: DeclaredRelease = DeclaredRelease()
     limits: DeclaredLimits = DeclaredLimits()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,13 @@ from discreet.maths.ptable_solver import PTableParameters
 from discreet.schema.cube import Cube
 from discreet.schema.expression import Filter
 from discreet.schema.findings import Findings
+from discreet.schema.noise import CellKeyNoise, Noise
 from discreet.schema.reading import read_declared
 from discreet.schema.resolve_cubes import CubeResolver
-from discreet.schema.resolve_rules import resolve_noise, resolve_population, resolve_release
+from discreet.schema.resolve_noise import resolve_noise
+from discreet.schema.resolve_rules import resolve_population, resolve_release
 from discreet.schema.resolve_variables import resolve_variables, standard_tables
 from discreet.schema.rules import (
-    CellKeyNoise,
     Disclosure,
     Limits,
     PopulationRule,
@@ -34,7 +35,6 @@ from discreet.schema.rules import (
 )
 
 __all__ = [
-    "CellKeyNoise",
     "Disclosure",
     "Limits",
     "PopulationRule",
@@ -59,7 +59,7 @@ class Programme:
     cubes: tuple[Cube, ...]
     ready_made: Mapping[str, ReadyMade]  # cube id -> its counts
     structural_zeros: tuple[Filter, ...]
-    noise: CellKeyNoise
+    noise: Noise
     release: ReleaseRule
     limits: Limits
 
@@ -155,7 +155,9 @@ def _cube(cube: Cube, ready: ReadyMade | None) -> dict[str, Any]:
     }
 
 
-def _noise(noise: CellKeyNoise) -> dict[str, Any]:
+def _noise(noise: Noise) -> dict[str, Any]:
+    if not isinstance(noise, CellKeyNoise):
+        return json.loads(json.dumps(asdict(noise), default=str))  # type: ignore[no-any-return]
     table: Any = noise.table.name if isinstance(noise.table, Path) else _parameters(noise.table)
     return {"kind": "cell-key", "table": table, "order": noise.order.value}
 

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from discreet.errors import mistake
-from discreet.schema.declared import FORM, DeclaredProgramme, keys_at
+from discreet.schema.declared import FORM, PRIVATE_KINDS, DeclaredProgramme, keys_at
 from discreet.schema.expression import alternatives
 from discreet.schema.findings import Findings
 
@@ -92,7 +92,8 @@ def _wording(detail: ErrorDetails) -> tuple[str, str, str]:
     if kind == FORM:
         return key, detail["msg"], str(context["remedy"])
     if kind == "literal_error":
-        return key, value, f"use {context['expected']}"
+        known = ", ".join(repr(name) for name in ("cell-key", *PRIVATE_KINDS)) if key == "noise.kind" else ""
+        return key, value, f"use {known or context['expected']}"
     if kind in ("model_type", "dict_type"):
         return key, value, "write a table of keys and values"
     if kind == "too_short":

@@ -1,22 +1,15 @@
-"""Resolves the population, noise, release and limits of a programme.
+"""Resolves the population, release and limits of a programme.
 
-It owns the checks inside these sections; variables and cubes are resolved by their own modules.
+It owns the checks inside these sections; variables, cubes and noise are resolved by their own modules.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TypeVar
 
-import numpy as np
-
-from discreet.errors import Mistakes
-from discreet.maths.lookup import Order
-from discreet.maths.ptable_solver import PTableParameters, Variance
-from discreet.schema.declared import ID_KEYS, UNITS, DeclaredCellKey, DeclaredPopulation, DeclaredProgramme
+from discreet.schema.declared import ID_KEYS, UNITS, DeclaredPopulation, DeclaredProgramme
 from discreet.schema.findings import Findings
 from discreet.schema.rules import (
-    CellKeyNoise,
     Disclosure,
     Limits,
     PopulationRule,
@@ -25,9 +18,6 @@ from discreet.schema.rules import (
     Unit,
 )
 from discreet.schema.sources import resolve_source
-
-_Value = TypeVar("_Value")
-EXAMPLE_NOISE = '[noise] kind = "cell-key", V = 2.0, D = 5, js = 0'
 
 
 def resolve_population(declared: DeclaredPopulation | None, findings: Findings) -> PopulationRule | None:
@@ -68,51 +58,6 @@ def _check_columns(declared: DeclaredPopulation, ids: dict[str, str], findings: 
         if times > 1:
             remedy = "give each id and the record key a column of its own"
             findings.add("population", f"column {column!r} is named for {times} purposes", remedy)
-
-
-def resolve_noise(declared: DeclaredCellKey | None, findings: Findings) -> CellKeyNoise | None:
-    """The noise rule; a programme without one is refused, for absent protection is an error."""
-    if declared is None:
-        if "noise" not in findings.broken_sections:
-            findings.add("noise", "is missing", f"declare how counts are protected: {EXAMPLE_NOISE}")
-        return None
-    order = Order(declared.order)
-    if declared.ptable is None:
-        parameters = _parameters(declared, findings)
-        return None if parameters is None else CellKeyNoise(parameters, order)
-    for key in ("V", "D", "js", "pstay", "variance"):
-        if getattr(declared, key) is not None:
-            findings.add(f"noise.{key}", "stands beside ptable", "keep the file or the parameters, not both")
-    path = findings.folder / declared.ptable
-    if not path.is_file():
-        findings.add("noise.ptable", f"no file {declared.ptable!r}", "correct the path of the p-table")
-    return CellKeyNoise(path, order)
-
-
-def _parameters(declared: DeclaredCellKey, findings: Findings) -> PTableParameters | None:
-    for key in ("V", "D"):
-        if getattr(declared, key) is None:
-            findings.add(f"noise.{key}", "is missing", f"add it, or a ptable file: {EXAMPLE_NOISE}")
-    if declared.V is None or declared.D is None:
-        return None
-    V = _per_row(declared.V)
-    pstay = None if declared.pstay is None else _per_row(declared.pstay)
-    if np.max(V) > declared.D**2:
-        remedy = f"a change of at most D = {declared.D} has a variance of at most {declared.D**2}"
-        findings.add("noise.V", str(declared.V), remedy)
-        return None
-    try:
-        return PTableParameters(
-            declared.D, V, declared.js or 0, pstay, variance=Variance(declared.variance or "at-most")
-        )
-    except Mistakes as mistakes:
-        for problem in mistakes.problems:
-            findings.add(f"noise.{problem.key}", problem.value, problem.remedy)
-    return None
-
-
-def _per_row(value: _Value | list[_Value]) -> _Value | tuple[_Value, ...]:
-    return tuple(value) if isinstance(value, list) else value
 
 
 def resolve_release(declared: DeclaredProgramme, findings: Findings) -> tuple[ReleaseRule, Limits]:

@@ -1,4 +1,4 @@
-"""The resolved parts of a programme: units, variables, noise, release, limits.
+"""The resolved parts of a programme: units, variables, release, limits.
 
 It owns their shape, not how they are read from a file nor what is done with them.
 """
@@ -8,10 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from pathlib import Path
 
-from discreet.maths.lookup import Order
-from discreet.maths.ptable_solver import PTableParameters
 from discreet.schema.codelist import Breakdown, Codelist
 from discreet.schema.sources import FileSource, Source
 
@@ -72,14 +69,6 @@ class ReadyMade:
     count: str
     key: str
     modulus: int
-
-
-@dataclass(frozen=True)
-class CellKeyNoise:
-    """Noise by the cell key method: a p-table to compute, or a file that holds one."""
-
-    table: PTableParameters | Path
-    order: Order
 
 
 @dataclass(frozen=True)

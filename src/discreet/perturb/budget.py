@@ -1,0 +1,126 @@
+"""How much noise each cross-tabulation gets, and what the whole programme guarantees; it draws nothing.
+
+Neighbours differ by one person or one household. A person stands in one cell of every cross-tabulation of persons; a
+person who comes or goes can move their household, family or dwelling from one cell to another: two cells. A household
+of at most M members moves up to M persons and families, perhaps all in one cell, one household, and one dwelling
+between two cells. Substituting one for another doubles everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from discreet.maths.accounting import EpsilonDelta, epsilon_of_rho
+from discreet.maths.laws import (
+    AdditiveLaw,
+    LawKind,
+    discrete_gaussian,
+    discrete_laplace,
+    truncated_laplace,
+    truncated_normal,
+)
+from discreet.maths.row_laws import HellingerLaw, hellinger
+from discreet.maths.sensitivity import split_by_margin, split_by_table, split_evenly
+from discreet.maths.thresholds import ThresholdTable, row_table, threshold_table
+from discreet.schema.crosstab import Signature, signatures
+from discreet.schema.cube import Cube
+from discreet.schema.noise import BudgetRule, PrivateNoise, Protects, Split
+
+ARITHMETIC = Fraction(1, 10**30)  # a delta below this is rounding, stated but not budgeted
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How far neighbours differ in a cross-tabulation: sums of absolute and squared differences, the largest one."""
+
+    l1: int
+    l2_squared: int
+    largest: int
+
+
+def reach(unit: str, rule: PrivateNoise) -> Reach:
+    """What one person or household changes in a cross-tabulation of a unit."""
+    times = rule.neighbours.cells
+    if rule.protects is Protects.PERSON:
+        cells = 1 if unit == "persons" else 2
+        return Reach(cells * times, cells * times, 1)
+    members = rule.largest_household or 0
+    if unit in ("persons", "families"):
+        return Reach(members * times, members**2 * times, members)
+    cells = 1 if unit == "households" else 2
+    return Reach(cells * times, cells * times, 1)
+
+
+def shares(rule: BudgetRule, cubes: Sequence[Cube]) -> dict[Signature, Fraction]:
+    """The part of the budget that each cross-tabulation of a programme may use; together they use it up."""
+    every = signatures(cubes)
+    match rule.split:
+        case Split.EVEN:
+            return split_evenly(rule.total, every)
+        case Split.BY_AXES:
+            axes = {signature: str(len(signature.levels)) for signature in every}
+            return split_by_margin(rule.total, axes, rule.shares)
+        case Split.BY_TABLE:
+            return split_by_table(rule.total, {cube.id: signatures([cube]) for cube in cubes}, rule.shares)
+
+
+def law_of(rule: PrivateNoise, parameter: Fraction) -> AdditiveLaw | HellingerLaw:
+    """The law of one cell's noise; its parameter is the epsilon (or rho) that a change of one costs."""
+    match rule.kind:
+        case LawKind.LAPLACE:
+            return truncated_laplace(parameter, rule.bound or 0)
+        case LawKind.NORMAL:
+            return truncated_normal(parameter, rule.bound or 0)
+        case LawKind.DISCRETE_GAUSSIAN:
+            return discrete_gaussian(parameter)
+        case LawKind.HELLINGER:
+            return hellinger(parameter)
+    return discrete_laplace(parameter)
+
+
+@dataclass(frozen=True, eq=False)
+class NoisePlan:
+    """The noise parameter of every cross-tabulation and the integer tables that draw it."""
+
+    rule: PrivateNoise
+    parameters: Mapping[Signature, Fraction]
+    tables: Mapping[Fraction, ThresholdTable]  # of zero counts where the law depends on the count
+
+    def table(self, signature: Signature) -> ThresholdTable:
+        """The table that draws the noise of a cross-tabulation."""
+        return self.tables[self.parameters[signature]]
+
+    def delta(self) -> Fraction:
+        """The certified delta of the whole programme at its nominal epsilon; basic composition, rounded up."""
+        if self.rule.is_gaussian:
+            return self.rule.delta
+        total = Fraction(0)
+        certified = {p: table.certified_delta(p) for p, table in self.tables.items()}
+        for signature, parameter in self.parameters.items():
+            touched = reach(signature.unit, self.rule)
+            loss = EpsilonDelta(parameter, certified[parameter])
+            moved = loss.grouped(touched.largest) if touched.largest > 1 else loss
+            total += moved.delta * touched.l1
+        return total
+
+    def epsilon(self) -> float:
+        """The epsilon of the whole programme: the budget itself, or what rho means at the declared delta."""
+        if self.rule.is_gaussian:
+            return epsilon_of_rho(self.rule.budget.total, self.rule.delta or ARITHMETIC)
+        return float(self.rule.budget.total)
+
+
+def plan(rule: PrivateNoise, cubes: Sequence[Cube]) -> NoisePlan:
+    """Divide the budget over the cross-tabulations and make the tables; what one record reaches divides each share."""
+    parameters = {}
+    for signature, share in shares(rule.budget, cubes).items():
+        touched = reach(signature.unit, rule)
+        parameters[signature] = share / (touched.l2_squared if rule.is_gaussian else touched.l1)
+    tables = {parameter: _zero_table(law_of(rule, parameter)) for parameter in set(parameters.values())}
+    return NoisePlan(rule, parameters, tables)
+
+
+def _zero_table(law: AdditiveLaw | HellingerLaw) -> ThresholdTable:
+    return row_table(law, 0) if isinstance(law, HellingerLaw) else threshold_table(law)

@@ -1,0 +1,344 @@
+"""The ledger of privacy budgets: each charge is written down before the answer leaves, or the answer does not leave.
+
+It owns accounts, charges and their hash chain; what a release costs is computed in ``maths.accounting``, and nothing
+confidential is stored: what was asked stands here as the caller's key and words.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import astuple, dataclass, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import (
+    Column,
+    Connection,
+    Integer,
+    MetaData,
+    Row,
+    String,
+    Table,
+    UniqueConstraint,
+    inspect,
+    select,
+)
+
+from discreet.engine.transactions import Database, append_only
+from discreet.errors import BudgetExceeded, Mistakes, Problem, mistake
+from discreet.maths.accounting import Neighbours, PrivacyLoss, basic, read_loss, within
+
+Clock = Callable[[], datetime]
+
+_KEY = "ledger"
+_LONGEST = 10**1000  # denominators beyond this would no longer be written as text
+_tables = MetaData()
+_accounts = Table(
+    "ledger_accounts",
+    _tables,
+    Column("name", String, primary_key=True),
+    Column("budget", String, nullable=False),
+    Column("neighbours", String, nullable=False),
+    Column("unit", String, nullable=False),
+    Column("opened", String, nullable=False),
+    Column("hash", String, nullable=False),
+    Column("entries", Integer, nullable=False),
+    Column("head", String, nullable=False),
+)
+_entries = Table(
+    "ledger_entries",
+    _tables,
+    Column("account", String, primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("key", String, nullable=False),
+    Column("charge", String, nullable=False),
+    Column("total", String, nullable=False),
+    Column("described", String, nullable=False),
+    Column("at", String, nullable=False),
+    Column("hash", String, nullable=False),
+    UniqueConstraint("account", "key"),
+)
+append_only(_accounts, ("name", "budget", "neighbours", "unit", "opened", "hash"))
+append_only(_entries, tuple(column.name for column in _entries.columns))
+
+
+@dataclass(frozen=True)
+class Account:
+    """A budget, and for whom it holds."""
+
+    name: str
+    budget: PrivacyLoss
+    neighbours: Neighbours
+    unit: str  # the unit of privacy: person, household
+    opened: str
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One charge, as written: its place in the account, what it cost and what all cost up to it."""
+
+    number: int
+    key: str
+    charge: PrivacyLoss
+    total: PrivacyLoss
+    described: str
+    at: str
+    hash: str
+
+
+@dataclass(frozen=True)
+class Head:
+    """How far an account had come: kept elsewhere, it proves that nothing was taken back since."""
+
+    entries: int
+    hash: str
+
+
+def question_key(key: bytes, question: str) -> str:
+    """A key for a question that tells nothing about it without the secret it was derived from."""
+    return hashlib.blake2b(question.encode(), digest_size=32, key=key, person=b"ledger-question").hexdigest()
+
+
+class Ledger:
+    """An append-only book of charges, safe for many processes at once and for processes that are killed."""
+
+    def __init__(self, database: Database, clock: Clock, seal: bytes = b"") -> None:
+        self._database, self._clock, self._seal = database, clock, seal
+
+    @classmethod
+    def create(cls, where: str | Path, clock: Clock, seal: bytes = b"") -> Ledger:
+        """Make a ledger, or open the one that is there; a seal (a derived key) makes forged chains detectable."""
+        database = Database(where, _KEY)
+        database.create_file()
+        with database.writing() as connection:
+            _tables.create_all(connection)
+        return cls(database, clock, seal)
+
+    @classmethod
+    def open(cls, where: str | Path, clock: Clock, seal: bytes = b"") -> Ledger:
+        """Open a ledger by path or by URL; a missing one is refused, because a new one has all its budget."""
+        database = Database(where, _KEY)
+        if database.file is not None and not database.file.is_file():
+            raise mistake(database.name, _KEY, "no such file", "correct the path, or create a ledger there")
+        with database.reading() as connection:
+            found = set(inspect(connection).get_table_names())
+        if not found >= set(_tables.tables):
+            raise mistake(
+                database.name, _KEY, "holds no ledger", "correct the address, or create a ledger there"
+            )
+        return cls(database, clock, seal)
+
+    def create_account(self, name: str, budget: PrivacyLoss, neighbours: Neighbours, unit: str) -> Account:
+        """Open an account; opening it again with the same terms changes nothing, with other terms is refused."""
+        with self._database.writing() as connection:
+            row = self._row(connection, name)
+            account = Account(name, budget, neighbours, unit, row.opened if row else self._now())
+            if row is None:
+                start = self._link("", _terms(account))
+                values = dict(
+                    zip(("name", "budget", "neighbours", "unit", "opened"), _terms(account), strict=True)
+                )
+                connection.execute(_accounts.insert().values(**values, hash=start, entries=0, head=start))
+            elif _account(row) != account:
+                remedy = "a budget is never changed: open an account of another name"
+                raise mistake(self._database.name, f"account {name}", "it exists with other terms", remedy)
+        return account
+
+    def charge(self, account: str, charge: PrivacyLoss, key: str, described: str = "") -> Entry:
+        """Write a charge down, on disk when this returns, or raise BudgetExceeded and write nothing.
+
+        The same key costs nothing again. So the same key must stand for the same answer: noise that is drawn from the
+        key, or an answer that was kept. A question whose noise is drawn afresh needs a key of its own each time.
+        """
+        with self._database.writing() as connection:
+            row = self._known(connection, account, lock=True)
+            earlier = connection.execute(
+                select(_entries).where(_entries.c.account == account, _entries.c.key == key)
+            ).first()
+            if earlier is not None:
+                return self._repeated(_entry(earlier), charge, account)
+            entry = self._next(connection, row, charge, key, described)
+            connection.execute(_entries.insert().values(account=account, **_columns(entry)))
+            connection.execute(
+                _accounts.update()
+                .where(_accounts.c.name == account)
+                .values(entries=entry.number, head=entry.hash)
+            )
+        return entry
+
+    def account(self, name: str) -> Account:
+        """The terms of an account."""
+        with self._database.reading() as connection:
+            return _account(self._known(connection, name))
+
+    def accounts(self) -> tuple[str, ...]:
+        """The names of all accounts."""
+        with self._database.reading() as connection:
+            return tuple(connection.execute(select(_accounts.c.name).order_by(_accounts.c.name)).scalars())
+
+    def entries(self, account: str) -> tuple[Entry, ...]:
+        """All charges of an account, in their order."""
+        with self._database.reading() as connection:
+            self._known(connection, account)
+            return tuple(map(_entry, connection.execute(_in_order(account))))
+
+    def head(self, account: str) -> Head:
+        """How far the account has come, to be kept elsewhere, for instance in a release's manifest."""
+        with self._database.reading() as connection:
+            row = self._known(connection, account)
+            return Head(row.entries, row.head)
+
+    def spent(self, account: str) -> PrivacyLoss:
+        """What all charges of an account cost together."""
+        with self._database.reading() as connection:
+            return self._total(connection, self._known(connection, account))
+
+    def remaining(self, account: str) -> PrivacyLoss:
+        """What is left of the budget."""
+        with self._database.reading() as connection:
+            row = self._known(connection, account)
+            budget, spent = read_loss(row.budget), self._total(connection, row)
+        left = (getattr(budget, part.name) - getattr(spent, part.name) for part in fields(budget))
+        return type(budget)(*left)
+
+    def verify(self, kept: Mapping[str, Head] | None = None) -> tuple[Problem, ...]:
+        """Recompute every account's chain and sums; with heads kept elsewhere, also that nothing was taken back."""
+        with self._database.reading() as connection:
+            rows = {row.name: row for row in connection.execute(select(_accounts).order_by(_accounts.c.name))}
+            owners = set(connection.execute(select(_entries.c.account).distinct()).scalars())
+            found = [Problem(self._database.name, f"account {name}", "its terms were deleted", _RESTORE)
+                     for name in sorted((owners | set(kept or {})) - set(rows))]  # fmt: skip
+            for name, row in rows.items():
+                found += self._broken(connection, row, (kept or {}).get(name))
+        return tuple(found)
+
+    def _broken(self, connection: Connection, row: Row[Any], kept: Head | None) -> Iterator[Problem]:
+        """Walk one chain; the first broken link is told, since all after it follow from it."""
+
+        def problem(key: str, value: str) -> Problem:
+            return Problem(self._database.name, f"account {row.name}{key}", value, _RESTORE)
+
+        head, number = self._link("", [getattr(row, name) for name in _TERMS]), 0
+        if head != row.hash:
+            yield problem("", "its terms were changed")
+            return
+        heads = {0: head}
+        try:
+            total = basic([], type(read_loss(row.budget)))
+            with closing(connection.execute(_in_order(row.name))) as rows:
+                for written in rows:
+                    entry, number = _entry(written), number + 1
+                    total = basic([total, entry.charge], type(total))
+                    head = self._link(head, _content(entry))
+                    if (entry.number, entry.hash, entry.total) != (number, head, total):
+                        yield problem(f", entry {number}", "it was changed, or one before it was deleted")
+                        return
+                    if kept is not None and number == kept.entries:
+                        heads[number] = head
+        except Mistakes:
+            yield problem(f", entry {number + 1}", "it cannot be read")
+            return
+        if (number, head) != (row.entries, row.head):
+            yield problem(f", entry {number + 1}", "entries at the end were deleted or added")
+        elif kept is not None and heads.get(kept.entries) != kept.hash:
+            yield problem("", f"it does not continue what it was at entry {kept.entries}")
+        elif not within(total, read_loss(row.budget)):
+            yield problem("", "its charges exceed its budget")
+
+    def _next(
+        self, connection: Connection, row: Row[Any], charge: PrivacyLoss, key: str, described: str
+    ) -> Entry:
+        budget, spent = read_loss(row.budget), self._total(connection, row)
+        if not any(amount > 0 for amount in astuple(charge)):
+            raise mistake(
+                self._database.name, f"account {row.name}", "a charge of 0", "charge what the release costs"
+            )
+        total = basic([spent, charge], type(budget))
+        if not within(total, budget):
+            text = f"account {row.name}: {charge} would exceed the budget {budget}, of which {spent} is spent"
+            raise BudgetExceeded(f"{text}; ask for less, or stop here")
+        if any(amount.denominator > _LONGEST for amount in astuple(total)):
+            remedy = "round charges up to a common denominator"
+            raise mistake(
+                self._database.name, f"account {row.name}", "denominators grow beyond bounds", remedy
+            )
+        entry = Entry(row.entries + 1, key, charge, total, described, self._now(), "")
+        return Entry(**{**vars(entry), "hash": self._link(row.head, _content(entry))})
+
+    def _total(self, connection: Connection, row: Row[Any]) -> PrivacyLoss:
+        """The total of the last entry, once the terms and the last link of the chain are found whole."""
+        terms = self._link("", [getattr(row, name) for name in _TERMS])
+        last = connection.execute(_in_order(row.name, backward=True).limit(2)).all()
+        entry, number = (_entry(last[0]), last[0].number) if last else (None, 0)
+        head = self._link(last[1].hash if len(last) > 1 else terms, _content(entry)) if entry else terms
+        if terms != row.hash or (number, head) != (row.entries, row.head):
+            value = "its terms or its last entry are not as they were written"
+            raise mistake(self._database.name, f"account {row.name}", value, _RESTORE)
+        return entry.total if entry else basic([], type(read_loss(row.budget)))
+
+    def _repeated(self, earlier: Entry, charge: PrivacyLoss, account: str) -> Entry:
+        if earlier.charge != charge:
+            value = f"entry {earlier.number} has this key and another cost"
+            raise mistake(self._database.name, f"account {account}", value, "use a key for one question only")
+        return earlier
+
+    def _row(self, connection: Connection, name: str) -> Row[Any] | None:
+        return connection.execute(select(_accounts).where(_accounts.c.name == name)).first()
+
+    def _known(self, connection: Connection, name: str, *, lock: bool = False) -> Row[Any]:
+        """The account's row; where it is locked (PostgreSQL), until the transaction ends."""
+        wanted = select(_accounts).where(_accounts.c.name == name)
+        row = connection.execute(wanted.with_for_update() if lock else wanted).first()
+        if row is None:
+            names = connection.execute(
+                select(_accounts.c.name).order_by(_accounts.c.name).limit(20)
+            ).scalars()
+            remedy = f"choose from {', '.join(names) or 'none yet'}, or create it"
+            raise mistake(self._database.name, f"account {name}", "there is none", remedy)
+        return row
+
+    def _link(self, previous: str, content: list[str]) -> str:
+        text = json.dumps([previous, *content], ensure_ascii=True, separators=(",", ":"))
+        return hashlib.blake2b(
+            text.encode(), digest_size=32, key=self._seal, person=b"discreet-ledger"
+        ).hexdigest()
+
+    def _now(self) -> str:
+        return self._clock().astimezone(UTC).isoformat()
+
+
+_TERMS = ("name", "budget", "neighbours", "unit", "opened")
+_RESTORE = "stop publishing, find out who wrote to it, and restore the last whole copy"
+
+
+def _terms(account: Account) -> list[str]:
+    return [account.name, str(account.budget), account.neighbours.value, account.unit, account.opened]
+
+
+def _content(entry: Entry) -> list[str]:
+    return [str(entry.number), entry.key, str(entry.charge), str(entry.total), entry.described, entry.at]
+
+
+def _columns(entry: Entry) -> dict[str, Any]:
+    return {**vars(entry), "charge": str(entry.charge), "total": str(entry.total)}
+
+
+def _account(row: Row[Any]) -> Account:
+    return Account(row.name, read_loss(row.budget), Neighbours(row.neighbours), row.unit, row.opened)
+
+
+def _entry(row: Row[Any]) -> Entry:
+    return Entry(
+        row.number, row.key, read_loss(row.charge), read_loss(row.total), row.described, row.at, row.hash
+    )
+
+
+def _in_order(account: str, *, backward: bool = False) -> Any:
+    number = _entries.c.number
+    return (
+        select(_entries).where(_entries.c.account == account).order_by(number.desc() if backward else number)
+    )

@@ -1,0 +1,242 @@
+"""Noise of a known law in every cell: the mechanism with a differential privacy guarantee.
+
+Each cross-tabulation has its own noise field: the noise of a cell follows from the key and the cell's number in the
+cross-tabulation alone, so that every cube shows the same value. Empty cells are drawn sparsely where there are many.
+It does not divide the budget (see budget).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import mistake
+from discreet.maths.cell_bits import cell_bits
+from discreet.maths.counting import counts_of, keys_of
+from discreet.maths.exact_draws import BitSource, from_words
+from discreet.maths.keys import derive
+from discreet.maths.row_laws import HellingerLaw
+from discreet.maths.sparse_draws import visibility, visible_cells
+from discreet.maths.thresholds import ThresholdTable, row_table
+from discreet.perturb.budget import ARITHMETIC, NoisePlan, law_of
+from discreet.perturb.mechanism import NoiseFacts
+from discreet.perturb.structural import impossible
+from discreet.perturb.table import ProtectedTable
+from discreet.schema.codelist import Codelist
+from discreet.schema.crosstab import CrossTab, Signature, crosstabs
+from discreet.schema.cube import Cube
+from discreet.schema.expression import Filter
+from discreet.schema.noise import Claim, Draw, KeptZeros, Negatives, PostProcessing, PrivateNoise, Protects
+from discreet.tabulate.table import ConfidentialTable
+
+ALL_AT_ONCE = 1 << 16  # cross-tabulations of at most so many cells are drawn cell by cell
+MOST_ROWS = 10_000  # counts up to this under a law that depends on the count
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class PrivateMechanism:
+    """Noise by a plan; ``key`` is the secret, or thrown away after the run where the noise is fresh."""
+
+    plan: NoisePlan
+    codelists: Mapping[str, Codelist]
+    structural_zeros: tuple[Filter, ...]
+    most_cells: int
+    key: bytes
+    notes: tuple[str, ...] = ()
+
+    @property
+    def rule(self) -> PrivateNoise:
+        """What was declared."""
+        return self.plan.rule
+
+    @property
+    def key_modulus(self) -> int:
+        """Cell keys matter where the participants decide."""
+        return 2**32 if self.rule.draw is Draw.PARTICIPANTS else 1
+
+    @property
+    def identity(self) -> bytes:
+        """The noise parameter of every cross-tabulation."""
+        return json.dumps({str(s): str(p) for s, p in self.plan.parameters.items()}, sort_keys=True).encode()
+
+    def perturb(self, table: ConfidentialTable) -> ProtectedTable:
+        """Add noise to every cell that can hold somebody, and post-process."""
+        cube = table.cube
+        self._refuse_dense(cube)
+        cells, sums = _occupied(table)
+        where = _depths(cube, cells)
+        found = []
+        for crosstab in crosstabs(cube, self.codelists):
+            inside = where == _code(cube, crosstab.depths)
+            found.append(self._crosstab(cube, crosstab, cells[inside], sums[inside]))
+        places = np.concatenate([cells for cells, _ in found])
+        values = np.concatenate([values for _, values in found])
+        order = np.argsort(places, kind="stable")
+        return ProtectedTable(cube, places[order], values[order])
+
+    def _crosstab(
+        self, cube: Cube, crosstab: CrossTab, cells: Integers, sums: NDArray[np.uint64]
+    ) -> tuple[Integers, Integers]:
+        numbers, table = crosstab.numbers(cube, cells), self.plan.table(crosstab.signature)
+        noisy = self._noisy(crosstab.signature, table, numbers, sums)
+        if self.rule.keep_zeros is KeptZeros.STRUCTURAL:
+            drawn, values = self._empty(crosstab, table)
+            empty = ~np.isin(drawn, numbers)
+            added, kept = crosstab.cells(cube, drawn[empty])
+            possible = ~impossible(cube, added, self.structural_zeros)
+            cells = np.concatenate([cells, added[possible]])
+            noisy = np.concatenate([noisy, values[empty][kept][possible]])
+        published = post_processed(noisy, self.rule.published)
+        return cells[published != 0], published[published != 0]
+
+    def _noisy(
+        self, signature: Signature, table: ThresholdTable, numbers: Integers, sums: NDArray[np.uint64]
+    ) -> Integers:
+        """True counts plus the noise that their words draw."""
+        deciding = keys_of(sums) if self.rule.draw is Draw.PARTICIPANTS else numbers
+        words = self._words(signature, deciding.astype(np.uint64))
+        counts = counts_of(sums)
+        law = law_of(self.rule, self.plan.parameters[signature])
+        if not isinstance(law, HellingerLaw):
+            return counts + from_words(table, words)
+        return _by_rows(law, counts, words)
+
+    def _empty(self, crosstab: CrossTab, table: ThresholdTable) -> tuple[Integers, Integers]:
+        """The numbers and noisy counts of cells that would be visible if they were empty."""
+        least = least_visible(self.rule.published)
+        if crosstab.size <= ALL_AT_ONCE:
+            every = np.arange(crosstab.size, dtype=np.uint64)
+            values = from_words(table, self._words(crosstab.signature, every)).astype(np.int64)
+            seen = np.flatnonzero(values != 0 if least is None else values >= least)
+            return seen, values[seen]
+        bits = BitSource(derive(self.key, f"empty-cells/{crosstab.signature}"))
+        return visible_cells(crosstab.size, table, least, bits)
+
+    def _words(self, signature: Signature, deciding: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        codes = np.zeros((len(deciding), 2), dtype=np.uint64)
+        codes[:, 1] = deciding
+        return cell_bits(self.key, str(signature), codes)
+
+    def _refuse_dense(self, cube: Cube) -> None:
+        """Refuse a cube in which noise would fill more empty cells than may be published."""
+        if self.rule.keep_zeros is KeptZeros.ALL:
+            return
+        least = least_visible(self.rule.published)
+        expected = sum(
+            crosstab.size * self._shares[self.plan.parameters[crosstab.signature], least]
+            for crosstab in crosstabs(cube, self.codelists)
+        )
+        if expected > self.most_cells:
+            value = f"noise would make about {expected:.3g} of {cube.size:.3g} cells visible"
+            remedy = f"raise the budget, or set a threshold; limits.cells allows {self.most_cells}"
+            raise mistake("", f"cube {cube.id}", value, remedy)
+
+    @cached_property
+    def _shares(self) -> dict[tuple[object, int | None], float]:
+        """How likely an empty cell becomes visible, by noise parameter."""
+        least = least_visible(self.rule.published)
+        return {(p, least): float(visibility(table, least).share) for p, table in self.plan.tables.items()}
+
+    def facts(self) -> NoiseFacts:
+        """Everything but the key is public."""
+        laws = {p: table.pmf() for p, table in self.plan.tables.items()}
+        widest = max(laws.values(), key=lambda pmf: pmf.variance)
+        rule = self.rule
+        return NoiseFacts(
+            f"{rule.kind.value} noise in every cell",
+            widest.variance,
+            rule.bound,
+            dict(self._parameters()),
+            (dict(zip(widest.values.tolist(), widest.p.tolist(), strict=True)),)
+            if len(widest.p) < 5000
+            else (),
+            self._guarantee(),
+            is_open=True,
+        )
+
+    def _parameters(self) -> Iterator[tuple[str, int | float | str]]:
+        rule, published = self.rule, self.rule.published
+        yield ("rho" if rule.is_gaussian else "epsilon"), str(rule.budget.total)
+        yield "cross-tabulations", len(self.plan.parameters)
+        yield "split", rule.budget.split.value
+        yield "noise per cross-tabulation", ", ".join(sorted({str(p) for p in self.plan.tables}))
+        yield "draw", rule.draw.value
+        yield "keep_zeros", rule.keep_zeros.value
+        yield "negatives", published.negatives.value
+        yield "rounding", published.rounding
+        yield "threshold", published.threshold
+        yield "neighbours", rule.neighbours.value
+        yield "protects", rule.protects.value
+
+    def _guarantee(self) -> str:
+        rule = self.rule
+        if rule.claim is Claim.NONE:
+            return ""
+        delta = self.plan.delta()
+        told = f"epsilon = {self.plan.epsilon():.6g} and delta = {float(max(delta, ARITHMETIC)):.3g}"
+        budget = (
+            f"rho = {rule.budget.total} (zero-concentrated), that is {told}" if rule.is_gaussian else told
+        )
+        who = (
+            "person"
+            if rule.protects is Protects.PERSON
+            else f"household of at most {rule.largest_household} members"
+        )
+        how = "is added or removed" if rule.neighbours.cells == 1 else "is replaced by another"
+        return f"The whole release is differentially private with {budget}, when one {who} {how}."
+
+
+def least_visible(published: PostProcessing) -> int | None:
+    """The smallest noise that shows in an empty cell; None where every noise but 0 does."""
+    if published.negatives is Negatives.KEEP:
+        return None
+    return max(1, published.threshold, ceil(published.rounding / 2))
+
+
+def post_processed(noisy: Integers, rule: PostProcessing) -> Integers:
+    """Negatives to zero, rounding to the nearest multiple (halves up), small counts to zero, in this order."""
+    values = np.maximum(noisy, 0) if rule.negatives is Negatives.ZERO else noisy
+    if rule.rounding > 1:
+        values = (2 * values + rule.rounding) // (2 * rule.rounding) * rule.rounding
+    return np.where(values < rule.threshold, 0, values) if rule.threshold else values
+
+
+def _by_rows(law: HellingerLaw, counts: Integers, words: NDArray[np.uint64]) -> Integers:
+    """Noisy counts under a law that depends on the count: one table for each different count."""
+    if len(counts) and counts.max() > MOST_ROWS:
+        remedy = "use it for small tables, or take geometric noise"
+        raise mistake("", "noise.kind", f"hellinger noise for counts above {MOST_ROWS}", remedy)
+    out = np.empty(len(counts), dtype=np.int64)
+    for count in np.unique(counts).tolist():
+        here = counts == count
+        out[here] = from_words(row_table(law, count), words[here])
+    return out
+
+
+def _occupied(table: ConfidentialTable) -> tuple[Integers, NDArray[np.uint64]]:
+    here = np.flatnonzero(counts_of(table.cells))
+    cells = here if table.positions is None else table.positions[here]
+    return cells.astype(np.int64), table.cells[here]
+
+
+def _code(cube: Cube, depths: tuple[int, ...]) -> int:
+    code = 0
+    for axis, depth in zip(cube.axes, depths, strict=True):
+        code = code * (int(axis.depths.max()) + 1) + depth
+    return code
+
+
+def _depths(cube: Cube, cells: Integers) -> Integers:
+    """Which cross-tabulation each cell belongs to, as one number."""
+    code = np.zeros(len(cells), dtype=np.int64)
+    for k, axis in enumerate(cube.axes):
+        code = code * (int(axis.depths.max()) + 1) + axis.depths[cube.nodes(cells, k)]
+    return code
