@@ -16,10 +16,6 @@ from discreet.maths.accounting import (
     Rho,
     advanced,
     basic,
-    delta_of_rho,
-    epsilon_delta_of_rho,
-    epsilon_of_rho,
-    epsilon_of_rho_as_published,
     read_loss,
     stated_as,
     within,
@@ -32,6 +28,12 @@ from discreet.maths.bounds import (
     log_below,
     rounded_up,
     sqrt_above,
+)
+from discreet.maths.concentrated import (
+    delta_of_rho,
+    epsilon_delta_of_rho,
+    epsilon_of_rho,
+    epsilon_of_rho_as_published,
 )
 
 fractions = st.fractions(min_value=0, max_value=20, max_denominator=10**6)

@@ -6,7 +6,8 @@ from fractions import Fraction
 import pytest
 
 from discreet.errors import Mistakes
-from discreet.maths.accounting import EpsilonDelta, Neighbours, PureEpsilon, advanced, epsilon_of_rho
+from discreet.maths.accounting import EpsilonDelta, Neighbours, PureEpsilon, advanced
+from discreet.maths.concentrated import epsilon_of_rho
 from discreet.maths.loss_distribution import (
     DrawnNoise,
     GaussianNoise,

@@ -6,29 +6,20 @@ privacy (``maths.bounds``). Mixed releases of known noise are composed more tigh
 
 References: Dwork & Roth 2014 (DR), *The algorithmic foundations of differential privacy*; Kairouz, Oh & Viswanath
 2017 (KOV), *The composition theorem for differential privacy*; Bun & Steinke 2016 (BS), *Concentrated differential
-privacy*; Canonne, Kamath & Steinke 2020 (CKS), *The discrete Gaussian for differential privacy*; Rinott et al. 2018.
+privacy*; Rinott et al. 2018, section 7.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
 from fractions import Fraction
-from typing import TypeVar
-
-from scipy.optimize import minimize_scalar
+from typing import Any, TypeVar
 
 from discreet.errors import Mistakes, mistake
-from discreet.maths.bounds import (
-    exp_above,
-    float_above,
-    log_above,
-    log_below,
-    rounded_up,
-    sqrt_above,
-)
+from discreet.maths.bounds import exp_above, log_above, rounded_up, sqrt_above
 
 
 class Neighbours(Enum):
@@ -143,7 +134,7 @@ def read_loss(text: str) -> PrivacyLoss:
     raise mistake("", "loss", "cannot be read", f"write one of {', '.join(map(_form, _KINDS))}")
 
 
-def _form(kind: type[PrivacyLoss]) -> str:
+def _form(kind: type[Any]) -> str:
     return " ".join(f"{part.name}=n/d" for part in fields(kind))
 
 
@@ -151,7 +142,7 @@ def stated_as(loss: PrivacyLoss, kind: type[AnyLoss]) -> AnyLoss:
     """State a loss in another kind that it implies.
 
     epsilon is (epsilon, 0); epsilon is rho = epsilon^2/2 (BS proposition 1.4). The ways back need a delta and are not
-    additive, so they are not taken silently: see ``epsilon_of_rho``.
+    additive, so they are not taken silently: see ``maths.concentrated``.
     """
     implied: list[PrivacyLoss] = [loss]
     if isinstance(loss, PureEpsilon):
@@ -162,7 +153,7 @@ def stated_as(loss: PrivacyLoss, kind: type[AnyLoss]) -> AnyLoss:
     raise _other_kind(loss, kind)
 
 
-def _other_kind(loss: PrivacyLoss, kind: type[PrivacyLoss]) -> Mistakes:
+def _other_kind(loss: PrivacyLoss, kind: type[Any]) -> Mistakes:
     value = f"a loss stated as {_form(type(loss))} does not add up in {_form(kind)}"
     return mistake("", "loss", value, "state it in the kind of the budget, or keep a budget of its kind")
 
@@ -202,65 +193,3 @@ def advanced(losses: Sequence[PureEpsilon | EpsilonDelta], slack: Fraction) -> E
     delta = 1 - (1 - slack) * math.prod((1 - loss.delta for loss in stated), start=Fraction(1))
     epsilon = min(sum(epsilons, Fraction(0)), rounded_up(drift + sqrt_above(2 * squares * min(logs))))
     return EpsilonDelta(epsilon, delta)
-
-
-def epsilon_of_rho_as_published(rho: Fraction, delta: Fraction) -> float:
-    """epsilon = rho + 2 sqrt(rho log(1/delta)) (BS proposition 1.3), the form that offices have published."""
-    _between(delta)
-    return float_above(rho + 2 * sqrt_above(rho * log_above(1 / delta)))
-
-
-def epsilon_of_rho(rho: Fraction, delta: Fraction) -> float:
-    """The least epsilon over orders a > 1 for which rho-zCDP implies (epsilon, delta) (CKS corollary 13).
-
-    epsilon(a) = a rho + (log(1/delta) + (a - 1) log(1 - 1/a) - log a)/(a - 1). It holds for every a, so that a is
-    searched for in floats and the formula is then evaluated at that a with certainty.
-    """
-    _between(delta)
-    if rho == 0:
-        return 0.0
-    r, need = float(rho), -_log(delta)
-    a = _best_order(
-        lambda x: (1 + x) * r + (need - math.log1p(x)) / x - math.log1p(1 / x), start=math.sqrt(need / r)
-    )
-    epsilon = a * rho + (log_above(1 / delta) - log_below(a)) / (a - 1) + log_above(1 - 1 / a)
-    return float_above(max(epsilon, Fraction(0)))
-
-
-def delta_of_rho(rho: Fraction, epsilon: Fraction) -> float:
-    """The least delta over orders a > 1 for which rho-zCDP implies (epsilon, delta) (CKS corollary 13).
-
-    delta(a) = exp((a - 1)(a rho - epsilon)) (1 - 1/a)^a / (a - 1).
-    """
-    if rho == 0:
-        return 0.0
-    r, e = float(rho), float(epsilon)
-    a = _best_order(
-        lambda x: x * ((1 + x) * r - e) - (1 + x) * math.log1p(1 / x) - math.log(x),
-        start=max(e / (2 * r), 1.0),
-    )
-    exponent = (a - 1) * (a * rho - epsilon) + a * log_above(1 - 1 / a) - log_below(a - 1)
-    return float_above(min(exp_above(exponent), Fraction(1)))
-
-
-def epsilon_delta_of_rho(loss: Rho, delta: Fraction) -> EpsilonDelta:
-    """State a zCDP loss as (epsilon, delta), for a statement or a budget of that kind."""
-    return EpsilonDelta(Fraction(epsilon_of_rho(loss.rho, delta)), delta)
-
-
-def _between(delta: Fraction) -> None:
-    if not 0 < delta < 1:
-        raise mistake("", "delta", str(delta), "zCDP implies an epsilon only for a delta above 0 and below 1")
-
-
-def _log(x: Fraction) -> float:
-    return float(log_below(x))
-
-
-def _best_order(objective: Callable[[float], float], start: float) -> Fraction:
-    """The order a = 1 + x whose objective is least, near enough; x is searched for on the log scale."""
-    around = math.log(start)
-    found = minimize_scalar(
-        lambda t: objective(math.exp(t)), bounds=(around - 8.0, around + 8.0), method="bounded"
-    )
-    return 1 + Fraction(math.exp(float(found.x)))

@@ -1,0 +1,360 @@
+"""The ledger on SQLite and PostgreSQL: many and killed processes, repeated questions, tampering, wrong places."""
+
+import os
+import random
+import sqlite3
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, nullcontext
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import Engine, create_engine, text
+from sqlalchemy.pool import NullPool
+
+from discreet.errors import BudgetExceeded, Mistakes
+from discreet.maths.accounting import EpsilonDelta, Neighbours, PrivacyLoss, PureEpsilon, Rho, basic
+from discreet.perturb.ledger import Head, Ledger, question_key
+from tests.engine.postgresql_server import NO_SERVER, Server, binaries, running
+
+ROOT = Path(__file__).parents[2]
+PROGRAMS = binaries()
+HUNDREDTH = PureEpsilon(Fraction(1, 100))
+needs_server = pytest.param("postgresql", marks=pytest.mark.skipif(PROGRAMS is None, reason=NO_SERVER))
+
+
+def clock() -> datetime:
+    return datetime(2021, 5, 9, 12, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    assert PROGRAMS is not None
+    with running(PROGRAMS) as started:
+        yield started
+
+
+@pytest.fixture(params=["sqlite", needs_server])
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where a new and empty ledger is."""
+    if request.param == "sqlite":
+        Ledger.create(tmp_path / "ledger.db", clock)
+        return str(tmp_path / "ledger.db")
+    server: Server = request.getfixturevalue("server")
+    server.execute("DROP TABLE IF EXISTS ledger_entries, ledger_accounts")
+    Ledger.create(server.uri, clock)
+    return server.uri
+
+
+@pytest.fixture
+def ledger(where: str) -> Ledger:
+    opened = Ledger.open(where, clock)
+    opened.create_account("census", PureEpsilon(Fraction(1)), Neighbours.ADD_REMOVE, "person")
+    return opened
+
+
+def outside(where: str) -> Engine:
+    path = where.replace("postgresql:", "postgresql+psycopg:") if "://" in where else f"sqlite:///{where}"
+    return create_engine(path, poolclass=NullPool)
+
+
+def tamper(where: str, *statements: str) -> None:
+    """Change the ledger as somebody would who owns the database."""
+    with outside(where).begin() as connection:
+        for table in ("ledger_accounts", "ledger_entries"):
+            if "://" in where:
+                connection.execute(text(f"ALTER TABLE {table} DISABLE TRIGGER ALL"))
+            else:
+                for action in ("delete", "update"):
+                    connection.execute(text(f"DROP TRIGGER IF EXISTS {table}_no_{action}"))
+        for statement in statements:
+            connection.execute(text(statement))
+
+
+def start(where: str, name: str, count: int, amount: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "tests.perturb.charging", where, "census", name, str(count), amount]
+    return subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def go(process: subprocess.Popen[str]) -> None:
+    assert process.stdin is not None
+    process.stdin.write("\n")
+    process.stdin.flush()
+
+
+def test_a_charge_is_written_with_its_total(ledger: Ledger) -> None:
+    first = ledger.charge("census", PureEpsilon(Fraction(1, 3)), "a", "table 9.2")
+    second = ledger.charge("census", PureEpsilon(Fraction(1, 7)), "b")
+    assert (first.number, first.described, first.at) == (1, "table 9.2", "2021-05-09T12:00:00+00:00")
+    assert second.total == ledger.spent("census") == PureEpsilon(Fraction(10, 21))
+    assert ledger.remaining("census") == PureEpsilon(Fraction(11, 21))
+    assert ledger.entries("census") == (first, second)
+    assert ledger.head("census") == Head(2, second.hash)
+    assert ledger.accounts() == ("census",)
+    assert ledger.account("census").budget == PureEpsilon(Fraction(1))
+    assert ledger.verify() == ()
+
+
+def test_a_budget_is_used_up_exactly_and_not_exceeded(ledger: Ledger) -> None:
+    for number in range(3):
+        ledger.charge("census", PureEpsilon(Fraction(1, 3)), str(number))
+    with pytest.raises(BudgetExceeded, match="epsilon=1/1 is spent"):
+        ledger.charge("census", PureEpsilon(Fraction(1, 10**9)), "more")
+    assert ledger.remaining("census") == PureEpsilon(Fraction(0))
+    assert len(ledger.entries("census")) == 3
+
+
+def test_the_same_key_costs_nothing_again_even_when_all_is_spent(ledger: Ledger) -> None:
+    entry = ledger.charge("census", PureEpsilon(Fraction(1)), "key")
+    assert ledger.charge("census", PureEpsilon(Fraction(1)), "key") == entry
+    with pytest.raises(Mistakes, match="this key and another cost"):
+        ledger.charge("census", HUNDREDTH, "key")
+    ledger.create_account("other", PureEpsilon(Fraction(1)), Neighbours.ADD_REMOVE, "person")
+    assert ledger.charge("other", HUNDREDTH, "key").number == 1
+
+
+def test_terms_of_an_account_never_change(ledger: Ledger) -> None:
+    before = ledger.account("census")
+    assert ledger.create_account("census", before.budget, before.neighbours, before.unit) == before
+    with pytest.raises(Mistakes, match="other terms"):
+        ledger.create_account("census", PureEpsilon(Fraction(2)), before.neighbours, before.unit)
+    with pytest.raises(Mistakes, match="other terms"):
+        ledger.create_account("census", before.budget, Neighbours.SUBSTITUTE, before.unit)
+
+
+def test_kinds_of_loss_add_up_only_where_they_may(ledger: Ledger) -> None:
+    ledger.create_account("rho", Rho(Fraction(1)), Neighbours.SUBSTITUTE, "household")
+    ledger.charge("rho", PureEpsilon(Fraction(1)), "pure")
+    ledger.charge("rho", Rho(Fraction(1, 4)), "rho")
+    assert ledger.remaining("rho") == Rho(Fraction(1, 4))
+    ledger.create_account(
+        "both", EpsilonDelta(Fraction(1), Fraction(1, 10**6)), Neighbours.ADD_REMOVE, "person"
+    )
+    ledger.charge("both", EpsilonDelta(Fraction(1, 2), Fraction(1, 10**6)), "first")
+    with pytest.raises(BudgetExceeded, match="delta"):
+        ledger.charge("both", EpsilonDelta(Fraction(1, 4), Fraction(1, 10**12)), "second")
+    for account, charge in (
+        ("census", Rho(Fraction(1, 100))),
+        ("rho", EpsilonDelta(Fraction(1, 9), Fraction(0))),
+    ):
+        with pytest.raises(Mistakes, match="does not add up"):
+            ledger.charge(account, charge, "other kind")
+    with pytest.raises(Mistakes, match="a charge of 0"):
+        ledger.charge("census", PureEpsilon(Fraction(0)), "nothing")
+    assert ledger.verify() == ()
+
+
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 5), st.fractions(min_value=Fraction(1, 50), max_value=Fraction(2, 3))),
+        max_size=8,
+    ),
+    st.integers(0, 10**9),
+)
+def test_any_sequence_of_charges_keeps_the_books(
+    tmp_path: Path, asked: list[tuple[int, Fraction]], name: int
+) -> None:
+    ledger = Ledger.create(tmp_path / "many.db", clock)
+    account = f"{name}-{len(ledger.accounts())}"
+    ledger.create_account(account, PureEpsilon(Fraction(1)), Neighbours.ADD_REMOVE, "person")
+    taken: dict[str, PrivacyLoss] = {}
+    for key, amount in asked:
+        spent = basic(taken.values(), PureEpsilon).epsilon
+        charge = PureEpsilon(amount)
+        if str(key) in taken:
+            with pytest.raises(Mistakes) if taken[str(key)] != charge else nullcontext():
+                ledger.charge(account, charge, str(key))
+        elif spent + amount > 1:
+            with pytest.raises(BudgetExceeded):
+                ledger.charge(account, charge, str(key))
+        else:
+            ledger.charge(account, charge, str(key))
+            taken[str(key)] = charge
+    assert ledger.spent(account) == basic(taken.values(), PureEpsilon)
+    assert ledger.verify() == ()
+
+
+def test_many_processes_use_up_the_budget_and_never_exceed_it(ledger: Ledger, where: str) -> None:
+    processes = [start(where, str(number), 40, "1/200") for number in range(8)]
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        go(process)
+    told = [line for process in processes for line in process.communicate(timeout=120)[0].split()]
+    assert [process.returncode for process in processes] == [0] * 8
+    taken = [line for line in told if line != "exceeded"]
+    assert (len(taken), len(told)) == (200, 320)
+    assert ledger.spent("census") == PureEpsilon(Fraction(1))
+    assert sorted(entry.key for entry in ledger.entries("census")) == sorted(taken)
+    assert ledger.verify() == ()
+
+
+def test_a_killed_process_loses_no_charge_that_was_acknowledged(ledger: Ledger, where: str) -> None:
+    moments = random.Random(7)
+    told: set[str] = set()
+    for round_ in range(5):
+        process = start(where, str(round_), 1000, "1/10000")
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        go(process)
+        time.sleep(moments.uniform(0.02, 0.3))
+        process.kill()
+        told |= set(process.communicate(timeout=60)[0].split("\n")[:-1])
+    written = ledger.entries("census")
+    keys = {entry.key for entry in written}
+    assert told <= keys
+    assert len(keys - told) <= 5  # at most the one that each was writing
+    assert told
+    assert ledger.spent("census") == PureEpsilon(Fraction(len(written), 10000))
+    assert ledger.verify() == ()
+    ledger.charge("census", HUNDREDTH, "life goes on")
+
+
+@pytest.mark.parametrize(
+    ("statement", "says"),
+    [
+        ("UPDATE ledger_entries SET charge = 'epsilon=1/1000' WHERE number = 2", "entry 2"),
+        ("UPDATE ledger_entries SET total = 'epsilon=1/1000' WHERE number = 3", "entry 3"),
+        ("UPDATE ledger_entries SET described = 'x' WHERE number = 1", "entry 1"),
+        ("UPDATE ledger_entries SET charge = 'nonsense' WHERE number = 2", "entry 2: it cannot be read"),
+        ("DELETE FROM ledger_entries WHERE number = 1", "entry 1"),
+        ("DELETE FROM ledger_entries WHERE number = 2", "entry 2"),
+        ("DELETE FROM ledger_entries WHERE number = 4", "at the end"),
+        ("UPDATE ledger_accounts SET budget = 'epsilon=9/1'", "its terms were changed"),
+        ("UPDATE ledger_accounts SET entries = 0", "at the end"),
+        ("DELETE FROM ledger_accounts", "its terms were deleted"),
+    ],
+)
+def test_changes_and_deletions_are_found(ledger: Ledger, where: str, statement: str, says: str) -> None:
+    for number in range(4):
+        ledger.charge("census", HUNDREDTH, str(number))
+    assert ledger.verify() == ()
+    tamper(where, statement)
+    (problem,) = ledger.verify()
+    assert says in str(problem)
+    assert "account census" in str(problem)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE ledger_entries SET total = 'epsilon=1/1000' WHERE number = 2",
+        "DELETE FROM ledger_entries WHERE number = 2",
+        "UPDATE ledger_accounts SET budget = 'epsilon=9/1'",
+    ],
+)
+def test_nothing_is_charged_to_an_account_whose_end_was_changed(
+    ledger: Ledger, where: str, statement: str
+) -> None:
+    ledger.charge("census", HUNDREDTH, "1")
+    ledger.charge("census", HUNDREDTH, "2")
+    tamper(where, statement)
+    with pytest.raises(Mistakes, match="not as they were written"):
+        ledger.charge("census", HUNDREDTH, "3")
+
+
+def test_a_chain_that_was_rolled_back_is_found_by_a_head_kept_elsewhere(ledger: Ledger, where: str) -> None:
+    first = ledger.charge("census", HUNDREDTH, "1")
+    ledger.charge("census", HUNDREDTH, "2")
+    kept = {"census": ledger.head("census")}
+    assert ledger.verify(kept) == ()
+    back = f"UPDATE ledger_accounts SET entries = 1, head = '{first.hash}'"
+    tamper(where, "DELETE FROM ledger_entries WHERE number = 2", back)
+    assert ledger.verify() == ()
+    assert "does not continue" in str(ledger.verify(kept)[0])
+    ledger.charge("census", HUNDREDTH, "another")
+    assert "does not continue" in str(ledger.verify(kept)[0])
+    assert "deleted" in str(ledger.verify({"gone": Head(1, "")})[0])
+
+
+def test_a_sealed_ledger_is_useless_without_its_seal(ledger: Ledger, where: str) -> None:
+    sealed = Ledger.open(where, clock, seal=b"a derived key")
+    sealed.create_account("sealed", PureEpsilon(Fraction(1)), Neighbours.ADD_REMOVE, "person")
+    sealed.charge("sealed", HUNDREDTH, "1")
+    assert [problem.key for problem in sealed.verify()] == ["account census"]
+    assert [problem.key for problem in ledger.verify()] == ["account sealed"]
+    with pytest.raises(Mistakes, match="not as they were written"):
+        ledger.charge("sealed", HUNDREDTH, "2")
+
+
+def test_the_database_itself_refuses_changes(ledger: Ledger, where: str) -> None:
+    ledger.charge("census", HUNDREDTH, "1")
+    for statement in (
+        "DELETE FROM ledger_entries",
+        "DELETE FROM ledger_accounts",
+        "UPDATE ledger_entries SET charge = ''",
+        "UPDATE ledger_accounts SET budget = ''",
+    ):
+        with outside(where).connect() as connection, pytest.raises(Exception, match="append-only"):
+            connection.execute(text(statement))
+    Ledger.create(where, clock)  # opens what is there
+    assert len(ledger.entries("census")) == 1
+
+
+def test_an_unknown_account_is_told_with_the_known_ones(ledger: Ledger) -> None:
+    for ask in (ledger.spent, ledger.remaining, ledger.entries, ledger.head, ledger.account):
+        with pytest.raises(Mistakes, match="account censu: there is none; choose from census"):
+            ask("censu")
+    with pytest.raises(Mistakes, match="there is none"):
+        ledger.charge("censu", HUNDREDTH, "1")
+
+
+def test_wrong_places_are_told_in_one_line_without_passwords(tmp_path: Path) -> None:
+    nonsense, other = tmp_path / "nonsense.db", tmp_path / "other.db"
+    nonsense.write_bytes(b"not a database, and longer than a hundred bytes " * 20)
+    with closing(sqlite3.connect(other)) as connection:
+        connection.execute("CREATE TABLE people (id)")
+    for place, says in (
+        (str(tmp_path / "missing.db"), "no such file"),
+        (str(nonsense), "not a database"),
+        (str(other), "holds no ledger"),
+        (str(tmp_path), "no such file"),
+        ("mysql://me:hush@host/db", "unknown kind"),
+        ("postgresql://me:hush@127.0.0.1:1/db", "holds a password"),
+        ("postgresql://me@127.0.0.1:1/db?password=hush", "holds a password"),
+        ("postgresql://me@[hush/db", "holds a password"),
+        ("postgresql://me@127.0.0.1:hush/db", "cannot be read"),
+        ("postgresql://me@127.0.0.1:1/db", "the database says"),
+    ):
+        with pytest.raises(Mistakes) as told:
+            Ledger.open(place, clock)
+        message = str(told.value)
+        assert says in message
+        assert "hush" not in message
+        assert "\n" not in message
+        assert "me@" not in message
+    with pytest.raises(Mistakes, match="folder that you can write to"):
+        Ledger.create(tmp_path / "no folder" / "ledger.db", clock)
+    assert not (tmp_path / "missing.db").exists()
+
+
+def test_a_corrupt_file_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    ledger = Ledger.create(path, clock)
+    ledger.create_account("census", PureEpsilon(Fraction(1)), Neighbours.ADD_REMOVE, "person")
+    content = bytearray(path.read_bytes())
+    content[100:] = bytes(len(content) - 100)
+    path.write_bytes(content)
+    with pytest.raises(Mistakes, match="the database says"):
+        ledger.charge("census", HUNDREDTH, "1")
+
+
+def test_a_ledger_file_is_its_owners_and_holds_no_question(tmp_path: Path) -> None:
+    path = tmp_path / "led ger%3f?#.db"
+    ledger = Ledger.create(f"sqlite://{path}", clock)
+    ledger.create_account("census", PureEpsilon(Fraction(1)), Neighbours.ADD_REMOVE, "person")
+    key = question_key(b"secret", "SEX x AGE in Dingli")
+    ledger.charge("census", HUNDREDTH, key)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert os.listdir(tmp_path) == [path.name]  # noqa: PTH208
+    assert b"Dingli" not in path.read_bytes()
+    assert key != question_key(b"another", "SEX x AGE in Dingli")
