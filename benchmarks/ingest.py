@@ -44,7 +44,7 @@ def _reading(ordered: str, mixed: str, persons: int, repeats: int) -> Section:
         work = f"{persons:,} persons, {how}"
         ours = measured("ingest", "discreet_read", repeats, folder=folder)
         theirs = measured("ingest", "duckdb_read", repeats, folder=folder)
-        judged = measured("ingest", "discreet_judged", folder=folder)
+        judged = measured("ingest", "discreet_judged", repeats, folder=folder)
         lines += [
             Line(work, "Discreet: read, encode, key, order", ours),
             against(work, "DuckDB: CREATE TABLE AS SELECT", ours, theirs, 1.5),

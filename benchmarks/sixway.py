@@ -54,7 +54,7 @@ def _small(repeats: int) -> Section:
 
 
 def _large(folder: str, persons: int, repeats: int) -> Section:
-    ours = measured("sixway", "discreet_large", repeats, folder=folder)
+    ours = measured("sixway", "discreet_large", folder=folder)
     counts = measured("sixway", "discreet_large_counts", repeats, folder=folder)
     finest = measured("sixway", "duckdb_large", repeats, folder=folder)
     work = f"six-way, {persons:,} persons, {ours.facts['cells']:,} possible cells"

@@ -68,7 +68,8 @@ def _with_dictionary(column: pa.Array) -> pa.DictionaryArray:
     if pa.types.is_integer(column.type) and len(column):
         low, high = (end.as_py() for end in pc.min_max(column).values())
         if high - low < _CLOSE and high <= _INT64_MAX:
-            places = pc.subtract(column.cast(pa.int64()), low).cast(pa.int32())
+            wide = column.cast(pa.int64()) if low < 0 else column  # a narrow type would overflow
+            places = pc.subtract(wide, pa.scalar(low, wide.type)) if low else wide
             return pa.DictionaryArray.from_arrays(places, pa.array(range(low, high + 1), pa.int64()))
     return column.dictionary_encode()
 
