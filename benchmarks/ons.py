@@ -46,8 +46,8 @@ def sections(data: Path, persons: int, repeats: int) -> list[Section]:
             "than 750 and use the package's rows 501 to 750 again."
         ),
         (
-            "The p-table is a file in the package's format with changes drawn at random. The ratio on the package's line "
-            f"is that of records in memory; with encoding it is {ours.cpu / theirs.cpu:.3g}."
+            "The p-table is a file in the package's format with changes drawn at random. The ratio on the package's "
+            f"line is that of records in memory; with encoding it is {ours.cpu / theirs.cpu:.3g}."
         ),
     )
     return [
