@@ -17,8 +17,8 @@ from pathlib import Path
 
 from benchmarks.lines import Section
 
-SUBJECTS = ("imports", "ptable", "keys", "sixway", "ons", "counting", "ingest", "demo", "streaming")
-LIBRARIES = ("numpy", "numba", "pyarrow", "duckdb", "pandas", "cell-key-perturbation")
+SUBJECTS = ("imports", "ptable", "keys", "noise", "sixway", "ons", "counting", "ingest", "demo", "streaming")
+LIBRARIES = ("numpy", "numba", "pyarrow", "duckdb", "pandas", "cell-key-perturbation", "opendp")
 RESULTS = Path(__file__).parent / "results"
 
 

@@ -6,6 +6,7 @@ operating system for fresh noise). The running time depends on what is drawn; no
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from discreet.maths.row_laws import HellingerLaw
 from discreet.maths.thresholds import ThresholdTable, row_table
 
 KEY_BYTES = 32
-CHUNK = 2**17  # values drawn at a time: their bits and results stay in the cache
+CHUNK = 2**16  # values drawn at a time: their bits and results stay in the cache
 BLOCK = 2**20  # bytes of zeros that are encrypted at a time
 
 Words = NDArray[np.uint64]
@@ -33,21 +34,21 @@ class BitSource:
         if len(key) != KEY_BYTES:
             raise ValueError(f"a key has {KEY_BYTES} bytes")
         self._stream = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
-        self._zeros = bytes(BLOCK)
+        self._zeros = memoryview(bytes(BLOCK))
 
-    def shorts(self, n: int) -> NDArray[np.uint16]:
-        """The next n words of 16 bits."""
-        return self._fill(np.empty(n, dtype="<u2")).astype(np.uint16, copy=False)
-
-    def words(self, n: int) -> Words:
-        """The next n words of 64 bits."""
-        return self._fill(np.empty(n, dtype="<u8")).astype(np.uint64, copy=False)
-
-    def _fill(self, out: NDArray[Any]) -> NDArray[Any]:
+    def fill(self, out: NDArray[Any]) -> None:
+        """Fill an array of unsigned integers with the next bits, little-endian on every machine."""
         view = out.view(np.uint8).data
         for start in range(0, len(view), BLOCK):
             part = view[start : start + BLOCK]
-            self._stream.update_into(memoryview(self._zeros)[: len(part)], part)
+            self._stream.update_into(self._zeros[: len(part)], part)
+        if sys.byteorder == "big":
+            out.byteswap(inplace=True)
+
+    def words(self, n: int) -> Words:
+        """The next n words of 64 bits."""
+        out = np.empty(n, dtype=np.uint64)
+        self.fill(out)
         return out
 
 
@@ -59,14 +60,21 @@ def draw(table: ThresholdTable, n: int, bits: BitSource) -> NDArray[np.int32]:
     128 bits are known and the integer thresholds decide. There is nothing beyond them: the integers are the law.
     """
     out = np.empty(n, dtype=np.int32)
-    unsettled = np.empty(min(n, CHUNK), dtype=np.int64)
-    for start in range(0, n, CHUNK):
+    draw_into(out, table, bits)
+    return out
+
+
+def draw_into(out: NDArray[np.int32], table: ThresholdTable, bits: BitSource) -> None:
+    """Fill an array as ``draw`` does; fresh memory costs more than noise, so arrays that exist are worth reusing."""
+    size = min(len(out), CHUNK)
+    unsettled, room = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.uint16)
+    for start in range(0, len(out), CHUNK):
         part = out[start : start + CHUNK]
-        slots = bits.shorts(len(part))
+        slots = room[: len(part)]
+        bits.fill(slots)
         left = _by_slot(slots, table.guide, table.first, part, unsettled)
         if left:
             _settle(table, slots, part, unsettled[:left], bits)
-    return out
 
 
 def _settle(

@@ -63,16 +63,18 @@ class HellingerLaw:
         return float(self.epsilon_parameter**2 / 2)
 
     @cached_property
-    def _losses(self) -> tuple[PrivacyLoss, ...]:
-        """Neighbours i, i + 1 from i = 0 on, as long as they can be worse than those before.
+    def neighbours(self) -> range:
+        """The counts i whose neighbour i + 1 can be the worst; there are few.
 
         Both the exponents and the sums of rows i and i + 1 differ by at most c (sqrt(i+1) - sqrt i) <= c / (2 sqrt i)
         in logarithm, so epsilon is at most c / sqrt i there, which falls below what the first neighbours have.
         """
-        c = float(self.epsilon_parameter) / 2
-        losses = self._pairs(range(1))
-        worst = max(loss.largest for loss in losses)
-        return (*losses, *self._pairs(range(1, math.ceil((c / worst) ** 2) + 1)))
+        worst = max(loss.largest for loss in self._pairs(range(1)))
+        return range(math.ceil((float(self.epsilon_parameter) / 2 / worst) ** 2) + 1)
+
+    @cached_property
+    def _losses(self) -> tuple[PrivacyLoss, ...]:
+        return tuple(self._pairs(self.neighbours))
 
     def _pairs(self, counts: range) -> list[PrivacyLoss]:
         """The losses between each count and the next, on common targets: a cut that differs would look like a leak."""
