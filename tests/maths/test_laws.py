@@ -279,3 +279,8 @@ def test_bounds_and_widths_that_make_no_law_are_refused() -> None:
 def test_a_float_means_the_decimal_that_it_is_written_as() -> None:
     assert discrete_laplace(0.1).epsilon_parameter == Fraction(1, 10)
     assert discrete_laplace(0.1) == discrete_laplace("0.1") == discrete_laplace(Fraction(1, 10))
+
+
+def test_numbers_of_numpy_are_read_like_others() -> None:
+    assert discrete_laplace(np.float64(0.1)) == discrete_laplace(0.1)
+    assert float(discrete_laplace(np.float64(0.1)).pmf.variance) > 0

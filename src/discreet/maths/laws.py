@@ -196,7 +196,7 @@ def transition_matrix(law: Law, counts: Sequence[int]) -> TransitionMatrix:
 def exact(name: str, value: Number) -> Fraction:
     """Read a parameter exactly; a float means the decimal number that it is written as, so 0.1 is one tenth."""
     try:
-        return Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
+        return Fraction(repr(float(value))) if isinstance(value, float) else Fraction(value)
     except (ValueError, OverflowError, ZeroDivisionError):
         raise mistake("", name, str(value), "give a finite number") from None
 
