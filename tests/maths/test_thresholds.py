@@ -13,6 +13,7 @@ from discreet.maths.laws import (
     discrete_gaussian,
     discrete_gaussian_of_sigma,
     discrete_laplace,
+    exact,
     exponential_mechanism,
     truncated_laplace,
     truncated_normal,
@@ -109,10 +110,10 @@ def test_certified_delta_of_a_truncated_law_is_p_m(epsilon: float, m: int) -> No
 def test_certificates_of_the_gaussian_bound_each_other(rho: float, delta: float) -> None:
     table = threshold_table(discrete_gaussian(rho))
     epsilon = table.certified_epsilon(delta)
-    assert table.certified_delta(epsilon) <= Fraction(delta)
+    assert table.certified_delta(epsilon) <= exact("delta", delta)
     assert epsilon == pytest.approx(discrete_gaussian(rho).epsilon(delta), rel=1e-7, abs=1e-12)
     if epsilon > 0:
-        assert table.certified_delta(epsilon * (1 - 1e-9)) > Fraction(delta)
+        assert table.certified_delta(epsilon * (1 - 1e-9)) > exact("delta", delta)
 
 
 def test_a_certificate_is_never_below_the_truth() -> None:
