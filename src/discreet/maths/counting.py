@@ -78,6 +78,13 @@ def count_cube(
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def add_digit(number: Any, cells: Any, stride: Any, nodes: Any, table: Any, size: Any) -> None:
+    """Append a digit below ``size`` to each number: the table's entry for the cell's node along one axis."""
+    for c in range(cells.size):
+        number[c] = number[c] * size + table[(cells[c] // stride) % nodes]
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def positions_of(position: Any, nodes: Any, stride: Any) -> None:
     """Add one axis to 64-bit cell positions, for cubes too large to be dense."""
     for r in range(position.size):

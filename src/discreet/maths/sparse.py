@@ -44,16 +44,38 @@ def _add_equal(position: Any, added: Any) -> Any:
     return kept + 1
 
 
-def aggregate(position: Positions, added: Sums, size: int) -> tuple[Positions, Sums]:
-    """Sort by position (below ``size``) and add up equal ones: a least-significant-digit radix sort, then one sweep."""
-    if len(position) == 0:
-        return position, added
+def ordered(position: Positions, added: Sums, size: int) -> tuple[Positions, Sums]:
+    """Sort by position (below ``size``), least significant digits first; equal ones keep their order."""
     for shift in range(0, max(1, (size - 1).bit_length()), _DIGIT):
         position_out, added_out = np.empty_like(position), np.empty_like(added)
         _radix_pass(position, added, position_out, added_out, np.uint64(shift))
         position, added = position_out, added_out
+    return position, added
+
+
+def aggregate(position: Positions, added: Sums, size: int) -> tuple[Positions, Sums]:
+    """Sort by position and add up equal ones in one sweep."""
+    if len(position) == 0:
+        return position, added
+    position, added = ordered(position, added, size)
     kept = _add_equal(position, added)
     return position[:kept].copy(), added[:kept].copy()
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _absent(wanted: Any, held: Any, out: Any) -> None:
+    at = 0
+    for w in range(wanted.size):
+        while at < held.size and held[at] < wanted[w]:
+            at += 1
+        out[w] = at == held.size or held[at] != wanted[w]
+
+
+def absent(wanted: NDArray[np.int64], held: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Mark the wanted numbers that are not held; both ascending."""
+    out = np.empty(len(wanted), dtype=bool)
+    _absent(wanted, held, out)
+    return out
 
 
 def roll_up(

@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 
-from discreet.maths.accounting import EpsilonDelta, epsilon_of_rho
+from discreet.maths.accounting import EpsilonDelta
+from discreet.maths.concentrated import epsilon_of_rho
 from discreet.maths.laws import (
     AdditiveLaw,
     LawKind,
@@ -23,12 +25,13 @@ from discreet.maths.laws import (
 )
 from discreet.maths.row_laws import HellingerLaw, hellinger
 from discreet.maths.sensitivity import split_by_margin, split_by_table, split_evenly
-from discreet.maths.thresholds import ThresholdTable, row_table, threshold_table
+from discreet.maths.thresholds import ThresholdTable, delta_between, row_table, threshold_table
 from discreet.schema.crosstab import Signature, signatures
 from discreet.schema.cube import Cube
 from discreet.schema.noise import BudgetRule, PrivateNoise, Protects, Split
 
-ARITHMETIC = Fraction(1, 10**30)  # a delta below this is rounding, stated but not budgeted
+ARITHMETIC = Fraction(1, 10**18)  # a delta below this is rounding: stated, but it needs no declaration
+FIRST_ROWS = 4  # neighbouring counts differ most where they are smallest
 
 
 @dataclass(frozen=True)
@@ -96,14 +99,34 @@ class NoisePlan:
         """The certified delta of the whole programme at its nominal epsilon; basic composition, rounded up."""
         if self.rule.is_gaussian:
             return self.rule.delta
+        certified: dict[tuple[Fraction, Reach], Fraction] = {}
         total = Fraction(0)
-        certified = {p: table.certified_delta(p) for p, table in self.tables.items()}
         for signature, parameter in self.parameters.items():
             touched = reach(signature.unit, self.rule)
-            loss = EpsilonDelta(parameter, certified[parameter])
-            moved = loss.grouped(touched.largest) if touched.largest > 1 else loss
-            total += moved.delta * touched.l1
+            if (parameter, touched) not in certified:
+                certified[parameter, touched] = self._certified(parameter, touched)
+            total += certified[parameter, touched]
         return total
+
+    def _certified(self, parameter: Fraction, touched: Reach) -> Fraction:
+        """The delta of one cross-tabulation: records spread over cells, or all in one; the worse of the two counts.
+
+        The delta of a shift by k grows faster than k, so that no division of the records in between is worse.
+        """
+        law = law_of(self.rule, parameter)
+        if isinstance(law, HellingerLaw):
+            rows = [row_table(law, count) for count in range(FIRST_ROWS)]
+            one = max(delta_between(p, q, parameter) for p, q in pairwise(rows))
+            return (
+                one * touched.l1
+                if touched.largest == 1
+                else EpsilonDelta(parameter, one).grouped(touched.l1).delta
+            )
+        table = self.tables[parameter]
+        spread = table.certified_delta(parameter) * touched.l1
+        piles = Fraction(touched.l1, touched.largest)
+        piled = table.certified_delta(parameter * touched.largest, touched.largest) * piles
+        return max(spread, piled)
 
     def epsilon(self) -> float:
         """The epsilon of the whole programme: the budget itself, or what rho means at the declared delta."""
@@ -113,13 +136,19 @@ class NoisePlan:
 
 
 def plan(rule: PrivateNoise, cubes: Sequence[Cube]) -> NoisePlan:
-    """Divide the budget over the cross-tabulations and make the tables; what one record reaches divides each share."""
+    """Divide the budget over the cross-tabulations and make the tables."""
+    parameters = noise_parameters(rule, cubes)
+    tables = {parameter: _zero_table(law_of(rule, parameter)) for parameter in set(parameters.values())}
+    return NoisePlan(rule, parameters, tables)
+
+
+def noise_parameters(rule: PrivateNoise, cubes: Sequence[Cube]) -> dict[Signature, Fraction]:
+    """The noise parameter of each cross-tabulation: its share of the budget, divided by what one record reaches."""
     parameters = {}
     for signature, share in shares(rule.budget, cubes).items():
         touched = reach(signature.unit, rule)
         parameters[signature] = share / (touched.l2_squared if rule.is_gaussian else touched.l1)
-    tables = {parameter: _zero_table(law_of(rule, parameter)) for parameter in set(parameters.values())}
-    return NoisePlan(rule, parameters, tables)
+    return parameters
 
 
 def _zero_table(law: AdditiveLaw | HellingerLaw) -> ThresholdTable:

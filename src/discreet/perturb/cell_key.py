@@ -5,6 +5,7 @@ It makes protected tables from confidential ones; which p-table is used is decid
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from discreet.errors import Problem
 from discreet.maths.counting import counts_of
 from discreet.maths.lookup import Lookup, change_of
 from discreet.perturb.mechanism import NoiseFacts
@@ -87,6 +89,10 @@ class CellKeyMechanism:
         """The law and its parameters; how much of it is told is the office's choice."""
         parameters = {"D": self.bound, "V": self.variance, "js": self.smallest - 1}
         return NoiseFacts("the cell key method", self.variance, self.bound, parameters, self.law)
+
+    def problems(self, records: int) -> Iterator[Problem]:
+        """None: the method does not depend on the size of the population."""
+        yield from ()
 
     @property
     def law(self) -> tuple[dict[int, float], ...]:

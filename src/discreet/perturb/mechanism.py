@@ -5,10 +5,11 @@ It owns the seam and the public facts of a noise; each mechanism is a module of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from discreet.errors import Problem
 from discreet.perturb.table import ProtectedTable
 from discreet.tabulate.table import ConfidentialTable
 
@@ -45,6 +46,9 @@ class Mechanism(Protocol):
 
     def facts(self) -> NoiseFacts:
         """What can be said of the noise."""
+
+    def problems(self, records: int) -> Iterator[Problem]:
+        """What is wrong with the noise for a population of so many records."""
 
     def perturb(self, table: ConfidentialTable) -> ProtectedTable:
         """Make the published cells of one cube."""

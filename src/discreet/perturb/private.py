@@ -16,15 +16,16 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import mistake
+from discreet.errors import Problem, mistake
 from discreet.maths.cell_bits import cell_bits
 from discreet.maths.counting import counts_of, keys_of
 from discreet.maths.exact_draws import BitSource, from_words
 from discreet.maths.keys import derive
 from discreet.maths.row_laws import HellingerLaw
+from discreet.maths.sparse import absent, ordered
 from discreet.maths.sparse_draws import visibility, visible_cells
 from discreet.maths.thresholds import ThresholdTable, row_table
-from discreet.perturb.budget import ARITHMETIC, NoisePlan, law_of
+from discreet.perturb.budget import NoisePlan, law_of
 from discreet.perturb.mechanism import NoiseFacts
 from discreet.perturb.structural import impossible
 from discreet.perturb.table import ProtectedTable
@@ -36,6 +37,7 @@ from discreet.schema.noise import Claim, Draw, KeptZeros, Negatives, PostProcess
 from discreet.tabulate.table import ConfidentialTable
 
 ALL_AT_ONCE = 1 << 16  # cross-tabulations of at most so many cells are drawn cell by cell
+AT_ONCE = 1 << 20  # cells whose words are held together
 MOST_ROWS = 10_000  # counts up to this under a law that depends on the count
 
 Integers = NDArray[np.int64]
@@ -77,10 +79,10 @@ class PrivateMechanism:
         for crosstab in crosstabs(cube, self.codelists):
             inside = where == _code(cube, crosstab.depths)
             found.append(self._crosstab(cube, crosstab, cells[inside], sums[inside]))
-        places = np.concatenate([cells for cells, _ in found])
-        values = np.concatenate([values for _, values in found])
-        order = np.argsort(places, kind="stable")
-        return ProtectedTable(cube, places[order], values[order])
+        places = np.concatenate([cells for cells, _ in found]).view(np.uint64)
+        values = np.concatenate([values for _, values in found]).view(np.uint64)
+        places, values = ordered(places, values, cube.size)
+        return ProtectedTable(cube, places.view(np.int64), values.view(np.int64))
 
     def _crosstab(
         self, cube: Cube, crosstab: CrossTab, cells: Integers, sums: NDArray[np.uint64]
@@ -89,7 +91,7 @@ class PrivateMechanism:
         noisy = self._noisy(crosstab.signature, table, numbers, sums)
         if self.rule.keep_zeros is KeptZeros.STRUCTURAL:
             drawn, values = self._empty(crosstab, table)
-            empty = ~np.isin(drawn, numbers)
+            empty = absent(drawn, np.sort(numbers))
             added, kept = crosstab.cells(cube, drawn[empty])
             possible = ~impossible(cube, added, self.structural_zeros)
             cells = np.concatenate([cells, added[possible]])
@@ -101,13 +103,17 @@ class PrivateMechanism:
         self, signature: Signature, table: ThresholdTable, numbers: Integers, sums: NDArray[np.uint64]
     ) -> Integers:
         """True counts plus the noise that their words draw."""
-        deciding = keys_of(sums) if self.rule.draw is Draw.PARTICIPANTS else numbers
-        words = self._words(signature, deciding.astype(np.uint64))
-        counts = counts_of(sums)
+        deciding = (keys_of(sums) if self.rule.draw is Draw.PARTICIPANTS else numbers).astype(np.uint64)
         law = law_of(self.rule, self.plan.parameters[signature])
-        if not isinstance(law, HellingerLaw):
-            return counts + from_words(table, words)
-        return _by_rows(law, counts, words)
+        noisy = counts_of(sums)
+        for start in range(0, len(noisy), AT_ONCE):
+            part = slice(start, start + AT_ONCE)
+            words = self._words(signature, deciding[part])
+            if isinstance(law, HellingerLaw):
+                noisy[part] = _by_rows(law, noisy[part], words)
+            else:
+                noisy[part] += from_words(table, words)
+        return noisy
 
     def _empty(self, crosstab: CrossTab, table: ThresholdTable) -> tuple[Integers, Integers]:
         """The numbers and noisy counts of cells that would be visible if they were empty."""
@@ -123,7 +129,8 @@ class PrivateMechanism:
     def _words(self, signature: Signature, deciding: NDArray[np.uint64]) -> NDArray[np.uint64]:
         codes = np.zeros((len(deciding), 2), dtype=np.uint64)
         codes[:, 1] = deciding
-        return cell_bits(self.key, str(signature), codes)
+        by_group = self.rule.draw is Draw.PARTICIPANTS  # the same group has the same words wherever it stands
+        return cell_bits(self.key, "participants" if by_group else str(signature), codes)
 
     def _refuse_dense(self, cube: Cube) -> None:
         """Refuse a cube in which noise would fill more empty cells than may be published."""
@@ -144,6 +151,13 @@ class PrivateMechanism:
         """How likely an empty cell becomes visible, by noise parameter."""
         least = least_visible(self.rule.published)
         return {(p, least): float(visibility(table, least).share) for p, table in self.plan.tables.items()}
+
+    def problems(self, records: int) -> Iterator[Problem]:
+        """A delta of one in the population or more would allow to publish somebody's record outright."""
+        rule = self.rule
+        if rule.claim is Claim.DP and not rule.large_delta and self.plan.delta() * records >= 1:
+            value = f"delta = {float(self.plan.delta()):.3g} is not below one in the number of records"
+            yield Problem("", "noise.delta", value, "lower it, or accept it with large_delta = true")
 
     def facts(self) -> NoiseFacts:
         """Everything but the key is public."""
@@ -181,7 +195,7 @@ class PrivateMechanism:
         if rule.claim is Claim.NONE:
             return ""
         delta = self.plan.delta()
-        told = f"epsilon = {self.plan.epsilon():.6g} and delta = {float(max(delta, ARITHMETIC)):.3g}"
+        told = f"epsilon = {self.plan.epsilon():.6g} and delta = {float(delta):.3g}"
         budget = (
             f"rho = {rule.budget.total} (zero-concentrated), that is {told}" if rule.is_gaussian else told
         )
@@ -234,9 +248,8 @@ def _code(cube: Cube, depths: tuple[int, ...]) -> int:
     return code
 
 
-def _depths(cube: Cube, cells: Integers) -> Integers:
+def _depths(cube: Cube, cells: Integers) -> NDArray[np.int16]:
     """Which cross-tabulation each cell belongs to, as one number."""
-    code = np.zeros(len(cells), dtype=np.int64)
-    for k, axis in enumerate(cube.axes):
-        code = code * (int(axis.depths.max()) + 1) + axis.depths[cube.nodes(cells, k)]
-    return code
+    levels = [int(axis.depths.max()) + 1 for axis in cube.axes]
+    depths = [axis.depths.astype(np.int64) for axis in cube.axes]
+    return cube.numbered(cells, depths, levels, range(len(levels))).astype(np.int16)

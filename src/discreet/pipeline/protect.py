@@ -88,7 +88,7 @@ class _Run:
         def finish(table: ConfidentialTable) -> None:
             entries[table.cube.id] = write_cube(folder, self.mechanism.perturb(table), wanted)
 
-        tabulator = Tabulator(self.programme, secret, self.mechanism.key_modulus, threads, self.progress)
+        tabulator = Tabulator(self.programme, secret, self.mechanism, threads, self.progress)
         rows = tabulator.run([cube for cube in self.programme.cubes if cube.id not in entries], finish)
         return [entries[cube.id] for cube in self.programme.cubes], rows, resumed
 

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from discreet.errors import Mistakes, Problem
+from discreet.perturb.mechanism import Mechanism
 from discreet.pipeline.progress import Progress
 from discreet.pipeline.soundness import modulus_problems, record_problems
 from discreet.population.needs import needs_of
@@ -28,7 +29,7 @@ class Tabulator:
 
     programme: Programme
     secret: bytes
-    key_modulus: int
+    mechanism: Mechanism
     threads: int
     progress: Progress
 
@@ -36,7 +37,9 @@ class Tabulator:
         """Count the cubes and hand each table to ``finish``; return the number of records of each unit."""
         ready = [cube for cube in cubes if cube.id in self.programme.ready_made]
         for cube in ready:
-            _require(modulus_problems(self.programme.ready_made[cube.id].modulus, self.key_modulus, cube))
+            _require(
+                modulus_problems(self.programme.ready_made[cube.id].modulus, self.mechanism.key_modulus, cube)
+            )
             finish(ready_made_table(cube, self.programme.ready_made[cube.id]))
         units = self.programme.population.units if self.programme.population else {}
         rows: dict[str, int] = {}
@@ -56,7 +59,8 @@ class Tabulator:
                 counter.add(block)
                 records += len(block)
                 self.progress.step(len(block))
-            _require(record_problems(reader, self.key_modulus, records))
+            _require(record_problems(reader, self.mechanism.key_modulus, records))
+            _require(self.mechanism.problems(records))
             self.progress.stage(f"perturbing and writing {unit.name}", len(cubes))
 
             def hand_over(k: int) -> None:

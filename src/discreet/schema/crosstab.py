@@ -67,13 +67,12 @@ class CrossTab:
 
     def numbers(self, cube: Cube, cells: NDArray[np.int64]) -> NDArray[np.int64]:
         """The common number of cells of the cube that belong to this cross-tabulation."""
-        number = np.zeros(len(cells), dtype=np.int64)
-        for k in self.order:
-            level = self.levels[k]
-            place = np.zeros(cube.shape[k], dtype=np.int64)
-            place[level.nodes] = level.places
-            number = number * level.size + place[cube.nodes(cells, k)]
-        return number
+        tables = []
+        for k, level in enumerate(self.levels):
+            places = np.zeros(cube.shape[k], dtype=np.int64)
+            places[level.nodes] = level.places
+            tables.append(places)
+        return cube.numbered(cells, tables, [level.size for level in self.levels], self.order)
 
     def cells(self, cube: Cube, numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """The cells of the cube with these common numbers, and which of the numbers it has cells for."""

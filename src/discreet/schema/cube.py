@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -9,6 +10,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.maths.counting import add_digit
 from discreet.schema.codelist import Breakdown
 from discreet.schema.expression import Filter
 
@@ -39,6 +41,19 @@ class Cube:
     def strides(self) -> tuple[int, ...]:
         """How far one step along each axis moves in the flat grid (last axis fastest)."""
         return tuple(prod(self.shape[k + 1 :]) for k in range(len(self.shape)))
+
+    def numbered(
+        self,
+        cells: NDArray[np.int64],
+        tables: Sequence[NDArray[np.int64]],
+        sizes: Sequence[int],
+        order: Sequence[int],
+    ) -> NDArray[np.int64]:
+        """One number for each cell: tables[k][node along axis k] as its digits, those of order[0] most significant."""
+        number = np.zeros(len(cells), dtype=np.int64)
+        for k in order:
+            add_digit(number, cells, self.strides[k], self.shape[k], tables[k], sizes[k])
+        return number
 
     def nodes(self, cells: NDArray[np.int64], axis: int) -> NDArray[np.int64]:
         """The node along one axis of each flat cell position."""

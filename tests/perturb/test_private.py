@@ -1,0 +1,258 @@
+"""Noise with a guarantee: its law, its budget, its zeros, and that every cube shows the same value."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from discreet.errors import Mistakes
+from discreet.maths.counting import increments
+from discreet.maths.laws import LawKind
+from discreet.perturb import private
+from discreet.perturb.budget import plan, reach
+from discreet.perturb.private import PrivateMechanism, least_visible, post_processed
+from discreet.perturb.table import ProtectedTable
+from discreet.schema.codelist import Breakdown, Code, Codelist, breakdown, codelist
+from discreet.schema.crosstab import crosstabs, signatures
+from discreet.schema.cube import Cube
+from discreet.schema.expression import Filter, parse_filter
+from discreet.schema.noise import (
+    BudgetRule,
+    Claim,
+    Draw,
+    KeptZeros,
+    Negatives,
+    PostProcessing,
+    PrivateNoise,
+    Protects,
+    Split,
+)
+from discreet.tabulate.grids import AxisRows, SparseGrid
+from discreet.tabulate.table import ConfidentialTable
+
+KEY = bytes(range(32))
+Integers = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
+
+
+def variable(name: str, groups: int, each: int) -> tuple[Codelist, dict[str, Breakdown]]:
+    """A tree of two levels with the breakdowns L and H."""
+    rows = [Code(f"{g}", "", "") for g in range(groups)]
+    rows += [Code(f"{g}.{c}", f"{g}", "") for g in range(groups) for c in range(each)]
+    tree = codelist(name, rows)
+    return tree, {
+        level: breakdown(name, level, tree, tree.level(depth)) for level, depth in (("L", 1), ("H", 2))
+    }
+
+
+TREES: dict[str, Codelist] = {}
+AXES: dict[str, Breakdown] = {}
+for _name, _groups, _each in (("A", 3, 4), ("B", 5, 2), ("C", 40, 50)):
+    TREES[_name], _cuts = variable(_name, _groups, _each)
+    AXES.update({f"{_name}.{level}": axis for level, axis in _cuts.items()})
+
+
+def cube(name: str, *axes: str) -> Cube:
+    return Cube(name, "persons", tuple(AXES[axis] for axis in axes))
+
+
+def counted(of: Cube, leaves: dict[str, Integers]) -> ConfidentialTable:
+    """The true table of records with these leaves."""
+    records = len(next(iter(leaves.values())))
+    position = np.zeros(records, dtype=np.int64)
+    for axis, stride in zip(of.axes, of.strides, strict=True):
+        position += axis.node_of_leaf[leaves[axis.variable]] * stride
+    keys = np.random.default_rng(1).integers(0, 2**32, records).astype(np.uint32)
+    grid = SparseGrid(of, AxisRows(of, {}, {}))
+    grid.add_cells(position.astype(np.uint64), increments(keys))
+    positions, cells = grid.rolled_up()
+    return ConfidentialTable(of, cells, positions)
+
+
+def people(records: int, seed: int = 0) -> dict[str, Integers]:
+    rng = np.random.default_rng(seed)
+    return {name: rng.integers(0, len(tree.leaves), records) for name, tree in TREES.items()}
+
+
+def noise(epsilon: float | str = 2, **changed: object) -> PrivateNoise:
+    return PrivateNoise(LawKind.GEOMETRIC, BudgetRule(Fraction(str(epsilon))), **changed)  # type: ignore[arg-type]
+
+
+def mechanism(
+    rule: PrivateNoise, *cubes: Cube, key: bytes = KEY, zeros: tuple[Filter, ...] = (), cells: int = 10**7
+) -> PrivateMechanism:
+    return PrivateMechanism(plan(rule, cubes), TREES, zeros, cells, key)
+
+
+def published(table: ProtectedTable) -> dict[int, int]:
+    return dict(zip(table.cells.tolist(), table.values.tolist(), strict=True))
+
+
+def described(table: ProtectedTable) -> dict[frozenset[tuple[str, str]], int]:
+    """Values by what their cells describe, whatever the cube."""
+    found = {}
+    for cell, value in published(table).items():
+        nodes = [
+            (axis, int(table.cube.nodes(np.array([cell]), k)[0])) for k, axis in enumerate(table.cube.axes)
+        ]
+        found[frozenset((axis.variable, axis.codes[node]) for axis, node in nodes if node)] = value
+    return found
+
+
+def test_the_same_cell_has_the_same_value_in_every_cube() -> None:
+    one, two, both = cube("1", "A.H", "B.L"), cube("2", "B.H", "A.L"), people(300)
+    asked = mechanism(noise(20, published=PostProcessing(Negatives.KEEP)), one, two)
+    first, second = (described(asked.perturb(counted(of, both))) for of in (one, two))
+    shared = {cell for cell in first.keys() | second.keys() if _held(cell, one) and _held(cell, two)}
+    assert len(shared) > 20
+    assert all(first.get(cell, 0) == second.get(cell, 0) for cell in shared)
+
+
+def _held(cell: frozenset[tuple[str, str]], of: Cube) -> bool:
+    codes = {axis.variable: axis.codes for axis in of.axes}
+    return all(code in codes.get(name, ()) for name, code in cell)
+
+
+@pytest.mark.parametrize("epsilon", [0.7, 1.5])
+def test_noise_follows_the_law_of_the_budget_share_and_no_other(epsilon: float) -> None:
+    """C.H has 2000 cells; the budget is split over its three cross-tabulations."""
+    of = cube("c", "C.H")
+    asked = mechanism(noise(str(3 * Fraction(str(epsilon))), published=PostProcessing(Negatives.KEEP)), of)
+    assert set(asked.plan.parameters.values()) == {Fraction(str(epsilon))}
+    table = counted(of, people(1000))
+    noisy = published(asked.perturb(table))
+    assert table.positions is not None
+    true = dict(zip(table.positions.tolist(), (table.cells & np.uint64(0xFFFFFFFF)).tolist(), strict=True))
+    finest = np.flatnonzero(AXES["C.H"].finest).tolist()
+    drawn = [noisy.get(cell, 0) - true.get(cell, 0) for cell in finest]
+    assert _fits(drawn, epsilon) > 1e-4
+    assert _fits(drawn, 1.35 * epsilon) < 1e-4
+
+
+def _fits(drawn: list[int], epsilon: float) -> float:
+    """The p-value of a chi-square test against the discrete Laplace law."""
+    a, most = np.exp(-epsilon), 6
+    law = (1 - a) / (1 + a) * a ** np.abs(np.arange(-most, most + 1))
+    law[[0, -1]] = a**most / (1 + a)
+    seen = np.bincount(np.clip(drawn, -most, most) + most, minlength=2 * most + 1)
+    return float(stats.chisquare(seen, law / law.sum() * seen.sum()).pvalue)
+
+
+def test_the_sparse_draw_has_the_law_of_the_dense_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over many keys, which empty cells become visible and with what values: sparse against cell by cell."""
+    of, rule = cube("b", "B.H"), noise(3, published=PostProcessing(threshold=2))
+    seen: dict[int, list[int]] = {}
+    for at_once in (1 << 16, 0):
+        monkeypatch.setattr(private, "ALL_AT_ONCE", at_once)
+        values = seen.setdefault(at_once, [])
+        for key in range(400):
+            asked = mechanism(rule, of, key=key.to_bytes(32, "little"))
+            table = ConfidentialTable(of, np.zeros(of.size, dtype=np.uint64))
+            values.extend(asked.perturb(table).values.tolist())
+    dense, sparse = seen[1 << 16], seen[0]
+    share = float(np.exp(-2) / (1 + np.exp(-1)))  # Pr[v >= 2] at epsilon 1
+    expected = 400 * of.size * share
+    for drawn in (dense, sparse):
+        assert abs(len(drawn) - expected) < 5 * expected**0.5
+        assert min(drawn) == 2
+    kinds = [np.bincount(np.minimum(drawn, 6), minlength=7)[2:] for drawn in (dense, sparse)]
+    assert stats.chi2_contingency(np.array(kinds)).pvalue > 1e-4
+
+
+def test_structural_zeros_are_never_perturbed() -> None:
+    of = cube("ab", "A.H", "B.H")
+    rule = parse_filter('A == "1" and B in ("2", "3.0")', TREES)
+    asked = mechanism(noise("1/10", published=PostProcessing(Negatives.KEEP)), of, zeros=(rule,))
+    cells = described(asked.perturb(ConfidentialTable(of, np.zeros(of.size, dtype=np.uint64))))
+    inside = [
+        c for c in cells if _code(c, "A").startswith("1") and _code(c, "B") in ("2", "2.0", "2.1", "3.0")
+    ]
+    assert inside == []
+    assert len(cells) > of.size * 0.7
+
+
+def _code(cell: frozenset[tuple[str, str]], name: str) -> str:
+    return dict(cell).get(name, "")
+
+
+def test_the_drawing_rules() -> None:
+    of, who = cube("ab", "A.H", "B.H"), people(50)
+    table = counted(of, who)
+    keyed = [published(mechanism(noise(9), of, key=key).perturb(table)) for key in (KEY, KEY, bytes(32))]
+    assert keyed[0] == keyed[1] != keyed[2]
+    by_group = noise(9, draw=Draw.PARTICIPANTS, keep_zeros=KeptZeros.ALL, claim=Claim.NONE)
+    asked = mechanism(by_group, of)
+    assert asked.facts().guarantee == ""
+    lonely = described(asked.perturb(counted(of, {name: leaf[:1] for name, leaf in who.items()})))
+    assert len(set(lonely.values())) <= 1  # one person in every cell: one group, one value
+    assert mechanism(noise(9), of).facts().guarantee != ""
+
+
+def test_a_dense_release_is_refused_with_what_to_expect_and_two_remedies() -> None:
+    of = cube("c", "C.H")
+    empty = ConfidentialTable(of, np.zeros(of.size, dtype=np.uint64))
+    with pytest.raises(Mistakes, match=r"about \d.* cells visible; raise the budget, or set a threshold"):
+        mechanism(noise("1/10"), of, cells=500).perturb(empty)
+    thin = noise(3, published=PostProcessing(threshold=12))
+    assert len(mechanism(thin, of, cells=500).perturb(empty)) < 500
+
+
+def test_what_a_person_and_a_household_reach() -> None:
+    person = noise()
+    household = noise(protects=Protects.HOUSEHOLD, largest_household=8)
+    assert [reach(unit, person).l1 for unit in ("persons", "households", "dwellings")] == [1, 2, 2]
+    assert [reach(unit, household).l1 for unit in ("persons", "households", "dwellings")] == [8, 1, 2]
+    assert reach("persons", household).l2_squared == 64
+    of = cube("ab", "A.H", "B.H")
+    assert set(plan(household, [of]).parameters.values()) == {Fraction(2, 9 * 8)}
+
+
+def test_the_budget_is_used_up_and_never_exceeded() -> None:
+    one, two = cube("1", "A.H", "B.L"), cube("2", "B.L")
+    every = signatures([one, two])
+    assert len(every) == 6  # the margin of B stands in both
+    by_table = BudgetRule(Fraction(1), Split.BY_TABLE, {"1": Fraction(1, 3), "2": Fraction(2, 3)})
+    by_axes = BudgetRule(Fraction(1), Split.BY_AXES, {str(n): Fraction(1, 3) for n in range(3)})
+    for budget in (BudgetRule(Fraction(1)), by_table, by_axes):
+        rule = PrivateNoise(LawKind.GEOMETRIC, budget)
+        assert sum(plan(rule, [one, two]).parameters.values()) == 1
+
+
+def test_the_stated_epsilon_and_delta_hold_for_the_integers_that_are_drawn() -> None:
+    of = cube("ab", "A.H", "B.H")
+    found = plan(noise(9), [of])
+    (table,) = found.tables.values()
+    assert table.certified_epsilon() * 9 <= 9 * (1 + 1e-12)
+    assert 0 < found.delta() < Fraction(1, 10**30)
+    truncated = PrivateNoise(LawKind.LAPLACE, BudgetRule(Fraction(9)), bound=10)
+    tail = np.exp(-10) / (1 + 2 * (np.exp(-1) - np.exp(-11)) / (1 - np.exp(-1)))
+    assert float(plan(truncated, [of]).delta()) == pytest.approx(9 * tail, rel=1e-9)
+
+
+def test_cross_tabulations_partition_the_cells_of_a_cube() -> None:
+    of = cube("ab", "B.H", "A.H")
+    seen: list[int] = []
+    for crosstab in crosstabs(of, TREES):
+        numbers = np.arange(crosstab.size)
+        cells, held = crosstab.cells(of, numbers)
+        assert held.all()
+        assert (crosstab.numbers(of, cells) == numbers).all()
+        seen.extend(cells.tolist())
+    assert sorted(seen) == list(range(of.size))
+
+
+@pytest.mark.parametrize(
+    ("rule", "given", "expected"),
+    [
+        (PostProcessing(), [-3, 0, 4], [0, 0, 4]),
+        (PostProcessing(Negatives.KEEP), [-3, 0, 4], [-3, 0, 4]),
+        (PostProcessing(rounding=5), [-3, 2, 3, 7, 8], [0, 0, 5, 5, 10]),
+        (PostProcessing(threshold=4), [-3, 3, 4], [0, 0, 4]),
+    ],
+)
+def test_post_processing(rule: PostProcessing, given: list[int], expected: list[int]) -> None:
+    assert post_processed(np.array(given), rule).tolist() == expected
+    least = least_visible(rule)
+    for v in range(-9, 10):
+        shown = post_processed(np.array([v]), rule)[0] != 0
+        assert shown == (v != 0 if least is None else v >= least)

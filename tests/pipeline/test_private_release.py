@@ -1,0 +1,120 @@
+"""Noise with a guarantee through the whole path, and every refusal that keeps its promise."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from discreet.errors import Mistakes
+from discreet.release.read import open_release
+from discreet.release.verify import verify
+from discreet.schema.programme import load_programme
+from tests.pipeline.conftest import contents, run
+
+
+def with_noise(census: Path, folder: Path, noise: str) -> Path:
+    shutil.copytree(census, folder)
+    programme = folder / "programme.toml"
+    programme.write_text(programme.read_text().partition("[noise]")[0] + f"[noise]\n{noise}\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("noise", "guarantee"),
+    [
+        ('kind = "geometric"\nepsilon = 800', "epsilon = 800 and delta ="),
+        ('kind = "laplace"\nepsilon = 2000\nbound = 30\ndelta = 1e-6', "epsilon = 2000 and delta ="),
+        ('kind = "normal"\nepsilon = 3000\nbound = 30\ndelta = 1e-5', "epsilon = 3000 and delta ="),
+        ('kind = "discrete-gaussian"\nrho = 300\ndelta = 1e-9', "rho = 300 (zero-concentrated)"),
+        ('kind = "geometric"\nepsilon = 800\nneighbours = "substitute"', "is replaced by another"),
+        (
+            'kind = "geometric"\nepsilon = 9000\nprotects = "household"\nlargest_household = 12',
+            "household of at most 12 members",
+        ),
+        ('kind = "hellinger"\nepsilon = 9000', "epsilon = 9000"),
+    ],
+)
+def test_a_release_states_what_it_guarantees_and_agrees_with_itself(
+    census: Path, tmp_path: Path, noise: str, guarantee: str
+) -> None:
+    run(with_noise(census, tmp_path / "census", noise), tmp_path / "r")
+    outcome = verify(tmp_path / "r")
+    assert outcome.passed, outcome.problems
+    assert guarantee in (open_release(tmp_path / "r").manifest.noise.guarantee or "")
+    assert guarantee in (tmp_path / "r/README.md").read_text()
+
+
+def test_fresh_noise_is_new_each_time_and_keyed_noise_is_not(census: Path, tmp_path: Path) -> None:
+    rule = 'kind = "geometric"\nepsilon = 500\n'
+    keyed = with_noise(census, tmp_path / "keyed", rule)
+    fresh = with_noise(census, tmp_path / "fresh", rule + 'draw = "fresh"')
+    made = {}
+    for name, folder in (("a", keyed), ("b", keyed), ("c", fresh), ("d", fresh)):
+        run(folder, tmp_path / name)
+        made[name] = contents(tmp_path / name)["parquet/3.1.parquet"]
+        assert verify(tmp_path / name).passed
+    assert made["a"] == made["b"]
+    assert len({made["a"], made["c"], made["d"]}) == 3
+
+
+REFUSED = {
+    'kind = "geometric"\nepsilon = 0': "noise.epsilon: 0; give a number above 0",
+    'kind = "geometric"\nepsilon = -1': "noise.epsilon: -1",
+    'kind = "geometric"': "noise.epsilon: is missing",
+    'kind = "geometric"\nepsilon = "one"': "noise.epsilon: one",
+    'kind = "discrete-gaussian"\nepsilon = 1': "never purely epsilon-private",
+    'kind = "discrete-gaussian"\nrho = 1\ndelta = 2': "noise.delta: 2",
+    'kind = "geometric"\nepsilon = 1\nrho = 1': "noise.rho: 1",
+    'kind = "geometric"\nepsilon = 1\nbound = 4': "only laplace and normal are truncated",
+    'kind = "laplace"\nepsilon = 1\ndelta = 0.1': "noise.bound: is missing",
+    'kind = "laplace"\nepsilon = 1\nbound = 4': "noise.delta: is missing; truncated noise costs a delta",
+    'kind = "geometric"\nepsilon = 1\nsigma = 2': "unknown key 'sigma'",
+    'kind = "geometric"\nepsilon = 1\ndraw = "participants"\nkeep_zeros = "all"': "same participants, same noise",
+    'kind = "geometric"\nepsilon = 1\nkeep_zeros = "all"': "unperturbed zeros with a DP claim",
+    'kind = "geometric"\nepsilon = 1\nclaim = "none"\ndraw = "participants"': "noise by participants",
+    'kind = "geometric"\nepsilon = 1\nprotects = "household"': "noise.largest_household: is missing",
+    'kind = "geometric"\nepsilon = 1\nlargest_household = 3': "it goes with protects",
+    'kind = "geometric"\nepsilon = 1\nsplit = { by_axes = { "0" = "1/2", "1" = "1/3" } }': "the shares sum to 5/6",
+    'kind = "geometric"\nepsilon = 1\nsplit = { }': "not exactly one of by_axes and by_table",
+    'kind = "gauss"\nepsilon = 1': "use 'cell-key', 'laplace'",
+}
+
+
+@pytest.mark.parametrize(("noise", "said"), REFUSED.items())
+def test_what_cannot_keep_its_promise_is_refused_in_the_programme(
+    census: Path, tmp_path: Path, noise: str, said: str
+) -> None:
+    with pytest.raises(Mistakes) as refused:
+        load_programme(with_noise(census, tmp_path / "census", noise) / "programme.toml")
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("noise", "said"),
+    [
+        ('kind = "laplace"\nepsilon = 500\nbound = 3\ndelta = 1e-9', "truncation at 3 costs"),
+        (
+            'kind = "laplace"\nepsilon = 2000\nbound = 6\ndelta = 0.9',
+            "not below one in the number of records",
+        ),
+        ('kind = "discrete-gaussian"\nrho = 300\ndelta = 0.01', "not below one in the number of records"),
+        ('kind = "geometric"\nepsilon = 500\nsplit = { by_axes = { "9" = 1 } }', "choose from"),
+        ('kind = "geometric"\nepsilon = 500\nsplit = { by_table = { "3.1" = 1 } }', "1.1"),
+        ('kind = "geometric"\nepsilon = "1/100"', "take less noise"),
+    ],
+)
+def test_what_the_cubes_or_the_records_contradict_is_refused_and_nothing_is_written(
+    census: Path, tmp_path: Path, noise: str, said: str
+) -> None:
+    folder = with_noise(census, tmp_path / "census", noise)
+    (tmp_path / "out").mkdir()
+    with pytest.raises(Mistakes) as refused:
+        run(folder, tmp_path / "out/r")
+    assert said in str(refused.value)
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_a_large_delta_needs_a_word(census: Path, tmp_path: Path) -> None:
+    rule = 'kind = "discrete-gaussian"\nrho = 300\ndelta = 0.01\nlarge_delta = true'
+    run(with_noise(census, tmp_path / "census", rule), tmp_path / "r")
+    assert verify(tmp_path / "r").passed
