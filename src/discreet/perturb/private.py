@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import ceil
 
 import numpy as np
@@ -23,7 +23,7 @@ from discreet.maths.exact_draws import BitSource, from_words
 from discreet.maths.keys import derive
 from discreet.maths.row_laws import HellingerLaw
 from discreet.maths.sparse import absent, ordered
-from discreet.maths.sparse_draws import visibility, visible_cells
+from discreet.maths.sparse_draws import LARGEST_N, SparseLaw, sparse_law, visibility
 from discreet.maths.thresholds import ThresholdTable, row_table
 from discreet.perturb.budget import NoisePlan, law_of
 from discreet.perturb.mechanism import NoiseFacts
@@ -124,7 +124,7 @@ class PrivateMechanism:
             seen = np.flatnonzero(values != 0 if least is None else values >= least)
             return seen, values[seen]
         bits = BitSource(derive(self.key, f"empty-cells/{crosstab.signature}"))
-        return visible_cells(crosstab.size, table, least, bits)
+        return _sparse_law(table, least).draw(crosstab.size, bits)
 
     def _words(self, signature: Signature, deciding: NDArray[np.uint64]) -> NDArray[np.uint64]:
         codes = np.zeros((len(deciding), 2), dtype=np.uint64)
@@ -231,8 +231,18 @@ def _by_rows(law: HellingerLaw, counts: Integers, words: NDArray[np.uint64]) -> 
     out = np.empty(len(counts), dtype=np.int64)
     for count in np.unique(counts).tolist():
         here = counts == count
-        out[here] = from_words(row_table(law, count), words[here])
+        out[here] = from_words(_row(law, count), words[here])
     return out
+
+
+@lru_cache(maxsize=MOST_ROWS)
+def _row(law: HellingerLaw, count: int) -> ThresholdTable:
+    return row_table(law, count)
+
+
+@lru_cache(maxsize=256)
+def _sparse_law(table: ThresholdTable, least: int | None) -> SparseLaw:
+    return sparse_law(table, least, LARGEST_N)
 
 
 def _occupied(table: ConfidentialTable) -> tuple[Integers, NDArray[np.uint64]]:
