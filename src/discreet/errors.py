@@ -2,6 +2,7 @@
 
 DiscreetError                 anything Discreet raises on purpose; its text never holds a true count or a key
 ├── Mistakes                  what a user declared or supplied is wrong; holds every Problem found at once
+│   └── AbsentData            data that are declared are not there: all that is wrong with what was declared
 ├── InfeasiblePTable          no perturbation table meets the wanted constraints
 ├── UncoveredCount            a p-table has no row or no interval for a count or key it must perturb
 ├── BudgetExceeded            a release would spend more of a privacy budget than is left
@@ -38,6 +39,10 @@ class Mistakes(DiscreetError):
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
         super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+class AbsentData(Mistakes):
+    """Declared data are not where they should be, and nothing else is wrong; a look ahead can do without them."""
 
 
 def mistake(file: object, key: str, value: str, remedy: str) -> Mistakes:

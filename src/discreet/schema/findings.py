@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from discreet.errors import Mistakes, Problem
+from discreet.errors import AbsentData, Mistakes, Problem
 
 
 @dataclass
@@ -19,6 +19,7 @@ class Findings:
 
     path: Path
     problems: list[Problem] = field(default_factory=list)
+    absent: set[Problem] = field(default_factory=set)  # the problems that are only data that are not there
     broken_sections: set[str] = field(default_factory=set)
     broken_variables: set[str] = field(default_factory=set)
 
@@ -37,6 +38,8 @@ class Findings:
         try:
             yield
         except Mistakes as mistakes:
+            if isinstance(mistakes, AbsentData):
+                self.absent.update(mistakes.problems)
             self.problems.extend(mistakes.problems)
 
     def mistakes(self) -> Mistakes:

@@ -44,6 +44,7 @@ __all__ = [
     "ReleaseRule",
     "Unit",
     "Variable",
+    "load_declaration",
     "load_programme",
 ]
 
@@ -87,6 +88,7 @@ class Inspected:
 
     problems: tuple[Problem, ...]
     sound: Programme | None  # None where no noise rule could be read
+    absent: frozenset[Problem] = frozenset()  # the problems that are only data that are not there
 
 
 def load_programme(path: Path) -> Programme:
@@ -94,6 +96,18 @@ def load_programme(path: Path) -> Programme:
     inspected = inspect_programme(path)
     if inspected.sound is None or inspected.problems:
         raise Mistakes(inspected.problems)
+    return inspected.sound
+
+
+def load_declaration(path: Path) -> Programme:
+    """Read a programme file to look ahead, for which its data need not be there; any other mistake is reported.
+
+    Units and ready-made counts whose data are absent are left out of it, so that it is not fit for publishing.
+    """
+    inspected = inspect_programme(path)
+    problems = [problem for problem in inspected.problems if problem not in inspected.absent]
+    if inspected.sound is None or problems:
+        raise Mistakes(problems)
     return inspected.sound
 
 
@@ -118,7 +132,7 @@ def inspect_programme(path: Path) -> Inspected:
     sound = Programme(
         Path(path), release.name, population, variables, cubes, ready_made, zeros, noise, release, limits
     )
-    return Inspected(problems, sound)
+    return Inspected(problems, sound, frozenset(findings.absent))
 
 
 def _population(rule: PopulationRule) -> dict[str, Any]:

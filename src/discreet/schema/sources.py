@@ -13,7 +13,7 @@ from glob import escape, glob
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
-from discreet.errors import Mistakes, Problem
+from discreet.errors import AbsentData, Mistakes, Problem
 from discreet.schema.declared import DeclaredSource
 
 SERVERS = ("postgresql", "postgres")
@@ -111,15 +111,16 @@ def resolve_source(entry: str | DeclaredSource, folder: Path, file: str, key: st
     """Make a source of what was declared, relative to the programme's folder."""
     if isinstance(entry, str):
         return file_source(entry, folder, file, key)
-    problems = [Problem(file, key, value, remedy) for value, remedy in _source_problems(entry, folder)]
-    if problems:
-        raise Mistakes(problems)
+    wrong = [Problem(file, key, value, remedy) for value, remedy in _source_problems(entry)]
+    absent = [Problem(file, key, value, remedy) for value, remedy in _absent_database(entry, folder)]
+    if wrong or absent:
+        raise (Mistakes if wrong else AbsentData)([*wrong, *absent])
     if entry.uri is None:
         return QuerySource(entry.query or "", folder)
     return DatabaseSource(entry.uri, entry.table, entry.query, folder)
 
 
-def _source_problems(entry: DeclaredSource, folder: Path) -> Iterator[tuple[str, str]]:
+def _source_problems(entry: DeclaredSource) -> Iterator[tuple[str, str]]:
     if entry.table is not None and entry.query is not None:
         yield "both a table and a query", "keep one of them"
     if entry.query is not None and _PASSWORD_IN_QUERY.search(entry.query):
@@ -130,10 +131,10 @@ def _source_problems(entry: DeclaredSource, folder: Path) -> Iterator[tuple[str,
         return
     if entry.table is None and entry.query is None:
         yield "a uri without a table or query", 'add table = ".." or query = "SELECT .."'
-    yield from _uri_problems(entry.uri, folder)
+    yield from _uri_problems(entry.uri)
 
 
-def _uri_problems(uri: str, folder: Path) -> Iterator[tuple[str, str]]:
+def _uri_problems(uri: str) -> Iterator[tuple[str, str]]:
     scheme, separator, _ = uri.partition("://")
     if not separator or scheme not in (*SERVERS, *DATABASE_FILES):
         # what is no URI may still hold a password, so it is not shown
@@ -144,7 +145,12 @@ def _uri_problems(uri: str, folder: Path) -> Iterator[tuple[str, str]]:
     elif scheme in SERVERS and _holds_password(uri):
         remedy = "take it out and set PGPASSWORD or a .pgpass file instead"
         yield f"{without_user(uri)} holds a password", remedy
-    elif scheme in DATABASE_FILES and not database_file(uri, folder).is_file():
+
+
+def _absent_database(entry: DeclaredSource, folder: Path) -> Iterator[tuple[str, str]]:
+    uri = entry.uri or ""
+    embedded = uri.partition("://")[0] in DATABASE_FILES and "://" in uri
+    if embedded and not database_file(uri, folder).is_file():
         yield "no such database file", f"put it into {folder} or correct the uri"
 
 
@@ -175,7 +181,7 @@ def file_source(given: str, folder: Path, file: str, key: str) -> FileSource:
     if not found:
         # what was meant as an address of a database may hold a password
         shown = "no such file" if "@" in given or "password" in given.lower() else f"no file {given!r}"
-        raise Mistakes([Problem(file, key, shown, f"put it into {folder} or correct the name")])
+        raise AbsentData([Problem(file, key, shown, f"put it into {folder} or correct the name")])
     formats = {format_of(path) for path in found}
     kind = formats.pop()
     if formats or kind is None:
