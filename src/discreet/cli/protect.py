@@ -9,10 +9,12 @@ from typing import Annotated
 
 import typer
 
+from discreet.cli.ledger import ledger_at
 from discreet.cli.output import JSON, QUIET, THREADS, emit_json, shown_progress
 from discreet.engine.secret import read_secret
 from discreet.errors import mistake
 from discreet.pipeline.protect import protect as run_protect
+from discreet.pipeline.spending import Spending
 from discreet.schema.programme import load_programme
 
 
@@ -26,6 +28,10 @@ def protect(
             "--private-manifest", help="Where the private manifest goes; default: beside the secret file."
         ),
     ] = None,
+    ledger: Annotated[
+        str, typer.Option("--ledger", help="A ledger to charge before the release appears; with --account.")
+    ] = "",
+    account: Annotated[str, typer.Option("--account", help="The account in the ledger.")] = "",
     json: JSON = False,
     threads: THREADS = 0,
     quiet: QUIET = False,
@@ -34,9 +40,17 @@ def protect(
     key = read_secret(secret, os.environ)
     beside = private or _beside(secret, out)
     loaded = load_programme(programme)
+    spending = _spending(ledger, account, secret)
     with shown_progress(quiet or json) as progress:
         done = run_protect(
-            loaded, key, out, beside, clock=lambda: datetime.now(UTC), threads=threads, progress=progress
+            loaded,
+            key,
+            out,
+            beside,
+            clock=lambda: datetime.now(UTC),
+            threads=threads,
+            progress=progress,
+            spending=spending,
         )
     if json:
         emit_json({**vars(done), "release": str(done.release), "private_manifest": str(beside)})
@@ -47,6 +61,12 @@ def protect(
         resumed = f" ({done.resumed} of them from an interrupted run)" if done.resumed else ""
         typer.echo(f"{done.release}: {done.cubes} cubes{resumed}, {done.cells:,} published cells.")
         typer.echo(f"Private manifest: {beside}")
+
+
+def _spending(ledger: str, account: str, secret: str) -> Spending | None:
+    if bool(ledger) != bool(account):
+        raise mistake("", "--ledger", "a ledger without an account, or the reverse", "give both or neither")
+    return Spending(ledger_at(ledger, secret), account) if ledger else None
 
 
 def _beside(secret: str, out: Path) -> Path:

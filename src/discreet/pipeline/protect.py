@@ -9,12 +9,13 @@ from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from discreet.errors import Mistakes
+from discreet.errors import DiscreetError
 from discreet.maths.keys import SECRET_BYTES
 from discreet.perturb.choose import mechanism
 from discreet.perturb.mechanism import Mechanism
 from discreet.pipeline.identity import Identity, identify
 from discreet.pipeline.progress import Progress, Quiet
+from discreet.pipeline.spending import Spending
 from discreet.pipeline.tabulating import Tabulator
 from discreet.release.assemble import release_manifest, write_cube, write_shared
 from discreet.release.folder import ReleaseFolder
@@ -48,10 +49,12 @@ def protect(
     clock: Callable[[], datetime],
     threads: int = 1,
     progress: Progress | None = None,
+    spending: Spending | None = None,
 ) -> Protected:
     """Count, perturb and publish every cube of a programme at ``out``, whole or not at all.
 
-    The private manifest (full parameters, row counts) goes to ``private``, which must lie outside the release.
+    The private manifest (full parameters, row counts) goes to ``private``, which must lie outside the release. With
+    ``spending`` the release is charged to its account before it appears.
     """
     require_private_place(private, out)
     chosen = mechanism(programme, secret, secrets.token_bytes(SECRET_BYTES))
@@ -60,7 +63,9 @@ def protect(
     with ReleaseFolder(out, run_id) as folder:
         try:
             entries, rows, resumed = run.cubes(folder, secret, threads)
-        except Mistakes:
+            if spending is not None:
+                spending.charge(chosen, programme.release.name, run_id)
+        except DiscreetError:
             folder.discard()
             raise
         write_private_manifest(run.private(run_id, rows, clock()), private)

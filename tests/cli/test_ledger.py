@@ -1,0 +1,104 @@
+"""Books of privacy budgets on the command line, and releases that are charged before they appear."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from discreet.cli.app import main
+from discreet.engine.secret import make_secret
+from discreet.population.synth import generate
+
+
+@pytest.fixture(scope="module")
+def census(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("ledger") / "census"
+    generate(500, 5, folder, tables=["3.3"], threads=1)
+    programme = folder / "programme.toml"
+    programme.write_text(
+        programme.read_text().partition("[noise]")[0] + '[noise]\nkind = "geometric"\nepsilon = 60\n'
+    )
+    return folder
+
+
+class Book:
+    """A place with a secret, a census and a ledger, and the commands that use them."""
+
+    def __init__(
+        self, folder: Path, census: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ):
+        self.folder, self._monkeypatch, self._capsys = folder, monkeypatch, capsys
+        shutil.copytree(census, folder / "census")
+        make_secret(folder / "s.key")
+
+    def call(self, *words: str) -> tuple[int, str, str]:
+        self._monkeypatch.setattr("sys.argv", ["discreet", *words])
+        code = 0
+        try:
+            main()
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        said = self._capsys.readouterr()
+        return code, said.out, said.err
+
+    def ledger(self, command: str, *words: str) -> tuple[int, str, str]:
+        return self.call(
+            "ledger", command, str(self.folder / "l.db"), *words, "--secret", str(self.folder / "s.key")
+        )
+
+    def protect(self, out: str, *words: str) -> tuple[int, str, str]:
+        programme, secret = self.folder / "census/programme.toml", self.folder / "s.key"
+        place = ("--secret", str(secret), "--out", str(self.folder / out), "--quiet")
+        return self.call("protect", str(programme), *place, "--ledger", str(self.folder / "l.db"), *words)
+
+
+@pytest.fixture
+def book(
+    census: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Book:
+    return Book(tmp_path, census, monkeypatch, capsys)
+
+
+def test_a_release_is_charged_once_and_never_beyond_the_budget(book: Book) -> None:
+    assert book.ledger("create")[0] == 0
+    assert book.ledger("account", "census", "--epsilon", "100", "--delta", "1e-9")[0] == 0
+    for _ in range(2):
+        assert book.protect("r", "--account", "census")[0] == 0
+    code, out, _ = book.ledger("show", "--json")
+    (account,) = json.loads(out)["accounts"]
+    assert (code, len(account["charges"])) == (0, 1)
+    assert account["spent"].startswith("epsilon=60/1")
+    text = (book.folder / "census/programme.toml").read_text()
+    (book.folder / "census/programme.toml").write_text(text.replace("epsilon = 60", "epsilon = 50"))
+    code, _, err = book.protect("other", "--account", "census")
+    assert code == 2
+    assert "would exceed the budget" in err
+    assert not [path for path in book.folder.iterdir() if "other" in path.name]
+    assert book.ledger("verify")[0] == 0
+
+
+def test_what_does_not_fit_is_refused(book: Book) -> None:
+    assert "no such file" in book.protect("r", "--account", "census")[2]
+    assert "without an account" in book.protect("r")[2]
+    assert book.ledger("create")[0] == 0
+    assert "exactly one of --epsilon and --rho" in book.ledger("account", "a")[2]
+    assert "give a number" in book.ledger("account", "a", "--epsilon", "lots")[2]
+    assert (
+        book.ledger("account", "home", "--epsilon", "100", "--delta", "1e-9", "--protects", "household")[0]
+        == 0
+    )
+    code, _, err = book.protect("r", "--account", "home")
+    assert (code, (book.folder / "r").exists()) == (2, False)
+    assert "kept for add-remove of a household" in err
+    assert book.protect("r", "--account", "nobody")[0] == 2
+
+
+def test_the_cell_key_method_has_nothing_to_charge(book: Book) -> None:
+    book.ledger("create")
+    book.ledger("account", "census", "--rho", "1/2")
+    programme = book.folder / "census/programme.toml"
+    declared = programme.read_text().partition("[noise]")[0]
+    programme.write_text(declared + '[noise]\nkind = "cell-key"\nV = 2.0\nD = 5\n')
+    code, _, err = book.protect("r", "--account", "census")
+    assert (code, "noise without a guarantee" in err) == (2, True)
