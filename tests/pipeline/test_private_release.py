@@ -128,3 +128,16 @@ def test_a_large_delta_needs_a_word(census: Path, tmp_path: Path) -> None:
     rule = 'kind = "discrete-gaussian"\nrho = 300\ndelta = 0.01\nlarge_delta = true'
     run(with_noise(census, tmp_path / "census", rule), tmp_path / "r")
     assert verify(tmp_path / "r").passed
+
+
+def test_a_release_that_noise_would_make_dense_is_refused_with_what_to_expect(
+    census: Path, tmp_path: Path
+) -> None:
+    rule = 'kind = "geometric"\nepsilon = 20\n[limits]\npublished = 500'
+    with pytest.raises(
+        Mistakes, match=r"noise would make about .* cells visible; raise the budget, or set a threshold"
+    ):
+        run(with_noise(census, tmp_path / "census", rule), tmp_path / "r")
+    sparse = 'kind = "geometric"\nepsilon = 800\nthreshold = 25\n[limits]\npublished = 500'
+    run(with_noise(census, tmp_path / "thin", sparse), tmp_path / "r")
+    assert verify(tmp_path / "r").passed

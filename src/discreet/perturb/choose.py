@@ -32,7 +32,7 @@ def mechanism(programme: Programme, secret: bytes, chance: bytes) -> Mechanism:
         found,
         {name: variable.codelist for name, variable in programme.variables.items()},
         programme.structural_zeros,
-        programme.limits.cells,
+        programme.limits.published,
         chance if noise.draw is Draw.FRESH else derive(secret, "private-noise"),
     )
 

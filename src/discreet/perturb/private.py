@@ -143,7 +143,7 @@ class PrivateMechanism:
         )
         if expected > self.most_cells:
             value = f"noise would make about {expected:.3g} of {cube.size:.3g} cells visible"
-            remedy = f"raise the budget, or set a threshold; limits.cells allows {self.most_cells}"
+            remedy = f"raise the budget, or set a threshold; limits.published allows {self.most_cells}"
             raise mistake("", f"cube {cube.id}", value, remedy)
 
     @cached_property

@@ -255,6 +255,7 @@ class DeclaredLimits(_Declared):
     """What a programme may at most ask for."""
 
     cells: Annotated[int, Field(ge=1)] = 200_000_000
+    published: Annotated[int, Field(ge=1)] = 50_000_000
 
 
 class DeclaredProgramme(_Declared):

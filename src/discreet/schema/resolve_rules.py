@@ -71,4 +71,4 @@ def resolve_release(declared: DeclaredProgramme, findings: Findings) -> tuple[Re
         tuple(dict.fromkeys(formats)),
         Disclosure(release.disclose),
     )
-    return rule, Limits(declared.limits.cells)
+    return rule, Limits(declared.limits.cells, declared.limits.published)

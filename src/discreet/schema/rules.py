@@ -86,4 +86,5 @@ class ReleaseRule:
 class Limits:
     """What a programme may at most ask for."""
 
-    cells: int
+    cells: int  # possible ones of a cube, margins included
+    published: int  # non-zero ones of a cube
