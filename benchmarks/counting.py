@@ -35,7 +35,7 @@ CUBE = "DuckDB: with margins, no sub-totals (CUBE)"
 ROLLUP = "DuckDB: with margins and sub-totals (ROLLUPs)"
 CHOICE = {
     "thirty": "The cubes are the first table of each of the groups 3 to 32 of the EU programme.",
-    "all": "The cubes are the whole person programme.",
+    "all": "The cubes are the whole person programme. DuckDB ran once, Discreet as often as --repeat says.",
 }
 NOTES = (
     (

@@ -48,7 +48,7 @@ def _reading(ordered: str, mixed: str, persons: int, repeats: int) -> Section:
         lines += [
             Line(work, "Discreet: read, encode, key, order", ours),
             against(work, "DuckDB: CREATE TABLE AS SELECT", ours, theirs, 1.5),
-            Line(work, "Discreet: and look for duplicate ids", judged),
+            Line(work, "Discreet: streamed, with a look for duplicate ids", judged),
         ]
     return Section(
         "Ingest: Parquet to memory, all columns that the person programme needs",
