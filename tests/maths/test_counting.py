@@ -71,8 +71,8 @@ def test_sparse_roll_up_equals_dense(seed: int) -> None:
 @given(st.lists(st.tuples(st.integers(0, 2**40 - 1), st.integers(0, 2**64 - 1)), max_size=100))
 def test_aggregate_sorts_and_adds(pairs: list[tuple[int, int]]) -> None:
     expected: dict[int, int] = {}
-    for position, value in pairs:
-        expected[position] = (expected.get(position, 0) + value) % 2**64
+    for place, value in pairs:
+        expected[place] = (expected.get(place, 0) + value) % 2**64
     given_pairs = np.array(pairs, dtype=np.uint64).reshape(-1, 2)
     position, sums = sparse.aggregate(given_pairs[:, 0].copy(), given_pairs[:, 1].copy(), 2**40)
     assert dict(zip(position.tolist(), sums.tolist(), strict=True)) == expected
