@@ -17,7 +17,20 @@ from pathlib import Path
 
 from benchmarks.lines import Section
 
-SUBJECTS = ("imports", "ptable", "keys", "noise", "sixway", "ons", "counting", "ingest", "demo", "streaming")
+SUBJECTS = (
+    "imports",
+    "ptable",
+    "keys",
+    "noise",
+    "zero_cells",
+    "microaggregation",
+    "sixway",
+    "ons",
+    "counting",
+    "ingest",
+    "demo",
+    "streaming",
+)
 LIBRARIES = ("numpy", "numba", "pyarrow", "duckdb", "pandas", "cell-key-perturbation", "opendp")
 RESULTS = Path(__file__).parent / "results"
 

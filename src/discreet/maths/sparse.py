@@ -45,16 +45,19 @@ def _add_equal(position: Any, added: Any) -> Any:
 
 
 def ordered(position: Positions, added: Sums, size: int) -> tuple[Positions, Sums]:
-    """Sort by position (below ``size``), least significant digits first; equal ones keep their order."""
+    """Sort by position (below ``size``), least significant digits first; equal ones keep their order.
+
+    The given arrays are used as room to work in and hold nothing of use afterwards.
+    """
+    spare = np.empty_like(position), np.empty_like(added)
     for shift in range(0, max(1, (size - 1).bit_length()), _DIGIT):
-        position_out, added_out = np.empty_like(position), np.empty_like(added)
-        _radix_pass(position, added, position_out, added_out, np.uint64(shift))
-        position, added = position_out, added_out
+        _radix_pass(position, added, *spare, np.uint64(shift))
+        (position, added), spare = spare, (position, added)
     return position, added
 
 
 def aggregate(position: Positions, added: Sums, size: int) -> tuple[Positions, Sums]:
-    """Sort by position and add up equal ones in one sweep."""
+    """Sort by position and add up equal ones in one sweep; the given arrays are used up."""
     if len(position) == 0:
         return position, added
     position, added = ordered(position, added, size)

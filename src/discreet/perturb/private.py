@@ -81,6 +81,7 @@ class PrivateMechanism:
             found.append(self._crosstab(cube, crosstab, cells[inside], sums[inside]))
         places = np.concatenate([cells for cells, _ in found]).view(np.uint64)
         values = np.concatenate([values for _, values in found]).view(np.uint64)
+        found.clear()  # a copy less while the cells are put in order
         places, values = ordered(places, values, cube.size)
         return ProtectedTable(cube, places.view(np.int64), values.view(np.int64))
 
