@@ -241,6 +241,47 @@ NoiseEntry = Annotated[
 ]
 
 
+Share = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)]
+Quota = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+
+
+class DeclaredComposition(_Declared):
+    """Similarity by the members of a household, counted by a cross of breakdowns."""
+
+    composition: list[Text]
+
+
+class DeclaredQuotas(_Declared):
+    """The most that may be exchanged, by level and in each region of a level."""
+
+    levels: dict[str, Quota] = {}
+    regions: dict[str, Quota] = {}
+
+
+AlikeEntry = Annotated[
+    Annotated[Text, Tag("|text")] | Annotated[DeclaredComposition, Tag("|table")],
+    Discriminator(_text_or_table),
+]
+
+
+class DeclaredSwap(_Declared):
+    """Targeted record swapping of households before anything is counted."""
+
+    k: Annotated[int, Field(ge=2)] = 3
+    risk: list[Text] = []
+    similar: Annotated[list[Annotated[list[AlikeEntry], Field(min_length=1)]], Field(min_length=1)]
+    rate: Share = 0.0
+    cap: Quota | None = None
+    levels: Annotated[list[Text], Field(min_length=1)] | None = None
+    donors: Literal["risk", "uniform"] = "risk"
+    inside_parent: bool = True
+    carry: list[Text] = []
+    exclude: Text | None = None
+    risk_column: Text | None = None
+    exclude_zero_risk: bool = False
+    quotas: DeclaredQuotas = DeclaredQuotas()
+
+
 class DeclaredRelease(_Declared):
     """What is written and what it tells of the noise."""
 
@@ -270,6 +311,7 @@ class DeclaredProgramme(_Declared):
     standard: DeclaredStandard | None = None
     cubes: list[DeclaredCube | None] = []
     structural_zeros: list[DeclaredStructuralZero | None] = []
+    swap: DeclaredSwap | None = None
     noise: NoiseEntry | None = None
     release: DeclaredRelease = DeclaredRelease()
     limits: DeclaredLimits = DeclaredLimits()

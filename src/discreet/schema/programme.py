@@ -22,6 +22,7 @@ from discreet.schema.reading import read_declared
 from discreet.schema.resolve_cubes import CubeResolver
 from discreet.schema.resolve_noise import resolve_noise
 from discreet.schema.resolve_rules import resolve_population, resolve_release
+from discreet.schema.resolve_swap import resolve_swap
 from discreet.schema.resolve_variables import resolve_variables, standard_tables
 from discreet.schema.rules import (
     Disclosure,
@@ -33,6 +34,7 @@ from discreet.schema.rules import (
     Unit,
     Variable,
 )
+from discreet.schema.swap_rule import SwapRule
 
 __all__ = [
     "Disclosure",
@@ -63,14 +65,17 @@ class Programme:
     noise: Noise
     release: ReleaseRule
     limits: Limits
+    swap: SwapRule | None = None
 
     def canonical(self) -> dict[str, Any]:
         """Describe everything declared that affects the result, as JSON with a stable order."""
+        swap = {} if self.swap is None else {"swap": self.swap.canonical()}
         return {
             "population": None if self.population is None else _population(self.population),
             "variables": {name: _variable(self.variables[name]) for name in sorted(self.variables)},
             "cubes": [_cube(cube, self.ready_made.get(cube.id)) for cube in self.cubes],
             "structural_zeros": sorted(rule.canonical for rule in self.structural_zeros),
+            **swap,
             "noise": _noise(self.noise),
             "release": {
                 "name": self.release.name,
@@ -121,6 +126,7 @@ def inspect_programme(path: Path) -> Inspected:
     population = resolve_population(declared.population, findings)
     tables = standard_tables(declared, findings)
     variables = resolve_variables(declared, tables, findings)
+    swap = resolve_swap(declared.swap, population, variables, findings)
     noise = resolve_noise(declared.noise, findings)
     release, limits = resolve_release(declared, findings)
     resolver = CubeResolver(variables, population, limits.cells, findings)
@@ -130,7 +136,17 @@ def inspect_programme(path: Path) -> Inspected:
     if noise is None:
         return Inspected(problems, None)
     sound = Programme(
-        Path(path), release.name, population, variables, cubes, ready_made, zeros, noise, release, limits
+        Path(path),
+        release.name,
+        population,
+        variables,
+        cubes,
+        ready_made,
+        zeros,
+        noise,
+        release,
+        limits,
+        swap,
     )
     return Inspected(problems, sound, frozenset(findings.absent))
 

@@ -1,0 +1,183 @@
+"""Resolves the ``[swap]`` section of a programme against its variables and population.
+
+It owns the checks inside that section; whether the tables hold the columns is told when they are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from discreet.schema.codelist import Breakdown, breakdown
+from discreet.schema.declared import DeclaredComposition, DeclaredSwap
+from discreet.schema.expression import Filter, alternatives, mentioned, parse_filter
+from discreet.schema.findings import Findings
+from discreet.schema.rules import PopulationRule, Variable
+from discreet.schema.swap_rule import Composition, Donors, Profile, SwapRule
+
+
+def resolve_swap(
+    declared: DeclaredSwap | None,
+    population: PopulationRule | None,
+    variables: Mapping[str, Variable],
+    findings: Findings,
+) -> SwapRule | None:
+    """The rule of swapping; None where none is declared or it cannot be followed."""
+    if declared is None:
+        return None
+    before = len(findings.problems)
+    if population is None:
+        if "population" not in findings.broken_sections:
+            findings.add("swap", "there are no records to swap", "add [population] or take [swap] out")
+        return None
+    rule = _Resolver(declared, population, variables, findings).rule()
+    return rule if len(findings.problems) == before else None
+
+
+@dataclass(frozen=True)
+class _Resolver:
+    declared: DeclaredSwap
+    population: PopulationRule
+    variables: Mapping[str, Variable]
+    findings: Findings
+
+    def rule(self) -> SwapRule:
+        declared = self.declared
+        self._check_population()
+        self._check_shares()
+        self._check_risk()
+        levels = self._levels()
+        quotas = declared.quotas
+        rule = SwapRule(
+            declared.k,
+            self._axes(declared.risk, "swap.risk"),
+            tuple(self._profile(profile, place) for place, profile in enumerate(declared.similar)),
+            _exact(declared.rate),
+            None if declared.cap is None else _exact(declared.cap),
+            levels,
+            Donors(declared.donors),
+            declared.inside_parent,
+            tuple(dict.fromkeys(declared.carry)),
+            self._exclude(),
+            declared.risk_column,
+            declared.exclude_zero_risk,
+            self._quotas(quotas.levels, "swap.quotas.levels", levels),
+            self._quotas(quotas.regions, "swap.quotas.regions", levels),
+        )
+        self._check_exchanged(rule)
+        return rule
+
+    def _check_population(self) -> None:
+        population, findings = self.population, self.findings
+        if "population" in findings.broken_sections:
+            return
+        if "persons" not in population.units:
+            remedy = 'add persons = "persons.parquet" to [population]'
+            findings.add("swap", "needs a table of persons", remedy)
+        if "households" not in population.ids:
+            findings.add("population.household_id", "is missing, and [swap] exchanges households", "name it")
+        if not population.geography:
+            remedy = "name the columns of the regions, coarse to fine"
+            findings.add("population.geography", "is missing, and [swap] exchanges it", remedy)
+
+    def _check_shares(self) -> None:
+        declared = self.declared
+        if declared.cap is not None and declared.cap < declared.rate:
+            value = f"a cap of {declared.cap:g} below the rate of {declared.rate:g}"
+            self.findings.add("swap.cap", value, "raise the cap or lower the rate")
+
+    def _check_risk(self) -> None:
+        declared, add = self.declared, self.findings.add
+        if not declared.risk and declared.risk_column is None:
+            remedy = 'name the variables that make a person known, such as risk = ["AGE.M", "SEX"]'
+            add("swap.risk", "is missing", remedy)
+        if declared.exclude_zero_risk and declared.risk_column is None:
+            remedy = "name a risk_column, or leave it out: a counted risk is never zero"
+            add("swap.exclude_zero_risk", "stands without a risk_column", remedy)
+
+    def _levels(self) -> tuple[str, ...]:
+        geography = self.population.geography
+        if self.declared.levels is None:
+            return geography
+        known = set(self._known(self.declared.levels, geography, "swap.levels"))
+        levels = tuple(column for column in geography if column in known)
+        if geography and levels and levels[-1] != geography[-1]:
+            remedy = f"add {geography[-1]!r}: what is exchanged below the last level is not looked at"
+            self.findings.add("swap.levels", "leaves out the finest column of the geography", remedy)
+        return levels
+
+    def _known(self, names: Iterable[str], known: Sequence[str], key: str) -> list[str]:
+        held = []
+        for name in names:
+            if name in known:
+                held.append(name)
+            else:
+                self.findings.add(key, f"unknown level {name!r}", alternatives(name, known))
+        return held
+
+    def _quotas(self, given: Mapping[str, float], key: str, levels: Sequence[str]) -> dict[str, Fraction]:
+        return {name: _exact(given[name]) for name in self._known(given, levels, key)}
+
+    def _profile(self, profile: Sequence[str | DeclaredComposition], place: int) -> Profile:
+        key = f"swap.similar[{place}]"
+        parts: list[Breakdown | Composition] = []
+        for part in profile:
+            if isinstance(part, DeclaredComposition):
+                parts.append(Composition(self._axes(part.composition, f"{key}.composition")))
+            else:
+                parts.extend(self._axes([part], key))
+        return tuple(parts)
+
+    def _axes(self, names: Sequence[str], key: str) -> tuple[Breakdown, ...]:
+        found = (self._axis(name, key) for name in names)
+        return tuple(axis for axis in found if axis is not None)
+
+    def _axis(self, name: str, key: str) -> Breakdown | None:
+        """A breakdown by its name, or the leaves of a variable by the variable's."""
+        variable, _, level = name.partition(".")
+        if variable in self.findings.broken_variables:
+            return None
+        if variable not in self.variables:
+            self.findings.add(
+                key, f"unknown variable {variable!r}", alternatives(variable, [*self.variables])
+            )
+            return None
+        held = self.variables[variable]
+        axis = held.breakdowns.get(level or variable)
+        if axis is None and level:
+            known = [axis.full_name for axis in held.breakdowns.values()]
+            self.findings.add(key, f"unknown breakdown {name!r}", alternatives(name, known))
+        elif axis is None:
+            axis = breakdown(variable, variable, held.codelist, held.codelist.leaves)
+        return axis
+
+    def _exclude(self) -> Filter | None:
+        text = self.declared.exclude
+        if text is None or mentioned(text) & self.findings.broken_variables:
+            return None
+        trees = {name: variable.codelist for name, variable in self.variables.items()}
+        axes = {name: variable.breakdowns for name, variable in self.variables.items()}
+        with self.findings.gathering():
+            found = parse_filter(text, trees, self.findings.path, "swap.exclude", axes)
+            if found.passes_all:
+                self.findings.add("swap.exclude", "excludes every household", "exclude fewer")
+            return found
+        return None
+
+    def _check_exchanged(self, rule: SwapRule) -> None:
+        """What is exchanged can neither be a risk nor a likeness, and is named once."""
+        exchanged = {*self.population.geography, *rule.carry}
+        for name in sorted(set(rule.variables())):
+            if self.variables[name].column in exchanged:
+                remedy = "take it out: places are exchanged, and risk is counted inside each region as it is"
+                self.findings.add("swap", f"{name} is a place, not a property of the household", remedy)
+        kept = {*self.population.ids.values(), self.population.record_key}
+        for column in rule.carry:
+            if column in self.population.geography or column in kept:
+                remedy = "name only what follows the place and is no geography, such as grid coordinates"
+                self.findings.add("swap.carry", f"column {column!r} is geography or an id", remedy)
+
+
+def _exact(share: float) -> Fraction:
+    return Fraction(str(share))

@@ -1,0 +1,88 @@
+"""What swapping found and did: the households, their partners, the reasons and the moves; it computes none of it.
+
+Everything here is confidential: it tells who was exchanged with whom.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+HOUSEHOLD = "swap/household"  # the purpose under which household ids are hashed
+
+
+class Excluded(IntEnum):
+    """Why a household takes no part."""
+
+    NO = 0
+    RULE = 1  # the rule's filter, for instance group quarters
+    ZERO_RISK = 2  # its supplied risk is zero
+    SHARED_DWELLING = 3  # the dwelling could not follow one of its households
+
+
+class Why(IntEnum):
+    """What became of a household."""
+
+    NOT_SWAPPED = 0
+    AT_RISK = 1  # swapped because it was at risk
+    DONOR = 2  # swapped with one at risk
+    RATE = 3  # swapped to reach the rate
+    NO_DONOR = 4  # at risk, not swapped: no similar household in another region was left
+    EXCLUDED = 5  # at risk, not swapped: ``Households.excluded`` tells why
+    CAP = 6  # at risk, not swapped: the cap was reached
+    QUOTA = 7  # at risk, not swapped: the quota of a level or region was reached
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Households:
+    """One row for each household, in the order of the hashes of their ids."""
+
+    ids: NDArray[np.uint64]  # hashes under the secret with ``HOUSEHOLD``, ascending
+    levels: tuple[str, ...]  # columns of the geography at which risk was looked for, coarse to fine
+    regions: tuple[tuple[str, ...], ...]  # level -> region code -> what stands in the column
+    area: NDArray[np.int32]  # (level, household) -> region code
+    size: NDArray[np.int32]  # persons
+    risk: NDArray[
+        np.float64
+    ]  # (level, household) -> 1/count, the largest of the members; not only those at risk
+    at_risk_level: NDArray[np.int8]  # coarsest level at which it is at risk, -1 for none
+    excluded: NDArray[np.uint8]  # an ``Excluded``
+    profiles: NDArray[np.int32]  # (profile, household) -> number of its values: equal ones are similar
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Moves:
+    """For each household that moved, what its records now hold in every column that follows the place."""
+
+    ids: NDArray[np.uint64]  # hashes of the moved households, ascending
+    values: Mapping[str, pa.Array]  # column -> the donor's value for each of them
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SwapResult:
+    """Who was exchanged with whom, at which level, by which profile and why."""
+
+    households: Households
+    partner: NDArray[np.int64]  # row of the partner, -1 for none
+    level: NDArray[np.int8]  # index into ``Households.levels``, -1 for none
+    profile: NDArray[np.int8]  # index into the rule's profiles, -1 for none
+    inside: NDArray[np.bool_]  # whether the partner came from the same parent region
+    why: NDArray[np.uint8]  # a ``Why``
+    conflicts: tuple[str, ...]  # what of rate, cap and quotas could not be had together, without identities
+    moves: Moves
+
+    @property
+    def swapped(self) -> int:
+        """The number of households that moved."""
+        return int((self.partner >= 0).sum())
