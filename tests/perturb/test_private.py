@@ -188,6 +188,18 @@ def test_the_drawing_rules() -> None:
     assert mechanism(noise(9), of).facts().guarantee != ""
 
 
+def test_two_laws_never_draw_from_the_same_words() -> None:
+    """Their difference would betray the words, and with them the count."""
+    of = cube("c", "C.H")
+    table = ConfidentialTable(of, np.zeros(of.size, dtype=np.uint64))
+    kept = PostProcessing(Negatives.KEEP)
+    drawn = [
+        published(mechanism(noise(epsilon, published=kept), of).perturb(table)) for epsilon in ("3/2", "2")
+    ]
+    both = np.array([[field.get(cell, 0) for cell in range(of.size)] for field in drawn])
+    assert abs(np.corrcoef(both)[0, 1]) < 0.12  # 2041 cells: five standard deviations
+
+
 def test_a_dense_release_is_refused_with_what_to_expect_and_two_remedies() -> None:
     of = cube("c", "C.H")
     empty = ConfidentialTable(of, np.zeros(of.size, dtype=np.uint64))

@@ -3,6 +3,7 @@
 import shutil
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from discreet.errors import Mistakes
@@ -65,6 +66,36 @@ def test_fresh_noise_is_new_each_time_and_keyed_noise_is_not(census: Path, tmp_p
         assert verify(tmp_path / name).passed
     assert made["a"] == made["b"]
     assert len({made["a"], made["c"], made["d"]}) == 3
+
+
+def test_another_population_gets_other_noise_under_the_same_secret(census: Path, tmp_path: Path) -> None:
+    """Otherwise the difference of two releases would show who was added, exactly."""
+    first = with_noise(census, tmp_path / "first", 'kind = "geometric"\nepsilon = 300')
+    second = with_noise(census, tmp_path / "second", 'kind = "geometric"\nepsilon = 300')
+    persons = pq.read_table(second / "persons.parquet")
+    pq.write_table(persons.slice(1), second / "persons.parquet")
+    cells = []
+    for folder, name in ((first, "a"), (second, "b")):
+        run(folder, tmp_path / name)
+        rows = open_release(tmp_path / name).read_cube("3.1").to_pylist()
+        cells.append({(r["GEO"], r["SEX"], r["AGE"]): r["value"] for r in rows})
+    differing = [cell for cell in cells[0].keys() & cells[1].keys() if cells[0][cell] != cells[1][cell]]
+    assert len(differing) > 100  # one person alone would change some thirty cells
+
+
+def test_records_that_cannot_be_known_again_need_fresh_noise(census: Path, tmp_path: Path) -> None:
+    query = "{ query = \"SELECT * FROM 'persons.parquet'\" }"
+    for draw, said in (("description", "must know the records again"), ("fresh", "")):
+        rule = f'kind = "geometric"\nepsilon = 300\ndraw = "{draw}"'
+        folder = with_noise(census, tmp_path / draw, rule)
+        text = (folder / "programme.toml").read_text()
+        (folder / "programme.toml").write_text(text.replace('"persons.parquet"', query, 1))
+        if said:
+            with pytest.raises(Mistakes, match=said):
+                run(folder, tmp_path / f"{draw}-release")
+        else:
+            run(folder, tmp_path / f"{draw}-release")
+            assert verify(tmp_path / f"{draw}-release").passed
 
 
 REFUSED = {

@@ -13,13 +13,13 @@ from discreet.perturb.budget import ARITHMETIC, NoisePlan, plan
 from discreet.perturb.cell_key import CellKeyMechanism
 from discreet.perturb.mechanism import Mechanism
 from discreet.perturb.private import PrivateMechanism
-from discreet.schema.noise import CellKeyNoise, Claim, Draw, PrivateNoise
+from discreet.schema.noise import CellKeyNoise, Claim, PrivateNoise
 from discreet.schema.programme import Programme
 from discreet.schema.ptable_files import PTableFormat, read_ptable
 
 
-def mechanism(programme: Programme, secret: bytes, chance: bytes) -> Mechanism:
-    """Make the mechanism of a programme; ``chance`` are fresh random bytes, for noise that must not repeat."""
+def mechanism(programme: Programme, secret: bytes, noise_key: bytes) -> Mechanism:
+    """Make the mechanism of a programme; ``noise_key`` decides the noise that is not laid out over cell keys."""
     noise = programme.noise
     if isinstance(noise, CellKeyNoise):
         return cell_key_mechanism(noise, secret)
@@ -33,7 +33,7 @@ def mechanism(programme: Programme, secret: bytes, chance: bytes) -> Mechanism:
         {name: variable.codelist for name, variable in programme.variables.items()},
         programme.structural_zeros,
         programme.limits.published,
-        chance if noise.draw is Draw.FRESH else derive(secret, "private-noise"),
+        noise_key,
     )
 
 

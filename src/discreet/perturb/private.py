@@ -45,7 +45,7 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class PrivateMechanism:
-    """Noise by a plan; ``key`` is the secret, or thrown away after the run where the noise is fresh."""
+    """Noise by a plan; the key decides it, and must never meet two different populations with a guarantee."""
 
     plan: NoisePlan
     codelists: Mapping[str, Codelist]
@@ -124,14 +124,21 @@ class PrivateMechanism:
             values = from_words(table, self._words(crosstab.signature, every)).astype(np.int64)
             seen = np.flatnonzero(values != 0 if least is None else values >= least)
             return seen, values[seen]
-        bits = BitSource(derive(self.key, f"empty-cells/{crosstab.signature}"))
+        bits = BitSource(derive(self.key, f"empty-cells/{self._purpose(crosstab.signature)}"))
         return _sparse_law(table, least).draw(crosstab.size, bits)
 
     def _words(self, signature: Signature, deciding: NDArray[np.uint64]) -> NDArray[np.uint64]:
         codes = np.zeros((len(deciding), 2), dtype=np.uint64)
         codes[:, 1] = deciding
-        by_group = self.rule.draw is Draw.PARTICIPANTS  # the same group has the same words wherever it stands
-        return cell_bits(self.key, "participants" if by_group else str(signature), codes)
+        return cell_bits(self.key, self._purpose(signature), codes)
+
+    def _purpose(self, signature: Signature) -> str:
+        """What the words are for: the same group has the same ones wherever it stands, every law has its own.
+
+        Two laws that drew from the same words would betray them by their difference, and with them the count.
+        """
+        law = f"{self.rule.kind.value} {self.plan.parameters[signature]} {self.rule.bound}"
+        return f"{law}/participants" if self.rule.draw is Draw.PARTICIPANTS else f"{law}/{signature}"
 
     def _refuse_dense(self, cube: Cube) -> None:
         """Refuse a cube in which noise would fill more empty cells than may be published."""

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from importlib.metadata import version
 
 from discreet.engine.files import digest_files
-from discreet.maths.keys import derive
+from discreet.errors import mistake
+from discreet.maths.keys import SECRET_BYTES, derive
 from discreet.perturb.mechanism import Mechanism
-from discreet.schema.noise import Draw, Noise, PrivateNoise
+from discreet.schema.noise import Claim, Draw, Noise, PrivateNoise
 from discreet.schema.programme import Programme
 from discreet.schema.sources import FileSource, Source
 
@@ -38,17 +39,43 @@ class Identity:
         return hashlib.blake2b("/".join(parts).encode(), digest_size=8).hexdigest()
 
 
-def identify(programme: Programme, mechanism: Mechanism, secret: bytes) -> Identity:
+def identify(programme: Programme, mechanism: Mechanism, secret: bytes, inputs: str) -> Identity:
     """Digest everything that decides the published values."""
     key = derive(secret, "manifest")
-    sources = dict(_sources(programme))
     return Identity(
-        keyed_digest(repr([_digest_source(source, key) for source in sources.values()]).encode(), key),
+        inputs,
         keyed_digest(json.dumps(programme.canonical(), sort_keys=True, ensure_ascii=False).encode(), key),
         keyed_digest(mechanism.identity, key),
         derive(secret, "fingerprint", 8).hex(),
-        all(isinstance(source, FileSource) for source in sources.values()) and not _is_fresh(programme.noise),
+        _are_files(programme) and not _is_fresh(programme.noise),
     )
+
+
+def digest_inputs(programme: Programme, secret: bytes) -> str:
+    """Digest the contents of all input files, under the secret."""
+    key = derive(secret, "manifest")
+    digests = [_digest_source(source, key) for _, source in _sources(programme)]
+    return keyed_digest(repr(digests).encode(), key)
+
+
+def noise_key(programme: Programme, secret: bytes, inputs: str) -> bytes:
+    """The key of noise with a law: new where it is fresh, else bound to the secret and to these very inputs.
+
+    Were it bound to the secret alone, two populations (a census and its correction) would get the same noise in the
+    same cells, and their difference would be exact.
+    """
+    noise = programme.noise
+    if _is_fresh(noise):
+        return secrets.token_bytes(SECRET_BYTES)
+    if isinstance(noise, PrivateNoise) and noise.claim is Claim.DP and not _are_files(programme):
+        value = "noise by description for records that are not in files"
+        remedy = 'it must know the records again: export them to Parquet, or use draw = "fresh"'
+        raise mistake(programme.path, "noise.draw", value, remedy)
+    return derive(secret, f"private-noise/{inputs}")
+
+
+def _are_files(programme: Programme) -> bool:
+    return all(isinstance(source, FileSource) for _, source in _sources(programme))
 
 
 def _is_fresh(noise: Noise) -> bool:

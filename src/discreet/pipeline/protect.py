@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,10 +9,9 @@ from importlib.metadata import version
 from pathlib import Path
 
 from discreet.errors import DiscreetError
-from discreet.maths.keys import SECRET_BYTES
 from discreet.perturb.choose import mechanism
 from discreet.perturb.mechanism import Mechanism
-from discreet.pipeline.identity import Identity, identify
+from discreet.pipeline.identity import Identity, digest_inputs, identify, noise_key
 from discreet.pipeline.progress import Progress, Quiet
 from discreet.pipeline.spending import Spending
 from discreet.pipeline.tabulating import Tabulator
@@ -57,8 +55,9 @@ def protect(
     ``spending`` the release is charged to its account before it appears.
     """
     require_private_place(private, out)
-    chosen = mechanism(programme, secret, secrets.token_bytes(SECRET_BYTES))
-    run = _Run(programme, chosen, identify(programme, chosen, secret), progress or Quiet())
+    inputs = digest_inputs(programme, secret)
+    chosen = mechanism(programme, secret, noise_key(programme, secret, inputs))
+    run = _Run(programme, chosen, identify(programme, chosen, secret, inputs), progress or Quiet())
     run_id = run.identity.run_id()
     with ReleaseFolder(out, run_id) as folder:
         try:
