@@ -18,6 +18,11 @@ $(VENV)/.installed-dev: requirements-dev.lock $(VENV)/.installed
 	$(BIN)/python -m pip install -q -r requirements-dev.lock
 	touch $@
 
+$(VENV)-docs/.installed: requirements-docs.lock
+	$(PYTHON) -m venv $(VENV)-docs
+	$(VENV)-docs/bin/python -m pip install -q -r requirements-docs.lock
+	touch $@
+
 setup: $(VENV)/.installed
 
 demo: $(VENV)/.installed
@@ -35,9 +40,10 @@ test-long: $(VENV)/.installed-dev
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks
 
-docs: $(VENV)/.installed-dev
-	$(BIN)/pytest -q tests/docs
+docs: $(VENV)-docs/.installed
+	$(VENV)-docs/bin/sphinx-build -q -W --keep-going -b html docs build/docs
+	@echo build/docs/index.html
 
 clean:
-	rm -rf $(VENV) demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-docs demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
