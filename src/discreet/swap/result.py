@@ -23,6 +23,7 @@ class Excluded(IntEnum):
     RULE = 1  # the rule's filter, for instance group quarters
     ZERO_RISK = 2  # its supplied risk is zero
     SHARED_DWELLING = 3  # the dwelling could not follow one of its households
+    NOT_LISTED = 4  # the table of households does not hold it, as with institutions
 
 
 class Why(IntEnum):

@@ -1,0 +1,169 @@
+"""Which table of a population supplies what swapping needs, and streaming it as codes, hashes and risks.
+
+It owns the choice of tables and the wording of what is wrong with them; it puts nothing together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from discreet.engine.records import Records
+from discreet.engine.sources import open_source
+from discreet.errors import Mistakes, Problem, mistake
+from discreet.population import encode
+from discreet.population.block import Codes
+from discreet.schema.programme import PopulationRule, Programme, Variable
+from discreet.schema.swap_rule import SwapRule
+
+_SHOWN = 5
+PERSONS, HOUSEHOLDS, DWELLINGS = "persons", "households", "dwellings"
+
+
+class Progress(Protocol):
+    """Somebody who wants to know where the work stands."""
+
+    def stage(self, name: str, total: int | None = None) -> None:
+        """A new stage begins."""
+
+    def step(self, done: int = 1) -> None:
+        """Some more steps of the stage are done."""
+
+
+class Quiet:
+    """Tells nobody."""
+
+    def stage(self, name: str, total: int | None = None) -> None:
+        """Say nothing."""
+
+    def step(self, done: int = 1) -> None:
+        """Say nothing."""
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The opened tables of a programme that swaps."""
+
+    programme: Programme
+    rule: SwapRule
+    population: PopulationRule
+    opened: Mapping[str, Records]
+
+    @property
+    def household_id(self) -> str:
+        """The column of the household's id."""
+        return self.population.ids[HOUSEHOLDS]
+
+    def has(self, unit: str, *columns: str) -> bool:
+        """Whether a unit has a table with all these columns."""
+        return unit in self.opened and set(columns) <= set(self.opened[unit].schema.names)
+
+    def holder(self, column: str, key: str, *order: str) -> str:
+        """The first of some units whose table has a column."""
+        for unit in order:
+            if self.has(unit, column):
+                return unit
+        held = sorted(
+            {name for unit in order if unit in self.opened for name in self.opened[unit].schema.names}
+        )
+        near = get_close_matches(column, held, 1)
+        remedy = f"did you mean {near[0]!r}?" if near else f"the tables have {', '.join(held[:12])}"
+        raise mistake(self.programme.path, key, f"unknown column {column!r}", remedy)
+
+    def variable(self, name: str) -> Variable:
+        """A variable by its name."""
+        return self.programme.variables[name]
+
+
+def open_tables(programme: Programme) -> Tables:
+    """Open the tables, and see at once that all exchanged columns can follow their households."""
+    rule, population = programme.swap, programme.population
+    if rule is None or population is None:
+        raise ValueError("a programme without [swap] swaps nothing")
+    opened = {name: open_source(unit.source, f"population.{name}") for name, unit in population.units.items()}
+    tables = Tables(programme, rule, population, opened)
+    problems = list(_unlinked(tables))
+    if problems:
+        raise Mistakes(problems)
+    return tables
+
+
+def _unlinked(tables: Tables) -> Iterator[Problem]:
+    """Tables whose places would stay behind when their households move."""
+    exchanged = {*tables.population.geography, *tables.rule.carry}
+    if not tables.has(PERSONS, tables.household_id):
+        value, key = f"unknown column {tables.household_id!r}", "population.household_id"
+        yield Problem(tables.opened[PERSONS].name, key, value, "swapping exchanges households: name theirs")
+    for unit, records in tables.opened.items():
+        if not exchanged & set(records.schema.names) or tables.has(unit, tables.household_id):
+            continue
+        own = tables.population.ids.get(unit, "")
+        if unit != PERSONS and not any(
+            tables.has(other, own, tables.household_id) for other in tables.opened
+        ):
+            remedy = f"add the column {tables.household_id!r}, or {own!r} to the table of households"
+            value = "has places that cannot follow the households that are swapped"
+            yield Problem(records.name, f"population.{unit}", value, remedy)
+
+
+def hashes_of(column: pa.Array, secret: bytes, purpose: str, name: str, table: str) -> NDArray[np.uint64]:
+    """Hash ids under the secret."""
+    try:
+        return encode.hashed_ids(column, secret, purpose)
+    except encode.BadColumn as bad:
+        raise mistake(table, f"column {name}", bad.value, bad.remedy) from None
+
+
+def some_hashes(
+    column: pa.Array, secret: bytes, purpose: str, name: str, table: str
+) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
+    """Hash ids that may be missing; return the hashes, 0 for those missing, and which are there."""
+    if not column.null_count:
+        return hashes_of(column, secret, purpose, name, table), np.ones(len(column), dtype=bool)
+    held = pc.is_valid(column)
+    known: NDArray[np.bool_] = held.to_numpy(zero_copy_only=False)
+    hashes = np.zeros(len(column), dtype=np.uint64)
+    hashes[known] = hashes_of(column.filter(held), secret, purpose, name, table)
+    return hashes, known
+
+
+def codes_of(variable: Variable, leaves: Mapping[str, int], column: pa.Array, table: str) -> Codes:
+    """The leaf of each record."""
+    key = f"variables.{variable.name}"
+    try:
+        codes, unknown = encode.encode(column, leaves)
+    except encode.BadColumn as bad:
+        raise mistake(table, key, bad.value, bad.remedy) from None
+    if unknown:
+        shown = ", ".join(repr(value) for value in sorted(unknown)[:_SHOWN])
+        value = f"{len(unknown)} codes that the codelist lacks as leaves: {shown}"
+        raise mistake(table, key, value, "add them to the codelist or correct the records")
+    return codes
+
+
+def risks_of(column: pa.Array, name: str, table: str) -> NDArray[np.float64]:
+    """Supplied risks, from 0 to 1."""
+    remedy = "give each record a risk from 0 to 1"
+    try:
+        plain = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+        risks: NDArray[np.float64] = pc.cast(plain, pa.float64()).to_numpy(zero_copy_only=False)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise mistake(table, f"column {name}", "risks that are no numbers", remedy) from None
+    if not ((risks >= 0) & (risks <= 1)).all():
+        raise mistake(table, f"column {name}", "risks that are missing or not from 0 to 1", remedy)
+    return risks
+
+
+def leaves_of(variables: Iterable[Variable]) -> dict[str, dict[str, int]]:
+    """Variable -> code -> leaf."""
+    return {
+        variable.name: {code: index for index, code in enumerate(variable.codelist.leaf_codes)}
+        for variable in variables
+    }
