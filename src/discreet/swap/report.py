@@ -1,0 +1,214 @@
+"""The auditor's report on a swap: one page that needs no network, and the same figures as JSON.
+
+It owns the wording and the layout. It is private: true counts of small groups stand in it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from html import escape
+from typing import Any
+
+from discreet.schema.swap_rule import SwapRule
+from discreet.swap.figures import NO_REGION, Figures
+from discreet.swap.pictures import pictures, svg
+from discreet.swap.whole_folder import WholeFolder
+
+REPORT = "report.html"
+FIGURES = "figures.json"
+
+_STYLE = """
+body { font: 15px/1.5 sans-serif; color: #1a1a1a; max-width: 50rem; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2.2rem; }
+table { border-collapse: collapse; margin: .8rem 0; } th, td { padding: .25rem .8rem .25rem 0; text-align: right; }
+th { border-bottom: 1px solid #888; font-weight: 600; vertical-align: bottom; }
+th:first-child, td:first-child, td.text, th.text { text-align: left; }
+.private { border-left: 4px solid #b30000; padding-left: .8rem; } svg { max-width: 100%; height: auto; }
+"""
+
+Row = Sequence[object]
+
+
+def write_report(figures: Figures, rule: SwapRule, name: str, folder: WholeFolder) -> None:
+    """Write the page and the figures into a private folder."""
+    with folder.file(REPORT) as file:
+        file.write(page(figures, rule, name).encode())
+    with folder.file(FIGURES) as file:
+        file.write((json.dumps(machine_figures(figures), indent=1, ensure_ascii=False) + "\n").encode())
+
+
+def machine_figures(figures: Figures) -> dict[str, Any]:
+    """The figures for machines."""
+    levels = [{**asdict(level), "chance_true": level.chance_true} for level in figures.levels]
+    return {**asdict(figures), "levels": levels}
+
+
+def page(figures: Figures, rule: SwapRule, name: str) -> str:
+    """The whole page."""
+    title = escape(f"Record swapping: {name}")
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+        f"<style>{_STYLE}</style></head><body>\n<h1>{title}</h1>\n"
+        + "\n".join(_body(figures, rule))
+        + "\n</body></html>\n"
+    )
+
+
+def _body(figures: Figures, rule: SwapRule) -> Iterator[str]:
+    drawn = {name: svg(spec) for name, spec in pictures(figures).items()}
+    yield _text(
+        "Private: this page tells true counts of small groups. Keep it with the microdata.", "private"
+    )
+    yield from _overview(figures, rule)
+    yield "<h2>Risk before and after</h2>"
+    yield _text(_risk_words(rule))
+    yield drawn["risk"]
+    yield from _risk_table(figures)
+    yield "<h2>Is an apparent unique a true one?</h2>"
+    yield _text(
+        "A person alone in a region with some values of the risk variables is a true unique if it is the same person"
+        " who was alone there before. Who finds a unique in the swapped data is right with this probability."
+    )
+    yield drawn["uniques"]
+    yield from _unique_table(figures)
+    yield "<h2>Who was swapped, and who was not</h2>"
+    yield drawn["swapped"]
+    yield from _reason_tables(figures)
+    yield "<h2>How far households went</h2>"
+    yield drawn["shared"]
+    yield drawn.get("distances", "")
+    yield from _distance_table(figures)
+    yield "<h2>Utility</h2>"
+    yield _text(
+        "Persons by region and the risk variables, one by one and crossed: the change of a cell that holds somebody"
+        " before or after. A level whose regions all partners share does not change."
+    )
+    yield drawn["changes"]
+    yield from _change_table(figures)
+
+
+def _overview(figures: Figures, rule: SwapRule) -> Iterator[str]:
+    share = 100 * figures.swapped / figures.households if figures.households else 0.0
+    yield _text(
+        f"{figures.households:,} households, {figures.persons:,} persons. Swapped: {figures.swapped:,} households"
+        f" ({share:.2f} %); the rate asked for was {100 * float(rule.rate):g} %"
+        + ("." if rule.cap is None else f", the cap {100 * float(rule.cap):g} %.")
+    )
+    for conflict in figures.conflicts:
+        yield _text(f"Conflict: {conflict}", "private")
+
+
+def _risk_words(rule: SwapRule) -> str:
+    if not rule.risk:
+        return "The office supplied the risks; a household at risk is so until it is swapped."
+    crossed = " x ".join(axis.full_name for axis in rule.risk)
+    words = f"At risk: fewer than {rule.k} persons of the region share the values of {crossed}."
+    added = " Risks that the office supplied besides are not counted here." if rule.risk_column else ""
+    return f"{words} Counted anew from the records, before and after.{added}"
+
+
+def _risk_table(figures: Figures) -> Iterator[str]:
+    rows = (
+        (
+            level.level,
+            level.regions,
+            level.at_risk_before,
+            level.at_risk_after,
+            level.swapped,
+            _percent(level.swapped, figures.households),
+        )
+        for level in figures.levels
+    )
+    head = (
+        "level",
+        "regions",
+        "at risk before",
+        "at risk after",
+        "swapped at this level",
+        "of all households",
+    )
+    yield _table(head, rows)
+
+
+def _unique_table(figures: Figures) -> Iterator[str]:
+    rows = (
+        (
+            level.level,
+            level.uniques_before,
+            level.uniques_after,
+            level.true_uniques,
+            _percent(level.true_uniques, level.uniques_after),
+        )
+        for level in figures.levels
+    )
+    yield _table(("level", "uniques before", "uniques after", "of these true", "chance"), rows)
+
+
+def _reason_tables(figures: Figures) -> Iterator[str]:
+    rows = [(why, number, _percent(number, figures.households)) for why, number in figures.reasons.items()]
+    yield _table(("swapped because", "households", "of all"), rows)
+    rows = [
+        (profile, number, _percent(number, figures.swapped)) for profile, number in figures.profiles.items()
+    ]
+    yield _table(("similar in", "households", "of those swapped"), rows)
+    kept = [(one.level, one.why, one.households) for one in figures.unswapped]
+    if kept:
+        yield _table(("at risk, not swapped, at", "why", "households"), kept)
+    else:
+        yield _text("Every household at risk was swapped.")
+    excluded = [(why, number) for why, number in figures.excluded.items() if why != "not excluded"]
+    if excluded:
+        yield _table(("excluded", "households"), excluded)
+
+
+def _distance_table(figures: Figures) -> Iterator[str]:
+    rows = [
+        ("no common region" if level == NO_REGION else level, number, _percent(number, figures.swapped))
+        for level, number in figures.shared.items()
+    ]
+    yield _table(("finest region that both share", "households", "of those swapped"), rows)
+    if figures.distances is not None:
+        found = figures.distances
+        yield _text(f"Distances in the unit of {' and '.join(found.columns)}:")
+        yield _table(
+            ("mean", *found.quantiles),
+            [(f"{found.mean:.3g}", *(f"{distance:.3g}" for distance in found.quantiles.values()))],
+        )
+
+
+def _change_table(figures: Figures) -> Iterator[str]:
+    rows = (
+        (
+            change.table,
+            change.level,
+            change.cells,
+            _percent(change.changed, change.cells),
+            f"{change.mean_absolute:.3f}",
+            change.largest,
+        )
+        for change in figures.tables
+    )
+    yield _table(("table", "level", "cells", "changed", "mean absolute change", "largest"), rows)
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.2f} %" if whole else ""
+
+
+def _text(text: str, kind: str = "") -> str:
+    return f'<p class="{kind}">{escape(text)}</p>' if kind else f"<p>{escape(text)}</p>"
+
+
+def _table(head: Sequence[str], rows: Iterable[Row]) -> str:
+    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>\n" for row in rows)
+    return f"<table><tr>{''.join(f'<th>{escape(name)}</th>' for name in head)}</tr>\n{body}</table>"
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, int):
+        return f"<td>{value:,}</td>"
+    text = escape(str(value))
+    is_word = bool(text) and not text[0].isdigit()
+    return f'<td class="text">{text}</td>' if is_word else f"<td>{text}</td>"
