@@ -16,6 +16,8 @@ from discreet.population.needs import missing_columns, needs_of, only_present, w
 from discreet.population.places import place_problems
 from discreet.population.reading import UnitReader
 from discreet.schema.programme import Programme, Unit
+from discreet.swap.households import gather
+from discreet.swap.tables import open_tables
 from discreet.tabulate.ready_made import ready_made_problems
 
 
@@ -40,10 +42,20 @@ def _problems(programme: Programme, threads: int, progress: Progress) -> Iterato
         progress.stage(f"checking {unit.name}")
         yield from _noted(partial(_unit_problems, programme, unit, modulus, passing, threads, progress))
         yield from _noted(partial(place_problems, programme, unit))
+    if programme.swap is not None:
+        yield from _noted(partial(_swap_problems, programme, passing, threads, progress))
     for cube in programme.cubes:
         if ready := programme.ready_made.get(cube.id):
             yield from _noted(partial(ready_made_problems, cube, ready))
             yield from modulus_problems(ready.modulus, modulus, cube) if modulus else ()
+
+
+def _swap_problems(
+    programme: Programme, passing: bytes, threads: int, progress: Progress
+) -> Iterable[Problem]:
+    """Put the households together, which raises what keeps them from being swapped."""
+    gather(open_tables(programme), passing, threads, progress)
+    return ()
 
 
 def _noted(look: Callable[[], Iterable[Problem]]) -> Iterator[Problem]:

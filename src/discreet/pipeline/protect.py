@@ -23,6 +23,8 @@ from discreet.release.private import PrivateManifest, require_private_place, wri
 from discreet.release.publication import Publication
 from discreet.release.writers import with_parquet, writers
 from discreet.schema.programme import Programme
+from discreet.swap.relocate import Relocations
+from discreet.swap.swapping import swap
 from discreet.tabulate.table import ConfidentialTable
 
 
@@ -92,9 +94,17 @@ class _Run:
         def finish(table: ConfidentialTable) -> None:
             entries[table.cube.id] = write_cube(folder, self.mechanism.perturb(table), wanted)
 
-        tabulator = Tabulator(self.programme, secret, self.mechanism, threads, self.progress)
-        rows = tabulator.run([cube for cube in self.programme.cubes if cube.id not in entries], finish)
+        left = [cube for cube in self.programme.cubes if cube.id not in entries]
+        relocations = self._relocations(secret, threads) if left else None
+        tabulator = Tabulator(self.programme, secret, self.mechanism, threads, self.progress, relocations)
+        rows = tabulator.run(left, finish)
         return [entries[cube.id] for cube in self.programme.cubes], rows, resumed
+
+    def _relocations(self, secret: bytes, threads: int) -> Relocations | None:
+        """Swap households where the programme says so; the secret makes it the same in every run."""
+        if self.programme.swap is None:
+            return None
+        return Relocations(self.programme, swap(self.programme, secret, threads, self.progress).moves, secret)
 
     def publish(self, folder: ReleaseFolder, entries: Sequence[CubeEntry]) -> None:
         """Add what belongs to no single cube, and put the release in its place."""

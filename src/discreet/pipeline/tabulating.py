@@ -14,6 +14,7 @@ from discreet.population.needs import needs_of
 from discreet.population.reading import UnitReader
 from discreet.schema.cube import Cube
 from discreet.schema.programme import Programme, Unit
+from discreet.swap.relocate import Relocations
 from discreet.tabulate.counter import CubeCounter, groups
 from discreet.tabulate.ready_made import ready_made_table
 from discreet.tabulate.table import ConfidentialTable
@@ -32,6 +33,7 @@ class Tabulator:
     mechanism: Mechanism
     threads: int
     progress: Progress
+    relocations: Relocations | None = None  # households that were swapped
 
     def run(self, cubes: Sequence[Cube], finish: Finish) -> dict[str, int]:
         """Count the cubes and hand each table to ``finish``; return the number of records of each unit."""
@@ -50,7 +52,8 @@ class Tabulator:
         return rows
 
     def _count(self, unit: Unit, cubes: Sequence[Cube], finish: Finish) -> int:
-        reader = UnitReader(needs_of(self.programme, unit, cubes), self.secret, self.threads)
+        moved = self.relocations.of(unit) if self.relocations else None
+        reader = UnitReader(needs_of(self.programme, unit, cubes), self.secret, self.threads, moved)
         records = 0
         self.progress.stage(f"counting {unit.name}")
         with ThreadPoolExecutor(self.threads) as pool:

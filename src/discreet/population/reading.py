@@ -17,6 +17,7 @@ from discreet.maths.keys import record_keys
 from discreet.population import encode
 from discreet.population.block import Block, Codes, ordered
 from discreet.population.needs import Needs, missing_columns, with_order
+from discreet.population.relocation import Relocation
 
 _SHOWN = 5  # unknown codes named in a message
 _MOST = 1000  # unknown codes beyond which a column rather holds ids, which no message shows
@@ -27,8 +28,10 @@ _Scalar = TypeVar("_Scalar", bound=np.generic)
 class UnitReader:
     """Reads one unit's table once: ``blocks`` streams it, ``problems`` tells afterwards what was wrong."""
 
-    def __init__(self, needs: Needs, secret: bytes, threads: int) -> None:
-        self._secret, self._threads = secret, threads
+    def __init__(
+        self, needs: Needs, secret: bytes, threads: int, relocation: Relocation | None = None
+    ) -> None:
+        self._secret, self._threads, self._relocation = secret, threads, relocation
         self._records = open_source(needs.unit.source, f"population.{needs.unit.name}")
         missing = list(missing_columns(needs, self._records))
         if missing:
@@ -56,7 +59,10 @@ class UnitReader:
 
     def blocks(self) -> Iterator[Block]:
         """Stream the encoded blocks; a record that cannot be encoded is a problem, told by ``problems``."""
-        batches = self._records.batches(self._needs.plain_columns(), self._needs.coded_columns())
+        plain = self._needs.plain_columns()
+        if self._relocation is not None and self._relocation.column not in plain:
+            plain.append(self._relocation.column)
+        batches = self._records.batches(plain, self._needs.coded_columns())
         with ThreadPoolExecutor(self._threads) as pool:
             yield from _ahead(self._block(batch, pool) for batch in batches if batch.num_rows)
 
@@ -71,6 +77,7 @@ class UnitReader:
         read = pool.map(lambda v: self._codes(v.name, columns[v.column]), self._needs.variables)
         codes = dict(zip(names, read, strict=True))
         self._judge({name: held for name, held in codes.items() if name not in self._unsound})
+        self._relocate(batch, codes)
         block = Block(
             codes,
             self._keys(columns, batch.num_rows),
@@ -82,6 +89,15 @@ class UnitReader:
         )
         order = self._needs.order
         return block if order is None else ordered(block, order.name, len(order.codelist.leaves))
+
+    def _relocate(self, batch: pa.RecordBatch, codes: Mapping[str, Codes]) -> None:
+        """Exchange places after the records were judged: impossible ones are the data's, not the exchange's."""
+        if self._relocation is None:
+            return
+        try:
+            self._relocation.apply(batch, codes)
+        except encode.BadColumn as bad:
+            self._note(f"column {self._relocation.column}", bad.value, bad.remedy)
 
     def _codes(self, name: str, column: pa.Array) -> Codes:
         leaves = self._leaves[name]

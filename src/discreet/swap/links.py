@@ -5,7 +5,7 @@ It owns the way from a record to its household, also through the table of anothe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from discreet.engine.records import Records
 from discreet.errors import mistake
 from discreet.population import encode
+from discreet.schema.programme import PopulationRule
+from discreet.swap.result import HOUSEHOLD, Moves
 
 STAYS = -1
 
@@ -89,3 +91,22 @@ def _distinct(
 def hashing(secret: bytes, purpose: str) -> Hash:
     """How ids are hashed for one purpose."""
     return lambda column: encode.hashed_ids(column, secret, purpose)
+
+
+def unit_link(
+    name: str, tables: Mapping[str, Records], rule: PopulationRule, moves: Moves, secret: bytes
+) -> Link | None:
+    """How the records of a table find their household; None where the table holds no place."""
+    records = tables[name]
+    if not set(moves.values) & set(records.schema.names):
+        return None
+    household = rule.ids["households"]
+    direct = household_link(household, moves.ids, hashing(secret, HOUSEHOLD))
+    if household in records.schema.names:
+        return direct
+    own = rule.ids.get(name)
+    for other in tables.values():
+        if own in records.schema.names and {own, household} <= set(other.schema.names):
+            return link_through(other, str(own), direct, hashing(secret, f"swap/{name}"))
+    remedy = f"add the column {household!r}, or one that leads to it through another table"
+    raise mistake(records.name, f"population.{name}", "places that belong to no household", remedy)

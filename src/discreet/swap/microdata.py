@@ -16,9 +16,9 @@ from discreet.engine.records import Records
 from discreet.engine.sources import open_source
 from discreet.errors import Mistakes, mistake
 from discreet.population.encode import BadColumn
-from discreet.schema.programme import PopulationRule, Programme
-from discreet.swap.links import STAYS, Link, hashing, household_link, link_through
-from discreet.swap.result import HOUSEHOLD, Moves
+from discreet.schema.programme import Programme
+from discreet.swap.links import STAYS, Link, unit_link
+from discreet.swap.result import Moves
 from discreet.swap.whole_folder import WholeFolder
 
 Step = Callable[[int], None]
@@ -32,30 +32,11 @@ def write_microdata(
     if rule is None:
         raise ValueError("a programme without a population has no microdata")
     tables = {name: open_source(unit.source, f"population.{name}") for name, unit in rule.units.items()}
-    links = {name: _link(name, tables, rule, moves, secret) for name in tables}
+    links = {name: unit_link(name, tables, rule, moves, secret) for name in tables}
     return {
         name: _write_table(records, links[name], moves, folder, f"{name}.parquet", step)
         for name, records in tables.items()
     }
-
-
-def _link(
-    name: str, tables: Mapping[str, Records], rule: PopulationRule, moves: Moves, secret: bytes
-) -> Link | None:
-    """How the records of a table find their household; None where the table holds no place."""
-    records = tables[name]
-    if not set(moves.values) & set(records.schema.names):
-        return None
-    household = rule.ids["households"]
-    direct = household_link(household, moves.ids, hashing(secret, HOUSEHOLD))
-    if household in records.schema.names:
-        return direct
-    own = rule.ids.get(name)
-    for other in tables.values():
-        if own in records.schema.names and {own, household} <= set(other.schema.names):
-            return link_through(other, str(own), direct, hashing(secret, f"swap/{name}"))
-    remedy = f"add the column {household!r}, or one that leads to it through another table"
-    raise mistake(records.name, f"population.{name}", "places that belong to no household", remedy)
 
 
 def _write_table(

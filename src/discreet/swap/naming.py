@@ -23,6 +23,7 @@ EXCLUDED: dict[int, str] = {
     Excluded.RULE: "by rule",
     Excluded.ZERO_RISK: "zero risk",
     Excluded.SHARED_DWELLING: "shared dwelling",
+    Excluded.NOT_LISTED: "not in the table of households",
 }
 
 
