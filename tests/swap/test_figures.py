@@ -90,8 +90,9 @@ def test_risk_uniques_and_changes_are_those_counted_one_by_one(swap: tuple[SwapR
         )
         assert found.uniques_before == sum(one[cell] == 1 for cell in before)
         assert found.uniques_after == sum(two[cell] == 1 for cell in after)
-        true = sum(x == y and one[x] == 1 and two[y] == 1 for x, y in zip(before, after, strict=True))
-        assert found.true_uniques == true
+        assert found.true_uniques == sum(one[cell] == 1 and two[cell] == 1 for cell in after)
+        same = sum(x == y and one[x] == 1 and two[y] == 1 for x, y in zip(before, after, strict=True))
+        assert found.same_persons == same
         change = next(c for c in figures.tables if c.level == found.level and c.table == "AGE x SEX")
         cells = one.keys() | two.keys()
         total = sum(abs(one[cell] - two[cell]) for cell in cells)

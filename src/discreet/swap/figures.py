@@ -30,12 +30,18 @@ class LevelFigures:
     swapped: int  # households swapped at this level
     uniques_before: int  # persons alone in their region with their values of the risk variables
     uniques_after: int
-    true_uniques: int  # of those after: the same persons, unique at the same place before
+    true_uniques: int  # of those after: the region had exactly one such person before, whoever it was
+    same_persons: int  # of these: the same person, who kept the place
 
     @property
     def chance_true(self) -> float | None:
         """The probability that an apparent unique is a true one; None where there is none."""
         return self.true_uniques / self.uniques_after if self.uniques_after else None
+
+    @property
+    def chance_same(self) -> float | None:
+        """The probability that an apparent unique is true and the very person; None where there is none."""
+        return self.same_persons / self.uniques_after if self.uniques_after else None
 
 
 @dataclass(frozen=True)
@@ -92,12 +98,13 @@ class _Recount:
         before, after = (_marked(members.household[count < k], households) for count in counts)
         return before, after
 
-    def uniques(self) -> tuple[int, int, int]:
-        """Persons alone in their cell before, after, and after as before: the same person in the same cell."""
+    def uniques(self) -> tuple[int, int, int, int]:
+        """Persons alone in their cell: before, after, after where one was alone before, and that same one."""
         alone = self.before[self.cell_before] == 1
         seems_alone = self.after[self.cell_after] == 1
-        true = alone & seems_alone & (self.cell_before == self.cell_after)
-        return int(alone.sum()), int(seems_alone.sum()), int(true.sum())
+        true = seems_alone & (self.before[self.cell_after] == 1)
+        same = true & (self.cell_before == self.cell_after)
+        return int(alone.sum()), int(seems_alone.sum()), int(true.sum()), int(same.sum())
 
     def change(self, table: str, level: str) -> TableChange:
         """How much the counts of the cells differ."""

@@ -14,6 +14,7 @@ Spec = dict[str, Any]
 
 WIDTH = 520
 BEFORE, AFTER = "before", "after"
+TRUE, SAME = "one such person lived there", "and it is the same person"
 SWAPPED = "swapped at this level"
 _COLOURS = {BEFORE: "#b0b7bf", AFTER: "#08519c"}
 _OUTCOMES = {
@@ -56,29 +57,21 @@ def risk_picture(figures: Figures) -> Spec:
     ]
     order = [level.level for level in figures.levels]
     spec = _bars(rows, "households", order, "Households with a member at risk", "households")
-    scale = {"domain": [BEFORE, AFTER], "range": [_COLOURS[BEFORE], _COLOURS[AFTER]]}
-    spec["encoding"]["yOffset"] = {"field": "when", "sort": [BEFORE, AFTER]}
-    spec["layer"][0]["encoding"] = {"color": {"field": "when", "scale": scale, **_LEGEND}}
-    spec["height"] = {"step": 22}
-    return spec
+    return _grouped(spec, "when", _COLOURS)
 
 
 def unique_picture(figures: Figures) -> Spec:
-    """How likely an apparent unique is a true one, at each level."""
+    """How likely an apparent unique is a true one, and the very person, at each level."""
     rows = [
-        {
-            "level": level.level,
-            "percent": 100 * level.chance_true,
-            "label": f"{100 * level.chance_true:.1f} %",
-        }
+        {"level": level.level, "true": kind, "percent": 100 * chance, "label": f"{100 * chance:.1f} %"}
         for level in figures.levels
-        if level.chance_true is not None
+        for kind, chance in ((TRUE, level.chance_true), (SAME, level.chance_same))
+        if chance is not None
     ]
     order = [level.level for level in figures.levels]
     title = "Chance that an apparent unique is a true one"
     spec = _bars(rows, "percent", order, title, "percent of the persons unique in the swapped data", 100)
-    spec["layer"][0]["mark"]["color"] = _COLOURS[AFTER]
-    return spec
+    return _grouped(spec, "true", {TRUE: _COLOURS[BEFORE], SAME: _COLOURS[AFTER]})
 
 
 def swapped_picture(figures: Figures) -> Spec:
@@ -96,12 +89,7 @@ def swapped_picture(figures: Figures) -> Spec:
     ]
     order = [level.level for level in figures.levels]
     spec = _bars(rows, "households", order, "Swapped, and at risk but not swapped", "households")
-    shown = [outcome for outcome in _OUTCOMES if any(row["outcome"] == outcome for row in rows)]
-    scale = {"domain": shown, "range": [_OUTCOMES[outcome] for outcome in shown]}
-    spec["encoding"]["yOffset"] = {"field": "outcome", "sort": shown}
-    spec["layer"][0]["encoding"] = {"color": {"field": "outcome", "scale": scale, **_LEGEND}}
-    spec["height"] = {"step": 22}
-    return spec
+    return _grouped(spec, "outcome", _OUTCOMES)
 
 
 def shared_picture(figures: Figures) -> Spec:
@@ -205,6 +193,21 @@ def _bars(
         ],
         "width": WIDTH,
         "height": {"step": 28},
+    }
+
+
+def _grouped(spec: Spec, field: str, colours: Mapping[str, str]) -> Spec:
+    """The bars of each level side by side, one for each kind that occurs."""
+    shown = [kind for kind in colours if any(row[field] == kind for row in spec["data"]["values"])]
+    scale = {"domain": shown, "range": [colours[kind] for kind in shown]}
+    colour = {"color": {"field": field, "scale": scale, **_LEGEND}}
+    side_by_side = {"field": field, "sort": shown}
+    bars, labels = spec["layer"]
+    return {
+        **spec,
+        "encoding": {**spec["encoding"], "yOffset": side_by_side},
+        "layer": [{**bars, "encoding": colour}, labels],
+        "height": {"step": 22},
     }
 
 

@@ -41,7 +41,10 @@ def write_report(figures: Figures, rule: SwapRule, name: str, folder: WholeFolde
 
 def machine_figures(figures: Figures) -> dict[str, Any]:
     """The figures for machines."""
-    levels = [{**asdict(level), "chance_true": level.chance_true} for level in figures.levels]
+    levels = [
+        {**asdict(level), "chance_true": level.chance_true, "chance_same": level.chance_same}
+        for level in figures.levels
+    ]
     return {**asdict(figures), "levels": levels}
 
 
@@ -68,8 +71,9 @@ def _body(figures: Figures, rule: SwapRule) -> Iterator[str]:
     yield from _risk_table(figures)
     yield "<h2>Is an apparent unique a true one?</h2>"
     yield _text(
-        "A person alone in a region with some values of the risk variables is a true unique if it is the same person"
-        " who was alone there before. Who finds a unique in the swapped data is right with this probability."
+        "Who finds a person alone in a region of the swapped data with some values of the risk variables may be wrong:"
+        " the region may hold nobody like that, or several, or another person. True: exactly one such person lived"
+        " there. The same: it is that very record, so that its other values belong to the person who lives there."
     )
     yield drawn["uniques"]
     yield from _unique_table(figures)
@@ -140,10 +144,12 @@ def _unique_table(figures: Figures) -> Iterator[str]:
             level.uniques_after,
             level.true_uniques,
             _percent(level.true_uniques, level.uniques_after),
+            level.same_persons,
+            _percent(level.same_persons, level.uniques_after),
         )
         for level in figures.levels
     )
-    yield _table(("level", "uniques before", "uniques after", "of these true", "chance"), rows)
+    yield _table(("level", "uniques before", "uniques after", "true", "chance", "the same", "chance"), rows)
 
 
 def _reason_tables(figures: Figures) -> Iterator[str]:
