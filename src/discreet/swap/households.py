@@ -39,8 +39,10 @@ def gather(tables: Tables, secret: bytes, threads: int, progress: Progress) -> G
     with ThreadPoolExecutor(threads) as pool:
         persons = read_rows(tables, of_persons, secret, seen, pool, progress)
         homes = read_rows(tables, of_households, secret, seen, pool, progress) if _two(tables) else None
-    if not len(persons.hashes):
-        raise mistake(tables.opened[PERSONS].name, "population", "no records", "give a table that holds some")
+    for unit, rows in ((PERSONS, persons), (HOUSEHOLDS, homes)):
+        if rows is not None and not rows.known.any():
+            value = f"no records with a household in {tables.household_id!r}"
+            raise mistake(tables.opened[unit].name, "population", value, "give a table that holds some")
     progress.stage("looking for households at risk")
     return _Gathering(tables, persons, of_persons, homes, of_households, secret).gathered(seen)
 
@@ -90,12 +92,13 @@ class _Gathering:
         table = self._tables.opened[HOUSEHOLDS].name
         if not self._homes.known.all():
             raise mistake(table, "population.household_id", "some records have no id", "give each its own")
-        at = np.searchsorted(self._ids, self._homes.hashes)
-        at[at == len(self._ids)] = 0
-        mine = np.flatnonzero(self._ids[at] == self._homes.hashes)
+        order = np.argsort(self._homes.hashes)  # in order they are looked up several times faster
+        hashes = self._homes.hashes[order]
+        at = np.minimum(np.searchsorted(self._ids, hashes), len(self._ids) - 1)
+        mine = self._ids[at] == hashes
         rows = np.full(len(self._ids), -1, dtype=np.int64)
-        rows[at[mine]] = mine
-        if (rows[at[mine]] != mine).any():
+        rows[at[mine]] = order[mine]
+        if (hashes[1:] == hashes[:-1]).any():
             value = f"ids in {self._tables.household_id!r} stand more than once"
             raise mistake(table, "population.households", value, "give each record its own id")
         self._listed = rows >= 0
