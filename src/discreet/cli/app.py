@@ -21,6 +21,7 @@ COMMANDS = {
     "demo": "Make a small synthetic census, protect it and verify the release.",
     "init": "Draft a programme from files of microdata.",
     "check": "Say everything that is wrong with a programme and its data.",
+    "swap": "Exchange households at risk with similar ones elsewhere.",
     "protect": "Count, perturb and publish every cube of a programme.",
     "forecast": "Say what each noise would do to a programme, without its data.",
     "verify": "Check a release: hashes, and one value per cell.",

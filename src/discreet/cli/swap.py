@@ -1,0 +1,66 @@
+"""``discreet swap``: exchange households and write what came of it; it owns the report on the terminal alone."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.cli.output import JSON, QUIET, THREADS, emit_json, shown_progress
+from discreet.engine.secret import read_secret
+from discreet.errors import mistake
+from discreet.pipeline.swap import Swapped, write_swap
+from discreet.schema.programme import load_programme
+
+
+def swap(
+    programme: Annotated[Path, typer.Argument(help="The programme file, with [swap].")],
+    secret: Annotated[str, typer.Option("--secret", help="A secret file, env:NAME or fd:NUMBER.")],
+    out: Annotated[
+        Path, typer.Option("--out", help="A new folder for the swapped microdata and the public summary.")
+    ],
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            "--report", help="A new private folder for log and report; default: beside the secret file."
+        ),
+    ] = None,
+    json: JSON = False,
+    threads: THREADS = 0,
+    quiet: QUIET = False,
+) -> None:
+    """Exchange households at risk with similar ones elsewhere, and write microdata, log and report."""
+    key = read_secret(secret, os.environ)
+    private = report or _beside(secret, out)
+    loaded = load_programme(programme)
+    with shown_progress(quiet or json) as progress:
+        done = write_swap(loaded, key, out, private, threads, progress)
+    for conflict in () if json else done.figures.conflicts:
+        typer.echo(f"Note: {conflict}", err=True)
+    if json:
+        emit_json(_for_machines(done))
+    elif not quiet:
+        typer.echo(
+            f"{done.microdata}: swapped microdata of {', '.join(done.records)}, and the public summary."
+        )
+        typer.echo(f"Private log and report: {done.private}")
+
+
+def _for_machines(done: Swapped) -> dict[str, object]:
+    """Where things are and what could not be had; no counts, because output may be logged."""
+    return {
+        "microdata": str(done.microdata),
+        "private": str(done.private),
+        "units": list(done.records),
+        "conflicts": list(done.figures.conflicts),
+    }
+
+
+def _beside(secret: str, out: Path) -> Path:
+    if secret.startswith(("env:", "fd:")):
+        remedy = "say where log and report go with --report"
+        raise mistake(secret, "private log", "there is no secret file to put it beside", remedy)
+    path = Path(secret)
+    return path.with_name(f"{path.name}.{out.resolve().name}.swap")

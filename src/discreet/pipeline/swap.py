@@ -1,0 +1,100 @@
+"""Swapping alone: from a programme to swapped microdata, a public summary, a private log and the auditor's report.
+
+It owns the order of the steps; both folders appear whole or not at all, the private one first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from discreet.errors import mistake
+from discreet.pipeline.progress import Progress, Quiet
+from discreet.schema.programme import PopulationRule, Programme
+from discreet.schema.sources import FileSource
+from discreet.schema.swap_rule import SwapRule
+from discreet.swap.figures import Figures, figures_of
+from discreet.swap.log import write_log
+from discreet.swap.members import read_members
+from discreet.swap.microdata import write_microdata
+from discreet.swap.naming import profile_names
+from discreet.swap.report import write_report
+from discreet.swap.result import SwapResult
+from discreet.swap.summary import public_summary, write_summary
+from discreet.swap.swapping import swap
+from discreet.swap.whole_folder import WholeFolder, require_free
+
+OUT, PRIVATE = "--out", "--report"
+
+
+@dataclass(frozen=True)
+class Swapped:
+    """What was written; the figures are confidential."""
+
+    microdata: Path
+    private: Path
+    records: dict[str, int]  # unit -> records whose place changed
+    figures: Figures
+
+
+def write_swap(
+    programme: Programme,
+    secret: bytes,
+    out: Path,
+    private: Path,
+    threads: int = 1,
+    progress: Progress | None = None,
+) -> Swapped:
+    """Swap the households of a programme and write everything that is to be known of it."""
+    progress = progress or Quiet()
+    rule, population = _declared(programme)
+    _require_apart(programme, out, private)
+    with WholeFolder(out, OUT) as public, WholeFolder(private, PRIVATE) as kept:
+        result = swap(programme, secret, threads, progress)
+        progress.stage("writing microdata")
+        records = write_microdata(programme, result.moves, secret, public, progress.step)
+        write_summary(public_summary(result, rule, population.geography, programme.release.disclose), public)
+        progress.stage("writing the private log and report")
+        write_log(programme, result, secret, kept)
+        figures = _figures(programme, rule, result, secret)
+        write_report(figures, rule, programme.name, kept)
+        require_free(public.place, OUT)
+        kept.publish()
+        public.publish()
+    return Swapped(public.place, kept.place, records, figures)
+
+
+def _figures(programme: Programme, rule: SwapRule, result: SwapResult, secret: bytes) -> Figures:
+    return figures_of(result, read_members(programme, result.households, secret), rule.k, profile_names(rule))
+
+
+def _declared(programme: Programme) -> tuple[SwapRule, PopulationRule]:
+    if programme.swap is None or programme.population is None:
+        remedy = "add [swap] with at least risk = [..] and similar = [[..]]"
+        raise mistake(programme.path, "swap", "is missing", remedy)
+    return programme.swap, programme.population
+
+
+def _require_apart(programme: Programme, out: Path, private: Path) -> None:
+    """Refuse, before any work, folders that are taken, inside each other or inside a folder of records."""
+    require_free(out, OUT)
+    require_free(private, PRIVATE)
+    one, two = out.resolve(), private.resolve()
+    if one.is_relative_to(two) or two.is_relative_to(one):
+        value = "lies in the folder of the microdata, or the reverse"
+        raise mistake(private, PRIVATE, value, "keep the two folders apart")
+    for folder in _folders_read(programme):
+        for place, option in ((one, OUT), (two, PRIVATE)):
+            if place.is_relative_to(folder):
+                value = "lies in a folder whose files are all read as records"
+                raise mistake(place, option, value, "name a folder elsewhere")
+
+
+def _folders_read(programme: Programme) -> Iterator[Path]:
+    units = programme.population.units if programme.population else {}
+    for unit in units.values():
+        if isinstance(unit.source, FileSource):
+            folder = (programme.path.parent / Path(unit.source.given).expanduser()).resolve()
+            if folder.is_dir():
+                yield folder
