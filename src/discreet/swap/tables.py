@@ -98,14 +98,15 @@ def open_tables(programme: Programme) -> Tables:
 def _unlinked(tables: Tables) -> Iterator[Problem]:
     """Tables whose places would stay behind when their households move."""
     exchanged = {*tables.population.geography, *tables.rule.carry}
-    if not tables.has(PERSONS, tables.household_id):
-        value, key = f"unknown column {tables.household_id!r}", "population.household_id"
-        yield Problem(tables.opened[PERSONS].name, key, value, "swapping exchanges households: name theirs")
+    for unit in (PERSONS, HOUSEHOLDS):
+        if unit in tables.opened and not tables.has(unit, tables.household_id):
+            value, key = f"unknown column {tables.household_id!r}", "population.household_id"
+            yield Problem(tables.opened[unit].name, key, value, "swapping exchanges households: name theirs")
     for unit, records in tables.opened.items():
         if not exchanged & set(records.schema.names) or tables.has(unit, tables.household_id):
             continue
         own = tables.population.ids.get(unit, "")
-        if unit != PERSONS and not any(
+        if unit not in (PERSONS, HOUSEHOLDS) and not any(
             tables.has(other, own, tables.household_id) for other in tables.opened
         ):
             remedy = f"add the column {tables.household_id!r}, or {own!r} to the table of households"
