@@ -1,0 +1,84 @@
+"""Swapping as a stage of the whole path: the release is that of the swapped microdata, with everybody's own key."""
+
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from discreet.errors import Mistakes
+from discreet.pipeline.check import check_data
+from discreet.schema.programme import load_programme
+from discreet.swap.microdata import write_microdata
+from discreet.swap.swapping import swap
+from discreet.swap.whole_folder import WholeFolder
+from tests.pipeline.conftest import SECRET, contents, run
+
+SWAP = """
+[swap]
+k = 3
+risk = ["AGE.M", "SEX", "COC.L"]
+similar = [["HHSIZE", "HHTYPE"], ["HHSIZE"]]
+rate = 0.2
+carry = ["grid_x", "grid_y", "grid", "loc"]
+exclude = 'HAR in ("2", "3")'
+"""
+
+
+def swapping(census: Path, folder: Path, swap_section: str = SWAP) -> Path:
+    shutil.copytree(census, folder)
+    with (folder / "programme.toml").open("a") as file:
+        file.write(swap_section)
+    return folder
+
+
+def values(release: Path) -> dict[str, bytes]:
+    return {name: held for name, held in contents(release).items() if name != "manifest.json"}
+
+
+def test_the_release_is_that_of_the_swapped_microdata(census: Path, tmp_path: Path) -> None:
+    folder = swapping(census, tmp_path / "census")
+    run(folder, tmp_path / "one")
+    programme = load_programme(folder / "programme.toml")
+    result = swap(programme, SECRET)
+    with WholeFolder(tmp_path / "swapped", "--out") as out:
+        moved = write_microdata(programme, result.moves, SECRET, out, lambda done: None)
+        out.publish()
+    shutil.copytree(census, tmp_path / "plain")
+    for name in ("persons", "households", "families", "dwellings"):
+        shutil.copy(tmp_path / "swapped" / f"{name}.parquet", tmp_path / "plain")
+        assert moved[name] > 0
+    run(tmp_path / "plain", tmp_path / "two")
+    assert values(tmp_path / "one") == values(tmp_path / "two")
+    run(census, tmp_path / "three")
+    assert values(tmp_path / "three") != values(tmp_path / "one")
+
+
+def test_runs_repeat_and_the_rule_is_part_of_the_run(census: Path, tmp_path: Path) -> None:
+    folder = swapping(census, tmp_path / "census")
+    one = run(folder, tmp_path / "one")
+    two = run(folder, tmp_path / "two", threads=3)
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+    other = run(swapping(census, tmp_path / "other", SWAP.replace("0.2", "0.1")), tmp_path / "three")
+    assert one.run_id == two.run_id != other.run_id
+
+
+def test_places_that_cannot_follow_are_refused(census: Path, tmp_path: Path) -> None:
+    folder = swapping(census, tmp_path / "census")
+    families = pq.read_table(folder / "families.parquet").drop_columns(["hid"])
+    pq.write_table(families, folder / "families.parquet")
+    persons = pq.read_table(folder / "persons.parquet").rename_columns({"fid": "f"})
+    pq.write_table(persons, folder / "persons.parquet")
+    with pytest.raises(Mistakes, match="cannot follow the households"):
+        run(folder, tmp_path / "release")
+    assert not (tmp_path / "release").exists()
+
+
+def test_a_check_tells_what_keeps_households_from_being_swapped(census: Path, tmp_path: Path) -> None:
+    folder = swapping(census, tmp_path / "census")
+    assert not check_data(load_programme(folder / "programme.toml"))
+    homes = pq.read_table(folder / "households.parquet")
+    pq.write_table(pa.concat_tables([homes, homes.slice(0, 1)]), folder / "households.parquet")
+    told = check_data(load_programme(folder / "programme.toml"))
+    assert any("stand more than once" in problem.value for problem in told)
