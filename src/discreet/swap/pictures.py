@@ -19,10 +19,10 @@ SWAPPED = "swapped at this level"
 _COLOURS = {BEFORE: "#b0b7bf", AFTER: "#08519c"}
 _OUTCOMES = {
     SWAPPED: "#08519c",
-    "no donor": "#d95f0e",
-    "excluded": "#8c8c8c",
-    "cap": "#756bb1",
-    "quota": "#31a354",
+    "kept: no donor": "#d95f0e",
+    "kept: excluded": "#8c8c8c",
+    "kept: cap": "#756bb1",
+    "kept: quota": "#31a354",
 }
 
 
@@ -77,7 +77,7 @@ def unique_picture(figures: Figures) -> Spec:
 def swapped_picture(figures: Figures) -> Spec:
     """Households swapped at each level, and those at risk there that kept their place."""
     counted = [(level.level, SWAPPED, level.swapped) for level in figures.levels]
-    counted += [(kept.level, kept.why, kept.households) for kept in figures.unswapped]
+    counted += [(kept.level, f"kept: {kept.why}", kept.households) for kept in figures.unswapped]
     rows = [
         {
             "level": level,
