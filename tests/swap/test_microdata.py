@@ -1,6 +1,7 @@
 """Swapped microdata: the same rows and columns, places exchanged in every table, nothing half-written."""
 
 import os
+import resource
 import signal
 import stat
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
@@ -194,3 +196,49 @@ def test_messages_and_names_hold_no_id(tmp_path: Path) -> None:
         write(programme, swapped(PAIRS).moves, tmp_path / "out")
     assert not any(str(one) in str(refused.value) for one in household_ids("numbers"))
     assert np.all([str(one) not in str(refused.value) for one in household_ids("text")])
+
+
+def test_text_files_become_parquet_with_the_same_text(tmp_path: Path) -> None:
+    build(tmp_path / "in")
+    for name, table in tables().items():
+        plain = table.cast(pa.schema([(column, pa.string()) for column in table.column_names]))
+        pa_csv.write_csv(plain, tmp_path / "in" / f"{name}.csv")
+    text = (tmp_path / "in" / "programme.toml").read_text()
+    (tmp_path / "in" / "programme.toml").write_text(text.replace('.parquet"', '.csv"'))
+    programme = load_programme(tmp_path / "in" / "programme.toml")
+    assert write(programme, swapped(PAIRS).moves, tmp_path / "out")["persons"] == 16
+    write(build(tmp_path / "typed"), swapped(PAIRS).moves, tmp_path / "out-typed")
+    for name in tables():
+        from_text, typed = (pq.read_table(tmp_path / out / f"{name}.parquet") for out in ("out", "out-typed"))
+        assert from_text.column_names == typed.column_names
+        for column in typed.column_names:
+            values = [None if value is None else str(value) for value in typed[column].to_pylist()]
+            assert from_text[column].to_pylist() == values
+
+
+def test_files_of_one_table_may_order_and_type_their_columns_differently(tmp_path: Path) -> None:
+    build(tmp_path / "in")
+    persons = tables()["persons"]
+    (tmp_path / "in" / "people").mkdir()
+    pq.write_table(persons.slice(0, 20), tmp_path / "in" / "people" / "1.parquet")
+    turned = persons.slice(20).select(persons.column_names[::-1])
+    narrow = turned.set_column(turned.column_names.index("pid"), "pid", turned["pid"].cast(pa.int16()))
+    pq.write_table(narrow, tmp_path / "in" / "people" / "2.parquet")
+    text = (tmp_path / "in" / "programme.toml").read_text()
+    (tmp_path / "in" / "programme.toml").write_text(text.replace('"persons.parquet"', '"people"'))
+    write(load_programme(tmp_path / "in" / "programme.toml"), swapped(PAIRS).moves, tmp_path / "out")
+    write(build(tmp_path / "one"), swapped(PAIRS).moves, tmp_path / "out-one")
+    several, one = (pq.read_table(tmp_path / out / "persons.parquet") for out in ("out", "out-one"))
+    assert several.to_pylist() == one.to_pylist()
+
+
+def test_a_full_disk_is_told_in_words_and_leaves_nothing(tmp_path: Path) -> None:
+    programme, moves = build(tmp_path / "in"), swapped(PAIRS).moves
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (500, hard))
+    try:
+        with pytest.raises(Mistakes, match="cannot be written"):
+            write(programme, moves, tmp_path / "out")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in"]

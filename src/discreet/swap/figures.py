@@ -144,7 +144,8 @@ def _marked(rows: Ints, number: int) -> int:
 def figures_of(result: SwapResult, members: Members, k: int, profiles: Sequence[str]) -> Figures:
     """Compute everything; memory is a few numbers for each person, time grows with persons times tables."""
     households, swapped = result.households, result.partner >= 0
-    recounted = [_recounted(result, members, k, number) for number in range(len(households.levels))]
+    crossed = _crossed(members)
+    recounted = [_recounted(result, members, crossed, k, number) for number in range(len(households.levels))]
     return Figures(
         len(households),
         len(members),
@@ -162,14 +163,14 @@ def figures_of(result: SwapResult, members: Members, k: int, profiles: Sequence[
 
 
 def _recounted(
-    result: SwapResult, members: Members, k: int, number: int
+    result: SwapResult, members: Members, values: Ints, k: int, number: int
 ) -> tuple[LevelFigures, list[TableChange]]:
     """One level: who is at risk and unique before and after, and how each table changes."""
     level = result.households.levels[number]
     here = members.region[number]
     there = _after(result, members, number)
     tables = {name: _recount(codes, here, there) for name, codes in members.codes.items()}
-    crossed = _recount(_crossed(members), here, there)
+    crossed = _recount(values, here, there)
     changes = [table.change(name, level) for name, table in tables.items()]
     if len(tables) != 1:
         changes.append(crossed.change(" x ".join(tables) or "persons", level))
