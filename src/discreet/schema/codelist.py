@@ -113,6 +113,11 @@ class Breakdown:
         return ~inner
 
     @cached_property
+    def is_flat(self) -> bool:
+        """Whether every leaf is a node of its own directly below the total: node = leaf + 1."""
+        return np.array_equal(self.node_of_leaf, np.arange(1, len(self.codes)))
+
+    @cached_property
     def position(self) -> dict[str, int]:
         """Where each code stands among the nodes."""
         return {code: index for index, code in enumerate(self.codes)}

@@ -58,7 +58,12 @@ class CubeCounter:
 
         def fill(task: tuple[Breakdown, NDArray[np.uint8] | NDArray[np.uint32]]) -> None:
             axis, out = task
-            counting.recode(block.codes[axis.variable], axis.node_of_leaf.astype(out.dtype), out)
+            codes = block.codes[axis.variable]
+            if axis.is_flat:
+                # a sum vectorises, a table does not; in the wider type, for the last code would overflow its own
+                np.add(codes, 1, out=out, dtype=out.dtype, casting="unsafe")
+            else:
+                counting.recode(codes, axis.node_of_leaf.astype(out.dtype), out)
 
         tasks = [*zip(self._narrow, nodes.narrow, strict=True), *zip(self._wide, nodes.wide, strict=True)]
         for _ in self._pool.map(fill, tasks):
