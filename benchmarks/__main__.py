@@ -30,6 +30,7 @@ SUBJECTS = (
     "ingest",
     "demo",
     "streaming",
+    "swap",
 )
 LIBRARIES = ("numpy", "numba", "pyarrow", "duckdb", "pandas", "cell-key-perturbation", "opendp")
 RESULTS = Path(__file__).parent / "results"

@@ -43,7 +43,7 @@ GOOD = {"risk": '["AGE.L", "SEX"]', "similar": '[["SEX", { composition = ["AGE.L
 def programme(folder: Path, keys: dict[str, str], population: str = POPULATION) -> Path:
     swap = "[swap]\n" + "".join(f"{key} = {value}\n" for key, value in keys.items())
     (folder / "programme.toml").write_text(population + swap + REST)
-    (folder / "geo.csv").write_text("code,parent,label\nN,,\nN1,N,\n")
+    (folder / "geo.csv").write_text("code,parent,label\nN,,\nN1,N,\nN2,N,\n")
     (folder / "sex.csv").write_text("code,parent,label\n1,,\n2,,\n")
     (folder / "age.csv").write_text("code,parent,label\nY,,\nY1,Y,\nY2,Y,\nO,,\n")
     (folder / "persons.parquet").write_text("")
@@ -119,6 +119,24 @@ def test_mistakes_are_told(tmp_path: Path, keys: dict[str, str], told: str) -> N
 def test_a_population_that_cannot_be_swapped(tmp_path: Path, line: str, told: str) -> None:
     with pytest.raises(Mistakes, match=told):
         load_programme(programme(tmp_path, GOOD, POPULATION.replace(line, "")))
+
+
+def test_no_guarantee_is_stated_of_swapped_records(tmp_path: Path) -> None:
+    path = programme(tmp_path, GOOD)
+    private = '[noise]\nkind = "geometric"\nepsilon = 1\n'
+    path.write_text(path.read_text().replace('[noise]\nkind = "cell-key"\nV = 2.0\nD = 5\n', private))
+    with pytest.raises(Mistakes, match="a differential privacy guarantee, which swapping breaks"):
+        load_programme(path)
+    path.write_text(path.read_text() + 'claim = "none"\n')
+    assert load_programme(path).swap is not None
+
+
+def test_rules_about_places_are_refused_beside_swapping(tmp_path: Path) -> None:
+    path = programme(tmp_path, GOOD)
+    rule = '\n[[structural_zeros]]\nwhere = \'GEO == "N1" and SEX == "2"\'\n'
+    path.write_text(path.read_text() + rule)
+    with pytest.raises(Mistakes, match="a rule about the place GEO"):
+        load_programme(path)
 
 
 def test_everything_that_decides_the_swaps_is_part_of_the_description(tmp_path: Path) -> None:

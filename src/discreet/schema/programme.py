@@ -22,7 +22,7 @@ from discreet.schema.reading import read_declared
 from discreet.schema.resolve_cubes import CubeResolver
 from discreet.schema.resolve_noise import resolve_noise
 from discreet.schema.resolve_rules import resolve_population, resolve_release
-from discreet.schema.resolve_swap import resolve_swap
+from discreet.schema.resolve_swap import check_beside, resolve_swap
 from discreet.schema.resolve_variables import resolve_variables, standard_tables
 from discreet.schema.rules import (
     Disclosure,
@@ -132,6 +132,7 @@ def inspect_programme(path: Path) -> Inspected:
     resolver = CubeResolver(variables, population, limits.cells, findings)
     cubes, ready_made = resolver.cubes(declared, tables)
     zeros = resolver.structural_zeros(declared)
+    check_beside(swap, noise, zeros, population, variables, findings)
     problems = findings.mistakes().problems
     if noise is None:
         return Inspected(problems, None)

@@ -13,6 +13,7 @@ from discreet.schema.codelist import Breakdown, breakdown
 from discreet.schema.declared import DeclaredComposition, DeclaredSwap
 from discreet.schema.expression import Filter, alternatives, mentioned, parse_filter
 from discreet.schema.findings import Findings
+from discreet.schema.noise import Claim, Noise, PrivateNoise
 from discreet.schema.rules import PopulationRule, Variable
 from discreet.schema.swap_rule import Composition, Donors, Profile, SwapRule
 
@@ -33,6 +34,29 @@ def resolve_swap(
         return None
     rule = _Resolver(declared, population, variables, findings).rule()
     return rule if len(findings.problems) == before else None
+
+
+def check_beside(
+    rule: SwapRule | None,
+    noise: Noise | None,
+    zeros: Iterable[Filter],
+    population: PopulationRule | None,
+    variables: Mapping[str, Variable],
+    findings: Findings,
+) -> None:
+    """What cannot stand beside swapping: a guarantee that it breaks, and rules about places that it breaks."""
+    if rule is None or population is None:
+        return
+    if isinstance(noise, PrivateNoise) and noise.claim is Claim.DP:
+        # one person more can change whom others are exchanged with, so that no noise bounds what that person changes
+        remedy = 'take [swap] out, or state no guarantee with claim = "none"'
+        findings.add("swap", "stands beside a differential privacy guarantee, which swapping breaks", remedy)
+    exchanged = {*population.geography, *rule.carry}
+    for zero in zeros:
+        places = [name for name in zero.variables if variables[name].column in exchanged]
+        if places:
+            remedy = "take one of the two out: an exchanged household may come to stand there"
+            findings.add("structural_zeros", f"a rule about the place {places[0]} beside [swap]", remedy)
 
 
 @dataclass(frozen=True)
