@@ -51,8 +51,8 @@ def swapped(paired: Paired) -> np.ndarray:
 
 
 def places_after(homes: Candidates, paired: Paired, level: int) -> np.ndarray:
-    area = homes.area[level]
-    return np.where(paired.partner >= 0, area[paired.partner], area)
+    area: np.ndarray = homes.area[level]
+    return np.asarray(np.where(paired.partner >= 0, area[paired.partner], area))
 
 
 @given(populations, st.booleans(), st.booleans(), st.sampled_from([0.0, 0.1, 0.6]))

@@ -58,7 +58,8 @@ def resolved(folder: Path, **keys: str) -> SwapRule:
 
 def test_defaults_and_what_is_named(tmp_path: Path) -> None:
     rule = resolved(tmp_path)
-    assert (rule.k, rule.rate, rule.cap, rule.donors, rule.inside_parent) == (3, 0, None, Donors.RISK, True)
+    assert (rule.k, rule.rate, rule.cap, rule.donors) == (3, Fraction(0), None, Donors.RISK)
+    assert rule.inside_parent
     assert rule.levels == ("region", "town")
     assert [axis.full_name for axis in rule.risk] == ["AGE.L", "SEX"]
     by_members = rule.similar[0][1]

@@ -1,18 +1,21 @@
 """Swapping from files: what must hold of every population, and where other software is known to go wrong."""
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import Mistakes
 from discreet.population.encode import hashed_ids
+from discreet.schema.programme import load_programme
 from discreet.swap.result import HOUSEHOLD, Excluded, SwapResult, Why
 from discreet.swap.swapping import swap
 from tests.swap.hamlets import SECRET, SWAP, Tables, build, shuffled, tables
@@ -94,6 +97,23 @@ def test_one_table_or_two_and_integers_or_text_make_the_same_swaps() -> None:
     first = moves(swapped(held))
     assert moves(swapped({"persons": held["persons"]})) == first
     assert moves(swapped(as_text)) == first
+
+
+def test_csv_files_make_the_same_swaps(tmp_path: Path) -> None:
+    held = tables(4)
+    build(tmp_path, held)
+    for name, table in held.items():
+        pa_csv.write_csv(table, tmp_path / f"{name}.csv")
+    text = (tmp_path / "programme.toml").read_text()
+    (tmp_path / "programme.toml").write_text(text.replace(".parquet", ".csv"))
+    result = swap(load_programme(tmp_path / "programme.toml"), SECRET)
+    assert moves(result) == moves(swapped(held))
+
+
+def test_places_may_stand_in_the_table_of_households_alone() -> None:
+    held = tables(4)
+    placeless = held["persons"].drop_columns(["country", "region", "town", "grid"])
+    assert moves(swapped(held | {"persons": placeless})) == moves(swapped(held))
 
 
 def test_the_secret_decides() -> None:
@@ -181,7 +201,7 @@ def test_similarity_looks_at_all_members_not_only_the_first() -> None:
         members.setdefault(home, Counter())[age, sex] += 1
     alike = np.flatnonzero(result.profile == 0)
     assert len(alike)
-    for row in alike:
+    for row in alike.tolist():
         assert members[row] == members[int(result.partner[row])]
 
 
@@ -213,7 +233,7 @@ def test_quotas_of_regions_hold() -> None:
     assert any("quota" in text for text in result.conflicts)
 
 
-def put(held: Tables, unit: str, column: str, values: list[object]) -> Tables:
+def put(held: Tables, unit: str, column: str, values: Sequence[object]) -> Tables:
     table = held[unit]
     place = table.schema.get_field_index(column)
     return held | {unit: table.set_column(place, column, pa.array(values))}
