@@ -34,7 +34,9 @@ def swapping(census: Path, folder: Path, swap_section: str = SWAP) -> Path:
 
 
 def values(release: Path) -> dict[str, bytes]:
-    return {name: held for name, held in contents(release).items() if name != "manifest.json"}
+    """All files but those that tell how the release was made."""
+    told = ("manifest.json", "README.md")
+    return {name: held for name, held in contents(release).items() if name not in told}
 
 
 def test_the_release_is_that_of_the_swapped_microdata(census: Path, tmp_path: Path) -> None:
@@ -51,6 +53,8 @@ def test_the_release_is_that_of_the_swapped_microdata(census: Path, tmp_path: Pa
         assert moved[name] > 0
     run(tmp_path / "plain", tmp_path / "two")
     assert values(tmp_path / "one") == values(tmp_path / "two")
+    assert "exchanged their places" in (tmp_path / "one" / "README.md").read_text()
+    assert "exchanged their places" not in (tmp_path / "two" / "README.md").read_text()
     run(census, tmp_path / "three")
     assert values(tmp_path / "three") != values(tmp_path / "one")
 
@@ -62,6 +66,14 @@ def test_runs_repeat_and_the_rule_is_part_of_the_run(census: Path, tmp_path: Pat
     assert contents(tmp_path / "one") == contents(tmp_path / "two")
     other = run(swapping(census, tmp_path / "other", SWAP.replace("0.2", "0.1")), tmp_path / "three")
     assert one.run_id == two.run_id != other.run_id
+
+
+def test_what_could_not_be_had_is_noted_for_the_office_alone(census: Path, tmp_path: Path) -> None:
+    rule = SWAP.replace("rate = 0.2", "rate = 0.001\ncap = 0.002")
+    done = run(swapping(census, tmp_path / "census", rule), tmp_path / "release")
+    assert done.notes == ("the cap of 0.002 leaves households at risk where they are",)
+    assert done.notes[0] in (tmp_path / "release.private.json").read_text()
+    assert not any(b"0.002" in held for held in contents(tmp_path / "release").values())
 
 
 def test_places_that_cannot_follow_are_refused(census: Path, tmp_path: Path) -> None:

@@ -1,25 +1,5 @@
-"""How long work tells where it stands; the command line draws it, the library keeps quiet."""
+"""Who is told where the whole path stands: the same as for each of its steps; it adds nothing."""
 
-from __future__ import annotations
+from discreet.engine.progress import Progress, Quiet
 
-from typing import Protocol
-
-
-class Progress(Protocol):
-    """Somebody who wants to know where the work stands."""
-
-    def stage(self, name: str, total: int | None = None) -> None:
-        """A new stage begins; ``total`` steps are ahead where that is known."""
-
-    def step(self, done: int = 1) -> None:
-        """Some more steps of the stage are done."""
-
-
-class Quiet:
-    """Tells nobody."""
-
-    def stage(self, name: str, total: int | None = None) -> None:
-        """Say nothing."""
-
-    def step(self, done: int = 1) -> None:
-        """Say nothing."""
+__all__ = ["Progress", "Quiet"]

@@ -24,6 +24,7 @@ from discreet.release.publication import Publication
 from discreet.release.writers import with_parquet, writers
 from discreet.schema.programme import Programme
 from discreet.swap.relocate import Relocations
+from discreet.swap.result import SwapResult
 from discreet.swap.swapping import swap
 from discreet.tabulate.table import ConfidentialTable
 
@@ -37,7 +38,7 @@ class Protected:
     cubes: int
     cells: int  # published, zeros not among them
     resumed: int  # cubes that an interrupted run had finished
-    notes: tuple[str, ...]  # what the noise could not have as it was declared
+    notes: tuple[str, ...]  # what noise and swapping could not have as it was declared
 
 
 def protect(
@@ -63,16 +64,18 @@ def protect(
     run_id = run.identity.run_id()
     with ReleaseFolder(out, run_id) as folder:
         try:
-            entries, rows, resumed = run.cubes(folder, secret, threads)
+            swapped = run.swapped(secret, threads)
+            entries, rows, resumed = run.cubes(folder, secret, threads, swapped)
             if spending is not None:
                 spending.charge(chosen, programme.release.name, run_id)
         except DiscreetError:
             folder.discard()
             raise
-        write_private_manifest(run.private(run_id, rows, clock()), private)
+        notes = chosen.notes + (swapped.conflicts if swapped else ())
+        write_private_manifest(run.private(run_id, rows, clock(), notes), private)
         run.publish(folder, entries)
     cells = sum(entry.cells for entry in entries)
-    return Protected(out, run_id, len(entries), cells, resumed, chosen.notes)
+    return Protected(out, run_id, len(entries), cells, resumed, notes)
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,7 @@ class _Run:
     progress: Progress
 
     def cubes(
-        self, folder: ReleaseFolder, secret: bytes, threads: int
+        self, folder: ReleaseFolder, secret: bytes, threads: int, swapped: SwapResult | None
     ) -> tuple[list[CubeEntry], dict[str, int], int]:
         """Count, perturb and write the cubes that an earlier run of the same identity has not finished."""
         entries = {cube.id: entry for cube in self.programme.cubes if (entry := folder.finished(cube.id))}
@@ -95,16 +98,16 @@ class _Run:
             entries[table.cube.id] = write_cube(folder, self.mechanism.perturb(table), wanted)
 
         left = [cube for cube in self.programme.cubes if cube.id not in entries]
-        relocations = self._relocations(secret, threads) if left else None
+        relocations = Relocations(self.programme, swapped.moves, secret) if swapped else None
         tabulator = Tabulator(self.programme, secret, self.mechanism, threads, self.progress, relocations)
         rows = tabulator.run(left, finish)
         return [entries[cube.id] for cube in self.programme.cubes], rows, resumed
 
-    def _relocations(self, secret: bytes, threads: int) -> Relocations | None:
+    def swapped(self, secret: bytes, threads: int) -> SwapResult | None:
         """Swap households where the programme says so; the secret makes it the same in every run."""
         if self.programme.swap is None:
             return None
-        return Relocations(self.programme, swap(self.programme, secret, threads, self.progress).moves, secret)
+        return swap(self.programme, secret, threads, self.progress)
 
     def publish(self, folder: ReleaseFolder, entries: Sequence[CubeEntry]) -> None:
         """Add what belongs to no single cube, and put the release in its place."""
@@ -114,7 +117,9 @@ class _Run:
         fingerprint = self.identity.fingerprint
         folder.publish(release_manifest(publication, entries, shared, self._digests(), fingerprint))
 
-    def private(self, run_id: str, rows: dict[str, int], finished: datetime) -> PrivateManifest:
+    def private(
+        self, run_id: str, rows: dict[str, int], finished: datetime, notes: tuple[str, ...]
+    ) -> PrivateManifest:
         """What the office keeps of the run."""
         return PrivateManifest(
             release=self.programme.release.name,
@@ -125,7 +130,7 @@ class _Run:
             digests=self._digests().model_dump(),
             rows=rows,
             secret_fingerprint=self.identity.fingerprint,
-            notes=self.mechanism.notes,
+            notes=notes,
         )
 
     def _publication(self) -> Publication:
@@ -133,7 +138,10 @@ class _Run:
         columns = population.geography if population else ()
         noise = noise_statement(self.mechanism.facts(), rule.disclose)
         places = {v.name for v in self.programme.variables.values() if v.column in columns}
-        return Publication(rule.name, rule.agency, rule.version, noise, geography=frozenset(places))
+        swapped = self.programme.swap is not None
+        return Publication(
+            rule.name, rule.agency, rule.version, noise, geography=frozenset(places), swapped=swapped
+        )
 
     def _digests(self) -> Digests:
         identity = self.identity

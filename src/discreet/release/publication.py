@@ -16,6 +16,11 @@ ZEROS = (
 WEIGHTED = "A weighted value is the perturbed count of the cell times the mean weight of its records, to one decimal."
 SAME_CELL = "The same group has the same published count in every table."
 
+SWAPPED = (
+    "Before anything was counted, some households exchanged their places with similar households elsewhere. A count "
+    "of a small area may hold people from another one; which were exchanged is kept secret."
+)
+
 
 @dataclass(frozen=True)
 class Publication:
@@ -27,3 +32,4 @@ class Publication:
     noise: NoiseStatement
     title: str = ""
     geography: frozenset[str] = frozenset({"GEO"})  # variables that are places
+    swapped: bool = False  # whether households exchanged their places

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from discreet.release.manifest import CubeEntry
-from discreet.release.publication import ADDITIVITY, SAME_CELL, WEIGHTED, ZEROS, Publication
+from discreet.release.publication import ADDITIVITY, SAME_CELL, SWAPPED, WEIGHTED, ZEROS, Publication
 from discreet.release.writers import SDMX_STRUCTURES
 from discreet.schema.rules import ReleaseFormat
 
@@ -60,6 +60,7 @@ def _protection(publication: Publication, cubes: Sequence[CubeEntry]) -> str:
         (
             "## How the people behind the numbers are protected",
             f"{publication.noise.sentence()} {_PURPOSE}",
+            *([f"**Households were exchanged.** {SWAPPED}"] if publication.swapped else []),
             f"**Totals may not add up.** {ADDITIVITY}",
             f"**Zeros are not listed.** {ZEROS} A program that needs them fills in 0.",
             f"**One cell, one value.** {SAME_CELL} Asking again or elsewhere gives nothing new.",

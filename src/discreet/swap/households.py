@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.engine.progress import Progress
 from discreet.errors import Mistakes, mistake
 from discreet.maths.swap_risk import add_members, combine, least_counts, numbered
 from discreet.schema.codelist import Breakdown
@@ -18,7 +19,7 @@ from discreet.schema.swap_rule import Composition, Profile
 from discreet.swap.persons import Rows, Wanted, read_rows, wanted
 from discreet.swap.regions import Regions, RegionsSeen
 from discreet.swap.result import Excluded, Households
-from discreet.swap.tables import DWELLINGS, HOUSEHOLDS, PERSONS, Progress, Tables, some_hashes
+from discreet.swap.tables import DWELLINGS, HOUSEHOLDS, PERSONS, Tables, some_hashes
 
 _DWELLING = "swap/dwelling"
 

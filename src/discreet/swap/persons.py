@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from discreet.engine.progress import Progress
 from discreet.maths.swap_risk import combine
 from discreet.population.block import Codes
 from discreet.population.encode import code_type
@@ -25,7 +26,6 @@ from discreet.swap.result import HOUSEHOLD
 from discreet.swap.tables import (
     HOUSEHOLDS,
     PERSONS,
-    Progress,
     Tables,
     codes_of,
     leaves_of,

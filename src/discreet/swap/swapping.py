@@ -13,6 +13,7 @@ from math import ceil, floor
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.engine.progress import Progress, Quiet
 from discreet.maths.keys import hash_key
 from discreet.maths.swap_pairing import Candidates, Outcome, Paired, Terms, pair
 from discreet.schema.programme import Programme
@@ -20,7 +21,7 @@ from discreet.schema.swap_rule import Donors, SwapRule
 from discreet.swap.carried import moves_of
 from discreet.swap.households import gather
 from discreet.swap.result import Households, SwapResult
-from discreet.swap.tables import Progress, Quiet, open_tables
+from discreet.swap.tables import open_tables
 
 _ALL = Fraction(1)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -25,26 +24,6 @@ from discreet.schema.swap_rule import SwapRule
 
 _SHOWN = 5
 PERSONS, HOUSEHOLDS, DWELLINGS = "persons", "households", "dwellings"
-
-
-class Progress(Protocol):
-    """Somebody who wants to know where the work stands."""
-
-    def stage(self, name: str, total: int | None = None) -> None:
-        """A new stage begins."""
-
-    def step(self, done: int = 1) -> None:
-        """Some more steps of the stage are done."""
-
-
-class Quiet:
-    """Tells nobody."""
-
-    def stage(self, name: str, total: int | None = None) -> None:
-        """Say nothing."""
-
-    def step(self, done: int = 1) -> None:
-        """Say nothing."""
 
 
 @dataclass(frozen=True)
