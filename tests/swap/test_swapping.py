@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from discreet.errors import Mistakes
 from discreet.population.encode import hashed_ids
-from discreet.schema.programme import load_programme
+from discreet.schema.programme import Programme, load_programme
 from discreet.swap.result import HOUSEHOLD, Excluded, SwapResult, Why
 from discreet.swap.swapping import swap
 from tests.swap.hamlets import SECRET, SWAP, Tables, build, shuffled, tables
@@ -231,6 +231,40 @@ def test_quotas_of_regions_hold() -> None:
     moved = np.bincount(area[result.partner >= 0], minlength=6)
     assert (moved <= np.bincount(area, minlength=6) * 0.1).all()
     assert any("quota" in text for text in result.conflicts)
+
+
+def test_households_that_the_table_of_households_lacks_stay() -> None:
+    held = tables(18)
+    result = swapped(held | {"households": held["households"].slice(10)})
+    absent = rows_of(result, held["households"]["hid"].slice(0, 10))
+    assert (result.households.excluded[absent] == Excluded.NOT_LISTED).all()
+    assert (result.partner[absent] < 0).all()
+    assert result.swapped
+
+
+def with_dwellings(folder: Path, dwellings: list[str], linked: bool = True) -> Programme:
+    held = tables(19)
+    homes = held["households"]
+    if linked:
+        held["households"] = homes.append_column("did", pa.array(dwellings))
+    columns = homes.select(["country", "region", "town", "grid"])
+    held["dwellings"] = columns.append_column("did", pa.array([f"d{home}" for home in range(80)]))
+    named = 'person_id = "pid"\ndwellings = "dwellings.parquet"\ndwelling_id = "did"'
+    return build(folder, held, change=lambda text: text.replace('person_id = "pid"', named))
+
+
+def test_households_that_share_a_dwelling_stay_because_it_could_not_follow_both(tmp_path: Path) -> None:
+    shared = [f"d{home // 2 if home < 20 else home}" for home in range(80)]
+    result = swap(with_dwellings(tmp_path, shared), SECRET)
+    crowded = rows_of(result, tables(19)["households"]["hid"].slice(0, 20))
+    assert (result.households.excluded[crowded] == Excluded.SHARED_DWELLING).all()
+    assert (result.households.excluded == Excluded.SHARED_DWELLING).sum() == 20
+    assert result.swapped
+
+
+def test_dwellings_that_cannot_follow_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(Mistakes, match="places that cannot follow the households"):
+        swap(with_dwellings(tmp_path, [], linked=False), SECRET)
 
 
 def put(held: Tables, unit: str, column: str, values: Sequence[object]) -> Tables:
