@@ -27,6 +27,7 @@ COMMANDS = {
     "verify": "Check a release: hashes, and one value per cell.",
     "ptable": "Make, show, convert and check perturbation tables.",
     "noise": "Show and sample the noise laws.",
+    "risk": "Say what an outsider can find out, by formula.",
     "ledger": "Keep books of privacy budgets.",
     "synth": "Make a synthetic census.",
     "study": "Repeat a published study of a method on a synthetic census.",

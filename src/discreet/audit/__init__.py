@@ -1,0 +1,1 @@
+"""Risk measures of programmes and releases: what noise leaves to be found out."""
