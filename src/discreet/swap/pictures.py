@@ -220,7 +220,7 @@ def _frame(title: str) -> Spec:
             "background": "white",
             "view": {"stroke": None},
             "axis": {"gridColor": "#e4e4e4", "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"},
-            "legend": {"labelFontSize": 12},
+            "legend": {"labelFontSize": 12, "columnPadding": 48},
         },
     }  # fmt: skip
 
