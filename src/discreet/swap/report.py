@@ -22,7 +22,8 @@ FIGURES = "figures.json"
 _STYLE = """
 body { font: 15px/1.5 sans-serif; color: #1a1a1a; max-width: 50rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2.2rem; }
-table { border-collapse: collapse; margin: .8rem 0; display: block; overflow-x: auto; } th, td { padding: .25rem .8rem .25rem 0; text-align: right; }
+table { border-collapse: collapse; margin: .8rem 0; display: block; overflow-x: auto; }
+th, td { padding: .25rem .8rem .25rem 0; text-align: right; }
 th { border-bottom: 1px solid #888; font-weight: 600; vertical-align: bottom; }
 th:first-child, td:first-child, td.text, th.text { text-align: left; }
 .private { border-left: 4px solid #b30000; padding-left: .8rem; } svg { max-width: 100%; height: auto; }
