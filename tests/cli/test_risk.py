@@ -7,6 +7,9 @@ from typer.testing import CliRunner
 
 from discreet.cli.risk import app
 from discreet.errors import DiscreetError, Mistakes
+from discreet.maths.lookup import Order, build
+from discreet.maths.ptable_solver import PTableParameters, solve
+from discreet.schema.ptable_files import PTableFormat, write_ptable
 
 RUNNER = CliRunner()
 
@@ -64,3 +67,53 @@ def test_redundancy_is_shown_as_tables() -> None:
 def test_mistakes_in_what_is_asked_of_redundancy(words: tuple[str, ...], said: str, tmp_path: Path) -> None:
     with pytest.raises(Mistakes, match=said):
         run("redundancy", *words)
+
+
+def test_averaging_tells_the_paper_s_example() -> None:
+    report = run_json("averaging", "--V", 2, "--k", 1000, "--t", 100, "--D", 5)
+    assert report["k_over_t2"] == pytest.approx(0.1)
+    assert report["success"] == pytest.approx(0.7364, abs=5e-5)
+    assert report["chebyshev"] == pytest.approx(0.2)
+    assert report["exact"] == pytest.approx(0.7317, abs=5e-5)
+    assert report["contour"] == pytest.approx(0.2528, abs=5e-5)
+    assert report["least_variance"] == pytest.approx(2.528, abs=5e-4)
+    assert "0.7364" in run("averaging", "--V", 2, "--k", 1000, "--t", 100)
+
+
+def test_bound_tells_how_well_it_is_hidden() -> None:
+    report = run_json("bound", "--V", 2, "--D", 5, "--tuples", 28000000, "--counts", 68, "--records", 10**6)
+    assert report["p1"] == pytest.approx(1.52e-7, rel=2e-3)
+    assert report["m"] == 7488040
+    assert report["uniform_p1"] == pytest.approx(20 / 11**3)
+    assert report["revealed"] > 0.98
+    assert report["expected_pinned"] < 0.01
+    assert max(one["probability"] for one in report["pinned_small"]) > report["pinned"]
+    assert report["epsilon_of_bound"] == pytest.approx(5.359 / 5, abs=1e-3)
+    text = run("bound", "--V", 2, "--D", 5, "--tuples", 28000000, "--counts", 68)
+    assert "1.522e-07" in text
+
+
+def test_bound_reads_a_table(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    write_ptable(table, PTableFormat.R, build(solve(PTableParameters(5, 2.0)), Order.PLAIN))
+    report = run_json("bound", "--ptable", table)
+    assert report["D"] == 5
+    assert report["p1"] == pytest.approx(1.52e-7, rel=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("averaging", "--V", "0", "--k", "1", "--t", "1"), "above 0"),
+        (("averaging", "--V", "nan", "--k", "1", "--t", "1"), "above 0"),
+        (("averaging", "--V", "1", "--k", "1", "--t", "1", "--alpha", "1"), "between 0 and 1"),
+        (("bound", "--V", "2"), "give both"),
+        (("bound", "--V", "2", "--D", "0"), "1 to 1000"),
+        (("bound", "--V", "-2", "--D", "5"), "above 0"),
+        (("bound", "--V", "2", "--D", "5", "--alpha", "nan"), "between 0 and 1"),
+        (("bound", "--V", "2", "--D", "5", "--ptable", "t.csv"), "leave out"),
+    ],
+)
+def test_mistakes_in_what_is_asked_of_noise(words: tuple[str, ...], said: str) -> None:
+    with pytest.raises(Mistakes, match=said):
+        run(*words)

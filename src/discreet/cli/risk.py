@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,13 +19,42 @@ from discreet.audit.redundancy import (
 )
 from discreet.cli.output import JSON, console, emit_json
 from discreet.errors import mistake
+from discreet.maths.averaging import (
+    chebyshev,
+    contour,
+    exact_success,
+    geometric_epsilon,
+    laplace_epsilon,
+    least_variance,
+    success,
+)
+from discreet.maths.bound_disclosure import (
+    epsilon_of_bound,
+    epsilon_of_reconstruction,
+    maximum_entropy,
+    pinned,
+    pinned_small,
+    revealed,
+    reveals,
+    tuples_needed,
+)
+from discreet.maths.laws import uniform
+from discreet.maths.pmf import Pmf
+from discreet.maths.ptable_solver import PTableParameters, solve
 from discreet.maths.redundancy import Average, Exposure, Redundancy
+from discreet.maths.row_laws import PTableLaw
 from discreet.schema import eu2021
 from discreet.schema.programme import load_declaration
+from discreet.schema.ptable_files import read_ptable
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
 
 SHOWN = 10
+SMALL = 8  # pairs of true counts up to this are looked at one by one
+LARGEST_ENUMERATED = 20  # largest change for which they are
+
+ALPHA = Annotated[float, typer.Option("--alpha", help="The confidence asked for.")]
+PTABLE = Annotated[Path | None, typer.Option("--ptable", help="A p-table file, in any of the known formats.")]
 
 
 @app.callback()
@@ -66,6 +96,148 @@ def redundancy(
         return
     for universe in universes:
         console.print(_exposed(universe))
+
+
+@app.command()
+def averaging(
+    V: Annotated[float, typer.Option("--V", help="The variance of a cell's noise.")],
+    k: Annotated[int, typer.Option("--k", help="How many cells are added up in all.", min=1)],
+    t: Annotated[int, typer.Option("--t", help="How many representations are averaged.", min=1)],
+    D: Annotated[
+        int | None, typer.Option("--D", help="The largest change, for the exact law of cell key noise.")
+    ] = None,
+    alpha: ALPHA = 0.68,
+    as_json: JSON = False,
+) -> None:
+    """Say how probably the mean of t representations, sums of k cells in all, rounds to the true count."""
+    _positive("--V", V)
+    _probability("--alpha", alpha)
+    ratio = k / t**2
+    least = least_variance(ratio, alpha)
+    report: dict[str, Any] = {
+        "V": V,
+        "k": k,
+        "t": t,
+        "k_over_t2": ratio,
+        "success": success(V, ratio),
+        "chebyshev": chebyshev(V, ratio),
+        "exact": None if D is None else exact_success(maximum_entropy(V, D), k, t),
+        "alpha": alpha,
+        "contour": contour(alpha),
+        "least_variance": least,
+        "largest_epsilon": {"laplace": laplace_epsilon(least), "geometric": geometric_epsilon(least)},
+    }
+    if as_json:
+        emit_json(report)
+        return
+    exact = "" if report["exact"] is None else f", by the exact law {report['exact']:.4f}"
+    _say(f"k/t2 {ratio:.6g}: the mean is the truth with probability {report['success']:.4f}{exact}")
+    _say(f"for any noise at least {report['chebyshev']:.4f} (Chebyshev)")
+    _say(
+        f"below {alpha:g} from a variance of {least:.6g} on (epsilon {laplace_epsilon(least):.4g} of Laplace noise)"
+    )
+
+
+@app.command()
+def bound(
+    V: Annotated[float | None, typer.Option("--V", help="The variance of a cell's noise.")] = None,
+    D: Annotated[int | None, typer.Option("--D", help="The largest change.")] = None,
+    ptable: PTABLE = None,
+    tuples: Annotated[
+        int | None, typer.Option("--tuples", help="How many tuples {F, M, T} are published.", min=1)
+    ] = None,
+    counts: Annotated[
+        int | None,
+        typer.Option("--counts", help="How many counts Laplace noise has to keep within D.", min=1),
+    ] = None,
+    records: Annotated[
+        int | None, typer.Option("--records", help="How many records might be reconstructed.", min=2)
+    ] = None,
+    alpha: ALPHA = 0.68,
+    as_json: JSON = False,
+) -> None:
+    """Say how many tuples {F, M, T} reveal the largest change, and how many disclose their counts once it is known."""
+    _probability("--alpha", alpha)
+    noise, law = _noise(ptable, V, D)
+    reach = max(-noise.first, noise.last)
+    p1 = reveals(noise, reach)
+    needed = tuples_needed(p1, alpha)
+    report: dict[str, Any] = {
+        "V": V,
+        "D": reach,
+        "alpha": alpha,
+        "p1": p1,
+        "m": None if math.isinf(needed) else needed if needed < 2**53 else float(needed),
+        "uniform_p1": reveals(uniform(reach).pmf, reach),
+        "pinned": pinned(noise),
+        "pinned_small": None if law is None else _pinned_small(law),
+        "tuples": tuples,
+        "revealed": None if tuples is None else revealed(p1, tuples),
+        "expected_pinned": None if tuples is None else tuples * pinned(noise),
+        "epsilon_of_bound": None if counts is None else epsilon_of_bound(reach, counts, alpha),
+        "epsilon_of_reconstruction": None if records is None else epsilon_of_reconstruction(records, alpha),
+    }
+    if as_json:
+        emit_json(report)
+        return
+    _print_bound(report)
+
+
+def _pinned_small(law: PTableLaw) -> list[dict[str, Any]]:
+    found = pinned_small(law.row, law.ptable.reach, SMALL)
+    return [{"F": one.first, "M": one.second, "probability": one.probability} for one in found]
+
+
+def _print_bound(report: dict[str, Any]) -> None:
+    _say(
+        f"a tuple reveals the bound {report['D']} with probability {report['p1']:.4g} (uniform noise: "
+        f"{report['uniform_p1']:.4g})"
+    )
+    needed = "no number of" if report["m"] is None else f"{report['m']:.7g}"
+    _say(f"{needed} tuples reveal it with confidence {report['alpha']:g}")
+    _say(f"once it is known, a tuple of large counts is disclosed with probability {report['pinned']:.4g}")
+    if report["pinned_small"]:
+        worst = max(report["pinned_small"], key=lambda one: one["probability"])
+        _say(f"of small counts at most {worst['probability']:.4g}, at F {worst['F']} and M {worst['M']}")
+    if report["tuples"] is not None:
+        _say(
+            f"{report['tuples']} tuples reveal it with probability {report['revealed']:.4g} and disclose "
+            f"{report['expected_pinned']:.4g} tuples"
+        )
+    for name, said in (
+        ("epsilon_of_bound", "Laplace noise stays within the bound from epsilon"),
+        ("epsilon_of_reconstruction", "the records can be reconstructed from epsilon"),
+    ):
+        if report[name] is not None:
+            _say(f"{said} {report[name]:.4g} for each count on")
+
+
+def _noise(ptable: Path | None, V: float | None, D: int | None) -> tuple[Pmf, PTableLaw | None]:
+    """The noise of large counts, and the table of the small ones where it is small enough to be gone through."""
+    if ptable is not None:
+        if V is not None or D is not None:
+            raise mistake("", "--ptable", str(ptable), "leave out --V and --D, which the table has")
+        law = PTableLaw(read_ptable(ptable).law())
+        last = law.ptable.last_row
+        return law.row(last).shifted(-last), law if law.ptable.reach <= LARGEST_ENUMERATED else None
+    if V is None or D is None:
+        raise mistake("", "--V, --D", "missing", "give both, or --ptable")
+    noise = maximum_entropy(V, D)
+    return noise, PTableLaw(solve(PTableParameters(D, V))) if D <= LARGEST_ENUMERATED else None
+
+
+def _positive(name: str, value: float) -> None:
+    if not 0 < value < math.inf:
+        raise mistake("", name, f"{value:g}", "give a number above 0")
+
+
+def _probability(name: str, value: float) -> None:
+    if not 0 < value < 1:
+        raise mistake("", name, f"{value:g}", "give a number between 0 and 1")
+
+
+def _say(text: str) -> None:
+    console.print(text, soft_wrap=True, markup=False, highlight=False)
 
 
 def _regions(programme: str, country: str | None, regions: str | None) -> Regions | None:
