@@ -10,8 +10,6 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-from scipy.optimize import minimize_scalar
-
 from discreet.errors import mistake
 from discreet.maths.accounting import EpsilonDelta, Rho
 from discreet.maths.bounds import exp_above, float_above, log_above, log_below, sqrt_above
@@ -71,9 +69,12 @@ def _log(x: Fraction) -> float:
 
 
 def _best_order(objective: Callable[[float], float], start: float) -> Fraction:
-    """The order a = 1 + x whose objective is least, near enough; x is searched for on the log scale."""
-    around = math.log(start)
-    found = minimize_scalar(
-        lambda t: objective(math.exp(t)), bounds=(around - 8.0, around + 8.0), method="bounded"
-    )
-    return 1 + Fraction(math.exp(float(found.x)))
+    """The order a = 1 + x whose objective, which falls and then rises, is least: thirds cut off on the log scale."""
+    low, high = math.log(start) - 8.0, math.log(start) + 8.0
+    for _ in range(80):
+        left, right = low + (high - low) / 3, high - (high - low) / 3
+        if objective(math.exp(left)) <= objective(math.exp(right)):
+            high = right
+        else:
+            low = left
+    return 1 + Fraction(math.exp(low))
