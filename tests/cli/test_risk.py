@@ -9,6 +9,7 @@ from discreet.cli.risk import app
 from discreet.errors import DiscreetError, Mistakes
 from discreet.maths.lookup import Order, build
 from discreet.maths.ptable_solver import PTableParameters, solve
+from discreet.maths.row_laws import PTableLaw
 from discreet.schema.ptable_files import PTableFormat, write_ptable
 
 RUNNER = CliRunner()
@@ -117,3 +118,42 @@ def test_bound_reads_a_table(tmp_path: Path) -> None:
 def test_mistakes_in_what_is_asked_of_noise(words: tuple[str, ...], said: str) -> None:
     with pytest.raises(Mistakes, match=said):
         run(*words)
+
+
+def test_dp_tells_the_exact_delta_of_a_table(tmp_path: Path) -> None:
+    table, law = tmp_path / "t.csv", PTableLaw(solve(PTableParameters(5, 2.0)))
+    write_ptable(table, PTableFormat.R, build(law.ptable, Order.PLAIN))
+    report = run_json("dp", "--ptable", table, "--epsilon", "1,0,50")
+    assert [point["epsilon"] for point in report["curve"]] == [1, 0, 50]
+    for point in report["curve"]:
+        assert point["delta"] == pytest.approx(law.delta(point["epsilon"]), abs=1e-7)
+        assert point["delta"] >= report["fixed_zeros_delta"] - 1e-12
+    assert report["delta"] == report["curve"][0]["delta"]
+    assert report["fixed_zeros_delta"] == pytest.approx(1 - law.row(1).at(0), abs=1e-7)
+    far = report["same_participants"][-1]
+    p = law.row(100).p
+    assert far["delta"] == pytest.approx(1 - float(p[1:] @ p[:-1]), abs=1e-6)
+    assert "at every epsilon" in run("dp", "--ptable", table, "--epsilon", 1)
+
+
+def test_dp_takes_laws_too() -> None:
+    report = run_json("dp", "--kind", "laplace", "--noise-epsilon", 1, "--bound", 10, "--epsilon", 1)
+    assert report["delta"] == pytest.approx(2.1e-5, rel=0.01)
+    assert report["fixed_zeros_delta"] == 0
+    assert run_json("dp", "--kind", "geometric", "--noise-epsilon", 1, "--epsilon", 1)["delta"] < 1e-15
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--epsilon", "1"), "give one of them"),
+        (("--epsilon", "x", "--kind", "uniform", "--bound", "3"), "numbers of at least 0"),
+        (("--epsilon", "-1", "--kind", "uniform", "--bound", "3"), "numbers of at least 0"),
+        (("--epsilon", "1", "--kind", "uniform"), "bound"),
+        (("--epsilon", "1", "--ptable", "absent.csv"), "no such file"),
+        (("--epsilon", "1", "--ptable", "absent.csv", "--kind", "uniform"), "both"),
+    ],
+)
+def test_mistakes_in_what_is_asked_of_dp(words: tuple[str, ...], said: str) -> None:
+    with pytest.raises(Mistakes, match=said):
+        run("dp", *words)

@@ -18,6 +18,7 @@ from discreet.audit.redundancy import (
     regions_of,
 )
 from discreet.cli.output import JSON, console, emit_json
+from discreet.cli.risk_noise import PTABLE, dp, positive, probability, say
 from discreet.errors import mistake
 from discreet.maths.averaging import (
     chebyshev,
@@ -54,12 +55,14 @@ SMALL = 8  # pairs of true counts up to this are looked at one by one
 LARGEST_ENUMERATED = 20  # largest change for which they are
 
 ALPHA = Annotated[float, typer.Option("--alpha", help="The confidence asked for.")]
-PTABLE = Annotated[Path | None, typer.Option("--ptable", help="A p-table file, in any of the known formats.")]
 
 
 @app.callback()
 def risk() -> None:
     """Say what an outsider can find out, by formula."""
+
+
+app.command()(dp)
 
 
 @app.command()
@@ -110,8 +113,8 @@ def averaging(
     as_json: JSON = False,
 ) -> None:
     """Say how probably the mean of t representations, sums of k cells in all, rounds to the true count."""
-    _positive("--V", V)
-    _probability("--alpha", alpha)
+    positive("--V", V)
+    probability("--alpha", alpha)
     ratio = k / t**2
     least = least_variance(ratio, alpha)
     report: dict[str, Any] = {
@@ -131,9 +134,9 @@ def averaging(
         emit_json(report)
         return
     exact = "" if report["exact"] is None else f", by the exact law {report['exact']:.4f}"
-    _say(f"k/t2 {ratio:.6g}: the mean is the truth with probability {report['success']:.4f}{exact}")
-    _say(f"for any noise at least {report['chebyshev']:.4f} (Chebyshev)")
-    _say(
+    say(f"k/t2 {ratio:.6g}: the mean is the truth with probability {report['success']:.4f}{exact}")
+    say(f"for any noise at least {report['chebyshev']:.4f} (Chebyshev)")
+    say(
         f"below {alpha:g} from a variance of {least:.6g} on (epsilon {laplace_epsilon(least):.4g} of Laplace noise)"
     )
 
@@ -157,7 +160,7 @@ def bound(
     as_json: JSON = False,
 ) -> None:
     """Say how many tuples {F, M, T} reveal the largest change, and how many disclose their counts once it is known."""
-    _probability("--alpha", alpha)
+    probability("--alpha", alpha)
     noise, law = _noise(ptable, V, D)
     reach = max(-noise.first, noise.last)
     p1 = reveals(noise, reach)
@@ -189,18 +192,18 @@ def _pinned_small(law: PTableLaw) -> list[dict[str, Any]]:
 
 
 def _print_bound(report: dict[str, Any]) -> None:
-    _say(
+    say(
         f"a tuple reveals the bound {report['D']} with probability {report['p1']:.4g} (uniform noise: "
         f"{report['uniform_p1']:.4g})"
     )
     needed = "no number of" if report["m"] is None else f"{report['m']:.7g}"
-    _say(f"{needed} tuples reveal it with confidence {report['alpha']:g}")
-    _say(f"once it is known, a tuple of large counts is disclosed with probability {report['pinned']:.4g}")
+    say(f"{needed} tuples reveal it with confidence {report['alpha']:g}")
+    say(f"once it is known, a tuple of large counts is disclosed with probability {report['pinned']:.4g}")
     if report["pinned_small"]:
         worst = max(report["pinned_small"], key=lambda one: one["probability"])
-        _say(f"of small counts at most {worst['probability']:.4g}, at F {worst['F']} and M {worst['M']}")
+        say(f"of small counts at most {worst['probability']:.4g}, at F {worst['F']} and M {worst['M']}")
     if report["tuples"] is not None:
-        _say(
+        say(
             f"{report['tuples']} tuples reveal it with probability {report['revealed']:.4g} and disclose "
             f"{report['expected_pinned']:.4g} tuples"
         )
@@ -209,7 +212,7 @@ def _print_bound(report: dict[str, Any]) -> None:
         ("epsilon_of_reconstruction", "the records can be reconstructed from epsilon"),
     ):
         if report[name] is not None:
-            _say(f"{said} {report[name]:.4g} for each count on")
+            say(f"{said} {report[name]:.4g} for each count on")
 
 
 def _noise(ptable: Path | None, V: float | None, D: int | None) -> tuple[Pmf, PTableLaw | None]:
@@ -224,20 +227,6 @@ def _noise(ptable: Path | None, V: float | None, D: int | None) -> tuple[Pmf, PT
         raise mistake("", "--V, --D", "missing", "give both, or --ptable")
     noise = maximum_entropy(V, D)
     return noise, PTableLaw(solve(PTableParameters(D, V))) if D <= LARGEST_ENUMERATED else None
-
-
-def _positive(name: str, value: float) -> None:
-    if not 0 < value < math.inf:
-        raise mistake("", name, f"{value:g}", "give a number above 0")
-
-
-def _probability(name: str, value: float) -> None:
-    if not 0 < value < 1:
-        raise mistake("", name, f"{value:g}", "give a number between 0 and 1")
-
-
-def _say(text: str) -> None:
-    console.print(text, soft_wrap=True, markup=False, highlight=False)
 
 
 def _regions(programme: str, country: str | None, regions: str | None) -> Regions | None:

@@ -1,0 +1,106 @@
+"""The parts of ``discreet risk`` that look at a law of noise: its exact privacy; it owns no formula."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from discreet.cli.output import JSON, console, emit_json
+from discreet.errors import mistake
+from discreet.maths.laws import AdditiveLaw, LawKind
+from discreet.maths.named_laws import NoiseParameters, named_law
+from discreet.maths.row_laws import HellingerLaw, PTableLaw
+from discreet.maths.same_noise import agreement, fixed_zeros_delta, same_participants_delta
+from discreet.schema.ptable_files import read_ptable
+
+AnyLaw = AdditiveLaw | HellingerLaw | PTableLaw
+
+PTABLE = Annotated[Path | None, typer.Option("--ptable", help="A p-table file, in any of the known formats.")]
+
+
+def dp(
+    epsilon: Annotated[str, typer.Option("--epsilon", help="Where to tell delta, with commas: 0,0.5,1.")],
+    ptable: PTABLE = None,
+    kind: Annotated[LawKind | None, typer.Option("--kind", help="A law, instead of a p-table.")] = None,
+    noise_epsilon: Annotated[
+        str | None,
+        typer.Option("--noise-epsilon", help="laplace, normal, geometric, hellinger: its epsilon."),
+    ] = None,
+    bound: Annotated[
+        int | None, typer.Option("--bound", help="laplace, normal, uniform: largest change.")
+    ] = None,
+    rho: Annotated[str | None, typer.Option("--rho", help="discrete-gaussian: rho of zCDP.")] = None,
+    D: Annotated[int | None, typer.Option("--D", help="cell-key: largest change.")] = None,
+    V: Annotated[float | None, typer.Option("--V", help="cell-key: variance.")] = None,
+    js: Annotated[
+        int | None, typer.Option("--js", help="cell-key: counts 1..js are never published.")
+    ] = None,
+    as_json: JSON = False,
+) -> None:
+    """Tell the exact delta of a law at each epsilon, and what fixed zeros and the same noise give away at every one."""
+    places = _epsilons(epsilon)
+    law = _law(
+        ptable, None if kind is None else NoiseParameters(kind, noise_epsilon, bound, rho, D=D, V=V, js=js)
+    )
+    last = law.ptable.last_row if isinstance(law, PTableLaw) else 1
+    curve = [{"epsilon": place, "delta": law.delta(place)} for place in places]
+    report: dict[str, Any] = {
+        "law": "cell-key" if kind is None else kind.value,
+        "delta": curve[0]["delta"],
+        "curve": curve,
+        "neighbours": "one record added or removed; every record in one cell; independent noise",
+        "fixed_zeros_delta": fixed_zeros_delta(law),
+        "same_participants": [
+            {"count": i, "agreement": agreement(law, i), "delta": same_participants_delta(law, i)}
+            for i in range(1, last + 1)
+        ],
+    }
+    if as_json:
+        emit_json(report)
+        return
+    for point in curve:
+        say(f"epsilon {point['epsilon']:g}: delta {point['delta']:.6g}")
+    say(f"zeros that stay zero: delta at least {report['fixed_zeros_delta']:.6g} at every epsilon")
+    worst = max(report["same_participants"], key=lambda one: one["delta"])
+    say(
+        f"the same noise for the same participants: delta at least {worst['delta']:.6g} at every epsilon (a person "
+        f"beside {worst['count']} others)"
+    )
+
+
+def positive(name: str, value: float) -> None:
+    """Refuse a number that is not above 0."""
+    if not 0 < value < math.inf:
+        raise mistake("", name, f"{value:g}", "give a number above 0")
+
+
+def probability(name: str, value: float) -> None:
+    """Refuse a number that is not inside 0 and 1."""
+    if not 0 < value < 1:
+        raise mistake("", name, f"{value:g}", "give a number between 0 and 1")
+
+
+def say(text: str) -> None:
+    """Print a line for people."""
+    console.print(text, soft_wrap=True, markup=False, highlight=False)
+
+
+def _law(ptable: Path | None, wanted: NoiseParameters | None) -> AnyLaw:
+    if (ptable is None) == (wanted is None):
+        raise mistake("", "--ptable or --kind", "none" if ptable is None else "both", "give one of them")
+    if wanted is not None:
+        return named_law(wanted)
+    return PTableLaw(read_ptable(Path(str(ptable))).law())
+
+
+def _epsilons(text: str) -> list[float]:
+    try:
+        places = [float(part) for part in text.split(",")]
+    except ValueError:
+        places = []
+    if not places or not all(0 <= place < math.inf for place in places):
+        raise mistake("", "--epsilon", text, "give numbers of at least 0 with commas, as 0,0.5,1")
+    return places
