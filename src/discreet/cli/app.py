@@ -101,4 +101,5 @@ def main() -> None:
         )
         sys.exit(WRONG_INPUT)
     except KeyboardInterrupt:
+        Console(stderr=True).print("Interrupted; what stood before still stands.", style="red")
         sys.exit(INTERRUPTED)
