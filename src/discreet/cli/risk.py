@@ -18,6 +18,7 @@ from discreet.audit.redundancy import (
     regions_of,
 )
 from discreet.cli.output import JSON, console, emit_json
+from discreet.cli.risk_bayes import bayes
 from discreet.cli.risk_noise import PTABLE, dp, positive, probability, say
 from discreet.errors import mistake
 from discreet.maths.averaging import (
@@ -63,6 +64,7 @@ def risk() -> None:
 
 
 app.command()(dp)
+app.command()(bayes)
 
 
 @app.command()

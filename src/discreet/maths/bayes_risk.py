@@ -1,0 +1,104 @@
+"""A Bayesian adversary who knows everyone in a group but one person (Kazan & Reiter 2022): posterior, risk, decisions.
+
+It owns the formulas of one group; a group inside another is bayes_hierarchy's, and the cells at risk are the audit's.
+
+The adversary knows that x0 others of the group have the target's characteristics, so that the true count is x0 or
+x0 + 1, and believes x0 + 1 with probability p. The published count j has the law P0 or P1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.special import expit
+
+from discreet.maths.laws import AdditiveLaw, Law
+from discreet.maths.pmf import Floats, Pmf
+
+
+@dataclass(frozen=True, eq=False)
+class Adversary:
+    """One who knows x0 = ``known`` others in a cell that a law protects, and has the prior probability p."""
+
+    law: Law
+    known: int = 0
+    prior: float = 0.5
+
+    @cached_property
+    def without(self) -> Pmf:
+        """P0, the law of the published count without the target."""
+        return self.law.row(self.known)
+
+    @cached_property
+    def with_target(self) -> Pmf:
+        """P1, the law of the published count with the target."""
+        return self.law.row(self.known + 1)
+
+    @cached_property
+    def log_factors(self) -> Floats:
+        """log P1(j)/P0(j) for the values j of P1; inf where only the target explains j, -inf where P1 is 0."""
+        if isinstance(self.law, AdditiveLaw):
+            return self.law.exponents.log_ratio(
+                self.with_target.first - self.known - 1, len(self.with_target.p), -1
+            )
+        other = np.array([self.without.at(int(j)) for j in self.with_target.values])
+        factors = np.full(len(other), np.inf)
+        both = (self.with_target.p > 0) & (other > 0)
+        factors[both] = np.log(self.with_target.p[both]) - np.log(other[both])
+        factors[self.with_target.p == 0] = -np.inf
+        return factors
+
+    @cached_property
+    def posteriors(self) -> Floats:
+        """P[x0 + 1 | j] = p P1(j) / (p P1(j) + (1 - p) P0(j)), for the values j of P1 (3.1)."""
+        found: Floats = expit(logit(self.prior) + self.log_factors)
+        return found
+
+    def posterior(self, published: int) -> float:
+        """The posterior of one published count; 0 where the target would not have led to it."""
+        first, last = self.with_target.first, self.with_target.last
+        if first <= published <= last:
+            return float(self.posteriors[published - first])
+        if isinstance(self.law, AdditiveLaw) and self.law.pmf.omitted:
+            factor = self.law.exponents.log_ratio(published - self.known - 1, 1, -1)[0]
+            return posterior_of(self.prior, [float(factor)])
+        return 0.0
+
+    def ratio(self, published: int) -> float:
+        """R'(j) = posterior / p (3.2)."""
+        return self.posterior(published) / self.prior
+
+    @property
+    def mean_posterior(self) -> float:
+        """The expected posterior where the target is there: sum P1(j) P[x0 + 1 | j] (3.3)."""
+        return float(self.with_target.p @ self.posteriors)
+
+    @property
+    def risk(self) -> float:
+        """R = mean posterior / p = 1 + chi2(P1 || p P1 + (1-p) P0) <= min(1/p, e^(2 rho)) (3.4)."""
+        return self.mean_posterior / self.prior
+
+    @property
+    def correct(self) -> float:
+        """The probability of deciding for a target who is there: Pr1[posterior > 1/2] (3.6)."""
+        return float(self.with_target.p[self.posteriors > 0.5].sum())
+
+    @property
+    def mistaken(self) -> float:
+        """The probability of deciding for a target who is not there: Pr0[posterior > 1/2]."""
+        chosen = self.with_target.values[self.posteriors > 0.5]
+        return math.fsum(self.without.at(int(j)) for j in chosen)
+
+
+def logit(prior: float) -> float:
+    """log(p / (1 - p))."""
+    return math.log(prior) - math.log1p(-prior)
+
+
+def posterior_of(prior: float, log_factors: Iterable[float]) -> float:
+    """The posterior after several levels, or releases, in which all but the target are known: log odds add up."""
+    return float(expit(logit(prior) + math.fsum(log_factors)))
