@@ -52,9 +52,9 @@ axes = ["AGE.M", "HAR"]
 
 
 def declaration(folder: Path, rest: str) -> Programme:
-    """A country with 3 NUTS 3 regions, five-year ages and housing."""
+    """A country with 1 NUTS 1, 2 NUTS 2, 3 NUTS 3 and 6 LAU regions, 18 bands of ages, and housing."""
     places = [("A", ""), ("A1", "A"), ("A11", "A1"), ("A12", "A1"), ("A2", "A"), ("A21", "A2")]
-    places += [(f"{place}x", place) for place, _ in places if len(place) == 3]
+    places += [(f"{place}{part}", place) for place, _ in places if len(place) == 3 for part in "xy"]
     ages = [(f"{k}", "") for k in range(6)] + [(f"{k}.{part}", f"{k}") for k in range(6) for part in range(3)]
     housing = [("1", ""), ("1.1", "1"), ("1.2", "1"), ("2", ""), ("3", "")]
     for name, rows in (("geo", places), ("age", ages), ("har", housing)):
@@ -130,6 +130,16 @@ def test_a_programme_knows_its_named_levels_and_its_other_sub_totals(tmp_path: P
     assert statistics(nested)["AGE.L",].same_noise.all.k == (1 + 18 // 6) * (1 + 4)
     assert statistics(other)[()].same_noise.all.t == 2 * 3
     assert statistics(other)[()].same_noise.all.k == (1 + 18) * (1 + 3 + 4)
+
+
+@pytest.mark.parametrize("mode", [Mode.LITERAL, Mode.NESTED])
+def test_the_declared_eu_programme_is_the_built_in_one(tmp_path: Path, mode: Mode) -> None:
+    """Also GEO.N, the whole country alone, is no axis in either."""
+    whole = 'programme = "eu-census-2021"'
+    declared = programme_redundancy(declaration(tmp_path, f"[standard]\n{whole}\n"), mode)
+    built_in = eu_redundancy((1, 2, 3, 6), mode)
+    assert statistics(declared[0]) == statistics(built_in[0])
+    assert [universe.tables for universe in declared] == [universe.tables for universe in built_in]
 
 
 def test_records_of_other_units_do_not_represent_persons() -> None:

@@ -77,3 +77,11 @@ def test_what_cannot_be_worked_out_is_refused() -> None:
         summed(discrete_laplace("0.001").pmf, 10**6)
     with pytest.raises(Mistakes, match="noise can lead to"):
         Hierarchy(uniform(2), uniform(2), 2).posterior(1, -50, 3)
+
+
+@pytest.mark.parametrize("chain", list(Chain))
+def test_far_counts_have_posteriors_or_are_refused(chain: Chain) -> None:
+    assert CENSUS.posterior(4000, 1, 0, chain) == pytest.approx(1)
+    assert CENSUS.posterior(-4000, 1, 0, chain) == pytest.approx(0)
+    with pytest.raises(Mistakes, match="noise can lead to"):
+        CENSUS.posterior(1, 1, -(10**5), chain)

@@ -71,15 +71,17 @@ def eu_redundancy(regions: Regions, mode: Mode) -> list[Universe]:
 def programme_redundancy(programme: Programme, mode: Mode) -> list[Universe]:
     """A declared programme; cubes that count different records do not represent each other."""
     divisions = {
-        axis.full_name: _division(axis, list(variable.breakdowns.values()))
+        axis.full_name: _division(axis, named)
         for variable in programme.variables.values()
-        for axis in variable.breakdowns.values()
+        for named in [[axis for axis in variable.breakdowns.values() if len(axis) > 1]]  # not the total alone
+        for axis in named
     }
     groups: dict[str, list[tuple[Division, ...]]] = {}
     for cube in programme.cubes:
         base = cube.base.canonical if cube.base else ""
         counted = " of ".join(part for part in (cube.count, cube.weight, _counted(cube.unit, base)) if part)
-        groups.setdefault(counted, []).append(tuple(divisions[axis.full_name] for axis in cube.axes))
+        axes = tuple(divisions[axis.full_name] for axis in cube.axes if axis.full_name in divisions)
+        groups.setdefault(counted, []).append(axes)
     return _universes(groups, mode)
 
 

@@ -25,6 +25,7 @@ Ints = NDArray[np.int64]
 NORMAL_UP_TO = 0.5  # rho above which a sum of discrete Gaussians is no longer one to the digits that matter
 TAIL = 1e-13  # of published counts that are left out of the probability of a decision
 LARGEST_GRID = 2**24
+LEAST = 1e-300  # stands for probabilities too small for a double
 
 
 class Chain(StrEnum):
@@ -61,13 +62,8 @@ class Hierarchy:
         S(k) = sum_{k2 >= k} q2(x2 - k2) qd(y1 - k2 + k), for Gaussian noise
         sum_{k2 >= k} exp{-rho2 (x2 - k2)^2 - (rho1/d) (y1 - k2 + k)^2}: an exact sum in place of Gibbs sampling.
         """
-        sums = [logsumexp(self._terms(self.known + one, x2, y1)[1]) for one in (0, 1)]
-        if not all(math.isfinite(one) for one in sums):
-            raise mistake(
-                "", "published counts", f"{x1}, {x2}, {y1}", "give counts that the noise can lead to"
-            )
-        own = Adversary(self.lower, self.known).posterior(x1)
-        return logit(self.prior) + logit(own) + float(sums[1] - sums[0])
+        before, after = (logsumexp(self._terms(self.known + one, x2, y1)[1]) for one in (0, 1))
+        return self._own_odds(x1) + float(after - before)
 
     def posterior(self, x1: int, x2: int, y1: int, chain: Chain = Chain.EXACT) -> float:
         """P[X1 = x0 + 1 | published counts]."""
@@ -100,22 +96,30 @@ class Hierarchy:
         some = (sums[0] > 0) & (sums[1] > 0)
         return np.log(np.where(some, sums[1], 1.0)) - np.log(np.where(some, sums[0], 1.0))
 
+    def _own_odds(self, x1: int) -> float:
+        """The log odds that the group's own count makes."""
+        return logit(self.prior) + Adversary(self.lower, self.known).log_factor(x1)
+
     def _terms(self, k1: int, x2: int, y1: int) -> tuple[Ints, Floats]:
         """The counts k2 >= k1 that can be, and the logs of the terms of S(k1)."""
         k2 = np.arange(k1, max(x2 - self.upper.pmf.first, k1) + 1, dtype=np.int64)
         with np.errstate(divide="ignore"):
             logs = np.log(_at(self.upper.pmf, x2 - k2)) + np.log(_at(self.others, y1 - k2 + k1))
+        if not np.isfinite(logs).any():
+            remedy = "give counts that the noise can lead to"
+            raise mistake("", "published counts", f"{x2} above, {y1} beside", remedy)
         return k2, logs
 
     def _stationary(self, x1: int, x2: int, y1: int) -> float:
         """The share of X1 = x0 + 1 in the chain (3.8), (3.9) when X1 is drawn without regard to X1 <= X2."""
-        own = logit(self.prior) + logit(Adversary(self.lower, self.known).posterior(x1))
+        own = self._own_odds(x1)
         to_target = []
         for k1 in (self.known, self.known + 1):
             k2, logs = self._terms(k1, x2, y1)
-            with np.errstate(divide="ignore"):
-                apart = [np.log(_at(self.others, y1 - k2 + self.known + one)) for one in (0, 1)]
-            to_target.append(float(np.exp(logs - logsumexp(logs)) @ expit(own + apart[1] - apart[0])))
+            likely = np.isfinite(logs)
+            apart = [_at(self.others, y1 - k2[likely] + self.known + one) for one in (0, 1)]
+            odds = own + np.log(np.maximum(apart[1], LEAST)) - np.log(np.maximum(apart[0], LEAST))
+            to_target.append(float(np.exp(logs - logsumexp(logs))[likely] @ expit(odds)))
         return to_target[0] / (to_target[0] + 1 - to_target[1])
 
 

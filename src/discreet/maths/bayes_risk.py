@@ -58,15 +58,20 @@ class Adversary:
         found: Floats = expit(logit(self.prior) + self.log_factors)
         return found
 
+    def log_factor(self, published: int) -> float:
+        """log P1(j)/P0(j) of one published count, however far it is from the truth; -inf where P1 is 0."""
+        at = published - self.with_target.first
+        if 0 <= at < len(self.log_factors):
+            return float(self.log_factors[at])
+        if (
+            isinstance(self.law, AdditiveLaw) and self.law.pmf.omitted
+        ):  # the reported law is cut, the noise is not
+            return float(self.law.exponents.log_ratio(published - self.known - 1, 1, -1)[0])
+        return -math.inf
+
     def posterior(self, published: int) -> float:
         """The posterior of one published count; 0 where the target would not have led to it."""
-        first, last = self.with_target.first, self.with_target.last
-        if first <= published <= last:
-            return float(self.posteriors[published - first])
-        if isinstance(self.law, AdditiveLaw) and self.law.pmf.omitted:
-            factor = self.law.exponents.log_ratio(published - self.known - 1, 1, -1)[0]
-            return posterior_of(self.prior, [float(factor)])
-        return 0.0
+        return float(expit(logit(self.prior) + self.log_factor(published)))
 
     def ratio(self, published: int) -> float:
         """R'(j) = posterior / p (3.2)."""
