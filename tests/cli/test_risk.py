@@ -107,6 +107,11 @@ def test_bound_reads_a_table(tmp_path: Path) -> None:
     ("words", "said"),
     [
         (("averaging", "--V", "0", "--k", "1", "--t", "1"), "above 0"),
+        (("averaging", "--V", "1e-300", "--k", "1", "--t", "1"), "above 0"),
+        (("averaging", "--V", "1", "--k", "4", "--t", "5"), "give 5, one cell"),
+        (("averaging", "--V", "1", "--k", "9" * 400, "--t", "5"), "give 5, one cell"),
+        (("averaging", "--V", "1", "--k", "1", "--t", "1", "--alpha", "1e-320"), "between 0 and 1"),
+        (("bound", "--V", "1e-320", "--D", "5"), "above 0"),
         (("averaging", "--V", "nan", "--k", "1", "--t", "1"), "above 0"),
         (("averaging", "--V", "1", "--k", "1", "--t", "1", "--alpha", "1"), "between 0 and 1"),
         (("bound", "--V", "2"), "give both"),

@@ -19,7 +19,7 @@ from discreet.audit.redundancy import (
 )
 from discreet.cli.output import JSON, console, emit_json
 from discreet.cli.risk_bayes import bayes
-from discreet.cli.risk_noise import PTABLE, dp, positive, probability, say
+from discreet.cli.risk_noise import PTABLE, confidence, dp, say, variance
 from discreet.errors import mistake
 from discreet.maths.averaging import (
     chebyshev,
@@ -52,6 +52,7 @@ from discreet.schema.ptable_files import read_ptable
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
 
 SHOWN = 10
+MOST_CELLS = 10**15
 SMALL = 8  # pairs of true counts up to this are looked at one by one
 LARGEST_ENUMERATED = 20  # largest change for which they are
 
@@ -115,8 +116,10 @@ def averaging(
     as_json: JSON = False,
 ) -> None:
     """Say how probably the mean of t representations, sums of k cells in all, rounds to the true count."""
-    positive("--V", V)
-    probability("--alpha", alpha)
+    variance("--V", V)
+    confidence("--alpha", alpha)
+    if not t <= k <= MOST_CELLS:
+        raise mistake("", "--k", str(k), f"give {t}, one cell for each representation, to {MOST_CELLS}")
     ratio = k / t**2
     least = least_variance(ratio, alpha)
     report: dict[str, Any] = {
@@ -162,7 +165,7 @@ def bound(
     as_json: JSON = False,
 ) -> None:
     """Say how many tuples {F, M, T} reveal the largest change, and how many disclose their counts once it is known."""
-    probability("--alpha", alpha)
+    confidence("--alpha", alpha)
     noise, law = _noise(ptable, V, D)
     reach = max(-noise.first, noise.last)
     p1 = reveals(noise, reach)

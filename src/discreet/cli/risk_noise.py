@@ -10,11 +10,14 @@ import typer
 
 from discreet.cli.output import JSON, console, emit_json
 from discreet.errors import mistake
+from discreet.maths.bound_disclosure import LEAST_VARIANCE
 from discreet.maths.laws import AdditiveLaw, LawKind
 from discreet.maths.named_laws import NoiseParameters, named_law
 from discreet.maths.row_laws import HellingerLaw, PTableLaw
 from discreet.maths.same_noise import agreement, fixed_zeros_delta, same_participants_delta
 from discreet.schema.ptable_files import read_ptable
+
+LARGEST_VARIANCE = 1e12
 
 AnyLaw = AdditiveLaw | HellingerLaw | PTableLaw
 
@@ -71,16 +74,18 @@ def dp(
     )
 
 
-def positive(name: str, value: float) -> None:
-    """Refuse a number that is not above 0."""
-    if not 0 < value < math.inf:
-        raise mistake("", name, f"{value:g}", "give a number above 0")
+def variance(name: str, value: float) -> None:
+    """Refuse a variance that no noise on counts has."""
+    if not LEAST_VARIANCE <= value <= LARGEST_VARIANCE:
+        raise mistake(
+            "", name, f"{value:g}", f"give a number above 0, {LEAST_VARIANCE:g} to {LARGEST_VARIANCE:g}"
+        )
 
 
-def probability(name: str, value: float) -> None:
-    """Refuse a number that is not inside 0 and 1."""
-    if not 0 < value < 1:
-        raise mistake("", name, f"{value:g}", "give a number between 0 and 1")
+def confidence(name: str, value: float) -> None:
+    """Refuse a confidence that is not inside 0 and 1."""
+    if not 0.001 <= value <= 1 - 1e-9:
+        raise mistake("", name, f"{value:g}", "give a number between 0 and 1, as 0.68")
 
 
 def say(text: str) -> None:

@@ -20,14 +20,15 @@ from discreet.maths.pmf import Floats, Pmf
 
 SEXES = 2
 LARGEST_BOUND = 1000
+LEAST_VARIANCE = 1e-9
 
 
 def maximum_entropy(variance: float, bound: int) -> Pmf:
     """p(v) proportional to exp(-lambda v^2), abs(v) <= E, with this variance; uniform for V >= E(E+1)/3."""
     if not 1 <= bound <= LARGEST_BOUND:
         raise mistake("", "D", str(bound), f"give a bound of 1 to {LARGEST_BOUND}")
-    if not 0 < variance < math.inf:
-        raise mistake("", "V", f"{variance:g}", "give a variance above 0")
+    if not LEAST_VARIANCE <= variance < math.inf:
+        raise mistake("", "V", f"{variance:g}", f"give a variance above 0, at least {LEAST_VARIANCE:g}")
     squares = np.arange(-bound, bound + 1, dtype=np.float64) ** 2
 
     def law(curvature: float) -> Floats:
