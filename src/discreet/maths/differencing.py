@@ -30,7 +30,7 @@ from discreet.maths.difference_search import light_sides
 Integers = NDArray[np.int64]
 
 REACH = 8  # blocks on the smaller side of a difference
-STEPS = 50_000_000  # decisions of each of the two searches
+STEPS = 10_000_000  # decisions of each of the two searches: about half a minute at most
 
 
 class Geography(Enum):
