@@ -30,7 +30,7 @@ from discreet.maths.difference_search import light_sides
 Integers = NDArray[np.int64]
 
 REACH = 8  # blocks on the smaller side of a difference
-STEPS = 10_000_000  # decisions of each of the two searches: about half a minute at most
+STEPS = 10_000_000  # decisions of each of the two searches; a limit of effort, not of time or memory
 
 
 class Geography(Enum):
