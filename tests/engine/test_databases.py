@@ -138,3 +138,12 @@ def release(folder: Path, out: Path) -> None:
 
 def held(out: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (out / "parquet").iterdir()}
+
+
+def test_no_record_is_spilled_to_a_file_that_a_killed_run_would_leave(tmp_path: Path) -> None:
+    asked = "SELECT current_setting('temp_directory') AS place"
+    duckdb.connect(str(tmp_path / "census.db")).close()
+    for declared in (DeclaredSource(query=asked), DeclaredSource(uri="duckdb://census.db", query=asked)):
+        source = resolve_source(declared, tmp_path, "programme.toml", "population.persons")
+        (batch,) = open_source(source, "population.persons").batches(["place"], [])
+        assert batch.column("place").to_pylist() == [""]

@@ -30,6 +30,9 @@ _BROKEN = (
 )  # an Arrow stream words what its database says in its own way
 _USER = re.compile(r'\b(user|role) "[^"]*"')
 
+# records must not reach a file that a killed run would leave behind
+_NO_SPILL: dict[str, str | bool | int | float | list[str]] = {"temp_directory": ""}
+
 Run = Callable[[str], pa.RecordBatchReader]
 Connect = Callable[[], AbstractContextManager[Run]]
 
@@ -85,13 +88,13 @@ def _through_adbc(connect: Callable[[str], Any], uri: str, options: dict[str, st
 
 @contextmanager
 def _duckdb_file(path: Path) -> Iterator[Run]:
-    with duckdb.connect(str(path), read_only=True) as connection:
+    with duckdb.connect(str(path), read_only=True, config=_NO_SPILL) as connection:
         yield lambda sql: connection.sql(sql).to_arrow_reader(BATCH)
 
 
 @contextmanager
 def _over_files(folder: Path) -> Iterator[Run]:
-    with duckdb.connect(":memory:") as connection:
+    with duckdb.connect(":memory:", config=_NO_SPILL) as connection:
         connection.execute("SET GLOBAL file_search_path = $folder", {"folder": str(folder)})
         connection.execute(
             "SET python_enable_replacements = false"
