@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 
 import numpy as np
@@ -12,6 +12,7 @@ from discreet.maths import counting
 from discreet.population.block import Block
 from discreet.schema.codelist import Breakdown
 from discreet.schema.cube import Cube
+from discreet.schema.expression import Filter
 from discreet.tabulate.grids import DENSE_CELLS, AxisRows, DenseGrid, Nodes, SparseGrid, grid_for
 from discreet.tabulate.table import ConfidentialTable
 
@@ -88,16 +89,15 @@ class CubeCounter:
         return ConfidentialTable(self._cubes[k], cells, positions, sums)
 
 
-def _who(cube: Cube) -> tuple[object, str | None]:
+def _who(cube: Cube) -> tuple[Filter | None, str | None]:
     return cube.base, cube.count
 
 
-def _added(block: Block, base: object, count: str | None) -> Sums:
+def _added(block: Block, base: Filter | None, count: str | None) -> Sums:
     """What each record adds: nothing where it is outside the base or not flagged."""
     added = counting.increments(block.keys)
-    mask: Callable[..., NDArray[np.bool_]] | None = getattr(base, "mask", None)
-    if mask is not None:
-        added[~mask(block.codes)] = 0
+    if base is not None:
+        added[~base.mask(block.codes)] = 0
     if count is not None:
         added[~block.flags[count]] = 0
     return added
