@@ -35,7 +35,7 @@ def test_a_manifest_knows_no_time_and_no_number_of_records(tmp_path: Path) -> No
     content = json.loads((tmp_path / "r" / "manifest.json").read_text())
     assert set(content) == {
         *("kind", "format_version", "discreet_version", "name", "title", "agency", "version"),
-        *("noise", "digests", "secret_fingerprint", "cubes", "files", "seal"),
+        *("noise", "swapped", "places", "digests", "secret_fingerprint", "cubes", "files", "seal"),
     }
     assert set(content["cubes"][0]) == {
         "id",
@@ -55,7 +55,7 @@ def test_a_manifest_knows_no_time_and_no_number_of_records(tmp_path: Path) -> No
     ("change", "message"),
     [
         ({"name": "other"}, "seal"),
-        ({"noise": {"method": "none at all", "disclose": "none"}}, "seal"),
+        ({"noise": {"method": "none at all", "kind": "cell-key", "disclose": "none"}}, "seal"),
         ({"extra": 1}, "extra"),
         ({"cubes": 3}, "cubes"),
         ({"kind": "something"}, "not the manifest"),
@@ -124,7 +124,7 @@ def test_a_guarantee_is_told_with_its_law_whatever_the_rule() -> None:
 
 def test_silence_tells_the_method_alone() -> None:
     said = noise_statement(facts(), Disclosure.NONE)
-    assert said.model_dump(exclude_none=True) == {"method": "m", "disclose": Disclosure.NONE}
+    assert said.model_dump(exclude_none=True) == {"method": "m", "kind": "cell-key", "disclose": Disclosure.NONE}
 
 
 def private() -> PrivateManifest:

@@ -76,6 +76,7 @@ class KnownNoise:
         default_factory=dict
     )  # of cross-tabulations that have another, by signature
     published: PostProcessing = NOTHING_MORE
+    bound_is_exact: bool = True  # False where the public was told a rounded one
 
     def law_of(self, signature: Signature) -> Law:
         """The law of a cross-tabulation's cells; an attack that needs it cannot do without."""
@@ -103,4 +104,5 @@ class Published:
     name: str
     universes: tuple[Universe, ...]
     noise: KnownNoise
+    places: tuple[str, ...] = ()  # the variables that are places
     left_out: tuple[str, ...] = ()  # cubes that no attack can use: weighted sums

@@ -6,7 +6,7 @@ It owns the seam and the public facts of a noise; each mechanism is a module of 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from discreet.errors import Problem
@@ -25,6 +25,11 @@ class NoiseFacts:
     law: tuple[
         dict[int, float], ...
     ]  # true count -> change -> probability; the last serves all larger counts
+    kind: str = "cell-key"  # the word of programme files
+    parameter: str = ""  # epsilon or rho of a cell with this law, where it has one
+    others: Mapping[str, str] = field(
+        default_factory=dict
+    )  # cross-tabulation -> parameter, where it has another law
     guarantee: str = ""  # a sentence, empty where none is claimed
     is_open: bool = False  # whether the law must be told whatever the release's rule says
 

@@ -170,8 +170,8 @@ class PrivateMechanism:
     def facts(self) -> NoiseFacts:
         """Everything but the key is public."""
         laws = {p: table.pmf() for p, table in self.plan.tables.items()}
-        widest = max(laws.values(), key=lambda pmf: pmf.variance)
-        rule = self.rule
+        parameter = max(laws, key=lambda p: laws[p].variance)
+        widest, rule = laws[parameter], self.rule
         return NoiseFacts(
             f"{rule.kind.value} noise in every cell",
             widest.variance,
@@ -180,6 +180,9 @@ class PrivateMechanism:
             (dict(zip(widest.values.tolist(), widest.p.tolist(), strict=True)),)
             if len(widest.p) < 5000
             else (),
+            rule.kind.value,
+            str(parameter),
+            {str(s): str(p) for s, p in self.plan.parameters.items() if p != parameter},
             self._guarantee(),
             is_open=True,
         )
@@ -190,6 +193,8 @@ class PrivateMechanism:
         yield "cross-tabulations", len(self.plan.parameters)
         yield "split", rule.budget.split.value
         yield "noise per cross-tabulation", ", ".join(sorted({str(p) for p in self.plan.tables}))
+        if rule.bound is not None:
+            yield "bound", rule.bound
         yield "draw", rule.draw.value
         yield "keep_zeros", rule.keep_zeros.value
         yield "negatives", published.negatives.value

@@ -68,6 +68,8 @@ def release_manifest(
         agency=publication.agency,
         version=publication.version,
         noise=publication.noise,
+        swapped=publication.swapped,
+        places=tuple(sorted(publication.geography)),
         digests=digests,
         secret_fingerprint=secret_fingerprint,
         cubes=tuple(entries),

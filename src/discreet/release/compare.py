@@ -12,25 +12,21 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from discreet.errors import BrokenRelease
 from discreet.release.codelist_files import read_codes
-from discreet.release.columns import DECIMALS, VALUE
+from discreet.release.columns import DECIMALS
 from discreet.release.manifest import CubeEntry, Manifest
+from discreet.release.rows import CubeFile, Values
 from discreet.schema.codelist import TOTAL
 from discreet.schema.rules import ReleaseFormat
 
 ROWS_PER_PASS = 25_000_000  # bounds memory to about a gigabyte; more cells are compared in several passes
 NAMED = 20  # findings that are spelled out
 _WORD = 64
-
-Values = NDArray[Any]  # int64 counts, or float64 estimates
 
 
 @dataclass(frozen=True)
@@ -47,7 +43,6 @@ class _Axis:
 
     variable: str
     codes: tuple[str, ...]
-    position: Mapping[str, int]
     hashes: NDArray[np.uint64]  # node -> hash; 0 for the total
     cubes: NDArray[np.uint64]  # (word, node) -> bits of the cubes that know the code; all bits for the total
 
@@ -56,9 +51,13 @@ class _Axis:
 class _Member:
     """One cube of a population, ready to be read."""
 
-    entry: CubeEntry
-    path: Path
+    file: CubeFile
     axes: tuple[_Axis, ...]
+
+    @property
+    def entry(self) -> CubeEntry:
+        """The description of the cube."""
+        return self.file.entry
 
 
 @dataclass(frozen=True)
@@ -108,7 +107,10 @@ def _members(
         for axis in entry.axes
     }
     return [
-        _Member(entry, folder / file.path, tuple(axes[axis.variable, axis.codelist] for axis in entry.axes))
+        _Member(
+            CubeFile(entry, folder / file.path, tuple(known[axis.codelist] for axis in entry.axes)),
+            tuple(axes[axis.variable, axis.codelist] for axis in entry.axes),
+        )
         for entry in entries
         if (file := entry.file(ReleaseFormat.PARQUET)) is not None
     ]
@@ -123,7 +125,6 @@ def _axis(
     return _Axis(
         variable,
         codes,
-        {code: node for node, code in enumerate(codes)},
         np.array([_pair_hash(variable, code) for code in codes], dtype=np.uint64),
         np.array([[mask >> (_WORD * k) & word for mask in bits] for k in range(words)], dtype=np.uint64),
     )
@@ -203,64 +204,12 @@ def _tolerance(values: Values) -> float:
 
 
 def _read(member: _Member) -> Iterator[_Cells]:
-    """The rows of a cube by row group, each checked against what a release may hold."""
-    strides = np.cumprod([1, *(len(axis.codes) for axis in reversed(member.axes))])[-2::-1]
-    last, rows = -1, 0
-    for table in _row_groups(member):
-        nodes = tuple(_nodes(member, axis, table) for axis in member.axes)
-        flat = np.asarray(sum(n * stride for n, stride in zip(nodes, strides, strict=True)))
-        values = table[VALUE].to_numpy()
-        _require_rows(member, flat, last, values)
-        hashes = np.zeros(len(values), dtype=np.uint64)
-        for axis, axis_nodes in zip(member.axes, nodes, strict=True):
-            hashes += axis.hashes[axis_nodes]
-        last, rows = int(flat[-1]), rows + len(flat)
-        yield _Cells(nodes, hashes, values)
-    if rows != member.entry.cells:
-        raise BrokenRelease(
-            f"cube {member.entry.id}: the manifest says {member.entry.cells} cells, its file has {rows}"
-        )
-
-
-def _row_groups(member: _Member) -> Iterator[pa.Table]:
-    """The parts of a cube's file, if it has the columns that its axes call for and no gaps."""
-    text = pa.dictionary(pa.int32(), pa.string())
-    number = pa.float64() if member.entry.weight else pa.int64()
-    wanted = {**{axis.variable: text for axis in member.axes}, VALUE: number}
-    try:
-        with pq.ParquetFile(member.path) as file:
-            for group in range(file.num_row_groups):
-                table = file.read_row_group(group, columns=list(wanted))
-                found = dict(zip(table.schema.names, table.schema.types, strict=True))
-                if found != wanted or any(column.null_count for column in table.columns):
-                    raise BrokenRelease(
-                        f"cube {member.entry.id}: its file does not have the columns of its axes"
-                    )
-                if len(table):
-                    yield table
-    except pa.ArrowException:
-        raise BrokenRelease(f"cube {member.entry.id}: its file is not readable as Parquet") from None
-
-
-def _nodes(member: _Member, axis: _Axis, table: pa.Table) -> NDArray[np.int64]:
-    column = table[axis.variable].unify_dictionaries().combine_chunks()
-    chunk = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
-    codes = chunk.dictionary.to_pylist()
-    strange = [code for code in codes if code not in axis.position]
-    if strange:
-        raise BrokenRelease(f"cube {member.entry.id}: {axis.variable} has the unlisted code {strange[0]!r}")
-    node_of: NDArray[np.int64] = np.array([axis.position[code] for code in codes], dtype=np.int64)
-    nodes: NDArray[np.int64] = node_of[chunk.indices.to_numpy()]
-    return nodes
-
-
-def _require_rows(member: _Member, flat: NDArray[np.int64], last: int, values: Values) -> None:
-    if (np.diff(flat, prepend=last) <= 0).any():
-        raise BrokenRelease(
-            f"cube {member.entry.id}: its rows are not in the order of its codes, or one stands twice"
-        )
-    if not (values > 0).all():
-        raise BrokenRelease(f"cube {member.entry.id}: a listed value is not positive")
+    """The rows of a cube by row group, each with the hashes of its cells."""
+    for rows in member.file.parts():
+        hashes = np.zeros(len(rows.values), dtype=np.uint64)
+        for axis, nodes in zip(member.axes, rows.nodes, strict=True):
+            hashes += axis.hashes[nodes]
+        yield _Cells(rows.nodes, hashes, rows.values)
 
 
 def _described(members: Sequence[_Member], odd: NDArray[np.uint64]) -> Iterator[str]:

@@ -100,6 +100,8 @@ class Manifest(_Entry):
     agency: str = ""
     version: str = ""
     noise: NoiseStatement
+    swapped: bool = False  # whether households exchanged their places before counting
+    places: tuple[str, ...] = ()  # the variables that are places
     digests: Digests
     secret_fingerprint: str
     cubes: tuple[CubeEntry, ...]

@@ -18,11 +18,14 @@ class NoiseStatement(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     method: str
+    kind: str  # the word of programme files: cell-key, geometric, ..
     disclose: Disclosure
     variance: float | None = None  # at most this
     bound: str | None = None
     parameters: dict[str, Parameter] | None = None
     law: tuple[dict[int, float], ...] | None = None  # true count -> change -> probability
+    law_parameter: str | None = None  # the epsilon or rho of a cell with this law
+    other_laws: dict[str, str] | None = None  # cross-tabulation -> parameter, where it has another law
     guarantee: str | None = None
 
     def sentence(self) -> str:
@@ -43,19 +46,23 @@ def noise_statement(facts: NoiseFacts, disclose: Disclosure) -> NoiseStatement:
     if facts.is_open or disclose is Disclosure.LAW:
         return NoiseStatement(
             method=facts.method,
+            kind=facts.kind,
             disclose=Disclosure.LAW,
             parameters=dict(facts.parameters),
             law=facts.law,
+            law_parameter=facts.parameter or None,
+            other_laws=dict(facts.others) or None,
             guarantee=facts.guarantee or None,
         )
     if disclose is Disclosure.VARIANCE:
         return NoiseStatement(
             method=facts.method,
+            kind=facts.kind,
             disclose=disclose,
             variance=_rough_variance(facts.variance),
             bound=_rough_bound(facts.bound),
         )
-    return NoiseStatement(method=facts.method, disclose=disclose)
+    return NoiseStatement(method=facts.method, kind=facts.kind, disclose=disclose)
 
 
 def _rough_variance(variance: float | None) -> float | None:
