@@ -16,7 +16,7 @@ from scipy.special import expit, logsumexp
 
 from discreet.errors import mistake
 from discreet.maths.averaging import LONGEST_SUM
-from discreet.maths.bayes_risk import Adversary, logit
+from discreet.maths.bayes_risk import Adversary, logit, probabilities
 from discreet.maths.laws import AdditiveLaw, LawKind, discrete_gaussian
 from discreet.maths.pmf import Floats, Pmf
 
@@ -91,8 +91,8 @@ class Hierarchy:
         sums = []
         for least in (self.known, self.known + 1):
             k2 = np.arange(least, max(int(x2.max()) - self.upper.pmf.first, least) + 1, dtype=np.int64)
-            upper = _at(self.upper.pmf, x2[:, None] - k2)  # (x2, k2)
-            sums.append(upper @ _at(self.others, y1[None, :] - k2[:, None] + least))
+            upper = probabilities(self.upper.pmf, x2[:, None] - k2)  # (x2, k2)
+            sums.append(upper @ probabilities(self.others, y1[None, :] - k2[:, None] + least))
         some = (sums[0] > 0) & (sums[1] > 0)
         return np.log(np.where(some, sums[1], 1.0)) - np.log(np.where(some, sums[0], 1.0))
 
@@ -104,7 +104,9 @@ class Hierarchy:
         """The counts k2 >= k1 that can be, and the logs of the terms of S(k1)."""
         k2 = np.arange(k1, max(x2 - self.upper.pmf.first, k1) + 1, dtype=np.int64)
         with np.errstate(divide="ignore"):
-            logs = np.log(_at(self.upper.pmf, x2 - k2)) + np.log(_at(self.others, y1 - k2 + k1))
+            logs = np.log(probabilities(self.upper.pmf, x2 - k2)) + np.log(
+                probabilities(self.others, y1 - k2 + k1)
+            )
         if not np.isfinite(logs).any():
             remedy = "give counts that the noise can lead to"
             raise mistake("", "published counts", f"{x2} above, {y1} beside", remedy)
@@ -117,7 +119,7 @@ class Hierarchy:
         for k1 in (self.known, self.known + 1):
             k2, logs = self._terms(k1, x2, y1)
             likely = np.isfinite(logs)
-            apart = [_at(self.others, y1 - k2[likely] + self.known + one) for one in (0, 1)]
+            apart = [probabilities(self.others, y1 - k2[likely] + self.known + one) for one in (0, 1)]
             odds = own + np.log(np.maximum(apart[1], LEAST)) - np.log(np.maximum(apart[0], LEAST))
             to_target.append(float(np.exp(logs - logsumexp(logs))[likely] @ expit(odds)))
         return to_target[0] / (to_target[0] + 1 - to_target[1])
@@ -135,11 +137,6 @@ def summed(noise: Pmf, times: int) -> Pmf:
         power = Pmf(2 * power.first, np.convolve(power.p, power.p))
         times //= 2
     return total
-
-
-def _at(law: Pmf, values: Ints) -> Floats:
-    inside = (values >= law.first) & (values <= law.last)
-    return np.where(inside, law.p[np.clip(values - law.first, 0, len(law.p) - 1)], 0.0)
 
 
 def _trimmed(law: Pmf, tail: float = TAIL) -> Pmf:

@@ -12,19 +12,29 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit
 
-from discreet.maths.laws import AdditiveLaw, Law
+from discreet.maths.laws import AdditiveLaw
 from discreet.maths.pmf import Floats, Pmf
+
+
+class Rows(Protocol):
+    """The law of the published count for each true count; more an adversary need not know."""
+
+    def row(self, count: int) -> Pmf:
+        """The law of the published count j for a true count i."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
 class Adversary:
     """One who knows x0 = ``known`` others in a cell that a law protects, and has the prior probability p."""
 
-    law: Law
+    law: Rows
     known: int = 0
     prior: float = 0.5
 
@@ -45,7 +55,7 @@ class Adversary:
             return self.law.exponents.log_ratio(
                 self.with_target.first - self.known - 1, len(self.with_target.p), -1
             )
-        other = np.array([self.without.at(int(j)) for j in self.with_target.values])
+        other = probabilities(self.without, self.with_target.values)
         factors = np.full(len(other), np.inf)
         both = (self.with_target.p > 0) & (other > 0)
         factors[both] = np.log(self.with_target.p[both]) - np.log(other[both])
@@ -90,18 +100,32 @@ class Adversary:
     @property
     def correct(self) -> float:
         """The probability of deciding for a target who is there: Pr1[posterior > 1/2] (3.6)."""
-        return float(self.with_target.p[self.posteriors > 0.5].sum())
+        return self.exceeds(0.5)
 
     @property
     def mistaken(self) -> float:
         """The probability of deciding for a target who is not there: Pr0[posterior > 1/2]."""
-        chosen = self.with_target.values[self.posteriors > 0.5]
-        return math.fsum(self.without.at(int(j)) for j in chosen)
+        return self.exceeds_falsely(0.5)
+
+    def exceeds(self, gate: float) -> float:
+        """Pr1[posterior > gate]: how probably a target who is there is given away at a gate."""
+        return float(self.with_target.p[self.posteriors > gate].sum())
+
+    def exceeds_falsely(self, gate: float) -> float:
+        """Pr0[posterior > gate]: how probably somebody who is not there is accused."""
+        chosen = self.with_target.values[self.posteriors > gate]
+        return float(probabilities(self.without, chosen).sum())
 
 
 def logit(prior: float) -> float:
     """log(p / (1 - p))."""
     return math.log(prior) - math.log1p(-prior)
+
+
+def probabilities(law: Pmf, values: NDArray[np.int64]) -> Floats:
+    """The probability of each of some values."""
+    inside = (values >= law.first) & (values <= law.last)
+    return np.where(inside, law.p[np.clip(values - law.first, 0, len(law.p) - 1)], 0.0)
 
 
 def posterior_of(prior: float, log_factors: Iterable[float]) -> float:
