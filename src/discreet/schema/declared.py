@@ -299,6 +299,56 @@ class DeclaredLimits(_Declared):
     published: Annotated[int, Field(ge=1)] = 50_000_000
 
 
+Within = Annotated[float, Field(gt=0, lt=1)]
+Most = Annotated[int, Field(ge=0)]
+
+
+class DeclaredPosteriorGate(_Declared):
+    """How sure a Bayesian adversary may become that somebody is there."""
+
+    prior: Within = 0.5
+    above: Within = 0.95
+    share: Quota = 0.0
+    largest: Annotated[int, Field(ge=1, le=1000)] = 10
+
+
+class DeclaredDifferencingGate(_Declared):
+    """What two geographies that do not nest may give away by subtraction."""
+
+    pairs: Annotated[list[Annotated[list[Text], Field(min_length=2, max_length=2)]], Field(min_length=1)]
+    threshold: Annotated[int, Field(ge=2, le=10_000)] = 10
+    above: Within = 0.68
+    revealed: Most = 0
+
+
+class DeclaredReconstructionGate(_Declared):
+    """How much of the microdata of sampled areas a solver may find again."""
+
+    place: Text | None = None
+    variables: Annotated[list[Text], Field(min_length=1)] | None = None
+    quasi: Annotated[list[Text], Field(min_length=1)] | None = None
+    errors: dict[Text, Quota] = {}
+    areas: Annotated[int, Field(ge=1, le=100_000)] = 20
+    seconds: Annotated[float, Field(gt=0, le=86_400)] = 10.0
+    reconstructed: Quota = 1.0
+    reidentified: Quota = 1.0
+
+
+class DeclaredGates(_Declared):
+    """What a release may at most give away; one that gives away more is not finished."""
+
+    averaging: Within | None = None
+    bound_revealed: Quota | None = None
+    pinned_cells: Most | None = None
+    epsilon: Amount | None = None
+    delta: Amount | None = None
+    true_uniques: Quota | None = None
+    true_attributes: Quota | None = None
+    posterior: DeclaredPosteriorGate | None = None
+    differencing: DeclaredDifferencingGate | None = None
+    reconstruction: DeclaredReconstructionGate | None = None
+
+
 class DeclaredProgramme(_Declared):
     """The whole file.
 
@@ -315,6 +365,7 @@ class DeclaredProgramme(_Declared):
     noise: NoiseEntry | None = None
     release: DeclaredRelease = DeclaredRelease()
     limits: DeclaredLimits = DeclaredLimits()
+    gates: DeclaredGates = DeclaredGates()
 
 
 def models_in(annotation: Any) -> list[type[_Declared]]:

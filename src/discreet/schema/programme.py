@@ -17,9 +17,11 @@ from discreet.maths.ptable_solver import PTableParameters
 from discreet.schema.cube import Cube
 from discreet.schema.expression import Filter
 from discreet.schema.findings import Findings
+from discreet.schema.gates import NO_GATES, Gates
 from discreet.schema.noise import CellKeyNoise, Noise
 from discreet.schema.reading import read_declared
 from discreet.schema.resolve_cubes import CubeResolver
+from discreet.schema.resolve_gates import resolve_gates
 from discreet.schema.resolve_noise import resolve_noise
 from discreet.schema.resolve_rules import resolve_population, resolve_release
 from discreet.schema.resolve_swap import check_beside, resolve_swap
@@ -66,6 +68,7 @@ class Programme:
     release: ReleaseRule
     limits: Limits
     swap: SwapRule | None = None
+    gates: Gates = NO_GATES
 
     def canonical(self) -> dict[str, Any]:
         """Describe everything declared that affects the result, as JSON with a stable order."""
@@ -133,6 +136,7 @@ def inspect_programme(path: Path) -> Inspected:
     cubes, ready_made = resolver.cubes(declared, tables)
     zeros = resolver.structural_zeros(declared)
     check_beside(swap, noise, zeros, population, variables, findings)
+    gates = resolve_gates(declared.gates, population, variables, noise, findings)
     problems = findings.mistakes().problems
     if noise is None:
         return Inspected(problems, None)
@@ -148,6 +152,7 @@ def inspect_programme(path: Path) -> Inspected:
         release,
         limits,
         swap,
+        gates,
     )
     return Inspected(problems, sound, frozenset(findings.absent))
 
