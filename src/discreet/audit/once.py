@@ -1,0 +1,90 @@
+"""Which table of a universe stands for each cross-tabulation, so that measures count every cell once.
+
+It owns that choice and the numbering of a cube's cross-tabulations; it neither counts nor judges cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.audit.published import PublishedTable, Universe
+from discreet.maths.disclosure import Grid
+from discreet.schema.cube import Cube
+
+Levels = tuple[
+    tuple[str, int], ...
+]  # (variable, depth below the total) of each axis that is not total, sorted
+
+
+@dataclass(frozen=True, eq=False)
+class OwnedTable:
+    """A table, and which of its cross-tabulations it stands for; they are numbered by depth, last axis fastest."""
+
+    universe: Universe
+    table: PublishedTable
+    owned: NDArray[np.bool_]
+
+    @property
+    def cube(self) -> Cube:
+        """Its cube."""
+        return self.table.cube
+
+    @cached_property
+    def depths(self) -> tuple[tuple[int, ...], ...]:
+        """Cross-tabulation -> depth along each axis."""
+        return tuple(depths_of(self.cube))
+
+    def levels(self, crosstab: int) -> Levels:
+        """What a cross-tabulation crosses."""
+        return levels_of(self.cube, self.depths[crosstab])
+
+    @cached_property
+    def grid(self) -> Grid:
+        """The cube as the kernels need it."""
+        parents = tuple(axis.parents for axis in self.cube.axes)
+        return Grid(self.cube.strides, parents, self.owned)
+
+
+def depths_of(cube: Cube) -> Iterable[tuple[int, ...]]:
+    """The depths along the axes of each cross-tabulation of a cube."""
+    return product(*(range(int(axis.depths.max()) + 1) for axis in cube.axes))
+
+
+def levels_of(cube: Cube, depths: tuple[int, ...]) -> Levels:
+    """The levels that are crossed at these depths."""
+    return tuple(sorted((axis.variable, d) for axis, d in zip(cube.axes, depths, strict=True) if d))
+
+
+def once(universe: Universe) -> tuple[OwnedTable, ...]:
+    """Give every cross-tabulation to the table that has most of its cells, the first of several."""
+    best: dict[Levels, tuple[int, int]] = {}  # levels -> cells, table
+    for number, table in enumerate(universe.tables):
+        sizes = [np.bincount(axis.depths) for axis in table.cube.axes]
+        for depths in depths_of(table.cube):
+            cells = prod(int(size[d]) for size, d in zip(sizes, depths, strict=True))
+            levels = levels_of(table.cube, depths)
+            if cells > best.get(levels, (-1, 0))[0]:
+                best[levels] = cells, number
+    return tuple(
+        OwnedTable(
+            universe,
+            table,
+            np.array(
+                [best[levels_of(table.cube, d)][1] == number for d in depths_of(table.cube)], dtype=np.bool_
+            ),
+        )
+        for number, table in enumerate(universe.tables)
+    )
+
+
+def named_cell(cube: Cube, cell: int) -> dict[str, str]:
+    """The codes of a cell, without totals."""
+    nodes = [(cell // stride) % size for stride, size in zip(cube.strides, cube.shape, strict=True)]
+    return {axis.variable: axis.codes[node] for axis, node in zip(cube.axes, nodes, strict=True) if node}

@@ -1,0 +1,97 @@
+"""The chance that a small published count is the true one, for an outsider who knows the noise law and no truth.
+
+It owns which cells are pooled and what the law of a published value is; the estimate is maths.deconvolution's.
+The chance is against what was counted: a swap before it lowers it further, and no public file tells by how much.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from discreet.audit.once import OwnedTable
+from discreet.audit.published import KnownNoise
+from discreet.maths.aligned import Integers
+from discreet.maths.deconvolution import mixture
+from discreet.maths.laws import Law
+from discreet.maths.pmf import Pmf
+from discreet.perturb.private import post_processed
+from discreet.schema.noise import PostProcessing
+
+LEAST_WINDOW, WIDEST_WINDOW = 64, 512
+SPREADS = 6  # standard deviations that a true count may lie beyond the window
+
+
+@dataclass(frozen=True)
+class Chance:
+    """The estimated share of the cells published as a value that truly have it."""
+
+    value: int
+    published: int  # cells
+    chance: float
+
+    def summary(self) -> dict[str, Any]:
+        """The same, ready for JSON."""
+        return dict(vars(self))
+
+
+@dataclass(eq=False)
+class Chances:
+    """Published values by universe and noise law, and what they say of small counts."""
+
+    noise: KnownNoise
+    below: int
+    seen: dict[tuple[str, Law], Integers] = field(default_factory=dict)
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation of the noise, at most; 0 where it is not known."""
+        return math.sqrt(self.noise.variance or 0.0)
+
+    @property
+    def window(self) -> int:
+        """Published values below this are used."""
+        return min(WIDEST_WINDOW, LEAST_WINDOW + math.ceil(SPREADS * self.spread))
+
+    def add(self, owned: OwnedTable, seen: Integers) -> None:
+        """Add a table's cells by cross-tabulation and published value."""
+        if self.noise.law is None and not self.noise.laws:
+            return
+        for crosstab in np.flatnonzero(owned.owned).tolist():
+            law = self.noise.law_of(owned.universe.signature(owned.levels(crosstab)))
+            key = owned.universe.counted, law
+            self.seen[key] = self.seen.get(key, 0) + seen[crosstab]
+
+    def chances(self) -> tuple[Chance, ...]:
+        """The chance for each small value, over all universes."""
+        cells = np.zeros(self.below, dtype=np.int64)
+        true = np.zeros(self.below)
+        for (_, law), seen in self.seen.items():
+            found = mixture(self._laws(law), 1, seen[1:].tolist())
+            for value in range(1, self.below):
+                cells[value] += seen[value]
+                true[value] += seen[value] * (found.chance_true(value) or 0.0)
+        return tuple(
+            Chance(value, int(cells[value]), float(true[value] / cells[value]))
+            for value in range(1, self.below)
+            if cells[value]
+        )
+
+    def _laws(self, law: Law) -> Sequence[tuple[int, Pmf]]:
+        """The true counts that can be published in the window; empty cells where these are perturbed too."""
+        least = 1 if self.noise.keeps_zeros else 0
+        most = self.window + math.ceil(SPREADS * self.spread)
+        return [(count, as_published(law.row(count), self.noise.published)) for count in range(least, most)]
+
+
+def as_published(noisy: Pmf, rule: PostProcessing) -> Pmf:
+    """The law of what is published of a noisy count."""
+    values = post_processed(noisy.values, rule)
+    first = int(values.min())
+    p = np.zeros(int(values.max()) - first + 1)
+    np.add.at(p, values - first, noisy.p)
+    return Pmf(first, p, noisy.omitted)
