@@ -1,0 +1,378 @@
+"""The Bayesian adversary on a release: whose presence in a small cell do the published counts give away?
+
+It owns the scan of all small cells by the office (``scan``) and the outsider's view of the published values
+(``exposed``); the formulas are in maths.bayes_risk, several levels together in bayes_levels, histograms in
+bayes_histograms.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from discreet.audit.distinct import Part, describe, parts
+from discreet.audit.published import Cells, Integers, Published
+from discreet.audit.published_law import PublishedLaw, PublishedLaws
+from discreet.audit.truth import Truth, values_at
+from discreet.engine.progress import Progress, Quiet
+from discreet.errors import mistake
+from discreet.maths.bayes_risk import Adversary, logit
+from discreet.maths.pmf import Floats
+from discreet.schema.crosstab import Signature
+
+LARGEST_TALLY = 2**24  # entries of a dense tally
+PLAUSIBLE = 1e-6  # a value at least so large is so probable, or nobody would think of so few records
+LARGEST_COUNT = 10_000  # small cells can be no larger than this
+
+
+@dataclass(frozen=True)
+class Belief:
+    """What the adversary believes beforehand, from which posterior on it is a disclosure, and which cells are small."""
+
+    prior: float = 0.5
+    gate: float = 0.95
+    largest: int = 10
+
+    def __post_init__(self) -> None:
+        """Refuse a gate that nothing or everything would pass."""
+        if not 0 < self.prior < 1:
+            raise mistake("", "prior", f"{self.prior:g}", "give a number between 0 and 1")
+        if not self.prior <= self.gate < 1:
+            raise mistake(
+                "", "gate", f"{self.gate:g}", f"give a number from the prior, {self.prior:g}, to below 1"
+            )
+        if not 1 <= self.largest <= LARGEST_COUNT:
+            raise mistake("", "largest", str(self.largest), f"give a whole number from 1 to {LARGEST_COUNT}")
+
+    def posteriors(self, log_factors: Floats) -> Floats:
+        """The posteriors of log Bayes factors."""
+        found: Floats = expit(logit(self.prior) + log_factors)
+        return found
+
+
+@dataclass(frozen=True)
+class NamedCell:
+    """A cell in which somebody's presence is given away; the count that hides in it is not told."""
+
+    counted: str
+    cell: dict[str, str]
+    published: int
+
+    def summary(self) -> dict[str, Any]:
+        """JSON-ready values."""
+        return {"counted": self.counted, "cell": self.cell, "published": self.published}
+
+
+@dataclass(frozen=True)
+class LevelFinding:
+    """What the small cells of one cross-tabulation give away; every record stands in one of its cells."""
+
+    counted: str
+    levels: tuple[tuple[str, int], ...]
+    cells: int  # with 1 to ``largest`` records
+    above: int  # of them, with a posterior above the gate
+    records: int  # in the cells
+    records_above: int
+    expected: float  # cells above the gate by the law of the noise
+    accused: int  # cells in which somebody who is not there would be held to be
+    highest: float
+
+    def summary(self) -> dict[str, Any]:
+        """JSON-ready values."""
+        axes = " x ".join(f"{variable}:{depth}" for variable, depth in self.levels) or "total"
+        return {
+            "counted": self.counted,
+            "crosstab": axes,
+            "cells": self.cells,
+            "above": self.above,
+            "records": self.records,
+            "records_above": self.records_above,
+            "expected_above": self.expected,
+            "falsely_accused": self.accused,
+            "highest_posterior": self.highest,
+        }
+
+
+@dataclass(frozen=True)
+class BayesScan:
+    """The small cells of a release, by an adversary who knows everybody in a cell but one."""
+
+    belief: Belief
+    levels: tuple[LevelFinding, ...]
+    by_known: tuple[int, ...]  # cells above the gate by the number of others in the cell, 0 first
+    named: tuple[NamedCell, ...]
+
+    @property
+    def cells(self) -> int:
+        """How many small cells there are."""
+        return sum(level.cells for level in self.levels)
+
+    @property
+    def above(self) -> int:
+        """How many of them have a posterior above the gate."""
+        return sum(level.above for level in self.levels)
+
+    @property
+    def share(self) -> float:
+        """The share of small cells above the gate."""
+        return self.above / self.cells if self.cells else 0.0
+
+    @property
+    def above_beside_others(self) -> int:
+        """The same where the target is not alone: what fixed zeros give away by themselves left out."""
+        return sum(self.by_known[1:])
+
+    @property
+    def most_records(self) -> int:
+        """How many records one cross-tabulation gives away at most: each of them once."""
+        return max((level.records_above for level in self.levels), default=0)
+
+    @property
+    def highest(self) -> float:
+        """The highest posterior."""
+        return max((level.highest for level in self.levels), default=0.0)
+
+    def summary(self) -> dict[str, Any]:
+        """JSON-ready values; the ten cross-tabulations that give away most."""
+        worst = sorted(self.levels, key=lambda level: (-level.records_above, -level.highest))
+        return {
+            "prior": self.belief.prior,
+            "gate": self.belief.gate,
+            "largest_count": self.belief.largest,
+            "cells": self.cells,
+            "above": self.above,
+            "share": self.share,
+            "expected_above": sum(level.expected for level in self.levels),
+            "above_beside_others": self.above_beside_others,
+            "above_by_others_known": list(self.by_known),
+            "falsely_accused": sum(level.accused for level in self.levels),
+            "most_records_in_a_crosstab": self.most_records,
+            "highest_posterior": self.highest,
+            "worst": [level.summary() for level in worst[:10] if level.above],
+            "named": [one.summary() for one in self.named],
+        }
+
+
+def scan(
+    published: Published,
+    truth: Truth,
+    belief: Belief,
+    most_named: int = 20,
+    progress: Progress | None = None,
+) -> BayesScan:
+    """Look at every small cell of every cross-tabulation once.
+
+    In a cell of x records each is the target in turn: the adversary knows the x - 1 others and sees the published
+    count. Nobody is accused falsely but where x are there, all known, and the count speaks for one more.
+    """
+    told, laws = progress or Quiet(), PublishedLaws(published.noise)
+    found = _Found(belief)
+    told.stage("posteriors in small cells", sum(len(universe.tables) for universe in published.universes))
+    for universe in published.universes:
+        for part in parts(universe):
+            if part.crosstabs:
+                found.add(
+                    part,
+                    _tally(part, truth.counted[part.table.id], belief.largest, published.noise.keeps_zeros),
+                    laws,
+                    most_named,
+                )
+            told.step()
+    return found.result(most_named)
+
+
+@dataclass(frozen=True, eq=False)
+class _Tally:
+    """The different (cross-tabulation, true count, published value) of a part, and the cells they were seen in."""
+
+    crosstab: Integers
+    count: Integers
+    value: Integers
+    times: Integers
+    cells: Integers  # every small cell
+    which: Integers  # small cell -> place in the arrays above
+
+
+def _tally(part: Part, true: Cells, largest: int, keeps_zeros: bool) -> _Tally:
+    """Count what is published for each small true count; published cells that hold nobody have the count 0."""
+    shown = part.table.load()
+    small = true[1] <= largest
+    ghosts = shown[0][:0] if keeps_zeros else shown[0][values_at(true, shown[0]) == 0]
+    cells = np.concatenate([true[0][small], ghosts])
+    count = np.concatenate([true[1][small], np.zeros(len(ghosts), dtype=np.int64)])
+    value, crosstab = values_at(shown, cells), part.which(cells)
+    new = crosstab >= 0
+    cells, count, value, crosstab = cells[new], count[new], value[new], crosstab[new]
+    lowest = int(value.min(initial=0))
+    sizes = (len(part.crosstabs), largest + 1, int(value.max(initial=0)) - lowest + 1)
+    number = (crosstab * sizes[1] + count) * sizes[2] + (value - lowest)
+    numbers, which, times = _distinct(number, int(np.prod(sizes, dtype=np.float64)))
+    at, above, below = np.unravel_index(numbers, sizes)
+    return _Tally(at, above, below + lowest, times, cells, which)
+
+
+def _distinct(number: Integers, size: int) -> tuple[Integers, Integers, Integers]:
+    """The different numbers, where each stands among them, and how often; without sorting where that pays."""
+    if size > max(LARGEST_TALLY, len(number)):
+        return np.unique(number, return_inverse=True, return_counts=True)
+    times = np.bincount(number, minlength=size)
+    numbers = np.flatnonzero(times)
+    places = np.zeros(size, dtype=np.int64)
+    places[numbers] = np.arange(len(numbers))
+    return numbers, places[number], times[numbers]
+
+
+@dataclass(eq=False)
+class _Found:
+    """What was found so far."""
+
+    belief: Belief
+    levels: list[LevelFinding] = field(default_factory=list)
+    named: list[tuple[int, NamedCell]] = field(default_factory=list)
+    by_known: Integers = field(init=False)
+    chances: dict[PublishedLaw, Floats] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.by_known = np.zeros(self.belief.largest, dtype=np.int64)
+
+    def add(self, part: Part, tally: _Tally, laws: PublishedLaws, most_named: int) -> None:
+        """Judge the cells of one table."""
+        posterior, accusing = np.zeros(len(tally.count)), np.zeros(len(tally.count))
+        for at in range(len(part.crosstabs)):
+            law, signature = laws.of(part.signature(at)), part.signature(at)
+            here = np.flatnonzero(tally.crosstab == at)
+            held, room = here[tally.count[here] > 0], here[tally.count[here] < self.belief.largest]
+            posterior[held] = self._posteriors(law, tally.count[held] - 1, tally.value[held])
+            accusing[room] = self._posteriors(law, tally.count[room], tally.value[room])
+            self.levels.append(self._level(part, signature, law, tally, here, posterior, accusing))
+        above = posterior > self.belief.gate
+        self.by_known += np.bincount(tally.count[above] - 1, tally.times[above], self.belief.largest).astype(
+            np.int64
+        )
+        if above.any():
+            self._name(part, tally, above, most_named)
+
+    def _posteriors(self, law: PublishedLaw, known: Integers, value: Integers) -> Floats:
+        return self.belief.posteriors(law.log_factors(known, value))
+
+    def _level(
+        self,
+        part: Part,
+        signature: Signature,
+        law: PublishedLaw,
+        tally: _Tally,
+        here: Integers,
+        posterior: Floats,
+        accusing: Floats,
+    ) -> LevelFinding:
+        count, times = tally.count[here], tally.times[here]
+        held, above = count > 0, posterior[here] > self.belief.gate
+        return LevelFinding(
+            part.universe.counted,
+            signature.levels,
+            int(times[held].sum()),
+            int(times[above].sum()),
+            int((times * count).sum()),
+            int((times * count)[above].sum()),
+            float(times @ self._chances(law)[count]),
+            int(times[accusing[here] > self.belief.gate].sum()),
+            float(posterior[here].max(initial=0.0)),
+        )
+
+    def _chances(self, law: PublishedLaw) -> Floats:
+        """How probably a record of a cell is given away, by the cell's count."""
+        if law not in self.chances:
+            rows = (Adversary(law, known, self.belief.prior) for known in range(self.belief.largest))
+            self.chances[law] = np.array([0.0, *(one.exceeds(self.belief.gate) for one in rows)])
+        return self.chances[law]
+
+    def _name(self, part: Part, tally: _Tally, above: NDArray[np.bool_], most: int) -> None:
+        """Keep the plainest cells of the table: those that cross the fewest variables."""
+        axes = np.array([len(crosstab.signature.levels) for crosstab in part.crosstabs])
+        cells = np.flatnonzero(above[tally.which])
+        crossed = axes[tally.crosstab[tally.which[cells]]]
+        for at in np.argsort(crossed, kind="stable")[:most].tolist():
+            cell = int(tally.cells[cells[at]])
+            value = int(tally.value[tally.which[cells[at]]])
+            one = NamedCell(part.universe.counted, describe(part.cube, cell), value)
+            self.named.append((int(crossed[at]), one))
+        self.named = sorted(self.named, key=lambda named: named[0])[:most]
+
+    def result(self, most_named: int) -> BayesScan:
+        """All of it."""
+        named = tuple(one for _, one in self.named[:most_named])
+        return BayesScan(self.belief, tuple(self.levels), tuple(self.by_known.tolist()), named)
+
+
+@dataclass(frozen=True)
+class Exposed:
+    """The published values that would give a target away, by how many others the adversary knows in the cell."""
+
+    belief: Belief
+    cells: int  # published, each once
+    by_known: tuple[int, ...]  # others known, 0 first -> cells whose value would give one more away
+    chances: tuple[float, ...]  # others known -> how probably one more is given away, at most over the laws
+    highest_alone: float  # the highest posterior where nobody else is known there
+
+    @property
+    def alone(self) -> int:
+        """Cells that give away a target who is known to be the only possible one."""
+        return self.by_known[0]
+
+    def summary(self) -> dict[str, Any]:
+        """JSON-ready values."""
+        return {
+            "prior": self.belief.prior,
+            "gate": self.belief.gate,
+            "cells": self.cells,
+            "exposed_alone": self.alone,
+            "share_alone": self.alone / self.cells if self.cells else 0.0,
+            "exposed_by_others_known": list(self.by_known),
+            "chance_by_others_known": list(self.chances),
+            "highest_posterior_alone": self.highest_alone,
+        }
+
+
+def exposed(published: Published, belief: Belief, progress: Progress | None = None) -> Exposed:
+    """What an outsider who knows x0 = 0, 1, .. others in a cell would conclude from each value as it is published.
+
+    Only listed cells count, for a zero speaks against everybody, and only values that x0 + 1 records could well have
+    led to: nobody believes that a town is empty but for the target. The law of the noise must be public.
+    """
+    told, laws = progress or Quiet(), PublishedLaws(published.noise)
+    told.stage("published values", sum(len(universe.tables) for universe in published.universes))
+    sums, chances, cells, highest = np.zeros(belief.largest, dtype=np.int64), np.zeros(belief.largest), 0, 0.0
+    for law, tally in _values(published, laws, told).items():
+        values, times = (np.array(list(some), dtype=np.int64) for some in (tally, tally.values()))
+        cells += int(times.sum())
+        for known in range(belief.largest):
+            adversary = Adversary(law, known, belief.prior)
+            chances[known] = max(chances[known], adversary.exceeds(belief.gate))
+            here = [adversary.with_target.tail(int(value)) >= PLAUSIBLE for value in values]
+            posterior = belief.posteriors(law.log_factors(np.full(sum(here), known), values[here]))
+            sums[known] += times[here][posterior > belief.gate].sum()
+            highest = max(highest, float(posterior.max(initial=0.0))) if known == 0 else highest
+    return Exposed(belief, cells, tuple(sums.tolist()), tuple(chances.tolist()), highest)
+
+
+def _values(published: Published, laws: PublishedLaws, told: Progress) -> dict[PublishedLaw, Counter[int]]:
+    """The different values under each law, and how many cells show them."""
+    found: dict[PublishedLaw, Counter[int]] = {}
+    for universe in published.universes:
+        for part in parts(universe):
+            cells, values = part.table.load()
+            which = part.which(cells)
+            own = [laws.of(part.signature(at)) for at in range(len(part.crosstabs))]
+            order = list(dict.fromkeys(own))
+            place = np.array([*(order.index(law) for law in own), -1])[which]
+            for at, law in enumerate(order):
+                seen, times = np.unique(values[place == at], return_counts=True)
+                sums = found.setdefault(law, Counter())
+                sums.update(dict(zip(seen.tolist(), times.tolist(), strict=True)))
+            told.step()
+    return found

@@ -1,0 +1,44 @@
+"""Noise with a guarantee for worlds that are made in memory, and what an outsider knows of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from discreet.audit.published import KnownNoise
+from discreet.maths.laws import LawKind
+from discreet.perturb.budget import law_of, plan
+from discreet.perturb.private import PrivateMechanism
+from discreet.schema.codelist import Codelist
+from discreet.schema.cube import Cube
+from discreet.schema.noise import BudgetRule, Draw, KeptZeros, PostProcessing, PrivateNoise
+from tests.audit.made import axis
+
+
+def gaussian(
+    trees: Sequence[Codelist],
+    crosses: Sequence[Sequence[str]],
+    rho: Fraction,
+    published: PostProcessing = PostProcessing(),
+    keep_zeros: KeptZeros = KeptZeros.STRUCTURAL,
+) -> tuple[PrivateMechanism, KnownNoise]:
+    """Discrete Gaussian noise of this rho in every cell, its law public."""
+    axes = {tree.name: axis(tree) for tree in trees}
+    cubes = [Cube("x".join(names), "persons", tuple(axes[name] for name in names)) for names in crosses]
+    many = len(plan(_rule(Fraction(1), published, keep_zeros), cubes).parameters)
+    found = plan(_rule(rho * many, published, keep_zeros), cubes)
+    laws = {str(signature): law_of(found.rule, p) for signature, p in found.parameters.items()}
+    law = next(iter(laws.values()))
+    keeps = keep_zeros is KeptZeros.ALL
+    known = KnownNoise(
+        "discrete Gaussian noise", False, keeps, law.row(0).variance, None, law, laws, published
+    )
+    trees_by_name = {tree.name: tree for tree in trees}
+    return PrivateMechanism(found, trees_by_name, (), 10**7, b"k" * 32), known
+
+
+def _rule(total: Fraction, published: PostProcessing, keep_zeros: KeptZeros) -> PrivateNoise:
+    budget = BudgetRule(total)
+    return PrivateNoise(
+        LawKind.DISCRETE_GAUSSIAN, budget, draw=Draw.DESCRIPTION, keep_zeros=keep_zeros, published=published
+    )
