@@ -13,8 +13,10 @@ from discreet.audit.published import KnownNoise, Published, PublishedTable, Univ
 from discreet.audit.truth import Truth
 from discreet.errors import Mistakes
 from discreet.maths.disclosure import RowKind
+from discreet.maths.laws import discrete_laplace
 from discreet.schema.codelist import Code, codelist
 from discreet.schema.cube import Cube
+from discreet.schema.noise import PostProcessing
 from tests.audit.made import Columns, Made, axis, cell_key, flat, made, nested, random_columns
 
 TREES = [nested("GEO", 5, 12), flat("SEX", 2), flat("AGE", 12), flat("JOB", 8)]
@@ -235,6 +237,20 @@ def test_empty_tables_and_no_tables() -> None:
     json.dumps(none.summary())
     nobody = Truth({"x": (np.empty(0, np.int64), np.empty(0, np.int64))}, {})
     assert judge(alone([(cube, {})], SILENT), Truth(nobody.original, nobody.original)).total.ones.true == 0
+
+
+def test_perturbed_empty_cells_make_ones_mostly_false_and_an_outsider_can_tell() -> None:
+    generator, law = np.random.default_rng(8), discrete_laplace(1)
+    true = np.where(generator.random(20_000) < 0.8, 0, generator.geometric(0.2, 20_000))
+    noisy = np.maximum(true + generator.choice(law.pmf.values, 20_000, p=law.pmf.p / law.pmf.p.sum()), 0)
+    cube = Cube("x", "persons", (axis(flat("A", 20_000)),))
+    known = KnownNoise("geometric", False, False, law.pmf.variance, None, law, published=PostProcessing())
+    shown = {cell: value for cell, value in enumerate([200_000, *noisy.tolist()]) if value}
+    (one, *_) = disclosures(alone([(cube, shown)], known)).chances
+    share = float((true[noisy == 1] == 1).mean())
+    assert share < 0.3
+    assert one.published == int((noisy == 1).sum())
+    assert abs(one.chance - share) < 0.05
 
 
 def test_a_single_axis_shows_whether_everybody_shares_a_code() -> None:

@@ -24,7 +24,7 @@ from discreet.audit.truth import Truth
 from discreet.engine.progress import Progress, Quiet
 from discreet.errors import mistake
 from discreet.maths.aligned import aligned, nodes_along
-from discreet.maths.disclosure import ORIGINAL, PUBLISHED, Rows, Side, histogram, rows, side, small_counts
+from discreet.maths.disclosure import ORIGINAL, PUBLISHED, Rows, Side, rows, side, small_counts
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ class _Search:
     def _table(self, owned: OwnedTable) -> None:
         found = side(*aligned(self._values(owned)), owned.grid)
         area = next((k for k, axis in enumerate(owned.cube.axes) if axis.variable in self.rule.areas), None)
-        self.chances.add(owned, histogram(found, owned.grid, self.chances.window))
+        self.chances.add(owned, found)
         self.sums.add_cells(owned, small_counts(found, owned.grid, self.rule.below))
         self.uniques = self._plainest([*self.uniques, *self._uniques(owned, found, area)])
         for k in range(len(owned.cube.axes)):

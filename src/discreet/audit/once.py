@@ -45,6 +45,14 @@ class OwnedTable:
         """What a cross-tabulation crosses."""
         return levels_of(self.cube, self.depths[crosstab])
 
+    def size(self, crosstab: int) -> int:
+        """How many cells the cube has for a cross-tabulation."""
+        return _size(self._sizes, self.depths[crosstab])
+
+    @cached_property
+    def _sizes(self) -> list[NDArray[np.int64]]:
+        return _sizes(self.cube)
+
     @cached_property
     def grid(self) -> Grid:
         """The cube as the kernels need it."""
@@ -62,14 +70,22 @@ def levels_of(cube: Cube, depths: tuple[int, ...]) -> Levels:
     return tuple(sorted((axis.variable, d) for axis, d in zip(cube.axes, depths, strict=True) if d))
 
 
+def _sizes(cube: Cube) -> list[NDArray[np.int64]]:
+    """The number of codes along each axis at each depth."""
+    return [np.bincount(axis.depths) for axis in cube.axes]
+
+
+def _size(sizes: list[NDArray[np.int64]], depths: tuple[int, ...]) -> int:
+    return prod(int(size[d]) for size, d in zip(sizes, depths, strict=True))
+
+
 def once(universe: Universe) -> tuple[OwnedTable, ...]:
     """Give every cross-tabulation to the table that has most of its cells, the first of several."""
     best: dict[Levels, tuple[int, int]] = {}  # levels -> cells, table
     for number, table in enumerate(universe.tables):
-        sizes = [np.bincount(axis.depths) for axis in table.cube.axes]
+        sizes = _sizes(table.cube)
         for depths in depths_of(table.cube):
-            cells = prod(int(size[d]) for size, d in zip(sizes, depths, strict=True))
-            levels = levels_of(table.cube, depths)
+            cells, levels = _size(sizes, depths), levels_of(table.cube, depths)
             if cells > best.get(levels, (-1, 0))[0]:
                 best[levels] = cells, number
     return tuple(

@@ -17,6 +17,7 @@ from discreet.audit.once import OwnedTable
 from discreet.audit.published import KnownNoise
 from discreet.maths.aligned import Integers
 from discreet.maths.deconvolution import mixture
+from discreet.maths.disclosure import Side, histogram
 from discreet.maths.laws import Law
 from discreet.maths.pmf import Pmf
 from discreet.perturb.private import post_processed
@@ -57,13 +58,21 @@ class Chances:
         """Published values below this are used."""
         return min(WIDEST_WINDOW, LEAST_WINDOW + math.ceil(SPREADS * self.spread))
 
-    def add(self, owned: OwnedTable, seen: Integers) -> None:
-        """Add a table's cells by cross-tabulation and published value."""
+    @property
+    def least(self) -> int:
+        """Published values from this on are used: with kept zeros nobody knows how many cells are truly empty."""
+        return 1 if self.noise.keeps_zeros else 0
+
+    def add(self, owned: OwnedTable, table: Side) -> None:
+        """Add a table's cells by cross-tabulation and published value; what is not listed is zero."""
         if self.noise.law is None and not self.noise.laws:
             return
+        seen = histogram(table, owned.grid, self.window)
+        listed = np.bincount(table.crosstab, minlength=len(seen))
         for crosstab in np.flatnonzero(owned.owned).tolist():
             law = self.noise.law_of(owned.universe.signature(owned.levels(crosstab)))
             key = owned.universe.counted, law
+            seen[crosstab, 0] += owned.size(crosstab) - listed[crosstab]
             self.seen[key] = self.seen.get(key, 0) + seen[crosstab]
 
     def chances(self) -> tuple[Chance, ...]:
@@ -71,7 +80,7 @@ class Chances:
         cells = np.zeros(self.below, dtype=np.int64)
         true = np.zeros(self.below)
         for (_, law), seen in self.seen.items():
-            found = mixture(self._laws(law), 1, seen[1:].tolist())
+            found = mixture(self._laws(law), self.least, seen[self.least :].tolist())
             for value in range(1, self.below):
                 cells[value] += seen[value]
                 true[value] += seen[value] * (found.chance_true(value) or 0.0)
@@ -83,9 +92,10 @@ class Chances:
 
     def _laws(self, law: Law) -> Sequence[tuple[int, Pmf]]:
         """The true counts that can be published in the window; empty cells where these are perturbed too."""
-        least = 1 if self.noise.keeps_zeros else 0
         most = self.window + math.ceil(SPREADS * self.spread)
-        return [(count, as_published(law.row(count), self.noise.published)) for count in range(least, most)]
+        return [
+            (count, as_published(law.row(count), self.noise.published)) for count in range(self.least, most)
+        ]
 
 
 def as_published(noisy: Pmf, rule: PostProcessing) -> Pmf:

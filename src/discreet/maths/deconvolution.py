@@ -5,7 +5,8 @@ It owns the estimate of their distribution and the chance that a published value
 Published values j of a window W are drawn from the mixture sum_i w_i q(j|i), q(j|i) = p(i -> j) / p(i -> W), of the
 laws of true counts i. The weights w are estimated by maximum likelihood with the EM algorithm (Richardson 1972, Lucy
 1974); the start is even on the logarithm of the count, as counts of small areas are. Cells that were published outside
-the window, as zeros, play no part, so that nobody need know how many cells are truly empty.
+the window play no part: with zeros kept it begins at 1, so that nobody need know how many cells are truly empty. With
+zeros perturbed it must begin at 0, since geometric noise above 1 looks the same from 0 and from 1.
 """
 
 from __future__ import annotations
