@@ -1,0 +1,230 @@
+"""What published tables say of single areas: the joint categories of their residents, and the cells that add these up.
+
+It owns which cells concern an area and nothing else, and what is read in them; how an area is solved is maths'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.audit.published import Integers, PublishedTable, Universe
+from discreet.audit.truth import values_at
+from discreet.errors import mistake
+from discreet.maths.reconstruct import Sums
+from discreet.schema.codelist import TOTAL, Breakdown, Codelist
+from discreet.schema.crosstab import Signature
+from discreet.schema.cube import Cube
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """The cross of the categories of some variables: what a reconstructed record can be."""
+
+    variables: tuple[str, ...]
+    codes: tuple[tuple[str, ...], ...]  # the categories of each variable
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of categories of each variable."""
+        return tuple(len(codes) for codes in self.codes)
+
+    @property
+    def size(self) -> int:
+        """The number of different records."""
+        return prod(self.shape)
+
+    def categories(self, cells: Integers) -> tuple[Integers, ...]:
+        """The category of each variable, for joint cells."""
+        return tuple(np.asarray(part, dtype=np.int64) for part in np.unravel_index(cells, self.shape))
+
+    def described(self, cell: int) -> dict[str, str]:
+        """A joint cell in the words of the codelists."""
+        at = np.unravel_index(cell, self.shape)
+        return {name: codes[int(k)] for name, codes, k in zip(self.variables, self.codes, at, strict=True)}
+
+    def cells(
+        self, columns: Mapping[str, NDArray[np.integer]], codelists: Mapping[str, Codelist]
+    ) -> Integers:
+        """The joint cell of each record, whose columns hold leaves of the codelists."""
+        parts = [
+            places(codelists[name], codes)[columns[name]]
+            for name, codes in zip(self.variables, self.codes, strict=True)
+        ]
+        for name, part in zip(self.variables, parts, strict=True):
+            if (part < 0).any():
+                remedy = "judge by records that are coded as the release is"
+                raise mistake("", f"records, {name}", "codes that the tables do not have", remedy)
+        return np.asarray(np.ravel_multi_index(parts, self.shape), dtype=np.int64)
+
+
+def places(tree: Codelist, codes: Sequence[str]) -> Integers:
+    """Leaf of the codelist -> place of the code among ``codes`` that holds it, the finest one; -1 where none does."""
+    place = {code: k for k, code in enumerate(codes)}
+    held = ((place.get(tree.codes[node]) for node in tree.ancestors(leaf)) for leaf in tree.leaves)
+    all_of_it = place.get(TOTAL, -1)
+    return np.array([next((k for k in chain if k is not None), all_of_it) for chain in held], dtype=np.int64)
+
+
+def tables_about(universe: Universe, geography: str) -> tuple[PublishedTable, ...]:
+    """The tables that tell areas apart, each variable once."""
+    return tuple(
+        table
+        for table in universe.tables
+        for names in [[axis.variable for axis in table.cube.axes]]
+        if geography in names and len(set(names)) == len(names)
+    )
+
+
+def finest_codes(axes: Iterable[Breakdown], tree: Codelist) -> tuple[str, ...]:
+    """The common refinement of breakdowns of one codelist: the finest code of any of them over each leaf."""
+    known = {code for axis in axes for code in axis.codes}
+    found = (
+        next((tree.codes[node] for node in tree.ancestors(leaf) if tree.codes[node] in known), TOTAL)
+        for leaf in tree.leaves
+    )
+    return tuple(dict.fromkeys(found))
+
+
+def joint_space(
+    universe: Universe, geography: str, wanted: Sequence[str] | None, apart: Sequence[str], most_cells: int
+) -> Space:
+    """The cross of the wanted variables, or of those that most tables have, as far as the limit of cells allows.
+
+    ``apart`` are variables that are never taken unasked: other geographies.
+    """
+    axes: dict[str, list[Breakdown]] = {}
+    for table in tables_about(universe, geography):
+        for axis in table.cube.axes:
+            axes.setdefault(axis.variable, []).append(axis)
+    axes.pop(geography, None)
+    codes = {name: finest_codes(found, universe.codelists[name]) for name, found in axes.items()}
+    if wanted is not None:
+        return _wanted(codes, tuple(wanted), geography, most_cells)
+    chosen: list[str] = []
+    for name in sorted(set(codes) - set(apart), key=lambda name: (-len(axes[name]), len(codes[name]), name)):
+        if prod(len(codes[one]) for one in (*chosen, name)) <= most_cells:
+            chosen.append(name)
+    if not chosen:
+        raise mistake("", "variables", f"none fits {most_cells} cells", "raise the limit of cells")
+    return Space(tuple(chosen), tuple(codes[name] for name in chosen))
+
+
+def _wanted(
+    codes: Mapping[str, tuple[str, ...]], wanted: tuple[str, ...], geography: str, most_cells: int
+) -> Space:
+    unknown = [name for name in wanted if name not in codes]
+    if unknown or not wanted:
+        told = f"name some of {', '.join(sorted(codes))}"
+        raise mistake(
+            "", "variables", ", ".join(unknown) or "none", f"no table has it with {geography}; {told}"
+        )
+    space = Space(wanted, tuple(codes[name] for name in wanted))
+    if space.size > most_cells:
+        remedy = f"name fewer variables, or raise the limit of {most_cells}"
+        raise mistake("", "variables", f"their cross has {space.size} cells", remedy)
+    return space
+
+
+@dataclass(frozen=True, eq=False)
+class AreaSums:
+    """The published cells about areas of one kind: the sums that they are, and where they stand in the tables."""
+
+    sums: Sums
+    signatures: tuple[Signature, ...]  # of each sum
+    tables: Integers  # of each place, among the tables
+    offsets: Integers  # flat position of each place, with the geography at its total
+    sum_of: Integers  # the sum that stands at each place; the same sum stands in many tables
+
+
+@dataclass(frozen=True, eq=False)
+class AreaTables:
+    """The tables of one universe about areas, ready to be read area by area."""
+
+    universe: Universe
+    geography: str
+    space: Space
+
+    @cached_property
+    def tables(self) -> tuple[PublishedTable, ...]:
+        """The tables that tell areas apart."""
+        return tables_about(self.universe, self.geography)
+
+    def kind(self, area: str) -> tuple[int, ...]:
+        """The tables that have the area; areas with the same ones have the same sums."""
+        return tuple(k for k, table in enumerate(self.tables) if area in self._axis(table.cube).position)
+
+    def depth(self, area: str) -> int:
+        """The level of the area."""
+        tree = self.universe.codelists[self.geography]
+        return tree.depths[tree.position[area]]
+
+    def sums(self, kind: Sequence[int], depth: int) -> AreaSums:
+        """All cells that the tables have for an area, each once with every place where it stands."""
+        found: dict[tuple[tuple[str, str], ...], int] = {}
+        members: list[Integers] = []
+        signatures: list[Signature] = []
+        rows: list[tuple[int, int, int]] = []
+        for k in kind:
+            for cell in self._cells(self.tables[k].cube, depth):
+                if cell.name not in found:
+                    found[cell.name] = len(members)
+                    members.append(cell.members)
+                    signatures.append(self.universe.signature(cell.levels))
+                rows.append((k, cell.offset, found[cell.name]))
+        starts = np.cumsum([0, *(len(part) for part in members)])
+        columns = np.array(rows, dtype=np.int64).T
+        return AreaSums(Sums(self.space.size, starts, np.concatenate(members)), tuple(signatures), *columns)
+
+    def values(self, sums: AreaSums, areas: Sequence[str]) -> Integers:
+        """(area, place) -> published value; every table is read once."""
+        found = np.zeros((len(areas), len(sums.tables)), dtype=np.int64)
+        for k in np.unique(sums.tables).tolist():
+            here, cube = np.flatnonzero(sums.tables == k), self.tables[k].cube
+            axis = self._axis(cube)
+            stride = cube.strides[cube.axes.index(axis)]
+            cells = self.tables[k].load()
+            for row, area in enumerate(areas):
+                found[row, here] = values_at(cells, sums.offsets[here] + axis.position[area] * stride)
+        return found
+
+    def _axis(self, cube: Cube) -> Breakdown:
+        return next(axis for axis in cube.axes if axis.variable == self.geography)
+
+    def _cells(self, cube: Cube, depth: int) -> Iterator[_AreaCell]:
+        """The cells of one table: other variables than the space's stand at their total."""
+        grid = np.arange(self.space.size).reshape(self.space.shape)
+        choices = [self._nodes(axis) for axis in cube.axes]
+        for chosen in product(*choices):
+            selected: list[Integers] = [np.arange(size) for size in self.space.shape]
+            name, levels, offset = [], [(self.geography, depth)], 0
+            for axis, stride, (node, categories) in zip(cube.axes, cube.strides, chosen, strict=True):
+                offset += node * stride
+                if node:
+                    selected[self.space.variables.index(axis.variable)] = categories
+                    name.append((axis.variable, axis.codes[node]))
+                    levels.append((axis.variable, int(axis.depths[node])))
+            members = grid[np.ix_(*selected)].ravel()
+            yield _AreaCell(tuple(sorted(name)), tuple(sorted(levels)), offset, members)
+
+    def _nodes(self, axis: Breakdown) -> list[tuple[int, Integers]]:
+        """The nodes of an axis that can be used, with the categories that each holds."""
+        if axis.variable not in self.space.variables:
+            return [(0, np.empty(0, dtype=np.int64))]
+        tree = self.universe.codelists[axis.variable]
+        held = places(tree, self.space.codes[self.space.variables.index(axis.variable)])
+        return [(node, np.unique(held[tree.leaves_under(code)])) for node, code in enumerate(axis.codes)]
+
+
+@dataclass(frozen=True, eq=False)
+class _AreaCell:
+    name: tuple[tuple[str, str], ...]  # (variable, code), without totals
+    levels: tuple[tuple[str, int], ...]
+    offset: int
+    members: Integers

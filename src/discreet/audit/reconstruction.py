@@ -1,0 +1,343 @@
+"""Reconstruction: the records of small areas from the published tables alone, and how many of them are right.
+
+It owns the run over areas and its results; the cells of an area are area_tables', its search maths.reconstruct's.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.audit.area_tables import (
+    AreaSums,
+    AreaTables,
+    Space,
+    finest_codes,
+    joint_space,
+    places,
+    tables_about,
+)
+from discreet.audit.noise_reading import NoiseReader
+from discreet.audit.published import Integers, Published, Universe
+from discreet.engine.progress import Progress, Quiet
+from discreet.errors import mistake
+from discreet.maths.reconstruct import Solution, Status, nothing
+from discreet.maths.reconstruct import reconstruct as solve
+from discreet.schema.codelist import Codelist
+
+BASELINE_DRAWS = 20  # guesses for each area that the baselines are the mean of
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a reconstruction may cost, and the confidence in the range of noise that has no bound."""
+
+    seconds: float = 10.0  # of an area
+    all_seconds: float | None = None  # of all areas together
+    workers: int = 1  # areas at a time
+    most_areas: int = 100
+    most_cells: int = 20_000  # of the cross of all variables
+    most_terms: int = 2_000_000  # of the sums of an area, once cells that must be empty are left out
+    confidence: float = 0.999  # that the true counts of an area are all in the range assumed
+
+
+@dataclass(frozen=True, eq=False)
+class AreaRecords:
+    """What was reconstructed of one area."""
+
+    area: str
+    status: Status
+    cells: Integers  # joint cells that have records, ascending
+    counts: Integers  # how many
+    certain: int  # so many of the records are right, if the noise is as assumed
+    unique: bool  # nothing else fits the tables
+    sums: int  # published cells about the area
+    seconds: float
+
+    @property
+    def records(self) -> int:
+        """How many records were made up."""
+        return int(self.counts.sum())
+
+    def histogram(self, size: int) -> Integers:
+        """Records in every joint cell."""
+        histogram = np.zeros(size, dtype=np.int64)
+        histogram[self.cells] = self.counts
+        return histogram
+
+
+@dataclass(frozen=True, eq=False)
+class Reconstruction:
+    """What an outsider makes of the tables of some areas."""
+
+    name: str
+    counted: str
+    geography: str
+    space: Space
+    areas: tuple[AreaRecords, ...]
+    confidence: float  # 1 where the bound of the noise is known
+
+    def records(self, area: AreaRecords) -> Iterator[tuple[dict[str, str], int]]:
+        """The records of an area in words, with how often each stands there."""
+        for cell, count in zip(area.cells.tolist(), area.counts.tolist(), strict=True):
+            yield self.space.described(cell), count
+
+    @cached_property
+    def histograms(self) -> Integers:
+        """(area, joint cell) -> records."""
+        return np.array([area.histogram(self.space.size) for area in self.areas], dtype=np.int64)
+
+    def summary(self) -> dict[str, Any]:
+        """What was tried and how far it came, ready for JSON."""
+        records, certain = sum(a.records for a in self.areas), sum(a.certain for a in self.areas)
+        return {
+            "counted": self.counted,
+            "geography": self.geography,
+            "variables": list(self.space.variables),
+            "joint_cells": self.space.size,
+            "areas": len(self.areas),
+            "status": dict(Counter(area.status.value for area in self.areas)),
+            "records": records,
+            "certain": certain,
+            "r_certain": _share(certain, records),
+            "unique_areas": sum(area.unique for area in self.areas),
+            "confidence": self.confidence,
+            "seconds": round(sum(area.seconds for area in self.areas), 3),
+        }
+
+
+def reconstruct(
+    published: Published,
+    variable: str = "GEO",
+    areas: Sequence[str] | None = None,
+    variables: Sequence[str] | None = None,
+    bound: int | None = None,
+    limits: Limits = Limits(),
+    counted: str | None = None,
+    seed: int = 1,
+    progress: Progress = Quiet(),
+) -> Reconstruction:
+    """Reconstruct the records of areas; without a list, of the finest ones, evenly chosen where they are many.
+
+    ``bound`` replaces what is published of the noise by a bound alone (0: the tables are taken for exact). The same
+    seed gives the same records as long as no search runs into its time limit.
+    """
+    universe = _universe(published, variable, counted)
+    space = joint_space(universe, variable, variables, published.places, limits.most_cells)
+    tables = AreaTables(universe, variable, space)
+    reader = NoiseReader(published.noise, bound, limits.confidence)
+    chosen = _areas(tables, areas, limits.most_areas)
+    deadline = math.inf if limits.all_seconds is None else time.monotonic() + limits.all_seconds
+    progress.stage("reconstructing areas", len(chosen))
+    with ThreadPoolExecutor(limits.workers) as pool:  # the solver runs outside Python's lock
+        jobs: dict[str, Future[AreaRecords]] = {}
+        try:
+            for area, sums, values in _read(tables, chosen):
+                job = partial(_area, area, sums, values, reader, limits, deadline, seed)
+                jobs[area] = pool.submit(job)
+            for done in as_completed(jobs.values()):
+                done.result()
+                progress.step()
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    found = tuple(jobs[area].result() for area in chosen)
+    return Reconstruction(published.name, universe.counted, variable, space, found, reader.confidence_held)
+
+
+def _universe(published: Published, variable: str, counted: str | None) -> Universe:
+    """The one that is asked for, or that with most tables about areas."""
+    about = [(len(tables_about(universe, variable)), universe) for universe in published.universes]
+    about = [(tables, universe) for tables, universe in about if tables]
+    if not about:
+        told = ", ".join(published.places) or "the variable that names areas"
+        raise mistake("", "variable", variable, f"no table has it; give {told}")
+    if counted is None:
+        return max(about, key=lambda pair: pair[0])[1]
+    for _, universe in about:
+        if universe.counted == counted:
+            return universe
+    names = "; ".join(universe.counted for _, universe in about)
+    raise mistake("", "counted", counted, f"choose from: {names}")
+
+
+def _areas(tables: AreaTables, wanted: Sequence[str] | None, most: int) -> tuple[str, ...]:
+    axes = [axis for table in tables.tables for axis in table.cube.axes if axis.variable == tables.geography]
+    if wanted is not None:
+        known = {code for axis in axes for code in axis.codes[1:]}
+        unknown = [area for area in wanted if area not in known]
+        if unknown or not wanted:
+            remedy = f"name areas of {tables.geography} that a table has"
+            raise mistake("", "areas", ", ".join(unknown[:5]) or "none", remedy)
+        return tuple(dict.fromkeys(wanted))[:most]
+    every = finest_codes(axes, tables.universe.codelists[tables.geography])
+    if len(every) <= most:
+        return every
+    return tuple(every[k] for k in np.linspace(0, len(every) - 1, most).astype(int).tolist())
+
+
+def _read(tables: AreaTables, areas: Sequence[str]) -> Iterator[tuple[str, AreaSums, Integers]]:
+    """The published values of every area; areas that the same tables have are read together."""
+    kinds: dict[tuple[tuple[int, ...], int], list[str]] = {}
+    for area in areas:
+        kinds.setdefault((tables.kind(area), tables.depth(area)), []).append(area)
+    for (kind, depth), members in kinds.items():
+        sums = tables.sums(kind, depth)
+        yield from zip(members, [sums] * len(members), tables.values(sums, members), strict=True)
+
+
+def _area(
+    area: str,
+    sums: AreaSums,
+    values: Integers,
+    reader: NoiseReader,
+    limits: Limits,
+    deadline: float,
+    seed: int,
+) -> AreaRecords:
+    left = deadline - time.monotonic()
+    if left <= 0:
+        solved = nothing(Status.NOT_BEGUN, sums.sums.cells)
+    else:
+        readings = reader.readings(sums, values)
+        solved = solve(sums.sums, readings, min(limits.seconds, left), seed, limits.most_terms)
+    return _records(area, solved, len(sums.signatures))
+
+
+def _records(area: str, solved: Solution, sums: int) -> AreaRecords:
+    cells = np.flatnonzero(solved.counts)
+    return AreaRecords(
+        area, solved.status, cells, solved.counts[cells], solved.certain, solved.unique, sums, solved.seconds
+    )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Records:
+    """The true records, confidential: for each variable the leaf of its codelist that each record has."""
+
+    columns: Mapping[str, NDArray[np.integer]]
+    codelists: Mapping[str, Codelist]
+
+    def areas(self, reconstruction: Reconstruction) -> Integers:
+        """The place of each record's area among those reconstructed, -1 elsewhere."""
+        tree = self.codelists[reconstruction.geography]
+        codes = [area.area for area in reconstruction.areas]
+        return np.asarray(places(tree, codes)[self.columns[reconstruction.geography]], dtype=np.int64)
+
+    def cells(self, reconstruction: Reconstruction) -> Integers:
+        """The joint cell of each record."""
+        return reconstruction.space.cells(self.columns, self.codelists)
+
+    def histograms(self, reconstruction: Reconstruction) -> Integers:
+        """(area, joint cell) -> true records."""
+        shape = (len(reconstruction.areas), reconstruction.space.size)
+        areas, cells = self.areas(reconstruction), self.cells(reconstruction)
+        inside = areas >= 0
+        flat = np.ravel_multi_index((areas[inside], cells[inside]), shape)
+        return np.asarray(np.bincount(flat, minlength=shape[0] * shape[1]).reshape(shape), dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """How much of a reconstruction is right, over all areas that were tried, and what guessing would have got right."""
+
+    areas: int
+    records: int  # true ones
+    exact: int  # of them reconstructed: the overlap of both multisets
+    uniques: int  # true records that nobody in the area equals
+    uniques_found: int  # of them reconstructed
+    apparent_uniques: int  # reconstructed records that nobody in the reconstructed area equals
+    true_uniques: int  # of them truly there and unique
+    by_margins: float  # expected overlap of records drawn from the product of the area's own margins
+    by_elsewhere: float  # expected overlap of records drawn from the other areas' reconstructions
+    broken_promises: (
+        int  # areas in which fewer records are right than were certain: the noise was not as assumed
+    )
+
+    @property
+    def r_recon(self) -> float:
+        """The share of the true records that is reconstructed exactly."""
+        return _share(self.exact, self.records)
+
+    @property
+    def baseline(self) -> float:
+        """The share that the better of both guesses gets right: an attack must beat it to be one."""
+        return _share(max(self.by_margins, self.by_elsewhere), self.records)
+
+    def summary(self) -> dict[str, Any]:
+        """The shares, ready for JSON."""
+        return {
+            "areas": self.areas,
+            "records": self.records,
+            "r_recon": self.r_recon,
+            "baseline": self.baseline,
+            "baseline_margins": _share(self.by_margins, self.records),
+            "baseline_elsewhere": _share(self.by_elsewhere, self.records),
+            "gain": self.r_recon - self.baseline,
+            "r_recon_uniques": _share(self.uniques_found, self.uniques),
+            "true_share_of_apparent_uniques": _share(self.true_uniques, self.apparent_uniques),
+            "areas_outside_assumed_noise": self.broken_promises,
+        }
+
+
+def judge(reconstruction: Reconstruction, records: Records, seed: int = 1) -> Judged:
+    """Compare a reconstruction with the true records; an area without one counts as nothing found."""
+    true, made = records.histograms(reconstruction), reconstruction.histograms
+    overlap = np.minimum(true, made).sum(axis=1)
+    margins, elsewhere = _guessed(true, made, reconstruction.space, np.random.default_rng(seed))
+    certain = np.array([area.certain for area in reconstruction.areas], dtype=np.int64)
+    return Judged(
+        len(true),
+        int(true.sum()),
+        int(overlap.sum()),
+        int((true == 1).sum()),
+        int(((true == 1) & (made > 0)).sum()),
+        int((made == 1).sum()),
+        int(((true == 1) & (made == 1)).sum()),
+        margins,
+        elsewhere,
+        int((overlap < certain).sum()),
+    )
+
+
+def _guessed(
+    true: Integers, made: Integers, space: Space, generator: np.random.Generator
+) -> tuple[float, float]:
+    """Expected overlaps of as many guessed as reconstructed records with the truth, summed over areas."""
+    pool, margins, elsewhere = made.sum(axis=0), 0.0, 0.0
+    for truth, own in zip(true, made, strict=True):
+        margins += _overlap(truth, _independent(own, space), int(own.sum()), generator)
+        elsewhere += _overlap(truth, (pool - own).astype(np.float64), int(own.sum()), generator)
+    return margins, elsewhere
+
+
+def _independent(histogram: Integers, space: Space) -> NDArray[np.float64]:
+    """The product of the one-way margins."""
+    grid, product = histogram.reshape(space.shape), np.ones(())
+    for k in range(len(space.shape)):
+        others = tuple(axis for axis in range(len(space.shape)) if axis != k)
+        product = np.multiply.outer(product, grid.sum(axis=others).astype(np.float64))
+    return product.ravel()
+
+
+def _overlap(
+    truth: Integers, weights: NDArray[np.float64], records: int, generator: np.random.Generator
+) -> float:
+    total = weights.sum()
+    if not records or total <= 0:
+        return 0.0
+    draws = generator.multinomial(records, weights / total, size=BASELINE_DRAWS)
+    return float(np.minimum(draws, truth).sum(axis=1).mean())
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole else 0.0
