@@ -1,0 +1,236 @@
+"""Intervals of the true counts of a universe's tables, tightened within each table and exchanged between them.
+
+It owns the rounds over the tables and what they deduce; the propagation itself is maths', its report is bounds'.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+
+from discreet.audit.crosstab_cells import Levels, SplitTable
+from discreet.audit.grid_blocks import Block, CutTable, cut
+from discreet.audit.published import Integers, KnownNoise, Universe
+from discreet.audit.published_law import PublishedLaw
+from discreet.engine.progress import Progress
+from discreet.maths.intervals import Bounds, Origins, origins, tighten
+from discreet.maths.laws import Law, uniform
+from discreet.maths.tuples import pinned_pairs, survey
+from discreet.schema.crosstab import crosstabs
+from discreet.schema.cube import Cube
+
+UNBOUNDED = np.int32(np.iinfo(np.int32).max)
+LARGEST_SHOWN = 1 << 16  # a gap that needs a larger bound is counted with this one
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much memory the attack may take: some 40 bytes for each cell of a block, 8 for each exchanged one."""
+
+    block: int = 1 << 24  # cells that are worked on at once
+    exchanged: int = 1 << 24  # cells whose intervals are carried from table to table
+    named: int = 20  # deductions that are told cell by cell
+
+
+@dataclass(frozen=True, eq=False)
+class Assumption:
+    """What is taken for known of the noise: which true counts can lead to a published one."""
+
+    bound: int
+    same_noise: bool
+    origins: Origins
+    others: Mapping[str, Origins] = field(default_factory=dict)  # of cross-tabulations with another law
+
+    def intervals(self, universe: Universe, block: Block, shown: Bounds) -> tuple[Bounds, Bounds]:
+        """The intervals of a block's cells, each by itself."""
+        low, high = self.origins.of(shown)
+        for crosstab in crosstabs(block.cube, universe.codelists) if self.others else ():
+            other = self.others.get(str(universe.signature(crosstab.signature.levels)))
+            if other is not None:
+                at = block.cells_of(crosstab) - block.offset
+                low[at], high[at] = other.of(shown[at])
+        return low, high
+
+
+def assumption(noise: KnownNoise, bound: int | None) -> Assumption | None:
+    """All that is public of a bounded noise, or a supposed bound alone; None where no bound is known or supposed."""
+    if bound is None and noise.bound is None:
+        return None
+    largest = noise.bound if bound is None else bound
+    assert largest is not None
+    is_public = largest == noise.bound
+    told = noise.law if is_public and noise.law is not None else uniform(largest)
+    others = {name: _origins(noise, law, largest) for name, law in noise.laws.items()} if is_public else {}
+    return Assumption(largest, noise.same_noise and not noise.laws, _origins(noise, told, largest), others)
+
+
+def _origins(noise: KnownNoise, law: Law, bound: int) -> Origins:
+    shown = PublishedLaw(law, noise.published, noise.keeps_zeros)
+    return origins(shown.row, bound, noise.published.rounding, noise.published.threshold)
+
+
+@dataclass(frozen=True, eq=False)
+class Deductions:
+    """Cells of a table whose true count is deduced; a cell that several tables show stands with the first."""
+
+    counted: str
+    cube: Cube
+    cells: Integers
+    published: Integers
+    deduced: Integers
+
+
+@dataclass(eq=False)
+class Findings:
+    """What the tables have given so far."""
+
+    groups: Counter[tuple[int, int]] = field(default_factory=Counter)  # (parts, positive ones) -> tuples
+    shown: Integers = field(default_factory=lambda: np.zeros(LARGEST_SHOWN + 1, dtype=np.int64))
+    exact: Integers = field(default_factory=lambda: np.zeros(LARGEST_SHOWN + 1, dtype=np.int64))
+    pairs: int = 0
+    cells: int = 0
+    deductions: list[Deductions] = field(default_factory=list)
+    contradictions: list[Deductions] = field(default_factory=list)  # their deduced counts mean nothing
+    cut: list[str] = field(default_factory=list)  # tables that were worked on in parts
+    left_out: list[str] = field(default_factory=list)  # tables of which one part is too large
+    unfinished: list[str] = field(default_factory=list)  # tables stopped before the fixpoint
+    unexchanged: int = 0  # cross-tabulations of several tables that were too large to be exchanged
+
+
+class Propagation:
+    """The attack on the tables of one universe."""
+
+    def __init__(
+        self,
+        universe: Universe,
+        known: Assumption | None,
+        limits: Limits,
+        found: Findings,
+        progress: Progress,
+    ) -> None:
+        self._universe, self._known, self._limits = universe, known, limits
+        self._found, self._progress = found, progress
+        self._told: dict[Levels, Integers] = {}
+
+    def run(self) -> None:
+        """Survey the tuples; with a bound, tighten every table, exchange, and tighten again."""
+        tables = list(cut(self._universe, self._limits.block))
+        self._note(tables)
+        exchange = Exchange(self._universe, self._limits.exchanged)
+        for table in tables:
+            self._first_round(table, exchange)
+        if self._known is not None:
+            self._found.unexchanged += exchange.left_out
+            for table in tables:
+                self._last_round(table, exchange, self._known)
+
+    def _note(self, tables: list[CutTable]) -> None:
+        used = {one.table.id for one in tables}
+        self._found.left_out += [table.id for table in self._universe.tables if table.id not in used]
+        self._found.cut += [one.table.id for one in tables if len(one.blocks) > 1]
+
+    def _first_round(self, table: CutTable, exchange: Exchange) -> None:
+        cells = table.table.load()
+        for block in table.blocks:
+            shown = block.dense(cells)
+            self._survey(table, block, shown)
+            if self._known is not None:
+                low, high = self._known.intervals(self._universe, block, shown)
+                self._count_pairs(table, block, (low, high, shown), self._known.same_noise)
+                tightening = tighten(low, high, shown, block.families, block.shape, self._known.same_noise)
+                if not tightening.contradictions:
+                    exchange.give(block, low, high)
+            self._progress.step(block.size)
+
+    def _survey(self, table: CutTable, block: Block, shown: Bounds) -> None:
+        found = self._found
+        found.cells += block.size
+        for tuples in table.tuples(block):
+            starts = tuples.families.starts
+            held = np.zeros(int(starts[-1]) + len(tuples.families), dtype=np.int64)
+            survey(shown.reshape(tuples.shape), *tuples.arrays, held, found.shown, found.exact)
+            for f, (begin, end) in enumerate(pairwise(starts.tolist())):
+                for positive, many in enumerate(held[begin + f : end + f + 1].tolist()):
+                    if many:
+                        found.groups[end - begin, positive] += many
+
+    def _count_pairs(
+        self, table: CutTable, block: Block, grids: tuple[Bounds, Bounds, Bounds], same_noise: bool
+    ) -> None:
+        for tuples in table.tuples(block):
+            views = [grid.reshape(tuples.shape) for grid in grids]
+            self._found.pairs += int(pinned_pairs(*views, *tuples.arrays, same_noise))
+
+    def _last_round(self, table: CutTable, exchange: Exchange, known: Assumption) -> None:
+        cells = table.table.load()
+        for block in table.blocks:
+            shown = block.dense(cells)
+            low, high = known.intervals(self._universe, block, shown)
+            open_ = low < high  # a law that tells a count by itself is no deduction
+            exchange.take(block, low, high)
+            tightening = tighten(low, high, shown, block.families, block.shape, known.same_noise)
+            if not (tightening.is_fixpoint or tightening.contradictions):
+                self._found.unfinished.append(table.table.id)
+            self._deduce(self._found.deductions, block, shown, low, np.flatnonzero(open_ & (low == high)))
+            self._deduce(self._found.contradictions, block, shown, low, np.flatnonzero(low > high))
+            self._progress.step(block.size)
+
+    def _deduce(self, kept: list[Deductions], block: Block, shown: Bounds, low: Bounds, at: Integers) -> None:
+        """Keep the cells that no table before has told."""
+        new = self._untold(block.cube, at + block.offset)
+        if len(new):
+            at = new - block.offset
+            counts = shown[at].astype(np.int64), low[at].astype(np.int64)
+            kept.append(Deductions(self._universe.counted, block.cube, new, *counts))
+
+    def _untold(self, cube: Cube, cells: Integers) -> Integers:
+        split = SplitTable(cube, (cells, cells))
+        kept = [np.empty(0, dtype=np.int64)]
+        for crosstab in crosstabs(cube, self._universe.codelists):
+            here, _ = split.positions(crosstab)
+            if len(here):
+                levels, numbers = crosstab.signature.levels, crosstab.numbers(cube, here)
+                told = self._told.get(levels, kept[0])
+                kept.append(here[~np.isin(numbers, told)])
+                self._told[levels] = np.union1d(told, numbers)
+        return np.sort(np.concatenate(kept))
+
+
+class Exchange:
+    """Carries intervals from table to table: the same cell has one true count wherever it is shown."""
+
+    def __init__(self, universe: Universe, most: int) -> None:
+        self._codelists = universe.codelists
+        sizes: dict[Levels, int] = {}
+        uses: Counter[Levels] = Counter()
+        for table in universe.tables:
+            for crosstab in crosstabs(table.cube, universe.codelists):
+                uses[crosstab.signature.levels] += 1
+                sizes[crosstab.signature.levels] = crosstab.size
+        common = sorted((levels for levels in uses if uses[levels] > 1), key=lambda levels: sizes[levels])
+        within = int(np.searchsorted(np.cumsum([sizes[levels] for levels in common]), most, side="right"))
+        self.left_out = len(common) - within
+        self._low = {levels: np.zeros(sizes[levels], dtype=np.int32) for levels in common[:within]}
+        self._high = {levels: np.full(sizes[levels], UNBOUNDED) for levels in common[:within]}
+
+    def give(self, block: Block, low: Bounds, high: Bounds) -> None:
+        """Tighten what is known of the common cells by a block."""
+        for levels, numbers, at in self._common(block):
+            self._low[levels][numbers] = np.maximum(self._low[levels][numbers], low[at])
+            self._high[levels][numbers] = np.minimum(self._high[levels][numbers], high[at])
+
+    def take(self, block: Block, low: Bounds, high: Bounds) -> None:
+        """Tighten a block by what is known of the common cells."""
+        for levels, numbers, at in self._common(block):
+            low[at] = np.maximum(low[at], self._low[levels][numbers])
+            high[at] = np.minimum(high[at], self._high[levels][numbers])
+
+    def _common(self, block: Block) -> Iterator[tuple[Levels, Integers, Integers]]:
+        for crosstab in crosstabs(block.cube, self._codelists):
+            if crosstab.signature.levels in self._low:
+                cells = block.cells_of(crosstab)
+                yield crosstab.signature.levels, crosstab.numbers(block.cube, cells), cells - block.offset

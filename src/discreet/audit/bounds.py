@@ -1,0 +1,323 @@
+"""The bound of the noise: what the tables show of it, which true counts it gives away, and how many of these are right.
+
+It owns the attack as an outsider runs it and the office's judgement of it; the propagation is bound_propagation's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from itertools import chain, islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.audit.bound_propagation import Deductions, Findings, Limits, Propagation, assumption
+from discreet.audit.grid_blocks import cut
+from discreet.audit.published import LARGE, KnownNoise, Published
+from discreet.audit.truth import Truth, values_at
+from discreet.engine.progress import Progress, Quiet
+from discreet.maths.bound_disclosure import maximum_entropy
+from discreet.maths.pmf import Floats, Pmf
+from discreet.maths.tuples import Expected, Groups, count_pairs, expected, small_pairs
+
+Marks = NDArray[np.bool_]
+
+SMALL = 3  # persons
+WHOLE = Limits()
+
+
+@dataclass(frozen=True)
+class Deduced:
+    """One cell whose true count is deduced: the codes that describe it, and both counts."""
+
+    counted: str
+    table: str
+    cell: Mapping[str, str]
+    published: int
+    deduced: int
+
+    def summary(self) -> dict[str, Any]:
+        """JSON-ready values."""
+        return {**asdict(self), "cell": dict(self.cell)}
+
+
+@dataclass(frozen=True)
+class Contradicted:
+    """One cell that no true count fits."""
+
+    counted: str
+    table: str
+    cell: Mapping[str, str]
+    published: int
+
+    def summary(self) -> dict[str, Any]:
+        """JSON-ready values."""
+        return {**asdict(self), "cell": dict(self.cell)}
+
+
+@dataclass(frozen=True, eq=False)
+class BoundAttack:
+    """What an outsider finds out; without a bound, known or supposed, only what the tables show of it."""
+
+    bound: int | None  # that is taken for known
+    tuples: int
+    groups: Groups
+    shown: Mapping[int, int]  # bound that a gap needs -> tuples; the bound is at least the largest
+    extreme: int | None  # tuples whose gap only +-bound in every cell can make
+    expected: Expected | None  # of these, if the noise is what it is said to be
+    pairs: int | None  # tuples of two parts that tell their counts by themselves
+    cells: int  # of all tables
+    deductions: tuple[Deductions, ...]
+    contradictions: tuple[Deductions, ...]
+    named: tuple[Deduced, ...]
+    named_contradictions: tuple[Contradicted, ...]
+    cut: tuple[str, ...]
+    left_out: tuple[str, ...]
+    unfinished: tuple[str, ...]
+    unexchanged: int
+
+    @property
+    def least_bound(self) -> int:
+        """The bound is at least this, for certain."""
+        return max(self.shown, default=0)
+
+    @property
+    def pinned(self) -> int:
+        """Different cells whose count is deduced, but for those published as zero that are zero."""
+        return sum(int(np.count_nonzero(_is_count(one))) for one in self.deductions)
+
+    @property
+    def small(self) -> int:
+        """Those of them with 1 to 3 persons."""
+        return sum(int(np.count_nonzero(_is_small(one))) for one in self.deductions)
+
+    @property
+    def empty(self) -> int:
+        """Cells published as zero that are proved to be empty."""
+        return sum(int(np.count_nonzero(~_is_count(one))) for one in self.deductions)
+
+    @property
+    def contradicted(self) -> int:
+        """Cells that no count fits: the bound is supposed too small, or the tables are not of one release."""
+        return sum(len(one.cells) for one in self.contradictions)
+
+    def summary(self) -> dict[str, Any]:
+        """JSON-ready values; deduced counts are what anybody can deduce."""
+        return {
+            "bound": self.bound,
+            "least_bound": self.least_bound,
+            "cells": self.cells,
+            "tuples": self.tuples,
+            "tuples_by_bound_needed": {str(bound): many for bound, many in sorted(self.shown.items())},
+            "extreme_tuples": self.extreme,
+            "pairs_told": self.pairs,
+            "expected": _expected_summary(self.expected),
+            "pinned": self.pinned,
+            "pinned_small": self.small,
+            "proved_empty": self.empty,
+            "contradicted": self.contradicted,
+            "named": [one.summary() for one in self.named],
+            "contradictions": [one.summary() for one in self.named_contradictions],
+            "tables_cut": list(self.cut),
+            "tables_left_out": list(self.left_out),
+            "tables_unfinished": list(self.unfinished),
+            "crosstabs_not_exchanged": self.unexchanged,
+        }
+
+
+def bound_attack(
+    published: Published, bound: int | None = None, limits: Limits = WHOLE, progress: Progress | None = None
+) -> BoundAttack:
+    """Take the gaps of all tuples and, with a bound that is public or supposed, deduce what counts it leaves."""
+    told = progress or Quiet()
+    known = assumption(published.noise, bound)
+    rounds = 1 if known is None else 2
+    told.stage(
+        "bound of the noise",
+        rounds * sum(table.cube.size for one in published.universes for table in one.tables),
+    )
+    found = Findings()
+    for universe in published.universes:
+        Propagation(universe, known, limits, found, told).run()
+    return _attack(found, None if known is None else known.bound, published.noise, limits)
+
+
+def _attack(found: Findings, bound: int | None, noise: KnownNoise, limits: Limits) -> BoundAttack:
+    law = None if bound is None else large_noise(noise, bound)
+    return BoundAttack(
+        bound,
+        sum(found.groups.values()),
+        dict(found.groups),
+        {int(needed): int(found.shown[needed]) for needed in np.flatnonzero(found.shown)},
+        None if bound is None else int(found.exact[bound]),
+        None if law is None or bound is None else expected(law, bound, found.groups, noise.same_noise),
+        None if bound is None else found.pairs,
+        found.cells,
+        tuple(found.deductions),
+        tuple(found.contradictions),
+        tuple(_named(found.deductions, limits.named)),
+        tuple(_contradicted(found.contradictions, limits.named)),
+        tuple(found.cut),
+        tuple(found.left_out),
+        tuple(dict.fromkeys(found.unfinished)),
+        found.unexchanged,
+    )
+
+
+def large_noise(noise: KnownNoise, bound: int) -> Pmf | None:
+    """The law of the change of large counts, as far as it is known or can be supposed; None where it is not one law."""
+    if noise.laws or noise.published.rounding > 1 or noise.published.threshold:
+        return None
+    if noise.law is not None:
+        return noise.law.row(LARGE).shifted(-LARGE)
+    return None if noise.variance is None else maximum_entropy(noise.variance, bound)
+
+
+@dataclass(frozen=True)
+class BoundJudgement:
+    """How much of an attack is true: with the right bound every deduction is."""
+
+    bound: int | None  # of the noise
+    is_bound_shown: bool  # the tables show it to the full
+    pinned: int
+    right: int
+    right_small: int  # counts of 1 to 3
+    right_before_swapping: int
+    empty: int
+    right_empty: int
+    expected: (
+        Expected | None
+    )  # for the true law: against the tuples that need the bound, or have it throughout
+    revealing: int | None  # tuples that show the bound
+    extreme: int | None  # tuples at +-bound in every cell
+    pairs: int | None
+    expected_pairs: float | None  # for the true counts and the true law
+
+    @property
+    def share_right(self) -> float | None:
+        """The share of deduced counts that are right; None where none was deduced."""
+        return self.right / self.pinned if self.pinned else None
+
+    def summary(self) -> dict[str, Any]:
+        """JSON-ready values without any single cell."""
+        return {
+            "bound": self.bound,
+            "bound_shown": self.is_bound_shown,
+            "pinned": self.pinned,
+            "right": self.right,
+            "right_small": self.right_small,
+            "right_before_swapping": self.right_before_swapping,
+            "share_right": self.share_right,
+            "proved_empty": self.empty,
+            "right_empty": self.right_empty,
+            "revealing_tuples": self.revealing,
+            "extreme_tuples": self.extreme,
+            "expected": _expected_summary(self.expected),
+            "pairs_told": self.pairs,
+            "expected_pairs": self.expected_pairs,
+        }
+
+
+def judge(
+    found: BoundAttack, published: Published, truth: Truth, noise: KnownNoise, limits: Limits = WHOLE
+) -> BoundJudgement:
+    """Judge an attack by the true counts and by the noise as the office knows it."""
+    bound = noise.bound
+    law = None if bound is None else large_noise(noise, bound)
+    right = [one.deduced == values_at(truth.counted[one.cube.id], one.cells) for one in found.deductions]
+    before = [one.deduced == values_at(truth.original[one.cube.id], one.cells) for one in found.deductions]
+    counts = [_is_count(one) for one in found.deductions]
+    return BoundJudgement(
+        bound,
+        found.least_bound == bound,
+        found.pinned,
+        _both(right, counts),
+        _both(right, [_is_small(one) for one in found.deductions]),
+        _both(before, counts),
+        found.empty,
+        _both(right, [~count for count in counts]),
+        None if law is None or bound is None else expected(law, bound, found.groups, noise.same_noise),
+        None if bound is None else sum(many for needed, many in found.shown.items() if needed >= bound),
+        found.extreme,
+        found.pairs,
+        _expected_pairs(published, truth, noise, limits),
+    )
+
+
+def _expected_pairs(published: Published, truth: Truth, noise: KnownNoise, limits: Limits) -> float | None:
+    """How many tuples of two parts the law lets tell their counts by themselves, summed over the true counts."""
+    if noise.law is None or noise.laws or noise.bound is None or not (noise.same_noise and noise.keeps_zeros):
+        return None
+    chances = small_pairs(noise.law, noise.bound)
+    return (
+        None
+        if chances is None
+        else float((_true_pairs(published, truth, limits, len(chances)) * chances).sum())
+    )
+
+
+def _true_pairs(published: Published, truth: Truth, limits: Limits, size: int) -> Floats:
+    pairs = np.zeros((size, size), dtype=np.int64)
+    for universe in published.universes:
+        for table in cut(universe, limits.block):
+            for block in table.blocks:
+                counts = block.dense(truth.counted[table.table.id])
+                for tuples in table.tuples(block):
+                    count_pairs(counts.reshape(tuples.shape), *tuples.arrays, pairs)
+    return pairs.astype(np.float64)
+
+
+def _is_count(one: Deductions) -> Marks:
+    """Which deductions say more than that a cell published as zero is empty."""
+    more: Marks = (one.published != 0) | (one.deduced != 0)
+    return more
+
+
+def _is_small(one: Deductions) -> Marks:
+    small: Marks = (one.deduced >= 1) & (one.deduced <= SMALL)
+    return small
+
+
+def _both(first: Iterable[Marks], second: Iterable[Marks]) -> int:
+    return sum(int(np.count_nonzero(one & other)) for one, other in zip(first, second, strict=True))
+
+
+def _named(deductions: Iterable[Deductions], most: int) -> list[Deduced]:
+    """The first deductions that are counts, the small ones before the others."""
+    deductions = list(deductions)
+    small = ((one, np.flatnonzero(_is_small(one))) for one in deductions)
+    others = ((one, np.flatnonzero(_is_count(one) & ~_is_small(one))) for one in deductions)
+    return list(
+        islice((_name(one, at) for one, found in chain(small, others) for at in found.tolist()), most)
+    )
+
+
+def _name(one: Deductions, at: int) -> Deduced:
+    return Deduced(one.counted, one.cube.id, _codes(one, at), int(one.published[at]), int(one.deduced[at]))
+
+
+def _contradicted(contradictions: Iterable[Deductions], most: int) -> list[Contradicted]:
+    places = ((one, at) for one in contradictions for at in range(len(one.cells)))
+    return [
+        Contradicted(one.counted, one.cube.id, _codes(one, at), int(one.published[at]))
+        for one, at in islice(places, most)
+    ]
+
+
+def _codes(one: Deductions, at: int) -> dict[str, str]:
+    cells, axes = one.cells[at : at + 1], one.cube.axes
+    nodes = [int(one.cube.nodes(cells, k)[0]) for k in range(len(axes))]
+    return {axis.variable: axis.codes[node] for axis, node in zip(axes, nodes, strict=True) if node}
+
+
+def _expected_summary(one: Expected | None) -> dict[str, Any] | None:
+    if one is None:
+        return None
+    return {
+        "bound": one.bound,
+        "revealing_tuples": one.revealing,
+        "probability_bound_shown": one.probability,
+        "extreme_tuples": one.extreme,
+    }
