@@ -1,0 +1,135 @@
+"""What comes back: an answer, a refusal, a preview; protected values and public words alone.
+
+It owns their shape; they are made in ``answering``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.serve.query import Query
+
+WITHHELD = "withheld"  # the status of a cell of a blocked area
+
+
+class Rule(StrEnum):
+    """Which rule refused, for machines; the words of a refusal are for people."""
+
+    AXES = "axes"
+    CELLS = "cells"
+    COUNTED = "counted"
+    FORBIDDEN = "forbidden"
+    FILTERS = "filters"
+    GROUPINGS = "groupings"
+    AREA_POPULATION = "area_population"
+    SPARSITY = "sparsity"
+    ATTRIBUTE = "attribute"
+    BLOCKED = "blocked"
+    HISTORY = "history"
+    DIFFERENCE = "difference"
+    BUDGET = "budget"
+    NOT_PUBLISHED = "not_published"  # a release does not hold the table
+
+
+@dataclass(frozen=True, eq=False)
+class AnswerAxis:
+    """One axis of an answer, with the codes that were asked for, in the order of the codelist."""
+
+    variable: str
+    breakdown: str  # full name, or the variable's where its codes were grouped
+    codes: tuple[str, ...]
+    labels: tuple[str, ...]
+    parents: tuple[str, ...]  # nearest code above that is in the answer, empty where there is none
+    depths: tuple[int, ...]  # below the total, which has 0
+    is_place: bool
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+@dataclass(frozen=True)
+class Area:
+    """An area that is judged alone, and why it is blocked."""
+
+    code: str
+    label: str
+    rule: Rule
+
+
+@dataclass(frozen=True)
+class NoiseRange:
+    """Where the true count is likely to be."""
+
+    low: int
+    high: int
+    level: float
+    words: str
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """A protected table: ``values`` in row-major order of ``axes`` (last axis fastest), zeros written out.
+
+    Where ``withheld`` is true the value is 0 and means nothing: it is to be shown as null with the status WITHHELD.
+    """
+
+    query: Query  # canonical, its axes in the order asked for
+    axes: tuple[AnswerAxis, ...]
+    values: NDArray[np.int64]  # (cells,)
+    withheld: NDArray[np.bool_]  # (cells,)
+    noise: str  # the public words on the noise
+    additivity: str  # why totals differ from the sums of their parts
+    blocked: tuple[Area, ...]
+    warnings: tuple[str, ...]
+    range_of: Callable[[int, float], NoiseRange | None]  # see noise_range
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of codes along each axis."""
+        return tuple(len(axis) for axis in self.axes)
+
+    @property
+    def size(self) -> int:
+        """The number of cells."""
+        return prod(self.shape)
+
+    def noise_range(self, cell: int, level: float = 0.95) -> NoiseRange | None:
+        """Where the true count of a cell is likely to be; None where nothing of the noise is public, or no value."""
+        return None if self.withheld[cell] else self.range_of(cell, level)
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """A table near one that was refused, which passes the rules, and what was given up for it."""
+
+    query: Query
+    words: str
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """No answer: which rule, in words that say what to do, which areas, and tables that would pass."""
+
+    rule: Rule
+    words: str
+    areas: tuple[Area, ...] = ()
+    nearest: tuple[Nearest, ...] = ()
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What an answer would be like, without its values."""
+
+    query: Query  # canonical
+    cells: int  # of the answer
+    needs_job: bool  # too large for at once, small enough for a background job
+    areas: int  # areas that are judged, 0 where none are
+    blocked: tuple[Area, ...]
+    refusal: Refusal | None
+    cost: str = ""  # what it would cost of the user's budget, in words; empty where nothing
