@@ -19,6 +19,7 @@ from discreet.audit.redundancy import (
 )
 from discreet.cli.output import JSON, console, emit_json
 from discreet.cli.risk_bayes import bayes
+from discreet.cli.risk_differencing import differencing
 from discreet.cli.risk_noise import PTABLE, confidence, dp, say, variance
 from discreet.errors import mistake
 from discreet.maths.averaging import (
@@ -66,6 +67,7 @@ def risk() -> None:
 
 app.command()(dp)
 app.command()(bayes)
+app.command()(differencing)
 
 
 @app.command()

@@ -1,0 +1,145 @@
+"""``discreet risk differencing``: the small areas that two geographies give away by subtraction; it owns no search."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.audit.crossing import read_crossing
+from discreet.audit.difference_noise import CellChange, DifferenceNoise, ExactNoise, NormalNoise
+from discreet.audit.differencing import THRESHOLD
+from discreet.audit.differencing_areas import AreaDifferences, ListedDifference, difference_areas
+from discreet.cli.output import JSON, emit_json, shown_progress
+from discreet.cli.risk_noise import PTABLE, confidence, say, variance
+from discreet.engine.files import open_files
+from discreet.errors import mistake
+from discreet.maths.differencing import REACH
+from discreet.maths.laws import Law, LawKind
+from discreet.maths.named_laws import NoiseParameters, named_law
+from discreet.maths.row_laws import PTableLaw
+from discreet.schema.noise import Negatives, PostProcessing
+from discreet.schema.ptable_files import read_ptable
+from discreet.schema.sources import file_source
+
+LARGEST_THRESHOLD = 1000
+LARGEST_REACH = 1000
+NAMED = 6  # areas of a side that are spelled out for people; --json has them all
+
+
+def differencing(
+    data: Annotated[
+        str, typer.Argument(metavar="DATA", help="Microdata, or a table of pieces: CSV, Parquet or a folder.")
+    ],
+    a: Annotated[str, typer.Option("--a", help="The column of one geography, as grid.")],
+    b: Annotated[str, typer.Option("--b", help="The column of the other, as lau.")],
+    count: Annotated[
+        str | None, typer.Option("--count", help="The column of records per row; else a row is a record.")
+    ] = None,
+    threshold: Annotated[
+        int, typer.Option("--threshold", help="Differences of fewer records are too small.")
+    ] = THRESHOLD,
+    reach: Annotated[
+        int, typer.Option("--reach", help="Blocks of areas on the smaller side of a difference.")
+    ] = REACH,
+    most: Annotated[int, typer.Option("--most", help="How many differences to list.", min=0)] = 20,
+    ptable: PTABLE = None,
+    kind: Annotated[LawKind | None, typer.Option("--kind", help="A law, instead of a p-table.")] = None,
+    epsilon: Annotated[
+        str | None, typer.Option("--epsilon", help="laplace, normal, geometric, hellinger: its epsilon.")
+    ] = None,
+    bound: Annotated[
+        int | None, typer.Option("--bound", help="laplace, normal, uniform: largest change.")
+    ] = None,
+    rho: Annotated[str | None, typer.Option("--rho", help="discrete-gaussian: rho of zCDP.")] = None,
+    D: Annotated[int | None, typer.Option("--D", help="cell-key: largest change.")] = None,
+    V: Annotated[float | None, typer.Option("--V", help="cell-key: variance; alone: of any noise.")] = None,
+    js: Annotated[
+        int | None, typer.Option("--js", help="cell-key: counts 1..js are never published.")
+    ] = None,
+    alpha: Annotated[
+        float, typer.Option("--alpha", help="Count differences that noise leaves with this probability.")
+    ] = 0.5,
+    as_json: JSON = False,
+) -> None:
+    """Find the small areas that are a union of areas of one geography minus areas of the other."""
+    _within("--threshold", threshold, 2, LARGEST_THRESHOLD)
+    _within("--reach", reach, 1, LARGEST_REACH)
+    confidence("--alpha", alpha)
+    wanted = NoiseParameters(kind or LawKind.CELL_KEY, epsilon, bound, rho, D=D, V=V, js=js)
+    noise = _noise(ptable, kind, wanted)
+    with shown_progress(as_json) as progress:
+        records = open_files(file_source(data, Path.cwd(), "", "DATA"), "DATA")
+        crossing = read_crossing(records, a, b, count, progress)
+        progress.stage("searching differences")
+        found = difference_areas(crossing, threshold, reach, noise=noise, alpha=alpha, most=most)
+    if as_json:
+        emit_json(found.summary())
+        return
+    _print(found)
+
+
+def _within(name: str, value: int, least: int, largest: int) -> None:
+    if not least <= value <= largest:
+        raise mistake("", name, str(value), f"give a whole number from {least} to {largest}")
+
+
+def _noise(ptable: Path | None, kind: LawKind | None, wanted: NoiseParameters) -> DifferenceNoise | None:
+    """The noise of a difference; None where none was asked for. A variance alone stands for normal noise."""
+    given = wanted.given()
+    if ptable is not None:
+        if kind is not None or given:
+            raise mistake("", "--ptable", str(ptable), "leave out the other options of the noise")
+        return _exact(PTableLaw(read_ptable(ptable).law()))
+    if kind is None and not given:
+        return None
+    if kind is None and set(given) == {"V"}:
+        variance("--V", float(wanted.V or 0))
+        return NormalNoise(float(wanted.V or 0))
+    if kind is None and not set(given) <= {"D", "V", "js"}:
+        raise mistake("", "--kind", "missing", f"name the law that has {', '.join(sorted(given))}")
+    return _exact(named_law(wanted))
+
+
+def _exact(law: Law) -> ExactNoise:
+    """The same law on both sides; every area has records, so that no zero needs a rule."""
+    change = CellChange(law, keeps_zeros=True, published=PostProcessing(Negatives.KEEP))
+    return ExactNoise(change, change)
+
+
+def _print(found: AreaDifferences) -> None:
+    a, b = found.geographies
+    say(f"{found.areas[0]:,} areas of {a} and {found.areas[1]:,} of {b} overlap in {found.pieces:,} pieces")
+    say(f"{found.found:,} differences give away an area with fewer than {found.threshold} records")
+    say(_how_far(found))
+    for areas, many in found.by_areas.items():
+        say(f"  {many:,} of {areas} areas added and subtracted")
+    if found.after is None:
+        say("exact counts give every one of them away; --V, --ptable or --kind tells what noise leaves")
+    else:
+        after = found.after
+        say(
+            f"after noise {after.expected:.4g} of them are expected to be published as they are, each with a "
+            f"probability of at most {after.largest:.4f}; {after.above:,} with {after.alpha:g} or more"
+        )
+    for one in found.listed:
+        say(f"  {_named(one.plus_of, one.plus)} without {_named(one.minus_of, one.minus)}{_mark(one)}")
+
+
+def _how_far(found: AreaDifferences) -> str:
+    if not found.complete:
+        return "the search was cut short: there may be more; take a smaller --reach or --threshold"
+    if found.exhaustive:
+        return "these are all that there are"
+    return f"these are all with at most {found.reach} blocks of areas on one side; a larger --reach looks further"
+
+
+def _named(geography: str, areas: Sequence[str]) -> str:
+    more = f" and {len(areas) - NAMED:,} more" if len(areas) > NAMED else ""
+    return f"{geography} {', '.join(areas[:NAMED])}{more}"
+
+
+def _mark(one: ListedDifference) -> str:
+    return " (above alpha)" if one.above else ""

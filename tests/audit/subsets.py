@@ -1,0 +1,61 @@
+"""Universes that count some of the same persons, with the same record keys: what can be subtracted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.audit.published import Cells, KnownNoise, PublishedTable, Universe
+from discreet.maths.counting import counts_of
+from discreet.perturb.mechanism import Mechanism
+from discreet.population.block import Block
+from discreet.schema.codelist import Codelist
+from discreet.schema.cube import Cube
+from discreet.tabulate.counter import CubeCounter
+from discreet.tabulate.table import ConfidentialTable
+from tests.audit.made import Columns, axis
+
+EXACT = KnownNoise("none", same_noise=True, keeps_zeros=True)
+
+
+def record_keys(persons: int, seed: int) -> NDArray[np.uint32]:
+    return np.random.default_rng(seed).integers(0, 2**32, persons, dtype=np.uint32)
+
+
+def universe(
+    trees: Sequence[Codelist],
+    crosses: Sequence[Sequence[str]],
+    columns: Columns,
+    keys: NDArray[np.uint32],
+    mechanism: Mechanism | None,
+    base: str = "",
+    among: NDArray[np.bool_] | None = None,
+) -> tuple[Universe, Mapping[str, Cells]]:
+    """Count some persons, perturb if a mechanism is given; the universe and its true counts by cube."""
+    axes = {tree.name: axis(tree) for tree in trees}
+    cubes = [Cube(f"{base}{'x'.join(names)}", "persons", tuple(axes[n] for n in names)) for names in crosses]
+    chosen = np.ones(len(keys), dtype=bool) if among is None else among
+    with ThreadPoolExecutor(1) as pool:
+        counter = CubeCounter(cubes, pool)
+        counter.add(Block({name: column[chosen] for name, column in columns.items()}, keys[chosen], {}, {}))
+        tables = [counter.table(k) for k in range(len(cubes))]
+    truth = {table.cube.id: occupied(table) for table in tables}
+    shown = tuple(PublishedTable(table.cube, _loader(mechanism, table)) for table in tables)
+    return Universe("persons", base, "", shown, {tree.name: tree for tree in trees}), truth
+
+
+def occupied(table: ConfidentialTable) -> Cells:
+    here = np.flatnonzero(counts_of(table.cells))
+    cells = here if table.positions is None else table.positions[here]
+    return cells.astype(np.int64), counts_of(table.cells[here])
+
+
+def _loader(mechanism: Mechanism | None, table: ConfidentialTable):  # type: ignore[no-untyped-def]
+    if mechanism is None:
+        exact = occupied(table)
+        return lambda: exact
+    protected = mechanism.perturb(table)
+    return lambda: (protected.cells, protected.values)
