@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from discreet.cli.output import JSON, emit_json
+from discreet.cli.risk_bayes_attacks import histogram, observations, together
+from discreet.cli.risk_bayes_laws import AnyLaw, LawOptions, as_published, short_law
 from discreet.cli.risk_noise import PTABLE, say
 from discreet.errors import mistake
 from discreet.maths.bayes_hierarchy import Chain, Hierarchy
 from discreet.maths.bayes_risk import Adversary
-from discreet.maths.laws import AdditiveLaw, discrete_gaussian, discrete_laplace, exact
-from discreet.maths.row_laws import PTableLaw
-from discreet.schema.ptable_files import read_ptable
+from discreet.maths.laws import AdditiveLaw, LawKind, exact
+from discreet.schema.noise import Negatives, PostProcessing
 
 SHOWN = 5  # published counts above the known one that are told
 
@@ -42,8 +42,24 @@ class _Above:
 
 def bayes(
     rho: Annotated[str | None, typer.Option("--rho", help="Discrete Gaussian noise, also as 1/10.")] = None,
-    epsilon: Annotated[str | None, typer.Option("--epsilon", help="Two-sided geometric noise.")] = None,
+    epsilon: Annotated[
+        str | None, typer.Option("--epsilon", help="Two-sided geometric noise, or that of the kind.")
+    ] = None,
     ptable: PTABLE = None,
+    kind: Annotated[LawKind | None, typer.Option("--kind", help="Any law, with its parameters.")] = None,
+    bound: Annotated[
+        int | None, typer.Option("--bound", help="laplace, normal, uniform: largest change.")
+    ] = None,
+    D: Annotated[int | None, typer.Option("--D", help="cell-key: largest change.")] = None,
+    V: Annotated[float | None, typer.Option("--V", help="cell-key: variance.")] = None,
+    js: Annotated[
+        int | None, typer.Option("--js", help="cell-key: counts 1..js are never published.")
+    ] = None,
+    negatives: Annotated[
+        Negatives, typer.Option("--negatives", help="Whether negative counts are published as zero.")
+    ] = Negatives.KEEP,
+    rounding: Annotated[int, typer.Option("--rounding", help="Published counts are multiples of this.")] = 1,
+    threshold: Annotated[int, typer.Option("--threshold", help="Counts below are published as zero.")] = 0,
     prior: Annotated[str, typer.Option("--prior", help="The adversary's prior, also as 1/864.")] = "0.5",
     known: Annotated[
         int, typer.Option("--known", help="Others with the target's characteristics.", min=0)
@@ -51,6 +67,32 @@ def bayes(
     published: Annotated[
         str | None,
         typer.Option("--published", help="Published counts to tell the posterior of, with commas."),
+    ] = None,
+    level: Annotated[
+        list[str] | None,
+        typer.Option("--level", help="A larger group that is known too: known=12,published=15,rho=1/4."),
+    ] = None,
+    release: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--release", help="The same count with noise of its own elsewhere: published=3,rho=1/10."
+        ),
+    ] = None,
+    histogram_known: Annotated[
+        str | None,
+        typer.Option(
+            "--histogram", help="The others in each category, one of which is the target's: 34,10,0x862."
+        ),
+    ] = None,
+    histogram_prior: Annotated[
+        str | None, typer.Option("--histogram-prior", help="Weights of the categories; default: all alike.")
+    ] = None,
+    histogram_published: Annotated[
+        str | None, typer.Option("--histogram-published", help="The published count of each category.")
+    ] = None,
+    histogram_target: Annotated[
+        str | None,
+        typer.Option("--histogram-target", help="Categories of the target to tell chances of: 1,3."),
     ] = None,
     hierarchy_rho: Annotated[
         str | None, typer.Option("--hierarchy-rho", help="Gaussian noise of the larger group.")
@@ -79,8 +121,16 @@ def bayes(
     as_json: JSON = False,
 ) -> None:
     """Tell the posterior, the risk and the decisions of an adversary who knows everyone in a group but one person."""
-    law, belief = _law(rho, epsilon, ptable), _prior(prior)
+    noise, belief = LawOptions(rho, epsilon, ptable, kind, bound, D, V, js).law(), _prior(prior)
+    rule = PostProcessing(negatives, rounding, threshold)
+    law = as_published(noise, rule)
     one = Adversary(law, known, belief)
+    others = [
+        *observations("--level", level or (), law, known, rule),
+        *observations("--release", release or (), law, known, rule),
+    ]
+    if histogram_known is None and (histogram_prior or histogram_published or histogram_target):
+        raise mistake("", "--histogram", "missing", "give the counts of the others in each category")
     shown = range(known + 1, known + 1 + SHOWN) if published is None else _integers("--published", published)
     above = _Above(
         hierarchy_rho,
@@ -90,7 +140,7 @@ def bayes(
         hierarchy_published,
         hierarchy_chain,
     )
-    limit = 1 / belief if law.rho is None else min(1 / belief, _exp(2 * law.rho))
+    limit = 1 / belief if noise.rho is None else min(1 / belief, _exp(2 * noise.rho))
     report: dict[str, Any] = {
         "prior": belief,
         "known": known,
@@ -100,7 +150,11 @@ def bayes(
         "correct": one.correct,
         "mistaken": one.mistaken,
         "published": [_published(one, count) for count in shown],
-        "hierarchy": _hierarchy(law, known, belief, above) if above.given else None,
+        "together": together(one, shown, others),
+        "histogram": None
+        if histogram_known is None
+        else histogram(law, histogram_known, histogram_prior, histogram_published, histogram_target),
+        "hierarchy": _hierarchy(noise, rule, known, belief, above) if above.given else None,
     }
     if as_json:
         emit_json(report)
@@ -118,12 +172,14 @@ def _published(one: Adversary, count: int) -> dict[str, Any]:
     }
 
 
-def _hierarchy(law: AdditiveLaw | PTableLaw, known: int, prior: float, above: _Above) -> dict[str, Any]:
-    if isinstance(law, PTableLaw):
-        raise mistake(
-            "", "--ptable", "with a hierarchy", "give --rho or --epsilon: its noise must not depend on counts"
-        )
-    upper = _law(above.rho, above.epsilon, None, "--hierarchy-")
+def _hierarchy(law: AnyLaw, rule: PostProcessing, known: int, prior: float, above: _Above) -> dict[str, Any]:
+    if not isinstance(law, AdditiveLaw):
+        remedy = "give --rho or --epsilon: its noise must not depend on counts"
+        raise mistake("", "the noise", "with a hierarchy", remedy)
+    if rule != PostProcessing(Negatives.KEEP):
+        remedy = "leave out --negatives, --rounding and --threshold"
+        raise mistake("", "post-processing", "with a hierarchy", remedy)
+    upper = short_law(above.rho, above.epsilon, None, "--hierarchy-")
     if above.groups is None:
         raise mistake("", "--hierarchy-groups", "missing", "give the number of other groups")
     if not isinstance(upper, AdditiveLaw):
@@ -140,18 +196,6 @@ def _hierarchy(law: AdditiveLaw | PTableLaw, known: int, prior: float, above: _A
         if above.published is None
         else made.posterior(*_triple(above.published), above.chain),
     }
-
-
-def _law(
-    rho: str | None, epsilon: str | None, ptable: Path | None, prefix: str = "--"
-) -> AdditiveLaw | PTableLaw:
-    given = [value for value in (rho, epsilon, ptable) if value is not None]
-    if len(given) != 1:
-        names = f"{prefix}rho, {prefix}epsilon{' or --ptable' if prefix == '--' else ''}"
-        raise mistake("", names, f"{len(given)} of them", "give one of them")
-    if ptable is not None:
-        return PTableLaw(read_ptable(ptable).law())
-    return discrete_gaussian(rho) if rho is not None else discrete_laplace(str(epsilon))
 
 
 def _prior(text: str) -> float:
@@ -192,8 +236,32 @@ def _print(report: dict[str, Any]) -> None:
             f"published {one['count']} (probability {one['probability']:.4f}): posterior {one['posterior']:.4f}, "
             f"risk {one['risk']:.4f}"
         )
+    _print_more(report["together"], report["histogram"])
     above = report["hierarchy"]
     for one in above["correct"] if above else ():
         say(f"larger group with {one['count']}: right with probability {one['correct']:.4f}")
     if above and above["posterior"] is not None:
         say(f"with the larger group's counts: posterior {above['posterior']:.4f} ({above['chain']})")
+
+
+def _print_more(all_of_it: dict[str, Any] | None, cells: dict[str, Any] | None) -> None:
+    if all_of_it is not None:
+        say(
+            f"{all_of_it['observations']} observations: posterior {all_of_it['posterior']:.4f} on average, right with "
+            f"probability {all_of_it['correct']:.4g}, mistaken with {all_of_it['mistaken']:.4g}"
+        )
+        for one in all_of_it["published"]:
+            said = ", ".join(str(count) for count in one["counts"])
+            say(f"published {said} together: posterior {one['posterior']:.4f}")
+    if cells is not None:
+        say(
+            f"histogram of {cells['categories']} categories: right with probability {cells['success']:.4g}, by the "
+            f"prior alone {cells['baseline']:.4g}"
+        )
+        for one in cells["targets"]:
+            say(
+                f"target in category {one['category']}: posterior {one['posterior']:.4g}, right {one['correct']:.4g}"
+            )
+        if cells["decision"] is not None:
+            best = cells["posteriors"][cells["decision"] - 1]
+            say(f"published histogram: category {cells['decision']}, posterior {best:.4f}")

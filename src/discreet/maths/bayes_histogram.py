@@ -100,7 +100,11 @@ class HistogramAdversary:
     @property
     def success(self) -> float:
         """Pr[the decision is right] of a target drawn from the prior."""
-        return float(sum(p * self.correct(c) for c, p in enumerate(self.prior) if p > 0))
+        first = {kind: c for c, kind in reversed(list(enumerate(zip(self.known, self.prior, strict=True))))}
+        parts = (
+            times * kind[1] * self.correct(first[kind]) for kind, times in self._kinds.items() if kind[1]
+        )
+        return float(sum(parts))
 
     @property
     def baseline(self) -> float:
