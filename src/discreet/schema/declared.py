@@ -349,6 +349,55 @@ class DeclaredGates(_Declared):
     reconstruction: DeclaredReconstructionGate | None = None
 
 
+Few = Annotated[int, Field(ge=1, le=16)]
+Many = Annotated[int, Field(ge=1, le=10**10)]
+Ratio = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class DeclaredSparsity(_Declared):
+    """How many small counts the interior cells of an area may hold."""
+
+    ones: Quota = 0.25
+    ones_and_twos: Quota = 0.5
+
+
+class DeclaredHistory(_Declared):
+    """What one user may collect."""
+
+    warn: Ratio | None = None
+    refuse: Ratio | None = None
+    difference: Annotated[int, Field(ge=1)] | None = None
+    on_difference: Literal["warn", "refuse"] = "refuse"
+
+
+class DeclaredAccount(_Declared):
+    """What answers cost where the noise has a guarantee, and what each user may spend."""
+
+    each: Amount
+    user: Amount
+
+
+class DeclaredServe(_Declared):
+    """What the table builder may answer."""
+
+    variables: Annotated[list[Text], Field(min_length=1)] | None = None
+    counts: list[Text] = []
+    filters: bool = True
+    groupings: list[Text] = []
+    axes: Few = 5
+    cells: Many = 100_000
+    job_cells: Many = 1_000_000
+    counted: Many = 20_000_000
+    place: Text | None = None
+    area_population: Annotated[int, Field(ge=1)] | None = None
+    blocked: Quota = 0.5
+    sparsity: DeclaredSparsity | None = None
+    attribute: Quota | None = None
+    forbidden: list[Annotated[list[Text], Field(min_length=1)]] = []
+    history: DeclaredHistory = DeclaredHistory()
+    account: DeclaredAccount | None = None
+
+
 class DeclaredProgramme(_Declared):
     """The whole file.
 
@@ -366,6 +415,7 @@ class DeclaredProgramme(_Declared):
     release: DeclaredRelease = DeclaredRelease()
     limits: DeclaredLimits = DeclaredLimits()
     gates: DeclaredGates = DeclaredGates()
+    serve: DeclaredServe = DeclaredServe()
 
 
 def models_in(annotation: Any) -> list[type[_Declared]]:

@@ -24,6 +24,7 @@ from discreet.schema.resolve_cubes import CubeResolver
 from discreet.schema.resolve_gates import resolve_gates
 from discreet.schema.resolve_noise import resolve_noise
 from discreet.schema.resolve_rules import resolve_population, resolve_release
+from discreet.schema.resolve_serve import resolve_serve
 from discreet.schema.resolve_swap import check_beside, resolve_swap
 from discreet.schema.resolve_variables import resolve_variables, standard_tables
 from discreet.schema.rules import (
@@ -36,6 +37,7 @@ from discreet.schema.rules import (
     Unit,
     Variable,
 )
+from discreet.schema.serve_rule import DEFAULT_SERVE, ServeRule
 from discreet.schema.swap_rule import SwapRule
 
 __all__ = [
@@ -69,6 +71,7 @@ class Programme:
     limits: Limits
     swap: SwapRule | None = None
     gates: Gates = NO_GATES
+    serve: ServeRule = DEFAULT_SERVE
 
     def canonical(self) -> dict[str, Any]:
         """Describe everything declared that affects the result, as JSON with a stable order."""
@@ -137,6 +140,7 @@ def inspect_programme(path: Path) -> Inspected:
     zeros = resolver.structural_zeros(declared)
     check_beside(swap, noise, zeros, population, variables, findings)
     gates = resolve_gates(declared.gates, population, variables, noise, findings)
+    serve = resolve_serve(declared.serve, variables, noise, findings)
     problems = findings.mistakes().problems
     if noise is None:
         return Inspected(problems, None)
@@ -153,6 +157,7 @@ def inspect_programme(path: Path) -> Inspected:
         limits,
         swap,
         gates,
+        serve,
     )
     return Inspected(problems, sound, frozenset(findings.absent))
 

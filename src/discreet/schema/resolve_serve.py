@@ -1,0 +1,109 @@
+"""Resolves the ``[serve]`` section of a programme against its variables and noise; it owns the checks inside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+
+from discreet.schema.declared import DeclaredAccount, DeclaredServe
+from discreet.schema.expression import alternatives
+from discreet.schema.findings import Findings
+from discreet.schema.noise import Claim, Draw, Noise, PrivateNoise
+from discreet.schema.rules import Variable
+from discreet.schema.serve_rule import AccountRule, Action, HistoryRule, ServeRule, SparsityRule
+
+ON_CELLS = ("area_population", "sparsity", "attribute")
+
+
+def resolve_serve(
+    declared: DeclaredServe, variables: Mapping[str, Variable], noise: Noise | None, findings: Findings
+) -> ServeRule:
+    """The rules of the table builder; every name in them must exist."""
+    _check_names(declared, variables, findings)
+    _check_sizes(declared, findings)
+    _check_noise(declared, noise, findings)
+    history, sparsity = declared.history, declared.sparsity
+    return ServeRule(
+        None if declared.variables is None else tuple(declared.variables),
+        tuple(declared.counts),
+        declared.filters,
+        tuple(declared.groupings),
+        declared.axes,
+        declared.cells,
+        declared.job_cells,
+        declared.counted,
+        declared.place,
+        declared.area_population,
+        declared.blocked,
+        SparsityRule(sparsity.ones, sparsity.ones_and_twos) if sparsity else None,
+        declared.attribute,
+        tuple(tuple(names) for names in declared.forbidden),
+        HistoryRule(history.warn, history.refuse, history.difference, Action(history.on_difference)),
+        _account(declared.account, findings) if declared.account else None,
+    )
+
+
+def _check_names(declared: DeclaredServe, variables: Mapping[str, Variable], findings: Findings) -> None:
+    _known("serve.variables", declared.variables or (), variables, findings)
+    _known("serve.groupings", declared.groupings, variables, findings)
+    _known("serve.place", [declared.place] if declared.place else [], variables, findings)
+    axes = {axis.full_name: None for one in variables.values() for axis in one.breakdowns.values()}
+    for names in declared.forbidden:
+        _known("serve.forbidden", names, {**variables, **axes}, findings)
+
+
+def _known(key: str, names: Iterable[str], known: Iterable[str], findings: Findings) -> None:
+    listed = tuple(known)
+    for name in names:
+        if name not in listed and name.partition(".")[0] not in findings.broken_variables:
+            findings.add(key, f"unknown name {name!r}", alternatives(name, listed))
+
+
+def _check_sizes(declared: DeclaredServe, findings: Findings) -> None:
+    if declared.job_cells < declared.cells:
+        findings.add(
+            "serve.job_cells", f"{declared.job_cells} is below serve.cells", "raise it, or lower serve.cells"
+        )
+    if declared.area_population is not None and declared.place is None:
+        findings.add(
+            "serve.area_population", "no place is declared", 'add place = "GEO", or the name of your places'
+        )
+
+
+def _check_noise(declared: DeclaredServe, noise: Noise | None, findings: Findings) -> None:
+    guaranteed = isinstance(noise, PrivateNoise) and noise.claim is Claim.DP
+    if declared.account is not None and not guaranteed and noise is not None:
+        findings.add("serve.account", "the noise has no guarantee to account for", "take the section out")
+    for key in ON_CELLS if guaranteed else ():
+        if getattr(declared, key) is not None:
+            value = "a rule on noisy counts beside a guarantee"
+            findings.add(
+                f"serve.{key}",
+                value,
+                "take it out: judging would cost budget, and the noise protects already",
+            )
+    if isinstance(noise, PrivateNoise) and noise.draw is Draw.FRESH and declared != DeclaredServe():
+        findings.add(
+            "serve",
+            "noise that is drawn afresh",
+            'use draw = "description": a repeated question needs its answer',
+        )
+
+
+def _account(declared: DeclaredAccount, findings: Findings) -> AccountRule:
+    each, user = (
+        _amount(f"serve.account.{key}", getattr(declared, key), findings) for key in ("each", "user")
+    )
+    if each > user:
+        findings.add("serve.account.user", f"{user} is below what one table costs", "raise it, or lower each")
+    return AccountRule(each, user)
+
+
+def _amount(key: str, value: float | str, findings: Findings) -> Fraction:
+    try:
+        amount = Fraction(str(value))
+    except (ValueError, ZeroDivisionError):
+        amount = Fraction(0)
+    if amount <= 0:
+        findings.add(key, repr(value), 'give a positive number, or a fraction such as "1/3"')
+    return amount
