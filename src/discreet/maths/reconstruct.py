@@ -20,7 +20,7 @@ from discreet.maths.readings import Reading, lines
 Integers = NDArray[np.int64]
 
 SCALE = 1000  # costs are rounded to thousandths of a nat
-GAP = 0.1  # nats: a histogram that is no more likely than this is not searched for
+GAP = 0.1  # nats: a histogram that is likelier by less is not searched for
 MOST_LINES = 24  # of one cost curve
 FIRST_SHARE = 0.7  # of the time may go to the first search; what is left goes to the second
 
