@@ -24,6 +24,7 @@ SUBJECTS = (
     "noise",
     "zero_cells",
     "microaggregation",
+    "reconstruction",
     "differencing",
     "sixway",
     "ons",
