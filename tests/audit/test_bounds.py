@@ -89,11 +89,17 @@ def test_gaps_of_large_counts_show_the_bound_as_often_as_predicted() -> None:
 
 def test_sums_of_keys_in_plain_order_make_extreme_tuples_rare() -> None:
     """Parts with the lowest keys add up to a total with a low key: the three noises are not independent."""
-    plain = bound_attack(world(1.9, 2, 2_000_000, mixed=False).published)
-    mixed = bound_attack(world(1.9, 2, 2_000_000).published)
-    assert plain.extreme is not None
-    assert mixed.extreme is not None
-    assert plain.extreme < mixed.extreme / 4
+    mechanism, known = cell_key(1.9, 2)
+    plain = world(1.9, 2, 2_000_000, mixed=False)
+    judged = judge(bound_attack(plain.published), plain.published, plain.truth, known, mechanism.lookup)
+    assert judged.expected is not None
+    assert judged.expected_by_keys is not None
+    assert judged.revealing is not None
+    assert judged.extreme is not None
+    by_keys = judged.expected_by_keys.revealing
+    assert judged.revealing == pytest.approx(by_keys, abs=4 * by_keys**0.5 + 1)
+    assert judged.revealing < judged.expected.revealing / 4
+    assert judged.extreme <= judged.expected.extreme / 4
 
 
 def test_a_sound_bound_is_neither_shown_nor_of_use() -> None:

@@ -8,7 +8,15 @@ from discreet.maths.bound_disclosure import maximum_entropy, pinned, revealed, r
 from discreet.maths.intervals import families
 from discreet.maths.ptable_solver import PTableParameters, solve
 from discreet.maths.row_laws import PTableLaw
-from discreet.maths.tuples import Choice, count_pairs, expected, pinned_pairs, small_pairs, survey
+from discreet.maths.tuples import (
+    Choice,
+    count_pairs,
+    expected,
+    independent_gaps,
+    pinned_pairs,
+    small_pairs,
+    survey,
+)
 
 KIN = families(np.array([-1, 0, 0], dtype=np.int32))
 ALL = Choice(
@@ -26,7 +34,7 @@ def grid(*tuples: tuple[int, int, int]) -> NDArray[np.int32]:
 
 def test_whole_tuples_are_as_the_closed_forms_say() -> None:
     noise = maximum_entropy(1.5, 2)
-    found = expected(noise, 2, {(2, 2): 50, (3, 3): 7}, same_noise=True)
+    found = expected(independent_gaps(noise), 2, {(2, 2): 50, (3, 3): 7}, same_noise=True)
     p2, p3 = reveals(noise, 2, 2), reveals(noise, 2, 3)
     assert found.revealing == pytest.approx(50 * p2 + 7 * p3)
     assert found.extreme == pytest.approx(50 * pinned(noise, 2) + 7 * pinned(noise, 3))
@@ -35,15 +43,15 @@ def test_whole_tuples_are_as_the_closed_forms_say() -> None:
 
 def test_parts_published_as_zero_let_a_negative_gap_show_less() -> None:
     noise = maximum_entropy(1.5, 2)
-    half = expected(noise, 2, {(9, 2): 1}, same_noise=True)
+    half = expected(independent_gaps(noise), 2, {(9, 2): 1}, same_noise=True)
     assert half.revealing == pytest.approx(reveals(noise, 2, 2) / 2)
     assert half.extreme == pytest.approx(pinned(noise, 2) / 2)
 
 
 def test_one_part_that_holds_everybody_has_no_gap() -> None:
     noise = maximum_entropy(1.5, 2)
-    assert expected(noise, 2, {(4, 1): 10}, same_noise=True).revealing == 0
-    assert expected(noise, 2, {(4, 1): 10}, same_noise=False).revealing > 0
+    assert expected(independent_gaps(noise), 2, {(4, 1): 10}, same_noise=True).revealing == 0
+    assert expected(independent_gaps(noise), 2, {(4, 1): 10}, same_noise=False).revealing > 0
 
 
 def test_gaps_are_shared_by_the_cells_that_can_have_made_them() -> None:

@@ -19,8 +19,17 @@ from discreet.audit.published import LARGE, KnownNoise, Published
 from discreet.audit.truth import Truth, values_at
 from discreet.engine.progress import Progress, Quiet
 from discreet.maths.bound_disclosure import maximum_entropy
+from discreet.maths.lookup import Lookup
 from discreet.maths.pmf import Floats, Pmf
-from discreet.maths.tuples import Expected, Groups, count_pairs, expected, small_pairs
+from discreet.maths.tuples import (
+    Expected,
+    Groups,
+    count_pairs,
+    expected,
+    independent_gaps,
+    keyed_gaps,
+    small_pairs,
+)
 
 Marks = NDArray[np.bool_]
 
@@ -145,14 +154,13 @@ def bound_attack(
 
 
 def _attack(found: Findings, bound: int | None, noise: KnownNoise, limits: Limits) -> BoundAttack:
-    law = None if bound is None else large_noise(noise, bound)
     return BoundAttack(
         bound,
         sum(found.groups.values()),
         dict(found.groups),
         {int(needed): int(found.shown[needed]) for needed in np.flatnonzero(found.shown)},
         None if bound is None else int(found.exact[bound]),
-        None if law is None or bound is None else expected(law, bound, found.groups, noise.same_noise),
+        _expected(noise, bound, found.groups, None),
         None if bound is None else found.pairs,
         found.cells,
         tuple(found.deductions),
@@ -164,6 +172,14 @@ def _attack(found: Findings, bound: int | None, noise: KnownNoise, limits: Limit
         tuple(dict.fromkeys(found.unfinished)),
         found.unexchanged,
     )
+
+
+def _expected(noise: KnownNoise, bound: int | None, groups: Groups, lookup: Lookup | None) -> Expected | None:
+    law = None if bound is None else large_noise(noise, bound)
+    if law is None or bound is None:
+        return None
+    gaps = independent_gaps(law) if lookup is None else keyed_gaps(lookup, law)
+    return expected(gaps, bound, groups, noise.same_noise)
 
 
 def large_noise(noise: KnownNoise, bound: int) -> Pmf | None:
@@ -190,6 +206,7 @@ class BoundJudgement:
     expected: (
         Expected | None
     )  # for the true law: against the tuples that need the bound, or have it throughout
+    expected_by_keys: Expected | None  # the same where a total's cell key is the sum of its parts' keys
     revealing: int | None  # tuples that show the bound
     extreme: int | None  # tuples at +-bound in every cell
     pairs: int | None
@@ -215,17 +232,22 @@ class BoundJudgement:
             "revealing_tuples": self.revealing,
             "extreme_tuples": self.extreme,
             "expected": _expected_summary(self.expected),
+            "expected_by_keys": _expected_summary(self.expected_by_keys),
             "pairs_told": self.pairs,
             "expected_pairs": self.expected_pairs,
         }
 
 
 def judge(
-    found: BoundAttack, published: Published, truth: Truth, noise: KnownNoise, limits: Limits = WHOLE
+    found: BoundAttack,
+    published: Published,
+    truth: Truth,
+    noise: KnownNoise,
+    lookup: Lookup | None = None,
+    limits: Limits = WHOLE,
 ) -> BoundJudgement:
-    """Judge an attack by the true counts and by the noise as the office knows it."""
+    """Judge an attack by the true counts and by the noise as the office knows it, with the lookup of the cell keys."""
     bound = noise.bound
-    law = None if bound is None else large_noise(noise, bound)
     right = [one.deduced == values_at(truth.counted[one.cube.id], one.cells) for one in found.deductions]
     before = [one.deduced == values_at(truth.original[one.cube.id], one.cells) for one in found.deductions]
     counts = [_is_count(one) for one in found.deductions]
@@ -238,7 +260,8 @@ def judge(
         _both(before, counts),
         found.empty,
         _both(right, [~count for count in counts]),
-        None if law is None or bound is None else expected(law, bound, found.groups, noise.same_noise),
+        _expected(noise, bound, found.groups, None),
+        None if lookup is None else _expected(noise, bound, found.groups, lookup),
         None if bound is None else sum(many for needed, many in found.shown.items() if needed >= bound),
         found.extreme,
         found.pairs,
@@ -251,11 +274,9 @@ def _expected_pairs(published: Published, truth: Truth, noise: KnownNoise, limit
     if noise.law is None or noise.laws or noise.bound is None or not (noise.same_noise and noise.keeps_zeros):
         return None
     chances = small_pairs(noise.law, noise.bound)
-    return (
-        None
-        if chances is None
-        else float((_true_pairs(published, truth, limits, len(chances)) * chances).sum())
-    )
+    if chances is None:
+        return None
+    return float((_true_pairs(published, truth, limits, len(chances)) * chances).sum())
 
 
 def _true_pairs(published: Published, truth: Truth, limits: Limits, size: int) -> Floats:

@@ -5,8 +5,9 @@ It owns the kernels and what is expected of bounded noise (Bach 2020, section 3.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from math import expm1, log1p
 from typing import Any
 
@@ -15,11 +16,15 @@ from numba import njit
 from numpy.typing import NDArray
 
 from discreet.maths.bound_disclosure import gap_law, pinned_small
+from discreet.maths.keyed_gaps import keyed_gap_law
 from discreet.maths.laws import Law
+from discreet.maths.lookup import Lookup
 from discreet.maths.pmf import Floats, Pmf
 
+GapLaw = Callable[[int], Pmf]  # number of parts -> law of their gap
 Groups = Mapping[tuple[int, int], int]  # (parts, those of them published above zero) -> tuples
 
+MOST_KEYED = 8  # so many parts nearly hide what key their total has
 MOST_PARTS = 64  # tuples of more parts reveal nothing that those of so many do not
 MOST_REACH = 8  # up to here the chance of small pairs is summed over all patterns
 
@@ -34,7 +39,7 @@ class Expected:
     extreme: float
 
 
-def expected(noise: Pmf, bound: int, groups: Groups, same_noise: bool) -> Expected:
+def expected(gap_of: GapLaw, bound: int, groups: Groups, same_noise: bool) -> Expected:
     """Bach 2020, section 3.2, for n parts: Pr[gap > (n + 1)(E - 1)] and Pr[gap = (n + 1) E], summed over the tuples.
 
     Only n' of the n parts are published above zero. Empty parts have no noise, yet a part published as zero may hide
@@ -45,17 +50,27 @@ def expected(noise: Pmf, bound: int, groups: Groups, same_noise: bool) -> Expect
     for (parts, positive), tuples in groups.items():
         if positive == 0 or (same_noise and positive == 1):
             continue
-        shows, ends = _chances(noise, bound, parts, positive)
+        shows, ends = _chances(gap_of, bound, parts, positive)
         revealing += tuples * shows
         extreme += tuples * ends
         unseen += tuples * (log1p(-shows) if shows < 1 else -np.inf)
     return Expected(bound, revealing, -expm1(unseen), extreme)
 
 
-def _chances(noise: Pmf, bound: int, parts: int, positive: int) -> tuple[float, float]:
+def independent_gaps(noise: Pmf) -> GapLaw:
+    """The gaps of parts and total whose noises are independent."""
+    return cache(lambda parts: gap_law(noise, parts))
+
+
+def keyed_gaps(lookup: Lookup, noise: Pmf) -> GapLaw:
+    """The gaps where a total's key is the sum of its parts' keys; those of many parts as if they were independent."""
+    return cache(lambda parts: keyed_gap_law(lookup, parts) if parts <= MOST_KEYED else gap_law(noise, parts))
+
+
+def _chances(gap_of: GapLaw, bound: int, parts: int, positive: int) -> tuple[float, float]:
     held = min(positive, MOST_PARTS)
     empty = parts - positive
-    gap = gap_law(noise, held)
+    gap = gap_of(held)
     above, below = held + 1, held + empty + 1
     shows = gap.tail(above * (bound - 1) + 1) + gap.cdf(-below * (bound - 1) - 1)
     return min(shows, 1.0), gap.at(above * bound) + gap.at(-below * bound)

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import numpy as np
+
+from discreet.audit.grid_blocks import FreshTuples, blocks
+from discreet.schema.crosstab import crosstabs
+from discreet.schema.cube import Cube
+from tests.audit.made import axis, flat, nested
+
+GEO, SEX, AGE = nested("GEO", 3, 4), flat("SEX", 2), flat("AGE", 5)
+CUBE = Cube("1", "persons", (axis(GEO), axis(SEX)))
+
+
+def test_a_cube_that_fits_is_one_block() -> None:
+    (block,) = blocks(CUBE, 1000)
+    assert block.shape == CUBE.shape
+    assert [len(one) for one in block.families] == [4, 1]
+
+
+def test_a_cube_is_cut_into_whole_regions() -> None:
+    found = list(blocks(CUBE, 15))
+    assert [(one.first, one.last) for one in found] == [(0, 1), (1, 6), (6, 11), (11, 16)]
+    assert [len(one.families[0]) for one in found] == [0, 1, 1, 1]
+    assert found[2].families[0].children.tolist() == [1, 2, 3, 4]
+
+
+def test_blocks_hold_every_cell_of_every_cross_tabulation_once() -> None:
+    tables = crosstabs(CUBE, {"GEO": GEO, "SEX": SEX})
+    cells = [block.cells_of(table) for block in blocks(CUBE, 15) for table in tables]
+    assert sorted(np.concatenate(cells).tolist()) == list(range(CUBE.size))
+
+
+def test_a_dense_block_has_the_listed_values() -> None:
+    cells = np.array([0, 20, 44]), np.array([7, 8, 9])
+    dense = [block.dense(cells).tolist() for block in blocks(CUBE, 15)]
+    assert [sum(one) for one in dense] == [7, 0, 8, 9]
+    assert dense[2][2] == 8
+
+
+def test_a_cube_without_axes_is_one_cell() -> None:
+    (block,) = blocks(Cube("0", "persons", ()), 1)
+    assert block.dense((np.array([0]), np.array([5]))).tolist() == [5]
+
+
+def test_tuples_that_an_earlier_table_has_shown_are_not_fresh() -> None:
+    fresh = FreshTuples()
+    assert all(one.all() for one in fresh.choose(CUBE))
+    assert not any(one.any() for one in fresh.choose(CUBE))
+    along_geo, along_sex, along_age = fresh.choose(Cube("2", "persons", (axis(GEO), axis(SEX), axis(AGE))))
+    assert along_geo[0, 0].tolist() == [False, True, False, True]  # AGE at its total: known
+    assert along_sex[:, 0].tolist() == [[False, True]] * 3
+    assert along_age.all()
