@@ -78,10 +78,11 @@ def test_records_give_the_same_from_csv_parquet_and_a_folder(tmp_path: Path) -> 
 
 def test_for_people_it_is_told_in_words_without_sizes(pieces: Path) -> None:
     text = run(*AREAS, pieces, "--count", "n")
-    assert "1 differences give away an area with fewer than 10 records" in text
+    assert "an area with fewer than 10 records: 1\n" in text
     assert "grid g2 without lau l12" in text
     assert "these are all" in text
     assert not {"500", "40", "300", "303", "43"} & set(text.split())
+    assert "--V" not in run(*AREAS, pieces, "--count", "n", "--threshold", "3")
     assert "(above alpha)" in run(*AREAS, pieces, "--count", "n", "--V", "0.05", "--D", "1")
 
 

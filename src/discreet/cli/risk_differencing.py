@@ -112,10 +112,12 @@ def _exact(law: Law) -> ExactNoise:
 def _print(found: AreaDifferences) -> None:
     a, b = found.geographies
     say(f"{found.areas[0]:,} areas of {a} and {found.areas[1]:,} of {b} overlap in {found.pieces:,} pieces")
-    say(f"{found.found:,} differences give away an area with fewer than {found.threshold} records")
+    say(f"differences that give away an area with fewer than {found.threshold} records: {found.found:,}")
     say(_how_far(found))
     for areas, many in found.by_areas.items():
         say(f"  {many:,} of {areas} areas added and subtracted")
+    if not found.found:
+        return
     if found.after is None:
         say("exact counts give every one of them away; --V, --ptable or --kind tells what noise leaves")
     else:
