@@ -9,8 +9,10 @@ from discreet.audit.crossing import Crossing
 from discreet.audit.difference_noise import CellChange, ExactNoise
 from discreet.audit.differencing_areas import difference_areas
 from discreet.maths.differencing import differences
+from discreet.maths.laws import uniform
 from discreet.maths.ptable_solver import PTableParameters, solve
 from discreet.maths.row_laws import PTableLaw
+from discreet.schema.noise import Negatives, PostProcessing
 from tests.audit.hamlets import hamlets
 from tests.audit.made import cell_key, flat
 from tests.audit.subsets import record_keys, universe
@@ -93,3 +95,16 @@ def test_the_most_exposed_are_listed_first() -> None:
     assert found.by_areas == {2: 20, 3: 40}  # read from the side with fewer areas
     assert found.after.above == 20  # those of two areas
     assert [bool(one.above) for one in found.listed] == [True] * 20 + [False] * 5
+
+
+def test_each_geography_has_its_own_noise_from_whichever_side_a_difference_is_read() -> None:
+    quiet, loud = (CellChange(uniform(reach), True, PostProcessing(Negatives.KEEP)) for reach in (1, 10))
+    turned = Crossing(SLIVER.names[::-1], SLIVER.codes[::-1], SLIVER.b, SLIVER.a, SLIVER.counts)
+    for crossing, noise in ((SLIVER, ExactNoise(quiet, loud)), (turned, ExactNoise(loud, quiet))):
+        after = difference_areas(crossing, 10, noise=noise).after
+        assert after is not None
+        assert after.expected == pytest.approx(1 / 21)
+    many = hamlets(3, 1).crossing()  # the first is read from its cell, the third from its districts
+    after = difference_areas(many, 10, noise=ExactNoise(loud, CellChange(uniform(1), True))).after
+    assert after is not None
+    assert after.largest <= 1 / 21 + 1e-12

@@ -75,7 +75,10 @@ def difference_areas(
     alpha: float = 0.5,
     most: int | None = None,
 ) -> AreaDifferences:
-    """Find the small areas that two geographies give away, before and after noise; lists the most exposed ones."""
+    """Find the small areas that two geographies give away, before and after noise; lists the most exposed ones.
+
+    The noise is that of areas of the first geography minus areas of the second.
+    """
     result = differences(crossing.a, crossing.b, crossing.counts, threshold, reach, steps)
     sizes = np.array([len(one.plus) + len(one.minus) for one in result.found], dtype=np.int64)
     rates = None if noise is None else _rates(crossing, result.found, noise)
@@ -102,14 +105,15 @@ def difference_areas(
 
 def _rates(crossing: Crossing, found: Sequence[Difference], noise: DifferenceNoise) -> Floats:
     """The probability of each difference to be published as it is, by the true counts of its areas."""
-    totals = {
-        geography: np.bincount(places, weights=crossing.counts).astype(np.int64).tolist()
-        for geography, places in ((Geography.A, crossing.a), (Geography.B, crossing.b))
-    }
+    a, b = (
+        np.bincount(places, weights=crossing.counts).astype(np.int64).tolist()
+        for places in (crossing.a, crossing.b)
+    )
     rates = np.empty(len(found))
     for at, one in enumerate(found):
-        plus, minus = totals[one.plus_of], totals[_other(one.plus_of)]
-        rates[at] = noise.right([plus[area] for area in one.plus], [minus[area] for area in one.minus])
+        # a sum of noises is zero whichever way it is read, so that geography a always stands first
+        of_a, of_b = (one.plus, one.minus) if one.plus_of is Geography.A else (one.minus, one.plus)
+        rates[at] = noise.right([a[area] for area in of_a], [b[area] for area in of_b])
     return rates
 
 
