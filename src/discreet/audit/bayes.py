@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from discreet.audit.distinct import Part, describe, parts
+from discreet.audit.distinct import Part, describe, numbers_once, parts
 from discreet.audit.published import Cells, Integers, Published
 from discreet.audit.published_law import PublishedLaw, PublishedLaws
 from discreet.audit.truth import Truth, values_at
@@ -25,7 +25,7 @@ from discreet.maths.bayes_risk import Adversary, logit
 from discreet.maths.pmf import Floats
 from discreet.schema.crosstab import Signature
 
-LARGEST_TALLY = 2**24  # entries of a dense tally
+AT_ONCE = 2**17  # cells that are looked up together
 PLAUSIBLE = 1e-6  # a value at least so large is so probable, or nobody would think of so few records
 LARGEST_COUNT = 10_000  # small cells can be no larger than this
 
@@ -205,26 +205,19 @@ def _tally(part: Part, true: Cells, largest: int, keeps_zeros: bool) -> _Tally:
     ghosts = shown[0][:0] if keeps_zeros else shown[0][values_at(true, shown[0]) == 0]
     cells = np.concatenate([true[0][small], ghosts])
     count = np.concatenate([true[1][small], np.zeros(len(ghosts), dtype=np.int64)])
-    value, crosstab = values_at(shown, cells), part.which(cells)
-    new = crosstab >= 0
-    cells, count, value, crosstab = cells[new], count[new], value[new], crosstab[new]
+    value, crosstab = np.empty_like(cells), np.empty_like(cells)
+    for first in range(0, len(cells), AT_ONCE):  # parts of the arrays that stay in the cache
+        here = slice(first, first + AT_ONCE)
+        value[here], crosstab[here] = values_at(shown, cells[here]), part.which(cells[here])
+    if not bool((crosstab >= 0).all()):
+        new = crosstab >= 0
+        cells, count, value, crosstab = cells[new], count[new], value[new], crosstab[new]
     lowest = int(value.min(initial=0))
     sizes = (len(part.crosstabs), largest + 1, int(value.max(initial=0)) - lowest + 1)
     number = (crosstab * sizes[1] + count) * sizes[2] + (value - lowest)
-    numbers, which, times = _distinct(number, int(np.prod(sizes, dtype=np.float64)))
+    numbers, which, times = numbers_once(number, int(np.prod(sizes, dtype=np.float64)))
     at, above, below = np.unravel_index(numbers, sizes)
     return _Tally(at, above, below + lowest, times, cells, which)
-
-
-def _distinct(number: Integers, size: int) -> tuple[Integers, Integers, Integers]:
-    """The different numbers, where each stands among them, and how often; without sorting where that pays."""
-    if size > max(LARGEST_TALLY, len(number)):
-        return np.unique(number, return_inverse=True, return_counts=True)
-    times = np.bincount(number, minlength=size)
-    numbers = np.flatnonzero(times)
-    places = np.zeros(size, dtype=np.int64)
-    places[numbers] = np.arange(len(numbers))
-    return numbers, places[number], times[numbers]
 
 
 @dataclass(eq=False)

@@ -24,6 +24,9 @@ from discreet.errors import mistake
 from discreet.maths.pmf import Floats
 from discreet.schema.crosstab import CrossTab
 
+AT_ONCE = 2**19  # cells whose chains are held together
+MOST_NAMED = 20  # cells of one cross-tabulation
+
 
 @dataclass(frozen=True)
 class ChainFinding:
@@ -141,33 +144,38 @@ class _Scanner:
         """The finding of each new cross-tabulation at the axis's finest level, and the cells above the gate."""
         shown = self.part.table.load()
         cells = true[0][true[1] <= self.belief.largest]
-        which = self.part.which(cells)
-        finest = self.part.cube.axes[self.axis].finest[self.part.cube.nodes(cells, self.axis)]
+        cells = cells[self.part.cube.axes[self.axis].finest[self.part.cube.nodes(cells, self.axis)]]
+        which = self.part.which(cells).astype(np.int16)
+        order = np.argsort(which, kind="stable")  # of 16 bits: by counting
+        ends = np.searchsorted(which[order], np.arange(len(self.part.crosstabs) + 1))
         for at, crosstab in enumerate(self.part.crosstabs):
-            start = cells[(which == at) & finest]
+            start = cells[order[ends[at] : ends[at + 1]]]
             if crosstab.depths[self.axis] > self.coarsest and len(start):
                 yield self._chain(crosstab, start, shown, true)
 
     def _chain(
         self, crosstab: CrossTab, start: Integers, shown: Cells, true: Cells
     ) -> tuple[ChainFinding, list[NamedCell]]:
-        steps = list(self._factors(crosstab, start, shown, true))
-        alone, posterior = (self.belief.posteriors(odds) for odds in (steps[0], _sum(steps)))
-        above, records = posterior > self.belief.gate, values_at(true, start)
-        finding = ChainFinding(
-            self.part.universe.counted,
-            crosstab.signature.levels,
-            len(steps),
-            len(start),
-            int((alone > self.belief.gate).sum()),
-            int(above.sum()),
-            int(records[above].sum()),
-            float(posterior.max()),
-        )
-        values = values_at(shown, start[above])
+        """The finding of one cross-tabulation, blocks of cells at a time."""
+        alone = above = records = 0
+        highest, named = 0.0, np.zeros(0, dtype=np.int64)
+        for first in range(0, len(start), AT_ONCE):
+            cells = start[first : first + AT_ONCE]
+            steps = list(self._factors(crosstab, cells, shown, true))
+            posterior = self.belief.posteriors(_sum(steps))
+            over = cells[posterior > self.belief.gate]
+            alone += int((self.belief.posteriors(steps[0]) > self.belief.gate).sum())
+            above += len(over)
+            records += int(values_at(true, over).sum())
+            highest = max(highest, float(posterior.max()))
+            named = np.concatenate([named, over[: MOST_NAMED - len(named)]])
+        counted, depths = self.part.universe.counted, crosstab.depths[self.axis] - self.coarsest + 1
+        levels = crosstab.signature.levels
+        finding = ChainFinding(counted, levels, depths, len(start), alone, above, records, highest)
+        cube, values = self.part.cube, values_at(shown, named).tolist()
         return finding, [
-            NamedCell(self.part.universe.counted, describe(self.part.cube, int(cell)), int(value))
-            for cell, value in zip(start[above][:20], values, strict=False)
+            NamedCell(counted, describe(cube, cell), value)
+            for cell, value in zip(named.tolist(), values, strict=True)
         ]
 
     def _factors(self, crosstab: CrossTab, cells: Integers, shown: Cells, true: Cells) -> Iterator[Floats]:

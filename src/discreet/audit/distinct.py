@@ -1,6 +1,7 @@
-"""Every cell of the published tables once: which cross-tabulations of a table no table before it has shown.
+"""Every cell of the published tables once, and every number once: what measures need not look at again.
 
-It owns that bookkeeping; what is looked for in the cells is the measures'.
+It owns which cross-tabulations of a table no table before it has shown; what is looked for in the cells is the
+measures'.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from discreet.audit.published import Integers, PublishedTable, Universe
 from discreet.schema.crosstab import CrossTab, Signature, crosstabs
 from discreet.schema.cube import Cube
 
+FEW = 2**16  # entries of an array that costs next to nothing
 Shown = tuple[NDArray[np.bool_], ...]  # along the crossed axes, sorted by variable: which codes were shown
 
 
@@ -83,6 +85,17 @@ def describe(cube: Cube, cell: int) -> dict[str, str]:
         (axis, int(node)) for axis, node in zip(cube.axes, np.unravel_index(cell, cube.shape), strict=True)
     ]
     return {axis.variable: axis.codes[node] for axis, node in nodes if node}
+
+
+def numbers_once(number: Integers, size: int) -> tuple[Integers, Integers, Integers]:
+    """The different numbers below ``size``, where each stands among them, and how often; unsorted where that pays."""
+    if size > 4 * len(number) + FEW:
+        return np.unique(number, return_inverse=True, return_counts=True)
+    times = np.bincount(number, minlength=size)
+    numbers = np.flatnonzero(times)
+    places = np.zeros(size, dtype=np.int64)
+    places[numbers] = np.arange(len(numbers))
+    return numbers, places[number], times[numbers]
 
 
 def _shown(crosstab: CrossTab) -> Shown:

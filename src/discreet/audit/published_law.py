@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from discreet.audit.distinct import numbers_once
 from discreet.audit.published import NOTHING_MORE, Integers, KnownNoise
 from discreet.maths.bayes_risk import Adversary, probabilities
 from discreet.maths.laws import AdditiveLaw, Law
@@ -57,7 +58,7 @@ class PublishedLaw:
         change = published - (known - base)
         lowest, width = int(change.min()), int(change.max() - change.min()) + 1
         number = (base * width + change - lowest) * 2 + hidden
-        pairs, where = np.unique(number, return_inverse=True)
+        pairs, where, _ = numbers_once(number, (int(base.max()) + 1) * width * 2)
         found = [
             self._factor(pair // 2 // width, pair // 2 % width + lowest, bool(pair % 2))
             for pair in pairs.tolist()
