@@ -29,7 +29,7 @@ LARGEST_SHOWN = 1 << 16  # a gap that needs a larger bound is counted with this 
 
 @dataclass(frozen=True)
 class Limits:
-    """How much memory the attack may take: some 40 bytes for each cell of a block, 8 for each exchanged one."""
+    """How much memory the attack may take: some 45 bytes for each cell of a block, 8 for each exchanged one."""
 
     block: int = 1 << 24  # cells that are worked on at once
     exchanged: int = 1 << 24  # cells whose intervals are carried from table to table
