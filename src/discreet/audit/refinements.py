@@ -1,0 +1,288 @@
+"""Which published cells add up to which: the cuts of every axis, and the cells of a universe by the codes they have.
+
+It owns the structure of sums in a release; what the sums are worth is averaging's to say.
+
+A cut of a variable is a set of published codes in which every record stands once: those of one depth, and in a tree
+whose branches end at different depths also the finest codes above it. A refinement crosses one cut of each of some
+variables; its cells below a target add up to it wherever its cuts divide the target's codes completely.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import accumulate, product
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.audit.published import Cells, Universe
+from discreet.maths.representations import join_only_children, join_same
+from discreet.schema.codelist import Breakdown, Codelist
+from discreet.schema.cube import Cube
+
+Integers = NDArray[np.int64]
+Places = NDArray[np.int32]
+Mask = NDArray[np.bool_]
+
+WHOLE = 0  # the cut that does not divide
+Levels = tuple[tuple[str, int], ...]  # (variable, depth), sorted, without totals: a cross-tabulation
+Cuts = tuple[tuple[str, int], ...]  # (variable, cut), sorted, without those that do not divide
+Key = tuple[tuple[str, int], ...]  # (variable, number of a set of codes of one depth), sorted, without totals
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """The published cells that have codes of one depth on each of some axes, as the first cube shows them."""
+
+    levels: Levels
+    first: int  # cells are numbered through all pieces
+    codes: Places  # (cell, axis) -> place in the tree, the total being 0
+    values: Integers
+    above: tuple[Key, ...]  # for each axis, the piece that is one level coarser along it
+
+
+@dataclass(frozen=True)
+class Refinement:
+    """One choice of cuts that some cube publishes, and the pieces that hold its cells."""
+
+    cuts: Cuts
+    pieces: tuple[Key, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """The codes of a variable with the total in front, and the cuts that the tables make of them."""
+
+    codes: tuple[str, ...]
+    depths: Places
+    parents: Places
+    leaves_of: tuple[slice, ...]  # code -> its leaves, which stand side by side
+    cuts: list[Mask] = field(default_factory=list)  # cut -> which codes are in it
+
+    def cut(self, members: Mask) -> int:
+        """The number of a cut, a new one if it was not there."""
+        for number, known in enumerate(self.cuts):
+            if np.array_equal(known, members):
+                return number
+        self.cuts.append(members)
+        return len(self.cuts) - 1
+
+    def divides(self, cut: int) -> Mask:
+        """The codes all of whose leaves are below codes of the cut that are themselves not above it."""
+        covered = np.zeros(self.leaves_of[0].stop + 1, dtype=np.int64)
+        for code in np.flatnonzero(self.cuts[cut]).tolist():
+            covered[self.leaves_of[code].start + 1 : self.leaves_of[code].stop + 1] = 1
+        before = np.cumsum(covered)
+        sizes = [
+            before[leaves.stop] - before[leaves.start] - (leaves.stop - leaves.start)
+            for leaves in self.leaves_of
+        ]
+        whole = np.array(sizes) == 0
+        inside = np.zeros(len(self.codes), dtype=bool)  # below a code of the cut
+        for code in range(1, len(self.codes)):
+            inside[code] = inside[self.parents[code]] or self.cuts[cut][self.parents[code]]
+        found: Mask = whole & ~inside
+        return found
+
+    def above(self, depth: int) -> Places:
+        """Code -> the code of this depth that it belongs to, -1 where it ends above."""
+        found = np.where(self.depths == depth, np.arange(len(self.codes)), -1).astype(np.int32)
+        for code in range(len(self.codes)):
+            if self.depths[code] > depth:
+                found[code] = found[self.parents[code]]
+        return found
+
+
+def tree_of(codelist: Codelist) -> Tree:
+    """The tree of a variable, without cuts but the whole."""
+    parents = np.array([-1, *(parent + 1 for parent in codelist.parents)], dtype=np.int32)
+    is_leaf = np.zeros(len(parents) + 1, dtype=np.int64)
+    is_leaf[np.array(codelist.leaves, dtype=np.int64) + 2] = 1
+    before = np.cumsum(is_leaf)  # leaves in front of a code, in preorder
+    ends = np.arange(1, len(parents) + 1)
+    for code in range(len(parents) - 1, 0, -1):
+        ends[parents[code]] = max(ends[parents[code]], ends[code])
+    spans = tuple(slice(int(before[code]), int(before[ends[code]])) for code in range(len(parents)))
+    depths = np.array([0, *codelist.depths], dtype=np.int32)
+    tree = Tree(("", *codelist.codes), depths, parents, spans)
+    tree.cut(depths == 0)
+    return tree
+
+
+class Sums:
+    """All published cells of a universe, each once, and the refinements they make."""
+
+    def __init__(self, universe: Universe) -> None:
+        self.universe = universe
+        used = {axis.variable for table in universe.tables for axis in table.cube.axes}
+        self.trees = {name: tree_of(universe.codelists[name]) for name in sorted(used)}
+        self.pieces: dict[Key, Piece] = {}
+        self.refinements: dict[Cuts, Refinement] = {}
+        self.crosstabs: dict[Levels, None] = {}
+        self.cells = 0
+        self._levels: dict[tuple[str, bytes], int] = {}
+        self._places = cache(self._make_places)
+
+    def add(self, cube: Cube, load: Callable[[], Cells]) -> None:
+        """Take in what a cube shows that no cube before it has shown."""
+        axes = tuple(sorted(cube.axes, key=lambda axis: axis.variable))
+        levels = [self._levels_of(axis) for axis in axes]
+        if any(_key(axes, levels, depths) not in self.pieces for depths in _choices(levels)):
+            self._take(cube, axes, levels, load())
+        for depths in _choices(levels):
+            self.crosstabs.setdefault(_levels(axes, depths))
+        self._refine(axes, levels)
+
+    def groups(self, joins: Callable[[Levels, Levels], bool]) -> Places:
+        """Cell -> its group: a cell and the only one that shows below it are one where they show the same.
+
+        Only cells of cross-tabulations that ``joins`` are put together, and those that stand in two pieces.
+        """
+        parents = np.arange(self.cells, dtype=np.int32)
+        shown: dict[Levels, list[Piece]] = {}
+        for piece in self.pieces.values():
+            self._join_same(parents, piece, shown.setdefault(piece.levels, []))
+            for axis, key in enumerate(piece.above):
+                above = self.pieces[key]
+                if joins(piece.levels, above.levels):
+                    at = self._find(self._up(piece, axis), piece, above)
+                    join_only_children(parents, piece.first, at, piece.values, above.values, above.first)
+        return _flat(parents)
+
+    def _join_same(self, parents: Places, piece: Piece, others: list[Piece]) -> None:
+        """Join the cells that stand in other pieces of the same cross-tabulation: its cubes differ in codes."""
+        for other in others:
+            at = self._find(piece.codes, piece, other)
+            held = np.flatnonzero(at >= 0)
+            join_same(parents, piece.first + held, other.first + at[held])
+        others.append(piece)
+
+    def _up(self, piece: Piece, axis: int) -> Places:
+        codes = piece.codes.copy()
+        codes[:, axis] = self.trees[piece.levels[axis][0]].parents[codes[:, axis]]
+        return codes
+
+    def _find(self, codes: Places, piece: Piece, held: Piece) -> Integers:
+        """The row in another piece of cells with these codes along the axes of a piece, -1 where it has none."""
+        sizes = [len(self.trees[name].codes) for name, _ in piece.levels]
+        wanted, there = _numbers(codes, sizes), _numbers(self._aligned(piece, held), sizes)
+        order = np.argsort(there, kind="stable")
+        if not len(order):
+            return np.full(len(wanted), -1, dtype=np.int64)
+        at = np.minimum(np.searchsorted(there[order], wanted), len(order) - 1)
+        return np.where(there[order[at]] == wanted, order[at], -1)
+
+    def together(self) -> tuple[tuple[Places, Integers], dict[Key, int]]:
+        """All codes and all values in one array each, one piece after the other, and where the codes of each begin."""
+        pieces = self.pieces.values()
+        starts = accumulate((piece.codes.size for piece in pieces), initial=0)
+        codes = np.concatenate([piece.codes.ravel() for piece in pieces])
+        return (codes, np.concatenate([piece.values for piece in pieces])), dict(
+            zip(self.pieces, starts, strict=False)
+        )
+
+    def _aligned(self, piece: Piece, above: Piece) -> Places:
+        """The codes of the piece above with the axes of the piece, the total where it has none."""
+        column = {variable: above.codes[:, k] for k, (variable, _) in enumerate(above.levels)}
+        none = np.zeros(len(above.values), dtype=np.int32)
+        if not piece.levels:
+            return none[:, None]
+        return np.stack([column.get(variable, none) for variable, _ in piece.levels], axis=1)
+
+    def _levels_of(self, axis: Breakdown) -> list[int]:
+        """Depth -> a number for the codes that the axis has there."""
+        found = [0]
+        for depth in range(1, int(axis.depths.max()) + 1):
+            codes = "\0".join(axis.codes[node] for node in np.flatnonzero(axis.depths == depth)).encode()
+            found.append(self._levels.setdefault((axis.variable, codes), len(self._levels) + 1))
+        return found
+
+    def _take(self, cube: Cube, axes: Sequence[Breakdown], levels: Sequence[list[int]], found: Cells) -> None:
+        cells, values = found
+        nodes = [cube.nodes(cells, cube.axes.index(axis)) for axis in axes]
+        which = np.zeros(len(cells), dtype=np.int64)
+        for axis, node, level in zip(axes, nodes, levels, strict=True):
+            which = which * len(level) + axis.depths[node]
+        order = np.argsort(which, kind="stable")
+        bounds = np.searchsorted(which[order], np.arange(prod(map(len, levels)) + 1))
+        for number, depths in enumerate(_choices(levels)):
+            key = _key(axes, levels, depths)
+            if key not in self.pieces:
+                here = order[bounds[number] : bounds[number + 1]]
+                codes = [
+                    self._places(axis)[node[here]]
+                    for axis, node, d in zip(axes, nodes, depths, strict=True)
+                    if d
+                ]
+                stacked = np.stack(codes, axis=1) if codes else np.zeros((len(here), 0), dtype=np.int32)
+                above = tuple(_key(axes, levels, one) for one in _coarser(depths))
+                self.pieces[key] = Piece(
+                    _levels(axes, depths), self.cells, np.ascontiguousarray(stacked), values[here], above
+                )
+                self.cells += len(here)
+
+    def _make_places(self, axis: Breakdown) -> Places:
+        position = self.universe.codelists[axis.variable].position
+        return np.array([0, *(position[code] + 1 for code in axis.codes[1:])], dtype=np.int32)
+
+    def _refine(self, axes: Sequence[Breakdown], levels: Sequence[list[int]]) -> None:
+        choices = [self._cuts(axis, len(level)) for axis, level in zip(axes, levels, strict=True)]
+        for chosen in product(*(choice.items() for choice in choices)):
+            cuts = tuple(
+                (axis.variable, cut) for axis, (cut, _) in zip(axes, chosen, strict=True) if cut != WHOLE
+            )
+            if cuts not in self.refinements:
+                held = product(*(depths for _, depths in chosen))
+                self.refinements[cuts] = Refinement(
+                    cuts, tuple(_key(axes, levels, depths) for depths in held)
+                )
+
+    def _cuts(self, axis: Breakdown, depths: int) -> dict[int, list[int]]:
+        """Cut -> the depths of its codes, for each depth of an axis."""
+        tree = self.trees[axis.variable]
+        found: dict[int, list[int]] = {}
+        for depth in range(depths):
+            inside = (axis.depths == depth) | (axis.finest & (axis.depths < depth))
+            members = np.zeros(len(tree.codes), dtype=bool)
+            members[self._places(axis)[inside]] = True
+            found.setdefault(tree.cut(members), np.unique(axis.depths[inside]).tolist())
+        return found
+
+
+def _choices(levels: Sequence[list[int]]) -> Iterator[tuple[int, ...]]:
+    return product(*(range(len(level)) for level in levels))
+
+
+def _coarser(depths: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """One level up along each axis that is not at its total."""
+    for k, depth in enumerate(depths):
+        if depth:
+            yield (*depths[:k], depth - 1, *depths[k + 1 :])
+
+
+def _levels(axes: Sequence[Breakdown], depths: Iterable[int]) -> Levels:
+    return tuple((axis.variable, depth) for axis, depth in zip(axes, depths, strict=True) if depth)
+
+
+def _key(axes: Sequence[Breakdown], levels: Sequence[list[int]], depths: Iterable[int]) -> Key:
+    chosen = zip(axes, levels, depths, strict=True)
+    return tuple((axis.variable, level[depth]) for axis, level, depth in chosen if depth)
+
+
+def _numbers(codes: Places, sizes: Sequence[int]) -> Integers:
+    found = np.zeros(len(codes), dtype=np.int64)
+    for k, size in enumerate(sizes):
+        found = found * size + codes[:, k]
+    return found
+
+
+def _flat(parents: Places) -> Places:
+    """Every cell's first cell of its group: each stands behind the one it points to, but for the end of a way."""
+    while True:
+        further = parents[parents]
+        if np.array_equal(further, parents):
+            return parents
+        parents = further
