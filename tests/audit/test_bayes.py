@@ -64,7 +64,7 @@ def test_the_scan_is_what_one_finds_cell_by_cell(world: Made, belief: Belief) ->
     found = scan(world.published, world.truth, belief)
     accused = sum(level.accused for level in found.levels)
     assert (found.cells, found.above, accused) == brute_force(world, belief)
-    assert sum(found.by_known) == found.above
+    assert (sum(found.by_known), sum(found.cells_by_known)) == (found.above, found.cells)
     assert found.above <= found.cells
 
 
@@ -97,7 +97,7 @@ def test_fixed_zeros_are_told_apart_from_what_the_noise_gives_away() -> None:
         int((counts == 1).sum()) for name, (_, counts) in world.truth.counted.items() if name == "GEOxSEXxAGE"
     )
     assert abs(found.by_known[0] - chance * ones) < 4 * math.sqrt(ones * chance * (1 - chance)) + 0.05 * ones
-    assert found.above_beside_others < 0.01 * found.cells
+    assert found.share_beside_others < 0.01 < found.share
     assert sum(level.accused for level in found.levels) == 0
 
 

@@ -105,6 +105,7 @@ class BayesScan:
     belief: Belief
     levels: tuple[LevelFinding, ...]
     by_known: tuple[int, ...]  # cells above the gate by the number of others in the cell, 0 first
+    cells_by_known: tuple[int, ...]  # all of them
     named: tuple[NamedCell, ...]
 
     @property
@@ -128,6 +129,12 @@ class BayesScan:
         return sum(self.by_known[1:])
 
     @property
+    def share_beside_others(self) -> float:
+        """The share above the gate of the cells of two records or more."""
+        cells = sum(self.cells_by_known[1:])
+        return self.above_beside_others / cells if cells else 0.0
+
+    @property
     def most_records(self) -> int:
         """How many records one cross-tabulation gives away at most: each of them once."""
         return max((level.records_above for level in self.levels), default=0)
@@ -149,7 +156,9 @@ class BayesScan:
             "share": self.share,
             "expected_above": sum(level.expected for level in self.levels),
             "above_beside_others": self.above_beside_others,
+            "share_beside_others": self.share_beside_others,
             "above_by_others_known": list(self.by_known),
+            "cells_by_others_known": list(self.cells_by_known),
             "falsely_accused": sum(level.accused for level in self.levels),
             "most_records_in_a_crosstab": self.most_records,
             "highest_posterior": self.highest,
@@ -228,10 +237,12 @@ class _Found:
     levels: list[LevelFinding] = field(default_factory=list)
     named: list[tuple[int, NamedCell]] = field(default_factory=list)
     by_known: Integers = field(init=False)
+    cells_by_known: Integers = field(init=False)
     chances: dict[PublishedLaw, Floats] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.by_known = np.zeros(self.belief.largest, dtype=np.int64)
+        self.cells_by_known = np.zeros(self.belief.largest, dtype=np.int64)
 
     def add(self, part: Part, tally: _Tally, laws: PublishedLaws, most_named: int) -> None:
         """Judge the cells of one table."""
@@ -239,14 +250,14 @@ class _Found:
         for at in range(len(part.crosstabs)):
             law, signature = laws.of(part.signature(at)), part.signature(at)
             here = np.flatnonzero(tally.crosstab == at)
-            held, room = here[tally.count[here] > 0], here[tally.count[here] < self.belief.largest]
-            posterior[held] = self._posteriors(law, tally.count[held] - 1, tally.value[held])
+            full, room = here[tally.count[here] > 0], here[tally.count[here] < self.belief.largest]
+            posterior[full] = self._posteriors(law, tally.count[full] - 1, tally.value[full])
             accusing[room] = self._posteriors(law, tally.count[room], tally.value[room])
             self.levels.append(self._level(part, signature, law, tally, here, posterior, accusing))
         above = posterior > self.belief.gate
-        self.by_known += np.bincount(tally.count[above] - 1, tally.times[above], self.belief.largest).astype(
-            np.int64
-        )
+        np.add.at(self.by_known, tally.count[above] - 1, tally.times[above])
+        held = tally.count > 0
+        np.add.at(self.cells_by_known, tally.count[held] - 1, tally.times[held])
         if above.any():
             self._name(part, tally, above, most_named)
 
@@ -299,7 +310,8 @@ class _Found:
     def result(self, most_named: int) -> BayesScan:
         """All of it."""
         named = tuple(one for _, one in self.named[:most_named])
-        return BayesScan(self.belief, tuple(self.levels), tuple(self.by_known.tolist()), named)
+        by_known, cells = tuple(self.by_known.tolist()), tuple(self.cells_by_known.tolist())
+        return BayesScan(self.belief, tuple(self.levels), by_known, cells, named)
 
 
 @dataclass(frozen=True)
