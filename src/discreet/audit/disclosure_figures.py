@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
 import numpy as np
 
-from discreet.audit.once import Levels, OwnedTable
+from discreet.audit.once import OwnedTable, Way, ways
 from discreet.maths.aligned import Integers
 from discreet.maths.disclosure import Column, RowKind, Tallies
 
@@ -54,6 +53,7 @@ class Figures:
     cells: Tally  # not empty
     small: tuple[Tally, ...]  # of value 1, 2, ..
     rows: dict[RowKind, Tally]
+    has_cells: bool = True  # False where only rows were added up
 
     @property
     def ones(self) -> Tally:
@@ -73,10 +73,13 @@ class Figures:
 
     def summary(self) -> dict[str, Any]:
         """The same, ready for JSON."""
-        return {
+        cells = {
             "share_ones_and_twos": self.share_small,
             "non_empty": self.cells.summary(),
             **{f"count_{value}": tally.summary() for value, tally in enumerate(self.small, start=1)},
+        }
+        return {
+            **(cells if self.has_cells else {}),
             **{kind.name.lower(): tally.summary() for kind, tally in self.rows.items()},
         }
 
@@ -93,9 +96,6 @@ class AllFigures(TypedDict):
     attributes: dict[str, Figures]
 
 
-Key = tuple[str, Any]
-
-
 @dataclass(eq=False)
 class Sums:
     """Tallies of cross-tabulations, added up by what they belong to."""
@@ -103,13 +103,13 @@ class Sums:
     below: int
     is_judged: bool
     areas: tuple[str, ...]
-    cells: dict[Key, Integers] = field(default_factory=dict)
-    rows: dict[Key, Integers] = field(default_factory=dict)
+    cells: dict[Way, Integers] = field(default_factory=dict)
+    rows: dict[Way, Integers] = field(default_factory=dict)
 
     def add_cells(self, owned: OwnedTable, tallies: Tallies) -> None:
         """Add the cells of a table."""
         for crosstab in np.flatnonzero(owned.owned).tolist():
-            for key in self._keys(owned, owned.levels(crosstab)):
+            for key in ways(owned, owned.levels(crosstab), self.areas):
                 _add(self.cells, key, tallies[crosstab])
 
     def add_rows(self, owned: OwnedTable, axis: int, tallies: Tallies) -> None:
@@ -119,7 +119,7 @@ class Sums:
             if not owned.depths[crosstab][axis]:
                 continue
             levels = owned.levels(crosstab)
-            keys = [*self._keys(owned, levels), ("attributes", variable)]
+            keys: list[Way] = [*ways(owned, levels, self.areas), ("attributes", variable)]
             group = [name for name, _ in levels if name != variable]
             if len(group) == 1 and group[0] in self.areas:
                 keys.append(("whole_areas", ""))
@@ -138,26 +138,18 @@ class Sums:
             attributes=self._all("attributes"),
         )
 
-    def _keys(self, owned: OwnedTable, levels: Levels) -> Iterator[Key]:
-        yield "total", ""
-        yield "universes", owned.universe.counted
-        yield "cubes", owned.table.id
-        yield "axes", len(levels)
-        for variable, depth in levels:
-            if variable in self.areas:
-                yield "levels", f"{variable}:{depth}"
-
     def _all(self, way: str) -> dict[Any, Figures]:
         keys = dict.fromkeys(key for key in (*self.cells, *self.rows) if key[0] == way)
         return {key[1]: self._figures(key) for key in keys}
 
-    def _figures(self, key: Key) -> Figures:
+    def _figures(self, key: Way) -> Figures:
         cells = self.cells.get(key, np.zeros((self.below, len(Column)), dtype=np.int64))
         rows = self.rows.get(key, np.zeros((len(RowKind), len(Column)), dtype=np.int64))
         return Figures(
             self._tally(cells[0]),
             tuple(map(self._tally, cells[1:])),
             {kind: self._tally(rows[kind]) for kind in RowKind},
+            has_cells=key[0] not in ("attributes", "whole_areas"),
         )
 
     def _tally(self, numbers: Integers) -> Tally:
@@ -166,7 +158,7 @@ class Sums:
         return Tally(*map(int, numbers))
 
 
-def _add(sums: dict[Key, Integers], key: Key, tallies: Integers) -> None:
+def _add(sums: dict[Way, Integers], key: Way, tallies: Integers) -> None:
     if key in sums:
         sums[key] += tallies
     else:

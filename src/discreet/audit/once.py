@@ -5,7 +5,7 @@ It owns that choice and the numbering of a cube's cross-tabulations; it neither 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -98,6 +98,20 @@ def once(universe: Universe) -> tuple[OwnedTable, ...]:
         )
         for number, table in enumerate(universe.tables)
     )
+
+
+Way = tuple[str, str | int]  # what figures are added up by, and which of those
+
+
+def ways(owned: OwnedTable, levels: Levels, areas: tuple[str, ...]) -> Iterator[Way]:
+    """Everything that a cross-tabulation's figures are added to."""
+    yield "total", ""
+    yield "universes", owned.universe.counted
+    yield "cubes", owned.table.id
+    yield "axes", len(levels)
+    for variable, depth in levels:
+        if variable in areas:
+            yield "levels", f"{variable}:{depth}"
 
 
 def named_cell(cube: Cube, cell: int) -> dict[str, str]:

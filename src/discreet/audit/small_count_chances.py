@@ -15,13 +15,12 @@ import numpy as np
 
 from discreet.audit.once import OwnedTable
 from discreet.audit.published import KnownNoise
+from discreet.audit.published_law import PublishedLaw
 from discreet.maths.aligned import Integers
 from discreet.maths.deconvolution import mixture
 from discreet.maths.disclosure import Side, histogram
 from discreet.maths.laws import Law
 from discreet.maths.pmf import Pmf
-from discreet.perturb.private import post_processed
-from discreet.schema.noise import PostProcessing
 
 LEAST_WINDOW, WIDEST_WINDOW = 64, 512
 SPREADS = 6  # standard deviations that a true count may lie beyond the window
@@ -93,15 +92,5 @@ class Chances:
     def _laws(self, law: Law) -> Sequence[tuple[int, Pmf]]:
         """The true counts that can be published in the window; empty cells where these are perturbed too."""
         most = self.window + math.ceil(SPREADS * self.spread)
-        return [
-            (count, as_published(law.row(count), self.noise.published)) for count in range(self.least, most)
-        ]
-
-
-def as_published(noisy: Pmf, rule: PostProcessing) -> Pmf:
-    """The law of what is published of a noisy count."""
-    values = post_processed(noisy.values, rule)
-    first = int(values.min())
-    p = np.zeros(int(values.max()) - first + 1)
-    np.add.at(p, values - first, noisy.p)
-    return Pmf(first, p, noisy.omitted)
+        published = PublishedLaw(law, self.noise.published, self.noise.keeps_zeros)
+        return [(count, published.row(count)) for count in range(self.least, most)]

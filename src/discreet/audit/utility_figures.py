@@ -1,0 +1,277 @@
+"""Errors and additivity gaps added up in several ways, with their means, shares and quantiles; it measures nothing."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from discreet.audit.once import OwnedTable, Way, ways
+from discreet.maths.additivity import Gaps
+from discreet.maths.aligned import Integers
+from discreet.maths.pmf import Floats
+from discreet.maths.utility import (
+    Errors,
+    Measure,
+    absolute_quantile,
+    class_names,
+    hellinger,
+    relative_quantile,
+)
+
+LOSSES = (Measure.L1, Measure.L2, Measure.L3)
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorFigures:
+    """The errors of some cells, realised and as the law lets expect them."""
+
+    cells: int
+    realised: dict[Measure, float]  # sums
+    expected: dict[Measure, float] | None
+    absolute: dict[float, int | None]  # quantiles of abs(b - a)
+    relative: dict[float, float | None]  # quantiles of abs(b - a) / a
+    is_empty: bool = False  # cells whose true count is zero
+
+    def mean(self, measure: Measure) -> float | None:
+        """The mean over the cells; of UNCHANGED, ZERO and POSITIVE that is a share."""
+        return self.realised[measure] / self.cells if self.cells else None
+
+    def expected_mean(self, measure: Measure) -> float | None:
+        """What the law lets expect."""
+        return self.expected[measure] / self.cells if self.expected and self.cells else None
+
+    def summary(self) -> dict[str, Any]:
+        """The same, ready for JSON."""
+        wrong = ("false_positives", Measure.POSITIVE) if self.is_empty else ("false_zeros", Measure.ZERO)
+        named = {
+            "share_unchanged": Measure.UNCHANGED,
+            f"share_{wrong[0]}": wrong[1],
+            "bias": Measure.BIAS,
+            **{f"mean_{loss.name.lower()}": loss for loss in LOSSES},
+        }
+        return {
+            "cells": self.cells,
+            wrong[0]: round(self.realised[wrong[1]]),
+            **{f"total_{loss.name.lower()}": self.realised[loss] for loss in LOSSES},
+            **{name: self.mean(measure) for name, measure in named.items()},
+            **{f"expected_{name}": self.expected_mean(measure) for name, measure in named.items()},
+            "absolute_error": {str(share): value for share, value in self.absolute.items()},
+            "relative_error": {str(share): value for share, value in self.relative.items()},
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Some cross-tabulations: cells with somebody in them, by size class, and the empty ones."""
+
+    occupied: ErrorFigures
+    classes: dict[str, ErrorFigures]  # by true count; "0" are the empty cells
+    hellinger: float | None  # mean over the cross-tabulations
+
+    def headline(self) -> dict[str, float | None]:
+        """The few numbers that releases are compared by."""
+        cells, empty = self.occupied, self.classes["0"]
+        return {
+            "mean_l1": cells.mean(Measure.L1),
+            "mean_l2": cells.mean(Measure.L2),
+            "mean_l3": cells.mean(Measure.L3),
+            "hellinger": self.hellinger,
+            "share_unchanged": cells.mean(Measure.UNCHANGED),
+            "share_false_zeros": cells.mean(Measure.ZERO),
+            "share_false_positives": empty.mean(Measure.POSITIVE),
+            **{f"absolute_error_{share}": value for share, value in cells.absolute.items()},
+            **{f"relative_error_{share}": value for share, value in cells.relative.items()},
+        }
+
+    def summary(self) -> dict[str, Any]:
+        """The same, ready for JSON."""
+        return {
+            "occupied": self.occupied.summary(),
+            "classes": {name: one.summary() for name, one in self.classes.items()},
+            "hellinger": self.hellinger,
+        }
+
+
+@dataclass(frozen=True)
+class Margin:
+    """One cross-tabulation."""
+
+    counted: str
+    levels: str
+    cube: str
+    cells: int  # with somebody in them
+    mean_l1: float | None
+    share_unchanged: float | None
+    hellinger: float
+
+    def summary(self) -> dict[str, Any]:
+        """The same, ready for JSON."""
+        return dict(vars(self))
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorWays:
+    """The errors against one side of the truth."""
+
+    total: Comparison
+    universes: dict[str, Comparison]
+    cubes: dict[str, Comparison]
+    axes: dict[int, Comparison]
+    levels: dict[str, Comparison]
+    margins: tuple[Margin, ...]
+
+    def summary(self, listed: int) -> dict[str, Any]:
+        """The whole, and the worst cross-tabulations by their Hellinger distance."""
+        worst = sorted(self.margins, key=lambda margin: -margin.hellinger)[:listed]
+        return {
+            "total": self.total.summary(),
+            "by_universe": {name: one.summary() for name, one in self.universes.items()},
+            "by_cube": {name: one.headline() for name, one in self.cubes.items()},
+            "by_axes": {str(number): one.summary() for number, one in sorted(self.axes.items())},
+            "by_level": {name: one.summary() for name, one in sorted(self.levels.items())},
+            "cross_tabulations": len(self.margins),
+            "worst_cross_tabulations": [margin.summary() for margin in worst],
+        }
+
+
+@dataclass(eq=False)
+class _Added:
+    """The sums of one way; shapes without the cross-tabulation."""
+
+    cells: Integers
+    sums: Floats
+    absolute: Integers
+    relative: Integers
+    expected: Floats
+    distance: float = 0.0
+    crosstabs: int = 0
+
+
+@dataclass(eq=False)
+class WaySums:
+    """The errors against one side of the truth, while tables are added."""
+
+    edges: tuple[int, ...]
+    quantiles: tuple[float, ...]
+    areas: tuple[str, ...]
+    added: dict[Way, _Added] = field(default_factory=dict)
+    margins: list[Margin] = field(default_factory=list)
+    has_expected: bool = False
+
+    def add(self, owned: OwnedTable, errors: Errors, expected: Floats | None) -> None:
+        """Add a table's cross-tabulations."""
+        self.has_expected |= expected is not None
+        nothing = np.zeros_like(errors.sums[0])
+        distances = hellinger(errors.overlap)
+        for c in np.flatnonzero(owned.owned).tolist():
+            levels = owned.levels(c)
+            for way in ways(owned, levels, self.areas):
+                one = self.added.setdefault(way, self._nothing(errors))
+                one.cells += errors.cells[c]
+                one.sums += errors.sums[c]
+                one.absolute += errors.absolute[c]
+                one.relative += errors.relative[c]
+                one.expected += nothing if expected is None else expected[c]
+                one.distance += float(distances[c])
+                one.crosstabs += 1
+            self.margins.append(self._margin(owned, errors, c, float(distances[c])))
+
+    def ways(self) -> ErrorWays:
+        """Everything added up."""
+        whole = self.added.get(("total", ""), self._blank())
+        return ErrorWays(
+            self._comparison(whole),
+            self._all("universes"),
+            self._all("cubes"),
+            self._all("axes"),
+            self._all("levels"),
+            tuple(self.margins),
+        )
+
+    def _all(self, name: str) -> dict[Any, Comparison]:
+        return {way[1]: self._comparison(one) for way, one in self.added.items() if way[0] == name}
+
+    def _margin(self, owned: OwnedTable, errors: Errors, c: int, distance: float) -> Margin:
+        cells = int(errors.cells[c, 1:].sum())
+        sums = errors.sums[c, 1:].sum(axis=0)
+        mean_l1, unchanged = (
+            float(sums[m]) / cells if cells else None for m in (Measure.L1, Measure.UNCHANGED)
+        )
+        levels = " x ".join(f"{variable}:{depth}" for variable, depth in owned.levels(c)) or "total"
+        return Margin(owned.universe.counted, levels, owned.table.id, cells, mean_l1, unchanged, distance)
+
+    def _nothing(self, errors: Errors) -> _Added:
+        parts = (errors.cells, errors.sums, errors.absolute, errors.relative, errors.sums)
+        return _Added(*(np.zeros_like(part[0]) for part in parts))
+
+    def _blank(self) -> _Added:
+        k = len(self.edges) + 1
+        whole, real = np.zeros((k, 1), dtype=np.int64), np.zeros((k, len(Measure)))
+        return _Added(whole[:, 0], real, whole, whole, real)
+
+    def _comparison(self, one: _Added) -> Comparison:
+        names = class_names(self.edges)
+        classes = {name: self._figures(one, slice(k, k + 1)) for k, name in enumerate(names)}
+        mean = one.distance / one.crosstabs if one.crosstabs else None
+        return Comparison(self._figures(one, slice(1, None)), classes, mean)
+
+    def _figures(self, one: _Added, some: slice) -> ErrorFigures:
+        absolute, relative = (bins[some].sum(axis=0) for bins in (one.absolute, one.relative))
+        return ErrorFigures(
+            int(one.cells[some].sum()),
+            _by_measure(one.sums[some]),
+            _by_measure(one.expected[some]) if self.has_expected else None,
+            {share: absolute_quantile(absolute, share) for share in self.quantiles},
+            {share: relative_quantile(relative, share) for share in self.quantiles},
+            is_empty=some.start == 0,
+        )
+
+
+def _by_measure(sums: Floats) -> dict[Measure, float]:
+    return dict(zip(Measure, sums.sum(axis=0).tolist(), strict=True))
+
+
+@dataclass(frozen=True)
+class GapFigures:
+    """Totals along an axis against the sums of their parts."""
+
+    totals: int
+    open: int  # totals that are not the sum
+    mean: float | None  # of abs(total - sum)
+    rmse: float | None
+    expected_rmse: float | None  # None where the noise is not known
+    largest: int
+
+    def summary(self) -> dict[str, Any]:
+        """The same, ready for JSON."""
+        return {**vars(self), "share_open": self.open / self.totals if self.totals else None}
+
+
+@dataclass(eq=False)
+class GapSums:
+    """Gaps by axis, while tables are added."""
+
+    sums: dict[str, Floats] = field(default_factory=dict)
+    largest: dict[str, int] = field(default_factory=dict)
+    has_expected: bool = True
+
+    def add(self, variable: str, judged: Gaps, *, has_expected: bool) -> None:
+        """Add a table's gaps along one axis."""
+        self.has_expected &= has_expected
+        self.sums[variable] = self.sums.get(variable, np.zeros(5)) + judged.sums.sum(axis=0)
+        self.largest[variable] = max(self.largest.get(variable, 0), int(judged.largest.max(initial=0)))
+
+    def figures(self) -> dict[str, GapFigures]:
+        """Everything added up."""
+        return {name: self._figure(sums, self.largest[name]) for name, sums in sorted(self.sums.items())}
+
+    def _figure(self, sums: Floats, largest: int) -> GapFigures:
+        totals = float(sums[Gaps.TOTALS])
+        if not totals:
+            return GapFigures(0, 0, None, None, None, 0)
+        expected = math.sqrt(sums[Gaps.EXPECTED] / totals) if self.has_expected else None
+        mean, rmse = float(sums[Gaps.SIZE]) / totals, math.sqrt(sums[Gaps.SQUARE] / totals)
+        return GapFigures(round(totals), round(float(sums[Gaps.OPEN])), mean, rmse, expected, largest)

@@ -1,0 +1,266 @@
+"""How far published counts lie from the true ones: losses, shares and quantiles, realised and expected.
+
+It owns the measures of one table; which tables are measured and how it is told is the audit's.
+
+For a true count a and a published one b (Rinott et al. 2018, section 4.2, for the losses):
+
+    l1 = abs(b - a), l2 = (b - a)^2, l3 = abs(sqrt b - sqrt a) where a negative b has the root -sqrt(-b),
+    relative error = abs(b - a) / a,
+    Hellinger distance of a cross-tabulation = sqrt(1 - sum sqrt(a b) / sqrt(sum a sum b)), negative b as zero.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from discreet.maths.aligned import Integers, Places
+from discreet.maths.laws import AdditiveLaw, Law
+from discreet.maths.pmf import Floats, Pmf
+from discreet.maths.row_laws import PTableLaw
+
+PLAIN = 64  # absolute errors below this have a bin of their own
+PER_OCTAVE = 16  # bins beyond, each with its upper end: a quantile is told at most 4.5 % too high
+OCTAVES = 24
+ABSOLUTE_BINS = PLAIN + PER_OCTAVE * OCTAVES
+LEAST_RELATIVE = -14  # relative errors from 2^-14 to 2^10 have bins; 0 has one of its own
+RELATIVE_BINS = 1 + PER_OCTAVE * OCTAVES
+AT_ONCE = 1 << 20  # values that expectations are worked out for at a time
+
+
+class Measure(IntEnum):
+    """What is added up over cells."""
+
+    L1 = 0
+    L2 = 1
+    L3 = 2
+    UNCHANGED = 3
+    ZERO = 4  # published as zero
+    POSITIVE = 5  # published above zero
+    BIAS = 6  # published minus true
+
+
+@dataclass(frozen=True, eq=False)
+class Errors:
+    """Sums by cross-tabulation and size class of the true count; class 0 are the empty cells."""
+
+    cells: Integers  # [cross-tabulation, class]
+    sums: Floats  # [cross-tabulation, class, measure]
+    absolute: Integers  # [cross-tabulation, class, bin]
+    relative: Integers  # [cross-tabulation, class, bin]
+    overlap: Floats  # [cross-tabulation, 3]: sum sqrt(a b), sum a, sum b
+
+
+def errors(
+    true: Integers,
+    published: Integers,
+    crosstab: Places,
+    possible: Integers,
+    edges: tuple[int, ...],
+) -> Errors:
+    """Add up the errors of the listed cells, and of the ``possible`` ones that are zero on both sides.
+
+    ``possible`` is the number of cells of each cross-tabulation, 0 for those that are not looked at. A size class
+    begins at each edge, the first of which is 1.
+    """
+    shape = (len(possible), len(edges) + 1)
+    found = Errors(
+        np.zeros(shape, dtype=np.int64),
+        np.zeros((*shape, len(Measure))),
+        np.zeros((*shape, ABSOLUTE_BINS), dtype=np.int64),
+        np.zeros((*shape, RELATIVE_BINS), dtype=np.int64),
+        np.zeros((len(possible), 3)),
+    )
+    _add(true, published, crosstab, possible, np.array(edges, dtype=np.int64), *vars(found).values())
+    both_zero = np.maximum(possible - found.cells.sum(axis=1), 0)
+    found.cells[:, 0] += both_zero
+    found.sums[:, 0, [Measure.UNCHANGED, Measure.ZERO]] += both_zero[:, None]
+    found.absolute[:, 0, 0] += both_zero
+    return found
+
+
+def expected_errors(
+    true: Integers, crosstab: Places, possible: Integers, edges: tuple[int, ...], per_count: ExpectedLosses
+) -> Floats:
+    """The expected sums[cross-tabulation, class, measure] where every cell's noise has the same law."""
+    sums = np.zeros((len(possible), len(edges) + 1, len(Measure)))
+    here = (possible[crosstab] > 0) & (true > 0)
+    counts, place = np.unique(true[here], return_inverse=True)
+    klass = np.searchsorted(np.array(edges), true[here], side="right")
+    _add_expected(per_count.at(counts), place, klass, crosstab[here], sums)
+    empty = possible - np.bincount(crosstab[here], minlength=len(possible))
+    sums[:, 0] = empty[:, None] * per_count.at(np.zeros(1, dtype=np.int64))
+    return sums
+
+
+@dataclass(frozen=True, eq=False)
+class ExpectedLosses:
+    """The exact expectations of a law, after what is done to its counts before they are published."""
+
+    law: Law
+    shown: Callable[[Integers], Integers]
+    keeps_zeros: bool
+
+    def at(self, counts: Integers) -> Floats:
+        """[count, measure]: sum over j of p(i -> j) times the measure."""
+        found = np.zeros((len(counts), len(Measure)))
+        settled = self._settled
+        for place in np.flatnonzero(counts < settled).tolist():
+            found[place] = self._row(int(counts[place]))
+        large = np.flatnonzero(counts >= settled)
+        if len(large):
+            noise = self.law.row(int(settled))
+            changes = noise.values - int(settled)
+            step = max(1, AT_ONCE // len(changes))
+            for start in range(0, len(large), step):
+                part = large[start : start + step]
+                found[part] = _expectations(
+                    counts[part], self.shown(counts[part, None] + changes), noise.p[None]
+                )
+        return found
+
+    def moments(self, counts: Integers) -> Floats:
+        """[count, 2]: mean and variance of the change."""
+        expected = self.at(counts)
+        bias = expected[:, Measure.BIAS]
+        return np.stack([bias, np.maximum(expected[:, Measure.L2] - bias**2, 0)], axis=1)
+
+    def tails(self, true: int, counted: int, limits: Sequence[float]) -> tuple[list[float], list[float]]:
+        """Pr[b >= (1 + r) a] and Pr[b <= (1 - r) a] for each limit r: noise on ``counted``, judged by a = ``true``."""
+        kept = counted == 0 and self.keeps_zeros
+        noisy = Pmf(0, np.ones(1)) if kept else self.law.row(counted)
+        relative = ((noisy.values if kept else self.shown(noisy.values)) - true) / true
+        return (
+            [float(noisy.p[relative >= limit].sum()) for limit in limits],
+            [float(noisy.p[relative <= -limit].sum()) for limit in limits],
+        )
+
+    @property
+    def _settled(self) -> float:
+        """The count from which on larger ones have the same noise."""
+        if isinstance(self.law, PTableLaw):
+            return self.law.ptable.last_row
+        if isinstance(self.law, AdditiveLaw):
+            return 1 if self.keeps_zeros else 0
+        return math.inf
+
+    def _row(self, count: int) -> Floats:
+        kept = count == 0 and self.keeps_zeros
+        noisy = Pmf(0, np.ones(1)) if kept else self.law.row(count)
+        values = noisy.values if kept else self.shown(noisy.values)
+        found: Floats = _expectations(np.array([count]), values[None], noisy.p[None])[0]
+        return found
+
+
+def _expectations(counts: Integers, published: Integers, p: Floats) -> Floats:
+    """[count, measure] where published[count, k] has the probability p[., k]."""
+    change = (published - counts[:, None]).astype(np.float64)
+    roots = np.sign(published) * np.sqrt(np.abs(published))
+    each = {
+        Measure.L1: np.abs(change),
+        Measure.L2: change**2,
+        Measure.L3: np.abs(roots - np.sqrt(counts)[:, None]),
+        Measure.UNCHANGED: change == 0,
+        Measure.ZERO: published == 0,
+        Measure.POSITIVE: published > 0,
+        Measure.BIAS: change,
+    }
+    return np.stack([(each[measure] * p).sum(axis=1) for measure in Measure], axis=1)
+
+
+def hellinger(overlap: Floats) -> Floats:
+    """The Hellinger distance of each cross-tabulation's relative frequencies; 1 where one side has nobody."""
+    joint, true, published = np.moveaxis(overlap, -1, 0)
+    norm = np.sqrt(true * published)
+    ratio = np.divide(joint, norm, out=np.zeros_like(joint), where=norm > 0)
+    ratio = np.where((true <= 0) & (published <= 0), 1.0, ratio)
+    distance: Floats = np.sqrt(np.clip(1 - ratio, 0, 1))
+    return distance
+
+
+def absolute_quantile(bins: Integers, share: float) -> int | None:
+    """The smallest error that so many do not exceed: exact below 64, then the end of its bin; None of no cells."""
+    at = _bin_at(bins, share)
+    if at is None or at < PLAIN:
+        return at
+    return math.floor(PLAIN * 2 ** ((at - PLAIN) / PER_OCTAVE))
+
+
+def relative_quantile(bins: Integers, share: float) -> float | None:
+    """The same of relative errors: the end of the bin."""
+    at = _bin_at(bins, share)
+    return at if at is None or at == 0 else float(2 ** (LEAST_RELATIVE + (at - 1) / PER_OCTAVE))
+
+
+def _bin_at(bins: Integers, share: float) -> int | None:
+    total = int(bins.sum())
+    if not total:
+        return None
+    return int(np.searchsorted(np.cumsum(bins), share * total - 1e-9, side="left"))
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _octave_bin(ratio: Any, most: Any) -> int:
+    found: int = min(most, max(0, math.ceil(PER_OCTAVE * math.log2(ratio))))
+    return found
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _add(
+    true: Any,
+    published: Any,
+    crosstab: Any,
+    possible: Any,
+    edges: Any,
+    cells: Any,
+    sums: Any,
+    absolute: Any,
+    relative: Any,
+    overlap: Any,
+) -> None:
+    for i in range(true.size):
+        c, a, b = crosstab[i], true[i], published[i]
+        if possible[c] == 0 or (a == 0 and b == 0):
+            continue
+        k = np.searchsorted(edges, a, side="right")
+        change = abs(b - a)
+        root = math.sqrt(abs(b)) if b >= 0 else -math.sqrt(abs(b))
+        cells[c, k] += 1
+        sums[c, k, 0] += change
+        sums[c, k, 1] += float(change) * change
+        sums[c, k, 2] += abs(root - math.sqrt(a))
+        sums[c, k, 3] += change == 0
+        sums[c, k, 4] += b == 0
+        sums[c, k, 5] += b > 0
+        sums[c, k, 6] += b - a
+        at = change if change < PLAIN else PLAIN + _octave_bin(change / PLAIN, PER_OCTAVE * OCTAVES - 1)
+        absolute[c, k, at] += 1
+        if a > 0:
+            ratio = change / a * 2.0**-LEAST_RELATIVE
+            relative[c, k, 1 + _octave_bin(ratio, RELATIVE_BINS - 2) if change else 0] += 1
+        overlap[c, 0] += math.sqrt(float(a) * max(b, 0))
+        overlap[c, 1] += a
+        overlap[c, 2] += max(b, 0)
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _add_expected(per_count: Any, place: Any, klass: Any, crosstab: Any, sums: Any) -> None:
+    for i in range(place.size):
+        for m in range(per_count.shape[1]):
+            sums[crosstab[i], klass[i], m] += per_count[place[i], m]
+
+
+def class_names(edges: tuple[int, ...]) -> tuple[str, ...]:
+    """How the size classes are called: 0, 1-2, .., 500+."""
+    ends = [*(edge - 1 for edge in edges[1:]), None]
+    names = [
+        f"{first}+" if last is None else str(first) if first == last else f"{first}-{last}"
+        for first, last in zip(edges, ends, strict=True)
+    ]
+    return ("0", *names)

@@ -1,0 +1,152 @@
+"""Errors, expectations and quantiles against plain sums."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discreet.maths.aligned import Integers
+from discreet.maths.cell_error import expected_error
+from discreet.maths.laws import Law, discrete_laplace, truncated_laplace
+from discreet.maths.pmf import Loss, losses
+from discreet.maths.ptable_solver import PTableParameters, solve
+from discreet.maths.row_laws import PTableLaw
+from discreet.maths.row_laws import hellinger as hellinger_law
+from discreet.maths.utility import (
+    ABSOLUTE_BINS,
+    ExpectedLosses,
+    Measure,
+    absolute_quantile,
+    class_names,
+    errors,
+    expected_errors,
+    hellinger,
+    relative_quantile,
+)
+
+EDGES = (1, 3, 10)
+PTABLE = PTableLaw(solve(PTableParameters(5, 2.0, 0)))
+
+
+def same(values: Integers) -> Integers:
+    return values
+
+
+def no_negatives(values: Integers) -> Integers:
+    return np.maximum(values, np.int64(0))
+
+
+listed = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 400), st.integers(-3, 400)), max_size=40)
+
+
+@settings(deadline=None)
+@given(listed)
+def test_errors_are_plain_sums(cells: list[tuple[int, int, int]]) -> None:
+    possible = np.array([50, 0, 60])  # the second cross-tabulation is not looked at
+    crosstab, true, published = (np.array([cell[k] for cell in cells], dtype=np.int64) for k in range(3))
+    found = errors(true, published, crosstab.astype(np.int32), possible, EDGES)
+    for c in range(3):
+        mine = [(a, b) for x, a, b in cells if x == c] if c != 1 else []
+        empty = int(possible[c]) - sum(a != 0 or b != 0 for a, b in mine)
+        mine = [(a, b) for a, b in mine if a or b] + [(0, 0)] * empty
+        for k in range(4):
+            some = [(a, b) for a, b in mine if sum(a >= edge for edge in EDGES) == k]
+            sums = found.sums[c, k]
+            assert found.cells[c, k] == len(some)
+            for loss in Loss:
+                expected = sum(float(losses(a, np.array([b]), loss)[0]) for a, b in some)
+                assert sums[Measure[loss.name]] == pytest.approx(expected)
+            assert sums[Measure.UNCHANGED] == sum(a == b for a, b in some)
+            assert sums[Measure.ZERO] == sum(b == 0 for _, b in some)
+            assert sums[Measure.POSITIVE] == sum(b > 0 for _, b in some)
+            assert sums[Measure.BIAS] == sum(b - a for a, b in some)
+            sizes = sorted(abs(a - b) for a, b in some)
+            for share in (0.5, 0.9, 1.0):
+                told = absolute_quantile(found.absolute[c, k], share)
+                if not some:
+                    assert told is None
+                    continue
+                exact = sizes[math.ceil(share * len(sizes) - 1e-9) - 1]
+                assert told is not None
+                assert exact <= told <= max(exact, exact * 1.05) or (exact >= 64 and told >= exact - 1)
+                relatives = sorted(abs(a - b) / a for a, b in some if a)
+                if relatives:
+                    ratio = relatives[math.ceil(share * len(relatives) - 1e-9) - 1]
+                    shown = relative_quantile(found.relative[c, k], share)
+                    assert shown is not None
+                    assert ratio * (1 - 1e-9) <= shown <= ratio * 1.05
+
+
+def test_round_relative_errors_are_told_exactly() -> None:
+    true, published = np.array([2, 4, 1]), np.array([1, 8, 3])
+    found = errors(true, published, np.zeros(3, dtype=np.int32), np.array([3]), EDGES)
+    together = found.relative[0].sum(axis=0)
+    assert [relative_quantile(together, share) for share in (0.3, 0.6, 1.0)] == [0.5, 1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    "law",
+    [PTABLE, truncated_laplace(1, 6), discrete_laplace(1), hellinger_law(2)],
+    ids=lambda law: type(law).__name__,
+)
+@pytest.mark.parametrize("keeps_zeros", [True, False])
+def test_expectations_are_those_of_the_rows(law: Law, keeps_zeros: bool) -> None:
+    counts = np.array([0, 1, 2, 5, 9, 40, 41], dtype=np.int64)
+    found = ExpectedLosses(law, no_negatives, keeps_zeros).at(counts)
+    for count, values in zip(counts.tolist(), found, strict=True):
+        row = law.row(count)
+        shown, p = no_negatives(row.values), row.p
+        if count == 0 and keeps_zeros:
+            shown, p = np.zeros(1, dtype=np.int64), np.ones(1)
+        plain = expected_error(count, shown, p)
+        assert values[Measure.L1] == pytest.approx(plain.l1)
+        assert math.sqrt(values[Measure.L2]) == pytest.approx(plain.rmse)
+        assert values[Measure.L3] == pytest.approx(float(p @ losses(count, shown, Loss.L3)))
+        assert values[Measure.UNCHANGED] == pytest.approx(plain.unchanged)
+        assert values[Measure.ZERO] == pytest.approx(float(p[shown == 0].sum()))
+        assert values[Measure.POSITIVE] == pytest.approx(float(p[shown > 0].sum()))
+        assert values[Measure.BIAS] == pytest.approx(float(p @ (shown - count)), abs=1e-9)
+
+
+def test_expected_sums_add_up_cells_and_leave_other_cross_tabulations_out() -> None:
+    law = ExpectedLosses(PTABLE, same, keeps_zeros=True)
+    true = np.array([1, 1, 7, 0, 12])
+    crosstab = np.array([0, 0, 0, 0, 1], dtype=np.int32)
+    sums = expected_errors(true, crosstab, np.array([10, 0]), EDGES, law)
+    one, seven, none = law.at(np.array([1, 7, 0]))
+    assert sums[0, 1] == pytest.approx(2 * one)
+    assert sums[0, 2] == pytest.approx(seven)
+    assert sums[0, 0] == pytest.approx(7 * none)
+    assert not sums[1].any()
+
+
+def test_the_tails_are_those_of_the_row() -> None:
+    law = ExpectedLosses(PTABLE, same, keeps_zeros=True)
+    up, down = law.tails(10, 12, (0.2, 1.0))
+    row = PTABLE.row(12)
+    assert up == pytest.approx([row.tail(12), row.tail(20)])
+    assert down == pytest.approx([row.cdf(8), row.cdf(0)])
+    assert law.tails(5, 0, (1.0,)) == ([0.0], [1.0])
+
+
+def test_hellinger_is_zero_for_shares_that_agree_and_one_for_disjoint_tables() -> None:
+    a, b = np.array([1.0, 4.0]), np.array([2.0, 8.0])
+    overlap = np.array([[np.sqrt(a * b).sum(), a.sum(), b.sum()], [0, 3, 4], [0, 0, 0], [0, 3, 0]])
+    assert hellinger(overlap) == pytest.approx([0, 1, 0, 1], abs=1e-7)
+    p, q = np.array([0.25, 0.75]), np.array([0.5, 0.5])
+    plain = math.sqrt(0.5 * float(((np.sqrt(p) - np.sqrt(q)) ** 2).sum()))
+    assert hellinger(np.array([[np.sqrt(p * q).sum(), 1.0, 1.0]])) == pytest.approx([plain])
+
+
+def test_the_largest_errors_still_have_a_bin() -> None:
+    true, published = np.array([1, 3 * 10**9]), np.array([3 * 10**9, 1])
+    found = errors(true, published, np.zeros(2, dtype=np.int32), np.array([2]), EDGES)
+    assert found.absolute.sum() == 2
+    assert found.absolute.shape[-1] == ABSOLUTE_BINS
+
+
+def test_classes_are_called_by_their_ends() -> None:
+    assert class_names((1, 3, 10)) == ("0", "1-2", "3-9", "10+")
+    assert class_names((1, 2)) == ("0", "1", "2+")
