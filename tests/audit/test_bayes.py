@@ -164,6 +164,11 @@ def test_a_law_that_is_not_public_is_an_error() -> None:
         exposed(hidden, Belief())
 
 
+def test_the_truth_of_another_programme_is_an_error() -> None:
+    with pytest.raises(Mistakes, match="GEOxSEXxAGE: is published, but not counted"):
+        scan(key_world(1.0, 3).published, Truth({}, {}), Belief())
+
+
 @pytest.mark.parametrize(
     ("values", "said"),
     [

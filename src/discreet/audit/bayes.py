@@ -187,7 +187,7 @@ def scan(
             if part.crosstabs:
                 found.add(
                     part,
-                    _tally(part, truth.counted[part.table.id], belief.largest, published.noise.keeps_zeros),
+                    _tally(part, part.true(truth), belief.largest, published.noise.keeps_zeros),
                     laws,
                     most_named,
                 )

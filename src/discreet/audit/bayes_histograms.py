@@ -149,7 +149,7 @@ def attack_histograms(
                 too_wide += len(cutters) - len(narrow)
                 shown = part.table.load()
                 for cutter in narrow:
-                    found += cutter.finding(shown, truth.counted[part.table.id], attack)
+                    found += cutter.finding(shown, part.true(truth), attack)
             told.step()
     if not known_area:
         raise mistake("", "area", attack.area, f"choose from {', '.join(_variables(published))}")

@@ -120,7 +120,7 @@ def scan_levels(
             found |= axis is not None
             if axis is not None and part.crosstabs:
                 scanner = _Scanner(part, axis, coarsest, laws, published.noise.same_noise, belief)
-                for chain, names in scanner.chains(truth.counted[part.table.id]):
+                for chain, names in scanner.chains(part.true(truth)):
                     chains.append(chain)
                     named += names[: most_named - len(named)]
             told.step()

@@ -13,7 +13,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.published import Integers, PublishedTable, Universe
+from discreet.audit.published import Cells, Integers, PublishedTable, Universe
+from discreet.audit.truth import Truth
+from discreet.errors import mistake
 from discreet.schema.crosstab import CrossTab, Signature, crosstabs
 from discreet.schema.cube import Cube
 
@@ -38,6 +40,13 @@ class Part:
     def signature(self, at: int) -> Signature:
         """The signature of one of them in the whole release."""
         return self.universe.signature(self.crosstabs[at].signature.levels)
+
+    def true(self, truth: Truth) -> Cells:
+        """The true counts of its table; an error where they are those of another programme."""
+        if self.table.id not in truth.counted:
+            remedy = "audit the release with the programme that it was made from"
+            raise mistake("", f"cube {self.table.id}", "is published, but not counted", remedy)
+        return truth.counted[self.table.id]
 
     def which(self, cells: Integers) -> Integers:
         """To which of the cross-tabulations each cell belongs; -1 where an earlier table has shown it."""
