@@ -60,7 +60,10 @@ def _windowed(laws: Sequence[tuple[int, Pmf]], first: int, width: int) -> tuple[
     """The counts that can be published in the window, and their laws within it."""
     counts, rows = [], []
     for count, law in laws:
-        row = np.array([law.at(value) for value in range(first, first + width)])
+        row = np.zeros(width)
+        low, high = max(first, law.first), min(first + width, law.last + 1)
+        if low < high:
+            row[low - first : high - first] = law.p[low - law.first : high - law.first]
         if row.sum() > 0:
             counts.append(count)
             rows.append(row / row.sum())
