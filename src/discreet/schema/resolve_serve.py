@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
-from discreet.schema.declared import DeclaredAccount, DeclaredServe
+from discreet.schema.declared import DeclaredAccount, DeclaredHistory, DeclaredServe
 from discreet.schema.expression import alternatives
 from discreet.schema.findings import Findings
 from discreet.schema.noise import Claim, Draw, Noise, PrivateNoise
@@ -82,6 +82,11 @@ def _check_noise(declared: DeclaredServe, noise: Noise | None, findings: Finding
                 value,
                 "take it out: judging would cost budget, and the noise protects already",
             )
+    if guaranteed and declared.history != DeclaredHistory():
+        value = "a guard on history beside a guarantee"
+        findings.add(
+            "serve.history", value, "take it out: the account of a user bounds all that is collected"
+        )
     if isinstance(noise, PrivateNoise) and noise.draw is Draw.FRESH and declared != DeclaredServe():
         findings.add(
             "serve",

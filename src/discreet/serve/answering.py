@@ -1,47 +1,32 @@
-"""Asking the table builder: the order in which a question is resolved, judged, charged, answered and remembered.
-
-It owns that order; counting is the source's, judging the rules', books the store's and the ledger's.
-"""
+"""Opening a table builder over records or over a release; it owns how its parts are put together, and nothing after."""
 
 from __future__ import annotations
 
-from discreet.engine.progress import Progress
+from discreet.engine.progress import Progress, Quiet
+from discreet.errors import Mistakes, Problem, mistake
+from discreet.maths.accounting import EpsilonDelta
+from discreet.maths.keys import derive
+from discreet.perturb.choose import mechanism
 from discreet.perturb.ledger import Ledger
+from discreet.perturb.private import PrivateMechanism
+from discreet.pipeline.identity import digest_inputs, noise_key
+from discreet.release.noise import noise_statement
+from discreet.release.outsider import known_noise
 from discreet.release.read import Release
+from discreet.schema.noise import Claim, Draw, PrivateNoise
 from discreet.schema.programme import Programme
 from discreet.schema.serve_rule import DEFAULT_SERVE, ServeRule
-from discreet.serve.answer import Answer, Preview, Refusal
-from discreet.serve.catalogue import Catalogue
-from discreet.serve.query import Query
+from discreet.serve.budget import Accounts
+from discreet.serve.builder import TableBuilder
+from discreet.serve.describing import programme_catalogue
+from discreet.serve.history import History
+from discreet.serve.intervals import NoiseReader, PublicNoise
+from discreet.serve.private_noise import PrivateTables, account_words
+from discreet.serve.released import ReleaseSource
+from discreet.serve.sources import MicrodataSource, NoiseOf, OneNoise, read_units
 from discreet.serve.store import Store
 
-
-class TableBuilder:
-    """Answers questions; safe to use from several threads at once."""
-
-    @property
-    def catalogue(self) -> Catalogue:
-        """What can be asked for."""
-        raise NotImplementedError
-
-    def canonical(self, query: Query) -> Query:
-        """The normal form of a question: equal questions become equal but for the order of their axes.
-
-        Unknown names and codes raise ``Mistakes`` that name the alternatives (a client error).
-        """
-        raise NotImplementedError
-
-    def ask(self, query: Query, user: str, *, job: bool = False) -> Answer | Refusal:
-        """Answer a question of a user (an opaque id), or refuse; a mistake in the question raises ``Mistakes``.
-
-        ``job`` allows as many cells as background jobs may have. What is collected is remembered, and charged where the
-        noise has a guarantee, before this returns.
-        """
-        raise NotImplementedError
-
-    def preview(self, query: Query, user: str) -> Preview:
-        """How large an answer would be, which areas it would withhold, whether it would be refused; free of charge."""
-        raise NotImplementedError
+__all__ = ["TableBuilder", "serve_programme", "serve_release"]
 
 
 def serve_programme(
@@ -57,9 +42,69 @@ def serve_programme(
 
     The rules are ``programme.serve``. Noise with a guarantee needs a ledger: each user has an account in it.
     """
-    raise NotImplementedError
+    _refuse_fresh(programme)
+    inputs = digest_inputs(programme, secret) if isinstance(programme.noise, PrivateNoise) else ""
+    chosen = mechanism(programme, secret, noise_key(programme, secret, inputs))
+    statement = noise_statement(chosen.facts(), programme.release.disclose)
+    noise: NoiseOf = OneNoise(chosen, PublicNoise(known_noise(statement)))
+    accounts = None
+    if isinstance(chosen, PrivateMechanism):
+        private = PrivateTables(programme, chosen)
+        words = account_words(private.rule, private.account) if private.rule.claim is Claim.DP else None
+        statement = statement.model_copy(update={"guarantee": words})
+        noise = _PrivateNoiseOf(private, PublicNoise(known_noise(statement), private.law))
+        accounts = _accounts(programme, private, store, ledger, derive(secret, f"serve-questions/{inputs}"))
+    catalogue = programme_catalogue(programme, statement)
+    units = read_units(programme, catalogue, secret, chosen, threads, progress or Quiet())
+    if accounts is not None and isinstance(noise, _PrivateNoiseOf):
+        _refuse_large_delta(programme, noise.tables, max(len(unit) for unit in units.values()))
+    source = MicrodataSource(catalogue, units, noise)
+    return TableBuilder(source, History(store.database, programme.serve.history), accounts)
 
 
 def serve_release(release: Release, store: Store, *, rule: ServeRule = DEFAULT_SERVE) -> TableBuilder:
     """A table builder over a release folder: no records, no secret, what it holds and nothing more."""
-    raise NotImplementedError
+    return TableBuilder(ReleaseSource(release, rule), History(store.database, rule.history))
+
+
+class _PrivateNoiseOf:
+    """Noise with a law, for any table."""
+
+    def __init__(self, tables: PrivateTables, reader: NoiseReader) -> None:
+        self.tables, self._reader = tables, reader
+        self.mechanism = tables.mechanism
+
+    def reader(self) -> NoiseReader:
+        """What published counts say of true ones."""
+        return self._reader
+
+
+def _accounts(
+    programme: Programme, private: PrivateTables, store: Store, ledger: Ledger | None, key: bytes
+) -> Accounts | None:
+    if private.rule.claim is not Claim.DP:
+        return None
+    if ledger is None:
+        raise mistake(
+            programme.path, "ledger", "is missing", "noise with a guarantee is accounted for: name a ledger"
+        )
+    return Accounts(ledger, store.database, private, key)
+
+
+def _refuse_fresh(programme: Programme) -> None:
+    noise = programme.noise
+    if isinstance(noise, PrivateNoise) and noise.draw is Draw.FRESH:
+        remedy = 'use draw = "description": a repeated question must have the same answer'
+        raise mistake(programme.path, "noise.draw", "noise that is drawn afresh", remedy)
+
+
+def _refuse_large_delta(programme: Programme, private: PrivateTables, records: int) -> None:
+    """Of a user's delta a part as large as one in the records would allow to publish somebody's record outright."""
+    budget = private.budget
+    delta = budget.delta if isinstance(budget, EpsilonDelta) else private.rule.delta
+    if not private.rule.large_delta and delta * records >= 1:
+        value = f"delta = {float(delta):.3g} is not below one in the number of records"
+        problem = Problem(
+            str(programme.path), "noise.delta", value, "lower it, or accept it with large_delta = true"
+        )
+        raise Mistakes([problem])

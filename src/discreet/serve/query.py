@@ -55,7 +55,8 @@ class Query:
     @property
     def id(self) -> str:
         """A stable name of the question: 32 hexadecimal digits; tells no layout."""
-        axes = sorted(self.axes, key=lambda axis: axis.breakdown)
+        axes = [replace(axis, codes=tuple(sorted(axis.codes))) for axis in self.axes]
+        axes.sort(key=lambda axis: axis.breakdown)
         text = json.dumps(to_json(replace(self, axes=tuple(axes))), sort_keys=True, ensure_ascii=False)
         return hashlib.blake2b(text.encode(), digest_size=16, person=b"discreet-query").hexdigest()
 

@@ -1,0 +1,107 @@
+"""Charging answers to users' accounts before they leave; a cross-tabulation is paid for once.
+
+It owns who is charged for what; the book is ``perturb.ledger`` and the prices are ``private_noise``'s.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+
+from sqlalchemy import Column, MetaData, String, Table, select
+
+from discreet.engine.transactions import Database
+from discreet.errors import BudgetExceeded
+from discreet.perturb.ledger import Ledger, question_key
+from discreet.schema.crosstab import Signature, signatures
+from discreet.schema.cube import Cube
+from discreet.schema.noise import Claim
+from discreet.serve.answer import Refusal, Rule
+from discreet.serve.new_rows import add_new
+from discreet.serve.private_noise import PrivateTables
+
+_tables = MetaData()
+_charged = Table(
+    "serve_charged",
+    _tables,
+    Column("owner", String, primary_key=True),
+    Column("key", String, primary_key=True),
+)
+
+
+class Accounts:
+    """The accounts of all users in one ledger."""
+
+    def __init__(self, ledger: Ledger, database: Database, prices: PrivateTables, key: bytes) -> None:
+        """``key`` is derived from the secret and the inputs: keys in the books tell nothing of what was asked."""
+        self._ledger, self._database, self._prices, self._key = ledger, database, prices, key
+        with database.writing() as connection:
+            _tables.create_all(connection)
+
+    def charge(self, user: str, cube: Cube) -> Refusal | None:
+        """Charge what of a table the user has not paid for; on disk when this returns, or refused and not charged.
+
+        A process killed between the two books charges nothing twice: the same rest has the same key in the ledger.
+        """
+        new = self._new(user, cube)
+        if not new:
+            return None
+        rule, account = self._prices.rule, account_of(user)
+        self._ledger.create_account(account, self._prices.budget, rule.neighbours, rule.protects.value)
+        asked = question_key(self._key, "\n".join(sorted(new)))
+        try:
+            self._ledger.charge(account, self._prices.loss(tuple(new.values())), asked, _words(cube))
+        except BudgetExceeded:
+            return self._refusal(account, tuple(new.values()))
+        self._remember(user, new)
+        return None
+
+    def cost(self, user: str, cube: Cube) -> str:
+        """What a table would cost the user, in words."""
+        new = self._new(user, cube)
+        name = "rho" if self._prices.rule.is_gaussian else "epsilon"
+        total = sum(self._prices.share(signature) for signature in new.values())
+        return (
+            f"{name} = {total} for {len(new)} new cross-tabulations"
+            if new
+            else "nothing: you have it already"
+        )
+
+    def _new(self, user: str, cube: Cube) -> dict[str, Signature]:
+        """The cross-tabulations that the user has not paid for, by their keys in the books."""
+        wanted = {self._key_of(signature): signature for signature in signatures([cube])}
+        with self._database.reading() as connection:
+            mine = select(_charged.c.key).where(_charged.c.owner == user)
+            paid = set(connection.execute(mine).scalars())
+        return {key: signature for key, signature in wanted.items() if key not in paid}
+
+    def _key_of(self, signature: Signature) -> str:
+        """Bound to the price: another price is other noise, and is paid for again."""
+        return question_key(self._key, f"{signature} {self._prices.parameter(signature)}")
+
+    def _remember(self, user: str, keys: Iterable[str]) -> None:
+        with self._database.writing() as connection:
+            add_new(connection, _charged, [{"owner": user, "key": key} for key in keys])
+
+    def _refusal(self, account: str, wanted: tuple[Signature, ...]) -> Refusal:
+        left = self._ledger.remaining(account)
+        words = (
+            f"This table would cost {self._prices.loss(wanted)}; {left} is left of your privacy budget. "
+            "Tables that you already have stay free: ask for fewer axes, or for one of those."
+        )
+        return Refusal(Rule.BUDGET, words)
+
+
+def account_of(user: str) -> str:
+    """The name of a user's account in the ledger."""
+    return f"serve/{hashlib.blake2b(user.encode(), digest_size=16).hexdigest()}"
+
+
+def is_charged(prices: PrivateTables) -> bool:
+    """Whether answers cost: where the noise claims a guarantee."""
+    return prices.rule.claim is Claim.DP
+
+
+def _words(cube: Cube) -> str:
+    axes = " x ".join(axis.full_name for axis in cube.axes) or "total"
+    return f"table builder: {axes} of {cube.unit}"

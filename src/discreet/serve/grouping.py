@@ -1,0 +1,101 @@
+"""Custom groupings: an axis whose codes are unions of a variable's codes, named by the user.
+
+It owns their checks and their identity: the same groups are the same axis, however they are named and ordered.
+Whether a variable may be grouped is a rule's to say.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import Problem
+from discreet.schema.codelist import TOTAL, TOTAL_LABEL, Breakdown, Codelist
+from discreet.schema.expression import alternatives
+from discreet.serve.catalogue import ServedVariable
+from discreet.serve.query import LONGEST_NAME, Axis, Group
+
+MOST_GROUPS = 200
+
+
+def grouped(variable: ServedVariable, axis: Axis, key: str) -> tuple[Breakdown | None, list[Problem]]:
+    """The axis of some groups, the one with the first leaf first; leaves in no group count in the total alone."""
+    problems = list(_problems(variable, axis, key))
+    if problems:
+        return None, problems
+    masks = {group.name: leaves_of(variable.codelist, group) for group in axis.groups}
+    names = sorted(masks, key=lambda name: int(np.argmax(masks[name])))
+    node_of_leaf = np.zeros(len(variable.codelist.leaves), dtype=np.int32)
+    for node, name in enumerate(names, start=1):
+        node_of_leaf[masks[name]] = node
+    parents = np.array([-1, *(0 for _ in names)], dtype=np.int32)
+    alias = f"{variable.name}~{hashlib.blake2b(node_of_leaf.tobytes(), digest_size=8).hexdigest()}"
+    made = Breakdown(alias, alias, (TOTAL, *names), (TOTAL_LABEL, *names), parents, node_of_leaf)
+    return made, []
+
+
+def tree_of(axis: Breakdown) -> Codelist:
+    """The groups as a codelist of their own, which names them by their place and not by the user's words."""
+    groups = len(axis) - 1
+    return Codelist(axis.variable, axis.codes[1:], axis.labels[1:], (-1,) * groups, (1,) * groups)
+
+
+def leaves_of(tree: Codelist, group: Group) -> NDArray[np.bool_]:
+    """The leaves of a group."""
+    inside = np.zeros(len(tree.codes), dtype=bool)
+    inside[[tree.position[code] for code in group.codes]] = True
+    for index, parent in enumerate(tree.parents):
+        inside[index] |= parent >= 0 and inside[parent]
+    found: NDArray[np.bool_] = inside[list(tree.leaves)]
+    return found
+
+
+def normal(tree: Codelist, group: Group) -> Group:
+    """The group with the fewest codes that mean the same, in the order of the codelist."""
+    whole = np.ones(len(tree.codes), dtype=bool)
+    whole[list(tree.leaves)] = leaves_of(tree, group)
+    for index in range(len(tree.codes) - 1, -1, -1):
+        if tree.parents[index] >= 0:
+            whole[tree.parents[index]] &= whole[index]
+    kept = [c for c, parent in enumerate(tree.parents) if whole[c] and (parent < 0 or not whole[parent])]
+    return Group(group.name, tuple(tree.codes[index] for index in kept))
+
+
+def _problems(variable: ServedVariable, axis: Axis, key: str) -> Iterator[Problem]:
+    if axis.breakdown != variable.name:
+        remedy = f"name the variable alone, {variable.name}"
+        yield Problem("", f"{key}.breakdown", f"groups beside the breakdown {axis.breakdown!r}", remedy)
+    if len(axis.groups) > MOST_GROUPS:
+        yield Problem("", f"{key}.groups", f"{len(axis.groups)} groups", f"use at most {MOST_GROUPS}")
+        return
+    names = [group.name for group in axis.groups]
+    for name in names:
+        if not name.strip() or name == TOTAL or len(name) > LONGEST_NAME or names.count(name) > 1:
+            remedy = f"give each group a name of its own, of up to {LONGEST_NAME} characters"
+            yield Problem("", f"{key}.groups", f"name {name[:60]!r}", remedy)
+    unknown = list(_unknown_codes(variable.codelist, axis.groups, key))
+    yield from unknown or _overlaps(variable.codelist, axis.groups, key)
+
+
+def _unknown_codes(tree: Codelist, groups: Sequence[Group], key: str) -> Iterator[Problem]:
+    for group in groups:
+        if not group.codes:
+            yield Problem("", f"{key}.groups", f"{group.name[:60]!r} holds no codes", "name some")
+        for code in group.codes:
+            if code not in tree.position:
+                yield Problem(
+                    "", f"{key}.groups", f"unknown code {code[:60]!r}", alternatives(code, tree.codes)
+                )
+
+
+def _overlaps(tree: Codelist, groups: Sequence[Group], key: str) -> Iterator[Problem]:
+    held = np.zeros(len(tree.leaves), dtype=bool)
+    for group in groups:
+        leaves = leaves_of(tree, group)
+        if (held & leaves).any():
+            value = f"{group.name[:60]!r} shares codes with another group"
+            yield Problem("", f"{key}.groups", value, "put each code into one group")
+        held |= leaves

@@ -1,0 +1,89 @@
+"""Tables near one that was refused: a coarser breakdown, an axis less, larger areas; each is judged before offered.
+
+It owns where to look and how long; what passes is the rules' to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import islice
+from math import prod
+
+from discreet.serve.answer import Nearest
+from discreet.serve.catalogue import Catalogue
+from discreet.serve.query import Axis, Query
+
+MOST_OFFERED = 3
+MOST_JUDGED = 12
+STEPS = 3  # changes of the refused table
+
+Passes = Callable[[Query], bool]
+
+
+def nearest(query: Query, catalogue: Catalogue, passes: Passes) -> tuple[Nearest, ...]:
+    """The largest tables within a few changes that pass; at most so many are judged."""
+    judged = islice(_in_order(query, catalogue), MOST_JUDGED)
+    return tuple(islice((change for change in judged if passes(change.query)), MOST_OFFERED))
+
+
+def _in_order(query: Query, catalogue: Catalogue) -> Iterator[Nearest]:
+    """One change before two, then more cells before fewer; no table twice."""
+    seen = {_whole(query).id}
+    level = [Nearest(_whole(query), "")]
+    if level[0].query != query:
+        yield Nearest(_whole(query), "the same table without the filter") if query.where else level[0]
+    for _ in range(STEPS):
+        following = {}
+        for one in level:
+            for change in _changes(one, catalogue):
+                if change.query.id not in seen:
+                    following[change.query.id] = change
+        seen |= following.keys()
+        level = sorted(following.values(), key=lambda one: -_cells(one.query, catalogue))
+        yield from level
+
+
+def _whole(query: Query) -> Query:
+    """The query without filter and picked codes: the rules are judged on this anyway."""
+    axes = tuple(replace(axis, codes=()) for axis in query.axes)
+    return replace(query, axes=axes, where="")
+
+
+def _changes(one: Nearest, catalogue: Catalogue) -> Iterator[Nearest]:
+    query = one.query
+    for place, axis in enumerate(query.axes):
+        coarser = _coarser(axis, catalogue)
+        if coarser is not None:
+            is_place = catalogue.variables[coarser.breakdown.partition(".")[0]].is_place
+            said = f"{'larger areas' if is_place else 'coarser'}: {coarser.breakdown} for {axis.breakdown}"
+            yield Nearest(replace(query, axes=_with(query.axes, place, coarser)), _joined(one.words, said))
+        if len(query.axes) > 1:
+            left = (*query.axes[:place], *query.axes[place + 1 :])
+            yield Nearest(replace(query, axes=left), _joined(one.words, f"without {axis.breakdown}"))
+
+
+def _coarser(axis: Axis, catalogue: Catalogue) -> Axis | None:
+    """The next coarser breakdown of the same variable that still divides it."""
+    known = catalogue.variables[axis.breakdown.partition(".")[0]].breakdowns
+    if axis.groups:
+        return None
+    below = [name for name, held in known.items() if 1 < len(held) < len(known[axis.breakdown])]
+    return Axis(below[-1]) if below else None
+
+
+def _with(axes: tuple[Axis, ...], place: int, axis: Axis) -> tuple[Axis, ...]:
+    return (*axes[:place], axis, *axes[place + 1 :])
+
+
+def _cells(query: Query, catalogue: Catalogue) -> int:
+    return prod(
+        len(axis.groups) + 1
+        if axis.groups
+        else len(catalogue.variables[axis.breakdown.partition(".")[0]].breakdowns[axis.breakdown])
+        for axis in query.axes
+    )
+
+
+def _joined(words: str, more: str) -> str:
+    return f"{words}, {more}" if words else more

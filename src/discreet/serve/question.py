@@ -1,0 +1,211 @@
+"""A question that has been checked against a catalogue: the table to count, the table to judge, the cells to return.
+
+It owns what the words of a query mean; it does not know the rules nor where the records are.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import Mistakes, Problem
+from discreet.schema.codelist import Breakdown
+from discreet.schema.cube import Cube
+from discreet.schema.expression import Comparison, Filter, Term, alternatives, parse_filter
+from discreet.serve.catalogue import Catalogue, ServedVariable
+from discreet.serve.grouping import grouped, normal
+from discreet.serve.query import Axis, Query
+
+Nodes = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What is asked, resolved.
+
+    ``cube`` is the whole table with its margins, its axes sorted by variable: whoever asks for it in whatever order
+    gets the same one. ``judged`` is what the rules look at: the same table with no filter but a declared base, and
+    with the variables of any other filter as further axes, fine enough to tell who passes.
+    """
+
+    query: Query  # canonical, its axes in the order asked for
+    cube: Cube
+    judged: Cube
+    order: tuple[int, ...]  # axis as asked -> axis of the cube
+    picked: tuple[Nodes, ...]  # axis as asked -> nodes of that axis of the cube
+    is_declared: bool  # whether its filter is none or a base that the office declared
+
+    @property
+    def cells(self) -> int:
+        """The number of cells of the answer."""
+        return prod(len(nodes) for nodes in self.picked)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The variables and breakdowns that stand in it, in its filter too."""
+        axes = (*self.cube.axes, *self.judged.axes)
+        return frozenset(name for axis in axes for name in (axis.variable.partition("~")[0], axis.full_name))
+
+
+def resolve(query: Query, catalogue: Catalogue) -> Question:
+    """Check a query and find its normal form; every mistake in it is reported at once."""
+    return _Resolver(query, catalogue).question()
+
+
+class _Resolver:
+    def __init__(self, query: Query, catalogue: Catalogue) -> None:
+        self.query, self.catalogue = query, catalogue
+        self.problems: list[Problem] = []
+
+    def question(self) -> Question:
+        self._check_unit()
+        asked = [self._axis(place, axis) for place, axis in enumerate(self.query.axes)]
+        axes = [axis for axis in asked if axis is not None]
+        self._check_once(axes)
+        base = self._base()
+        if self.problems:
+            raise Mistakes(self.problems)
+        order = sorted(range(len(axes)), key=lambda k: axes[k].variable)
+        cube = self._cube([axes[k] for k in order], base)
+        declared = base is None or base.canonical in self.catalogue.bases.values()
+        further = () if declared or base is None else self._judged_axes(axes, base)
+        judged = cube if declared else self._cube([*further], None)
+        picked = [self._picked(place, axis) for place, axis in enumerate(axes)]
+        if self.problems:
+            raise Mistakes(self.problems)
+        return Question(
+            self._canonical(axes, picked, base),
+            cube,
+            judged,
+            tuple(order.index(k) for k in range(len(axes))),
+            tuple(picked),
+            declared,
+        )
+
+    def _cube(self, axes: Sequence[Breakdown], base: Filter | None) -> Cube:
+        ordered = tuple(sorted(axes, key=lambda axis: axis.variable))
+        return Cube("", self.query.unit, ordered, base, self.query.count or None)
+
+    def _check_unit(self) -> None:
+        units, counts = self.catalogue.units, self.catalogue.counts.get(self.query.unit, ())
+        if self.query.unit not in units:
+            self._add("unit", f"unknown unit {self.query.unit[:60]!r}", alternatives(self.query.unit, units))
+        elif self.query.count and self.query.count not in counts:
+            value = f"unknown column {self.query.count[:60]!r} of {self.query.unit}"
+            self._add("count", value, alternatives(self.query.count, counts))
+
+    def _variable(self, name: str, key: str) -> ServedVariable | None:
+        unit = self.query.unit
+        known = [held for held, one in self.catalogue.variables.items() if unit in one.units]
+        if name in known:
+            return self.catalogue.variables[name]
+        self._add(key, f"unknown variable {name[:60]!r} of {unit[:60]}", alternatives(name, known))
+        return None
+
+    def _axis(self, place: int, axis: Axis) -> Breakdown | None:
+        key = f"axes[{place}]"
+        name = axis.breakdown.partition(".")[0]
+        variable = self._variable(name, f"{key}.breakdown")
+        if variable is None:
+            return None
+        if axis.groups:
+            found, problems = grouped(variable, axis, key)
+            self.problems += problems
+            return found
+        known = tuple(variable.breakdowns)
+        if axis.breakdown in known:
+            return variable.breakdowns[axis.breakdown]
+        remedy = alternatives(axis.breakdown, known)
+        self._add(f"{key}.breakdown", f"unknown breakdown {axis.breakdown[:60]!r}", remedy)
+        return None
+
+    def _check_once(self, axes: Iterable[Breakdown]) -> None:
+        times = Counter(axis.variable.partition("~")[0] for axis in axes)
+        for variable in (name for name, count in times.items() if count > 1):
+            self._add("axes", f"{variable} stands {times[variable]} times", "keep one axis of each variable")
+
+    def _picked(self, place: int, axis: Breakdown) -> Nodes:
+        """The nodes of the wanted codes: in the order of the codelist, or of the groups."""
+        asked = self.query.axes[place]
+        every = [axis.codes[0], *(group.name for group in asked.groups)] if asked.groups else axis.codes
+        wanted = set(asked.codes) or set(every)
+        for code in asked.codes:
+            if code not in axis.position:
+                value = f"unknown code {code[:60]!r} of {asked.breakdown}"
+                self._add(f"axes[{place}].codes", value, alternatives(code, tuple(every)))
+        return np.array([axis.position[code] for code in every if code in wanted], dtype=np.int64)
+
+    def _base(self) -> Filter | None:
+        """The filter; None where it lets everybody pass."""
+        text = self.query.where.strip()
+        if not text:
+            return None
+        if not self.catalogue.may_filter and text in self.catalogue.bases:
+            # a release names its bases without the codes they are made of
+            return Filter(self.catalogue.bases[text], text, (), Comparison("", (), ""))
+        served = {name: one for name, one in self.catalogue.variables.items() if self.query.unit in one.units}
+        try:
+            found = parse_filter(
+                text,
+                {name: one.codelist for name, one in served.items()},
+                key="where",
+                breakdowns={name: _by_level(one) for name, one in served.items()},
+            )
+        except Mistakes as mistakes:
+            self.problems += mistakes.problems
+            return None
+        return None if found.passes_all else found
+
+    def _judged_axes(self, axes: Sequence[Breakdown], base: Filter) -> Iterator[Breakdown]:
+        """The axes, each fine enough for the filter, and the variables that stand in the filter alone."""
+        parts = list(comparisons(base.term))
+        for axis in axes:
+            mine = [part for part in parts if part.variable == axis.variable]
+            yield self._telling(axis.variable, mine, axis) if mine else axis
+        held = {axis.variable for axis in axes}
+        for name in dict.fromkeys(part.variable for part in parts if part.variable not in held):
+            yield self._telling(name, [part for part in parts if part.variable == name])
+
+    def _telling(self, name: str, parts: Sequence[Comparison], least: Breakdown | None = None) -> Breakdown:
+        """The coarsest breakdown that tells who passes, else the finest there is."""
+        known = sorted(self.catalogue.variables[name].breakdowns.values(), key=len)
+        fine = [axis for axis in known if least is None or len(axis) >= len(least)]
+        telling = (axis for axis in fine if all(_tells(axis, part.lookup) for part in parts))
+        return next(telling, fine[-1])
+
+    def _canonical(self, axes: Sequence[Breakdown], picked: Sequence[Nodes], base: Filter | None) -> Query:
+        said = []
+        for asked, axis, nodes in zip(self.query.axes, axes, picked, strict=True):
+            codes = () if len(nodes) == len(axis) else tuple(axis.codes[node] for node in nodes)
+            tree = self.catalogue.variables[axis.variable.partition("~")[0]].codelist
+            groups = tuple(normal(tree, group) for group in asked.groups)
+            said.append(replace(asked, codes=codes, groups=groups))
+        return replace(self.query, axes=tuple(said), where=base.canonical if base else "")
+
+    def _add(self, key: str, value: str, remedy: str) -> None:
+        self.problems.append(Problem("", key, value, remedy))
+
+
+def _by_level(variable: ServedVariable) -> dict[str, Breakdown]:
+    return {axis.name: axis for axis in variable.breakdowns.values()}
+
+
+def comparisons(term: Term) -> Iterator[Comparison]:
+    """All comparisons of a filter."""
+    if isinstance(term, Comparison):
+        yield term
+    else:
+        for part in term.terms:
+            yield from comparisons(part)
+
+
+def _tells(axis: Breakdown, passing: NDArray[np.bool_]) -> bool:
+    """Whether all leaves of each node pass, or none."""
+    leaves = np.bincount(axis.node_of_leaf, minlength=len(axis))
+    inside = np.bincount(axis.node_of_leaf, weights=passing, minlength=len(axis))
+    return bool(((inside == 0) | (inside == leaves)).all())

@@ -1,0 +1,148 @@
+"""A release folder as a source of tables: each cross is cut out of the smallest cube that holds it.
+
+It reads public files alone; there are no records and there is no secret where it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.audit.published import Cells, PublishedTable, Universe
+from discreet.perturb.table import ProtectedTable
+from discreet.release.outsider import known_noise, published
+from discreet.release.read import Release
+from discreet.schema.codelist import Breakdown
+from discreet.schema.cube import Cube
+from discreet.schema.serve_rule import ServeRule
+from discreet.serve.catalogue import Catalogue, ServedTable, ServedVariable
+from discreet.serve.describing import by_name
+from discreet.serve.intervals import NoiseReader, PublicNoise
+from discreet.serve.kept_tables import KeptTables
+from discreet.serve.picking import LEFT_OUT, picked
+
+Integers = NDArray[np.int64]
+
+
+class ReleaseSource:
+    """Answers what a release holds, by whole cubes or parts of them."""
+
+    def __init__(self, release: Release, rule: ServeRule) -> None:
+        held = published(release)
+        self._universes = {(one.unit, one.base, one.count): one for one in held.universes}
+        self._cells = {entry.id: entry.cells for entry in release.manifest.cubes}
+        self._catalogue = release_catalogue(release, held.universes, rule)
+        self._noise = PublicNoise(known_noise(release.manifest.noise))
+        self._kept, self._whole = KeptTables(), KeptTables()
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """What can be asked for."""
+        return self._catalogue
+
+    @property
+    def noise(self) -> NoiseReader:
+        """What published counts say of true ones."""
+        return self._noise
+
+    def lacks(self, cube: Cube) -> str:
+        """Why the release does not hold a table."""
+        if self._holding(cube) is not None:
+            return ""
+        axes = " x ".join(axis.full_name for axis in cube.axes) or "total"
+        who = f"{cube.unit} where {cube.base.text}" if cube.base else cube.unit
+        return f"The release has no table that holds {axes} of {who}."
+
+    def table(self, cube: Cube) -> ProtectedTable:
+        """Cut a table out of the smallest cube that holds it."""
+        kept = self._kept.get(cube)
+        if kept is not None:
+            return kept
+        holding = self._holding(cube)
+        if holding is None:
+            raise KeyError("ask lacks() first")
+        cells, values = self._read(holding)
+        maps = [_map(axis, cube) for axis in holding.cube.axes]
+        order = [_axis_of(holding.cube, axis.variable) for axis in cube.axes]
+        places, rows = picked(holding.cube, cells, maps, order, cube.shape)
+        by_place = np.argsort(places, kind="stable")
+        table = ProtectedTable(cube, places[by_place], values[rows[by_place]])
+        self._kept.put(cube, table)
+        return table
+
+    def _read(self, held: PublishedTable) -> Cells:
+        kept = self._whole.get(held.cube)
+        if kept is None:
+            kept = ProtectedTable(held.cube, *held.load())
+            self._whole.put(held.cube, kept)
+        return kept.cells, kept.values
+
+    def _holding(self, cube: Cube) -> PublishedTable | None:
+        base = cube.base.canonical if cube.base else ""
+        universe = self._universes.get((cube.unit, base, cube.count or ""))
+        tables = universe.tables if universe else ()
+        fitting = [one for one in tables if all(_holds(one.cube, axis) for axis in cube.axes)]
+        return min(fitting, key=lambda one: (self._cells[one.id], one.id), default=None)
+
+
+def release_catalogue(release: Release, universes: tuple[Universe, ...], rule: ServeRule) -> Catalogue:
+    """What a release can be asked for; filters other than the bases of its cubes cannot be answered."""
+    manifest = release.manifest
+    counts: dict[str, dict[str, None]] = {}
+    for universe in universes:
+        counts.setdefault(universe.unit, {}).update({universe.count: None} if universe.count else {})
+    entries = [entry for entry in manifest.cubes if not entry.weight]
+    return Catalogue(
+        manifest.name,
+        manifest.agency,
+        manifest.version,
+        tuple(counts),
+        {variable.name: variable for variable in _variables(universes, manifest.places, rule)},
+        tuple(
+            ServedTable(
+                one.id, one.title, one.unit, tuple(a.breakdown for a in one.axes), one.base, one.count
+            )
+            for one in entries
+        ),
+        manifest.noise,
+        manifest.swapped,
+        rule,
+        {unit: tuple(names) for unit, names in counts.items()},
+        {text: one.base_normal for one in entries if one.base for text in (one.base, one.base_normal)},
+        may_filter=False,
+    )
+
+
+def _variables(
+    universes: tuple[Universe, ...], places: tuple[str, ...], rule: ServeRule
+) -> Iterator[ServedVariable]:
+    axes: dict[str, dict[str, Breakdown]] = {}
+    units: dict[str, dict[str, None]] = {}
+    for universe in universes:
+        for axis in (axis for table in universe.tables for axis in table.cube.axes):
+            axes.setdefault(axis.variable, {})[axis.full_name] = axis
+            units.setdefault(axis.variable, {})[universe.unit] = None
+    trees = universes[0].codelists if universes else {}
+    for name, held in axes.items():
+        if rule.variables is None or name in rule.variables:
+            yield ServedVariable(
+                name, trees[name], by_name(held.values()), tuple(units[name]), name in places
+            )
+
+
+def _holds(cube: Cube, axis: Breakdown) -> bool:
+    return any(
+        one.variable == axis.variable and one.position.keys() >= axis.position.keys() for one in cube.axes
+    )
+
+
+def _axis_of(cube: Cube, variable: str) -> int:
+    return next(k for k, axis in enumerate(cube.axes) if axis.variable == variable)
+
+
+def _map(held: Breakdown, cube: Cube) -> Integers:
+    """Node of the held cube -> node of the wanted one; the total alone where that has no such axis."""
+    wanted = next((axis.position for axis in cube.axes if axis.variable == held.variable), {held.codes[0]: 0})
+    return np.array([wanted.get(code, LEFT_OUT) for code in held.codes], dtype=np.int64)

@@ -1,0 +1,208 @@
+"""The rules of a table builder: on the form of a question, and on the protected values of the whole table.
+
+It owns the judgement, never the values: what it says follows from protected tables that anybody may have, so that a
+refusal tells no more than the table would. The rules are judged on the table without its filter (see question).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.perturb.structural import passing_nodes
+from discreet.perturb.table import ProtectedTable
+from discreet.schema.codelist import Breakdown
+from discreet.schema.cube import Cube
+from discreet.schema.serve_rule import ServeRule, SparsityRule
+from discreet.serve.answer import Area, Refusal, Rule
+from discreet.serve.catalogue import Catalogue
+from discreet.serve.question import Question, comparisons
+
+Integers = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+WORDS = {
+    Rule.AREA_POPULATION: "has too few people or other records",
+    Rule.SPARSITY: "has too many small counts",
+    Rule.ATTRIBUTE: "has too many groups that share one category",
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the rules say of a question: refused, or answered but for some areas."""
+
+    refusal: Refusal | None = None
+    areas: int = 0  # judged alone, 0 where the table was judged as a whole
+    blocked: tuple[Area, ...] = ()
+
+
+def judge_form(question: Question, catalogue: Catalogue, *, job: bool) -> Refusal | None:
+    """Judge what needs no counts: sizes, axes, forbidden combinations, filters and groupings."""
+    return next(_form(question, catalogue, job=job), None)
+
+
+def _form(question: Question, catalogue: Catalogue, *, job: bool) -> Iterator[Refusal]:
+    rule, axes = catalogue.rule, question.judged.axes
+    if len(axes) > rule.axes:
+        filtered = "" if question.is_declared else ", those of the filter included"
+        yield Refusal(Rule.AXES, f"The table has {len(axes)} axes{filtered}; {rule.axes} are allowed.")
+    for names in rule.forbidden:
+        if question.names >= set(names):
+            yield Refusal(Rule.FORBIDDEN, f"{_listed(names)} may not stand in one table.")
+    if not question.is_declared and not (rule.filters and catalogue.may_filter):
+        yield Refusal(Rule.FILTERS, "Filters are not allowed, but those of the declared tables.")
+    for axis in question.cube.axes:
+        variable, _, grouped = axis.variable.partition("~")
+        if grouped and variable not in rule.groupings:
+            allowed = _listed(rule.groupings) or "no variable"
+            yield Refusal(Rule.GROUPINGS, f"The codes of {variable} may not be grouped; {allowed} may.")
+    yield from _sizes(question, rule, job=job)
+
+
+def _sizes(question: Question, rule: ServeRule, *, job: bool) -> Iterator[Refusal]:
+    most = rule.job_cells if job else rule.cells
+    if question.cells > most:
+        job_helps = not job and question.cells <= rule.job_cells
+        remedy = "Ask for it as a background job." if job_helps else "Pick fewer codes or coarser breakdowns."
+        yield Refusal(Rule.CELLS, f"The table has {question.cells:,} cells; {most:,} are allowed. {remedy}")
+    counted = max(question.cube.size, question.judged.size)
+    if counted > rule.counted:
+        words = f"The whole table has {counted:,} cells with its margins; {rule.counted:,} can be counted."
+        yield Refusal(Rule.COUNTED, f"{words} Take coarser breakdowns or fewer axes.")
+
+
+def judge_cells(question: Question, table: ProtectedTable, rule: ServeRule) -> Verdict:
+    """Judge the protected values of the whole table, each area alone where a place is among its axes."""
+    cube = question.judged
+    place = next((k for k, axis in enumerate(cube.axes) if axis.variable == rule.place), None)
+    broken = dict(_broken(_Judged(cube, table, place), rule))
+    if not broken:
+        return Verdict(areas=0 if place is None else len(cube.axes[place]))
+    if place is None:
+        named = min(broken, key=list(WORDS).index)
+        words = f"The table {WORDS[named]}."
+        return Verdict(Refusal(named, words)) if broken[named].any() else Verdict()
+    axis = cube.axes[place]
+    blocked = tuple(
+        Area(axis.codes[node], axis.labels[node], next(name for name in broken if broken[name][node]))
+        for node in np.flatnonzero(np.logical_or.reduce(list(broken.values()))).tolist()
+    )
+    return Verdict(
+        _too_many(blocked, len(axis), rule) or _filtered(blocked, question, axis), len(axis), blocked
+    )
+
+
+def _too_many(blocked: tuple[Area, ...], areas: int, rule: ServeRule) -> Refusal | None:
+    if len(blocked) <= rule.blocked * areas:
+        return None
+    times = Counter(area.rule for area in blocked)
+    named = max(times, key=lambda name: times[name])
+    words = f"{len(blocked)} of {areas} areas would be withheld, most because the area {WORDS[named]}."
+    return Refusal(named, words, blocked)
+
+
+def _filtered(blocked: tuple[Area, ...], question: Question, axis: Breakdown) -> Refusal | None:
+    """Refuse a filter that picks a blocked area: what it leaves of other areas would be that area."""
+    base = None if question.is_declared else question.cube.base
+    parts = comparisons(base.term) if base else ()
+    picked = [passing_nodes(axis, part.lookup) for part in parts if part.variable == axis.variable]
+    inside = {axis.codes[node] for nodes in picked for node in np.flatnonzero(_highest(axis, nodes))}
+    found = tuple(area for area in blocked if area.code in inside)
+    if not found:
+        return None
+    words = f"The filter picks the area {found[0].label}, which {WORDS[found[0].rule]}."
+    return Refusal(found[0].rule, words, found)
+
+
+def _highest(axis: Breakdown, nodes: Mask) -> Mask:
+    """The marked nodes without a marked one above."""
+    below = nodes[axis.parents] & (axis.parents >= 0)
+    highest: Mask = nodes & ~below
+    return highest
+
+
+def _broken(judged: _Judged, rule: ServeRule) -> Iterator[tuple[Rule, Mask]]:
+    """Area -> does it break the rule, for each rule that is declared and broken somewhere."""
+    rules: list[tuple[Rule, Callable[[], Mask]]] = []
+    least, sparsity, attribute = rule.area_population, rule.sparsity, rule.attribute
+    if least is not None and judged.place is not None:
+        rules.append((Rule.AREA_POPULATION, lambda: judged.totals() < least))
+    if sparsity is not None:
+        rules.append((Rule.SPARSITY, lambda: judged.sparse(sparsity)))
+    if attribute is not None:
+        rules.append((Rule.ATTRIBUTE, lambda: judged.concentrated() > attribute))
+    for name, measure in rules:
+        broken = measure()
+        if broken.any():
+            yield name, broken
+
+
+class _Judged:
+    """A protected table seen area by area; one area where it has no place."""
+
+    def __init__(self, cube: Cube, table: ProtectedTable, place: int | None) -> None:
+        self.cube, self.place = cube, place
+        self.areas = 1 if place is None else len(cube.axes[place])
+        self._cells, self._values = table.cells, table.values
+        self._others = [k for k in range(len(cube.axes)) if k != place]
+        inside = np.ones(len(table), dtype=bool)
+        for k in self._others:
+            inside &= cube.axes[k].finest[cube.nodes(table.cells, k)]
+        self._interior = np.flatnonzero(inside)
+
+    def _area(self, cells: Integers) -> Integers:
+        return (
+            np.zeros(len(cells), dtype=np.int64) if self.place is None else self.cube.nodes(cells, self.place)
+        )
+
+    def totals(self) -> Integers:
+        """The published total of each area."""
+        at_total = np.ones(len(self._cells), dtype=bool)
+        for k in self._others:
+            at_total &= self.cube.nodes(self._cells, k) == 0
+        totals = np.zeros(self.areas, dtype=np.int64)
+        totals[self._area(self._cells[at_total])] = self._values[at_total]
+        return totals
+
+    def sparse(self, rule: SparsityRule) -> Mask:
+        """All interior cells empty, or too many ones, or too many ones and twos, among those that are not."""
+        area, values = self._area(self._cells[self._interior]), self._values[self._interior]
+        filled = np.bincount(area, minlength=self.areas)
+        ones = np.bincount(area[values == 1], minlength=self.areas)
+        twos = np.bincount(area[values == 2], minlength=self.areas)
+        small = (ones > rule.ones * filled) | (ones + twos > rule.ones_and_twos * filled)
+        broken: Mask = small | (filled == 0)
+        return broken
+
+    def concentrated(self) -> NDArray[np.float64]:
+        """The largest share, over the variables, of groups of two or more that are in one category of the variable.
+
+        A group is a combination of finest codes of all other axes; only variables with two or more categories count,
+        and an area without groups has none concentrated.
+        """
+        worst = np.zeros(self.areas)
+        cells, values = self._cells[self._interior], self._values[self._interior]
+        for k in self._others:
+            if int(self.cube.axes[k].finest.sum()) > 1:
+                worst = np.maximum(worst, self._share(k, cells, values))
+        return worst
+
+    def _share(self, k: int, cells: Integers, values: Integers) -> NDArray[np.float64]:
+        group = cells - self.cube.nodes(cells, k) * self.cube.strides[k]
+        groups, which, categories = np.unique(group, return_inverse=True, return_counts=True)
+        members = np.bincount(which, weights=values, minlength=len(groups))
+        counted = members >= 2
+        area = self._area(groups)
+        every = np.bincount(area[counted], minlength=self.areas)
+        alone = np.bincount(area[counted & (categories == 1)], minlength=self.areas)
+        share: NDArray[np.float64] = alone / np.maximum(every, 1)
+        return share
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
