@@ -1,0 +1,146 @@
+"""Tests of independence in noisy two-way tables: likelihood ratio and chi-square with the noise, and both without it.
+
+It owns the statistics of whole batches of tables; the sums are tilted_sums', the words for people the inference's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import xlogy
+from scipy.stats import chi2
+
+from discreet.errors import mistake
+from discreet.maths.noisy_counts import CountNoise, packed
+from discreet.maths.noisy_moments import PublishedMoments
+from discreet.maths.pmf import Floats
+from discreet.maths.tilted_sums import independent, peaks
+
+Integers = NDArray[np.int64]
+CYCLES = 500
+SCORING = 25
+AT_ONCE = 1 << 18  # cells whose weights are held together
+
+
+@dataclass(frozen=True, eq=False)
+class Statistic:
+    """A statistic of each table and its p-value by the chi-square law."""
+
+    statistic: Floats
+    df: int
+
+    @property
+    def p_value(self) -> Floats:
+        """Pr[chi-square at least the statistic]."""
+        found: Floats = chi2.sf(self.statistic, self.df)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Independence:
+    """The tests of each table, with the noise and as if there were none; ``fitted`` are the expected true counts."""
+
+    likelihood_ratio: Statistic
+    chi_square: Statistic
+    naive_likelihood_ratio: Statistic
+    naive_chi_square: Statistic
+    fitted: Floats  # (table, row, column) -> mu
+    settled: NDArray[np.bool_]
+
+
+def independence_tests(tables: Integers, noise: CountNoise) -> Independence:
+    """Test tables (table, row, column) -> published count; true counts are Poisson (Rinott et al. 2018, 6.1).
+
+    likelihood ratio: 2 log (max over all mu / max over mu_ij = r_i c_j / n) of
+    prod_ij sum_a P(x_ij | a) Poisson(a; mu_ij), chi-square with (r - 1)(c - 1) degrees of freedom. The unrestricted
+    maximum depends on x alone and is tabulated.
+    """
+    _, rows, columns = tables.shape
+    if rows < 2 or columns < 2:
+        raise mistake("", "table", f"{rows} x {columns}", "give at least two rows and two columns")
+    df = (rows - 1) * (columns - 1)
+    packs = packed(noise, tables)
+    arrays = (packs.first, packs.offsets, packs.base, packs.concave)
+    cells = packs.indices(tables)
+    effects, most, settled = independent(cells, np.maximum(tables, 0) + 0.5, CYCLES, *arrays)
+    saturated = peaks(0, *arrays)[1][cells].sum(axis=(1, 2))
+    mu = np.exp(effects[:, :rows, None] + effects[:, None, rows:])
+    return Independence(
+        Statistic(np.maximum(0.0, 2 * (saturated - most)), df),
+        Statistic(_noisy_chi_square(tables, noise, mu), df),
+        Statistic(_g_square(tables), df),
+        Statistic(_chi_square(tables), df),
+        mu,
+        settled,
+    )
+
+
+def _products(tables: Floats) -> Floats:
+    """r_i c_j / n."""
+    total = tables.sum(axis=(1, 2), keepdims=True)
+    products = tables.sum(axis=2, keepdims=True) * tables.sum(axis=1, keepdims=True)
+    found: Floats = products / np.maximum(total, 1e-300)
+    return found
+
+
+def _g_square(tables: Integers) -> Floats:
+    """2 sum x log(x / mu), negative counts as zero."""
+    x = np.maximum(tables, 0).astype(np.float64)
+    mu = _products(x)
+    found: Floats = 2 * (xlogy(x, x) - xlogy(x, np.maximum(mu, 1e-300))).sum(axis=(1, 2))
+    return np.maximum(found, 0.0)
+
+
+def _chi_square(tables: Integers) -> Floats:
+    """sum (x - mu)^2 / mu, negative counts as zero."""
+    x = np.maximum(tables, 0).astype(np.float64)
+    mu = _products(x)
+    found: Floats = ((x - mu) ** 2 / np.where(mu > 0, mu, 1.0)).sum(axis=(1, 2))
+    return found
+
+
+def _noisy_chi_square(tables: Integers, noise: CountNoise, mu: Floats) -> Floats:
+    """sum (x - E x)^2 / Var x, where E x and Var x are those of the published count; fitted by quasi-likelihood.
+
+    With additive noise of variance s^2: sum (x - mu)^2 / (mu + s^2). The fit solves the quasi-score equations of the
+    model mu_ij = r_i c_j / n, for with any other fit the statistic would not lose one degree of freedom a parameter.
+    """
+    count, rows, columns = tables.shape
+    design, moments = _design(rows, columns), PublishedMoments(noise)
+    part = max(1, AT_ONCE // (rows * columns))
+    found = np.empty(count)
+    for start in range(0, count, part):
+        x = tables[start : start + part].reshape(-1, rows * columns).astype(np.float64)
+        found[start : start + part] = _scored(x, moments, mu[start : start + part].reshape(x.shape), design)
+    return found
+
+
+def _design(rows: int, columns: int) -> Floats:
+    """(cell, effect): all rows, and all columns but the first."""
+    cell = np.arange(rows * columns)
+    design = np.zeros((rows * columns, rows + columns - 1))
+    design[cell, cell // columns] = 1.0
+    later = cell % columns > 0
+    design[cell[later], rows + cell[later] % columns - 1] = 1.0
+    return design
+
+
+def _scored(x: Floats, moments: PublishedMoments, mu: Floats, design: Floats) -> Floats:
+    """Fisher scoring of the quasi-likelihood from a first fit, and the statistic there."""
+    theta = np.linalg.lstsq(design, np.log(np.maximum(mu, 1e-8)).T, rcond=None)[0].T
+    ridge = 1e-9 * np.eye(design.shape[1])
+    for _ in range(SCORING):
+        mu = np.exp(np.clip(theta @ design.T, -18.0, 25.0))
+        mean, variance, slope = moments(mu)
+        statistic = ((x - mean) ** 2 / variance).sum(axis=1)
+        move = mu * slope
+        score = ((x - mean) * move / variance) @ design
+        information = np.einsum("tc,cp,cq->tpq", move**2 / variance, design, design, optimize=True)
+        step = np.linalg.solve(information + ridge, score[:, :, None])[:, :, 0]
+        theta = theta + np.clip(step, -1.0, 1.0)
+        if np.abs(step).max() < 1e-7:
+            break
+    found: Floats = statistic
+    return found
