@@ -186,7 +186,7 @@ def doubled(found: NDArray[np.int64], columns: int) -> NDArray[np.int64]:
     return found
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(examples(), st.booleans())
 def test_rows_are_those_of_a_plain_search(example: Example, same_noise: bool) -> None:
     for axis in range(len(example.parents)):

@@ -101,7 +101,7 @@ class Disclosures:
     axes: dict[int, Figures]  # by the number of axes that are crossed
     levels: dict[str, Figures]  # by the level of the areas, as GEO:3
     attributes: dict[str, Figures]  # rows, by the variable that they give away
-    chances: tuple[Chance, ...]  # Pr[true count = v | published v], where the law is known
+    chances: tuple[Chance, ...]  # Pr[true count = v | published v], where law and zeros are known
     uniques: tuple[Named, ...]  # fewest codes first; the true ones where judged
     telling: tuple[Named, ...]  # full rows likewise, by the category that their group shares
     areas: tuple[Area, ...]  # with most disclosures

@@ -2,6 +2,8 @@
 
 It owns which cells are pooled and what the law of a published value is; the estimate is maths.deconvolution's.
 The chance is against what was counted: a swap before it lowers it further, and no public file tells by how much.
+Where empty cells are perturbed there is none: geometric noise from 0 and from 1 looks the same above 1, and how many
+empty cells could be perturbed is not public, since structural zeros are not told from others.
 """
 
 from __future__ import annotations
@@ -9,12 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from discreet.audit.once import OwnedTable
-from discreet.audit.published import KnownNoise
+from discreet.audit.published import LARGE, KnownNoise
 from discreet.audit.published_law import PublishedLaw
 from discreet.maths.aligned import Integers
 from discreet.maths.deconvolution import mixture
@@ -47,31 +50,24 @@ class Chances:
     below: int
     seen: dict[tuple[str, Law], Integers] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def spread(self) -> float:
-        """The standard deviation of the noise, at most; 0 where it is not known."""
-        return math.sqrt(self.noise.variance or 0.0)
+        """The standard deviation of the noise in large counts; 0 where it is not known."""
+        return math.sqrt(self.noise.law.row(LARGE).variance) if self.noise.law else 0.0
 
     @property
     def window(self) -> int:
         """Published values below this are used."""
         return min(WIDEST_WINDOW, LEAST_WINDOW + math.ceil(SPREADS * self.spread))
 
-    @property
-    def least(self) -> int:
-        """Published values from this on are used: with kept zeros nobody knows how many cells are truly empty."""
-        return 1 if self.noise.keeps_zeros else 0
-
     def add(self, owned: OwnedTable, table: Side) -> None:
-        """Add a table's cells by cross-tabulation and published value; what is not listed is zero."""
-        if self.noise.law is None and not self.noise.laws:
+        """Add a table's cells by cross-tabulation and published value."""
+        if self.noise.law is None or not self.noise.keeps_zeros:
             return
         seen = histogram(table, owned.grid, self.window)
-        listed = np.bincount(table.crosstab, minlength=len(seen))
         for crosstab in np.flatnonzero(owned.owned).tolist():
             law = self.noise.law_of(owned.universe.signature(owned.levels(crosstab)))
             key = owned.universe.counted, law
-            seen[crosstab, 0] += owned.size(crosstab) - listed[crosstab]
             self.seen[key] = self.seen.get(key, 0) + seen[crosstab]
 
     def chances(self) -> tuple[Chance, ...]:
@@ -79,7 +75,7 @@ class Chances:
         cells = np.zeros(self.below, dtype=np.int64)
         true = np.zeros(self.below)
         for (_, law), seen in self.seen.items():
-            found = mixture(self._laws(law), self.least, seen[self.least :].tolist())
+            found = mixture(self._laws(law), 1, seen[1:].tolist())
             for value in range(1, self.below):
                 cells[value] += seen[value]
                 true[value] += seen[value] * (found.chance_true(value) or 0.0)
@@ -90,7 +86,7 @@ class Chances:
         )
 
     def _laws(self, law: Law) -> Sequence[tuple[int, Pmf]]:
-        """The true counts that can be published in the window; empty cells where these are perturbed too."""
+        """The true counts that can be published in the window, as zeros stay zeros."""
         most = self.window + math.ceil(SPREADS * self.spread)
         published = PublishedLaw(law, self.noise.published, self.noise.keeps_zeros)
-        return [(count, published.row(count)) for count in range(self.least, most)]
+        return [(count, published.row(count)) for count in range(1, most)]

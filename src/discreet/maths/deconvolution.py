@@ -6,7 +6,8 @@ Published values j of a window W are drawn from the mixture sum_i w_i q(j|i), q(
 laws of true counts i. The weights w are estimated by maximum likelihood with the EM algorithm (Richardson 1972, Lucy
 1974); the start is even on the logarithm of the count, as counts of small areas are. Cells that were published outside
 the window play no part: with zeros kept it begins at 1, so that nobody need know how many cells are truly empty. With
-zeros perturbed it must begin at 0, since geometric noise above 1 looks the same from 0 and from 1.
+zeros perturbed it must begin at 0, since geometric noise above 1 looks the same from 0 and from 1, and every cell that
+is published as zero must be one that could have been perturbed.
 """
 
 from __future__ import annotations
