@@ -154,7 +154,7 @@ def test_small_areas_are_distorted_as_often_as_the_law_says(noisy: Made) -> None
     for distorted, expected, broadband, expected_broadband in seen.values():
         assert distorted == pytest.approx(expected, abs=4 * math.sqrt(expected) + 1)
         assert broadband == pytest.approx(expected_broadband, abs=4 * math.sqrt(expected_broadband) + 1)
-    assert seen[0.2][2] > 20
+    assert seen[0.2][2] > 10  # enough of them for the comparison to mean something
 
 
 def test_areas_are_all_there_and_totals_and_categories_are_observed(found: Utility) -> None:
