@@ -33,6 +33,10 @@ class TableBuilder:
         """What can be asked for."""
         return self._source.catalogue
 
+    def prepare(self) -> None:
+        """Do now what would make first questions slow: for a thread beside the server's, once it answers."""
+        self._source.prepare()
+
     def canonical(self, query: Query) -> Query:
         """The normal form of a question: equal questions become equal but for the order of their axes.
 

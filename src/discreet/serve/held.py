@@ -1,11 +1,13 @@
 """All records of one unit held in memory as codes, ready to be counted by any cross of breakdowns.
 
 It owns the columns and the counting; what it counts is confidential and goes to the source alone, which perturbs it.
+
+Records are counted chunk by chunk: what a filter leaves of a chunk stays in the cache, and no request needs memory of
+the size of the population.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from threading import Lock
 from typing import Any
@@ -23,7 +25,7 @@ from discreet.tabulate.grids import AxisRows, Nodes, grid_for
 from discreet.tabulate.table import ConfidentialTable
 
 NARROW = 256  # axes of at most so many nodes are held as bytes
-KEPT_BASES = 2  # population bases whose increments are kept: eight bytes a record each
+CHUNK = 1 << 18  # records that are counted at once
 
 Sums = NDArray[np.uint64]
 
@@ -46,103 +48,109 @@ class HeldUnit:
         self._flags = {
             name: np.concatenate([block.flags[name] for block in pieces]) for name in pieces[0].flags
         }
-        self._everybody = counting.increments(np.concatenate([block.keys for block in pieces]))
-        self._bases: OrderedDict[tuple[str, str], Sums] = OrderedDict()
-        self._lock = Lock()
+        self._added = counting.increments(np.concatenate([block.keys for block in pieces]))
         narrow = [axis for axis in axes if 1 < len(axis) <= NARROW]
         wide = [axis for axis in axes if len(axis) > NARROW]
         self._narrow = _NodeColumns(narrow, self._codes, len(self), np.uint8)
         self._wide = _NodeColumns(wide, self._codes, len(self), np.uint32)
 
     def __len__(self) -> int:
-        return len(self._everybody)
+        return len(self._added)
 
     def count(self, cube: Cube) -> ConfidentialTable:
         """Count every cell of a cube, margins rolled up."""
-        narrow, wide = self._rows(cube, self._narrow), self._rows(cube, self._wide)
-        if len(narrow) + len(wide) < sum(len(axis) > 1 for axis in cube.axes):
-            columns, narrow, wide = self._made_for(cube)
-        else:
-            columns = Nodes(self._narrow.columns, self._wide.columns)
-        grid = grid_for(cube, AxisRows(cube, narrow, wide))
-        grid.add(columns, self._added(cube.base, cube.count))
+        narrow, wide = self._columns(cube)
+        grid = grid_for(cube, AxisRows(cube, narrow.rows(cube), wide.rows(cube)))
+        for chunk, start in enumerate(range(0, len(self), CHUNK)):
+            part = slice(start, min(start + CHUNK, len(self)))
+            nodes = Nodes(narrow.columns[chunk], wide.columns[chunk])
+            grid.add(nodes, self._counted(part, cube.base, cube.count))
         positions, cells = grid.rolled_up()
         return ConfidentialTable(cube, cells, positions)
 
-    def _rows(self, cube: Cube, held: _NodeColumns) -> dict[str, int]:
-        return {axis.full_name: row for axis in cube.axes if (row := held.row(axis)) is not None}
+    def prepare(self) -> None:
+        """Fill what would else be filled when it is first wanted."""
+        self._narrow.fill()
+        self._wide.fill()
 
-    def _made_for(self, cube: Cube) -> tuple[Nodes, dict[str, int], dict[str, int]]:
-        """The nodes of a cube that has axes of its own, as groupings are."""
+    def _columns(self, cube: Cube) -> tuple[_NodeColumns, _NodeColumns]:
+        """The columns that are held, or some made for a cube that has axes of its own, as groupings are."""
         used = [axis for axis in cube.axes if len(axis) > 1]
-        narrow = _NodeColumns([a for a in used if len(a) <= NARROW], self._codes, len(self), np.uint8)
-        wide = _NodeColumns([a for a in used if len(a) > NARROW], self._codes, len(self), np.uint32)
-        rows = self._rows(cube, narrow), self._rows(cube, wide)
-        return Nodes(narrow.columns, wide.columns), *rows
+        if all(self._narrow.holds(axis) or self._wide.holds(axis) for axis in used):
+            return self._narrow, self._wide
+        narrow = [axis for axis in used if len(axis) <= NARROW]
+        wide = [axis for axis in used if len(axis) > NARROW]
+        return (
+            _NodeColumns(narrow, self._codes, len(self), np.uint8),
+            _NodeColumns(wide, self._codes, len(self), np.uint32),
+        )
 
-    def _added(self, base: Filter | None, count: str | None) -> Sums:
-        """What each record adds; nothing where it is outside the base or not flagged."""
+    def _counted(self, part: slice, base: Filter | None, count: str | None) -> Sums:
+        """What each record of a chunk adds; nothing where it is outside the base or not flagged."""
         if base is None and count is None:
-            return self._everybody
-        key = (base.canonical if base else "", count or "")
-        with self._lock:
-            if key in self._bases:
-                self._bases.move_to_end(key)
-                return self._bases[key]
-        added = self._masked(base, count)
-        with self._lock:
-            self._bases[key] = added
-            while len(self._bases) > KEPT_BASES:
-                self._bases.popitem(last=False)
-        return added
-
-    def _masked(self, base: Filter | None, count: str | None) -> Sums:
-        inside = np.ones(len(self), dtype=bool) if base is None else self._passing(base.term)
+            return self._added[part]
+        inside = (
+            np.ones(part.stop - part.start, dtype=bool) if base is None else self._passing(base.term, part)
+        )
         if count is not None:
-            inside &= self._flags[count]
-        added = np.empty_like(self._everybody)
-        _only(self._everybody, inside, added)
+            inside &= self._flags[count][part]
+        added = np.empty(part.stop - part.start, dtype=np.uint64)
+        _only(self._added[part], inside, added)
         return added
 
-    def _passing(self, term: Term) -> NDArray[np.bool_]:
-        """Which records pass; as Filter.mask, but for a lookup that needs no wider copy of the codes."""
+    def _passing(self, term: Term, part: slice) -> NDArray[np.bool_]:
+        """Which records of a chunk pass; as Filter.mask, but for a lookup that needs no wider copy of the codes."""
         if isinstance(term, Comparison):
-            passing = np.empty(len(self), dtype=bool)
-            counting.recode(self._codes[term.variable], term.lookup, passing)
+            passing = np.empty(part.stop - part.start, dtype=bool)
+            counting.recode(self._codes[term.variable][part], term.lookup, passing)
             return passing
         join = np.logical_and if term.word == "and" else np.logical_or
         first, *rest = term.terms
-        found = self._passing(first)
-        for part in rest:
-            join(found, self._passing(part), out=found)
+        found = self._passing(first, part)
+        for one in rest:
+            join(found, self._passing(one, part), out=found)
         return found
 
 
 class _NodeColumns:
-    """The nodes of all records along some axes: one row for each, filled when it is first wanted."""
+    """The nodes of all records along some axes, chunk by chunk; a row is filled when it is first wanted."""
 
     def __init__(
         self, axes: Sequence[Breakdown], codes: Mapping[str, Codes], records: int, kind: type[np.generic]
     ) -> None:
-        self.columns = np.empty((len(axes), records), dtype=kind)  # memory is taken as rows are filled
+        chunks = -(-records // CHUNK)
+        size = min(records, CHUNK)
+        self.columns = np.empty((chunks, len(axes), size), dtype=kind)  # memory is taken as rows are filled
         self._codes = codes
         self._axes = {axis.full_name: (row, axis) for row, axis in enumerate(axes)}
         self._filled: set[int] = set()
         self._lock = Lock()
 
-    def row(self, axis: Breakdown) -> int | None:
-        """The row of an axis, filled; None where it is not among them."""
-        found = self._axes.get(axis.full_name)
-        if found is None:
-            return None
-        row, held = found
-        if row not in self._filled:
+    def holds(self, axis: Breakdown) -> bool:
+        """Whether an axis has a row here."""
+        return axis.full_name in self._axes
+
+    def rows(self, cube: Cube) -> dict[str, int]:
+        """The rows of the axes of a cube that stand here, filled."""
+        held = [self._axes[axis.full_name] for axis in cube.axes if self.holds(axis)]
+        for row, axis in held:
+            if row not in self._filled:
+                with self._lock:
+                    self._fill(row, axis)
+        return {axis.full_name: row for row, axis in held}
+
+    def fill(self) -> None:
+        """Fill all rows."""
+        for row, axis in self._axes.values():
             with self._lock:
-                if row not in self._filled:
-                    self._fill(row, held)
-                    self._filled.add(row)
-        return row
+                self._fill(row, axis)
 
     def _fill(self, row: int, axis: Breakdown) -> None:
+        if row in self._filled:
+            return
         codes = self._codes[axis.variable.partition("~")[0]]
-        counting.recode(codes, axis.node_of_leaf.astype(self.columns.dtype), self.columns[row])
+        table = axis.node_of_leaf.astype(self.columns.dtype)
+        for chunk, start in enumerate(range(0, len(codes), CHUNK)):
+            part = codes[start : start + CHUNK]
+            counting.recode(part, table, self.columns[chunk, row, : len(part)])
+        self._filled.add(row)

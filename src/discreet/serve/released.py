@@ -72,6 +72,9 @@ class ReleaseSource:
         self._kept.put(cube, table)
         return table
 
+    def prepare(self) -> None:
+        """Nothing: cubes are read when they are wanted."""
+
     def _read(self, held: PublishedTable) -> Cells:
         kept = self._whole.get(held.cube)
         if kept is None:

@@ -44,6 +44,9 @@ class TableSource(Protocol):
     def table(self, cube: Cube) -> ProtectedTable:
         """The protected cells of a table with all its margins."""
 
+    def prepare(self) -> None:
+        """Do now what would make first questions slow; safe beside questions."""
+
 
 class NoiseOf(Protocol):
     """Which mechanism perturbs a cube."""
@@ -87,10 +90,10 @@ class MicrodataSource:
         """What published counts say of true ones."""
         return self._noise.reader()
 
-    @property
-    def records(self) -> int:
-        """How many records are held, of all units; confidential."""
-        return sum(len(unit) for unit in self._units.values())
+    def prepare(self) -> None:
+        """Look up the nodes of every record along every axis."""
+        for unit in self._units.values():
+            unit.prepare()
 
     def lacks(self, cube: Cube) -> str:
         """Nothing: any cross can be counted."""

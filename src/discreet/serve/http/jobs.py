@@ -1,0 +1,197 @@
+"""Background jobs for large tables: their routes, and the worker that makes them.
+
+It owns leases and progress; the store keeps jobs and results, so that a killed server loses none of them.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from threading import Event, Thread
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Request
+from fastapi.responses import Response
+
+from discreet.errors import DiscreetError, Mistakes
+from discreet.serve.answer import Refusal
+from discreet.serve.answering import TableBuilder
+from discreet.serve.http.bodies import JobBody
+from discreet.serve.http.downloads import Format, written
+from discreet.serve.http.middleware import where_of
+from discreet.serve.http.problems import HttpProblem, Refused, retry_after
+from discreet.serve.http.respond import as_json, send, send_json
+from discreet.serve.http.security import Caller
+from discreet.serve.http.service import CallerOf, Service, ServiceOf
+from discreet.serve.http.settings import Limits
+from discreet.serve.http.tokens import Role
+from discreet.serve.query import to_json
+from discreet.serve.store import Job, JobState, Store
+
+POLL = 5.0  # seconds after which a worker looks for jobs that came in elsewhere
+UNFINISHED = (JobState.QUEUED, JobState.RUNNING)
+TAKEN, ANSWERED = 0.1, 0.7  # how far a job is when it has been taken, and when its values are there
+logger = logging.getLogger("discreet.serve.jobs")
+router = APIRouter(prefix="/api/v1/jobs", tags=["background jobs"])
+JobName = Annotated[str, Path(pattern=r"^[0-9a-f]{1,64}$", description="The id of a job.")]
+
+
+@router.post("", status_code=202)
+async def submit(service: ServiceOf, caller: CallerOf, request: Request, body: JobBody) -> Response:
+    """Queue a large table; a table that the rules refuse is refused here and now."""
+    query = body.query.query()
+    preview = await service.preview(caller, query)
+    if preview.refusal is not None:
+        raise Refused(preview.refusal)
+    limits = service.settings.limits
+    most = limits.trusted_jobs if caller.is_trusted else limits.jobs
+
+    def add() -> Job:
+        if sum(job.state in UNFINISHED for job in service.store.jobs(caller.user)) >= most:
+            words = f"You have {most} unfinished jobs; wait for one of them."
+            raise HttpProblem(429, words, kind="jobs", headers=retry_after(10))
+        return service.store.add_job(caller.user, preview.query, json.dumps({"format": body.format.value}))
+
+    job = await service.desk.run(add)
+    request.app.state.worker.wake()
+    headers = {"Location": f"/api/v1/jobs/{job.id}"}
+    return Response(as_json(job_json(job)), 202, media_type="application/json", headers=headers)
+
+
+@router.get("")
+async def mine(request: Request, service: ServiceOf, caller: CallerOf) -> Response:
+    """The jobs of the caller, newest first."""
+    found = await service.desk.run(lambda: service.store.jobs(caller.user))
+    return send_json(request, {"jobs": [job_json(job) for job in found]})
+
+
+@router.get("/{name}")
+async def one(request: Request, service: ServiceOf, caller: CallerOf, name: JobName) -> Response:
+    """How far a job is."""
+    return send_json(request, job_json(await _find(service, caller, name)))
+
+
+@router.get("/{name}/result")
+async def result(request: Request, service: ServiceOf, caller: CallerOf, name: JobName) -> Response:
+    """The table that a finished job made."""
+    job = await _find(service, caller, name)
+    if job.state in UNFINISHED:
+        raise HttpProblem(409, "The job is not finished.", kind="unfinished", headers=retry_after(2))
+    if job.state is JobState.FAILED:
+        raise HttpProblem(409, job.words, kind="failed")
+    body = await service.desk.run(lambda: service.store.result(name))
+    form = Format(json.loads(job.extra)["format"])
+    media_type, _, held = (body or b"").partition(b"\n")
+    ending = "json" if form is Format.JSON_STAT else form.value.removeprefix("sdmx-")
+    kept = f"{service.catalogue.name}-{job.query.id[:8]}.{ending}"
+    return send(request, held, media_type.decode("latin-1"), name=kept)
+
+
+async def _find(service: Service, caller: Caller, name: str) -> Job:
+    """A job of the caller; that others have jobs is not told."""
+    job = await service.desk.run(lambda: service.store.job(name))
+    if job is None or (job.user != caller.user and caller.role is not Role.ADMIN):
+        raise HttpProblem(404, "You have no job of this id; results are kept for a limited time.")
+    return job
+
+
+def job_json(job: Job) -> dict[str, Any]:
+    """A job for machines."""
+    done = job.state is JobState.DONE
+    return {
+        "id": job.id,
+        "state": job.state.value,
+        "progress": job.progress,
+        "words": job.words,
+        "query": to_json(job.query),
+        **json.loads(job.extra or "{}"),
+        "created": job.created.isoformat(),
+        "finished": job.finished.isoformat() if job.finished else None,
+        "result": f"/api/v1/jobs/{job.id}/result" if done else None,
+    }
+
+
+class JobWorker:
+    """One thread that makes one job after another."""
+
+    def __init__(self, builder: TableBuilder, store: Store, limits: Limits) -> None:
+        self._builder, self._store, self._limits = builder, store, limits
+        self._name = secrets.token_hex(8)
+        self._stopped, self._woken = Event(), Event()
+        self._thread = Thread(target=self._work, name="jobs", daemon=True)
+
+    def start(self) -> None:
+        """Begin; jobs that a killed server left behind are taken up when their lease ends."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Finish after the job at hand; one that takes longer is taken up at the next start."""
+        self._stopped.set()
+        self._woken.set()
+        self._thread.join(timeout=5)
+
+    def wake(self) -> None:
+        """Say that there is a job."""
+        self._woken.set()
+
+    def _work(self) -> None:
+        while not self._stopped.is_set():
+            try:
+                job = self._store.claim_job(self._name, self._limits.job_lease)
+                if job is not None:
+                    self._make(job)
+                    continue
+                self._store.drop_results(datetime.now(UTC) - timedelta(days=self._limits.job_days))
+            except Exception as error:  # noqa: BLE001 - a worker that stops would stop all jobs after it
+                logger.error("%s", where_of(error))  # noqa: TRY400 - the text of an error is not logged
+            self._woken.wait(POLL)
+            self._woken.clear()
+
+    def _make(self, job: Job) -> None:
+        with self._beating(job) as reached:
+            try:
+                reached(TAKEN)
+                self._finish(job, reached)
+            except Mistakes as mistakes:
+                told = not any(problem.file for problem in mistakes.problems)
+                self._store.fail_job(job.id, self._name, str(mistakes) if told else "The server failed.")
+            except Exception as error:  # noqa: BLE001 - the job fails, the worker goes on
+                logger.error("%s", where_of(error))  # noqa: TRY400
+                self._store.fail_job(job.id, self._name, "The server made a mistake; it has been noted.")
+
+    def _finish(self, job: Job, reached: Callable[[float], None]) -> None:
+        answer = self._builder.ask(job.query, job.user, job=True)
+        if isinstance(answer, Refusal):
+            self._store.fail_job(job.id, self._name, answer.words)
+            return
+        reached(ANSWERED)
+        file = written(answer, Format(json.loads(job.extra)["format"]), self._builder.catalogue)
+        self._store.finish_job(job.id, self._name, file.media_type.encode() + b"\n" + file.body)
+
+    @contextmanager
+    def _beating(self, job: Job) -> Iterator[Callable[[float], None]]:
+        """Keep the lease while the work goes on."""
+        lease, done, progress = self._limits.job_lease, Event(), [0.0]
+
+        def reached(share: float) -> None:
+            progress[0] = share
+            self._store.tell_progress(job.id, self._name, share, lease)
+
+        def beat() -> None:
+            while not done.wait(lease / 3):
+                try:
+                    self._store.tell_progress(job.id, self._name, progress[0], lease)
+                except DiscreetError as error:
+                    logger.error("%s", where_of(error))  # noqa: TRY400
+
+        thread = Thread(target=beat, name="lease", daemon=True)
+        thread.start()
+        try:
+            yield reached
+        finally:
+            done.set()
+            thread.join()

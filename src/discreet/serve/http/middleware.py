@@ -1,0 +1,160 @@
+"""What surrounds every request: headers and the access log outside, then errors, then size, then who asks.
+
+It owns the order; what is let in, and what is answered, are others' matter.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+import traceback
+from collections.abc import Callable
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import HTTPConnection
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from discreet.errors import DiscreetError
+from discreet.serve.http.problems import HttpProblem, unexpected
+from discreet.serve.http.security import API_POLICY, HEADERS, HTTPS_HEADERS, Reception
+from discreet.serve.http.settings import Settings
+
+OPEN_PATHS = ("/health",)  # asked by machines that watch the server
+access = logging.getLogger("discreet.serve.access")
+errors = logging.getLogger("discreet.serve.errors")
+
+
+class Outside:
+    """Adds the security headers to every response and writes one line of it into the access log."""
+
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+        self._app, self._settings = app, settings
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began, told = time.perf_counter(), {"status": 0}
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                told["status"] = message["status"]
+                _add_headers(MutableHeaders(scope=message), https=scope.get("scheme") == "https")
+            await send(message)
+
+        try:
+            await self._app(scope, receive, sending)
+        finally:
+            self._write(scope, told["status"], time.perf_counter() - began)
+
+    def _write(self, scope: Scope, status: int, seconds: float) -> None:
+        """The route alone, unless queries are logged: a path or a query says what somebody is interested in."""
+        route = getattr(scope.get("route"), "path", "-")
+        where = route
+        if self._settings.log_queries:
+            where = f"{scope['path']}?{scope.get('query_string', b'').decode('latin-1')}"
+        access.info("%s %r %d %.0f ms", scope["method"], where, status, 1000 * seconds)
+
+
+def _add_headers(headers: MutableHeaders, *, https: bool) -> None:
+    for name, value in {**HEADERS, **(HTTPS_HEADERS if https else {})}.items():
+        headers[name] = value
+    headers.setdefault("Content-Security-Policy", API_POLICY)
+    headers.setdefault("Cache-Control", "no-cache")
+
+
+class Errors:
+    """Turns whatever goes wrong inside into a problem; where it was is logged, what it said is not."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began = False
+
+        async def sending(message: Message) -> None:
+            nonlocal began
+            began = began or message["type"] == "http.response.start"
+            await send(message)
+
+        try:
+            await self._app(scope, receive, sending)
+        except HttpProblem as problem:
+            await problem.response()(scope, receive, send)
+        except Exception as error:
+            errors.error("%s", where_of(error))
+            if began:
+                raise ConnectionAbortedError from None  # the answer is half sent: only closing tells so
+            await unexpected().response()(scope, receive, send)
+
+
+def where_of(error: BaseException) -> str:
+    """The kind of an error and the lines that it came through; its text could hold what must not be logged."""
+    frames = traceback.extract_tb(error.__traceback__)[-4:]
+    lines = " < ".join(f"{frame.name}:{frame.lineno}" for frame in reversed(frames))
+    said = f": {error}" if isinstance(error, DiscreetError) else ""  # these never hold counts or keys
+    return f"{type(error).__name__} in {lines}{said}"
+
+
+class Inside:
+    """Lets a request in: who asks, how often, how much; its body is read here, whole and in time."""
+
+    def __init__(self, app: ASGIApp, settings: Settings, reception: Reception) -> None:
+        self._app, self._limits, self._reception = app, settings.limits, reception
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or raise the problem."""
+        if scope["type"] != "http" or scope["path"] in OPEN_PATHS:
+            await self._app(scope, receive, send)
+            return
+        scope.setdefault("state", {})["caller"] = self._reception.admit(HTTPConnection(scope))
+        if scope["method"] in ("GET", "HEAD", "OPTIONS"):
+            await self._app(scope, receive, send)
+            return
+        body = await self._body(scope, receive)
+        await self._app(scope, _replayed(body, receive), send)
+
+    async def _body(self, scope: Scope, receive: Receive) -> bytes:
+        declared = Headers(scope=scope).get("content-length", "0")
+        if not declared.isdecimal() or int(declared) > self._limits.body:
+            raise self._too_large()
+        try:
+            return await asyncio.wait_for(self._read(receive), self._limits.body_seconds)
+        except TimeoutError:
+            raise HttpProblem(408, "The body of the request did not arrive in time.") from None
+
+    async def _read(self, receive: Receive) -> bytes:
+        parts, size = [], 0
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return b"".join(parts)
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+            if size > self._limits.body:
+                raise self._too_large()
+            if not message.get("more_body", False):
+                return b"".join(parts)
+
+    def _too_large(self) -> HttpProblem:
+        return HttpProblem(413, f"A request may have {self._limits.body:,} bytes.", kind="size")
+
+
+def _replayed(body: bytes, receive: Receive) -> Callable[[], object] | Receive:
+    """The body once more, then whatever comes after it."""
+    given = False
+
+    async def again() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return again

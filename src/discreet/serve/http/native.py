@@ -1,0 +1,236 @@
+"""The table builder's own API: catalogue, preview, tables and the noise of their cells.
+
+It owns these routes; saved queries and jobs are modules of their own.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query as Parameter, Request
+from fastapi.responses import Response
+from pydantic import ValidationError
+
+from discreet.release.publication import ADDITIVITY
+from discreet.schema.codelist import Breakdown
+from discreet.serve.answer import Answer, Preview
+from discreet.serve.catalogue import Catalogue, ServedVariable
+from discreet.serve.http.bodies import QueryBody, RangesBody
+from discreet.serve.http.downloads import File, Format, Layout, Texts, written
+from discreet.serve.http.problems import HttpProblem, areas_json, refusal_members
+from discreet.serve.http.respond import SHARED, send, send_json
+from discreet.serve.http.service import CallerOf, Service, ServiceOf
+from discreet.serve.http.security import Caller
+from discreet.serve.query import Query, to_json
+
+router = APIRouter(prefix="/api/v1", tags=["table builder"])
+
+QueryText = Annotated[
+    str,
+    Parameter(
+        max_length=60_000,
+        description="The question as JSON, as it is sent by POST.",
+        examples=['{"unit":"persons","axes":["SEX"]}'],
+    ),
+]
+FormatOf = Annotated[Format, Parameter(alias="format", description="The format of the answer.")]
+ColumnsOf = Annotated[
+    str, Parameter(max_length=1_000, description="CSV, XLSX: variables across the columns, with commas.")
+]
+TextsOf = Annotated[Texts, Parameter(description="CSV, XLSX: codes, labels or both.")]
+
+
+@router.get("/catalogue")
+def catalogue(request: Request, service: ServiceOf) -> Response:
+    """What can be asked for: units, variables and their breakdowns, declared tables, rules and noise."""
+    return send_json(request, catalogue_json(service.catalogue), cache=SHARED)
+
+
+@router.get("/breakdowns/{name}")
+def breakdown(request: Request, service: ServiceOf, name: str) -> Response:
+    """The codes of a breakdown, such as AGE.M, with their labels and parents."""
+    found = service.catalogue.breakdown(name)
+    if found is None:
+        raise HttpProblem(404, "There is no such breakdown; the catalogue lists them.")
+    return send_json(request, breakdown_json(found), cache=SHARED)
+
+
+@router.get("/variables/{name}")
+def variable(request: Request, service: ServiceOf, name: str) -> Response:
+    """All codes of a variable: those that a filter or a grouping may name."""
+    found = service.catalogue.variables.get(name)
+    if found is None:
+        raise HttpProblem(404, "There is no such variable; the catalogue lists them.")
+    return send_json(request, _codelist_json(found), cache=SHARED)
+
+
+@router.post("/preview")
+async def preview(request: Request, service: ServiceOf, caller: CallerOf, query: QueryBody) -> Response:
+    """How large an answer would be, which areas it would withhold, whether it would be refused; free of charge."""
+    return send_json(request, preview_json(await service.preview(caller, query.query())))
+
+
+@router.get("/preview")
+async def preview_of_text(
+    request: Request, service: ServiceOf, caller: CallerOf, query: QueryText
+) -> Response:
+    """The same, with the question in the address."""
+    return send_json(request, preview_json(await service.preview(caller, read_query(query))))
+
+
+@router.post("/table")
+async def table(
+    request: Request,
+    service: ServiceOf,
+    caller: CallerOf,
+    query: QueryBody,
+    form: FormatOf = Format.JSON_STAT,
+    columns: ColumnsOf = "",
+    texts: TextsOf = Texts.BOTH,
+) -> Response:
+    """The protected table that answers a question."""
+    return await table_response(request, service, caller, query.query(), form, layout_of(columns, texts))
+
+
+@router.get("/table")
+async def table_of_text(
+    request: Request,
+    service: ServiceOf,
+    caller: CallerOf,
+    query: QueryText,
+    form: FormatOf = Format.JSON_STAT,
+    columns: ColumnsOf = "",
+    texts: TextsOf = Texts.BOTH,
+) -> Response:
+    """The same, with the question in the address."""
+    return await table_response(request, service, caller, read_query(query), form, layout_of(columns, texts))
+
+
+@router.post("/noise-ranges")
+async def noise_ranges(
+    request: Request, service: ServiceOf, caller: CallerOf, asked: RangesBody
+) -> Response:
+    """Where the true counts of some cells of an answer are likely to be."""
+    found = await service.answer(caller, asked.query.query(), lambda answer: ranges_json(answer, asked))
+    return send_json(request, found)
+
+
+async def table_response(
+    request: Request, service: Service, caller: Caller, query: Query, form: Format, layout: Layout
+) -> Response:
+    """Ask, write and send."""
+
+    def write(answer: Answer) -> tuple[File, str]:
+        return written(answer, form, service.catalogue, layout), answer.query.id
+
+    file, name = await service.answer(caller, query, write)
+    kept = "" if form is Format.JSON_STAT else f"{service.catalogue.name}-{name[:8]}.{file.ending}"
+    return send(request, file.body, file.media_type, name=kept)
+
+
+def read_query(text: str) -> Query:
+    """A question from JSON text."""
+    try:
+        return QueryBody.model_validate_json(text).query()
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        where = ".".join(map(str, ("query", *first["loc"])))
+        raise HttpProblem(400, f"{where}: {first['msg']}", kind="mistakes") from None
+
+
+def layout_of(columns: str, texts: Texts) -> Layout:
+    """The layout that an address asks for."""
+    return Layout(tuple(name.strip() for name in columns.split(",") if name.strip()), texts)
+
+
+def catalogue_json(catalogue: Catalogue) -> dict[str, Any]:
+    """The catalogue without the codes, which can be many."""
+    rule = catalogue.rule
+    return {
+        "name": catalogue.name,
+        "agency": catalogue.agency,
+        "version": catalogue.version,
+        "units": list(catalogue.units),
+        "counts": {unit: list(names) for unit, names in catalogue.counts.items()},
+        "variables": [_variable_json(one) for one in catalogue.variables.values()],
+        "tables": [{**vars(one), "axes": list(one.axes)} for one in catalogue.tables],
+        "filters": {"allowed": rule.filters and catalogue.may_filter, "bases": sorted(set(catalogue.bases.values()))},
+        "limits": {"axes": rule.axes, "cells": rule.cells, "job_cells": rule.job_cells},
+        "place": rule.place,
+        "noise": catalogue.noise.sentence(),
+        "additivity": ADDITIVITY,
+        "swapped": catalogue.swapped,
+        "charged": rule.account is not None,
+    }
+
+
+def _variable_json(variable: ServedVariable) -> dict[str, Any]:
+    return {
+        "name": variable.name,
+        "label": variable.codelist.name,
+        "units": list(variable.units),
+        "is_place": variable.is_place,
+        "may_group": variable.may_group,
+        "breakdowns": [
+            {"name": name, "codes": len(axis), "depth": int(axis.depths.max())}
+            for name, axis in variable.breakdowns.items()
+        ],
+    }
+
+
+def breakdown_json(axis: Breakdown) -> dict[str, Any]:
+    """The codes of a breakdown in order, the total first."""
+    parents = [axis.codes[node] if node >= 0 else "" for node in axis.parents.tolist()]
+    return {
+        "name": axis.full_name,
+        "variable": axis.variable,
+        "codes": list(axis.codes),
+        "labels": list(axis.labels),
+        "parents": parents,
+        "depths": axis.depths.tolist(),
+    }
+
+
+def _codelist_json(variable: ServedVariable) -> dict[str, Any]:
+    tree = variable.codelist
+    parents = [tree.codes[node] if node >= 0 else "" for node in tree.parents]
+    return {
+        **_variable_json(variable),
+        "codes": list(tree.codes),
+        "labels": list(tree.labels),
+        "parents": parents,
+        "depths": list(tree.depths),
+    }
+
+
+def preview_json(found: Preview) -> dict[str, Any]:
+    """A preview for machines."""
+    refusal = found.refusal
+    return {
+        "query": to_json(found.query),
+        "id": found.query.id,
+        "cells": found.cells,
+        "needs_job": found.needs_job,
+        "areas": found.areas,
+        "blocked": areas_json(found.blocked),
+        "blocked_count": len(found.blocked),
+        "refusal": None if refusal is None else {"words": refusal.words, **refusal_members(refusal)},
+        "cost": found.cost,
+    }
+
+
+def ranges_json(answer: Answer, asked: RangesBody) -> dict[str, Any]:
+    """The noise ranges of cells; null where the cell is withheld or too little of the noise is public."""
+    if max(asked.cells) >= answer.size:
+        raise HttpProblem(400, f"The answer has {answer.size} cells, numbered from 0.", kind="mistakes")
+    found = [(cell, answer.noise_range(cell, asked.level)) for cell in asked.cells]
+    return {
+        "level": asked.level,
+        "noise": answer.noise,
+        "ranges": [
+            {"cell": cell, "low": None, "high": None, "words": ""}
+            if one is None
+            else {"cell": cell, "low": one.low, "high": one.high, "words": one.words}
+            for cell, one in found
+        ],
+    }

@@ -1,0 +1,54 @@
+"""Answers on the wire: entity tags, what has not changed, names of files; it knows no format."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import Request
+from fastapi.responses import Response
+
+PRIVATE = "private, no-cache"  # an answer is one user's: no cache on the way may give it to another
+SHARED = "no-cache"  # may be kept, and is asked after each time
+_VARY = "Accept, Accept-Encoding, Authorization"
+
+
+def send(
+    request: Request,
+    body: bytes,
+    media_type: str,
+    *,
+    cache: str = PRIVATE,
+    name: str = "",
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """A body with its entity tag, or 304 where the client has it; ``name`` makes it a file to save."""
+    tag = f'W/"{hashlib.blake2b(body, digest_size=16).hexdigest()}"'
+    said = {"ETag": tag, "Cache-Control": cache, "Vary": _VARY, **(headers or {})}
+    if tag.removeprefix("W/") in _tags(request.headers.get("if-none-match", "")):
+        return Response(status_code=304, headers=said)
+    if name:
+        said["Content-Disposition"] = f'attachment; filename="{_plain(name)}"'
+    return Response(body, media_type=media_type, headers=said)
+
+
+def send_json(request: Request, said: Any, *, cache: str = PRIVATE) -> Response:
+    """Something as JSON."""
+    return send(request, as_json(said), "application/json", cache=cache)
+
+
+def as_json(said: Any) -> bytes:
+    """JSON as bytes, without spaces."""
+    return json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _tags(header: str) -> set[str]:
+    return {tag.strip().removeprefix("W/") for tag in header.split(",")}
+
+
+def _plain(name: str) -> str:
+    """A file name that no header and no system takes amiss."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "table"

@@ -1,0 +1,78 @@
+"""Saved queries: permanent links that outlive the service; it owns their routes, the store keeps them."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Request
+from fastapi.responses import RedirectResponse, Response
+
+from discreet.serve.http.bodies import SaveBody
+from discreet.serve.http.downloads import Format, Texts
+from discreet.serve.http.native import ColumnsOf, FormatOf, TextsOf, layout_of, table_response
+from discreet.serve.http.problems import HttpProblem, table_address
+from discreet.serve.http.respond import SHARED, as_json, send_json
+from discreet.serve.http.service import CallerOf, Service, ServiceOf
+from discreet.serve.query import to_json
+from discreet.serve.store import SavedQuery
+
+LONGEST_EXTRA = 20_000
+router = APIRouter(tags=["saved queries"])
+SavedName = Annotated[str, Path(pattern=r"^[0-9a-f]{1,64}$", description="The id of a saved query.")]
+
+
+@router.post("/api/v1/queries", status_code=201)
+async def save(request: Request, service: ServiceOf, body: SaveBody) -> Response:
+    """Keep a question for ever; the same question and extra have the same link."""
+    extra = json.dumps(body.extra, sort_keys=True) if body.extra else ""
+    if len(extra) > LONGEST_EXTRA:
+        raise HttpProblem(413, f"extra may have {LONGEST_EXTRA:,} characters.", kind="size")
+    query = body.query.query()
+    saved = await service.desk.run(lambda: service.store.save_query(service.builder.canonical(query), extra))
+    said = as_json(saved_json(saved))
+    headers = {"Location": f"/api/v1/queries/{saved.id}"}
+    return Response(said, 201, media_type="application/json", headers=headers)
+
+
+@router.get("/api/v1/queries/{name}")
+async def saved(request: Request, service: ServiceOf, name: SavedName) -> Response:
+    """A saved question."""
+    return send_json(request, saved_json(await find(service, name)), cache=SHARED)
+
+
+@router.get("/q/{name}")
+async def follow(
+    request: Request,
+    service: ServiceOf,
+    caller: CallerOf,
+    name: SavedName,
+    form: FormatOf = Format.JSON_STAT,
+    columns: ColumnsOf = "",
+    texts: TextsOf = Texts.BOTH,
+) -> Response:
+    """The permanent link: a browser is sent to the page, which restores everything; a program gets the table."""
+    found = await find(service, name)
+    if "format" not in request.query_params and "text/html" in request.headers.get("accept", ""):
+        return RedirectResponse(f"/?q={name}", status_code=302)
+    return await table_response(request, service, caller, found.query, form, layout_of(columns, texts))
+
+
+async def find(service: Service, name: str) -> SavedQuery:
+    """A saved question, or the problem that there is none."""
+    found = await service.desk.run(lambda: service.store.saved_query(name))
+    if found is None:
+        raise HttpProblem(404, "There is no saved query of this id.")
+    return found
+
+
+def saved_json(saved: SavedQuery) -> dict[str, Any]:
+    """A saved question for machines."""
+    return {
+        "id": saved.id,
+        "link": f"/q/{saved.id}",
+        "table": table_address(saved.query),
+        "query": to_json(saved.query),
+        "extra": json.loads(saved.extra) if saved.extra else {},
+        "created": saved.created.isoformat(),
+    }

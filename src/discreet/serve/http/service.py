@@ -1,0 +1,71 @@
+"""What every endpoint needs at hand: the table builder, its books, the desk and the settings.
+
+It owns how a question of a request is answered in turn; the routes and formats are their modules'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, TypeVar
+
+from fastapi import Depends, Request
+
+from discreet.serve.answer import Answer, Preview, Refusal
+from discreet.serve.answering import TableBuilder
+from discreet.serve.catalogue import Catalogue
+from discreet.serve.http.limits import Desk
+from discreet.serve.http.problems import Refused
+from discreet.serve.http.security import Caller
+from discreet.serve.http.settings import Settings
+from discreet.serve.query import Query
+from discreet.serve.store import Store
+
+T = TypeVar("T")
+
+
+class Service:
+    """One table builder, as served."""
+
+    def __init__(self, builder: TableBuilder, settings: Settings, desk: Desk) -> None:
+        self.builder, self.settings, self.desk = builder, settings, desk
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """What can be asked for."""
+        return self.builder.catalogue
+
+    @property
+    def store(self) -> Store:
+        """The books."""
+        return self.settings.store
+
+    async def answer(self, caller: Caller, query: Query, write: Callable[[Answer], T]) -> T:
+        """Answer a question and write the answer, both in turn at the desk; a refusal raises ``Refused``."""
+        return await self.desk.run(lambda: write(self.ask(caller, query)))
+
+    def ask(self, caller: Caller, query: Query) -> Answer:
+        """Answer a question, where the caller is at the desk; trusted callers need no job for large tables."""
+        found = self.builder.ask(query, caller.user, job=caller.is_trusted)
+        if isinstance(found, Refusal):
+            raise Refused(found)
+        return found
+
+    async def preview(self, caller: Caller, query: Query) -> Preview:
+        """What an answer would be like."""
+        return await self.desk.run(lambda: self.builder.preview(query, caller.user))
+
+
+def service_of(request: Request) -> Service:
+    """The service of the app that a request came to."""
+    service: Service = request.app.state.service
+    return service
+
+
+def caller_of(request: Request) -> Caller:
+    """Who sent a request: settled before it got here."""
+    caller: Caller = request.state.caller
+    return caller
+
+
+ServiceOf = Annotated[Service, Depends(service_of)]
+CallerOf = Annotated[Caller, Depends(caller_of)]
