@@ -6,6 +6,7 @@ DiscreetError                 anything Discreet raises on purpose; its text neve
 ├── InfeasiblePTable          no perturbation table meets the wanted constraints
 ├── UncoveredCount            a p-table has no row or no interval for a count or key it must perturb
 ├── BudgetExceeded            a release would spend more of a privacy budget than is left
+├── GateBroken                a release would give away more than its programme allows
 └── BrokenRelease             a release folder does not hold what its manifest says
 """
 
@@ -60,6 +61,10 @@ class UncoveredCount(DiscreetError):
 
 class BudgetExceeded(DiscreetError):
     """A release would spend more of a privacy budget than is left; nothing was charged and nothing may leave."""
+
+
+class GateBroken(DiscreetError):
+    """A release would give away more than its programme's gates allow; nothing was published."""
 
 
 class BrokenRelease(DiscreetError):

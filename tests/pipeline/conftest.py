@@ -1,5 +1,6 @@
 """A small synthetic census and helpers to protect it, shared by the tests of the whole path."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -39,3 +40,10 @@ def contents(release: Path) -> dict[str, bytes]:
         for path in sorted(release.rglob("*"))
         if path.is_file()
     }
+
+
+def with_cubes(declared: str, axes: Mapping[str, str]) -> str:
+    """A programme of the synthetic census with other cubes, without noise and what follows it."""
+    head, _, rest = declared.partition("[standard]")
+    cubes = "".join(f'[[cubes]]\nid = "{name}"\naxes = {listed}\n' for name, listed in axes.items())
+    return head + rest[rest.index("[[structural") :].partition("[noise]")[0] + cubes

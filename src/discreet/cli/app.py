@@ -15,7 +15,7 @@ from rich.console import Console
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from discreet.errors import DiscreetError
+from discreet.errors import DiscreetError, GateBroken
 
 COMMANDS = {
     "demo": "Make a small synthetic census, protect it and verify the release.",
@@ -24,15 +24,19 @@ COMMANDS = {
     "swap": "Exchange households at risk with similar ones elsewhere.",
     "protect": "Count, perturb and publish every cube of a programme.",
     "forecast": "Say what each noise would do to a programme, without its data.",
+    "audit": "Measure what a release gives away, with the confidential side at hand.",
+    "attack": "Attack a release as an outsider, from its public files alone.",
     "verify": "Check a release: hashes, and one value per cell.",
     "ptable": "Make, show, convert and check perturbation tables.",
     "noise": "Show and sample the noise laws.",
     "risk": "Say what an outsider can find out, by formula.",
+    "infer": "Test and estimate from published counts, allowing for the noise.",
     "ledger": "Keep books of privacy budgets.",
     "synth": "Make a synthetic census.",
     "study": "Repeat a published study of a method on a synthetic census.",
     "secret": "Make a secret.",
 }
+WANTING = 1  # as in output, which would import too much here
 WRONG_INPUT = 2
 INTERRUPTED = 130
 
@@ -93,7 +97,7 @@ def main() -> None:
         app()
     except DiscreetError as error:
         Console(stderr=True).print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
-        sys.exit(WRONG_INPUT)
+        sys.exit(WANTING if isinstance(error, GateBroken) else WRONG_INPUT)
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
         Console(stderr=True).print(

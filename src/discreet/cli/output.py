@@ -22,6 +22,8 @@ from rich.progress import (
 from discreet.pipeline.progress import Progress as Listener
 from discreet.pipeline.progress import Quiet
 
+WANTING = 1  # exit code: a check found the release wanting
+
 JSON = Annotated[bool, typer.Option("--json", help="Report as JSON, for machines.")]
 QUIET = Annotated[bool, typer.Option("--quiet", help="Say nothing unless something is wrong.")]
 

@@ -10,12 +10,13 @@ from typing import Annotated
 import typer
 
 from discreet.cli.ledger import ledger_at
-from discreet.cli.output import JSON, QUIET, THREADS, emit_json, shown_progress
+from discreet.cli.output import JSON, QUIET, THREADS, WANTING, emit_json, shown_progress
 from discreet.engine.secret import read_secret
 from discreet.errors import mistake
 from discreet.pipeline.protect import protect as run_protect
+from discreet.pipeline.protect import rehearse
 from discreet.pipeline.spending import Spending
-from discreet.schema.programme import load_programme
+from discreet.schema.programme import Programme, load_programme
 
 
 def protect(
@@ -32,6 +33,12 @@ def protect(
         str, typer.Option("--ledger", help="A ledger to charge before the release appears; with --account.")
     ] = "",
     account: Annotated[str, typer.Option("--account", help="The account in the ledger.")] = "",
+    report_only: Annotated[
+        bool,
+        typer.Option(
+            "--report-only", help="Judge the gates and publish nothing; exit code 1 if one is broken."
+        ),
+    ] = False,
     json: JSON = False,
     threads: THREADS = 0,
     quiet: QUIET = False,
@@ -40,6 +47,9 @@ def protect(
     key = read_secret(secret, os.environ)
     beside = private or _beside(secret, out)
     loaded = load_programme(programme)
+    if report_only:
+        _report(loaded, key, out, threads, quiet, json)
+        return
     spending = _spending(ledger, account, secret)
     with shown_progress(quiet or json) as progress:
         done = run_protect(
@@ -53,14 +63,42 @@ def protect(
             spending=spending,
         )
     if json:
-        emit_json({**vars(done), "release": str(done.release), "private_manifest": str(beside)})
+        verdicts = [verdict.summary() for verdict in done.verdicts]
+        emit_json(
+            {
+                **vars(done),
+                "release": str(done.release),
+                "private_manifest": str(beside),
+                "verdicts": verdicts,
+            }
+        )
         return
     for note in done.notes:
         typer.echo(f"Note: {note}", err=True)
     if not quiet:
         resumed = f" ({done.resumed} of them from an interrupted run)" if done.resumed else ""
         typer.echo(f"{done.release}: {done.cubes} cubes{resumed}, {done.cells:,} published cells.")
+        for verdict in done.verdicts:
+            typer.echo(f"Passed {verdict}")
         typer.echo(f"Private manifest: {beside}")
+
+
+def _report(programme: Programme, key: bytes, out: Path, threads: int, quiet: bool, json: bool) -> None:
+    """Tell what the gates would say; a broken one is an exit code of 1."""
+    if not programme.gates.declared:
+        remedy = "declare [gates], or leave --report-only out"
+        raise mistake(programme.path, "gates", "there are none to report on", remedy)
+    with shown_progress(quiet or json) as progress:
+        verdicts = rehearse(programme, key, out, threads, progress)
+    passed = all(verdict.passed for verdict in verdicts)
+    if json:
+        emit_json({"passed": passed, "verdicts": [verdict.summary() for verdict in verdicts]})
+    else:
+        for verdict in verdicts:
+            if not (quiet and verdict.passed):
+                typer.echo(f"{'Passed' if verdict.passed else 'Broken'} {verdict}")
+    if not passed:
+        raise typer.Exit(WANTING)
 
 
 def _spending(ledger: str, account: str, secret: str) -> Spending | None:

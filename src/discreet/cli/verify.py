@@ -8,11 +8,9 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.output import JSON, QUIET, emit_json
+from discreet.cli.output import JSON, QUIET, WANTING, emit_json
 from discreet.release.verify import Verification
 from discreet.release.verify import verify as verify_release
-
-FAILED = 1
 
 
 def verify(
@@ -30,7 +28,7 @@ def verify(
     elif not (quiet and outcome.passed):
         typer.echo(_report(outcome))
     if not outcome.passed:
-        raise typer.Exit(FAILED)
+        raise typer.Exit(WANTING)
 
 
 def _report(outcome: Verification) -> str:

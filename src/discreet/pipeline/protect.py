@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.metadata import version
@@ -15,12 +15,14 @@ from discreet.pipeline.identity import Identity, digest_inputs, identify, noise_
 from discreet.pipeline.progress import Progress, Quiet
 from discreet.pipeline.spending import Spending
 from discreet.pipeline.tabulating import Tabulator
+from discreet.pipeline.verdict import Verdict, require_passed
 from discreet.release.assemble import release_manifest, write_cube, write_shared
 from discreet.release.folder import ReleaseFolder
-from discreet.release.manifest import CubeEntry, Digests
+from discreet.release.manifest import CubeEntry, Digests, Manifest
 from discreet.release.noise import noise_statement
 from discreet.release.private import PrivateManifest, require_private_place, write_private_manifest
 from discreet.release.publication import Publication
+from discreet.release.read import Release
 from discreet.release.writers import with_parquet, writers
 from discreet.schema.programme import Programme
 from discreet.swap.relocate import Relocations
@@ -39,6 +41,7 @@ class Protected:
     cells: int  # published, zeros not among them
     resumed: int  # cubes that an interrupted run had finished
     notes: tuple[str, ...]  # what noise and swapping could not have as it was declared
+    verdicts: tuple[Verdict, ...] = ()  # of the gates that are declared; all passed
 
 
 def protect(
@@ -55,40 +58,95 @@ def protect(
     """Count, perturb and publish every cube of a programme at ``out``, whole or not at all.
 
     The private manifest (full parameters, row counts) goes to ``private``, which must lie outside the release. With
-    ``spending`` the release is charged to its account before it appears.
+    ``spending`` the release is charged to its account before it appears. Where a gate of the programme is broken
+    nothing is published and nothing charged.
     """
     require_private_place(private, out)
-    inputs = digest_inputs(programme, secret)
-    chosen = mechanism(programme, secret, noise_key(programme, secret, inputs))
-    run = _Run(programme, chosen, identify(programme, chosen, secret, inputs), progress or Quiet())
-    run_id = run.identity.run_id()
-    with ReleaseFolder(out, run_id) as folder:
+    run = _begin(programme, secret, threads, progress)
+    with ReleaseFolder(out, run.run_id) as folder:
         try:
-            swapped = run.swapped(secret, threads)
-            entries, rows, resumed = run.cubes(folder, secret, threads, swapped)
+            made = run.make(folder)
+            verdicts = run.judged(folder, made)
+            require_passed(verdicts)
             if spending is not None:
-                spending.charge(chosen, programme.release.name, run_id)
+                spending.charge(run.mechanism, programme.release.name, run.run_id)
         except DiscreetError:
             folder.discard()
             raise
-        notes = chosen.notes + (swapped.conflicts if swapped else ())
-        write_private_manifest(run.private(run_id, rows, clock(), notes), private)
-        run.publish(folder, entries)
-    cells = sum(entry.cells for entry in entries)
-    return Protected(out, run_id, len(entries), cells, resumed, notes)
+        write_private_manifest(run.private(made, clock()), private)
+        folder.publish(made.manifest)
+    cells = sum(entry.cells for entry in made.manifest.cubes)
+    return Protected(
+        out, run.run_id, len(made.manifest.cubes), cells, made.resumed, made.notes, tuple(verdicts)
+    )
+
+
+def rehearse(
+    programme: Programme, secret: bytes, out: Path, threads: int = 1, progress: Progress | None = None
+) -> list[Verdict]:
+    """Do everything that protect does up to its gates, and judge them; nothing is published, charged or kept."""
+    run = _begin(programme, secret, threads, progress)
+    with ReleaseFolder(out, f"{run.run_id}rehearsal") as folder:
+        try:
+            return run.judged(folder, run.make(folder))
+        finally:
+            folder.discard()
+
+
+def _begin(programme: Programme, secret: bytes, threads: int, progress: Progress | None) -> _Run:
+    inputs = digest_inputs(programme, secret)
+    chosen = mechanism(programme, secret, noise_key(programme, secret, inputs))
+    identity = identify(programme, chosen, secret, inputs)
+    return _Run(programme, secret, chosen, identity, identity.run_id(), threads, progress or Quiet())
 
 
 @dataclass(frozen=True)
+class _Made:
+    """A release that is written and not yet published."""
+
+    manifest: Manifest
+    rows: dict[str, int]
+    resumed: int
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, repr=False)
 class _Run:
     programme: Programme
+    secret: bytes
     mechanism: Mechanism
     identity: Identity
+    run_id: str
+    threads: int
     progress: Progress
 
-    def cubes(
-        self, folder: ReleaseFolder, secret: bytes, threads: int, swapped: SwapResult | None
+    def make(self, folder: ReleaseFolder) -> _Made:
+        """Swap, count, perturb and write everything, whatever an earlier run of the same identity has not finished."""
+        swapped = self._swapped()
+        entries, rows, resumed = self._cubes(folder, swapped)
+        self.progress.stage("writing codelists and notes")
+        publication, formats = self._publication(), self.programme.release.formats
+        shared = write_shared(folder, self.programme.cubes, entries, formats, publication)
+        manifest = release_manifest(publication, entries, shared, self._digests(), self.identity.fingerprint)
+        notes = self.mechanism.notes + (swapped.conflicts if swapped else ())
+        return _Made(manifest, rows, resumed, notes)
+
+    def judged(self, folder: ReleaseFolder, made: _Made) -> list[Verdict]:
+        """Judge the gates on what was written, as an audit would."""
+        gates = self.programme.gates
+        if not gates.declared:
+            return []
+        # the attacks take longer to import than a small release to make, and most runs declare no gates
+        from discreet.pipeline.gating import judge_release  # noqa: PLC0415
+
+        release = Release(folder.tree, made.manifest)
+        return judge_release(
+            self.programme, self.secret, self.mechanism, release, self.threads, self.progress
+        )
+
+    def _cubes(
+        self, folder: ReleaseFolder, swapped: SwapResult | None
     ) -> tuple[list[CubeEntry], dict[str, int], int]:
-        """Count, perturb and write the cubes that an earlier run of the same identity has not finished."""
         entries = {cube.id: entry for cube in self.programme.cubes if (entry := folder.finished(cube.id))}
         resumed = len(entries)
         makers = writers(self._publication())
@@ -98,39 +156,31 @@ class _Run:
             entries[table.cube.id] = write_cube(folder, self.mechanism.perturb(table), wanted)
 
         left = [cube for cube in self.programme.cubes if cube.id not in entries]
-        relocations = Relocations(self.programme, swapped.moves, secret) if swapped else None
-        tabulator = Tabulator(self.programme, secret, self.mechanism, threads, self.progress, relocations)
+        relocations = Relocations(self.programme, swapped.moves, self.secret) if swapped else None
+        tabulator = Tabulator(
+            self.programme, self.secret, self.mechanism, self.threads, self.progress, relocations
+        )
         rows = tabulator.run(left, finish)
         return [entries[cube.id] for cube in self.programme.cubes], rows, resumed
 
-    def swapped(self, secret: bytes, threads: int) -> SwapResult | None:
+    def _swapped(self) -> SwapResult | None:
         """Swap households where the programme says so; the secret makes it the same in every run."""
         if self.programme.swap is None:
             return None
-        return swap(self.programme, secret, threads, self.progress)
+        return swap(self.programme, self.secret, self.threads, self.progress)
 
-    def publish(self, folder: ReleaseFolder, entries: Sequence[CubeEntry]) -> None:
-        """Add what belongs to no single cube, and put the release in its place."""
-        self.progress.stage("publishing")
-        publication, formats = self._publication(), self.programme.release.formats
-        shared = write_shared(folder, self.programme.cubes, entries, formats, publication)
-        fingerprint = self.identity.fingerprint
-        folder.publish(release_manifest(publication, entries, shared, self._digests(), fingerprint))
-
-    def private(
-        self, run_id: str, rows: dict[str, int], finished: datetime, notes: tuple[str, ...]
-    ) -> PrivateManifest:
+    def private(self, made: _Made, finished: datetime) -> PrivateManifest:
         """What the office keeps of the run."""
         return PrivateManifest(
             release=self.programme.release.name,
-            run_id=run_id,
+            run_id=self.run_id,
             discreet_version=version("discreet"),
             finished=finished,
             parameters=self.programme.canonical(),
             digests=self._digests().model_dump(),
-            rows=rows,
+            rows=made.rows,
             secret_fingerprint=self.identity.fingerprint,
-            notes=notes,
+            notes=made.notes,
         )
 
     def _publication(self) -> Publication:

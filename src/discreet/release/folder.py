@@ -94,6 +94,11 @@ class ReleaseFolder:
         draft.replace(self._record(entry.id))
         _sync(self._records)
 
+    @property
+    def tree(self) -> Path:
+        """Where the files stand until they are published."""
+        return self._tree
+
     def publish(self, manifest: Manifest) -> None:
         """Put the whole release at its place in one step, then remove what stood there and the work folder."""
         self.write(MANIFEST, lambda path: _write_text(path, manifest.to_json()))

@@ -310,6 +310,7 @@ class DeclaredPosteriorGate(_Declared):
     above: Within = 0.95
     share: Quota = 0.0
     largest: Annotated[int, Field(ge=1, le=1000)] = 10
+    alone: bool = True
 
 
 class DeclaredDifferencingGate(_Declared):

@@ -17,6 +17,7 @@ class PosteriorGate:
     above: float
     share: float
     largest: int  # true counts up to this are small
+    alone: bool = True  # cells of one person count too, whom fixed zeros give away whatever the noise
 
 
 @dataclass(frozen=True)

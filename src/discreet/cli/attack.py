@@ -1,0 +1,91 @@
+"""``discreet attack``: a release attacked from its public files alone; it owns the words and what is supposed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.audit.published import KnownNoise, Published
+from discreet.cli.audit import WITHOUT
+from discreet.cli.output import JSON, QUIET, THREADS, emit_json, shown_progress
+from discreet.cli.risk_noise import PTABLE
+from discreet.cli.risk_words import attack_lines
+from discreet.errors import mistake
+from discreet.maths.row_laws import PTableLaw
+from discreet.pipeline.attack import ATTACKS, Outsider
+from discreet.pipeline.attack import attack as run_attack
+from discreet.release.outsider import published
+from discreet.release.read import Release, open_release
+from discreet.schema.ptable_files import read_ptable
+
+
+def attack(
+    release: Annotated[Path, typer.Argument(help="The release folder.")],
+    ptable: PTABLE = None,
+    variance: Annotated[
+        float | None, typer.Option("--variance", help="The variance of the noise, where it is known.")
+    ] = None,
+    bound: Annotated[
+        int | None, typer.Option("--bound", help="The largest change, known or supposed.", min=0)
+    ] = None,
+    earlier: Annotated[
+        Path | None, typer.Option("--earlier", help="An earlier release of the same population.")
+    ] = None,
+    place: Annotated[str | None, typer.Option("--place", help="The variable of the areas.")] = None,
+    areas: Annotated[int, typer.Option("--areas", help="How many areas to reconstruct.", min=1)] = 10,
+    seconds: Annotated[float, typer.Option("--seconds", help="Time to solve an area.", min=0.1)] = 5.0,
+    without: WITHOUT = None,
+    json: JSON = False,
+    threads: THREADS = 0,
+    quiet: QUIET = False,
+) -> None:
+    """Say what anybody who has the public files can find out, and what they would have to know for more."""
+    opened = open_release(release)
+    seen = _supposing(published(opened), ptable, variance)
+    before = None if earlier is None else open_release(earlier)
+    with shown_progress(quiet or json) as progress:
+        outsider = Outsider(
+            seen,
+            None if before is None else published(before),
+            before is not None and _secret(before) == _secret(opened),
+            bound,
+            place,
+            areas,
+            seconds,
+            threads,
+            progress,
+        )
+        found = run_attack(outsider, without or ())
+    if json:
+        emit_json({"release": seen.name, **found})
+    elif not quiet:
+        for line in attack_lines(seen, found):
+            typer.echo(line)
+
+
+attack.__doc__ = f"{attack.__doc__}\n\n    Attacks: {', '.join(ATTACKS)}."
+
+
+def _supposing(seen: Published, ptable: Path | None, variance: float | None) -> Published:
+    """The release before somebody who has learnt more of the noise than it tells."""
+    noise = seen.noise
+    if ptable is not None:
+        if not noise.keeps_zeros or not noise.same_noise:
+            raise mistake(
+                "", "--ptable", str(ptable), "leave it out: this release is not by the cell key method"
+            )
+        law = PTableLaw(read_ptable(ptable).law())
+        widest = max(law.ptable.variance(row) for row in range(law.ptable.last_row + 1))
+        noise = KnownNoise(noise.method, True, True, widest, law.ptable.reach, law)
+    if variance is not None:
+        if not variance > 0:
+            raise mistake("", "--variance", f"{variance:g}", "give a number above 0")
+        noise = replace(noise, variance=variance)
+    return replace(seen, noise=noise)
+
+
+def _secret(release: Release) -> str:
+    return release.manifest.secret_fingerprint

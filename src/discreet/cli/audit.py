@@ -1,0 +1,63 @@
+"""``discreet audit``: what a release gives away, measured with the confidential side; it owns the words alone."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.cli.output import JSON, QUIET, THREADS, WANTING, emit_json, shown_progress
+from discreet.cli.risk_words import audit_lines
+from discreet.engine.secret import read_secret
+from discreet.pipeline.audit import REPORT, SECTIONS, require_outside, write_audit
+from discreet.pipeline.audit import audit as run_audit
+from discreet.pipeline.case import open_case
+from discreet.release.read import open_release
+from discreet.schema.programme import load_programme
+from discreet.swap.whole_folder import require_free
+
+WITHOUT = Annotated[
+    list[str] | None,
+    typer.Option("--without", help="Leave a measure out; may be given several times."),
+]
+
+
+def audit(
+    release: Annotated[Path, typer.Argument(help="The release folder.")],
+    programme: Annotated[Path, typer.Option("--programme", help="The programme that made it.")],
+    secret: Annotated[str, typer.Option("--secret", help="A secret file, env:NAME or fd:NUMBER.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="A folder for the report, which is confidential.")
+    ] = None,
+    without: WITHOUT = None,
+    json: JSON = False,
+    threads: THREADS = 0,
+    quiet: QUIET = False,
+) -> None:
+    """Count the truth again, attack the release with all that is known, and judge its gates.
+
+    Exit code 0: every declared gate holds. 1: one is broken. 2: something does not belong together.
+    """
+    key, opened = read_secret(secret, os.environ), open_release(release)
+    if out is not None:
+        require_outside(out, release)
+        require_free(out, "--out")
+    with shown_progress(quiet or json) as progress:
+        case = open_case(load_programme(programme), key, opened, threads, progress)
+        found = run_audit(case, without or (), progress)
+    if out is not None:
+        write_audit(found, out, release)
+    if json:
+        emit_json(found.summary())
+    elif not quiet:
+        for line in audit_lines(found):
+            typer.echo(line)
+        if out is not None:
+            typer.echo(f"Report: {out / REPORT}")
+    if not found.passed:
+        raise typer.Exit(WANTING)
+
+
+audit.__doc__ = f"{audit.__doc__}\n    Measures: {', '.join(SECTIONS)}."

@@ -1,0 +1,136 @@
+"""The audit of a release: every measure of risk and every gate, as one confidential report.
+
+It owns which measures there are and their order; each is worked out in measures.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from discreet.audit import averaging
+from discreet.errors import mistake
+from discreet.pipeline.case import Case
+from discreet.pipeline.gating import judge_gates
+from discreet.pipeline.measures import USUAL_POSTERIOR, Measures
+from discreet.pipeline.progress import Progress, Quiet
+from discreet.pipeline.verdict import Verdict
+from discreet.swap.whole_folder import WholeFolder
+
+REPORT = "audit.json"
+
+Section = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What an audit found; confidential, though it holds no single true count."""
+
+    release: str
+    sections: Mapping[str, Section]
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every gate holds."""
+        return all(verdict.passed for verdict in self.verdicts)
+
+    def summary(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return {
+            "release": self.release,
+            "passed": self.passed,
+            "verdicts": [verdict.summary() for verdict in self.verdicts],
+            **self.sections,
+        }
+
+
+def audit(case: Case, without: Collection[str] = (), progress: Progress | None = None) -> Audit:
+    """Measure everything but what is left out, and judge the gates of the programme."""
+    _require_known(without)
+    gates = case.programme.gates
+    measures = Measures(case, progress or Quiet(), gates.reconstruction)
+    sections = {name: section(measures) for name, section in SECTIONS.items() if name not in without}
+    return Audit(case.published.name, sections, tuple(judge_gates(gates, measures)))
+
+
+def write_audit(found: Audit, out: Path, release: Path) -> None:
+    """Write the report into a folder that only its owner can read, whole or not at all."""
+    require_outside(out, release)
+    with WholeFolder(out, "--out") as folder:
+        with folder.file(REPORT) as file:
+            file.write(json.dumps(found.summary(), ensure_ascii=False, indent=1).encode())
+        folder.publish()
+
+
+def require_outside(out: Path, release: Path) -> None:
+    """Refuse to put a confidential report into a release."""
+    if out.resolve().is_relative_to(release.resolve()):
+        raise mistake(out, "--out", "lies inside the release", "the report is confidential: put it elsewhere")
+
+
+def _redundancy(measures: Measures) -> Section:
+    return {"universes": measures.redundancy()}
+
+
+def _averaging(measures: Measures) -> Section:
+    found = measures.averaging
+    return {"attack": found.summary(), "realised": averaging.judge(found, measures.case.truth).summary()}
+
+
+def _bounds(measures: Measures) -> Section:
+    return {"attack": measures.bounds.summary(), "realised": measures.bounds_judged.summary()}
+
+
+def _bayes(measures: Measures) -> Section:
+    gate = measures.case.programme.gates.posterior or USUAL_POSTERIOR
+    return {
+        "cells": measures.posterior(gate).summary(),
+        "levels": [scan.summary() for scan in measures.levels(gate)],
+        "histograms": [scan.summary() for scan in measures.histograms(gate)],
+    }
+
+
+def _differencing(measures: Measures) -> Section:
+    gate = measures.case.programme.gates.differencing
+    return {
+        "bases": [one.summary() for one in measures.base_differences],
+        "geographies": [one.summary() for one in measures.area_differences(gate)] if gate else [],
+    }
+
+
+def _reconstruction(measures: Measures) -> Section:
+    rebuilt = measures.rebuilt
+    if rebuilt is None:
+        return {"not_possible": "no table about all persons has a place"}
+    others = [one.summary() for one in measures.rebuilt_otherwise()]
+    return {"released": rebuilt.summary(), "under_other_protections": others}
+
+
+def _disclosure(measures: Measures) -> Section:
+    return measures.disclosures.summary()
+
+
+def _privacy(measures: Measures) -> Section:
+    return measures.privacy()
+
+
+SECTIONS: Mapping[str, Callable[[Measures], Section]] = {
+    "redundancy": _redundancy,
+    "averaging": _averaging,
+    "bounds": _bounds,
+    "privacy": _privacy,
+    "bayes": _bayes,
+    "differencing": _differencing,
+    "reconstruction": _reconstruction,
+    "disclosure": _disclosure,
+}
+
+
+def _require_known(without: Collection[str]) -> None:
+    for name in without:
+        if name not in SECTIONS:
+            raise mistake("", "--without", name, f"choose from {', '.join(SECTIONS)}")
