@@ -66,7 +66,9 @@ class SaveBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     query: QueryBody
-    extra: dict[str, Any] = Field(default={}, description="Up to 20,000 characters of JSON: layout, language.")
+    extra: dict[str, Any] = Field(
+        default={}, description="Up to 20,000 characters of JSON: layout, language."
+    )
 
 
 class JobBody(BaseModel):

@@ -122,7 +122,10 @@ def _places(shape: Sequence[int]) -> Iterator[NDArray[np.int32]]:
 
 
 def _column(texts: Sequence[str], places: NDArray[np.int32]) -> pa.DictionaryArray:
-    return pa.DictionaryArray.from_arrays(pa.array(places), pa.array(texts, pa.string()))
+    """Each text once in the dictionary: of repeated ones the Parquet writer would write whatever its memory held."""
+    unique = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+    place_of = np.array([unique[text] for text in texts], dtype=np.int32)
+    return pa.DictionaryArray.from_arrays(pa.array(place_of[places]), pa.array(list(unique), pa.string()))
 
 
 def _csv(answer: Answer, layout: Layout) -> bytes:
@@ -171,7 +174,8 @@ def _shown(axis: AnswerAxis, texts: Texts) -> tuple[str, ...]:
     if texts is Texts.LABELS:
         return axis.labels
     return tuple(
-        code if code == label else f"{code} {label}" for code, label in zip(axis.codes, axis.labels, strict=True)
+        code if code == label else f"{code} {label}"
+        for code, label in zip(axis.codes, axis.labels, strict=True)
     )
 
 

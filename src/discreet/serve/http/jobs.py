@@ -146,7 +146,7 @@ class JobWorker:
                     self._make(job)
                     continue
                 self._store.drop_results(datetime.now(UTC) - timedelta(days=self._limits.job_days))
-            except Exception as error:  # noqa: BLE001 - a worker that stops would stop all jobs after it
+            except Exception as error:
                 logger.error("%s", where_of(error))  # noqa: TRY400 - the text of an error is not logged
             self._woken.wait(POLL)
             self._woken.clear()
@@ -159,7 +159,7 @@ class JobWorker:
             except Mistakes as mistakes:
                 told = not any(problem.file for problem in mistakes.problems)
                 self._store.fail_job(job.id, self._name, str(mistakes) if told else "The server failed.")
-            except Exception as error:  # noqa: BLE001 - the job fails, the worker goes on
+            except Exception as error:
                 logger.error("%s", where_of(error))  # noqa: TRY400
                 self._store.fail_job(job.id, self._name, "The server made a mistake; it has been noted.")
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from discreet.schema.codelist import TOTAL
 from discreet.serve.answer import WITHHELD, Answer, AnswerAxis
 from discreet.serve.catalogue import Catalogue
 from discreet.serve.http.problems import areas_json
 from discreet.serve.query import Query, to_json
-from discreet.schema.codelist import TOTAL
 
 CONTENTS = "ContentsCode"  # the dimension that says what is counted, as PxWeb names it
 CONTENTS_LABEL = "contents"
@@ -65,7 +65,9 @@ def notes(answer: Answer) -> list[str]:
     """What a reader of the table must know."""
     said = [answer.additivity, answer.noise, *answer.warnings]
     if answer.withheld.any():
-        said.append("Cells with the status withheld belong to areas that the rules of the office do not show.")
+        said.append(
+            "Cells with the status withheld belong to areas that the rules of the office do not show."
+        )
     return said
 
 
@@ -101,7 +103,10 @@ def dimension_of(
     }
     if children:
         category["child"] = children
-    told: dict[str, Any] = {"elimination": True, "show": "value" if len(set(labels)) == len(labels) else "code_value"}
+    told: dict[str, Any] = {
+        "elimination": True,
+        "show": "value" if len(set(labels)) == len(labels) else "code_value",
+    }
     if TOTAL in codes:
         told["eliminationValueCode"] = TOTAL
     return {"label": label, "category": category, "extension": told}
@@ -126,7 +131,12 @@ def add_contents(head: dict[str, Any], query: Query) -> None:
             "label": {code: counted},
             "unit": {code: {"base": query.unit, "decimals": 0}},
         },
-        "extension": {"elimination": False, "show": "value", "refperiod": {}, "measuringType": {code: "Stock"}},
+        "extension": {
+            "elimination": False,
+            "show": "value",
+            "refperiod": {},
+            "measuringType": {code: "Stock"},
+        },
     }
 
 

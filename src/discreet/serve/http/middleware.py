@@ -9,7 +9,6 @@ import asyncio
 import logging
 import time
 import traceback
-from collections.abc import Callable
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
@@ -130,7 +129,8 @@ class Inside:
             raise HttpProblem(408, "The body of the request did not arrive in time.") from None
 
     async def _read(self, receive: Receive) -> bytes:
-        parts, size = [], 0
+        parts: list[bytes] = []
+        size = 0
         while True:
             message = await receive()
             if message["type"] == "http.disconnect":
@@ -146,7 +146,7 @@ class Inside:
         return HttpProblem(413, f"A request may have {self._limits.body:,} bytes.", kind="size")
 
 
-def _replayed(body: bytes, receive: Receive) -> Callable[[], object] | Receive:
+def _replayed(body: bytes, receive: Receive) -> Receive:
     """The body once more, then whatever comes after it."""
     given = False
 

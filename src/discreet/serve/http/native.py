@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query as Parameter, Request
+from fastapi import APIRouter, Request
+from fastapi import Query as Parameter
 from fastapi.responses import Response
 from pydantic import ValidationError
 
@@ -19,8 +20,8 @@ from discreet.serve.http.bodies import QueryBody, RangesBody
 from discreet.serve.http.downloads import File, Format, Layout, Texts, written
 from discreet.serve.http.problems import HttpProblem, areas_json, refusal_members
 from discreet.serve.http.respond import SHARED, send, send_json
-from discreet.serve.http.service import CallerOf, Service, ServiceOf
 from discreet.serve.http.security import Caller
+from discreet.serve.http.service import CallerOf, Service, ServiceOf
 from discreet.serve.query import Query, to_json
 
 router = APIRouter(prefix="/api/v1", tags=["table builder"])
@@ -107,9 +108,7 @@ async def table_of_text(
 
 
 @router.post("/noise-ranges")
-async def noise_ranges(
-    request: Request, service: ServiceOf, caller: CallerOf, asked: RangesBody
-) -> Response:
+async def noise_ranges(request: Request, service: ServiceOf, caller: CallerOf, asked: RangesBody) -> Response:
     """Where the true counts of some cells of an answer are likely to be."""
     found = await service.answer(caller, asked.query.query(), lambda answer: ranges_json(answer, asked))
     return send_json(request, found)
@@ -154,7 +153,10 @@ def catalogue_json(catalogue: Catalogue) -> dict[str, Any]:
         "counts": {unit: list(names) for unit, names in catalogue.counts.items()},
         "variables": [_variable_json(one) for one in catalogue.variables.values()],
         "tables": [{**vars(one), "axes": list(one.axes)} for one in catalogue.tables],
-        "filters": {"allowed": rule.filters and catalogue.may_filter, "bases": sorted(set(catalogue.bases.values()))},
+        "filters": {
+            "allowed": rule.filters and catalogue.may_filter,
+            "bases": sorted(set(catalogue.bases.values())),
+        },
         "limits": {"axes": rule.axes, "cells": rule.cells, "job_cells": rule.job_cells},
         "place": rule.place,
         "noise": catalogue.noise.sentence(),

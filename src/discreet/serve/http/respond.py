@@ -13,7 +13,7 @@ from fastapi.responses import Response
 
 PRIVATE = "private, no-cache"  # an answer is one user's: no cache on the way may give it to another
 SHARED = "no-cache"  # may be kept, and is asked after each time
-_VARY = "Accept, Accept-Encoding, Authorization"
+_VARY = "Accept, Authorization"
 
 
 def send(

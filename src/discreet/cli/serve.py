@@ -1,0 +1,110 @@
+"""``discreet serve``: a table builder over a programme or a release; it owns the options alone."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.cli.output import JSON, QUIET, THREADS, emit_json, shown_progress
+from discreet.engine.secret import read_secret
+from discreet.errors import mistake
+from discreet.serve.http.running import Serving, run
+from discreet.serve.http.settings import Limits, RateLimit
+
+
+def serve(
+    source: Annotated[Path, typer.Argument(help="A programme file, or a release folder.")],
+    secret: Annotated[
+        str, typer.Option("--secret", help="The secret of the programme: a file, env:NAME or fd:NUMBER.")
+    ] = "",
+    store: Annotated[
+        str,
+        typer.Option("--store", help="Saved queries, jobs and histories: a SQLite file or postgresql://.."),
+    ] = "serve.sqlite",
+    ledger: Annotated[
+        str, typer.Option("--ledger", help="The book of budgets, where the noise has a guarantee.")
+    ] = "",
+    rules: Annotated[
+        Path | None, typer.Option("--rules", help="For a release: a programme whose [serve] section holds.")
+    ] = None,
+    tokens: Annotated[
+        Path | None, typer.Option("--tokens", help="A file of API tokens (discreet token).")
+    ] = None,
+    host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes a free one.")] = 8000,
+    workers: Annotated[
+        int, typer.Option("--workers", min=1, max=64, help="Processes; each holds the records.")
+    ] = 1,
+    proxies: Annotated[
+        str, typer.Option("--proxies", help="Addresses of proxies whose X-Forwarded-For is believed.")
+    ] = "",
+    origins: Annotated[
+        str, typer.Option("--origins", help="Pages elsewhere that may read answers; with commas, * for all.")
+    ] = "*",
+    rate: Annotated[
+        str, typer.Option("--rate", help="Requests/seconds of a public user; trusted ones have ten times it.")
+    ] = "100/10",
+    waiting: Annotated[
+        int, typer.Option("--waiting", min=0, help="Tables that may wait; more are sent away with 503.")
+    ] = 64,
+    time_limit: Annotated[
+        float, typer.Option("--time-limit", min=0.1, help="Seconds that an answer may take.")
+    ] = 60.0,
+    language: Annotated[str, typer.Option("--language", help="The language of the labels.")] = "en",
+    geometry: Annotated[
+        Path | None, typer.Option("--geometry", help="GeoJSON of the areas, for maps on the page.")
+    ] = None,
+    log_queries: Annotated[
+        bool, typer.Option("--log-queries", help="Log what is asked for, not only the route.")
+    ] = False,
+    json: JSON = False,
+    threads: THREADS = 0,
+    quiet: QUIET = False,
+) -> None:
+    """Serve protected tables: any cross of breakdowns, under the rules of the programme."""
+    if not source.exists():
+        raise mistake(source, "source", "there is none", "name a programme file or a release folder")
+    serving = Serving(
+        source=source,
+        store=store,
+        secret=read_secret(secret, os.environ) if secret else None,
+        ledger=ledger,
+        rules=rules,
+        tokens=tokens,
+        threads=threads,
+        limits=_limits(rate, waiting, time_limit, threads),
+        origins=tuple(origin.strip() for origin in origins.split(",") if origin.strip()),
+        language=language,
+        log_queries=log_queries,
+        geometry=geometry,
+    )
+
+    def ready(address: str) -> None:
+        if json:
+            emit_json({"address": address})
+        elif not quiet:
+            typer.echo(f"Serving {source} on {address} (Ctrl-C stops it).")
+
+    with shown_progress(quiet or json) as progress:
+        run(
+            serving,
+            host,
+            port,
+            workers=workers,
+            proxies=proxies,
+            ready=ready,
+            progress=progress,
+        )
+
+
+def _limits(rate: str, waiting: int, time_limit: float, threads: int) -> Limits:
+    calls, _, seconds = rate.partition("/")
+    if not (calls.isdecimal() and seconds.isdecimal() and int(calls) and int(seconds)):
+        raise mistake("", "--rate", rate, "write requests/seconds, such as 100/10")
+    public = RateLimit(int(calls), int(seconds))
+    limits = Limits(public=public, trusted=RateLimit(10 * public.calls, public.seconds))
+    return replace(limits, waiting=waiting, seconds=time_limit, running=threads)

@@ -1,0 +1,28 @@
+"""Whether the server lives, and for those who run it how busy it is; it owns no answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter
+
+from discreet.serve.http.problems import HttpProblem
+from discreet.serve.http.service import CallerOf, ServiceOf
+from discreet.serve.http.tokens import Role
+
+router = APIRouter(tags=["operation"])
+
+
+@router.get("/health")
+async def health() -> dict[str, str]:
+    """Whether the server lives."""
+    return {"status": "ok"}
+
+
+@router.get("/api/v1/status")
+async def status(service: ServiceOf, caller: CallerOf) -> dict[str, Any]:
+    """How busy the server is; for administrators."""
+    if caller.role is not Role.ADMIN:
+        raise HttpProblem(403, "This is for administrators.", kind="role")
+    limits = service.settings.limits
+    return {"at_the_desk": service.desk.held, "running": limits.running, "waiting": limits.waiting}

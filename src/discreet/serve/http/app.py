@@ -1,0 +1,74 @@
+"""The application: which routers there are, what surrounds them, and the page in front.
+
+It owns the list; each router is a module of its own.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from typing import Any
+
+from fastapi import APIRouter, FastAPI
+from fastapi.middleware.cors import CORSMiddleware
+from fastapi.middleware.gzip import GZipMiddleware
+
+from discreet.serve.answering import TableBuilder
+from discreet.serve.http import admin, jobs, native, problems, pxweb, saved
+from discreet.serve.http.limits import Desk, Rates
+from discreet.serve.http.middleware import Errors, Inside, Outside
+from discreet.serve.http.security import Reception
+from discreet.serve.http.service import Service
+from discreet.serve.http.settings import Settings
+
+GZIP_FROM, GZIP_LEVEL = 1_000, 4
+ROUTERS: tuple[APIRouter, ...] = (native.router, saved.router, jobs.router, pxweb.router, admin.router)
+_RESPONSES: dict[int | str, dict[str, Any]] = {
+    code: {"description": problems.TITLES[code], "content": {problems.MEDIA_TYPE: {}}}
+    for code in (400, 401, 403, 404, 409, 413, 429, 503)
+}
+
+
+def create_app(builder: TableBuilder, settings: Settings, routers: Sequence[APIRouter] = ROUTERS) -> FastAPI:
+    """The application that serves a table builder."""
+    desk = Desk(settings.limits)
+    worker = jobs.JobWorker(builder, settings.store, settings.limits)
+
+    @asynccontextmanager
+    async def life(_app: FastAPI) -> AsyncIterator[None]:
+        worker.start()
+        yield
+        worker.stop()
+        desk.close()
+
+    app = FastAPI(
+        title=f"Table builder: {builder.catalogue.name}",
+        version=version("discreet"),
+        lifespan=life,
+        docs_url=None,  # the usual page loads scripts from elsewhere
+        redoc_url=None,
+        responses=_RESPONSES,
+    )
+    app.state.service, app.state.worker = Service(builder, settings, desk), worker
+    problems.install(app)
+    for router in routers:
+        app.include_router(router)
+    _surround(app, settings)
+    return app
+
+
+def _surround(app: FastAPI, settings: Settings) -> None:
+    """What a request passes on its way in, innermost first."""
+    app.add_middleware(Inside, settings=settings, reception=Reception(settings, Rates(time.monotonic)))
+    app.add_middleware(Errors)
+    app.add_middleware(GZipMiddleware, minimum_size=GZIP_FROM, compresslevel=GZIP_LEVEL)
+    app.add_middleware(
+        CORSMiddleware,
+        allow_origins=list(settings.origins),
+        allow_methods=["GET", "POST", "OPTIONS"],
+        allow_headers=["Authorization", "Content-Type", "If-None-Match"],
+        expose_headers=["ETag", "Location", "Retry-After", "Content-Disposition"],
+    )
+    app.add_middleware(Outside, settings=settings)

@@ -1,0 +1,162 @@
+"""Running a table builder: from what an operator names to a server that listens.
+
+It owns how the parts are opened and in which processes; the command line owns the options.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import uvicorn
+from fastapi import FastAPI
+from uvicorn.supervisors import Multiprocess
+
+from discreet.engine.progress import Progress
+from discreet.errors import mistake
+from discreet.maths.keys import derive
+from discreet.perturb.ledger import Ledger
+from discreet.release.read import open_release
+from discreet.schema.programme import load_declaration, load_programme
+from discreet.schema.serve_rule import DEFAULT_SERVE
+from discreet.serve.answering import TableBuilder, serve_programme, serve_release
+from discreet.serve.http.app import create_app
+from discreet.serve.http.security import kept_key
+from discreet.serve.http.settings import Limits, Settings
+from discreet.serve.store import Store
+
+LONGEST_START = 600  # seconds in which a worker has read its records
+MOST_CONNECTIONS = 1_000
+
+
+@dataclass(frozen=True)
+class Serving:
+    """Everything that an operator said; it is handed to worker processes as it is."""
+
+    source: Path  # a programme file or a release folder
+    store: str
+    secret: bytes | None = None
+    ledger: str = ""
+    rules: Path | None = None  # a programme whose [serve] section rules over a release
+    tokens: Path | None = None
+    threads: int = 1
+    limits: Limits = field(default_factory=Limits)
+    origins: tuple[str, ...] = ("*",)
+    language: str = "en"
+    log_queries: bool = False
+    geometry: Path | None = None
+
+    def __call__(self) -> FastAPI:
+        """Open everything and make the application: what each worker process does."""
+        _log()
+        return self.app()
+
+    def app(self, progress: Progress | None = None) -> FastAPI:
+        """Open the books and the source, and make the application."""
+        store = Store(_place(self.store), _now)
+        builder = self._builder(store, progress)
+        key = derive(self.secret, "serve-users") if self.secret else kept_key(store.database, "users")
+        settings = Settings(
+            store,
+            key,
+            self.tokens,
+            self.limits,
+            self.origins,
+            self.language,
+            self.log_queries,
+            self.geometry,
+        )
+        return create_app(builder, settings)
+
+    def _builder(self, store: Store, progress: Progress | None) -> TableBuilder:
+        if self.source.is_dir():
+            rule = load_declaration(self.rules).serve if self.rules else DEFAULT_SERVE
+            return serve_release(open_release(self.source), store, rule=rule)
+        if self.secret is None:
+            raise mistake(self.source, "secret", "is missing", "name the secret of its release with --secret")
+        programme = load_programme(self.source)
+        ledger = None
+        if self.ledger:
+            ledger = Ledger.open(_place(self.ledger), _now, derive(self.secret, "ledger"))
+        return serve_programme(
+            programme, self.secret, store, ledger=ledger, threads=self.threads, progress=progress
+        )
+
+
+def run(
+    serving: Serving,
+    host: str,
+    port: int,
+    *,
+    workers: int = 1,
+    proxies: str = "",
+    ready: Callable[[str], None],
+    progress: Progress | None = None,
+) -> None:
+    """Serve until a signal ends it; ``ready`` hears the address once requests can come."""
+    _log()
+    listening = _socket(host, port)
+    shown = f"[{host}]" if ":" in host else host
+    address = f"http://{shown}:{listening.getsockname()[1]}"
+    with listening:
+        if workers == 1:
+            config = _config(serving.app(progress), proxies)
+            ready(address)
+            uvicorn.Server(config).run(sockets=[listening])
+            return
+        config = _config(serving, proxies, workers)
+        ready(address)
+        Multiprocess(config, [listening]).run()
+
+
+def _config(app: FastAPI | Serving, proxies: str, workers: int = 1) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        factory=isinstance(app, Serving),
+        workers=workers,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=proxies or None,
+        limit_concurrency=MOST_CONNECTIONS,
+        timeout_graceful_shutdown=10,
+        timeout_worker_healthcheck=LONGEST_START,
+        lifespan="on",
+        ws="none",
+    )
+
+
+def _socket(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    made = socket.socket(family, socket.SOCK_STREAM)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        made.bind((host, port))
+        made.listen(2048)
+    except OSError as error:
+        made.close()
+        reason = (error.strerror or "cannot be used").lower()
+        raise mistake("", f"--host {host} --port {port}", reason, "choose another port") from None
+    made.set_inheritable(True)
+    return made
+
+
+def _place(where: str) -> str | Path:
+    return where if "://" in where else Path(where)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _log() -> None:
+    """Lines on standard error; texts of errors of other packages are not among them."""
+    logging.basicConfig(level=logging.INFO, format=f"%(asctime)s {os.getpid()} %(name)s %(message)s")
+    for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
