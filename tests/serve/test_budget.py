@@ -1,0 +1,161 @@
+"""Noise with a guarantee: what answers cost, that repeated ones are free, and that nothing leaves uncharged."""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from discreet.errors import Mistakes
+from discreet.maths.accounting import EpsilonDelta, Rho
+from discreet.perturb.ledger import Ledger
+from discreet.pipeline.protect import protect
+from discreet.release.read import open_release
+from discreet.schema.programme import Programme, load_programme
+from discreet.schema.serve_rule import AccountRule
+from discreet.serve.answer import Answer, Refusal, Rule
+from discreet.serve.answering import TableBuilder, serve_programme
+from discreet.serve.budget import account_of
+from discreet.serve.query import Axis, Group, Query
+from discreet.serve.store import Store
+from tests.serve.conftest import NOON, SECRET, cells, published, query
+
+Make = Callable[[str, str], TableBuilder]
+GEOMETRIC = 'kind = "geometric"\nepsilon = 400\n'
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return Ledger.create(tmp_path / "ledger.sqlite", lambda: NOON)
+
+
+def declared(census: Path, folder: Path, noise: str, serve: str) -> Programme:
+    shutil.copytree(census, folder, dirs_exist_ok=True)
+    text = (census / "programme.toml").read_text()
+    before = text.partition("[noise]")[0]
+    before = before.partition("[swap]")[0]
+    (folder / "programme.toml").write_text(f"{before}[noise]\n{noise}\n[serve]\n{serve}\n")
+    return load_programme(folder / "programme.toml")
+
+
+@pytest.fixture
+def make(census: Path, tmp_path: Path, store: Store, ledger: Ledger) -> Make:
+    def made(noise: str, serve: str) -> TableBuilder:
+        return serve_programme(
+            declared(census, tmp_path / "census", noise, serve), SECRET, store, ledger=ledger
+        )
+
+    return made
+
+
+def spent(ledger: Ledger, user: str) -> Fraction:
+    loss = ledger.spent(account_of(user))
+    return loss.rho if isinstance(loss, Rho) else loss.epsilon
+
+
+def test_each_new_cross_tabulation_is_charged_once(make: Make, ledger: Ledger) -> None:
+    builder = make(GEOMETRIC, 'account = { each = "1/4", user = 5 }')
+    first = builder.ask(query("EDU", "LOC"), "ann")
+    assert isinstance(first, Answer)
+    total, edu = spent(ledger, "ann"), builder.preview(query("EDU", "LOC"), "ann")
+    assert edu.cost == "nothing: you have it already"
+    assert cells(builder.ask(query("LOC", "EDU"), "ann")) == {(b, a): v for (a, b), v in cells(first).items()}
+    assert cells(builder.ask(query("EDU"), "ann"))
+    assert spent(ledger, "ann") == total, "a part of what was paid for"
+    assert isinstance(builder.ask(query("EDU", "HAR"), "ann"), Answer)
+    assert spent(ledger, "ann") == total + Fraction(4, 4), "two levels of HAR, alone and by EDU"
+    assert cells(builder.ask(query("EDU", "LOC"), "bob")) == cells(first), "the same noise for everybody"
+    assert spent(ledger, "bob") == total
+    assert ledger.verify() == ()
+    assert "epsilon = 5 at most" in first.noise
+
+
+def test_an_exhausted_budget_is_a_polite_refusal_and_costs_nothing(make: Make, ledger: Ledger) -> None:
+    builder = make(GEOMETRIC, "account = { each = 1, user = 5 }")
+    assert isinstance(builder.ask(query("OCC"), "ann"), Answer)
+    before = spent(ledger, "ann")
+    found = builder.ask(query("OCC", "HAR", "LOC"), "ann")
+    assert isinstance(found, Refusal)
+    assert found.rule is Rule.BUDGET
+    assert "is left of your privacy budget" in found.words
+    assert spent(ledger, "ann") == before
+    assert isinstance(builder.ask(query("OCC"), "ann"), Answer), "what is paid for stays free"
+    assert isinstance(builder.ask(query("OCC", where='SEX == "1"'), "ann"), Answer), "2 left"
+    assert isinstance(builder.ask(query("OCC", where='SEX == "2"'), "ann"), Refusal)
+
+
+def test_released_cross_tabulations_have_the_values_of_the_release(
+    census: Path, tmp_path: Path, store: Store, ledger: Ledger
+) -> None:
+    programme = declared(census, tmp_path / "c", GEOMETRIC, "account = { each = 1, user = 1000 }")
+    protect(programme, SECRET, tmp_path / "r", tmp_path / "p.json", clock=lambda: NOON)
+    builder = serve_programme(programme, SECRET, store, ledger=ledger)
+    listed = published(open_release(tmp_path / "r"), "flag")
+    found = cells(builder.ask(query("GEO.M", "SEX", "AGE.M", count="works"), "ann"))
+    assert {codes: value for codes, value in found.items() if value} == listed
+
+
+def test_rho_and_deltas_are_charged_as_a_release_states_them(make: Make, ledger: Ledger) -> None:
+    gaussian = make(
+        'kind = "discrete-gaussian"\nrho = 300\ndelta = 1e-9\n', 'account = { each = "1/2", user = 2 }'
+    )
+    assert isinstance(gaussian.ask(query("OCC"), "ann"), Answer)
+    assert spent(ledger, "ann") >= Fraction(1, 2)
+    assert isinstance(ledger.account(account_of("ann")).budget, Rho)
+    laplace = make(
+        'kind = "laplace"\nepsilon = 3000\nbound = 30\ndelta = 1e-4\n', "account = { each = 1, user = 20 }"
+    )
+    assert isinstance(laplace.ask(query("OCC"), "bob"), Answer)
+    loss = ledger.spent(account_of("bob"))
+    assert isinstance(loss, EpsilonDelta)
+    assert 0 < loss.delta < Fraction(1, 10**4)
+
+
+def test_truncation_that_costs_more_delta_than_declared_is_refused(make: Make) -> None:
+    noise = 'kind = "laplace"\nepsilon = 9000\nbound = 30\ndelta = 1e-9\n'
+    builder = make(noise, 'account = { each = "1/10", user = 3 }')
+    found = builder.ask(query("OCC", "LOC"), "bob")
+    assert isinstance(found, Refusal), (
+        "each answer at epsilon 1/10 truncated at 30 costs a delta far above 1e-9"
+    )
+
+
+def test_groupings_have_noise_of_their_own_and_ranges_are_exact(make: Make) -> None:
+    builder = make(GEOMETRIC, 'groupings = ["AGE"]\naccount = { each = 1, user = 50 }')
+    groups = (Group("young", ("Y_LT15",)), Group("rest", ("Y15-29", "Y30-49")))
+    answer = builder.ask(Query("persons", (Axis("AGE", (), groups), Axis("SEX"))), "ann")
+    assert isinstance(answer, Answer)
+    renamed = (Group("b", ("Y30-49", "Y15-29")), Group("a", ("Y_LT15",)))
+    again = builder.ask(Query("persons", (Axis("AGE", (), renamed), Axis("SEX"))), "ann")
+    assert cells(again)["a", "1"] == cells(answer)["young", "1"]
+    assert cells(again)["b", "_T"] == cells(answer)["rest", "_T"]
+    found = answer.noise_range(5, 0.9)
+    assert found is not None
+    assert found.low < answer.values[5] < found.high
+
+
+@pytest.mark.parametrize(
+    ("noise", "serve", "said"),
+    [
+        (GEOMETRIC, "axes = 3", "serve.account: is missing beside noise with a law"),
+        (GEOMETRIC, "attribute = 0.5", "a rule on noisy counts beside a guarantee"),
+        (GEOMETRIC, "history = { difference = 5 }", "a guard on history beside a guarantee"),
+        (GEOMETRIC, "account = { each = 2, user = 1 }", "1 is below what one table costs"),
+        (GEOMETRIC + 'draw = "fresh"\n', "account = { each = 1, user = 1 }", "noise that is drawn afresh"),
+    ],
+)
+def test_what_has_no_meaning_beside_a_guarantee_is_refused(
+    make: Make, noise: str, serve: str, said: str
+) -> None:
+    with pytest.raises(Mistakes, match=said):
+        make(noise, serve)
+
+
+def test_a_guarantee_needs_a_ledger(census: Path, tmp_path: Path, store: Store) -> None:
+    programme = declared(census, tmp_path / "c", GEOMETRIC, "account = { each = 1, user = 10 }")
+    with pytest.raises(Mistakes, match="name a ledger"):
+        serve_programme(programme, SECRET, store)
+    assert replace(programme.serve, account=None).account is None
+    assert programme.serve.account == AccountRule(Fraction(1), Fraction(10))

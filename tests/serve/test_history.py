@@ -1,0 +1,138 @@
+"""What a user has collected is counted, judged, kept through a kill, and apart from what others have."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from discreet.engine.transactions import Database
+from discreet.schema.crosstab import Signature
+from discreet.schema.serve_rule import Action, HistoryRule
+from discreet.serve.answer import Answer, Refusal, Rule
+from discreet.serve.answering import TableBuilder
+from discreet.serve.history import Collected, History, Population, Statistic, representations
+from discreet.serve.query import Axis, Group, Query
+from tests.serve.conftest import cells, query
+
+Make = Callable[..., TableBuilder]
+
+
+def statistic(cells: int, **levels: int) -> Statistic:
+    return Statistic(Signature("persons", "", "", tuple(sorted(levels.items()))), cells)
+
+
+def table(*statistics: Statistic, populations: tuple[Population, ...] = ()) -> Collected:
+    return Collected(statistics, populations)
+
+
+def history(folder: Path, rule: HistoryRule) -> History:
+    database = Database(folder / "h.sqlite", "store")
+    database.create_file()
+    return History(database, rule)
+
+
+def no_difference(_new: str, _earlier: str) -> int | None:
+    raise AssertionError("nothing to compare")
+
+
+def test_representations_are_those_that_add_up_to_the_statistic() -> None:
+    """Bach's example: a total shown by itself, by 2, by 2 and by 4 cells: k/t^2 = 9/16."""
+    held = {(): 1, (("A", 1),): 2, (("B", 1),): 2, (("A", 1), ("B", 1)): 4, (("A", 2),): 50}
+    average = representations(statistic(1), held)
+    assert (average.t, average.k) == (3, Fraction(5))
+    assert representations(statistic(2, A=1), held).k / representations(statistic(2, A=1), held).t ** 2 <= 1
+    assert representations(statistic(50, A=2), held).ratio == 1.0
+
+
+def test_the_guard_warns_and_then_refuses(tmp_path: Path) -> None:
+    kept = history(tmp_path, HistoryRule(warn=0.6, refuse=0.5))
+    total = statistic(1)
+    assert kept.collect("u", table(total, statistic(2, A=1)), no_difference) == ()
+    warned = kept.collect("u", table(total, statistic(2, B=1)), no_difference)
+    assert isinstance(warned, tuple)
+    assert "could be averaged from 3 representations (k/t\N{SUPERSCRIPT TWO} = 0.556)" in warned[0]
+    refused = kept.collect("u", table(total, statistic(2, C=1)), no_difference)
+    assert isinstance(refused, Refusal)
+    assert refused.rule is Rule.HISTORY
+    assert kept.collect("u", table(total, statistic(2, B=1)), no_difference) == (), "a repeated one is free"
+    assert kept.collect("other", table(total, statistic(2, C=1)), no_difference) == ()
+    again = history(tmp_path, HistoryRule(warn=0.6, refuse=0.5))
+    assert isinstance(again.collect("u", table(total, statistic(2, C=1)), no_difference), Refusal)
+
+
+def test_looking_remembers_nothing(tmp_path: Path) -> None:
+    kept = history(tmp_path, HistoryRule(refuse=0.5))
+    for name in "ABCD":
+        assert kept.look("u", table(statistic(1), statistic(2, **{name: 1})), no_difference) == ()
+
+
+def test_requests_at_the_same_time_do_not_slip_past_the_level(tmp_path: Path) -> None:
+    kept = history(tmp_path, HistoryRule(refuse=0.5))
+    asked = [table(statistic(1), statistic(2, **{name: 1})) for name in "ABCDEFGH"]
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda one: kept.collect("u", one, no_difference), asked))
+    assert sum(not isinstance(one, Refusal) for one in found) == 2
+
+
+@pytest.mark.parametrize("action", list(Action))
+def test_populations_that_differ_by_few_are_told(tmp_path: Path, action: Action) -> None:
+    kept = history(tmp_path, HistoryRule(difference=10, on_difference=action))
+    differences = {("b", "a"): 3, ("c", "a"): 400, ("b", "c"): 400}
+
+    def collect(base: str, total: int) -> Refusal | tuple[str, ...]:
+        one = table(statistic(1), populations=(Population(base, total),))
+        return kept.collect("u", one, lambda new, old: differences[new, old])
+
+    assert collect("a", 1000) == ()
+    assert collect("c", 1001) == ()
+    found = collect("b", 1002)
+    if action is Action.WARN:
+        assert isinstance(found, tuple)
+        assert "fewer than 10 records" in found[0]
+    else:
+        assert isinstance(found, Refusal)
+        assert found.rule is Rule.DIFFERENCE
+
+
+def test_an_asker_cannot_subtract_two_filters(ruled: Make) -> None:
+    builder = ruled(history=HistoryRule(difference=40), groupings=("AGE",))
+    areas = cells(builder.ask(query("GEO.H"), "u"))
+    finest = builder.catalogue.variables["GEO"].codelist.leaf_codes
+    small = min(finest, key=lambda code: areas[(code,)])
+    assert areas[(small,)] < 40
+    assert isinstance(builder.ask(query("SEX", where='AGE != "Y_LT15"'), "u"), Answer)
+    refused = builder.ask(query("SEX", where=f'GEO != "{small}"'), "u")
+    assert isinstance(refused, Refusal), "everybody but a small area"
+    assert refused.rule is Rule.DIFFERENCE
+    assert builder.preview(query("SEX", where=f'GEO != "{small}"'), "u").refusal is not None
+    men, women = query("SEX", where='SEX == "1"'), query("SEX", where='SEX == "2"')
+    assert isinstance(builder.ask(men, "u"), Answer)
+    assert isinstance(builder.ask(women, "u"), Answer), "totals that are close by chance are no difference"
+
+
+def test_an_asker_cannot_subtract_two_groups(ruled: Make) -> None:
+    builder = ruled(history=HistoryRule(difference=200), groupings=("AGE",))
+    leaves = builder.catalogue.variables["AGE"].codelist.leaf_codes
+    first = Query("persons", (Axis("AGE", (), (Group("most", leaves[:60]),)), Axis("EDU")))
+    second = Query("persons", (Axis("AGE", (), (Group("most", leaves[:59]),)), Axis("EDU")))
+    assert isinstance(builder.ask(first, "u"), Answer)
+    refused = builder.ask(second, "u")
+    assert isinstance(refused, Refusal)
+    assert refused.rule is Rule.DIFFERENCE
+    assert isinstance(builder.ask(second, "another"), Answer)
+    assert isinstance(builder.ask(first, "u"), Answer)
+
+
+def test_averaging_is_guarded_from_question_to_question(ruled: Make) -> None:
+    builder = ruled(history=HistoryRule(warn=0.7, refuse=0.5), axes=6)
+    answers = [
+        builder.ask(query("SEX", name), "u")
+        for name in ("AGE.L", "EDU", "CAS.L", "LMS.L", "HAR", "LOC", "OCC")
+    ]
+    kinds = [
+        "refused" if isinstance(one, Refusal) else "warned" if one.warnings else "free" for one in answers
+    ]
+    assert kinds[0] == "free"
+    assert kinds.index("warned") < kinds.index("refused")

@@ -1,0 +1,60 @@
+"""Ranges of true counts, from what is public of the noise and from nothing else."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from discreet.errors import Mistakes
+from discreet.schema.programme import Disclosure, Programme
+from discreet.serve.answer import Answer
+from discreet.serve.answering import TableBuilder, serve_programme
+from discreet.serve.store import Store
+from tests.serve.conftest import SECRET, query
+
+Make = Callable[[Disclosure], Answer]
+
+
+@pytest.fixture
+def answered(programme: Programme, store: Store) -> Make:
+    def made(disclose: Disclosure) -> Answer:
+        told = replace(programme, release=replace(programme.release, disclose=disclose))
+        found = serve_programme(told, SECRET, store).ask(query("GEO.H", "EDU"), "u")
+        assert isinstance(found, Answer)
+        return found
+
+    return made
+
+
+def test_a_public_law_gives_exact_ranges_within_the_bound(answered: Make) -> None:
+    answer = answered(Disclosure.LAW)
+    for cell in range(0, answer.size, 7):
+        found = answer.noise_range(cell, 0.95)
+        value = int(answer.values[cell])
+        assert found is not None
+        assert max(0, value - 5) <= found.low <= value <= found.high <= value + 5
+        assert "at least 95% probability" in found.words
+    narrow, wide = answer.noise_range(0, 0.5), answer.noise_range(0, 0.99)
+    assert narrow is not None
+    assert wide is not None
+    assert wide.low < narrow.low <= narrow.high < wide.high
+
+
+def test_a_public_variance_gives_rough_ranges(answered: Make) -> None:
+    answer = answered(Disclosure.VARIANCE)
+    found = answer.noise_range(0, 0.95)
+    assert found is not None
+    assert (found.low, found.high) == (answer.values[0] - 3, answer.values[0] + 3)  # 1.96 sqrt(2.0) and up
+    assert "largest variance" in found.words
+    assert "variance of at most 2" in answer.noise
+
+
+def test_nothing_public_gives_no_range(answered: Make) -> None:
+    assert answered(Disclosure.NONE).noise_range(0, 0.95) is None
+
+
+def test_a_level_that_is_none_is_refused(builder: TableBuilder) -> None:
+    answer = builder.ask(query("SEX"), "u")
+    assert isinstance(answer, Answer)
+    with pytest.raises(Mistakes, match="level"):
+        answer.noise_range(0, 1.5)
