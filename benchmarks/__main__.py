@@ -24,6 +24,7 @@ SUBJECTS = (
     "noise",
     "zero_cells",
     "microaggregation",
+    "inference",
     "reconstruction",
     "differencing",
     "sixway",

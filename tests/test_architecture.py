@@ -28,6 +28,7 @@ ORDER = [
     "hierarchy",
     "audit",
     "release",
+    "inference",
     "pipeline",
     "serve",
     "cli",

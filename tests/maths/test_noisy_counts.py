@@ -1,5 +1,7 @@
 """Rows and columns of published counts agree, post-processing included, and impossible counts are refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -20,7 +22,7 @@ from discreet.maths.noisy_counts import (
 from discreet.maths.noisy_moments import PublishedMoments
 from discreet.maths.ptable_solver import PTableParameters, solve
 from discreet.maths.row_laws import hellinger
-from discreet.maths.tilted_sums import log_likelihood, peaks, tilted
+from discreet.maths.tilted_sums import log_likelihoods, peaks, tilted_sums
 
 RULES = [
     Publishing(),
@@ -107,8 +109,7 @@ def test_likelihood_and_moments_of_a_poisson_count_are_the_plain_sums(noise: Cou
     p = np.array([sum(w * row.at(int(x)) for w, row in zip(weights, rows, strict=True)) for x in values])
     seen = values[p > 1e-12]
     packs = packed(noise, seen)
-    arrays = (packs.first, packs.offsets, packs.base, packs.concave)
-    found = [np.exp(log_likelihood(k, mu, 0, *arrays)) for k in packs.indices(seen)]
+    found = np.exp(log_likelihoods(np.full(len(seen), mu), packs.indices(seen), packs))
     np.testing.assert_allclose(found, p[p > 1e-12], rtol=1e-9)
     mean, variance, slope = PublishedMoments(noise)(np.array([mu]))
     tolerance = 1e-9 if noise.published.rounding == 1 else 0.05
@@ -122,18 +123,17 @@ def test_likelihood_and_moments_of_a_poisson_count_are_the_plain_sums(noise: Cou
 def test_long_columns_are_summed_where_it_matters() -> None:
     packs = packed(count_noise(discrete_laplace("0.1")), np.array([50]))
     assert packs.concave.all()
-    arrays = (packs.first, packs.offsets, packs.base)
-    searched = tilted(0, np.log(70.0), *arrays, packs.concave)
-    plain = tilted(0, np.log(70.0), *arrays, ~packs.concave)
-    np.testing.assert_allclose(searched, plain, rtol=1e-10)
+    at, which = np.log(np.array([70.0])), np.zeros(1, dtype=np.int64)
+    plain = tilted_sums(at, which, replace(packs, concave=~packs.concave))
+    np.testing.assert_allclose(tilted_sums(at, which, packs), plain, rtol=1e-10)
 
 
 def test_peaks_are_where_the_likelihood_is_largest() -> None:
     noise = count_noise(uniform(3), Publishing(True))
     packs = packed(noise, np.array([0, 1, 12]))
-    arrays = (packs.first, packs.offsets, packs.base, packs.concave)
-    at, most = peaks(0, *arrays)
+    at, most = peaks(packs)
+    means = np.linspace(0, 20, 2001)
     for k in range(3):
-        grid = [log_likelihood(k, mu, 0, *arrays) for mu in np.linspace(0, 20, 2001)]
-        assert most[k] >= max(grid) - 1e-9
-        assert at[k] == pytest.approx(np.linspace(0, 20, 2001)[int(np.argmax(grid))], abs=0.011)
+        grid = log_likelihoods(means, np.full(len(means), k), packs)
+        assert most[k] >= grid.max() - 1e-9
+        assert at[k] == pytest.approx(means[int(np.argmax(grid))], abs=0.011)

@@ -15,9 +15,9 @@ from scipy.optimize import brentq
 from scipy.stats import binom, chi2
 
 from discreet.errors import mistake
-from discreet.maths.noisy_counts import CountNoise, packed
+from discreet.maths.noisy_counts import Columns, CountNoise, packed
 from discreet.maths.pmf import Floats
-from discreet.maths.tilted_sums import log_likelihood, peaks
+from discreet.maths.tilted_sums import log_likelihoods, peaks
 
 LARGEST_N = 10**7
 LARGEST_WORK = 2 * 10**7  # terms of all columns together
@@ -73,13 +73,12 @@ class BinomialFit:
     noise: CountNoise
 
     @cached_property
-    def _columns(self) -> tuple[np.ndarray, ...]:
-        packs = packed(self.noise, np.array([self.published]), self.n)
-        return packs.first, packs.offsets, packs.base, packs.concave
+    def _columns(self) -> Columns:
+        return packed(self.noise, np.array([self.published]), self.n)
 
     @cached_property
     def _peak(self) -> tuple[float, float]:
-        at, most = peaks(self.n, *self._columns)
+        at, most = peaks(self._columns, self.n)
         return float(at[0]) / self.n, float(most[0])
 
     @property
@@ -89,7 +88,9 @@ class BinomialFit:
 
     def log_likelihood(self, p: float) -> float:
         """log P(published | p)."""
-        return float(log_likelihood(0, p * self.n, self.n, *self._columns))
+        return float(
+            log_likelihoods(np.array([p * self.n]), np.zeros(1, dtype=np.int64), self._columns, self.n)[0]
+        )
 
     def statistic(self, p0: float) -> float:
         """2 log(max L / L(p0))."""
@@ -143,9 +144,8 @@ def _near(n: int, p: float) -> range:
 def likelihood_ratios(n: int, p0: float, noise: CountNoise, values: NDArray[np.int64]) -> Floats:
     """2 log(max over p of L / L(p0)) of each published count."""
     packs = packed(noise, values, n)
-    arrays = (packs.first, packs.offsets, packs.base, packs.concave)
-    most = peaks(n, *arrays)[1]
-    at_p0 = np.array([log_likelihood(k, p0 * n, n, *arrays) for k in range(len(packs.values))])
+    most = peaks(packs, n)[1]
+    at_p0 = log_likelihoods(np.full(len(most), p0 * n), np.arange(len(most)), packs, n)
     found: Floats = np.maximum(0.0, 2 * (most - at_p0))[packs.indices(values)]
     return found
 

@@ -210,7 +210,7 @@ def _impossible(published: int) -> Exception:
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """The columns of several published counts, packed for the kernels of tilted_sums.
+    """The columns of several published counts, packed for tilted_sums.
 
     ``base`` holds log P(x | a) - log a! of column k at offsets[k] : offsets[k + 1], for a = first[k], first[k] + 1, ..
     """

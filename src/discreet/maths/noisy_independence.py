@@ -13,13 +13,16 @@ from scipy.special import xlogy
 from scipy.stats import chi2
 
 from discreet.errors import mistake
-from discreet.maths.noisy_counts import CountNoise, packed
+from discreet.maths.noisy_counts import Columns, CountNoise, packed
 from discreet.maths.noisy_moments import PublishedMoments
 from discreet.maths.pmf import Floats
-from discreet.maths.tilted_sums import independent, peaks
+from discreet.maths.tilted_sums import peaks, tilted_sums
 
 Integers = NDArray[np.int64]
 CYCLES = 500
+GAIN = 1e-9  # of log-likelihood
+STEP = 1e-8
+LEAST = 1e-12
 SCORING = 25
 AT_ONCE = 1 << 18  # cells whose weights are held together
 
@@ -62,10 +65,9 @@ def independence_tests(tables: Integers, noise: CountNoise) -> Independence:
         raise mistake("", "table", f"{rows} x {columns}", "give at least two rows and two columns")
     df = (rows - 1) * (columns - 1)
     packs = packed(noise, tables)
-    arrays = (packs.first, packs.offsets, packs.base, packs.concave)
     cells = packs.indices(tables)
-    effects, most, settled = independent(cells, np.maximum(tables, 0) + 0.5, CYCLES, *arrays)
-    saturated = peaks(0, *arrays)[1][cells].sum(axis=(1, 2))
+    effects, most, settled = _climbed(cells, packs, _effects(np.maximum(tables, 0) + 0.5))
+    saturated = peaks(packs)[1][cells].sum(axis=(1, 2))
     mu = np.exp(effects[:, :rows, None] + effects[:, None, rows:])
     return Independence(
         Statistic(np.maximum(0.0, 2 * (saturated - most)), df),
@@ -75,6 +77,62 @@ def independence_tests(tables: Integers, noise: CountNoise) -> Independence:
         mu,
         settled,
     )
+
+
+def _effects(expected: Floats) -> Floats:
+    """The M-step: mu_ij = r_i c_j / n, as the logarithms of r_i / sqrt n and c_j / sqrt n, side by side."""
+    half = 0.5 * np.log(np.maximum(LEAST, expected.sum(axis=(1, 2))))
+    sums = np.concatenate([expected.sum(axis=2), expected.sum(axis=1)], axis=1)
+    found: Floats = np.log(np.maximum(LEAST, sums)) - half[:, None]
+    return found
+
+
+def _expected(cells: Integers, columns: Columns, effects: Floats) -> tuple[Floats, Floats]:
+    """The E-step: the expected true counts under mu_ij = exp(row_i + column_j), and the log-likelihoods."""
+    rows = cells.shape[1]
+    theta = effects[:, :rows, None] + effects[:, None, rows:]
+    logs, means, _ = tilted_sums(theta, cells, columns)
+    return means, (logs - np.exp(theta)).sum(axis=(1, 2))
+
+
+def _climbed(cells: Integers, columns: Columns, effects: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """EM until nothing is gained, two steps and an extrapolation a cycle (Varadhan & Roland 2008, scheme S3).
+
+    An extrapolation must gain what a plain step gains, else the second step is taken; settled tables are left alone.
+    """
+    most, moving = np.empty(len(cells)), np.arange(len(cells))
+    expected, most[:] = _expected(cells, columns, effects)
+    for _ in range(CYCLES):
+        here, own = effects[moving], cells[moving]
+        one = _effects(expected)
+        expected, log_one = _expected(own, columns, one)
+        two = _effects(expected)
+        far, expected, log_far = _extrapolated(own, columns, (here, one, two), log_one)
+        settled = (log_far - most[moving] < GAIN) | (np.abs(one - here).max(axis=1) < STEP)
+        effects[moving], most[moving] = far, log_far
+        moving, expected = moving[~settled], expected[~settled]
+        if not len(moving):
+            break
+    return effects, most, ~np.isin(np.arange(len(cells)), moving)
+
+
+def _extrapolated(
+    cells: Integers, columns: Columns, path: tuple[Floats, Floats, Floats], least: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """The point that two steps lead to when they are continued, its expected counts and its log-likelihood."""
+    here, one, two = path
+    step, bend = one - here, two - 2 * one + here
+    length = np.sqrt((step**2).sum(axis=1) / np.maximum((bend**2).sum(axis=1), 1e-300))[:, None]
+    far = np.where(length > 1, here + 2 * length * step + np.minimum(length, 1e100) ** 2 * bend, two)
+    far = np.where(
+        np.isfinite(far).all(axis=1, keepdims=True) & (np.abs(far).max(axis=1, keepdims=True) < 300), far, two
+    )
+    expected, logs = _expected(cells, columns, far)
+    worse = ~(logs >= least)
+    if worse.any():
+        far[worse] = two[worse]
+        expected[worse], logs[worse] = _expected(cells[worse], columns, two[worse])
+    return far, expected, logs
 
 
 def _products(tables: Floats) -> Floats:

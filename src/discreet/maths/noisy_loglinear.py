@@ -18,7 +18,7 @@ from scipy.stats import chi2, norm
 from discreet.errors import mistake
 from discreet.maths.noisy_counts import CountNoise, packed
 from discreet.maths.pmf import Floats
-from discreet.maths.tilted_sums import peaks, tilted_many
+from discreet.maths.tilted_sums import peaks, tilted_sums
 
 LARGEST_PARAMETERS = 1000
 LARGEST_CELLS = 10**6
@@ -109,17 +109,17 @@ def fit(counts: NDArray[np.int64], model: Design, noise: CountNoise) -> LogLinea
     elsewhere, each halved until the likelihood grows.
     """
     packs = packed(noise, counts)
-    arrays, which = (packs.first, packs.offsets, packs.base, packs.concave), packs.indices(counts)
+    which = packs.indices(counts)
 
     def sums(theta: Floats) -> tuple[float, Floats, Floats, Floats]:
         eta = np.clip(model.matrix @ theta, LOWEST, HIGHEST)
-        logs, means, variances = tilted_many(eta, which, *arrays)
+        logs, means, variances = tilted_sums(eta, which, packs)
         return float((logs - np.exp(eta)).sum()), means, variances, np.exp(eta)
 
     climbs = [_climb(sums, model.matrix, start) for start in _starts(counts, model.matrix)]
     theta, settled = max(climbs, key=lambda climb: sums(climb[0])[0])
     most, _, spread, mu = sums(theta)
-    saturated = float(peaks(0, *arrays)[1][which].sum())
+    saturated = float(peaks(packs)[1][which].sum())
     variances = _variances(model.matrix, mu - spread)
     rank = int(np.linalg.matrix_rank(model.matrix))
     deviance = max(0.0, 2 * (saturated - most))

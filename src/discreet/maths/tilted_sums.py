@@ -1,7 +1,8 @@
-"""The kernels of noise-aware likelihoods: sums of P(x | a) times a Poisson or binomial law of a, and their peaks.
+"""Noise-aware likelihoods: sums of P(x | a) times a Poisson or binomial law of a, and where they are largest.
 
-They know neither laws nor tables. Both laws have the form exp(base(a) + a theta + c(theta)): theta = log mu, c = -mu,
-and theta = log(p / (1 - p)), c = N log(1 - p), where N = 0 stands for Poisson.
+It owns the kernels over packed columns; it knows neither noise nor tables. Both laws have the form
+exp(base(a) + a theta + c(theta)): theta = log mu, c = -mu, and theta = log(p / (1 - p)), c = N log(1 - p), where N = 0
+stands for Poisson.
 """
 
 from __future__ import annotations
@@ -11,6 +12,10 @@ from typing import Any
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
+
+from discreet.maths.noisy_counts import Columns
+from discreet.maths.pmf import Floats
 
 NEGLIGIBLE = 40.0  # terms below e^-40 of the largest are left out of long concave sums
 SHORT = 64
@@ -46,7 +51,7 @@ def _window(base: Any, start: int, end: int, theta: float) -> Any:
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def tilted(k: int, theta: float, first: Any, offsets: Any, base: Any, concave: Any) -> Any:
+def _tilted(k: int, theta: float, first: Any, offsets: Any, base: Any, concave: Any) -> Any:
     """log sum exp(base(a) + a theta), and the mean and variance of a under these weights, for column k."""
     start, end = offsets[k], offsets[k + 1]
     low, high = start, end
@@ -69,127 +74,55 @@ def tilted(k: int, theta: float, first: Any, offsets: Any, base: Any, concave: A
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def tilted_many(theta: Any, which: Any, first: Any, offsets: Any, base: Any, concave: Any) -> Any:
-    """``tilted`` for each cell: theta and column of cell i stand at i."""
+def _tilted_many(theta: Any, which: Any, first: Any, offsets: Any, base: Any, concave: Any) -> Any:
+    """``_tilted`` for each cell: theta and column of cell i stand at i."""
     logs, means, variances = np.empty(theta.size), np.empty(theta.size), np.empty(theta.size)
     for i in range(theta.size):
-        logs[i], means[i], variances[i] = tilted(which[i], theta[i], first, offsets, base, concave)
+        logs[i], means[i], variances[i] = _tilted(which[i], theta[i], first, offsets, base, concave)
     return logs, means, variances
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def log_likelihood(k: int, mean: float, n: int, first: Any, offsets: Any, base: Any, concave: Any) -> Any:
-    """log P(x) when the true count is Poisson (n = 0) or binomial with this mean."""
-    if mean <= 0:
-        return base[offsets[k]] if first[k] == 0 else -np.inf
-    if n > 0 and mean >= n:
-        return base[offsets[k + 1] - 1] if first[k] + offsets[k + 1] - offsets[k] - 1 == n else -np.inf
-    theta = math.log(mean) if n == 0 else math.log(mean / (n - mean))
-    constant = -mean if n == 0 else n * math.log1p(-mean / n)
-    return tilted(k, theta, first, offsets, base, concave)[0] + constant
+def tilted_sums(theta: Floats, which: NDArray[np.int64], columns: Columns) -> tuple[Floats, Floats, Floats]:
+    """log sum exp(base(a) + a theta) of each cell's column, and the mean and variance of a, in the cells' shape."""
+    found = _tilted_many(
+        theta.ravel(), which.ravel(), columns.first, columns.offsets, columns.base, columns.concave
+    )
+    logs, means, variances = (part.reshape(theta.shape) for part in found)
+    return logs, means, variances
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _peak(k: int, n: int, first: Any, offsets: Any, base: Any, concave: Any) -> Any:
-    """The mean with the largest likelihood of column k: a grid, then golden section around its best point.
+def log_likelihoods(mean: Floats, which: NDArray[np.int64], columns: Columns, n: int = 0) -> Floats:
+    """log P(x) of each cell when its true count is Poisson (n = 0) or binomial(n) with this mean."""
+    last = columns.first + np.diff(columns.offsets) - 1
+    found = np.full(len(mean), -np.inf)
+    none, all_ = mean <= 0, (mean >= n) & (n > 0)
+    at_none, at_all = none & (columns.first[which] == 0), all_ & (last[which] == n)
+    found[at_none] = columns.base[columns.offsets[which[at_none]]]
+    found[at_all] = columns.base[columns.offsets[which[at_all] + 1] - 1]
+    within = ~none & ~all_
+    m = mean[within]
+    theta = np.log(m) if n == 0 else np.log(m) - np.log(n - m)
+    constant = -m if n == 0 else n * np.log1p(-m / n)
+    found[within] = tilted_sums(theta, which[within], columns)[0] + constant
+    return found
 
-    It lies within the true counts that can lead to x, because it equals their expected value.
+
+def peaks(columns: Columns, n: int = 0) -> tuple[Floats, Floats]:
+    """The most likely mean and the largest log-likelihood of each column: a grid, then golden section at its best.
+
+    The best mean lies within the true counts that can lead to x, because it equals their expected value.
     """
-    bottom, top = float(first[k]), float(first[k] + offsets[k + 1] - offsets[k] - 1)
-    step = (top - bottom) / GRID
-    best, most = 0, -np.inf
-    for point in range(GRID + 1):
-        value = log_likelihood(k, bottom + point * step, n, first, offsets, base, concave)
-        if value > most:
-            best, most = point, value
-    low, high = bottom + max(best - 1, 0) * step, bottom + min(best + 1, GRID) * step
-    at = bottom + best * step
+    which = np.arange(len(columns.first))
+    bottom, length = columns.first.astype(np.float64), np.diff(columns.offsets) - 1.0
+    grid = np.stack([log_likelihoods(bottom + length * k / GRID, which, columns, n) for k in range(GRID + 1)])
+    best = grid.argmax(axis=0)
+    low, high = (bottom + length * np.clip(best + move, 0, GRID) / GRID for move in (-1, 1))
+    at, most = bottom + length * best / GRID, grid.max(axis=0)
     for _ in range(STEPS):
-        left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
-        at_left = log_likelihood(k, left, n, first, offsets, base, concave)
-        at_right = log_likelihood(k, right, n, first, offsets, base, concave)
-        if at_left >= at_right:
-            high = right
-        else:
-            low = left
-        if max(at_left, at_right) > most:
-            at, most = (left, at_left) if at_left >= at_right else (right, at_right)
+        sides = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+        values = [log_likelihoods(side, which, columns, n) for side in sides]
+        to_left = values[0] >= values[1]
+        low, high = np.where(to_left, low, sides[0]), np.where(to_left, sides[1], high)
+        point, value = np.where(to_left, *sides), np.where(to_left, *values)
+        at, most = np.where(value > most, point, at), np.maximum(most, value)
     return at, most
-
-
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def peaks(n: int, first: Any, offsets: Any, base: Any, concave: Any) -> Any:
-    """The most likely mean and the largest log-likelihood of each column."""
-    at, most = np.empty(first.size), np.empty(first.size)
-    for k in range(first.size):
-        at[k], most[k] = _peak(k, n, first, offsets, base, concave)
-    return at, most
-
-
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _expected(
-    cells: Any, rows: Any, columns: Any, expected: Any, first: Any, offsets: Any, base: Any, concave: Any
-) -> float:
-    """The E-step: the expected true counts under mu_ij = exp(rows_i + columns_j), and the log-likelihood."""
-    total = 0.0
-    for i in range(rows.size):
-        for j in range(columns.size):
-            theta = rows[i] + columns[j]
-            log_sum, mean, _ = tilted(cells[i, j], theta, first, offsets, base, concave)
-            expected[i, j] = mean
-            total += log_sum - math.exp(theta)
-    return total
-
-
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _fitted(expected: Any, effects: Any) -> None:
-    """The M-step: mu_ij = r_i c_j / n, as the logarithms of r_i / sqrt n and c_j / sqrt n."""
-    effects[:] = 0.0
-    rows, columns = expected.shape
-    for i in range(rows):
-        for j in range(columns):
-            effects[i] += expected[i, j]
-            effects[rows + j] += expected[i, j]
-    half = 0.5 * math.log(max(1e-12, expected.sum()))
-    for at in range(effects.size):
-        effects[at] = math.log(max(1e-12, effects[at])) - half
-
-
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def independent(
-    cells: Any, start: Any, cycles: int, first: Any, offsets: Any, base: Any, concave: Any
-) -> Any:
-    """EM for independent rows and columns, two steps and an extrapolation a cycle (Varadhan & Roland 2008, S3).
-
-    Returns for each table the effects, the largest log-likelihood and whether it settled.
-    """
-    tables, rows, columns = cells.shape
-    effects, most = np.empty((tables, rows + columns)), np.empty(tables)
-    settled = np.zeros(tables, dtype=np.bool_)
-    one, two, far = np.empty(rows + columns), np.empty(rows + columns), np.empty(rows + columns)
-    expected = np.empty((rows, columns))
-    for t in range(tables):
-        here = effects[t]
-        _fitted(start[t], here)
-        log_here = _expected(cells[t], here[:rows], here[rows:], expected, first, offsets, base, concave)
-        for _ in range(cycles):
-            _fitted(expected, one)
-            log_one = _expected(cells[t], one[:rows], one[rows:], expected, first, offsets, base, concave)
-            _fitted(expected, two)
-            step, bend = one - here, two - 2 * one + here
-            length = math.sqrt((step * step).sum() / max((bend * bend).sum(), 1e-300))
-            far[:] = two
-            if length > 1:
-                far[:] = here + 2 * length * step + length * length * bend
-            log_far = _expected(cells[t], far[:rows], far[rows:], expected, first, offsets, base, concave)
-            if not log_far >= log_one and length > 1:  # an extrapolation must gain what a plain step gains
-                far[:] = two
-                log_far = _expected(cells[t], far[:rows], far[rows:], expected, first, offsets, base, concave)
-            gained = log_far - log_here
-            here[:] = far
-            log_here = log_far
-            if gained < 1e-9 or np.abs(step).max() < 1e-8:
-                settled[t] = True
-                break
-        most[t] = log_here
-    return effects, most, settled

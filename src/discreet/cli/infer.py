@@ -1,0 +1,321 @@
+"""``discreet infer``: tests, intervals and models for users of a release, allowing for noise; it owns no formula."""
+
+from __future__ import annotations
+
+import csv
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.table import Table
+
+from discreet.cli.noise import BOUND, EPSILON, JS, RHO, SENSITIVITY, SIGMA, D, V
+from discreet.cli.output import JSON, console, emit_json
+from discreet.cli.risk_noise import PTABLE
+from discreet.errors import mistake
+from discreet.inference.cells import difference, interval, ratio, total
+from discreet.inference.models import binomial, independence, loglinear
+from discreet.inference.noise import Noise, noise_by, noise_of, noise_of_ptable_file
+from discreet.inference.results import LogLinearResult
+from discreet.inference.tables import CrossTable, integers, long_table, table_in
+from discreet.maths.laws import LawKind
+from discreet.maths.noisy_intervals import Flat, Geometric, Prior
+from discreet.schema.noise import Negatives
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
+
+LEVEL = Annotated[float, typer.Option("--level", help="Confidence or probability of an interval.")]
+LARGEST = Annotated[int | None, typer.Option("--prior-largest", help="Flat prior from 0 to this count.")]
+MEAN = Annotated[float | None, typer.Option("--prior-mean", help="Geometric prior with this mean.")]
+TABLE = Annotated[
+    Path, typer.Argument(help="A CSV file of counts; labels in its first row and column are allowed.")
+]
+NOISE: dict[str, tuple[Any, Any]] = {
+    "kind": (Annotated[LawKind | None, typer.Option("--kind", help="The law.")], None),
+    "epsilon": (EPSILON, None),
+    "bound": (BOUND, None),
+    "rho": (RHO, None),
+    "sigma": (SIGMA, None),
+    "sensitivity": (SENSITIVITY, None),
+    "D": (D, None),
+    "V": (V, None),
+    "js": (JS, None),
+    "ptable": (PTABLE, None),
+    "release": (
+        Annotated[
+            Path | None, typer.Option("--release", help="A release whose public manifest tells the noise.")
+        ],
+        None,
+    ),
+    "cross_tabulation": (
+        Annotated[
+            str | None,
+            typer.Option("--cross-tabulation", help="Which one, where the laws of a release differ."),
+        ],
+        None,
+    ),
+    "negatives": (
+        Annotated[
+            Negatives, typer.Option("--negatives", help="What is published for negative noisy counts.")
+        ],
+        Negatives.KEEP,
+    ),
+    "rounding": (
+        Annotated[int, typer.Option("--rounding", help="Published counts are multiples of this.")],
+        1,
+    ),
+    "threshold": (
+        Annotated[int, typer.Option("--threshold", help="Smaller counts are published as zero.")],
+        0,
+    ),
+    "zeros_kept": (
+        Annotated[
+            bool, typer.Option("--zeros-kept", help="Empty cells are published as zero, without noise.")
+        ],
+        False,
+    ),
+}
+SOURCES = ("kind", "ptable", "release")
+
+
+def noisy(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options that say what the noise is, and hand it the noise."""
+    own = inspect.signature(command, eval_str=True).parameters
+    options = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+        for name, (annotation, default) in NOISE.items()
+    ]
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        noise = _noise(**{name: given.pop(name) for name in NOISE})
+        command(noise=noise, **given)
+
+    kept = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for name, one in own.items() if name != "noise"]
+    run.__signature__ = inspect.Signature([*kept, *options])  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in (*kept, *options)}
+    return run
+
+
+def _noise(**given: Any) -> Noise:
+    """The noise of a release, of a p-table file, or by its kind."""
+    sources = [name for name in SOURCES if given[name] is not None]
+    if len(sources) != 1:
+        value = ", ".join(f"--{name}" for name in sources) or "none"
+        raise mistake(
+            "", "--kind, --ptable or --release", value, "give one: without the law nothing can be inferred"
+        )
+    if sources != ["kind"]:
+        more = [name for name, (_, default) in NOISE.items() if name not in (*SOURCES, "cross_tabulation")
+                and given[name] != default]  # fmt: skip
+        if more:
+            raise mistake(
+                "", f"--{more[0]}", f"with --{sources[0]}", "leave it out: that says all of the noise"
+            )
+    if given["release"] is not None:
+        return noise_of(given["release"], given["cross_tabulation"])
+    if given["ptable"] is not None:
+        return noise_of_ptable_file(given["ptable"])
+    names = ("epsilon", "bound", "rho", "sigma", "sensitivity", "D", "V", "js")
+    law = {name: given[name] for name in names if given[name] is not None}
+    shown = {name: given[name] for name in ("rounding", "threshold")}
+    return noise_by(
+        given["kind"].value, given["negatives"].value, **shown, keeps_zeros=given["zeros_kept"], **law
+    )
+
+
+@app.callback()
+def infer() -> None:
+    """Infer true counts, test and fit models from published counts, allowing for their noise."""
+
+
+@app.command("independence")
+@noisy
+def independence_command(noise: Noise, table: TABLE, as_json: JSON = False) -> None:
+    """Test whether rows and columns of a table are independent, with the noise allowed for and without."""
+    _show(independence(_grid(table).counts, noise), as_json)
+
+
+@app.command("binomial")
+@noisy
+def binomial_command(
+    noise: Noise,
+    n: Annotated[int, typer.Option("--n", help="How many records there are, known exactly.")],
+    x: Annotated[int, typer.Option("--x", help="How many of them are published to have the property.")],
+    p0: Annotated[float, typer.Option("--p0", help="The probability to test.")],
+    against: Annotated[
+        float | None,
+        typer.Option("--against", help="Tell the power of the test if this were the probability."),
+    ] = None,
+    level: LEVEL = 0.95,
+    as_json: JSON = False,
+) -> None:
+    """Test the probability behind one published count, by enumerating all that could be published."""
+    _show(binomial(x, n, p0, noise, level, against), as_json)
+
+
+@app.command("interval")
+@noisy
+def interval_command(
+    noise: Noise,
+    count: Annotated[int, typer.Option("--count", help="The published count.")],
+    level: LEVEL = 0.95,
+    prior_largest: LARGEST = None,
+    prior_mean: MEAN = None,
+    as_json: JSON = False,
+) -> None:
+    """Tell between which counts the true one lies."""
+    _show(interval(count, noise, level, _prior(prior_largest, prior_mean) or Flat()), as_json)
+
+
+@app.command("difference")
+@noisy
+def difference_command(
+    noise: Noise,
+    count: Annotated[int, typer.Option("--count", help="A published count.")],
+    other: Annotated[int, typer.Option("--other", help="The published count that is subtracted.")],
+    level: LEVEL = 0.95,
+    prior_largest: LARGEST = None,
+    prior_mean: MEAN = None,
+    as_json: JSON = False,
+) -> None:
+    """Tell between which values the difference of two true counts lies."""
+    _show(difference(count, other, noise, level, _prior(prior_largest, prior_mean) or Flat()), as_json)
+
+
+@app.command("ratio")
+@noisy
+def ratio_command(
+    noise: Noise,
+    count: Annotated[int, typer.Option("--count", help="A published count.")],
+    base: Annotated[int, typer.Option("--base", help="The published count that it is divided by.")],
+    level: LEVEL = 0.95,
+    prior_largest: LARGEST = None,
+    prior_mean: MEAN = None,
+    as_json: JSON = False,
+) -> None:
+    """Tell between which values the ratio of two true counts lies."""
+    _show(ratio(count, base, noise, level, _prior(prior_largest, prior_mean) or Flat()), as_json)
+
+
+@app.command("total")
+@noisy
+def total_command(
+    noise: Noise,
+    table: TABLE,
+    published_total: Annotated[
+        int | None,
+        typer.Option("--published-total", help="The total, where it is published with its own noise."),
+    ] = None,
+    level: LEVEL = 0.95,
+    prior_largest: LARGEST = None,
+    prior_mean: MEAN = None,
+    as_json: JSON = False,
+) -> None:
+    """Tell between which values the true total of all cells of a table lies."""
+    cells = _grid(table, thin=True).counts
+    _show(total(cells, noise, level, _prior(prior_largest, prior_mean), published=published_total), as_json)
+
+
+@app.command("loglinear")
+@noisy
+def loglinear_command(
+    noise: Noise,
+    table: Annotated[
+        Path, typer.Argument(help="A CSV file: columns of codes and a column value, or a table of counts.")
+    ],
+    model: Annotated[str, typer.Option("--model", help="Terms with +, axes joined by *, as SEX*AGE+REGION.")],
+    as_json: JSON = False,
+) -> None:
+    """Fit a log-linear model to a table of two or more axes."""
+    terms = [term.strip() for term in model.split("+") if term.strip()]
+    axes = list(dict.fromkeys(part.strip() for term in terms for part in term.split("*")))
+    _show(loglinear(_axes_table(table, axes), terms, noise), as_json)
+
+
+def _prior(largest: int | None, mean: float | None) -> Prior | None:
+    if largest is not None and mean is not None:
+        raise mistake("", "--prior-largest or --prior-mean", "both", "give one of them")
+    if largest is None and mean is None:
+        return None
+    return Flat(largest) if mean is None else Geometric(mean)
+
+
+def _lines(path: Path) -> list[list[str]]:
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            lines = [
+                [cell.strip() for cell in line] for line in csv.reader(file) if any(map(str.strip, line))
+            ]
+    except (UnicodeDecodeError, csv.Error):
+        raise mistake(path, "file", "not readable as CSV", "save it as UTF-8 text with commas") from None
+    if not lines or len({len(line) for line in lines}) != 1:
+        value = "lines of different length" if lines else "empty"
+        raise mistake(path, "file", value, "give a full table of counts, separated by commas")
+    return lines
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _grid(path: Path, thin: bool = False) -> CrossTable:
+    """A table of counts; a first row and a first column that are no numbers are labels."""
+    lines = _lines(path)
+    if not all(_is_number(cell) for cell in lines[0][1:] or lines[0]):
+        lines = lines[1:]
+    if lines and len(lines[0]) > 1 and not all(_is_number(line[0]) for line in lines):
+        lines = [line[1:] for line in lines]
+    bad = next((cell for line in lines for cell in line if not _is_number(cell)), None)
+    if bad is not None or not lines:
+        raise mistake(
+            path, "table", repr(bad) if lines else "no counts", "give whole numbers; an empty cell is 0"
+        )
+    counts = integers(np.array([[float(cell) for cell in line] for line in lines]), str(path))
+    if not thin and min(counts.shape) < 2:
+        shape = " x ".join(map(str, counts.shape))
+        raise mistake(path, "table", shape, "give at least two rows and two columns")
+    return table_in(counts)
+
+
+def _axes_table(path: Path, axes: list[str]) -> CrossTable:
+    """Columns of codes and a column ``value``, or a table of counts whose axes are A (rows) and B (columns)."""
+    lines = _lines(path)
+    if "value" not in lines[0]:
+        return _grid(path)
+    columns = {name: [line[at] for line in lines[1:]] for at, name in enumerate(lines[0])}
+    return long_table(columns, axes)
+
+
+def _show(result: Any, as_json: bool) -> None:
+    found = result.summary()
+    if as_json:
+        emit_json(found)
+        return
+    console.print(result.sentence, soft_wrap=True, markup=False, highlight=False)
+    if isinstance(result, LogLinearResult):
+        console.print(_effects(result))
+    for caveat in result.caveats:
+        console.print(f"Note: {caveat}.", soft_wrap=True, markup=False, highlight=False)
+
+
+def _effects(result: LogLinearResult) -> Table:
+    table = Table("effect", "estimate", "s.e.", "p", "naive", "s.e.", box=None, pad_edge=False)
+    for one in result.effects:
+        numbers = (
+            one.estimate,
+            one.standard_error,
+            one.p_value,
+            one.naive_estimate,
+            one.naive_standard_error,
+        )
+        table.add_row(one.name, *(f"{number:.4g}" for number in numbers))
+    return table

@@ -1,0 +1,47 @@
+"""Inference for users of a release: tests, intervals and models that allow for its published noise.
+
+    from discreet.inference import independence, noise_of
+    noise = noise_of("release")
+    independence(frame, noise)
+
+It owns the words for people; the formulas are in maths, and nothing here knows more than the public files say.
+"""
+
+from discreet.inference.cells import difference, interval, ratio, total
+from discreet.inference.models import binomial, independence, independence_of_many, loglinear
+from discreet.inference.noise import Noise, noise_by, noise_of, noise_of_law, noise_of_ptable_file
+from discreet.inference.results import (
+    BinomialResult,
+    CellResult,
+    IndependenceResult,
+    LogLinearResult,
+    Pair,
+    RatioResult,
+    SumResult,
+)
+from discreet.inference.tables import CrossTable, cross_table
+
+__all__ = [
+    "BinomialResult",
+    "CellResult",
+    "CrossTable",
+    "IndependenceResult",
+    "LogLinearResult",
+    "Noise",
+    "Pair",
+    "RatioResult",
+    "SumResult",
+    "binomial",
+    "cross_table",
+    "difference",
+    "independence",
+    "independence_of_many",
+    "interval",
+    "loglinear",
+    "noise_by",
+    "noise_of",
+    "noise_of_law",
+    "noise_of_ptable_file",
+    "ratio",
+    "total",
+]

@@ -1,0 +1,145 @@
+"""What users hand over, as arrays of whole numbers: lists, numpy, data frames, Arrow tables, cubes of a release.
+
+It owns reading and refusing; what is inferred is models' and cells'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from discreet.errors import mistake
+from discreet.maths.noisy_counts import LARGEST_COUNT
+from discreet.release.read import Release, open_release
+from discreet.schema.codelist import TOTAL
+
+Integers = NDArray[np.int64]
+LARGEST_TABLE = 10**7
+VALUE = "value"
+
+
+@dataclass(frozen=True, eq=False)
+class CrossTable:
+    """Counts along named axes; cells that are not listed are zero."""
+
+    counts: Integers
+    axes: tuple[str, ...]
+    labels: tuple[tuple[str, ...], ...]  # of each axis
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """The counts, so that numpy takes the table as it is."""
+        return np.array(self.counts, dtype=dtype, copy=True if copy is None else copy)
+
+
+def cross_table(
+    release: str | Path | Release, cube: str, axes: Sequence[str], where: Mapping[str, str] | None = None
+) -> CrossTable:
+    """Some axes of a cube by their finest codes; the others are at their total, or at the code that ``where`` names."""
+    opened = release if isinstance(release, Release) else open_release(release)
+    entry, chosen = opened.cube(cube), dict(where or {})
+    known = [axis.variable for axis in entry.axes]
+    unknown = [name for name in (*axes, *chosen) if name not in known]
+    if unknown or not axes or len(set(axes)) != len(axes):
+        raise mistake(
+            opened.folder, "axes", ", ".join(unknown or axes) or "none", f"choose from {', '.join(known)}"
+        )
+    columns = opened.read_cube(cube)
+    places = {axis.variable: axis.breakdown for axis in entry.axes}
+    finest = {name: _finest(opened, places[name]) for name in axes}
+    fixed = {name: chosen.get(name, TOTAL) for name in known if name not in axes}
+    return _gathered(columns, {name: finest[name] for name in axes}, fixed)
+
+
+def _finest(release: Release, breakdown: str) -> tuple[str, ...]:
+    codes = release.read_codes(breakdown)
+    return tuple(code for code in codes.codes if code != TOTAL and code not in codes.parents)
+
+
+def _gathered(columns: Any, axes: Mapping[str, Sequence[str]], fixed: Mapping[str, str]) -> CrossTable:
+    """Put the rows with the fixed codes into a grid."""
+    shape = tuple(len(codes) for codes in axes.values())
+    if np.prod(shape, dtype=np.float64) > LARGEST_TABLE:
+        raise mistake("", "table", f"{np.prod(shape, dtype=np.float64):.3g} cells", "take fewer axes")
+    texts = {name: np.array(columns[name].to_pylist(), dtype=object) for name in (*axes, *fixed)}
+    kept = np.ones(columns.num_rows, dtype=np.bool_)
+    for name, code in fixed.items():
+        kept &= texts[name] == code
+    for name, codes in axes.items():
+        kept &= np.isin(texts[name].astype(str), list(codes))
+    counts = np.zeros(shape, dtype=np.int64)
+    if kept.any():
+        order = {name: {code: at for at, code in enumerate(codes)} for name, codes in axes.items()}
+        at = tuple(np.array([order[name][code] for code in texts[name][kept]]) for name in axes)
+        counts[at] = integers(columns[VALUE].to_numpy()[kept], VALUE)
+    return CrossTable(counts, tuple(axes), tuple(tuple(codes) for codes in axes.values()))
+
+
+def counts_in(table: Any, name: str = "table") -> Integers:
+    """Whole numbers from a list, an array, a data frame or an Arrow table (its number columns side by side)."""
+    if isinstance(table, pa.Table):
+        numbers = [
+            column.to_numpy() for column in table.itercolumns() if pa.types.is_integer(column.type)
+            or pa.types.is_floating(column.type)
+        ]  # fmt: skip
+        table = np.stack(numbers, axis=1) if numbers else np.zeros((0, 0))
+    try:
+        return integers(np.asarray(table), name)
+    except ValueError:
+        raise mistake("", name, "rows of different length", "give a full table of counts") from None
+
+
+def integers(values: NDArray[Any], name: str) -> Integers:
+    """Whole numbers, or the first value that is none; published values may be told."""
+    try:
+        numbers = values.astype(np.float64)
+    except (TypeError, ValueError):
+        raise mistake("", name, "not all numbers", "give counts alone, without labels") from None
+    if np.isnan(numbers).any():
+        raise mistake(
+            "", name, "a cell without a value", "fill it with 0: cells that a release does not list are zero"
+        )
+    wrong = ~np.isfinite(numbers) | (numbers != np.rint(numbers)) | (np.abs(numbers) > LARGEST_COUNT)
+    if values.dtype == np.bool_ or wrong.any():
+        value = "true or false" if values.dtype == np.bool_ else f"{numbers[wrong].flat[0]:g}"
+        raise mistake("", name, value, f"give published counts: whole numbers up to {LARGEST_COUNT}")
+    return numbers.astype(np.int64)
+
+
+def table_in(table: Any, axes: Sequence[str] | None = None) -> CrossTable:
+    """A table with names: its own, those given, or A, B, C; the codes are those of a data frame, or numbers from 1."""
+    if isinstance(table, CrossTable):
+        return table
+    counts = counts_in(table)
+    names = tuple(axes) if axes is not None else tuple(chr(ord("A") + k) for k in range(counts.ndim))
+    if len(names) != counts.ndim or counts.ndim > 26:
+        raise mistake("", "axes", ", ".join(names), f"name each of the {counts.ndim} axes of the table")
+    return CrossTable(counts, names, tuple(tuple(str(k + 1) for k in range(size)) for size in counts.shape))
+
+
+def long_table(
+    columns: Mapping[str, Sequence[object]], axes: Sequence[str], value: str = VALUE
+) -> CrossTable:
+    """A table from columns of codes and a column of counts: one row for each cell, those left out are zero."""
+    missing = [name for name in (*axes, value) if name not in columns]
+    if missing:
+        raise mistake("", "column", missing[0], f"choose from {', '.join(columns)}")
+    codes = [np.array([str(code) for code in columns[name]], dtype=object) for name in axes]
+    kept = np.all([column != TOTAL for column in codes], axis=0)
+    labels = [tuple(dict.fromkeys(column[kept].tolist())) for column in codes]
+    at = tuple(
+        np.array([label.index(code) for code in column[kept]], dtype=np.int64)
+        for label, column in zip(labels, codes, strict=True)
+    )
+    cells = list(zip(*(place.tolist() for place in at), strict=True))
+    if len(set(cells)) != len(cells):
+        remedy = "give one row a cell: leave out totals and name every axis"
+        raise mistake("", ", ".join(axes), "a cell that is listed twice", remedy)
+    counts = np.zeros([len(label) for label in labels], dtype=np.int64)
+    counts[at] = integers(np.asarray(columns[value])[kept], value)
+    return CrossTable(counts, tuple(axes), tuple(labels))
