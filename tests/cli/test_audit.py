@@ -15,6 +15,7 @@ from tests.pipeline.conftest import with_cubes
 SECRET = "ab" * 32
 CUBES = {"a": '["GEO.H", "SEX", "AGE.M"]', "b": '["GEO.H", "AGE.M", "POB.L"]'}
 NOISE = '[noise]\nkind = "cell-key"\nV = 2.0\nD = 5\n'
+OTHERS = ("averaging", "bounds", "bayes", "reconstruction", "disclosure")
 GATES = "\n[gates]\ntrue_uniques = {limit}\npinned_cells = 5\n"
 
 
@@ -86,11 +87,7 @@ def test_an_attack_uses_the_public_files_alone(town: Path, tmp_path: Path) -> No
 
 
 def test_a_release_beside_itself_has_not_changed(town: Path) -> None:
-    others = [
-        word
-        for name in ("averaging", "bounds", "bayes", "reconstruction", "disclosure")
-        for word in ("--without", name)
-    ]
+    others = [word for name in OTHERS for word in ("--without", name)]
     done = discreet("attack", town / "release", "--earlier", town / "release", *others, "--json")
     assert json.loads(done.stdout)["differencing"]["earlier_release"]["changed"] == 0
 
@@ -143,3 +140,15 @@ def test_a_broken_gate_is_an_exit_code_of_one_and_publishes_nothing(town: Path, 
     assert "gates.true_uniques" in done.stderr
     assert "raise V, or swap more" in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_map_of_two_geographies_is_used_and_its_mistakes_told(town: Path, tmp_path: Path) -> None:
+    (tmp_path / "map.csv").write_text("GEO,GRID\nXX_00001,a\nXX_00002,a\n")
+    others = [word for name in OTHERS for word in ("--without", name)]
+    asked: list[str | Path] = ["attack", town / "release", *others]
+    alone = discreet(*asked, "--lookup", tmp_path / "map.csv")
+    refused(alone, "--lookup, --geographies: missing; give both, as GRID,LAU")
+    missing = discreet(*asked, "--lookup", tmp_path / "map.csv", "--geographies", "GEO,LAU")
+    refused(missing, "LAU")
+    absent = discreet(*asked, "--lookup", tmp_path / "map.csv", "--geographies", "GEO,GRID", "--json")
+    assert "GRID" in json.loads(absent.stdout)["differencing"]["not_possible"]

@@ -8,11 +8,13 @@ from typing import Annotated
 
 import typer
 
+from discreet.audit.crossing import Crossing, read_crossing
 from discreet.audit.published import KnownNoise, Published
 from discreet.cli.audit import WITHOUT
 from discreet.cli.output import JSON, QUIET, THREADS, emit_json, shown_progress
 from discreet.cli.risk_noise import PTABLE
 from discreet.cli.risk_words import attack_lines
+from discreet.engine.files import open_files
 from discreet.errors import mistake
 from discreet.maths.row_laws import PTableLaw
 from discreet.pipeline.attack import ATTACKS, Outsider
@@ -20,6 +22,7 @@ from discreet.pipeline.attack import attack as run_attack
 from discreet.release.outsider import published
 from discreet.release.read import Release, open_release
 from discreet.schema.ptable_files import read_ptable
+from discreet.schema.sources import file_source
 
 
 def attack(
@@ -34,6 +37,16 @@ def attack(
     earlier: Annotated[
         Path | None, typer.Option("--earlier", help="An earlier release of the same population.")
     ] = None,
+    lookup: Annotated[
+        str | None,
+        typer.Option(
+            "--lookup",
+            help="A file of which areas of two variables overlap, its columns named as --geographies.",
+        ),
+    ] = None,
+    geographies: Annotated[
+        str, typer.Option("--geographies", help="The two variables of --lookup, as GRID,LAU.")
+    ] = "",
     place: Annotated[str | None, typer.Option("--place", help="The variable of the areas.")] = None,
     areas: Annotated[int, typer.Option("--areas", help="How many areas to reconstruct.", min=1)] = 10,
     seconds: Annotated[float, typer.Option("--seconds", help="Time to solve an area.", min=0.1)] = 5.0,
@@ -51,6 +64,7 @@ def attack(
             seen,
             None if before is None else published(before),
             before is not None and _secret(before) == _secret(opened),
+            _crossing(lookup, geographies),
             bound,
             place,
             areas,
@@ -85,6 +99,16 @@ def _supposing(seen: Published, ptable: Path | None, variance: float | None) -> 
             raise mistake("", "--variance", f"{variance:g}", "give a number above 0")
         noise = replace(noise, variance=variance)
     return replace(seen, noise=noise)
+
+
+def _crossing(lookup: str | None, geographies: str) -> Crossing | None:
+    if lookup is None and not geographies:
+        return None
+    names = [name.strip() for name in geographies.split(",")]
+    if lookup is None or len(names) != 2 or not all(names):
+        raise mistake("", "--lookup, --geographies", geographies or "missing", "give both, as GRID,LAU")
+    records = open_files(file_source(lookup, Path.cwd(), "", "--lookup"), "--lookup")
+    return read_crossing(records, names[0], names[1])
 
 
 def _secret(release: Release) -> str:

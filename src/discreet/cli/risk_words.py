@@ -118,7 +118,13 @@ def _differencing(section: Section) -> Iterator[str]:
     if "earlier_release" in section:
         update = section["earlier_release"]
         yield f"earlier release: {update['changed']:,} of {update['compared']:,} cells changed"
-    if not any(section.get(key) for key in ("bases", "geographies", "earlier_release")):
+    if "maps" in section:
+        maps = section["maps"]
+        yield (
+            f"differencing: {' and '.join(maps['geographies'])}: {maps['small']:,} small differences among "
+            f"{maps['compared']:,} that the map suggests"
+        )
+    if not any(section.get(key) for key in ("bases", "geographies", "earlier_release", "maps")):
         yield "differencing: no population base lies inside another, no pair of geographies is declared"
 
 

@@ -12,7 +12,9 @@ from typing import Any
 from discreet.audit.averaging import average
 from discreet.audit.bayes import Belief, exposed
 from discreet.audit.bounds import bound_attack
+from discreet.audit.crossing import Crossing
 from discreet.audit.differencing import difference
+from discreet.audit.differencing_maps import difference_maps
 from discreet.audit.differencing_releases import difference_releases
 from discreet.audit.disclosure import DisclosureRule, disclosures
 from discreet.audit.published import Published
@@ -30,6 +32,7 @@ class Outsider:
     published: Published
     earlier: Published | None  # an earlier release of the same population
     same_secret: bool  # whether both were made with one secret
+    lookup: Crossing | None  # which areas of two geographies overlap, from a public map
     bound: int | None  # a bound of the noise that is supposed
     place: str | None
     areas: int
@@ -74,6 +77,8 @@ def _differencing(outsider: Outsider) -> Section:
             outsider.earlier, seen, same_keys=outsider.same_secret, progress=progress
         )
         told["earlier_release"] = update.summary()
+    if outsider.lookup is not None:
+        told["maps"] = difference_maps(seen, outsider.lookup, progress=progress).summary()
     return told
 
 
