@@ -1,6 +1,6 @@
 import numpy as np
 
-from discreet.audit.distinct import describe, parts
+from discreet.audit.distinct import parts
 from discreet.audit.published import PublishedTable, Universe
 from discreet.schema.codelist import breakdown
 from discreet.schema.cube import Cube
@@ -55,5 +55,5 @@ def test_signatures_and_words() -> None:
     cell = int(np.ravel_multi_index((2, 1), cube.shape))
     which = int(part.which(np.array([cell]))[0])
     assert part.signature(which).levels == (("GEO", 2), ("SEX", 1))
-    assert describe(cube, cell) == {"GEO": "GEO0.0", "SEX": "SEX0"}
-    assert describe(cube, 0) == {}
+    assert cube.codes_of(cell) == {"GEO": "GEO0.0", "SEX": "SEX0"}
+    assert cube.codes_of(0) == {}

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from discreet.audit.distinct import Part, describe, numbers_once, parts
+from discreet.audit.distinct import Part, numbers_once, parts
 from discreet.audit.published import Cells, Integers, Published
 from discreet.audit.published_law import PublishedLaw, PublishedLaws
 from discreet.audit.truth import Truth, values_at
@@ -23,7 +23,7 @@ from discreet.engine.progress import Progress, Quiet
 from discreet.errors import mistake
 from discreet.maths.bayes_risk import Adversary, logit
 from discreet.maths.pmf import Floats
-from discreet.schema.crosstab import Signature
+from discreet.schema.crosstab import Levels, Signature, crossed
 
 AT_ONCE = 2**17  # cells that are looked up together
 PLAUSIBLE = 1e-6  # a value at least so large is so probable, or nobody would think of so few records
@@ -73,7 +73,7 @@ class LevelFinding:
     """What the small cells of one cross-tabulation give away; every record stands in one of its cells."""
 
     counted: str
-    levels: tuple[tuple[str, int], ...]
+    levels: Levels
     cells: int  # with 1 to ``largest`` records
     above: int  # of them, with a posterior above the gate
     records: int  # in the cells
@@ -84,10 +84,9 @@ class LevelFinding:
 
     def summary(self) -> dict[str, Any]:
         """JSON-ready values."""
-        axes = " x ".join(f"{variable}:{depth}" for variable, depth in self.levels) or "total"
         return {
             "counted": self.counted,
-            "crosstab": axes,
+            "crosstab": crossed(self.levels),
             "cells": self.cells,
             "above": self.above,
             "records": self.records,
@@ -303,7 +302,7 @@ class _Found:
         for at in np.argsort(crossed, kind="stable")[:most].tolist():
             cell = int(tally.cells[cells[at]])
             value = int(tally.value[tally.which[cells[at]]])
-            one = NamedCell(part.universe.counted, describe(part.cube, cell), value)
+            one = NamedCell(part.universe.counted, part.cube.codes_of(cell), value)
             self.named.append((int(crossed[at]), one))
         self.named = sorted(self.named, key=lambda named: named[0])[:most]
 

@@ -23,7 +23,7 @@ from discreet.audit.truth import Truth, values_at
 from discreet.engine.progress import Progress, Quiet
 from discreet.errors import mistake
 from discreet.maths.pmf import Floats
-from discreet.schema.crosstab import CrossTab
+from discreet.schema.crosstab import CrossTab, Levels, crossed
 
 MOST_CATEGORIES = 4096
 AT_ONCE = 2**21  # cells of histograms that are held together
@@ -63,7 +63,7 @@ class HistogramFinding:
     """How often the most probable category is the target's, over all records of the small areas."""
 
     counted: str
-    levels: tuple[tuple[str, int], ...]
+    levels: Levels
     categories: int
     areas: int
     records: int  # each was the target once
@@ -83,7 +83,7 @@ class HistogramFinding:
         """JSON-ready values."""
         return {
             "counted": self.counted,
-            "crosstab": " x ".join(f"{variable}:{depth}" for variable, depth in self.levels),
+            "crosstab": crossed(self.levels),
             "categories": self.categories,
             "areas": self.areas,
             "records": self.records,
@@ -152,7 +152,7 @@ def attack_histograms(
                     found += cutter.finding(shown, part.true(truth), attack)
             told.step()
     if not known_area:
-        raise mistake("", "area", attack.area, f"choose from {', '.join(_variables(published))}")
+        raise mistake("", "area", attack.area, f"choose from {', '.join(published.variables)}")
     return HistogramScan(attack, tuple(found), too_wide)
 
 
@@ -295,7 +295,3 @@ def _by_prior(prior: Floats) -> Floats:
     best = (prior > prior.max() * (1 - TIE)).astype(np.float64)
     found: Floats = best / best.sum()
     return found
-
-
-def _variables(published: Published) -> list[str]:
-    return sorted({axis.variable for u in published.universes for t in u.tables for axis in t.cube.axes})

@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.audit.bayes import Belief, NamedCell
-from discreet.audit.distinct import Part, describe, parts
+from discreet.audit.distinct import Part, parts
 from discreet.audit.published import Cells, Integers, Published
 from discreet.audit.published_law import PublishedLaw, PublishedLaws
 from discreet.audit.truth import Truth, values_at
 from discreet.engine.progress import Progress, Quiet
 from discreet.errors import mistake
 from discreet.maths.pmf import Floats
-from discreet.schema.crosstab import CrossTab
+from discreet.schema.crosstab import CrossTab, Levels, crossed
 
 AT_ONCE = 2**19  # cells whose chains are held together
 MOST_NAMED = 20  # cells of one cross-tabulation
@@ -33,7 +33,7 @@ class ChainFinding:
     """What the chains that start in the small cells of one cross-tabulation give away."""
 
     counted: str
-    levels: tuple[tuple[str, int], ...]
+    levels: Levels
     observations: int  # levels of each chain
     cells: int
     above_alone: int  # by the smallest cell alone
@@ -43,10 +43,9 @@ class ChainFinding:
 
     def summary(self) -> dict[str, Any]:
         """JSON-ready values."""
-        axes = " x ".join(f"{variable}:{depth}" for variable, depth in self.levels)
         return {
             "counted": self.counted,
-            "crosstab": axes,
+            "crosstab": crossed(self.levels),
             "observations": self.observations,
             "cells": self.cells,
             "above_alone": self.above_alone,
@@ -125,7 +124,7 @@ def scan_levels(
                     named += names[: most_named - len(named)]
             told.step()
     if not found:
-        raise mistake("", "along", along, f"choose from {', '.join(_variables(published))}")
+        raise mistake("", "along", along, f"choose from {', '.join(published.variables)}")
     return LevelsScan(belief, along, tuple(chains), tuple(named))
 
 
@@ -174,7 +173,7 @@ class _Scanner:
         finding = ChainFinding(counted, levels, depths, len(start), alone, above, records, highest)
         cube, values = self.part.cube, values_at(shown, named).tolist()
         return finding, [
-            NamedCell(counted, describe(cube, cell), value)
+            NamedCell(counted, cube.codes_of(cell), value)
             for cell, value in zip(named.tolist(), values, strict=True)
         ]
 
@@ -203,7 +202,3 @@ def _sum(steps: list[Floats]) -> Floats:
     proof: NDArray[np.bool_] = np.any([np.isposinf(factors) for factors in steps], axis=0)
     total: Floats = np.sum([np.where(proof, 0.0, factors) for factors in steps], axis=0)
     return np.where(proof, np.inf, total)
-
-
-def _variables(published: Published) -> list[str]:
-    return sorted({axis.variable for u in published.universes for t in u.tables for axis in t.cube.axes})

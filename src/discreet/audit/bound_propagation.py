@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from discreet.audit.crosstab_cells import Levels, SplitTable
+from discreet.audit.crosstab_cells import SplitTable
 from discreet.audit.grid_blocks import Block, CutTable, cut
 from discreet.audit.published import Integers, KnownNoise, Universe
 from discreet.audit.published_law import PublishedLaw
@@ -20,7 +20,7 @@ from discreet.engine.progress import Progress
 from discreet.maths.intervals import Bounds, Origins, origins, tighten
 from discreet.maths.laws import Law, uniform
 from discreet.maths.tuples import pinned_pairs, survey
-from discreet.schema.crosstab import crosstabs
+from discreet.schema.crosstab import Levels, crosstabs
 from discreet.schema.cube import Cube
 
 UNBOUNDED = np.int32(np.iinfo(np.int32).max)

@@ -328,9 +328,7 @@ def _contradicted(contradictions: Iterable[Deductions], most: int) -> list[Contr
 
 
 def _codes(one: Deductions, at: int) -> dict[str, str]:
-    cells, axes = one.cells[at : at + 1], one.cube.axes
-    nodes = [int(one.cube.nodes(cells, k)[0]) for k in range(len(axes))]
-    return {axis.variable: axis.codes[node] for axis, node in zip(axes, nodes, strict=True) if node}
+    return one.cube.codes_of(int(one.cells[at]))
 
 
 def _expected_summary(one: Expected | None) -> dict[str, Any] | None:

@@ -14,10 +14,8 @@ from numpy.typing import NDArray
 
 from discreet.audit.published import Cells, Integers, PublishedTable, Universe
 from discreet.schema.codelist import Codelist
-from discreet.schema.crosstab import CrossTab, crosstabs
+from discreet.schema.crosstab import CrossTab, Levels, codes_at, crosstabs
 from discreet.schema.cube import Cube
-
-Levels = tuple[tuple[str, int], ...]  # (variable, depth below the total), sorted
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,11 +74,6 @@ class SplitTable:
         numbers = crosstab.numbers(self._cube, cells)
         order = np.argsort(numbers, kind="stable")
         return numbers[order], values[order]
-
-
-def codes_at(tree: Codelist, depth: int) -> list[str]:
-    """The codes of one depth, in the order of their places."""
-    return [code for code, at in zip(tree.codes, tree.depths, strict=True) if at == depth]
 
 
 def described(levels: Levels, codelists: Mapping[str, Codelist], number: int) -> dict[str, str]:

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from discreet.audit.bases import nested
-from discreet.audit.crosstab_cells import Held, Levels, Reader, described, held
+from discreet.audit.crosstab_cells import Held, Reader, described, held
 from discreet.audit.difference_noise import MeanRate, OutsiderNoise
 from discreet.audit.published import Cells, Integers, Published, Universe
 from discreet.audit.truth import Truth, values_at
 from discreet.engine.progress import Progress, Quiet
+from discreet.schema.crosstab import Levels
 
 THRESHOLD = 10
 SHOWN = 10  # differences that are spelled out

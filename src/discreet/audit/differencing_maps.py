@@ -16,7 +16,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from discreet.audit.crossing import Crossing
-from discreet.audit.crosstab_cells import Held, Levels, Reader, codes_at, described, held
+from discreet.audit.crosstab_cells import Held, Reader, described, held
 from discreet.audit.difference_noise import MeanRate, OutsiderNoise
 from discreet.audit.differencing import SHOWN, THRESHOLD
 from discreet.audit.published import Cells, Integers, Published, Universe
@@ -24,7 +24,7 @@ from discreet.audit.truth import Truth, values_at
 from discreet.engine.progress import Progress, Quiet
 from discreet.errors import mistake
 from discreet.maths.differencing import REACH, STEPS, Difference, Geography, differences
-from discreet.schema.crosstab import Signature
+from discreet.schema.crosstab import Levels, Signature, codes_at
 
 WEIGHT = 4  # what differences may leave over: overlaps of the map, or addresses where the map counts them
 CHUNK = 4_000_000  # entries of a matrix of differences at a time

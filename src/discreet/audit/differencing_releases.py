@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from discreet.audit.crosstab_cells import Held, Levels, Reader, codes_at, described, held
+from discreet.audit.crosstab_cells import Held, Reader, described, held
 from discreet.audit.difference_noise import MeanRate, OutsiderNoise
 from discreet.audit.differencing import SHOWN, THRESHOLD, Apparent, counts_of_pairs
 from discreet.audit.published import Cells, Integers, Published, Universe
 from discreet.audit.truth import Truth, values_at
 from discreet.engine.progress import Progress, Quiet
 from discreet.errors import mistake
+from discreet.schema.crosstab import Levels, codes_at
 
 
 @dataclass(frozen=True)

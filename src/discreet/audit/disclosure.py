@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.audit.disclosure_figures import Figures, Sums
-from discreet.audit.once import OwnedTable, named_cell, once
+from discreet.audit.once import OwnedTable, once
 from discreet.audit.published import Published
 from discreet.audit.small_count_chances import Chance, Chances
 from discreet.audit.truth import Truth
@@ -232,7 +232,7 @@ class _Search:
         return places
 
     def _name(self, owned: OwnedTable, found: Side, i: int, attribute: str) -> Named:
-        cell = named_cell(owned.cube, int(found.cells[i]))
+        cell = owned.cube.codes_of(int(found.cells[i]))
         value = int(found.values[i, PUBLISHED])
         return Named(owned.table.id, owned.universe.counted, attribute, cell, value)
 

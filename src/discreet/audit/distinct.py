@@ -88,14 +88,6 @@ def parts(universe: Universe) -> Iterator[Part]:
         yield Part(universe, table, tuple(new), tuple(before))
 
 
-def describe(cube: Cube, cell: int) -> dict[str, str]:
-    """A cell in words: the code of each variable, totals left out."""
-    nodes = [
-        (axis, int(node)) for axis, node in zip(cube.axes, np.unravel_index(cell, cube.shape), strict=True)
-    ]
-    return {axis.variable: axis.codes[node] for axis, node in nodes if node}
-
-
 def numbers_once(number: Integers, size: int) -> tuple[Integers, Integers, Integers]:
     """The different numbers below ``size``, where each stands among them, and how often; unsorted where that pays."""
     if size > 4 * len(number) + FEW:

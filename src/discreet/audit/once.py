@@ -16,11 +16,8 @@ from numpy.typing import NDArray
 
 from discreet.audit.published import PublishedTable, Universe
 from discreet.maths.disclosure import Grid
+from discreet.schema.crosstab import Levels
 from discreet.schema.cube import Cube
-
-Levels = tuple[
-    tuple[str, int], ...
-]  # (variable, depth below the total) of each axis that is not total, sorted
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,9 +109,3 @@ def ways(owned: OwnedTable, levels: Levels, areas: tuple[str, ...]) -> Iterator[
     for variable, depth in levels:
         if variable in areas:
             yield "levels", f"{variable}:{depth}"
-
-
-def named_cell(cube: Cube, cell: int) -> dict[str, str]:
-    """The codes of a cell, without totals."""
-    nodes = [(cell // stride) % size for stride, size in zip(cube.strides, cube.shape, strict=True)]
-    return {axis.variable: axis.codes[node] for axis, node in zip(cube.axes, nodes, strict=True) if node}

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from discreet.errors import mistake
 from discreet.maths.laws import Law
 from discreet.schema.codelist import Codelist
-from discreet.schema.crosstab import Signature
+from discreet.schema.crosstab import Levels, Signature
 from discreet.schema.cube import Cube
 from discreet.schema.noise import PostProcessing
 
@@ -57,7 +57,7 @@ class Universe:
         who = f"{self.unit} where {self.base}" if self.base else self.unit
         return f"{self.count} of {who}" if self.count else who
 
-    def signature(self, levels: tuple[tuple[str, int], ...]) -> Signature:
+    def signature(self, levels: Levels) -> Signature:
         """The signature of one of its cross-tabulations in the whole release."""
         return Signature(self.unit, self.base, self.count, levels)
 
@@ -106,3 +106,8 @@ class Published:
     noise: KnownNoise
     places: tuple[str, ...] = ()  # the variables that are places
     left_out: tuple[str, ...] = ()  # cubes that no attack can use: weighted sums
+
+    @property
+    def variables(self) -> list[str]:
+        """The variables of all axes."""
+        return sorted({axis.variable for u in self.universes for t in u.tables for axis in t.cube.axes})

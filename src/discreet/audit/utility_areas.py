@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from discreet.audit.once import Levels, OwnedTable
+from discreet.audit.once import OwnedTable
 from discreet.maths.aligned import Integers, nodes_along
 from discreet.maths.disclosure import ORIGINAL, PUBLISHED, Side
 from discreet.maths.pmf import Floats
 from discreet.maths.utility import ExpectedLosses, class_names
+from discreet.schema.crosstab import Levels
 
 LawOf = Callable[[OwnedTable, int], ExpectedLosses | None]
 

@@ -20,6 +20,7 @@ from discreet.maths.utility import (
     hellinger,
     relative_quantile,
 )
+from discreet.schema.crosstab import crossed
 
 LOSSES = (Measure.L1, Measure.L2, Measure.L3)
 
@@ -200,7 +201,7 @@ class WaySums:
         mean_l1, unchanged = (
             float(sums[m]) / cells if cells else None for m in (Measure.L1, Measure.UNCHANGED)
         )
-        levels = " x ".join(f"{variable}:{depth}" for variable, depth in owned.levels(c)) or "total"
+        levels = crossed(owned.levels(c))
         return Margin(owned.universe.counted, levels, owned.table.id, cells, mean_l1, unchanged, distance)
 
     def _nothing(self, errors: Errors) -> _Added:

@@ -15,6 +15,7 @@ from discreet.audit.once import OwnedTable
 from discreet.maths.aligned import nodes_along
 from discreet.maths.association import Independence, independence, rank_correlation
 from discreet.maths.disclosure import ORIGINAL, PUBLISHED, Side
+from discreet.schema.crosstab import crossed as in_words
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def _read(owned: OwnedTable, found: Side, crosstab: int, down: int, across: int)
     held = (values[:, PUBLISHED] > 0) | (values[:, ORIGINAL] > 0)
     return TwoWay(
         owned.universe.counted,
-        " x ".join(f"{variable}:{depth}" for variable, depth in owned.levels(crosstab)),
+        in_words(owned.levels(crosstab)),
         owned.table.id,
         independence(rows, columns, values[:, ORIGINAL]),
         independence(rows, columns, values[:, PUBLISHED]),

@@ -18,6 +18,10 @@ from numpy.typing import NDArray
 from discreet.schema.codelist import Breakdown, Codelist
 from discreet.schema.cube import Cube
 
+Levels = tuple[
+    tuple[str, int], ...
+]  # (variable, depth below the total) of each axis that is not total, sorted
+
 
 @dataclass(frozen=True)
 class Signature:
@@ -26,13 +30,15 @@ class Signature:
     unit: str
     base: str  # normal form of the population base, empty for all
     count: str  # the counted 0/1 column, empty for records
-    levels: tuple[
-        tuple[str, int], ...
-    ]  # (variable, depth below the total) of each axis that is not total, sorted
+    levels: Levels
 
     def __str__(self) -> str:
-        axes = " x ".join(f"{variable}:{depth}" for variable, depth in self.levels) or "total"
-        return "/".join((self.unit, self.base, self.count, axes))
+        return "/".join((self.unit, self.base, self.count, crossed(self.levels)))
+
+
+def crossed(levels: Levels) -> str:
+    """The levels in words."""
+    return " x ".join(f"{variable}:{depth}" for variable, depth in levels) or "total"
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +108,11 @@ def crosstabs(cube: Cube, codelists: Mapping[str, Codelist]) -> tuple[CrossTab, 
     )
 
 
+def codes_at(tree: Codelist, depth: int) -> list[str]:
+    """The codes of one depth, in the order of their places."""
+    return [code for code, at in zip(tree.codes, tree.depths, strict=True) if at == depth]
+
+
 def signatures(cubes: Iterable[Cube]) -> tuple[Signature, ...]:
     """Every cross-tabulation of some cubes, each once, in the order of its first cube."""
     found = {
@@ -123,7 +134,7 @@ def _levels(axis: Breakdown, tree: Codelist) -> dict[int, Level]:
     """Depth -> level of an axis; the codes of one depth are numbered as they stand in the codelist."""
     levels = {0: Level(np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64), 1)}
     for depth in range(1, int(axis.depths.max()) + 1):
-        codes = [code for code, at in zip(tree.codes, tree.depths, strict=True) if at == depth]
+        codes = codes_at(tree, depth)
         place = {code: index for index, code in enumerate(codes)}
         nodes = np.flatnonzero(axis.depths == depth)
         places = np.array([place[axis.codes[node]] for node in nodes], dtype=np.int64)

@@ -58,3 +58,8 @@ class Cube:
     def nodes(self, cells: NDArray[np.int64], axis: int) -> NDArray[np.int64]:
         """The node along one axis of each flat cell position."""
         return (cells // self.strides[axis]) % self.shape[axis]
+
+    def codes_of(self, cell: int) -> dict[str, str]:
+        """Variable -> code of one flat cell position, totals left out."""
+        nodes = ((cell // stride) % size for stride, size in zip(self.strides, self.shape, strict=True))
+        return {axis.variable: axis.codes[node] for axis, node in zip(self.axes, nodes, strict=True) if node}
