@@ -16,7 +16,7 @@ from fastapi.middleware.cors import CORSMiddleware
 from fastapi.middleware.gzip import GZipMiddleware
 
 from discreet.serve.answering import TableBuilder
-from discreet.serve.http import admin, jobs, native, problems, pxweb, saved
+from discreet.serve.http import admin, jobs, native, page, problems, pxweb, saved
 from discreet.serve.http.limits import Desk, Rates
 from discreet.serve.http.middleware import Errors, Inside, Outside
 from discreet.serve.http.security import Reception
@@ -24,7 +24,14 @@ from discreet.serve.http.service import Service
 from discreet.serve.http.settings import Settings
 
 GZIP_FROM, GZIP_LEVEL = 1_000, 4
-ROUTERS: tuple[APIRouter, ...] = (native.router, saved.router, jobs.router, pxweb.router, admin.router)
+ROUTERS: tuple[APIRouter, ...] = (
+    page.router,
+    native.router,
+    saved.router,
+    jobs.router,
+    pxweb.router,
+    admin.router,
+)
 _RESPONSES: dict[int | str, dict[str, Any]] = {
     code: {"description": problems.TITLES[code], "content": {problems.MEDIA_TYPE: {}}}
     for code in (400, 401, 403, 404, 409, 413, 429, 503)
@@ -55,6 +62,7 @@ def create_app(builder: TableBuilder, settings: Settings, routers: Sequence[APIR
     problems.install(app)
     for router in routers:
         app.include_router(router)
+    page.mount(app)
     _surround(app, settings)
     return app
 

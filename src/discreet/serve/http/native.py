@@ -29,8 +29,7 @@ router = APIRouter(prefix="/api/v1", tags=["table builder"])
 QueryText = Annotated[
     str,
     Parameter(
-        max_length=60_000,
-        description="The question as JSON, as it is sent by POST.",
+        description="The question as JSON, as it is sent by POST; send long ones by POST.",
         examples=['{"unit":"persons","axes":["SEX"]}'],
     ),
 ]

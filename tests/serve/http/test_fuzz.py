@@ -1,0 +1,54 @@
+"""Whatever the OpenAPI document allows, and what it does not, is answered without an error of the server's own."""
+
+from contextlib import suppress
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from hypothesis.errors import Unsatisfiable
+from schemathesis import GenerationMode
+from schemathesis.core.result import Ok
+
+EXAMPLES = 8
+QUICK = settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    database=None,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+
+
+@pytest.fixture(scope="module")
+def described(address: str) -> schemathesis.BaseSchema:
+    return schemathesis.openapi.from_url(f"{address}/openapi.json")
+
+
+@pytest.mark.parametrize("mode", list(GenerationMode))
+def test_no_request_is_answered_with_an_error_of_the_server(
+    described: schemathesis.BaseSchema, mode: GenerationMode
+) -> None:
+    operations = [found.ok() for found in described.get_all_operations() if isinstance(found, Ok)]
+    assert len(operations) > 20
+    for operation in operations:
+        answered(operation.as_strategy(generation_mode=mode))
+
+
+def answered(cases: st.SearchStrategy[schemathesis.Case[Any]]) -> None:
+    @given(case=cases)
+    @QUICK
+    def asked(case: schemathesis.Case[Any]) -> None:
+        answer = case.call()
+        assert answer.status_code < 500, f"{case.as_curl_command()[:2000]}\n{answer.text[:2000]}"
+        if answer.status_code >= 400:
+            assert answer.headers["content-type"][0] == "application/problem+json"
+
+    with suppress(Unsatisfiable):  # of a route without parameters nothing can be wrong
+        asked()
+
+
+def test_the_document_names_the_routes(described: schemathesis.BaseSchema) -> None:
+    paths = set(described.raw_schema["paths"])
+    assert {"/api/v1/table", "/api/v2/tables/{id}/data", "/q/{name}", "/api/v1/jobs/{name}/result"} <= paths

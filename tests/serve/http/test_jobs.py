@@ -1,0 +1,126 @@
+"""Background jobs: made by a worker, told with progress, kept for their owner; saved queries: kept for everybody."""
+
+import io
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from httpx import Client
+
+from discreet.serve.answering import TableBuilder
+from discreet.serve.http.jobs import JobWorker
+from discreet.serve.http.settings import Limits
+from discreet.serve.http.tokens import Role, create_token
+from discreet.serve.store import JobState, Store
+from tests.serve.conftest import cells, query
+from tests.serve.http.conftest import OFTEN, Web
+from tests.serve.http.test_native import problem
+from tests.serve.http.test_security import bearer
+
+Ruled = Callable[..., TableBuilder]
+LARGE = {"axes": ["GEO.M", "SEX", "AGE.M"]}
+
+
+def finished(client: Client, path: str, **headers: Any) -> Any:
+    for _ in range(300):
+        said = client.get(path, **headers).json()
+        if said["state"] in ("done", "failed"):
+            return said
+        time.sleep(0.05)
+    raise AssertionError(said)
+
+
+def test_a_large_table_is_made_in_the_background(web: Web, ruled: Ruled, tmp_path: Path) -> None:
+    token = create_token(tmp_path / "t.json", "ann", Role.PUBLIC, "")
+    builder = ruled(cells=10)
+    client = web(builder, tokens=tmp_path / "t.json")
+    problem(client.post("/api/v1/table", json=LARGE), 403)
+    assert client.post("/api/v1/preview", json=LARGE).json()["needs_job"]
+    made = client.post("/api/v1/jobs", json={"query": LARGE, "format": "parquet"})
+    assert made.status_code == 202
+    path = made.headers["location"]
+    said = finished(client, path)
+    assert (said["state"], said["progress"]) == ("done", 1.0)
+    answer = client.get(said["result"])
+    assert answer.headers["content-type"] == "application/vnd.apache.parquet"
+    assert answer.headers["content-disposition"].endswith('.parquet"')
+    values = pq.read_table(io.BytesIO(answer.content))["value"].to_pylist()
+    assert values == list(cells(builder.ask(query(*LARGE["axes"]), "u", job=True)).values())
+    assert [one["id"] for one in client.get("/api/v1/jobs").json()["jobs"]] == [said["id"]]
+    problem(client.get(path, headers=bearer(token)), 404)
+    problem(client.get(f"{path}/result", headers=bearer(token)), 404)
+    assert client.get("/api/v1/jobs", headers=bearer(token)).json()["jobs"] == []
+
+
+def test_a_job_that_the_rules_refuse_is_refused_at_once(web: Web, ruled: Ruled) -> None:
+    client = web(ruled(cells=5, job_cells=10))
+    assert problem(client.post("/api/v1/jobs", json={"query": LARGE}), 403)["rule"] == "cells"
+    problem(client.post("/api/v1/jobs", json={"query": {"axes": ["X"]}}), 400)
+    problem(client.post("/api/v1/jobs", json={"query": LARGE, "format": "doc"}), 400)
+    problem(client.get("/api/v1/jobs/abc"), 404)
+
+
+def test_a_user_has_only_so_many_unfinished_jobs(
+    web: Web, builder: TableBuilder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(JobWorker, "start", lambda _self: None)
+    monkeypatch.setattr(JobWorker, "stop", lambda _self: None)
+    client = web(builder, limits=Limits(jobs=2, public=OFTEN))
+    first = client.post("/api/v1/jobs", json={"query": LARGE})
+    assert client.post("/api/v1/jobs", json={"query": LARGE}).status_code == 202
+    assert client.post("/api/v1/jobs", json={"query": LARGE}).status_code == 429
+    waiting = client.get(f"{first.headers['location']}/result")
+    problem(waiting, 409)
+    assert waiting.headers["retry-after"]
+
+
+def test_a_worker_takes_up_what_a_killed_one_left_and_goes_on_after_failures(
+    builder: TableBuilder, tmp_path: Path
+) -> None:
+    store = Store(tmp_path / "s.sqlite", lambda: datetime.now(UTC))
+    left = store.add_job("ann", query("SEX"), '{"format": "csv"}')
+    assert store.claim_job("killed", -1.0) is not None
+    unknown = store.add_job("ann", query("NONE"), '{"format": "csv"}')
+    broken = store.add_job("ann", query("SEX"), '{"format": "none"}')
+    last = store.add_job("ann", query("EDU"), '{"format": "json-stat"}')
+    worker = JobWorker(builder, store, replace(Limits(), job_lease=5.0))
+    worker.start()
+    try:
+        for _ in range(300):
+            if all(job.state in (JobState.DONE, JobState.FAILED) for job in store.jobs("ann")):
+                break
+            time.sleep(0.05)
+    finally:
+        worker.stop()
+    found = {job.id: job for job in store.jobs("ann")}
+    assert found[left.id].state is JobState.DONE
+    assert (store.result(left.id) or b"").startswith(b"text/csv; charset=utf-8\n")
+    assert "unknown variable" in found[unknown.id].words
+    assert found[broken.id].words == "The server made a mistake; it has been noted."
+    assert found[last.id].state is JobState.DONE
+
+
+def test_a_saved_query_has_a_permanent_link(client: Client) -> None:
+    body = {
+        "query": {"axes": ["SEX", {"breakdown": "AGE.L", "codes": ["Y15-29", "_T"]}]},
+        "extra": {"rows": ["SEX"]},
+    }
+    made = client.post("/api/v1/queries", json=body)
+    assert made.status_code == 201
+    said = made.json()
+    assert client.post("/api/v1/queries", json=body).json() == said
+    assert client.get(made.headers["location"]).json()["extra"] == {"rows": ["SEX"]}
+    assert client.get(said["link"]).json() == client.get(said["table"]).json()
+    assert client.get(said["link"]).json()["size"] == [3, 2]
+    assert client.get(said["link"], params={"format": "csv", "columns": "SEX"}).text.count("\n") == 3
+    page = client.get(said["link"], headers={"Accept": "text/html,*/*"})
+    assert (page.status_code, page.headers["location"]) == (302, f"/?q={said['id']}")
+    problem(client.get("/q/0123"), 404)
+    problem(client.get("/q/NOT"), 400)
+    problem(client.post("/api/v1/queries", json={"query": {"axes": ["X"]}}), 400)
+    problem(client.post("/api/v1/queries", json={**body, "extra": {"x": "y" * 30_000}}), 413)

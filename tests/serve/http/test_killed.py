@@ -1,0 +1,141 @@
+"""The command as an operator runs it: it stops by itself when told to, and loses nothing when it is killed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from httpx import Client, HTTPError
+
+from discreet.maths.keys import derive
+from discreet.perturb.ledger import Ledger
+from discreet.release.read import Release
+from discreet.serve.store import Store
+from tests.serve.conftest import SECRET, published
+from tests.serve.test_budget import GEOMETRIC, declared
+
+DIES_WITHIN = 30
+
+
+@contextmanager
+def served(*arguments: object) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A server in a process of its own on a free port; it is gone at the end, whatever happens."""
+    command = [sys.executable, "-m", "discreet", "serve", *map(str, arguments), "--port", "0", "--json"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    assert process.stdout is not None
+    try:
+        line = process.stdout.readline()
+        assert line, "the server did not start"
+        yield process, json.loads(line)["address"]
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+@contextmanager
+def waited(address: str) -> Iterator[Client]:
+    """A client, once the server answers."""
+    with Client(base_url=address, timeout=30) as client:
+        for _ in range(300):
+            try:
+                if client.get("/health").status_code == 200:
+                    break
+            except HTTPError:
+                time.sleep(0.1)
+        yield client
+
+
+@pytest.fixture
+def place(census: Path, tmp_path: Path) -> Path:
+    """A programme whose answers are charged, its secret, and an empty ledger."""
+    declared(census, tmp_path / "census", GEOMETRIC, 'account = { each = "1/100", user = 50 }')
+    key = tmp_path / "secret.key"
+    key.write_text(SECRET.hex())
+    key.chmod(0o600)
+    Ledger.create(tmp_path / "ledger.sqlite", now, derive(SECRET, "ledger"))
+    return tmp_path
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def arguments(place: Path) -> list[object]:
+    given = {"--secret": "secret.key", "--store": "store.sqlite", "--ledger": "ledger.sqlite"}
+    return [
+        place / "census" / "programme.toml",
+        *(part for option, name in given.items() for part in (option, place / name)),
+    ]
+
+
+def test_a_killed_server_loses_no_charge_and_no_saved_query(place: Path) -> None:
+    asked = [{"axes": [one, other]} for one in ("SEX", "EDU", "LOC") for other in ("AGE.L", "CAS.L", "HAR")]
+    answers: dict[int, list[int]] = {}
+    links: dict[int, str] = {}
+
+    def ask(number: int) -> None:
+        with Client(base_url=address, timeout=30) as client:
+            links[number] = client.post("/api/v1/queries", json={"query": asked[number]}).json()["link"]
+            answers[number] = client.post("/api/v1/table", json=asked[number]).json()["value"]
+
+    with served(*arguments(place)) as (process, address), ThreadPoolExecutor(4) as pool:
+        waiting = [pool.submit(ask, number) for number in range(len(asked))]
+        while len(answers) < 3:
+            time.sleep(0.005)
+            assert any(not one.done() for one in waiting) or len(answers) >= 3
+        os.kill(process.pid, signal.SIGKILL)
+        for one in waiting:
+            one.exception()
+    assert len(answers) >= 3
+    ledger = Ledger.open(place / "ledger.sqlite", now, derive(SECRET, "ledger"))
+    assert ledger.verify() == ()
+    (account,) = ledger.accounts()
+    before = ledger.spent(account)
+    told = " ".join(entry.described for entry in ledger.entries(account))
+    for number in answers:
+        for axis in asked[number]["axes"]:
+            assert axis in told, "an answer left before its charge was on disk"
+    with served(*arguments(place)) as (_, address), waited(address) as client:
+        for number, link in links.items():
+            again = client.get(link)
+            assert again.status_code == 200, "a saved query is lost"
+            if number in answers:
+                assert again.json()["value"] == answers[number]
+        repeated = [client.post("/api/v1/table", json=asked[number]).json()["value"] for number in answers]
+    assert repeated == list(answers.values())
+    assert ledger.verify() == ()
+    if len(links) == len(answers):
+        assert ledger.spent(account) == before, "a repeated question was charged again"
+
+
+def test_a_release_is_served_by_several_workers_until_it_is_told_to_stop(
+    release: Release, tmp_path: Path
+) -> None:
+    store = tmp_path / "store.sqlite"
+    with served(release.folder, "--workers", 2, "--store", store) as (process, address):
+        with waited(address) as client:
+            wanted = published(release, "wide")["_T", "1", "_T"]
+            params = {"valueCodes[SEX]": "1", "valueCodes[AGE]": "_T"}
+            found = [client.get("/api/v2/tables/wide/data", params=params).json()["value"] for _ in range(6)]
+            assert found == [[wanted]] * 6
+            made = client.post("/api/v1/queries", json={"query": {"axes": ["SEX"]}}).json()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(DIES_WITHIN) == 0
+    assert Store(store, now).saved_query(made["id"]) is not None
+
+
+def test_one_process_stops_when_it_is_told_to(release: Release, tmp_path: Path) -> None:
+    with served(release.folder, "--store", tmp_path / "s.sqlite") as (process, address):
+        with waited(address):
+            pass
+        process.send_signal(signal.SIGINT)
+        assert process.wait(DIES_WITHIN) in (0, 130, -signal.SIGINT)

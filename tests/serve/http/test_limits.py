@@ -1,0 +1,86 @@
+"""The desk: works in turn, sends away what is too much with a time to come again, and recovers."""
+
+import asyncio
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from httpx import Client
+
+from discreet.serve.answer import Answer, Refusal
+from discreet.serve.answering import TableBuilder
+from discreet.serve.http.limits import Desk
+from discreet.serve.http.problems import HttpProblem
+from discreet.serve.http.settings import Limits
+from discreet.serve.query import Query
+from tests.serve.http.conftest import OFTEN, Web
+from tests.serve.http.test_native import problem
+
+
+def test_work_beyond_the_limit_is_sent_away_and_later_work_is_done() -> None:
+    async def scene() -> None:
+        desk, go = Desk(Limits(running=1, waiting=1)), threading.Event()
+        held = [asyncio.create_task(desk.run(go.wait)) for _ in range(2)]
+        await asyncio.sleep(0.05)
+        assert desk.held == 2
+        with pytest.raises(HttpProblem) as found:
+            await desk.run(go.wait)
+        assert (found.value.status, found.value.headers["Retry-After"]) == (503, "2")
+        go.set()
+        assert await asyncio.gather(*held) == [True, True]
+        assert await desk.run(lambda: 7) == 7
+        desk.close()
+
+    asyncio.run(scene())
+
+
+def test_work_that_takes_too_long_is_answered_and_keeps_its_place_until_it_is_done() -> None:
+    async def scene() -> None:
+        desk, go = Desk(Limits(running=1, waiting=0, seconds=0.05)), threading.Event()
+        with pytest.raises(HttpProblem) as found:
+            await desk.run(go.wait)
+        assert "too long" in found.value.detail
+        with pytest.raises(HttpProblem):
+            await desk.run(lambda: 7)
+        go.set()
+        for _ in range(200):
+            if desk.held == 0:
+                break
+            await asyncio.sleep(0.01)
+        assert await desk.run(lambda: 7) == 7
+        desk.close()
+
+    asyncio.run(scene())
+
+
+def test_an_overloaded_server_answers_503_with_a_time_and_recovers(web: Web, builder: TableBuilder) -> None:
+    go = threading.Event()
+
+    class Slow:
+        catalogue = builder.catalogue
+
+        def ask(self, query: Query, user: str, *, job: bool = False) -> Answer | Refusal:
+            go.wait(20)
+            return builder.ask(query, user, job=job)
+
+    client = web(Slow(), limits=Limits(running=1, waiting=2, public=OFTEN))
+
+    def asked(_number: int) -> int:
+        with Client(base_url=client.base_url, timeout=30) as one:
+            answer = one.post("/api/v1/table", json={"axes": ["SEX"]})
+        if answer.status_code == 503:
+            assert problem(answer, 503)["type"] == "/problems/busy"
+            assert int(answer.headers["retry-after"]) >= 1
+        return answer.status_code
+
+    with ThreadPoolExecutor(8) as pool:
+        running = [pool.submit(asked, number) for number in range(8)]
+        while sum(one.done() for one in running) < 5:
+            time.sleep(0.02)
+        assert client.get("/health").status_code == 200
+        assert client.get("/api/v1/catalogue").status_code == 200
+        go.set()
+        statuses = sorted(one.result() for one in running)
+    assert statuses == [200] * 3 + [503] * 5
+    assert asked(0) == 200
