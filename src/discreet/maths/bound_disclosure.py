@@ -65,7 +65,8 @@ def tuples_needed(p1: float, confidence: float) -> float:
     """m = ceil(log(1 - alpha) / log(1 - p1)) tuples reveal E with this confidence (eq. 11); inf where none can."""
     if p1 >= 1:
         return 1
-    return math.ceil(math.log1p(-confidence) / math.log1p(-p1)) if p1 > 0 else math.inf
+    needed = math.log1p(-confidence) / math.log1p(-p1) if p1 > 0 else math.inf
+    return math.ceil(needed) if math.isfinite(needed) else math.inf
 
 
 def revealed(p1: float, tuples: int) -> float:
