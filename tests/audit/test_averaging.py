@@ -164,6 +164,15 @@ def test_a_weak_choice_is_broken_at_the_predicted_rate() -> None:
     assert above > 8 * 10  # of 232 targets each
 
 
+def test_a_sum_of_one_cell_with_another_value_hides_a_second_cell() -> None:
+    """5 and below it a single 4: not the same group, so somebody's count of one was published as zero."""
+    tree, cells = flat("A", 2), dense([5, 4, 0])
+    cube = Cube("1", "persons", (axis(tree),))
+    total = table(average(release([(cube, cells)], [tree], KnownNoise("", True, True, 2.0)))).averages
+    assert (total.t[Method.MEAN, 0], total.k[Method.MEAN, 0]) == (2, 3)
+    assert total.variances[Method.MEAN, 0] == pytest.approx(2 * 3 / 4)
+
+
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_a_sound_choice_resists_at_the_predicted_rate(seed: int) -> None:
     """V = 6 and two small tables: hardly more is found than the published counts themselves tell."""

@@ -203,6 +203,8 @@ class _Attack:
             measured = self.lay.measure(target, one)
             known |= (measured.q > 0) & ((measured.s != 0) | (not self._noise.keeps_zeros))
             seen.drop_repeats(measured)
+            if self._noise.same_noise and self._noise.keeps_zeros:
+                seen.count_hidden(measured)
             running.add(measured.s, measured.k, measured.q, *self.lay.share(target, one, measured.q))
         self.lay.forget(every)
         return self._made(target, running, np.flatnonzero(known))

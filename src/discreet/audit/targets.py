@@ -181,11 +181,22 @@ class Seen:
     """Which groups of each target have been added up already: the same sum again tells nothing."""
 
     def __init__(self, targets: int, representations: int) -> None:
+        self._begun = np.zeros(targets, dtype=bool)
         self._table = np.zeros(1 << max(4, (2 * targets * representations).bit_length()), dtype=np.uint64)
 
     def drop_repeats(self, measured: Measured) -> None:
         """Take away what repeats."""
         drop_repeats(self._table, measured.marks, measured.q)
+
+    def count_hidden(self, measured: Measured) -> None:
+        """Take a sum of one cell that is not the first group for two: another group of all records there is none.
+
+        For noise that follows the group; the second cell is there and does not show.
+        """
+        alone = self._begun & (measured.k == 1)
+        measured.k[alone] = 2
+        measured.q[alone] *= 2
+        self._begun |= measured.q > 0
 
 
 def _over(masks: Iterable[Mask]) -> Mask:
