@@ -1,6 +1,7 @@
 """The feasible region: the paper's numbers, what follows from what, and regions that are empty."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ from discreet.maths.feasible import (
     reveal,
     three_tuples,
 )
-from discreet.maths.laws import discrete_gaussian, discrete_laplace
+from discreet.maths.laws import AdditiveLaw, discrete_gaussian, discrete_laplace
 from discreet.maths.ptable_solver import PTableParameters, solve
 
 MALTA, GERMANY = {(2, 2): 710_000}, {(2, 2): 28_000_000}  # the paper's tuples of two parts
@@ -52,8 +53,8 @@ def test_the_region_of_figure_6() -> None:
 
 def test_the_boxes_of_figure_1() -> None:
     """Five is enough at V = 2 for Malta's tuples, not for Germany's."""
-    at = [np.array([2.0]), np.array([5, 6], dtype=np.int64)]
-    malta, germany = (plane(*at, Exposed(1.0, tuples), Limits()) for tuples in (MALTA, GERMANY))
+    V, D = np.array([2.0]), np.array([5, 6], dtype=np.int64)
+    malta, germany = (plane(V, D, Exposed(1.0, tuples), Limits()) for tuples in (MALTA, GERMANY))
     assert malta.holds[Constraint.BOUND][:, 0].tolist() == [True, True]
     assert germany.holds[Constraint.BOUND][:, 0].tolist() == [False, True]
     assert germany.needed[0, 0] == 7_488_040
@@ -125,7 +126,9 @@ def test_a_share_is_that_of_changes_beyond_the_limit() -> None:
 
 @pytest.mark.parametrize(("law", "made"), [(GEOMETRIC, discrete_laplace), (GAUSSIAN, discrete_gaussian)])
 @pytest.mark.parametrize("parameter", ["0.05", "0.5", "2"])
-def test_closed_forms_are_those_of_the_laws(law: OneParameter, made, parameter: str) -> None:  # type: ignore[no-untyped-def]
+def test_closed_forms_are_those_of_the_laws(
+    law: OneParameter, made: Callable[[str], AdditiveLaw], parameter: str
+) -> None:
     exact = made(parameter).pmf
     assert law.variance(float(parameter)) == pytest.approx(exact.variance, rel=1e-6)
     for change in (0, 3, 20):
