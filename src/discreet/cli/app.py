@@ -24,6 +24,7 @@ COMMANDS = {
     "swap": "Exchange households at risk with similar ones elsewhere.",
     "protect": "Count, perturb and publish every cube of a programme.",
     "forecast": "Say what each noise would do to a programme, without its data.",
+    "advise": "Propose noise parameters that keep risk and error within limits.",
     "audit": "Measure what a release gives away, with the confidential side at hand.",
     "attack": "Attack a release as an outsider, from its public files alone.",
     "verify": "Check a release: hashes, and one value per cell.",
