@@ -31,6 +31,7 @@ from discreet.pipeline.candidates import NO_KEY, USUAL
 from discreet.pipeline.progress import Progress
 from discreet.pipeline.truth import true_counts
 from discreet.schema import eu2021
+from discreet.schema.crosstab import signatures
 from discreet.schema.cube import Cube
 from discreet.schema.noise import CellKeyNoise
 from discreet.schema.programme import Programme
@@ -110,7 +111,7 @@ def declared_facts(programme: Programme, mode: Mode, population: int | None) -> 
         told,
         tuples=sum((_parts(owned, crosstab, population) for owned, crosstab in possible), Counter()),
         cells=sum(owned.size(crosstab) for owned, crosstab in possible),
-        crosstabs=len(possible),
+        crosstabs=len(signatures([cube for cube in programme.cubes if not cube.weight])),
     )
 
 

@@ -225,7 +225,7 @@ def caveats(advice: Advice) -> Iterator[str]:
             "sub-totals without a name"
         )
     if facts.population and not can_reconstruct(facts.population, facts.cells):
-        yield "the reconstruction theorem does not bind: it needs n log2 n counts, more than are published"
+        yield "the reconstruction theorem does not bind: it needs n log² n counts, more than are published"
     if advice.task.kind is not LawKind.CELL_KEY and advice.proposal is not None:
         total = float(advice.proposal.noise[advice.line.law.name]) if advice.line else 0.0
         if total > TOO_LARGE:
