@@ -50,7 +50,7 @@ def client(address: str) -> Iterator[Client]:
 @contextmanager
 def running(app: FastAPI) -> Iterator[str]:
     """A real server on a free port of the loopback interface; it stops at the end."""
-    with socket.socket() as listening:
+    with socket.socket(proto=socket.IPPROTO_TCP) as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen(128)
         server = uvicorn.Server(

@@ -59,6 +59,7 @@ def test_an_overloaded_server_answers_503_with_a_time_and_recovers(web: Web, bui
 
     class Slow:
         catalogue = builder.catalogue
+        prepare = builder.prepare
 
         def ask(self, query: Query, user: str, *, job: bool = False) -> Answer | Refusal:
             go.wait(20)

@@ -126,6 +126,7 @@ def test_an_error_of_our_own_tells_nothing_and_logs_no_text(
 
     class Broken:
         catalogue = builder.catalogue
+        prepare = builder.prepare
         ask = broken
 
     with caplog.at_level(logging.INFO):
@@ -193,21 +194,3 @@ def test_trouble_with_the_books_is_told_without_their_names(web: Web, tmp_path: 
     problem(answer, 503)
     assert "sqlite" not in answer.text
     assert answer.headers["retry-after"]
-
-
-def test_geometry_is_served_where_the_office_gave_one(web: Web, client: Client, tmp_path: Path) -> None:
-    problem(client.get("/api/v1/geometry"), 404)
-    (tmp_path / "areas.json").write_text('{"type": "FeatureCollection", "features": []}')
-    answer = web(geometry=tmp_path / "areas.json").get("/api/v1/geometry")
-    assert answer.headers["content-type"] == "application/geo+json"
-    assert answer.json()["features"] == []
-
-
-def test_the_front_leads_to_the_page_or_to_the_api(client: Client) -> None:
-    answer = client.get("/")
-    assert answer.status_code == 200
-    if answer.headers["content-type"].startswith("text/html"):
-        assert "script-src 'self'" in answer.headers["content-security-policy"]
-        assert "unsafe" not in answer.headers["content-security-policy"]
-    else:
-        assert answer.json()["openapi"] == "/openapi.json"

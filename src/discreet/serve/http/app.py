@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from importlib.metadata import version
+from threading import Thread
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
@@ -16,16 +17,15 @@ from fastapi.middleware.cors import CORSMiddleware
 from fastapi.middleware.gzip import GZipMiddleware
 
 from discreet.serve.answering import TableBuilder
-from discreet.serve.http import admin, jobs, native, page, problems, pxweb, saved
+from discreet.serve.http import admin, jobs, native, problems, pxweb, saved
 from discreet.serve.http.limits import Desk, Rates
-from discreet.serve.http.middleware import Errors, Inside, Outside
+from discreet.serve.http.middleware import Errors, Inside, Outside, errors, where_of
 from discreet.serve.http.security import Reception
 from discreet.serve.http.service import Service
 from discreet.serve.http.settings import Settings
 
 GZIP_FROM, GZIP_LEVEL = 1_000, 4
 ROUTERS: tuple[APIRouter, ...] = (
-    page.router,
     native.router,
     saved.router,
     jobs.router,
@@ -46,6 +46,7 @@ def create_app(builder: TableBuilder, settings: Settings, routers: Sequence[APIR
     @asynccontextmanager
     async def life(_app: FastAPI) -> AsyncIterator[None]:
         worker.start()
+        Thread(target=_prepare, args=(builder,), name="prepare", daemon=True).start()
         yield
         worker.stop()
         desk.close()
@@ -62,9 +63,16 @@ def create_app(builder: TableBuilder, settings: Settings, routers: Sequence[APIR
     problems.install(app)
     for router in routers:
         app.include_router(router)
-    page.mount(app)
     _surround(app, settings)
     return app
+
+
+def _prepare(builder: TableBuilder) -> None:
+    """Do what would make first questions slow, beside the questions that come meanwhile."""
+    try:
+        builder.prepare()
+    except Exception as error:  # the server answers without it, only later
+        errors.error("%s", where_of(error))
 
 
 def _surround(app: FastAPI, settings: Settings) -> None:

@@ -6,11 +6,13 @@ It owns columns and sheets; JSON-stat and PX have modules of their own, and noth
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from functools import cached_property
 from math import prod
 
 import numpy as np
@@ -69,6 +71,11 @@ class File:
     body: bytes
     media_type: str
     ending: str
+
+    @cached_property
+    def tag(self) -> str:
+        """An entity tag: the same bytes have the same one."""
+        return hashlib.blake2b(self.body, digest_size=16).hexdigest()
 
 
 _MEDIA = {

@@ -21,7 +21,7 @@ from discreet.errors import DiscreetError, Mistakes
 from discreet.serve.answer import Refusal
 from discreet.serve.answering import TableBuilder
 from discreet.serve.http.bodies import JobBody
-from discreet.serve.http.downloads import Format, written
+from discreet.serve.http.downloads import File, Format, written
 from discreet.serve.http.middleware import where_of
 from discreet.serve.http.problems import HttpProblem, Refused, retry_after
 from discreet.serve.http.respond import as_json, send, send_json
@@ -88,7 +88,7 @@ async def result(request: Request, service: ServiceOf, caller: CallerOf, name: J
     media_type, _, held = (body or b"").partition(b"\n")
     ending = "json" if form is Format.JSON_STAT else form.value.removeprefix("sdmx-")
     kept = f"{service.catalogue.name}-{job.query.id[:8]}.{ending}"
-    return send(request, held, media_type.decode("latin-1"), name=kept)
+    return send(request, File(held, media_type.decode("latin-1"), ending), name=kept)
 
 
 async def _find(service: Service, caller: Caller, name: str) -> Job:

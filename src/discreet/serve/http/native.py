@@ -118,12 +118,12 @@ async def table_response(
 ) -> Response:
     """Ask, write and send."""
 
-    def write(answer: Answer) -> tuple[File, str]:
-        return written(answer, form, service.catalogue, layout), answer.query.id
+    def write(answer: Answer) -> File:
+        return written(answer, form, service.catalogue, layout)
 
-    file, name = await service.answer(caller, query, write)
-    kept = "" if form is Format.JSON_STAT else f"{service.catalogue.name}-{name[:8]}.{file.ending}"
-    return send(request, file.body, file.media_type, name=kept)
+    file = await service.file(caller, query, (form, layout), write)
+    kept = "" if form is Format.JSON_STAT else f"{service.catalogue.name}-{query.id[:8]}.{file.ending}"
+    return send(request, file, name=kept)
 
 
 def read_query(text: str) -> Query:

@@ -268,9 +268,10 @@ async def _data(
             return File(words.dataset(table, answer), "application/json", "json")
         return written(answer, Format(form.lower()), service.catalogue, layout)
 
-    file = await service.answer(caller, query, write)
+    way = (table.served.id, form.lower(), layout, str(request.base_url))
+    file = await service.file(caller, query, way, write)
     name = "" if form.lower() == JSON_STAT else f"{table.served.id}.{file.ending}"
-    return send(request, file.body, file.media_type, name=name)
+    return send(request, file, name=name)
 
 
 def _words(request: Request, service: Service) -> PxWords:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -11,6 +10,8 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import Response
 
+from discreet.serve.http.downloads import File
+
 PRIVATE = "private, no-cache"  # an answer is one user's: no cache on the way may give it to another
 SHARED = "no-cache"  # may be kept, and is asked after each time
 _VARY = "Accept, Authorization"
@@ -18,26 +19,24 @@ _VARY = "Accept, Authorization"
 
 def send(
     request: Request,
-    body: bytes,
-    media_type: str,
+    file: File,
     *,
     cache: str = PRIVATE,
     name: str = "",
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """A body with its entity tag, or 304 where the client has it; ``name`` makes it a file to save."""
-    tag = f'W/"{hashlib.blake2b(body, digest_size=16).hexdigest()}"'
-    said = {"ETag": tag, "Cache-Control": cache, "Vary": _VARY, **(headers or {})}
-    if tag.removeprefix("W/") in _tags(request.headers.get("if-none-match", "")):
+    """A file with its entity tag, or 304 where the client has it; ``name`` makes it one to save."""
+    said = {"ETag": f'W/"{file.tag}"', "Cache-Control": cache, "Vary": _VARY, **(headers or {})}
+    if f'"{file.tag}"' in _tags(request.headers.get("if-none-match", "")):
         return Response(status_code=304, headers=said)
     if name:
         said["Content-Disposition"] = f'attachment; filename="{_plain(name)}"'
-    return Response(body, media_type=media_type, headers=said)
+    return Response(file.body, media_type=file.media_type, headers=said)
 
 
 def send_json(request: Request, said: Any, *, cache: str = PRIVATE) -> Response:
     """Something as JSON."""
-    return send(request, as_json(said), "application/json", cache=cache)
+    return send(request, File(as_json(said), "application/json", "json"), cache=cache)
 
 
 def as_json(said: Any) -> bytes:

@@ -134,7 +134,8 @@ def _config(app: FastAPI | Serving, proxies: str, workers: int = 1) -> uvicorn.C
 
 def _socket(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    made = socket.socket(family, socket.SOCK_STREAM)
+    # named, because asyncio sends small packets at once only where the protocol is said to be TCP
+    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         made.bind((host, port))

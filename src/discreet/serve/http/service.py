@@ -5,14 +5,17 @@ It owns how a question of a request is answered in turn; the routes and formats 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Annotated, TypeVar
 
 from fastapi import Depends, Request
 
+from discreet.schema.serve_rule import HistoryRule
 from discreet.serve.answer import Answer, Preview, Refusal
 from discreet.serve.answering import TableBuilder
 from discreet.serve.catalogue import Catalogue
+from discreet.serve.http.downloads import File
+from discreet.serve.http.kept_files import KeptFiles
 from discreet.serve.http.limits import Desk
 from discreet.serve.http.problems import Refused
 from discreet.serve.http.security import Caller
@@ -28,6 +31,9 @@ class Service:
 
     def __init__(self, builder: TableBuilder, settings: Settings, desk: Desk) -> None:
         self.builder, self.settings, self.desk = builder, settings, desk
+        rule = builder.catalogue.rule
+        self._keeps_books = rule.account is not None or rule.history != HistoryRule()
+        self._files = KeptFiles(settings.limits.kept)
 
     @property
     def catalogue(self) -> Catalogue:
@@ -38,6 +44,21 @@ class Service:
     def store(self) -> Store:
         """The books."""
         return self.settings.store
+
+    async def file(
+        self, caller: Caller, query: Query, way: Hashable, write: Callable[[Answer], File]
+    ) -> File:
+        """Answer a question as a file, or take the one that was made before in the same ``way``.
+
+        Where books are kept of what users have, only what this user has had is taken: it was charged and remembered.
+        """
+        whose = caller.user if self._keeps_books else caller.role.value
+        key = (whose, query, way)
+        kept = self._files.get(key)
+        if kept is None:
+            kept = await self.answer(caller, query, write)
+            self._files.put(key, kept)
+        return kept
 
     async def answer(self, caller: Caller, query: Query, write: Callable[[Answer], T]) -> T:
         """Answer a question and write the answer, both in turn at the desk; a refusal raises ``Refused``."""

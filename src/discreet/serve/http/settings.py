@@ -25,6 +25,7 @@ class Limits:
     seconds: float = 60.0  # of an answer
     running: int = 2  # answers that are worked on at once
     waiting: int = 64  # answers that wait for their turn; more are sent away
+    kept: int = 128 << 20  # bytes of answers that are kept to be sent again
     retry: int = 2  # seconds after which those may come again
     public: RateLimit = RateLimit(100, 10)
     trusted: RateLimit = RateLimit(1_000, 10)
