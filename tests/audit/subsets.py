@@ -38,13 +38,18 @@ def universe(
     axes = {tree.name: axis(tree) for tree in trees}
     cubes = [Cube(f"{base}{'x'.join(names)}", "persons", tuple(axes[n] for n in names)) for names in crosses]
     chosen = np.ones(len(keys), dtype=bool) if among is None else among
-    with ThreadPoolExecutor(1) as pool:
-        counter = CubeCounter(cubes, pool)
-        counter.add(Block({name: column[chosen] for name, column in columns.items()}, keys[chosen], {}, {}))
-        tables = [counter.table(k) for k in range(len(cubes))]
+    tables = counted(cubes, {name: column[chosen] for name, column in columns.items()}, keys[chosen])
     truth = {table.cube.id: occupied(table) for table in tables}
     shown = tuple(PublishedTable(table.cube, _loader(mechanism, table)) for table in tables)
     return Universe("persons", base, "", shown, {tree.name: tree for tree in trees}), truth
+
+
+def counted(cubes: Sequence[Cube], columns: Columns, keys: NDArray[np.uint32]) -> list[ConfidentialTable]:
+    """Count some cubes."""
+    with ThreadPoolExecutor(1) as pool:
+        counter = CubeCounter(cubes, pool)
+        counter.add(Block(columns, keys, {}, {}))
+        return [counter.table(k) for k in range(len(cubes))]
 
 
 def occupied(table: ConfidentialTable) -> Cells:

@@ -38,5 +38,5 @@ def test_a_cross_tabulation_is_read_from_the_first_table_that_holds_all_of_it() 
         universe(TREES, [["SEX"], ["GEO", "SEX"]], random_columns(TREES, 50, 2), record_keys(50, 2), None)[0]
     )
     one = from_others[("SEX", 1),]
-    assert one.table.id == "SEX"
+    assert one.table == "SEX"
     assert one.has(np.array([0, 1])).all()

@@ -292,5 +292,5 @@ def test_what_cannot_be_asked_for_is_refused() -> None:
         DisclosureRule(listed=-1)
     one = release(2, 5, 0)
     lacking = Truth({}, {})
-    with pytest.raises(Mistakes, match="no true counts"):
+    with pytest.raises(Mistakes, match="is published, but not counted"):
         judge(one.published, lacking)

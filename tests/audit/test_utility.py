@@ -218,5 +218,5 @@ def test_what_cannot_be_measured_is_refused(noisy: Made) -> None:
         UtilityRule(quantiles=(0.0,))
     with pytest.raises(Mistakes, match="above 0"):
         UtilityRule(distortions=(0.0,))
-    with pytest.raises(Mistakes, match="no true counts"):
+    with pytest.raises(Mistakes, match="is published, but not counted"):
         utility(noisy.published, Truth({}, {}))

@@ -14,15 +14,15 @@ def found_of(
     cells = np.arange(listed)
     noise = CellNoise(np.tile([0.5, 2.0], (listed, 1)), np.tile([0.25, 1.0], (3, 1)), same_noise)
     wider = wider_cells(cells, 1, PARENTS)
+    parts = CROSSTAB[cells] + (CHILDREN[cells] > 0)
     return gaps(
         np.array(published),
         np.array(true),
         noise,
         wider,
         CHILDREN[cells],
-        CROSSTAB[cells],
-        1,
-        np.array(owned),
+        parts,
+        np.array(owned)[parts],
     )
 
 

@@ -15,13 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from discreet.audit.distinct import Part, numbers_once, parts
+from discreet.audit.once import OwnedTable, once
 from discreet.audit.published import Cells, Integers, Published
 from discreet.audit.published_law import PublishedLaw, PublishedLaws
 from discreet.audit.truth import Truth, values_at
 from discreet.engine.progress import Progress, Quiet
 from discreet.errors import mistake
 from discreet.maths.bayes_risk import Adversary, logit
+from discreet.maths.distinct_numbers import distinct_numbers
 from discreet.maths.pmf import Floats
 from discreet.schema.crosstab import Levels, Signature, crossed
 
@@ -182,11 +183,11 @@ def scan(
     found = _Found(belief)
     told.stage("posteriors in small cells", sum(len(universe.tables) for universe in published.universes))
     for universe in published.universes:
-        for part in parts(universe):
-            if part.crosstabs:
+        for owned in once(universe):
+            if owned.new:
                 found.add(
-                    part,
-                    _tally(part, part.true(truth), belief.largest, published.noise.keeps_zeros),
+                    owned,
+                    _tally(owned, owned.true(truth), belief.largest, published.noise.keeps_zeros),
                     laws,
                     most_named,
                 )
@@ -196,7 +197,7 @@ def scan(
 
 @dataclass(frozen=True, eq=False)
 class _Tally:
-    """The different (cross-tabulation, true count, published value) of a part, and the cells they were seen in."""
+    """The different (cross-tabulation, true count, published value) of a table, and the cells they were seen in."""
 
     crosstab: Integers
     count: Integers
@@ -206,9 +207,9 @@ class _Tally:
     which: Integers  # small cell -> place in the arrays above
 
 
-def _tally(part: Part, true: Cells, largest: int, keeps_zeros: bool) -> _Tally:
+def _tally(owned: OwnedTable, true: Cells, largest: int, keeps_zeros: bool) -> _Tally:
     """Count what is published for each small true count; published cells that hold nobody have the count 0."""
-    shown = part.table.load()
+    shown = owned.table.load()
     small = true[1] <= largest
     ghosts = shown[0][:0] if keeps_zeros else shown[0][values_at(true, shown[0]) == 0]
     cells = np.concatenate([true[0][small], ghosts])
@@ -216,14 +217,14 @@ def _tally(part: Part, true: Cells, largest: int, keeps_zeros: bool) -> _Tally:
     value, crosstab = np.empty_like(cells), np.empty_like(cells)
     for first in range(0, len(cells), AT_ONCE):  # parts of the arrays that stay in the cache
         here = slice(first, first + AT_ONCE)
-        value[here], crosstab[here] = values_at(shown, cells[here]), part.which(cells[here])
+        value[here], crosstab[here] = values_at(shown, cells[here]), owned.which(cells[here])
     if not bool((crosstab >= 0).all()):
         new = crosstab >= 0
         cells, count, value, crosstab = cells[new], count[new], value[new], crosstab[new]
     lowest = int(value.min(initial=0))
-    sizes = (len(part.crosstabs), largest + 1, int(value.max(initial=0)) - lowest + 1)
+    sizes = (len(owned.crosstabs), largest + 1, int(value.max(initial=0)) - lowest + 1)
     number = (crosstab * sizes[1] + count) * sizes[2] + (value - lowest)
-    numbers, which, times = numbers_once(number, int(np.prod(sizes, dtype=np.float64)))
+    numbers, which, times = distinct_numbers(number, int(np.prod(sizes, dtype=np.float64)))
     at, above, below = np.unravel_index(numbers, sizes)
     return _Tally(at, above, below + lowest, times, cells, which)
 
@@ -243,29 +244,29 @@ class _Found:
         self.by_known = np.zeros(self.belief.largest, dtype=np.int64)
         self.cells_by_known = np.zeros(self.belief.largest, dtype=np.int64)
 
-    def add(self, part: Part, tally: _Tally, laws: PublishedLaws, most_named: int) -> None:
+    def add(self, owned: OwnedTable, tally: _Tally, laws: PublishedLaws, most_named: int) -> None:
         """Judge the cells of one table."""
         posterior, accusing = np.zeros(len(tally.count)), np.zeros(len(tally.count))
-        for at in range(len(part.crosstabs)):
-            law, signature = laws.of(part.signature(at)), part.signature(at)
+        for at in owned.new:
+            law, signature = laws.of(owned.signature(at)), owned.signature(at)
             here = np.flatnonzero(tally.crosstab == at)
             full, room = here[tally.count[here] > 0], here[tally.count[here] < self.belief.largest]
             posterior[full] = self._posteriors(law, tally.count[full] - 1, tally.value[full])
             accusing[room] = self._posteriors(law, tally.count[room], tally.value[room])
-            self.levels.append(self._level(part, signature, law, tally, here, posterior, accusing))
+            self.levels.append(self._level(owned, signature, law, tally, here, posterior, accusing))
         above = posterior > self.belief.gate
         np.add.at(self.by_known, tally.count[above] - 1, tally.times[above])
         held = tally.count > 0
         np.add.at(self.cells_by_known, tally.count[held] - 1, tally.times[held])
         if above.any():
-            self._name(part, tally, above, most_named)
+            self._name(owned, tally, above, most_named)
 
     def _posteriors(self, law: PublishedLaw, known: Integers, value: Integers) -> Floats:
         return self.belief.posteriors(law.log_factors(known, value))
 
     def _level(
         self,
-        part: Part,
+        owned: OwnedTable,
         signature: Signature,
         law: PublishedLaw,
         tally: _Tally,
@@ -276,7 +277,7 @@ class _Found:
         count, times = tally.count[here], tally.times[here]
         held, above = count > 0, posterior[here] > self.belief.gate
         return LevelFinding(
-            part.universe.counted,
+            owned.universe.counted,
             signature.levels,
             int(times[held].sum()),
             int(times[above].sum()),
@@ -294,15 +295,15 @@ class _Found:
             self.chances[law] = np.array([0.0, *(one.exceeds(self.belief.gate) for one in rows)])
         return self.chances[law]
 
-    def _name(self, part: Part, tally: _Tally, above: NDArray[np.bool_], most: int) -> None:
+    def _name(self, owned: OwnedTable, tally: _Tally, above: NDArray[np.bool_], most: int) -> None:
         """Keep the plainest cells of the table: those that cross the fewest variables."""
-        axes = np.array([len(crosstab.signature.levels) for crosstab in part.crosstabs])
+        axes = np.array([len(crosstab.signature.levels) for crosstab in owned.crosstabs])
         cells = np.flatnonzero(above[tally.which])
         crossed = axes[tally.crosstab[tally.which[cells]]]
         for at in np.argsort(crossed, kind="stable")[:most].tolist():
             cell = int(tally.cells[cells[at]])
             value = int(tally.value[tally.which[cells[at]]])
-            one = NamedCell(part.universe.counted, part.cube.codes_of(cell), value)
+            one = NamedCell(owned.universe.counted, owned.cube.codes_of(cell), value)
             self.named.append((int(crossed[at]), one))
         self.named = sorted(self.named, key=lambda named: named[0])[:most]
 
@@ -368,12 +369,14 @@ def _values(published: Published, laws: PublishedLaws, told: Progress) -> dict[P
     """The different values under each law, and how many cells show them."""
     found: dict[PublishedLaw, Counter[int]] = {}
     for universe in published.universes:
-        for part in parts(universe):
-            cells, values = part.table.load()
-            which = part.which(cells)
-            own = [laws.of(part.signature(at)) for at in range(len(part.crosstabs))]
+        for owned in once(universe):
+            cells, values = owned.table.load()
+            which = owned.which(cells)
+            own = [laws.of(owned.signature(at)) for at in owned.new]
             order = list(dict.fromkeys(own))
-            place = np.array([*(order.index(law) for law in own), -1])[which]
+            law_at = np.full(len(owned.crosstabs) + 1, -1)  # the last for cells that were seen before
+            law_at[list(owned.new)] = [order.index(law) for law in own]
+            place = law_at[which]
             for at, law in enumerate(order):
                 seen, times = np.unique(values[place == at], return_counts=True)
                 sums = found.setdefault(law, Counter())

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logsumexp
 
-from discreet.audit.distinct import Part, parts
+from discreet.audit.once import OwnedTable, once
 from discreet.audit.published import Cells, Integers, Published
 from discreet.audit.published_law import PublishedLaw, PublishedLaws
 from discreet.audit.truth import Truth, values_at
@@ -137,29 +137,29 @@ def attack_histograms(
     found: list[HistogramFinding] = []
     too_wide, known_area = 0, False
     for universe in published.universes:
-        for part in parts(universe):
-            axis = next((k for k, axis in enumerate(part.cube.axes) if axis.variable == attack.area), None)
+        for owned in once(universe):
+            axis = next((k for k, axis in enumerate(owned.cube.axes) if axis.variable == attack.area), None)
             known_area |= axis is not None
-            if axis is not None and part.crosstabs:
+            if axis is not None and owned.new:
                 cutters = [
-                    _Cutter(part, axis, one, laws.of(universe.signature(one.signature.levels)))
-                    for one in _histograms(part, axis)
+                    _Cutter(owned, axis, one, laws.of(universe.signature(one.signature.levels)))
+                    for one in _histograms(owned, axis)
                 ]
                 narrow = [cutter for cutter in cutters if cutter.categories <= MOST_CATEGORIES]
                 too_wide += len(cutters) - len(narrow)
-                shown = part.table.load()
+                shown = owned.table.load()
                 for cutter in narrow:
-                    found += cutter.finding(shown, part.true(truth), attack)
+                    found += cutter.finding(shown, owned.true(truth), attack)
             told.step()
     if not known_area:
         raise mistake("", "area", attack.area, f"choose from {', '.join(published.variables)}")
     return HistogramScan(attack, tuple(found), too_wide)
 
 
-def _histograms(part: Part, axis: int) -> Iterator[CrossTab]:
+def _histograms(owned: OwnedTable, axis: int) -> Iterator[CrossTab]:
     """The new cross-tabulations at the finest level of the areas that divide them by something."""
-    finest = int(part.cube.axes[axis].depths.max())
-    for crosstab in part.crosstabs:
+    finest = int(owned.cube.axes[axis].depths.max())
+    for crosstab in (owned.crosstabs[at] for at in owned.new):
         if crosstab.depths[axis] == finest and finest and sum(crosstab.depths) > finest:
             yield crosstab
 
@@ -168,7 +168,7 @@ def _histograms(part: Part, axis: int) -> Iterator[CrossTab]:
 class _Cutter:
     """Cuts the histograms of one cross-tabulation out of a table."""
 
-    part: Part
+    owned: OwnedTable
     axis: int
     crosstab: CrossTab
     law: PublishedLaw
@@ -183,13 +183,13 @@ class _Cutter:
         offsets = np.zeros(1, dtype=np.int64)
         for k, level in enumerate(self.crosstab.levels):
             if k != self.axis:
-                offsets = np.add.outer(offsets, level.nodes * self.part.cube.strides[k]).ravel()
+                offsets = np.add.outer(offsets, level.nodes * self.owned.cube.strides[k]).ravel()
         return offsets
 
     def finding(self, shown: Cells, true: Cells, attack: AreaAttack) -> list[HistogramFinding]:
         """The outcome over all small areas, blocks of areas at a time; none where there is no choice."""
         offsets = self.offsets()
-        starts = self.crosstab.levels[self.axis].nodes * self.part.cube.strides[self.axis]
+        starts = self.crosstab.levels[self.axis].nodes * self.owned.cube.strides[self.axis]
         sizes = values_at(true, starts)
         starts = starts[(sizes >= attack.least) & (sizes <= attack.most)]
         if not len(starts) or len(offsets) < 2:
@@ -240,7 +240,7 @@ class _Outcome:
         records, right = (np.concatenate([one[k] for one in self.by_area]) for k in (0, 1))
         success = float(right.sum()) / some
         return HistogramFinding(
-            cutter.part.universe.counted,
+            cutter.owned.universe.counted,
             cutter.crosstab.signature.levels,
             cutter.categories,
             areas,

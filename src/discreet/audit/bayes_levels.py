@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.audit.bayes import Belief, NamedCell
-from discreet.audit.distinct import Part, parts
+from discreet.audit.crosstab_cells import SplitTable
+from discreet.audit.once import OwnedTable, once
 from discreet.audit.published import Cells, Integers, Published
 from discreet.audit.published_law import PublishedLaw, PublishedLaws
 from discreet.audit.truth import Truth, values_at
@@ -114,12 +115,12 @@ def scan_levels(
     named: list[NamedCell] = []
     found = False
     for universe in published.universes:
-        for part in parts(universe):
-            axis = next((k for k, axis in enumerate(part.cube.axes) if axis.variable == along), None)
+        for owned in once(universe):
+            axis = next((k for k, axis in enumerate(owned.cube.axes) if axis.variable == along), None)
             found |= axis is not None
-            if axis is not None and part.crosstabs:
-                scanner = _Scanner(part, axis, coarsest, laws, published.noise.same_noise, belief)
-                for chain, names in scanner.chains(part.true(truth)):
+            if axis is not None and owned.new:
+                scanner = _Scanner(owned, axis, coarsest, laws, published.noise.same_noise, belief)
+                for chain, names in scanner.chains(owned.true(truth)):
                     chains.append(chain)
                     named += names[: most_named - len(named)]
             told.step()
@@ -132,7 +133,7 @@ def scan_levels(
 class _Scanner:
     """The chains of one table along one axis."""
 
-    part: Part
+    owned: OwnedTable
     axis: int
     coarsest: int
     laws: PublishedLaws
@@ -141,14 +142,12 @@ class _Scanner:
 
     def chains(self, true: Cells) -> Iterator[tuple[ChainFinding, list[NamedCell]]]:
         """The finding of each new cross-tabulation at the axis's finest level, and the cells above the gate."""
-        shown = self.part.table.load()
+        shown = self.owned.table.load()
         cells = true[0][true[1] <= self.belief.largest]
-        cells = cells[self.part.cube.axes[self.axis].finest[self.part.cube.nodes(cells, self.axis)]]
-        which = self.part.which(cells).astype(np.int16)
-        order = np.argsort(which, kind="stable")  # of 16 bits: by counting
-        ends = np.searchsorted(which[order], np.arange(len(self.part.crosstabs) + 1))
-        for at, crosstab in enumerate(self.part.crosstabs):
-            start = cells[order[ends[at] : ends[at + 1]]]
+        cells = cells[self.owned.cube.axes[self.axis].finest[self.owned.cube.nodes(cells, self.axis)]]
+        split = SplitTable((cells, cells), self.owned.which(cells))
+        for at in self.owned.new:
+            crosstab, (start, _) = self.owned.crosstabs[at], split.positions(at)
             if crosstab.depths[self.axis] > self.coarsest and len(start):
                 yield self._chain(crosstab, start, shown, true)
 
@@ -168,10 +167,10 @@ class _Scanner:
             records += int(values_at(true, over).sum())
             highest = max(highest, float(posterior.max()))
             named = np.concatenate([named, over[: MOST_NAMED - len(named)]])
-        counted, depths = self.part.universe.counted, crosstab.depths[self.axis] - self.coarsest + 1
+        counted, depths = self.owned.universe.counted, crosstab.depths[self.axis] - self.coarsest + 1
         levels = crosstab.signature.levels
         finding = ChainFinding(counted, levels, depths, len(start), alone, above, records, highest)
-        cube, values = self.part.cube, values_at(shown, named).tolist()
+        cube, values = self.owned.cube, values_at(shown, named).tolist()
         return finding, [
             NamedCell(counted, cube.codes_of(cell), value)
             for cell, value in zip(named.tolist(), values, strict=True)
@@ -179,7 +178,7 @@ class _Scanner:
 
     def _factors(self, crosstab: CrossTab, cells: Integers, shown: Cells, true: Cells) -> Iterator[Floats]:
         """The log Bayes factors of each level, from the smallest cell up; 0 where a level is seen already."""
-        cube, stride = self.part.cube, self.part.cube.strides[self.axis]
+        cube, stride = self.owned.cube, self.owned.cube.strides[self.axis]
         parents = cube.axes[self.axis].parents
         below: tuple[PublishedLaw, Integers] | None = None
         for depth in range(crosstab.depths[self.axis], self.coarsest - 1, -1):
@@ -192,9 +191,9 @@ class _Scanner:
             cells = cells + (parents[node] - node) * stride
 
     def _law(self, crosstab: CrossTab, depth: int) -> PublishedLaw:
-        variable = self.part.cube.axes[self.axis].variable
+        variable = self.owned.cube.axes[self.axis].variable
         levels = tuple((name, depth if name == variable else at) for name, at in crosstab.signature.levels)
-        return self.laws.of(self.part.universe.signature(levels))
+        return self.laws.of(self.owned.universe.signature(levels))
 
 
 def _sum(steps: list[Floats]) -> Floats:

@@ -14,6 +14,7 @@ import numpy as np
 
 from discreet.audit.crosstab_cells import SplitTable
 from discreet.audit.grid_blocks import Block, CutTable, cut
+from discreet.audit.once import crosstab_numbers
 from discreet.audit.published import Integers, KnownNoise, Universe
 from discreet.audit.published_law import PublishedLaw
 from discreet.engine.progress import Progress
@@ -188,10 +189,10 @@ class Propagation:
             kept.append(Deductions(self._universe.counted, block.cube, new, *counts))
 
     def _untold(self, cube: Cube, cells: Integers) -> Integers:
-        split = SplitTable(cube, (cells, cells))
+        split = SplitTable((cells, cells), crosstab_numbers(cube, cells))
         kept = [np.empty(0, dtype=np.int64)]
-        for crosstab in crosstabs(cube, self._universe.codelists):
-            here, _ = split.positions(crosstab)
+        for at, crosstab in enumerate(crosstabs(cube, self._universe.codelists)):
+            here, _ = split.positions(at)
             if len(here):
                 levels, numbers = crosstab.signature.levels, crosstab.numbers(cube, here)
                 told = self._told.get(levels, kept[0])

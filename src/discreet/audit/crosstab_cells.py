@@ -1,79 +1,76 @@
 """The cells of tables by cross-tabulation, numbered alike in every table that holds them, to be subtracted.
 
-It owns finding and naming them; what a difference of them gives away is differencing's.
+It owns reading and naming them; which table shows a cell first is once's, what a difference gives away differencing's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.published import Cells, Integers, PublishedTable, Universe
+from discreet.audit.once import OwnedTable, once
+from discreet.audit.published import Cells, Integers, Universe
+from discreet.audit.truth import cells_of
 from discreet.schema.codelist import Codelist
-from discreet.schema.crosstab import CrossTab, Levels, codes_at, crosstabs
-from discreet.schema.cube import Cube
+from discreet.schema.crosstab import CrossTab, Levels, codes_at
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """What one table is the first to show of a cross-tabulation."""
+
+    owned: OwnedTable
+    at: int  # the number of the cross-tabulation in the table
+
+    @property
+    def crosstab(self) -> CrossTab:
+        """The cross-tabulation in the table."""
+        return self.owned.crosstabs[self.at]
 
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """A cross-tabulation and the table that it is read from."""
+    """A cross-tabulation and where it is read from: one table, or several that show parts of it."""
 
-    table: PublishedTable
-    crosstab: CrossTab
+    parts: tuple[Shown, ...]
 
     @property
-    def codes(self) -> int:
-        """How many cells of the cross-tabulation the table has."""
-        return prod(len(level.nodes) for level in self.crosstab.levels)
+    def table(self) -> str:
+        """The id of the first table."""
+        return self.parts[0].owned.table.id
 
     def has(self, numbers: Integers) -> NDArray[np.bool_]:
-        """Which of some cells, by common number, the table has."""
-        return self.crosstab.cells(self.table.cube, numbers)[1]
+        """Which of some cells, by common number, any of the tables has."""
+        held = [part.crosstab.cells(part.owned.cube, numbers)[1] for part in self.parts]
+        found: NDArray[np.bool_] = np.any(held, axis=0)
+        return found
 
 
 def held(universe: Universe) -> dict[Levels, Held]:
-    """Every cross-tabulation of a universe, from the first of the tables that hold most of it."""
-    found: dict[Levels, Held] = {}
-    for table in universe.tables:
-        for crosstab in crosstabs(table.cube, universe.codelists):
-            one, levels = Held(table, crosstab), crosstab.signature.levels
-            if levels not in found or one.codes > found[levels].codes:
-                found[levels] = one
-    return found
+    """Every cross-tabulation of a universe, from the first tables that show all its cells."""
+    found: dict[Levels, list[Shown]] = {}
+    for owned in once(universe):
+        for at in owned.new:
+            found.setdefault(owned.levels(at), []).append(Shown(owned, at))
+    return {levels: Held(tuple(parts)) for levels, parts in found.items()}
 
 
 class SplitTable:
-    """The cells of one table, parted into its cross-tabulations."""
+    """The cells of one table, parted into its cross-tabulations by their numbers; those of number -1 are left out."""
 
-    def __init__(self, cube: Cube, cells: Cells) -> None:
-        self._cube = cube
-        self._depths = [int(axis.depths.max()) + 1 for axis in cube.axes]
-        which = self._which(cells[0])
+    def __init__(self, cells: Cells, which: Integers) -> None:
+        if which.max(initial=0) < 2**15:
+            which = which.astype(np.int16)  # of 16 bits: sorted by counting
         order = np.argsort(which, kind="stable")
-        self._which_sorted, self._cells, self._values = which[order], cells[0][order], cells[1][order]
+        self._which, self._cells, self._values = which[order], cells[0][order], cells[1][order]
 
-    def _which(self, cells: Integers) -> Integers:
-        tables = [axis.depths.astype(np.int64) for axis in self._cube.axes]
-        return self._cube.numbered(cells, tables, self._depths, range(len(tables)))
-
-    def positions(self, crosstab: CrossTab) -> Cells:
+    def positions(self, crosstab: int) -> Cells:
         """The cells of a cross-tabulation by their positions in the cube, ascending."""
-        code = 0
-        for depth, many in zip(crosstab.depths, self._depths, strict=True):
-            code = code * many + depth
-        begin, end = np.searchsorted(self._which_sorted, [code, code + 1])
+        begin, end = np.searchsorted(self._which, [crosstab, crosstab + 1])
         return self._cells[begin:end], self._values[begin:end]
-
-    def numbered(self, crosstab: CrossTab) -> Cells:
-        """The cells of a cross-tabulation by their common numbers, ascending."""
-        cells, values = self.positions(crosstab)
-        numbers = crosstab.numbers(self._cube, cells)
-        order = np.argsort(numbers, kind="stable")
-        return numbers[order], values[order]
 
 
 def described(levels: Levels, codelists: Mapping[str, Codelist], number: int) -> dict[str, str]:
@@ -91,18 +88,29 @@ class Reader:
 
     def __init__(self, tables: Mapping[str, Cells] | None = None) -> None:
         self._tables = tables
-        self._last: tuple[PublishedTable, SplitTable] | None = None
+        self._last: tuple[OwnedTable, SplitTable] | None = None
 
     def cells(self, one: Held) -> Cells:
         """The cells of a cross-tabulation by their common numbers, ascending."""
-        return self._split(one).numbered(one.crosstab)
+        return by_number(
+            (part.crosstab.numbers(part.owned.cube, cells), values) for part, cells, values in self.parts(one)
+        )
 
-    def positions(self, one: Held) -> Cells:
-        """The cells of a cross-tabulation by their positions in the table, ascending."""
-        return self._split(one).positions(one.crosstab)
+    def parts(self, one: Held) -> Iterator[tuple[Shown, Integers, Integers]]:
+        """What each table adds to a cross-tabulation, by positions in the table, ascending, and the values."""
+        for part in one.parts:
+            yield part, *self._split(part.owned).positions(part.at)
 
-    def _split(self, one: Held) -> SplitTable:
-        if self._last is None or self._last[0] is not one.table:
-            cells = one.table.load() if self._tables is None else self._tables[one.table.id]
-            self._last = (one.table, SplitTable(one.table.cube, cells))
+    def _split(self, owned: OwnedTable) -> SplitTable:
+        if self._last is None or self._last[0] is not owned:
+            table = owned.table
+            cells = table.load() if self._tables is None else cells_of(self._tables, table.id)
+            self._last = (owned, SplitTable(cells, owned.which(cells[0])))
         return self._last[1]
+
+
+def by_number(parts: Iterator[Cells]) -> Cells:
+    """Cells of several parts in one, ascending."""
+    numbers, values = (np.concatenate(some) for some in zip(*parts, strict=True))
+    order = np.argsort(numbers, kind="stable")
+    return numbers[order], values[order]

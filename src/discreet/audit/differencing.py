@@ -181,7 +181,7 @@ def _shared(
     wide, narrow = held(outer), held(inner)
     shared = sorted(
         (levels for levels in wide if levels in narrow),
-        key=lambda levels: (wide[levels].table.id, narrow[levels].table.id, levels),
+        key=lambda levels: (wide[levels].table, narrow[levels].table, levels),
     )
     read = (Reader(tables), Reader(tables))  # one table of each side is in memory at a time
     for levels in shared:

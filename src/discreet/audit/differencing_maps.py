@@ -16,7 +16,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from discreet.audit.crossing import Crossing
-from discreet.audit.crosstab_cells import Held, Reader, described, held
+from discreet.audit.crosstab_cells import Held, Reader, Shown, by_number, described, held
 from discreet.audit.difference_noise import MeanRate, OutsiderNoise
 from discreet.audit.differencing import SHOWN, THRESHOLD
 from discreet.audit.published import Cells, Integers, Published, Universe
@@ -217,19 +217,22 @@ def _sums(areas: Sequence[tuple[int, ...]], matrix: csr_array) -> csr_array:
 
 def _by_area(one: Held, variable: str, codes: Sequence[str], width: int, reader: Reader) -> Cells:
     """The cells of a cross-tabulation by area of the lookup times the width plus the number of the rest."""
-    cube, crosstab = one.table.cube, one.crosstab
+    return by_number(_part_by_area(*part, variable, codes, width) for part in reader.parts(one))
+
+
+def _part_by_area(
+    part: Shown, cells: Integers, values: Integers, variable: str, codes: Sequence[str], width: int
+) -> Cells:
+    cube, crosstab = part.owned.cube, part.crosstab
     axis = next(k for k, axis in enumerate(cube.axes) if axis.variable == variable)
     place = np.full(cube.shape[axis], -1, dtype=np.int64)
     for index, code in enumerate(codes):
         place[cube.axes[axis].position.get(code, 0)] = index
     place[0] = -1  # the total is no area
-    cells, values = reader.positions(one)
     area = place[cube.nodes(cells, axis)]
     cells, values, area = cells[area >= 0], values[area >= 0], area[area >= 0]
     rest = replace(crosstab, order=tuple(k for k in crosstab.order if k != axis))
-    keys = area * width + rest.numbers(cube, cells)
-    sorting = np.argsort(keys)
-    return keys[sorting], values[sorting]
+    return area * width + rest.numbers(cube, cells), values
 
 
 def _lots(found: Sequence[Difference], tables: _Tables) -> Iterator[list[Difference]]:

@@ -148,7 +148,7 @@ def _both(first: Published, second: Published) -> tuple[list[_Both], tuple[str, 
     if not found:
         remedy = "give two releases of the same tables"
         raise mistake("", "releases", "they have no cross-tabulation in common", remedy)
-    return sorted(found, key=lambda one: (one.first.table.id, one.second.table.id)), tuple(skipped)
+    return sorted(found, key=lambda one: (one.first.table, one.second.table)), tuple(skipped)
 
 
 def _alike(one: Universe, other: Universe, variable: str, depth: int) -> bool:

@@ -7,7 +7,7 @@ confidential, and so is a judged result.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from heapq import nsmallest
@@ -174,7 +174,7 @@ class _Search:
         return self._found()
 
     def _table(self, owned: OwnedTable) -> None:
-        found = side(*aligned(self._values(owned)), owned.grid)
+        found = side(*aligned(owned.values(self.truth)), owned.grid)
         area = next((k for k, axis in enumerate(owned.cube.axes) if axis.variable in self.rule.areas), None)
         self.chances.add(owned, found)
         self.sums.add_cells(owned, small_counts(found, owned.grid, self.rule.below))
@@ -193,23 +193,9 @@ class _Search:
         """Those with fewest codes: the less an attacker must know, the worse."""
         return nsmallest(self.rule.listed, some, key=lambda one: len(one.cell))
 
-    def _values(self, owned: OwnedTable) -> Sequence[tuple[Any, Any]]:
-        values = [owned.table.load()]
-        if self.truth is not None:
-            sides = (
-                (self.truth.original, self.truth.counted) if self.truth.is_swapped else (self.truth.original,)
-            )
-            cube = owned.table.id
-            if any(cube not in one for one in sides):
-                raise mistake(
-                    "", f"cube {cube}", "no true counts", "count the programme that made the release"
-                )
-            values += [one[cube] for one in sides]
-        return values
-
     def _uniques(self, owned: OwnedTable, found: Side, area: int | None) -> Iterator[Named]:
         """Name the plainest uniques, and tally them by area."""
-        ones = (found.values[:, PUBLISHED] == 1) & owned.owned[found.crosstab]
+        ones = (found.values[:, PUBLISHED] == 1) & found.own
         true = ones & (found.values[:, ORIGINAL] == 1) if self.truth is not None else ones
         if area is not None:
             axis = owned.cube.axes[area]

@@ -1,32 +1,37 @@
-"""Which table of a universe stands for each cross-tabulation, so that measures count every cell once.
+"""Every cell of a universe once: which cross-tabulations, and which of their cells, each table is the first to show.
 
-It owns that choice and the numbering of a cube's cross-tabulations; it neither counts nor judges cells.
+It owns that bookkeeping and the numbering of a table's cross-tabulations; what is looked for in the cells is the
+measures'. Tables whose breakdowns show different codes of a level complete each other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
-from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.published import PublishedTable, Universe
+from discreet.audit.published import Cells, Integers, PublishedTable, Universe
+from discreet.audit.truth import Truth, cells_of
+from discreet.maths.boxes import Box, covers, left_over, meets
 from discreet.maths.disclosure import Grid
-from discreet.schema.crosstab import Levels
+from discreet.schema.crosstab import CrossTab, Levels, Signature, crosstabs
 from discreet.schema.cube import Cube
 
 
 @dataclass(frozen=True, eq=False)
 class OwnedTable:
-    """A table, and which of its cross-tabulations it stands for; they are numbered by depth, last axis fastest."""
+    """A table and what it is the first to show; cross-tabulations are numbered by depth, last axis fastest."""
 
     universe: Universe
     table: PublishedTable
-    owned: NDArray[np.bool_]
+    crosstabs: tuple[CrossTab, ...]
+    sizes: tuple[int, ...]  # cross-tabulation -> how many of its cells no table before has shown
+    earlier: dict[
+        int, tuple[Box, ...]
+    ]  # cross-tabulation -> what tables before have shown of it, where not all
 
     @property
     def cube(self) -> Cube:
@@ -34,67 +39,99 @@ class OwnedTable:
         return self.table.cube
 
     @cached_property
+    def owned(self) -> NDArray[np.bool_]:
+        """Cross-tabulation -> whether it shows new cells."""
+        return np.array(self.sizes) > 0
+
+    @cached_property
+    def new(self) -> tuple[int, ...]:
+        """The cross-tabulations that show new cells."""
+        return tuple(np.flatnonzero(self.owned).tolist())
+
+    @property
     def depths(self) -> tuple[tuple[int, ...], ...]:
         """Cross-tabulation -> depth along each axis."""
-        return tuple(depths_of(self.cube))
+        return tuple(one.depths for one in self.crosstabs)
 
     def levels(self, crosstab: int) -> Levels:
         """What a cross-tabulation crosses."""
-        return levels_of(self.cube, self.depths[crosstab])
+        return self.crosstabs[crosstab].signature.levels
+
+    def signature(self, crosstab: int) -> Signature:
+        """The signature of a cross-tabulation in the whole release."""
+        return self.universe.signature(self.levels(crosstab))
 
     def size(self, crosstab: int) -> int:
-        """How many cells the cube has for a cross-tabulation."""
-        return _size(self._sizes, self.depths[crosstab])
-
-    @cached_property
-    def _sizes(self) -> list[NDArray[np.int64]]:
-        return _sizes(self.cube)
+        """How many cells of a cross-tabulation are new."""
+        return self.sizes[crosstab]
 
     @cached_property
     def grid(self) -> Grid:
         """The cube as the kernels need it."""
         parents = tuple(axis.parents for axis in self.cube.axes)
-        return Grid(self.cube.strides, parents, self.owned)
+        return Grid(self.cube.strides, parents, self.owned, self.earlier)
+
+    def which(self, cells: Integers) -> Integers:
+        """To which cross-tabulation each cell belongs; -1 where an earlier table has shown it."""
+        found = crosstab_numbers(self.cube, cells)
+        found[~self.grid.own(cells, found)] = -1
+        return found
+
+    def true(self, truth: Truth) -> Cells:
+        """What was counted for its table."""
+        return cells_of(truth.counted, self.table.id)
+
+    def values(self, truth: Truth | None) -> list[Cells]:
+        """Its cells as published, then where the truth is at hand the original ones, and those after swapping."""
+        sides = () if truth is None else truth.sides
+        return [self.table.load(), *(cells_of(one, self.table.id) for one in sides)]
 
 
-def depths_of(cube: Cube) -> Iterable[tuple[int, ...]]:
-    """The depths along the axes of each cross-tabulation of a cube."""
-    return product(*(range(int(axis.depths.max()) + 1) for axis in cube.axes))
-
-
-def levels_of(cube: Cube, depths: tuple[int, ...]) -> Levels:
-    """The levels that are crossed at these depths."""
-    return tuple(sorted((axis.variable, d) for axis, d in zip(cube.axes, depths, strict=True) if d))
-
-
-def _sizes(cube: Cube) -> list[NDArray[np.int64]]:
-    """The number of codes along each axis at each depth."""
-    return [np.bincount(axis.depths) for axis in cube.axes]
-
-
-def _size(sizes: list[NDArray[np.int64]], depths: tuple[int, ...]) -> int:
-    return prod(int(size[d]) for size, d in zip(sizes, depths, strict=True))
+def crosstab_numbers(cube: Cube, cells: Integers) -> Integers:
+    """To which cross-tabulation of a cube each cell belongs, by the order of ``crosstabs``."""
+    depths = [axis.depths.astype(np.int64) for axis in cube.axes]
+    return cube.numbered(cells, depths, [int(one.max()) + 1 for one in depths], range(len(depths)))
 
 
 def once(universe: Universe) -> tuple[OwnedTable, ...]:
-    """Give every cross-tabulation to the table that has most of its cells, the first of several."""
-    best: dict[Levels, tuple[int, int]] = {}  # levels -> cells, table
-    for number, table in enumerate(universe.tables):
-        sizes = _sizes(table.cube)
-        for depths in depths_of(table.cube):
-            cells, levels = _size(sizes, depths), levels_of(table.cube, depths)
-            if cells > best.get(levels, (-1, 0))[0]:
-                best[levels] = cells, number
-    return tuple(
-        OwnedTable(
-            universe,
-            table,
-            np.array(
-                [best[levels_of(table.cube, d)][1] == number for d in depths_of(table.cube)], dtype=np.bool_
-            ),
-        )
-        for number, table in enumerate(universe.tables)
-    )
+    """The tables of a universe, each with what it is the first to show."""
+    shown: dict[Levels, list[Box]] = {}
+    return tuple(_owned(universe, table, shown) for table in universe.tables)
+
+
+def _owned(universe: Universe, table: PublishedTable, shown: dict[Levels, list[Box]]) -> OwnedTable:
+    every = crosstabs(table.cube, universe.codelists)
+    sizes: list[int] = []
+    earlier: dict[int, tuple[Box, ...]] = {}
+    for number, crosstab in enumerate(every):
+        here, before = _codes(crosstab), shown.setdefault(crosstab.signature.levels, [])
+        beside = [box for box in before if meets(box, here)]
+        sizes.append(0 if any(covers(box, here) for box in beside) else left_over(here, beside))
+        if sizes[-1]:
+            before.append(here)
+            if beside:
+                earlier[number] = tuple(_nodes(table.cube, crosstab, box) for box in beside)
+    return OwnedTable(universe, table, every, tuple(sizes), earlier)
+
+
+def _crossed(crosstab: CrossTab) -> list[int]:
+    """The axes that are not total, in the order that every table has them in."""
+    return [k for k in crosstab.order if crosstab.depths[k]]
+
+
+def _codes(crosstab: CrossTab) -> Box:
+    """The codes of the crossed levels that a table shows, by their places in the codelists."""
+    return tuple(crosstab.levels[k].node_at >= 0 for k in _crossed(crosstab))
+
+
+def _nodes(cube: Cube, crosstab: CrossTab, codes: Box) -> Box:
+    """The same by the nodes of a table's axes."""
+    nodes = [np.arange(size) == 0 for size in cube.shape]
+    for k, shown in zip(_crossed(crosstab), codes, strict=True):
+        level = crosstab.levels[k]
+        nodes[k][0] = False
+        nodes[k][level.nodes] = shown[level.places]
+    return tuple(nodes)
 
 
 Way = tuple[str, str | int]  # what figures are added up by, and which of those

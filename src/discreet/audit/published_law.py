@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from discreet.audit.distinct import numbers_once
 from discreet.audit.published import NOTHING_MORE, Integers, KnownNoise
 from discreet.maths.bayes_risk import Adversary, probabilities
+from discreet.maths.distinct_numbers import distinct_numbers
 from discreet.maths.laws import AdditiveLaw, Law
 from discreet.maths.pmf import Floats, Pmf
 from discreet.maths.row_laws import PTableLaw
@@ -58,7 +58,7 @@ class PublishedLaw:
         change = published - (known - base)
         lowest, width = int(change.min()), int(change.max() - change.min()) + 1
         number = (base * width + change - lowest) * 2 + hidden
-        pairs, where, _ = numbers_once(number, (int(base.max()) + 1) * width * 2)
+        pairs, where, _ = distinct_numbers(number, (int(base.max()) + 1) * width * 2)
         found = [
             self._factor(pair // 2 // width, pair // 2 % width + lowest, bool(pair % 2))
             for pair in pairs.tolist()

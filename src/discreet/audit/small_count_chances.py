@@ -66,7 +66,7 @@ class Chances:
             return
         seen = histogram(table, owned.grid, self.window)
         for crosstab in np.flatnonzero(owned.owned).tolist():
-            law = self.noise.law_of(owned.universe.signature(owned.levels(crosstab)))
+            law = self.noise.law_of(owned.signature(crosstab))
             key = owned.universe.counted, law
             self.seen[key] = self.seen.get(key, 0) + seen[crosstab]
 

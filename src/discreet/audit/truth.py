@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.audit.published import Cells, Integers
+from discreet.errors import mistake
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -21,12 +22,25 @@ class Truth:
     counted: Mapping[str, Cells]  # cube -> cells after swapping; the same where nothing is swapped
 
     @property
+    def sides(self) -> tuple[Mapping[str, Cells], ...]:
+        """The counts before swapping, and after it where anything is swapped."""
+        return (self.original, self.counted) if self.is_swapped else (self.original,)
+
+    @property
     def is_swapped(self) -> bool:
         """Whether households were swapped before counting."""
         return self.original is not self.counted
 
     def __repr__(self) -> str:
         return f"Truth({len(self.counted)} cubes)"
+
+
+def cells_of(tables: Mapping[str, Cells], cube: str) -> Cells:
+    """The counts of a cube; an error where they are those of another programme."""
+    if cube not in tables:
+        remedy = "give the programme that the release was made from"
+        raise mistake("", f"cube {cube}", "is published, but not counted", remedy)
+    return tables[cube]
 
 
 def values_at(table: Cells, cells: Integers) -> Integers:

@@ -6,7 +6,6 @@ own: sums and shares over many cells, never the true count of one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from discreet.audit.once import OwnedTable, once
-from discreet.audit.published import Cells, Published
+from discreet.audit.published import Published
 from discreet.audit.truth import Truth
 from discreet.audit.utility_areas import AreaCounts, AreaDistortion
 from discreet.audit.utility_figures import ErrorWays, GapFigures, GapSums, WaySums
@@ -22,11 +21,11 @@ from discreet.audit.utility_tables import TwoWay, two_way
 from discreet.engine.progress import Progress, Quiet
 from discreet.errors import mistake
 from discreet.maths.additivity import CellNoise, gaps
-from discreet.maths.aligned import Integers, aligned, nodes_along
-from discreet.maths.disclosure import Side, side
+from discreet.maths.aligned import Integers, Places, aligned
+from discreet.maths.disclosure import Side, parts_along, side
 from discreet.maths.laws import Law
 from discreet.maths.pmf import Floats
-from discreet.maths.utility import Errors, ExpectedLosses, errors, expected_errors
+from discreet.maths.utility import ExpectedLosses, errors, expected_errors
 from discreet.perturb.private import post_processed
 
 ORIGINAL, COUNTED = "original", "counted"  # before and after swapping
@@ -149,34 +148,24 @@ class _Run:
         )
 
     def _table(self, owned: OwnedTable) -> None:
-        found = side(*aligned(self._values(owned)), owned.grid)
-        possible = np.array(
-            [owned.size(c) if is_owned else 0 for c, is_owned in enumerate(owned.owned)], dtype=np.int64
-        )
-        last = found.values.shape[1] - 1  # the noise was added to the last column
+        found = side(*aligned(owned.values(self.truth)), owned.grid)
+        possible = np.array(owned.sizes, dtype=np.int64)
+        values, crosstab = found.values[found.own], found.crosstab[found.own]
+        last = values.shape[1] - 1  # the noise was added to the last column
         for column, sums in enumerate(self.sums.values(), start=1):
-            expected = self._expected(owned, found, possible) if column == last else None
-            sums.add(owned, self._errors(found, possible, column), expected)
+            expected = self._expected(owned, values[:, -1], crosstab, possible) if column == last else None
+            found_errors = errors(values[:, column], values[:, 0], crosstab, possible, self.rule.edges)
+            sums.add(owned, found_errors, expected)
         self.tables += two_way(owned, found)
         self.areas.add(owned, found, self._law_of)
         self._gaps(owned, found)
-
-    def _values(self, owned: OwnedTable) -> Sequence[Cells]:
-        sides = (self.truth.original, self.truth.counted) if self.truth.is_swapped else (self.truth.original,)
-        cube = owned.table.id
-        if any(cube not in one for one in sides):
-            raise mistake("", f"cube {cube}", "no true counts", "count the programme that made the release")
-        return [owned.table.load(), *(one[cube] for one in sides)]
-
-    def _errors(self, found: Side, possible: Integers, column: int) -> Errors:
-        return errors(found.values[:, column], found.values[:, 0], found.crosstab, possible, self.rule.edges)
 
     def _law_of(self, owned: OwnedTable, crosstab: int) -> ExpectedLosses | None:
         """The expectations of a cross-tabulation's law; None where it is not known."""
         noise = self.published.noise
         if noise.law is None and not noise.laws:
             return None
-        law = noise.law_of(owned.universe.signature(owned.levels(crosstab)))
+        law = noise.law_of(owned.signature(crosstab))
         shown = partial(post_processed, rule=noise.published)
         return self.laws.setdefault(law, ExpectedLosses(law, shown, noise.keeps_zeros))
 
@@ -189,13 +178,14 @@ class _Run:
                 grouped.setdefault(law, []).append(crosstab)
         return grouped
 
-    def _expected(self, owned: OwnedTable, found: Side, possible: Integers) -> Floats | None:
-        counted = found.values[:, -1]
+    def _expected(
+        self, owned: OwnedTable, counted: Integers, crosstab: Places, possible: Integers
+    ) -> Floats | None:
         total: Floats | None = None
         for law, crosstabs in self._by_law(owned).items():
             here = np.zeros_like(possible)
             here[crosstabs] = possible[crosstabs]
-            part = expected_errors(counted, found.crosstab, here, self.rule.edges, law)
+            part = expected_errors(counted, crosstab, here, self.rule.edges, law)
             total = part if total is None else total + part
         return total
 
@@ -220,10 +210,8 @@ class _Run:
         noise = self._noise(owned, found)
         silent = CellNoise(np.zeros((len(found.cells), 2)), np.zeros((len(owned.owned), 2)), same_noise=False)
         for k, axis in enumerate(owned.cube.axes):
-            parts = np.bincount(axis.parents[1:], minlength=len(axis))
-            children = parts[nodes_along(found.cells, owned.cube.strides[k], len(axis))]
             judged = gaps(
-                found.values[:, 0], found.values[:, -1], noise or silent, found.wider[k], children,
-                found.crosstab, owned.grid.radices[k], owned.owned,
+                found.values[:, 0], found.values[:, -1], noise or silent, found.wider[k],
+                *parts_along(found, owned.grid, k),
             )  # fmt: skip
             self.gap_sums.add(axis.variable, judged, has_expected=noise is not None)

@@ -115,7 +115,7 @@ class AreaCounts:
     def _observed(
         self, owned: OwnedTable, found: Side, crosstab: int, variable: str, law: ExpectedLosses | None
     ) -> _Observed:
-        here = np.flatnonzero((found.crosstab == crosstab) & (found.values[:, ORIGINAL] > 0))
+        here = np.flatnonzero(found.own & (found.crosstab == crosstab) & (found.values[:, ORIGINAL] > 0))
         values = found.values[here]
         area = self._codes(owned, found.cells[here], variable)
         category = (

@@ -39,23 +39,22 @@ def gaps(
     wider: Places,
     children: Integers,
     crosstab: Places,
-    shift: int,
-    owned: NDArray[np.bool_],
+    own: NDArray[np.bool_],
 ) -> Gaps:
     """Compare each total with somebody in it with the sum of the cells below it along one axis.
 
     With independent noise the gap has the expected square var(total) + sum var(parts) + (bias of the total - sum of
     biases)^2; with the noise of participants it is zero where one part has all of them. ``children`` is the number of
-    parts that each cell has along the axis, listed or not, and ``shift`` what the parts' cross-tabulation has more
-    than the total's.
+    parts that each cell has along the axis, listed or not, ``crosstab`` the cross-tabulation of the parts, and ``own``
+    tells whether they are counted here.
     """
-    found = Gaps(np.zeros((len(owned), 5)), np.zeros(len(owned), dtype=np.int64))
+    found = Gaps(np.zeros((len(noise.empty), 5)), np.zeros(len(noise.empty), dtype=np.int64))
     parts, number = np.zeros((2, len(published)), dtype=np.int64)
     summed = np.zeros((len(published), 2))
     same = np.zeros(len(published), dtype=np.bool_)
     _gather(published, true, noise.listed, wider, noise.same_noise, parts, number, summed, same)
     _compare(
-        published, true, noise.listed, noise.empty, children, crosstab, shift, owned, parts, number, summed, same,
+        published, true, noise.listed, noise.empty, children, crosstab, own, parts, number, summed, same,
         found.sums, found.largest,
     )  # fmt: skip
     return found
@@ -92,8 +91,7 @@ def _compare(
     empty: Any,
     children: Any,
     crosstab: Any,
-    shift: Any,
-    owned: Any,
+    own: Any,
     parts: Any,
     number: Any,
     summed: Any,
@@ -102,9 +100,9 @@ def _compare(
     largest: Any,
 ) -> None:
     for j in range(published.size):
-        if true[j] <= 0 or children[j] == 0 or not owned[crosstab[j] + shift]:
+        if true[j] <= 0 or children[j] == 0 or not own[j]:
             continue
-        c, gap = crosstab[j] + shift, abs(published[j] - parts[j])
+        c, gap = crosstab[j], abs(published[j] - parts[j])
         unlisted = children[j] - number[j]
         sums[c, 0] += 1
         sums[c, 1] += gap != 0

@@ -15,7 +15,8 @@ same category already: it tells nothing of its own, as that nobody below fifteen
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import IntEnum
 from fractions import Fraction
 from functools import cached_property
@@ -26,6 +27,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from discreet.maths.aligned import Integers, Places, nodes_along, wider_cells
+from discreet.maths.boxes import Box, inside
 
 PUBLISHED, ORIGINAL, COUNTED = 0, 1, 2  # columns of the values: as published; before and after swapping
 FULL, NEAR, ALL_BUT_ONE = 1, 8, 64  # marks of a category's cell in column 0; << v in column v
@@ -63,7 +65,8 @@ class Grid:
 
     strides: tuple[int, ...]
     parents: tuple[NDArray[np.int32], ...]
-    owned: NDArray[np.bool_]  # cross-tabulation -> whether it is counted here
+    owned: NDArray[np.bool_]  # cross-tabulation -> whether any of it is counted here
+    earlier: Mapping[int, tuple[Box, ...]] = field(default_factory=dict)  # what of it is counted elsewhere
 
     @cached_property
     def depths(self) -> tuple[NDArray[np.int64], ...]:
@@ -76,6 +79,34 @@ class Grid:
         sizes = [int(depths.max()) + 1 for depths in self.depths]
         return tuple(int(np.prod(sizes[k + 1 :], dtype=np.int64)) for k in range(len(sizes)))
 
+    def own(self, cells: Integers, crosstab: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which cells, of these cross-tabulations, are counted here."""
+        found: NDArray[np.bool_] = self.owned[crosstab]
+        for number, boxes in self.earlier.items():
+            self._take_out(found, cells, np.flatnonzero(crosstab == number), boxes, range(len(self.strides)))
+        return found
+
+    def own_rows(self, cells: Integers, crosstab: NDArray[Any], axis: int, depth: int) -> NDArray[np.bool_]:
+        """Which rows are counted here: ``cells`` are their groups; elsewhere are those with all their categories."""
+        found: NDArray[np.bool_] = self.owned[crosstab]
+        level = self.depths[axis] == depth
+        others = [k for k in range(len(self.strides)) if k != axis]
+        for number, boxes in self.earlier.items():
+            whole = [box for box in boxes if box[axis][level].all()]
+            self._take_out(found, cells, np.flatnonzero(crosstab == number), whole, others)
+        return found
+
+    def _take_out(
+        self,
+        found: NDArray[np.bool_],
+        cells: Integers,
+        here: Integers,
+        boxes: Iterable[Box],
+        axes: Sequence[int],
+    ) -> None:
+        for box in boxes:
+            found[here[inside(box, cells[here], self.strides, axes)]] = False
+
 
 @dataclass(frozen=True, eq=False)
 class Side:
@@ -84,6 +115,7 @@ class Side:
     cells: Integers
     values: Integers  # [cell, column]
     crosstab: Places  # which cross-tabulation each belongs to
+    own: NDArray[np.bool_]  # whether it is counted here
     wider: NDArray[np.int32]  # [axis, cell]: where the cell with the parent's code stands
 
 
@@ -112,13 +144,27 @@ def side(cells: Integers, values: Integers, grid: Grid) -> Side:
         along = nodes_along(cells, stride, len(parents))
         crosstab += (grid.depths[k] * grid.radices[k]).astype(np.int32)[along]
         wider[k] = wider_cells(cells, stride, parents)
-    return Side(cells, values, crosstab, wider)
+    return Side(cells, values, crosstab, grid.own(cells, crosstab), wider)
+
+
+def parts_along(table: Side, grid: Grid, axis: int) -> tuple[Integers, Places, NDArray[np.bool_]]:
+    """How many parts a cell has along an axis, listed or not, their cross-tabulation, whether they count here."""
+    parents, stride = grid.parents[axis], grid.strides[axis]
+    first = np.arange(len(parents))
+    first[parents[:0:-1]] = np.arange(
+        len(parents) - 1, 0, -1
+    )  # a part, where there are any: all are shown alike
+    along = nodes_along(table.cells, stride, len(parents))
+    number = np.bincount(parents[1:], minlength=len(parents))[along]
+    crosstab = table.crosstab + np.int32(grid.radices[axis]) * (number > 0)
+    own = grid.own(table.cells + (first[along] - along) * stride, crosstab)
+    return number, crosstab, own
 
 
 def small_counts(table: Side, grid: Grid, below: int) -> Tallies:
     """Cells by count: kind v are those of value v < below, kind 0 all that are not empty."""
     tallies = np.zeros((len(grid.owned), below, len(Column)), dtype=np.int64)
-    _small(table.values, table.crosstab, grid.owned, tallies)
+    _small(table.values, table.crosstab, table.own, tallies)
     tallies[..., Column.KEPT] = tallies[..., Column.TRUE]  # the same cells, whichever side is asked
     return _doubled(tallies, table.values)
 
@@ -126,7 +172,7 @@ def small_counts(table: Side, grid: Grid, below: int) -> Tallies:
 def histogram(table: Side, grid: Grid, below: int) -> Integers:
     """Cells of each cross-tabulation by published value, 0 <= value < below: [cross-tabulation, value]."""
     found = np.zeros((len(grid.owned), below), dtype=np.int64)
-    _histogram(table.values, table.crosstab, grid.owned, found)
+    _histogram(table.values, table.crosstab, table.own, found)
     return found
 
 
@@ -152,18 +198,18 @@ def rows(
     marks = np.zeros(len(table.cells), dtype=np.int16)
     allowed = np.array([share.numerator, share.denominator, same_noise], dtype=np.int64)
     for depth in range(1, int(grid.depths[axis].max()) + 1):
-        shift = depth * grid.radices[axis]
-        inside, tells = _level(grid.parents[axis], depth)
-        top, where, held, crossed = _largest(table.values, along, line, inside, len(heads))
+        crosstab = table.crosstab[heads] + np.int32(depth * grid.radices[axis])
+        own = grid.own_rows(table.cells[heads], crosstab, axis, depth)
+        divided, tells = _level(grid.parents[axis], depth)
+        top, where, held, crossed = _largest(table.values, along, line, divided, len(heads))
         marks[:] = 0  # a leaf above this depth was judged at its own
         _mark(table.values, along, heads, tells, top, where, held, allowed, marks)
         _tally(
-            table.values, table.crosstab, table.wider, heads, areas, others, marks, where,
-            grid.owned, shift, found.tallies, found.examples, found.areas,
+            table.values, crosstab, own, table.wider, heads, areas, others, marks, where,
+            found.tallies, found.examples, found.areas,
         )  # fmt: skip
         _tally_empty(
-            table.values, table.crosstab, heads, held, crossed, grid.owned, shift, int(inside.sum()),
-            found.tallies,
+            table.values, crosstab, own, heads, held, crossed, int(divided.sum()), found.tallies,
         )  # fmt: skip
     return Rows(_doubled(found.tallies, table.values), found.examples, found.areas)
 
@@ -215,11 +261,11 @@ def _largest(values: Integers, along: Places, line: Places, inside: NDArray[np.b
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _small(values: Any, crosstab: Any, owned: Any, tallies: Any) -> None:
+def _small(values: Any, crosstab: Any, own: Any, tallies: Any) -> None:
     below = tallies.shape[1]
     for i in range(crosstab.size):
         c, x = crosstab[i], values[i, PUBLISHED]
-        for v in range(values.shape[1] if owned[c] else 0):
+        for v in range(values.shape[1] if own[i] else 0):
             y = values[i, v]
             if y <= 0:
                 continue
@@ -231,10 +277,10 @@ def _small(values: Any, crosstab: Any, owned: Any, tallies: Any) -> None:
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _histogram(values: Any, crosstab: Any, owned: Any, found: Any) -> None:
+def _histogram(values: Any, crosstab: Any, own: Any, found: Any) -> None:
     for i in range(crosstab.size):
         x = values[i, PUBLISHED]
-        if owned[crosstab[i]] and 0 <= x < found.shape[1]:
+        if own[i] and 0 <= x < found.shape[1]:
             found[crosstab[i], x] += 1
 
 
@@ -315,14 +361,13 @@ def _count(tallies: Any, kind: Any, v: Any, columns: Any, mark: Any, bit: Any) -
 def _tally(
     values: Any,
     crosstab: Any,
+    own: Any,
     wider: Any,
     heads: Any,
     areas: Any,
     others: Any,
     marks: Any,
     where: Any,
-    owned: Any,
-    shift: Any,
     tallies: Any,
     examples: Any,
     by_area: Any,
@@ -330,8 +375,8 @@ def _tally(
     columns = values.shape[1]
     for row in range(heads.size):
         head = heads[row]
-        c = crosstab[head] + shift
-        if not owned[c]:
+        c = crosstab[row]
+        if not own[row]:
             continue
         for v in range(columns):
             i, n = where[row, v], values[head, v]
@@ -355,20 +400,18 @@ def _tally(
 def _tally_empty(
     values: Any,
     crosstab: Any,
+    own: Any,
     heads: Any,
     held: Any,
     crossed: Any,
-    owned: Any,
-    shift: Any,
     categories: Any,
     tallies: Any,
 ) -> None:
     """All groups with somebody in them (kind 0), and their empty categories (kind 6)."""
     columns = values.shape[1]
     for row in range(heads.size):
-        c = crosstab[heads[row]] + shift
-        n = values[heads[row]]
-        if not owned[c]:
+        c, n = crosstab[row], values[heads[row]]
+        if not own[row]:
             continue
         for v in range(columns):
             if n[v] > 0:
