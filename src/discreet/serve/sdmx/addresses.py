@@ -1,0 +1,128 @@
+"""Addresses of data, availability and schemas, in the spelling of 2.1 and of 3.0; it reads them, it answers nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import inf
+
+from discreet.serve.http.problems import HttpProblem
+from discreet.serve.query import Axis, Query
+from discreet.serve.sdmx.keys import Pick
+from discreet.serve.sdmx.naming import ANY, matches, matches_version
+from discreet.serve.sdmx.observations import Detail
+from discreet.serve.sdmx.registry import Flow, Registry
+
+CONTEXTS = ("dataflow", "datastructure", "provisionagreement", "*")
+_DETAILS = {
+    "full": Detail.FULL,
+    "dataonly": Detail.VALUES,
+    "nodata": Detail.KEYS,
+    "serieskeysonly": Detail.KEYS,
+}
+
+
+@dataclass(frozen=True)
+class DataAddress:
+    """Which dataflow, which key, and for availability which component."""
+
+    context: str = "*"
+    agency: str = "*"
+    id: str = "*"
+    version: str = "*"
+    key: str = "*"
+    component: str = "*"
+
+
+def parts_of(path: str) -> list[str]:
+    """The parts of a path; a slash at its end means nothing."""
+    return path.strip("/").split("/") if path.strip("/") else []
+
+
+def data_address(path: str, provider: str) -> DataAddress:
+    """Read ``dataflow/AGENCY/ID/VERSION/KEY/COMPONENT`` (3.0) or ``AGENCY,ID,VERSION/KEY/PROVIDER/COMPONENT`` (2.1)."""
+    parts = parts_of(path)
+    if parts and parts[0] in CONTEXTS:
+        _check_length(parts, 6)
+        return DataAddress(*parts)
+    _check_length(parts, 4)
+    flow, key, by, component = (*parts, *["all"] * (4 - len(parts)))
+    if not any(matches(name, provider) for name in by.split(",")):
+        raise HttpProblem(404, f"No results: the only provider is {provider}.")
+    *agency, name = flow.split(",")[:2]
+    version = flow.split(",")[2:3]
+    return DataAddress(
+        "dataflow", agency[0] if agency else "all", name, version[0] if version else "latest", key, component
+    )
+
+
+def _check_length(parts: list[str], most: int) -> None:
+    if len(parts) > most:
+        raise HttpProblem(400, f"The address has {len(parts)} parts; it may have {most}.", kind="address")
+
+
+def flow_of(registry: Registry, asked: DataAddress) -> Flow:
+    """The one dataflow that an address means."""
+    found = [flow for flow in registry.flows.values() if _is_meant(flow, asked)]
+    if not found:
+        raise HttpProblem(404, "No results: there is no dataflow of this agency, id and version.")
+    if len(found) > 1:
+        some = ", ".join(flow.id for flow in found[:5])
+        words = f"{len(found)} dataflows are meant ({some}, ..); ask for one of them."
+        raise HttpProblem(422, words, kind="address")
+    return found[0]
+
+
+def _is_meant(flow: Flow, asked: DataAddress) -> bool:
+    names = {"dataflow": (flow.id,), "datastructure": (flow.structure,), "*": (flow.id, flow.structure)}
+    return (
+        matches(asked.agency, flow.agency)
+        and any(matches(asked.id, name) for name in names.get(asked.context, ()))
+        and matches_version(asked.version, flow.version)
+    )
+
+
+def query_of(flow: Flow, pick: Pick) -> Query:
+    """The question whose answer holds the observations of a pick."""
+    axes = []
+    for dimension, ids in zip(flow.dimensions, pick.codes, strict=True):
+        codes = tuple(dimension.codes[name] for name in ids)
+        axes.append(Axis(dimension.axis.full_name, () if len(codes) == len(dimension.axis) else codes))
+    return Query(flow.table.unit, tuple(axes), flow.table.base, flow.table.count)
+
+
+def detail_of(parameters: Mapping[str, str]) -> Detail:
+    """How much is wanted: ``detail`` of 2.1, ``attributes`` and ``measures`` of 3.0."""
+    said = parameters.get("detail", "full")
+    if said not in _DETAILS:
+        raise HttpProblem(400, f"detail: use one of {', '.join(_DETAILS)}.")
+    if parameters.get("measures") == "none":
+        return Detail.KEYS
+    if parameters.get("attributes") == "none" and said == "full":
+        return Detail.VALUES
+    return _DETAILS[said]
+
+
+def number_of(parameters: Mapping[str, str]) -> int:
+    """How many observations of a series are wanted: the first ones, or the last where it is negative, 0 for all."""
+    for name, sign in (("firstNObservations", 1), ("lastNObservations", -1)):
+        said = parameters.get(name, "")
+        if said:
+            if not (said.isascii() and said.isdecimal() and 0 < int(said[:10]) < inf):
+                raise HttpProblem(400, f"{name}: write a number above 0.")
+            return sign * int(said[:9])
+    return 0
+
+
+def components_of(flow: Flow, asked: str) -> list[str]:
+    """The dimensions whose availability is wanted."""
+    wanted = [one.id for one in flow.dimensions if asked in ANY or matches(asked, one.id)]
+    if not wanted:
+        names = ", ".join(one.id for one in flow.dimensions)
+        raise HttpProblem(404, f"No results: {flow.id} has the dimensions {names}.")
+    return wanted
+
+
+def kinds_of(references: str) -> Iterable[str]:
+    """The kinds of artefacts that an availability request wants beside the constraint."""
+    return references.replace("+", ",").replace(" ", ",").split(",")

@@ -1,0 +1,138 @@
+"""Which part of a dataflow is asked for: keys and component filters, read into codes along each dimension.
+
+It owns their syntax. Codes that do not exist select nothing, as SDMX has it; nothing at all is "no results".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.serve.http.problems import HttpProblem
+from discreet.serve.sdmx.naming import ANY
+from discreet.serve.sdmx.registry import Dimension, Flow
+
+MOST_KEYS = 100  # in one request
+MOST_CELLS = 10_000_000  # of the hull of several keys
+_FILTER = re.compile(r"c\[([^\]]*)\]")
+_OPERATORS: dict[str, Callable[[str, list[str]], bool]] = {
+    "eq": lambda code, said: code in said,
+    "ne": lambda code, said: code not in said,
+    "lt": lambda code, said: any(code < one for one in said),
+    "le": lambda code, said: any(code <= one for one in said),
+    "gt": lambda code, said: any(code > one for one in said),
+    "ge": lambda code, said: any(code >= one for one in said),
+    "co": lambda code, said: any(one in code for one in said),
+    "nc": lambda code, said: all(one not in code for one in said),
+    "sw": lambda code, said: any(code.startswith(one) for one in said),
+    "ew": lambda code, said: any(code.endswith(one) for one in said),
+}
+
+KeyCodes = tuple[frozenset[str], ...]  # dimension -> SDMX ids of the codes
+
+
+@dataclass(frozen=True)
+class Pick:
+    """Codes along each dimension in the order of its codelist, and the keys of which they are the hull."""
+
+    codes: tuple[tuple[str, ...], ...]  # dimension -> SDMX ids
+    keys: tuple[KeyCodes, ...]
+
+    @property
+    def cells(self) -> int:
+        """The number of observations."""
+        return int(self.inside.sum()) if len(self.keys) > 1 else prod(map(len, self.codes))
+
+    @property
+    def inside(self) -> NDArray[np.bool_]:
+        """Which cells of the hull belong to some key, in row-major order."""
+        found = np.zeros(tuple(map(len, self.codes)), dtype=bool)
+        for key in self.keys:
+            places = [
+                [at for at, code in enumerate(codes) if code in wanted]
+                for codes, wanted in zip(self.codes, key, strict=True)
+            ]
+            found[np.ix_(*places)] = True
+        return found.reshape(-1)
+
+
+def pick(flow: Flow, key: str, filters: Iterable[tuple[str, str]]) -> Pick:
+    """Read a key and the parameters of a request; parameters that are no component filters are passed over."""
+    passing = _passing(flow, filters)
+    keys = []
+    for positions in _positions(flow, key):
+        codes = [
+            passed if said is None else passed & said for said, passed in zip(positions, passing, strict=True)
+        ]
+        if all(codes):
+            keys.append(tuple(codes))
+    if not keys:
+        raise HttpProblem(404, f"No results: {flow.id} has no observation with this key.")
+    hull = [frozenset().union(*column) for column in zip(*keys, strict=True)]
+    ordered = tuple(
+        tuple(code for code in dimension.codes if code in wanted)
+        for dimension, wanted in zip(flow.dimensions, hull, strict=True)
+    )
+    found = Pick(ordered, tuple(dict.fromkeys(keys)))
+    if len(found.keys) > 1 and prod(map(len, ordered)) > MOST_CELLS:
+        raise HttpProblem(413, "These keys span too much; ask for them one by one.", kind="key")
+    return found
+
+
+def _positions(flow: Flow, key: str) -> Iterator[list[frozenset[str] | None]]:
+    """For each key the codes that it names, None for all."""
+    if key in ANY:
+        yield [None] * len(flow.dimensions)
+        return
+    keys = key.split(",")
+    if len(keys) > MOST_KEYS:
+        raise HttpProblem(400, f"A request may have {MOST_KEYS} keys; ask for the rest in another one.")
+    for one in keys:
+        parts = re.sub(r" ", "+", one).split(".")
+        if len(parts) != len(flow.dimensions):
+            names = ".".join(dimension.id for dimension in flow.dimensions)
+            words = f"A key of {flow.id} has {len(flow.dimensions)} positions, {names}; this one has {len(parts)}."
+            raise HttpProblem(400, words, kind="key")
+        yield [None if part in ANY else frozenset(part.split("+")) for part in parts]
+
+
+def _passing(flow: Flow, filters: Iterable[tuple[str, str]]) -> list[frozenset[str]]:
+    """The codes of each dimension that pass all filters."""
+    passing = {dimension.id: frozenset(dimension.codes) for dimension in flow.dimensions}
+    for name, value in filters:
+        found = _FILTER.fullmatch(name)
+        if found is None:
+            continue
+        if found[1] not in passing:
+            words = f"{flow.id} has no dimension {found[1][:60]!r}; filter by {', '.join(passing)}."
+            raise HttpProblem(400, words, kind="filter")
+        for part in re.split(r"[+ ]", value):  # a plus in an address is read as a blank
+            passing[found[1]] = _passed(passing[found[1]], part)
+    return [passing[dimension.id] for dimension in flow.dimensions]
+
+
+def _passed(codes: frozenset[str], said: str) -> frozenset[str]:
+    operator, colon, values = said.partition(":")
+    if not colon:
+        operator, values = "eq", said
+    if operator not in _OPERATORS:
+        words = f"Unknown operator {operator[:20]!r}; use one of {', '.join(_OPERATORS)}."
+        raise HttpProblem(400, words, kind="filter")
+    test, wanted = _OPERATORS[operator], values.split(",")
+    return frozenset(code for code in codes if test(code, wanted))
+
+
+def dimension_at(flow: Flow, said: str) -> Dimension | None:
+    """The dimension at the observation; None where all are, as in tables without time."""
+    if said in ("", "AllDimensions", "TIME_PERIOD"):
+        return None
+    for dimension in flow.dimensions:
+        if dimension.id == said:
+            return dimension
+    names = ", ".join(dimension.id for dimension in flow.dimensions)
+    raise HttpProblem(400, f"dimensionAtObservation: use AllDimensions or one of {names}.")

@@ -1,0 +1,198 @@
+"""SDMX REST as clients call it: structures, schemas, data and availability in the spellings of 2.1 and 3.0.
+
+It owns the routes; each thing that is sent has its own module. Both versions live under one address: 3.0 names a
+context (``/data/dataflow/..``) or says ``/structure/..``, which no id of 2.1 does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Annotated, Any
+from urllib.parse import parse_qsl
+
+from fastapi import APIRouter, Path, Request
+from fastapi.responses import Response
+
+from discreet.serve.answer import Answer
+from discreet.serve.answering import TableBuilder
+from discreet.serve.http.downloads import File
+from discreet.serve.http.problems import HttpProblem
+from discreet.serve.http.respond import SHARED, send
+from discreet.serve.http.security import Caller
+from discreet.serve.http.service import CallerOf, Service, ServiceOf
+from discreet.serve.sdmx import media
+from discreet.serve.sdmx.addresses import (
+    CONTEXTS,
+    components_of,
+    data_address,
+    flow_of,
+    parts_of,
+    query_of,
+)
+from discreet.serve.sdmx.availability import constraint, with_references
+from discreet.serve.sdmx.faults import SdmxRoute
+from discreet.serve.sdmx.keys import Pick, pick
+from discreet.serve.sdmx.observations import Detail, keys_alone, observations
+from discreet.serve.sdmx.registry import Kind, Registry
+from discreet.serve.sdmx.selecting import ALL_KINDS, OTHER_KINDS, StructureRequest, select
+from discreet.serve.sdmx.structure_messages import write_structures
+from discreet.serve.sdmx.writing import writing_of
+
+PREFIX = "/sdmx"
+FORM = "application/x-www-form-urlencoded"
+BODY = "body"  # stands for the key where it is sent in the body
+
+Parameters = Iterable[tuple[str, str]]
+RestOf = Annotated[str, Path(description="The rest of the address, as SDMX REST has it.")]
+_ERRORS: dict[int | str, dict[str, Any]] = {
+    code: {"description": words, "content": {media.XML: {}, "application/problem+json": {}}}
+    for code, words in {
+        400: "Syntax error",
+        404: "No results",
+        406: "Not acceptable",
+        413: "Too large",
+        415: "Unsupported media type",
+        422: "Refused by a rule of the office",
+    }.items()
+}
+
+
+def router(builder: TableBuilder) -> APIRouter:
+    """The routes over a table builder."""
+    served = SdmxRoutes(Registry(builder.catalogue))
+    made = APIRouter(prefix=PREFIX, tags=["SDMX REST"], route_class=SdmxRoute, responses=_ERRORS)
+    data = {"content": {one.text: {} for one in media.DATA}, "description": "Observations"}
+    told = {"content": {one.text: {} for one in media.STRUCTURES_3_0}, "description": "Structures"}
+    structures: list[tuple[str, Callable[..., Any]]] = [
+        ("/availability/{rest:path}", served.availability_3_0),
+        ("/availableconstraint/{rest:path}", served.availability_2_1),
+        ("/schema/{rest:path}", served.schema),
+        ("/structure", served.all_structures),
+        ("/structure/{rest:path}", served.structures_3_0),
+        ("/{kind}", served.all_of_kind),
+        ("/{kind}/{rest:path}", served.structures_2_1),
+    ]
+    made.add_api_route("/data/{rest:path}", served.data, methods=["GET"], responses={200: data})
+    made.add_api_route("/data/{rest:path}", served.data_by_post, methods=["POST"], responses={200: data})
+    for path, endpoint in structures:
+        made.add_api_route(path, endpoint, methods=["GET"], responses={200: told})
+    return made
+
+
+class SdmxRoutes:
+    """The endpoints."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+
+    async def data(self, request: Request, service: ServiceOf, caller: CallerOf, rest: RestOf) -> Response:
+        """Observations of a dataflow: ``DF_ID/KEY`` (2.1) or ``dataflow/AGENCY/DF_ID/VERSION/KEY`` (3.0)."""
+        return await self._data(request, service, caller, rest, request.query_params.multi_items())
+
+    async def data_by_post(
+        self, request: Request, service: ServiceOf, caller: CallerOf, rest: RestOf
+    ) -> Response:
+        """The same with ``body`` for the key, and the key as a form in the body: for keys too long for an address."""
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != FORM:
+            raise HttpProblem(415, f"Send the key as {FORM}: key=...")
+        text = (await request.body()).decode("utf-8", "replace")
+        form = parse_qsl(text, keep_blank_values=True)
+        return await self._data(request, service, caller, rest, [*request.query_params.multi_items(), *form])
+
+    async def availability_3_0(self, request: Request, service: ServiceOf, rest: RestOf) -> Response:
+        """Which codes of ``dataflow/AGENCY/DF_ID/VERSION/KEY/COMPONENT`` have observations."""
+        make = partial(self._availability, request, rest, media.STRUCTURES_3_0)
+        return await service.desk.run(make)
+
+    async def availability_2_1(self, request: Request, service: ServiceOf, rest: RestOf) -> Response:
+        """Which codes of ``DF_ID/KEY/PROVIDER/COMPONENT`` have observations."""
+        make = partial(self._availability, request, rest, media.STRUCTURES_2_1)
+        return await service.desk.run(make)
+
+    async def schema(self, request: Request, service: ServiceOf, rest: RestOf) -> Response:
+        """The structures that data of ``dataflow/AGENCY/DF_ID/VERSION`` keep to."""
+        return await service.desk.run(partial(self._schema, request, rest))
+
+    async def all_structures(self, request: Request, service: ServiceOf) -> Response:
+        """All structures."""
+        return await self._structures(request, service, ["*"], media.STRUCTURES_3_0)
+
+    async def structures_3_0(self, request: Request, service: ServiceOf, rest: RestOf) -> Response:
+        """Structures: ``KIND/AGENCY/ID/VERSION/ITEM`` (3.0), or ``AGENCY/ID/VERSION`` of any kind (2.1)."""
+        parts = parts_of(rest) or ["*"]
+        if parts[0] in {*Kind, *OTHER_KINDS, *ALL_KINDS}:
+            return await self._structures(request, service, parts, media.STRUCTURES_3_0)
+        return await self._structures(request, service, ["structure", *parts], media.STRUCTURES_2_1)
+
+    async def all_of_kind(self, request: Request, service: ServiceOf, kind: str) -> Response:
+        """All structures of a kind, such as ``dataflow``."""
+        return await self._structures(request, service, [kind], media.STRUCTURES_2_1)
+
+    async def structures_2_1(self, request: Request, service: ServiceOf, kind: str, rest: RestOf) -> Response:
+        """Structures of a kind: ``AGENCY/ID/VERSION/ITEM``."""
+        return await self._structures(request, service, [kind, *parts_of(rest)], media.STRUCTURES_2_1)
+
+    async def _data(
+        self, request: Request, service: Service, caller: Caller, rest: str, said: Parameters
+    ) -> Response:
+        parameters = dict(said)
+        address = data_address(rest, self._registry.agency)
+        flow = flow_of(self._registry, address)
+        picked = pick(flow, parameters.get("key", "*") if address.key == BODY else address.key, said)
+        writing = writing_of(flow, _accept(request), parameters)
+        if writing.detail is Detail.KEYS:
+            _check_size(service, picked)
+            return send(request, await service.desk.run(lambda: writing.write(keys_alone(flow, picked))))
+
+        def write(answer: Answer) -> File:
+            return writing.write(observations(flow, picked, answer, writing.detail))
+
+        way = ("sdmx", flow.id, picked, writing)
+        return send(request, await service.file(caller, query_of(flow, picked), way, write))
+
+    def _availability(self, request: Request, rest: str, offered: Sequence[media.Media]) -> Response:
+        wanted = media.wanted(_accept(request), offered)
+        parameters = request.query_params
+        address = data_address(rest, self._registry.agency)
+        flow = flow_of(self._registry, address)
+        picked = pick(flow, address.key, parameters.multi_items())
+        components = components_of(flow, address.component)
+        made = constraint(flow, picked, components, parameters.get("mode", "exact"))
+        further = with_references(self._registry, flow, parameters.get("references", "none"))
+        return self._sent(request, [*further, made], wanted)
+
+    def _schema(self, request: Request, rest: str) -> Response:
+        wanted = media.wanted(_accept(request), media.STRUCTURES_3_0)
+        parts = parts_of(rest)
+        if not parts or parts[0] not in CONTEXTS or len(parts) > 4:
+            raise HttpProblem(400, "Write schema/dataflow/AGENCY/ID/VERSION.", kind="address")
+        flow = flow_of(self._registry, data_address("/".join(parts), self._registry.agency))
+        asked = StructureRequest(Kind.STRUCTURE, id=flow.structure, references="children")
+        return self._sent(request, select(self._registry, asked), wanted)
+
+    async def _structures(
+        self, request: Request, service: Service, parts: list[str], offered: Sequence[media.Media]
+    ) -> Response:
+        if len(parts) > 5:
+            raise HttpProblem(400, "Write KIND/AGENCY/ID/VERSION/ITEM.", kind="address")
+        said = request.query_params
+        named = StructureRequest(*parts)
+        asked = replace(named, references=said.get("references", "none"), detail=said.get("detail", "full"))
+        wanted = media.wanted(_accept(request), offered)
+        return await service.desk.run(lambda: self._sent(request, select(self._registry, asked), wanted))
+
+    def _sent(self, request: Request, artefacts: Sequence[Any], wanted: media.Media) -> Response:
+        body = write_structures(artefacts, wanted, self._registry.agency)
+        return send(request, File(body, wanted.text, wanted.ending), cache=SHARED)
+
+
+def _check_size(service: Service, picked: Pick) -> None:
+    """Keys cost no question, but as much to write as an answer."""
+    if picked.cells > service.catalogue.rule.cells:
+        raise HttpProblem(413, f"An answer may have {service.catalogue.rule.cells:,} observations.")
+
+
+def _accept(request: Request) -> str:
+    return ",".join(request.headers.getlist("accept"))

@@ -1,0 +1,148 @@
+"""Structure queries: which artefacts an address means, with what they refer to, in how much detail.
+
+It owns the words ``references`` and ``detail``; artefacts are the registry's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from pysdmx.model import Components
+
+from discreet.serve.http.problems import HttpProblem
+from discreet.serve.sdmx.naming import ANY, matches, matches_version
+from discreet.serve.sdmx.registry import Key, Kind, Registry
+
+# kinds of SDMX of which nothing is held: a query for them is sound and finds nothing
+OTHER_KINDS = frozenset({
+    "actualconstraint", "allowedconstraint", "attachmentconstraint", "categorisation", "categoryscheme",
+    "categoryschememap", "conceptschememap", "contentconstraint", "customtypescheme", "dataconstraint",
+    "dataconsumerscheme", "dataproviderscheme", "hierarchicalcodelist", "hierarchyassociation",
+    "metadataconstraint", "metadataflow", "metadataproviderscheme", "metadataprovisionagreement",
+    "metadatastructure", "namealiasscheme", "namepersonalisationscheme", "organisationscheme",
+    "organisationschememap", "organisationunitscheme", "process", "provisionagreement",
+    "reportingtaxonomy", "reportingtaxonomymap", "representationmap", "rulesetscheme", "structuremap",
+    "structureset", "transformationscheme", "userdefinedoperatorscheme", "valuelist", "vtlmappingscheme",
+})  # fmt: skip
+ALL_KINDS = frozenset({"*", "all", "structure"})
+REFERENCES = ("none", "children", "descendants", "parents", "parentsandsiblings", "ancestors", "all")
+DETAILS = (
+    "full",
+    "allstubs",
+    "referencestubs",
+    "allcompletestubs",
+    "referencecompletestubs",
+    "referencepartial",
+    "raw",
+)
+
+
+@dataclass(frozen=True)
+class StructureRequest:
+    """What an address asks for."""
+
+    kind: str
+    agency: str = "*"
+    id: str = "*"
+    version: str = "*"
+    item: str = "*"
+    references: str = "none"
+    detail: str = "full"
+
+
+def select(registry: Registry, asked: StructureRequest) -> list[Any]:
+    """The artefacts of an answer; none is a problem."""
+    _check(asked)
+    main = [key for key, one in registry.artefacts.items() if _is_meant(key, one, asked)]
+    if not main:
+        raise HttpProblem(404, f"No results: there is no {asked.kind} of this agency, id and version.")
+    further = _further(registry, main, asked.references)
+    artefacts = [_with_items(registry.artefacts[key], asked.item) for key in main]
+    if asked.detail.startswith("all"):
+        artefacts = [_stub(key, one, asked.detail) for key, one in zip(main, artefacts, strict=True)]
+    if asked.detail not in ("full", "raw", "referencepartial"):
+        return artefacts + [_stub(key, registry.artefacts[key], asked.detail) for key in further]
+    return artefacts + [registry.artefacts[key] for key in further]
+
+
+def _check(asked: StructureRequest) -> None:
+    kinds = {*Kind, *OTHER_KINDS, *ALL_KINDS}
+    for name, value, known in (
+        ("kind of artefact", asked.kind, kinds),
+        ("references", asked.references, {*REFERENCES, *kinds}),
+        ("detail", asked.detail, DETAILS),
+    ):
+        if value not in known:
+            raise HttpProblem(400, f"Unknown {name} {value[:60]!r}; use one of {', '.join(sorted(known))}.")
+
+
+def _is_meant(key: Key, artefact: Any, asked: StructureRequest) -> bool:
+    return (
+        (asked.kind in ALL_KINDS or asked.kind == key[0])
+        and matches(asked.agency, artefact.agency)
+        and matches(asked.id, artefact.id)
+        and matches_version(asked.version, artefact.version)
+    )
+
+
+def _further(registry: Registry, main: Iterable[Key], references: str) -> list[Key]:
+    """What is sent beside the artefacts asked for, in the order of the registry."""
+    start = frozenset(main)
+    down, up = registry.below, registry.above
+    parents = _step(start, up)
+    found = {
+        "none": frozenset[Key](),
+        "children": _step(start, down),
+        "descendants": _walk(start, down),
+        "parents": parents,
+        "parentsandsiblings": parents | _step(parents, down),
+        "ancestors": _walk(start, up),
+        "all": parents | _step(parents, down) | _walk(start, down),
+    }.get(references)
+    if found is None:
+        related = _walk(start, down) | _walk(start, up)
+        found = frozenset(key for key in related if key[0] == references)
+    return [key for key in registry.artefacts if key in found - start]
+
+
+def _step(keys: frozenset[Key], edges: Mapping[Key, frozenset[Key]]) -> frozenset[Key]:
+    return frozenset(other for key in keys for other in edges.get(key, ()))
+
+
+def _walk(keys: frozenset[Key], edges: Mapping[Key, frozenset[Key]]) -> frozenset[Key]:
+    found: frozenset[Key] = frozenset()
+    reached = _step(keys, edges)
+    while not reached <= found:
+        found |= reached
+        reached = _step(reached, edges)
+    return found
+
+
+def _with_items(artefact: Any, item: str) -> Any:
+    """A scheme with the items asked for alone."""
+    if item in ANY or not hasattr(artefact, "items"):
+        return artefact
+    kept = tuple(one for one in artefact.items if matches(item, one.id))
+    if not kept:
+        raise HttpProblem(404, f"No results: {artefact.id} has no such item.")
+    return msgspec.structs.replace(artefact, items=kept, is_partial=True)
+
+
+def _stub(key: Key, artefact: Any, detail: str) -> Any:
+    """Names alone; a complete stub keeps what is said about the artefact."""
+    said = {} if detail.endswith("completestubs") else {"annotations": (), "description": None}
+    return msgspec.structs.replace(artefact, is_external_reference=True, **_emptied(key[0], artefact), **said)
+
+
+def _emptied(kind: Kind, artefact: Any) -> dict[str, Any]:
+    """An artefact's parts, without what is in them; a hierarchy must have one code."""
+    if kind is Kind.DATAFLOW:
+        return {}
+    if kind is Kind.STRUCTURE:
+        return {"components": Components([])}
+    if kind is Kind.HIERARCHY:
+        return {"codes": (msgspec.structs.replace(artefact.codes[0], codes=()),)}
+    return {"items": ()}
