@@ -32,6 +32,8 @@ COMMANDS = {
     "noise": "Show and sample the noise laws.",
     "risk": "Say what an outsider can find out, by formula.",
     "infer": "Test and estimate from published counts, allowing for the noise.",
+    "serve": "Serve a table builder over a programme or a release.",
+    "token": "Make, list and revoke API tokens of a table builder.",
     "ledger": "Keep books of privacy budgets.",
     "synth": "Make a synthetic census.",
     "study": "Repeat a published study of a method on a synthetic census.",

@@ -1,0 +1,182 @@
+"""The table builder under load: eight users at once who ask for three-way tables over the loopback interface."""
+
+from __future__ import annotations
+
+import http.client
+import itertools
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from benchmarks.census import SECRET, census
+from benchmarks.costs import GB, Cost
+from benchmarks.lines import Line, Section, Target
+
+PERSONS = 10_000_000
+USERS = 8
+TABLES = 320  # new ones, all users together
+PLACES = ("GEO.L", "GEO.M")
+MOST_CELLS = 20_000
+MAIN = "from discreet.cli.app import main; main()"
+RATE = "1000000/1"  # what is measured is the work, not the politeness
+
+Query = dict[str, Any]
+
+
+def sections(data: Path, persons: int, repeats: int) -> list[Section]:
+    with tempfile.TemporaryDirectory() as place, _server(census(data, persons), Path(place)) as server:
+        address, started, pid = server
+        catalogue = _get(address, "/api/v1/catalogue")
+        queries, began = three_way(catalogue), _used(pid)
+        first, wall_first = _load(address, one_way(catalogue))
+        before = _used(pid)
+        new, wall = _load(address, queries)
+        after = _used(pid)
+        again, wall_again = _load(address, queries)
+        peak, last = _peak(pid), _used(pid)
+    lines = (
+        Line(
+            f"start, {persons:,} persons and their households",
+            "Discreet",
+            Cost(began, started, peak),
+            targets=(Target("wall s", started, 10, 1),),
+        ),
+        Line(
+            f"{len(first)} one-way tables, each breakdown for the first time, {USERS} users",
+            "Discreet",
+            Cost(before - began, wall_first, peak),
+        ),
+        _line(f"{len(new)} new three-way tables", new, Cost(after - before, wall, peak), 150),
+        _line("the same again, from the cache", again, Cost(last - after, wall_again, peak), 20),
+    )
+    return [Section("The table builder", lines, tuple(_notes(new, again)))]
+
+
+def _line(work: str, times: Sequence[float], cost: Cost, limit: float) -> Line:
+    target = Target("p95 ms", 1000 * quantile(times, 0.95), limit, 1)
+    return Line(f"{work}, {USERS} users", "Discreet", cost, targets=(target,))
+
+
+def _notes(new: Sequence[float], again: Sequence[float]) -> Iterator[str]:
+    yield f"Tables of {' or '.join(PLACES)} by two variables, up to {MOST_CELLS:,} cells, as plain JSON-stat."
+    yield "The users run on the same cores as the server; CPU s is the server's alone, its peak that of its process."
+    for name, times in (("new", new), ("again", again)):
+        shown = ", ".join(
+            f"p{int(100 * share)} {1000 * quantile(times, share):.1f} ms" for share in (0.5, 0.95, 0.99)
+        )
+        yield f"{name}: {shown}, the longest {1000 * max(times):.0f} ms."
+
+
+def quantile(times: Sequence[float], share: float) -> float:
+    """The time within which such a share of the answers came."""
+    return sorted(times)[min(len(times) - 1, int(share * len(times)))]
+
+
+def one_way(catalogue: Any) -> list[Query]:
+    """Every breakdown of persons once: the server lays out its column when it is first asked for."""
+    return [{"axes": [name]} for name, codes in sizes_of(catalogue).items() if 1 < codes <= MOST_CELLS]
+
+
+def three_way(catalogue: Any) -> list[Query]:
+    """Different tables of a place and two variables of persons, in a fixed random order."""
+    sizes = sizes_of(catalogue)
+    others = [name for name in sizes if not name.startswith("GEO") and sizes[name] > 1]
+    found = [
+        {"axes": [place, one, other]}
+        for place in PLACES
+        for one, other in itertools.combinations(others, 2)
+        if one.partition(".")[0] != other.partition(".")[0]
+        and sizes[place] * sizes[one] * sizes[other] <= MOST_CELLS
+    ]
+    random.Random(1).shuffle(found)
+    return found[:TABLES]
+
+
+def sizes_of(catalogue: Any) -> dict[str, int]:
+    """The number of codes of each breakdown of persons."""
+    return {
+        axis["name"]: axis["codes"]
+        for variable in catalogue["variables"]
+        if "persons" in variable["units"]
+        for axis in variable["breakdowns"]
+    }
+
+
+def _load(address: str, queries: Sequence[Query]) -> tuple[list[float], float]:
+    """Ask all questions, the users taking turns; the time of each, and of all."""
+    begun = time.perf_counter()
+    with ThreadPoolExecutor(USERS) as pool:
+        times = pool.map(lambda user: list(_asked(address, queries[user::USERS])), range(USERS))
+        return [one for each in times for one in each], time.perf_counter() - begun
+
+
+def _asked(address: str, queries: Sequence[Query]) -> Iterator[float]:
+    connection = http.client.HTTPConnection(address, timeout=60)
+    for query in queries:
+        body, begun = json.dumps(query), time.perf_counter()
+        connection.request("POST", "/api/v1/table", body, {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        answer.read()
+        if answer.status != 200:
+            raise RuntimeError(f"{answer.status} for {query}, so its time means nothing")
+        yield time.perf_counter() - begun
+    connection.close()
+
+
+def _get(address: str, path: str) -> Any:
+    connection = http.client.HTTPConnection(address, timeout=60)
+    connection.request("GET", path)
+    said = json.loads(connection.getresponse().read())
+    connection.close()
+    return said
+
+
+@contextmanager
+def _server(folder: Path, place: Path) -> Iterator[tuple[str, float, int]]:
+    """A server in a process of its own: its address, the seconds until it answered, and its number."""
+    key = place / "secret.key"
+    key.write_text(SECRET.hex())
+    key.chmod(0o600)
+    options = [
+        "--secret",
+        str(key),
+        "--store",
+        str(place / "store.sqlite"),
+        "--port",
+        "0",
+        "--rate",
+        RATE,
+        "--json",
+    ]
+    command = [sys.executable, "-c", MAIN, "serve", str(folder / "programme.toml"), *options]
+    begun = time.perf_counter()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout is not None
+        try:
+            address = json.loads(process.stdout.readline())["address"].removeprefix("http://")
+            _get(address, "/health")
+            yield address, time.perf_counter() - begun, process.pid
+        finally:
+            process.terminate()
+
+
+def _used(pid: int) -> float:
+    """The CPU seconds of a process so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _peak(pid: int) -> float:
+    line = next(
+        line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmHWM")
+    )
+    return int(line.split()[1]) * 1024 / GB
