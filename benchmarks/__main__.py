@@ -34,6 +34,7 @@ SUBJECTS = (
     "demo",
     "streaming",
     "swap",
+    "serve",
 )
 LIBRARIES = ("numpy", "numba", "pyarrow", "duckdb", "pandas", "cell-key-perturbation", "opendp")
 RESULTS = Path(__file__).parent / "results"

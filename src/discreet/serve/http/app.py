@@ -23,9 +23,12 @@ from discreet.serve.http.middleware import Errors, Inside, Outside, errors, wher
 from discreet.serve.http.security import Reception
 from discreet.serve.http.service import Service
 from discreet.serve.http.settings import Settings
+from discreet.serve.page import routes as page
+from discreet.serve.sdmx import routes as sdmx
 
 GZIP_FROM, GZIP_LEVEL = 1_000, 4
 ROUTERS: tuple[APIRouter, ...] = (
+    page.router,
     native.router,
     saved.router,
     jobs.router,
@@ -38,8 +41,15 @@ _RESPONSES: dict[int | str, dict[str, Any]] = {
 }
 
 
-def create_app(builder: TableBuilder, settings: Settings, routers: Sequence[APIRouter] = ROUTERS) -> FastAPI:
-    """The application that serves a table builder."""
+def routers_of(builder: TableBuilder) -> tuple[APIRouter, ...]:
+    """All routers; those that are made for what a builder serves are made here."""
+    return (*ROUTERS, sdmx.router(builder))
+
+
+def create_app(
+    builder: TableBuilder, settings: Settings, routers: Sequence[APIRouter] | None = None
+) -> FastAPI:
+    """The application that serves a table builder, with all routers or with some."""
     desk = Desk(settings.limits)
     worker = jobs.JobWorker(builder, settings.store, settings.limits)
 
@@ -61,7 +71,7 @@ def create_app(builder: TableBuilder, settings: Settings, routers: Sequence[APIR
     )
     app.state.service, app.state.worker = Service(builder, settings, desk), worker
     problems.install(app)
-    for router in routers:
+    for router in routers_of(builder) if routers is None else routers:
         app.include_router(router)
     _surround(app, settings)
     return app
