@@ -1,0 +1,149 @@
+// What the page does when somebody chooses something: it changes the state, and asks the server where it must.
+
+import { parsed } from "./answer.js";
+import * as api from "./api.js";
+import { number, t } from "./language.js";
+import { fragmentOf } from "./link.js";
+import { title } from "./names.js";
+import { axesOf, queryOf, sameness, taken, variableOf } from "./question.js";
+
+const PATIENCE = 250; // milliseconds without a change before a preview is asked for
+const POLL = 1000; // milliseconds between two questions after a job
+const UNFINISHED = ["queued", "running"];
+
+/** Everything that can be done with a store. */
+export function makeActions(store) {
+  let previewing = null;
+  let running = null;
+  let timer = 0;
+
+  /** Say something to those who cannot see it happen. */
+  function announce(words) {
+    document.getElementById("live").textContent = words;
+  }
+
+  /** Change the question, then look at what it would be like. */
+  function ask(members) {
+    store.change({ ...members, preview: { ...store.state.preview, status: "loading" } });
+    clearTimeout(timer);
+    timer = setTimeout(preview, PATIENCE);
+    keepLink();
+  }
+
+  /** Change how the answer is shown. */
+  function show(members) {
+    store.change(members);
+    keepLink();
+  }
+
+  function keepLink() {
+    history.replaceState(null, "", fragmentOf(store.state));
+  }
+
+  async function preview() {
+    previewing?.abort();
+    previewing = new AbortController();
+    const query = queryOf(store.state);
+    if (!query.axes.length && !query.where) {
+      store.change({ preview: { status: "none" } });
+      return;
+    }
+    try {
+      const found = await api.preview(query, previewing.signal);
+      store.change({ preview: { status: "ready", found } });
+    } catch (problem) {
+      if (problem.name !== "AbortError") store.change({ preview: { status: "failed", problem } });
+    }
+  }
+
+  /** Get the table. The address is a new entry of the history, so that "back" brings the last table back. */
+  async function run({ push = true } = {}) {
+    running?.abort();
+    running = new AbortController();
+    const query = queryOf(store.state);
+    store.change({ answer: { ...store.state.answer, status: "loading" }, cell: null });
+    if (push) history.pushState(null, "", fragmentOf(store.state));
+    announce(t("loading"));
+    try {
+      const table = parsed(await api.table(query, running.signal));
+      const sort = store.state.answer.asked === sameness(query) ? store.state.sort : keptSort(store.state);
+      store.change({ answer: answered(table, query), sort });
+      announce(t("announce.table", { title: title(store.state.world.catalogue, query), cells: number(table.size) }));
+      preview();
+    } catch (problem) {
+      if (problem.name === "AbortError") return;
+      store.change({ answer: { status: "failed", problem } });
+      document.getElementById("problem-title")?.focus();
+    }
+  }
+
+  /** A link's order of rows holds for its own table; a new question starts in the order of the codes. */
+  const keptSort = (state) => (state.answer.asked ? null : state.sort);
+
+  function answered(table, query) {
+    const { rows, columns } = store.state;
+    return { status: "ready", table, query, asked: sameness(query), rows: rows.map(variableOf), columns: columns.map(variableOf) };
+  }
+
+  /** Take over a table that the server offers instead of a refused one, and show it. */
+  function takeOffer(query) {
+    ask(taken(store.state, query));
+    run();
+  }
+
+  /** Ask what a cell's noise may have done. */
+  async function explain(index) {
+    const { answer } = store.state;
+    store.change({ cell: { index, status: "loading" } });
+    try {
+      const found = await api.ranges(answer.query, [index]);
+      if (store.state.cell?.index === index) store.change({ cell: { index, status: "ready", level: found.level, range: found.ranges[0] } });
+    } catch (problem) {
+      if (store.state.cell?.index === index) store.change({ cell: { index, status: "failed", problem } });
+    }
+  }
+
+  /** Have a large table made in the background. */
+  async function submit(format) {
+    try {
+      const job = await api.submit(queryOf(store.state), format);
+      store.change({ jobs: [job, ...store.state.jobs] });
+      announce(t("job.queued"));
+      follow(job.id);
+    } catch (problem) {
+      store.change({ answer: { status: "failed", problem } });
+    }
+  }
+
+  async function follow(id) {
+    const job = await api.job(id).catch(() => null);
+    if (!job) {
+      setTimeout(() => follow(id), 5 * POLL);
+      return;
+    }
+    store.change({ jobs: store.state.jobs.map((one) => (one.id === id ? job : one)) });
+    if (UNFINISHED.includes(job.state)) setTimeout(() => follow(id), POLL);
+    else announce(t(`job.${job.state}`));
+  }
+
+  /** The jobs that this reader left here before. */
+  async function recallJobs() {
+    const jobs = await api.jobs().catch(() => []);
+    store.change({ jobs });
+    for (const job of jobs) if (UNFINISHED.includes(job.state)) follow(job.id);
+  }
+
+  return { ask, show, run, takeOffer, explain, submit, recallJobs, preview, announce };
+}
+
+/** The layout that holds for the answer: the present one, unless the question has been changed since. */
+export function layoutFor(state) {
+  const { answer } = state;
+  if (sameness(queryOf(state)) !== answer.asked) return { rows: answer.rows, columns: answer.columns };
+  return { rows: state.rows.map(variableOf), columns: state.columns.map(variableOf) };
+}
+
+/** Whether the question has been changed since the answer. */
+export const isStale = (state) => state.answer.status === "ready" && sameness(queryOf(state)) !== state.answer.asked;
+
+export const hasAxes = (state) => axesOf(state).length > 0;

@@ -1,0 +1,53 @@
+// Calls of the table builder's API. A refusal or an error of the server arrives as a `Problem` with its own words.
+
+/** What the server said when it said no (RFC 9457), or that it cannot be reached. */
+export class Problem extends Error {
+  constructor(status, said) {
+    super(said.detail || said.title || "");
+    Object.assign(this, { status, said });
+  }
+
+  get isRefusal() {
+    return (this.said.type || "").startsWith("/problems/refused-");
+  }
+}
+
+const BASE = "api/v1/";
+
+async function call(path, options = {}) {
+  let response;
+  try {
+    response = await fetch(path, options);
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Problem(0, {});
+  }
+  if (!response.ok) throw new Problem(response.status, await response.json().catch(() => ({})));
+  return response;
+}
+
+const json = async (path, options) => (await call(path, options)).json();
+const posted = (body, signal) => ({
+  method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), signal,
+});
+
+export const settings = () => json("page/settings");
+export const geometry = () => json("page/geometry");
+export const catalogue = () => json(`${BASE}catalogue`);
+export const breakdown = (name) => json(`${BASE}breakdowns/${encodeURIComponent(name)}`);
+export const preview = (query, signal) => json(`${BASE}preview`, posted(query, signal));
+export const table = (query, signal) => json(`${BASE}table`, posted(query, signal));
+export const ranges = (query, cells) => json(`${BASE}noise-ranges`, posted({ query, cells }));
+export const save = (query, extra) => json(`${BASE}queries`, posted({ query, extra }));
+export const saved = (name) => json(`${BASE}queries/${encodeURIComponent(name)}`);
+export const submit = (query, format) => json(`${BASE}jobs`, posted({ query, format }));
+export const job = (name) => json(`${BASE}jobs/${encodeURIComponent(name)}`);
+export const jobs = async () => (await json(`${BASE}jobs`)).jobs;
+
+/** The table as a file, in the layout of the view. */
+export async function file(query, format, columns, texts) {
+  const asked = new URLSearchParams({ format, columns: columns.join(","), texts });
+  const response = await call(`${BASE}table?${asked}`, posted(query));
+  const named = /filename="([^"]+)"/.exec(response.headers.get("Content-Disposition") || "");
+  return { name: named ? named[1] : `table.${format === "json-stat" ? "json" : format}`, blob: await response.blob() };
+}

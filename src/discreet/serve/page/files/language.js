@@ -1,0 +1,51 @@
+// The words of the page in the reader's language, and numbers as that language writes them.
+
+import de from "./texts/de.js";
+import en from "./texts/en.js";
+
+export const LANGUAGES = { en: "English", de: "Deutsch" };
+const TEXTS = { en, de };
+let now = "en";
+
+/** The language that a reader most likely wants. */
+export function preferred(wished) {
+  return wished.map((one) => one.slice(0, 2).toLowerCase()).find((one) => one in TEXTS) || "en";
+}
+
+/** Speak a language from now on. */
+export function speak(lang) {
+  now = lang in TEXTS ? lang : "en";
+  document.documentElement.lang = now;
+}
+
+/** The words of a key, with what stands in braces filled in; with a number `n` the form that goes with it. */
+export function t(key, filled = {}) {
+  const texts = TEXTS[now];
+  const form = "n" in filled ? `${key}.${new Intl.PluralRules(now).select(filled.n)}` : key;
+  const words = texts[form] ?? texts[key] ?? key;
+  return words.replace(/\{(\w+)\}/g, (all, name) => (name in filled ? shown(filled[name]) : all));
+}
+
+/** The words of a key, or nothing where the language has none. */
+export const maybe = (key) => TEXTS[now][key];
+
+const shown = (value) => (typeof value === "number" ? number(value) : String(value));
+
+/** A whole number. */
+export const number = (value) => formatter({ maximumFractionDigits: 0 }).format(value);
+
+/** A share as a percentage with one decimal. */
+export const percent = (share) =>
+  formatter({ style: "percent", minimumFractionDigits: 1, maximumFractionDigits: 1 }).format(share);
+
+const formatters = new Map();
+function formatter(options) {
+  const key = now + JSON.stringify(options);
+  if (!formatters.has(key)) formatters.set(key, new Intl.NumberFormat(now, options));
+  return formatters.get(key);
+}
+
+/** A list in words. */
+export const listed = (words) => new Intl.ListFormat(now, { type: "conjunction" }).format(words);
+
+export const language = () => now;

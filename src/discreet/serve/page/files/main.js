@@ -1,0 +1,159 @@
+// The start: asks the server what there is, restores the link, and ties each view to the part of the state it shows.
+
+import { makeActions } from "./actions.js";
+import * as api from "./api.js";
+import { axesView } from "./axes.js";
+import { areasView, tablesView, unitView, variablesView } from "./builder.js";
+import { editCodes } from "./codes.js";
+import { button, choice, el, replace } from "./dom.js";
+import { jobsView } from "./jobs.js";
+import { LANGUAGES, preferred, speak, t } from "./language.js";
+import { layoutIn, read } from "./link.js";
+import { variableOf } from "./question.js";
+import { cellView, resultView } from "./result.js";
+import { blank, makeStore } from "./store.js";
+import { THEMES, applyTheme, keptTheme } from "./theme.js";
+import { verdictView } from "./verdict.js";
+
+const QUESTION = ["unit", "count", "where", "rows", "columns", "lang", "world"];
+const at = (id) => document.getElementById(id);
+const store = makeStore(blank());
+const actions = makeActions(store);
+const codelists = new Map();
+let grid = null;
+
+/** The codes of a breakdown, asked for once. */
+function breakdownOf(name) {
+  if (!codelists.has(name)) codelists.set(name, api.breakdown(name));
+  return codelists.get(name);
+}
+
+const places = {};
+function frame() {
+  for (const name of ["heading", "unit", "areas", "variables", "axes", "tables", "verdict"]) places[name] = el("div", { id: `place-${name}` });
+  for (const name of ["answer", "cell", "jobs"]) places[name] = el("div", { id: `place-${name}` });
+  replace(at("builder"), places.heading, el("div", { class: "choices" }, places.unit, places.areas, places.variables, places.axes, places.tables), places.verdict);
+  replace(at("result"), places.answer, places.cell, places.jobs);
+}
+
+function drawTop(state) {
+  const { catalogue } = state.world;
+  document.title = `${t("page")} · ${catalogue.name}`;
+  at("skip").textContent = t("skip");
+  replace(at("top"), el("div", { class: "brand" }, el("span", { class: "mark", "aria-hidden": "true" }), el("div", {}, el("h1", {}, t("page")), el("p", {}, `${catalogue.agency} · ${catalogue.name}`))),
+    el("div", { class: "row options" },
+      choice(t("language"), Object.entries(LANGUAGES), state.lang, (lang) => { speak(lang); actions.show({ lang }); }, { data: { key: "lang" } }),
+      choice(t("theme"), THEMES.map((one) => [one, t(`theme.${one}`)]), state.theme, (theme) => { applyTheme(theme); store.change({ theme }); }, { data: { key: "theme" } })));
+  replace(at("bottom"), el("p", {}, t("foot"), " ", el("a", { href: "openapi.json" }, t("foot.api"))));
+  replace(places.heading, el("h2", { id: "builder-title" }, t("builder")));
+}
+
+function drawQuestion(state) {
+  replace(places.unit, unitView(state, actions));
+  replace(places.areas, areasView(state, actions));
+  drawVariables(state);
+  replace(places.axes, axesView(state, actions, (axis) => editCodes(axis, store, actions, breakdownOf)));
+  replace(places.tables, tablesView(state, actions));
+}
+
+function drawVariables(state) {
+  const list = places.variables.querySelector(".variables");
+  const top = list?.scrollTop ?? 0;
+  replace(places.variables, variablesView(state, actions, (search) => { store.change({ search }); }));
+  places.variables.querySelector(".variables").scrollTop = top;
+}
+
+/** A table of the same shape keeps its place while its order or its values change. */
+function keepGrid(make) {
+  const before = grid;
+  grid = make();
+  const same = before && before.place.isConnected && before.view.table === grid.view.table && before.view.rowCount === grid.view.rowCount && before.view.columnCount === grid.view.columnCount;
+  const [top, left] = same ? [before.place.scrollTop, before.place.scrollLeft] : [0, 0];
+  if (same) grid.at = before.at;
+  queueMicrotask(() => {
+    grid.place.scrollTop = top;
+    grid.place.scrollLeft = left;
+    grid.draw();
+  });
+  grid.draw();
+  return grid.place;
+}
+
+function drawAnswer(state) {
+  if (state.view !== "table") grid = null;
+  replace(places.answer, resultView(state, actions, keepGrid));
+  drawCell(state);
+}
+
+function drawCell(state) {
+  replace(places.cell, cellView(state, () => { store.change({ cell: null }); grid?.focusable()?.focus(); }));
+  grid?.mark(state.cell?.index ?? null);
+}
+
+function watch() {
+  store.watch(["lang", "theme", "world"], drawTop);
+  store.watch(QUESTION, drawQuestion);
+  store.watch(["search"], drawVariables);
+  store.watch([...QUESTION, "preview", "answer"], (state) => replace(places.verdict, verdictView(state, actions)));
+  store.watch(["answer", "rows", "columns", "unit", "count", "where", "view", "values", "texts", "totals", "sort", "picks", "lang", "world"], drawAnswer);
+  store.watch(["cell"], drawCell);
+  store.watch(["jobs", "lang"], (state) => replace(places.jobs, jobsView(state)));
+  addEventListener("popstate", () => { restore(); });
+  addEventListener("keydown", (event) => {
+    const menu = event.key === "Escape" && document.querySelector("details.menu[open]");
+    if (menu) { menu.open = false; menu.querySelector("summary").focus(); }
+  });
+  addEventListener("click", (event) => {
+    for (const menu of document.querySelectorAll("details.menu[open]")) if (!menu.contains(event.target)) menu.open = false;
+  });
+}
+
+/** Show what the address says. A link never spends a reader's budget: where answers are charged, the reader decides. */
+async function restore() {
+  const { world } = store.state;
+  const saved = new URLSearchParams(location.search).get("q");
+  const members = location.hash.length > 1 ? read(location.hash, world.catalogue) : saved ? await fromSaved(saved) : null;
+  if (!members) {
+    store.change({ rows: [], columns: [], where: "", count: "", unit: world.catalogue.units[0], answer: { status: "none" }, preview: { status: "none" }, cell: null });
+    return;
+  }
+  const { shown, ...rest } = members;
+  if (rest.lang) speak(rest.lang);
+  store.change({ ...rest, answer: { status: "none" }, cell: null });
+  if (shown && !world.catalogue.charged) await actions.run({ push: false });
+  else actions.preview();
+}
+
+async function fromSaved(name) {
+  try {
+    const { query, extra } = await api.saved(name);
+    const axes = query.axes.map((axis) => ({ codes: [], groups: {}, ...axis }));
+    const across = extra.columns || [];
+    const order = (names) => (a, b) => names.indexOf(variableOf(a)) - names.indexOf(variableOf(b));
+    const columns = axes.filter((axis) => across.includes(variableOf(axis))).sort(order(across));
+    const rows = axes.filter((axis) => !columns.includes(axis)).sort(order(extra.rows || []));
+    return { unit: query.unit, where: query.where || "", count: query.count || "", rows, columns, ...layoutIn(extra), lang: extra.lang, shown: true };
+  } catch (problem) {
+    store.change({ answer: { status: "failed", problem } });
+    return null;
+  }
+}
+
+async function start() {
+  const theme = keptTheme();
+  applyTheme(theme);
+  speak(preferred(navigator.languages));
+  frame();
+  try {
+    const [catalogue, settings] = await Promise.all([api.catalogue(), api.settings()]);
+    watch();
+    store.change({ world: { catalogue, settings }, unit: catalogue.units[0], lang: document.documentElement.lang, theme });
+    await restore();
+    actions.recallJobs();
+    document.documentElement.dataset.ready = "yes";
+  } catch (problem) {
+    replace(places.answer, el("div", { class: "notice bad" }, el("h2", { id: "result-title" }, t("failed.title")), el("p", { role: "alert" }, problem.message || t("unreachable")), button(t("again"), () => location.reload())));
+  }
+}
+
+start();

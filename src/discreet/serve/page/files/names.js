@@ -1,0 +1,50 @@
+// How things are called: labels from the office first, then names that the page knows, then the codes themselves.
+
+import { listed, maybe, number, t } from "./language.js";
+import { breakdownsOf, variableNamed, variableOf } from "./question.js";
+
+// Codes such as LOC mean something only inside the EU census programme, so the page believes that it speaks of that
+// programme only where many of its codes occur together.
+const TOPICS = ["GEO", "SEX", "AGE", "LMS", "CAS", "OCC", "IND", "SIE", "EDU", "POB", "COC", "YAE", "FST", "HST"];
+const ALWAYS = ["GEO", "SEX", "AGE"];
+const ENOUGH = 8;
+
+/** The name of a variable. */
+export function variableName(catalogue, name) {
+  const found = variableNamed(catalogue, name);
+  if (found && found.label && found.label !== name) return found.label;
+  const isProgramme = TOPICS.filter((one) => variableNamed(catalogue, one)).length >= ENOUGH;
+  return (isProgramme || ALWAYS.includes(name) ? maybe(`topic.${name}`) : "") || found?.label || name;
+}
+
+/** The name of a unit, such as persons. */
+export const unitName = (unit) => maybe(`unit.${unit}`) || unit;
+
+/** The words for a breakdown in a list: its level, if it has one, and how many categories. */
+export function breakdownName(catalogue, breakdown) {
+  const variable = variableNamed(catalogue, breakdown.name.split(".")[0]);
+  const level = breakdown.name.split(".").slice(1).join(".");
+  const count = t(variable?.is_place ? "areas" : "categories", { n: Math.max(1, breakdown.codes - 1) });
+  return level ? `${level} · ${count}` : count;
+}
+
+/** A title for a table. */
+export function title(catalogue, query) {
+  const names = (query.axes || []).map((axis) => variableName(catalogue, variableOf(typeof axis === "string" ? { breakdown: axis } : axis)));
+  const counted = unitName(query.unit) + (query.count ? ` (${query.count})` : "");
+  const unit = counted.charAt(0).toUpperCase() + counted.slice(1);
+  return names.length ? t("title", { unit, by: listed(names.map(inside)) }) : unit;
+}
+
+/** A name inside a sentence: German nouns keep their capitals. */
+const inside = (name) => (/^[A-Z][a-z]/.test(name) && document.documentElement.lang === "en" ? name.charAt(0).toLowerCase() + name.slice(1) : name);
+
+/** A short description of the axes of a question, such as "Age (M), Sex". */
+export function axesWords(catalogue, query) {
+  return (query.axes || []).map((axis) => {
+    const breakdown = typeof axis === "string" ? axis : axis.breakdown;
+    const name = variableName(catalogue, breakdown.split(".")[0]);
+    const found = breakdownsOf(catalogue, breakdown.split(".")[0]).find((one) => one.name === breakdown);
+    return found && found.codes > 1 ? `${name} (${number(found.codes - 1)})` : name;
+  });
+}

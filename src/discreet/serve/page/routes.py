@@ -1,0 +1,106 @@
+"""The page in front of the table builder: which files a browser gets, under which policy, and for how long.
+
+It owns no answers: the page asks the same API as everybody.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from discreet.serve.http.downloads import File
+from discreet.serve.http.problems import HttpProblem
+from discreet.serve.http.respond import SHARED, send, send_json
+from discreet.serve.http.security import PAGE_POLICY
+from discreet.serve.http.service import ServiceOf
+
+FOR_EVER = "public, max-age=31536000, immutable"  # the address of a file changes with its content
+MEDIA = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+router = APIRouter(include_in_schema=False)
+
+
+@dataclass(frozen=True)
+class PageFiles:
+    """The files of the page by name, the start page apart, and a name of all their contents together."""
+
+    index: bytes
+    others: Mapping[str, bytes]
+    edition: str
+
+
+@cache
+def page_files() -> PageFiles:
+    """Read the page out of the installed package, once."""
+    held = dict(_walk(files(__package__) / "files", ""))
+    edition = hashlib.blake2b(digest_size=8)
+    for name in sorted(held):
+        edition.update(name.encode() + b"\0" + held[name])
+    index = held.pop("index.html").decode()
+    preload = "\n".join(
+        f'<link rel="modulepreload" href="page/{edition.hexdigest()}/{name}">'
+        for name in sorted(held)
+        if name.endswith(".js")
+    )
+    index = index.replace("{edition}", edition.hexdigest()).replace("<!--modules-->", preload)
+    return PageFiles(index.encode(), held, edition.hexdigest())
+
+
+def _walk(folder: Traversable, before: str) -> list[tuple[str, bytes]]:
+    found: list[tuple[str, bytes]] = []
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            found += _walk(entry, f"{before}{entry.name}/")
+        elif _ending(entry.name) in MEDIA:
+            found.append((before + entry.name, entry.read_bytes()))
+    return found
+
+
+def _ending(name: str) -> str:
+    return name[name.rfind(".") :]
+
+
+@router.get("/")
+def index(request: Request) -> Response:
+    """The page."""
+    policy = {"Content-Security-Policy": PAGE_POLICY}
+    return send(request, File(page_files().index, MEDIA[".html"], "html"), cache=SHARED, headers=policy)
+
+
+@router.get("/page/settings")
+def settings(request: Request, service: ServiceOf) -> Response:
+    """What the page must know before it can ask the API: the language of the labels, and whether there is a map."""
+    given = service.settings
+    return send_json(
+        request, {"language": given.language, "geometry": given.geometry is not None}, cache=SHARED
+    )
+
+
+@router.get("/page/geometry")
+def geometry(request: Request, service: ServiceOf) -> Response:
+    """The GeoJSON of the areas, as the office gave it."""
+    path = service.settings.geometry
+    if path is None or not path.is_file():
+        raise HttpProblem(404, "This server has no map of its areas.")
+    return send(request, File(path.read_bytes(), "application/geo+json", "json"), cache=SHARED)
+
+
+@router.get("/page/{edition}/{name:path}")
+def file(request: Request, edition: str, name: str) -> Response:
+    """A module, a style or a picture of the page; one of another edition is sent, but not kept."""
+    found = page_files()
+    if name not in found.others:
+        raise HttpProblem(404, "The page has no such file.")
+    kept = FOR_EVER if edition == found.edition else SHARED
+    return send(request, File(found.others[name], MEDIA[_ending(name)], _ending(name)[1:]), cache=kept)
