@@ -27,6 +27,7 @@ COMMANDS = {
     "advise": "Propose noise parameters that keep risk and error within limits.",
     "audit": "Measure what a release gives away, with the confidential side at hand.",
     "attack": "Attack a release as an outsider, from its public files alone.",
+    "utility": "Measure what releases are worth against the truth, side by side.",
     "verify": "Check a release: hashes, and one value per cell.",
     "ptable": "Make, show, convert and check perturbation tables.",
     "noise": "Show and sample the noise laws.",
