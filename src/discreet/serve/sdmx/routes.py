@@ -18,6 +18,7 @@ from fastapi.responses import Response
 from discreet.serve.answer import Answer
 from discreet.serve.answering import TableBuilder
 from discreet.serve.http.downloads import File
+from discreet.serve.http.kept_files import KeptFiles
 from discreet.serve.http.problems import HttpProblem
 from discreet.serve.http.respond import SHARED, send
 from discreet.serve.http.security import Caller
@@ -42,6 +43,7 @@ from discreet.serve.sdmx.writing import writing_of
 
 PREFIX = "/sdmx"
 FORM = "application/x-www-form-urlencoded"
+KEPT = 64 << 20  # bytes of structure messages
 BODY = "body"  # stands for the key where it is sent in the body
 
 Parameters = Iterable[tuple[str, str]]
@@ -85,7 +87,7 @@ class SdmxRoutes:
     """The endpoints."""
 
     def __init__(self, registry: Registry) -> None:
-        self._registry = registry
+        self._registry, self._files = registry, KeptFiles(KEPT)
 
     async def data(self, request: Request, service: ServiceOf, caller: CallerOf, rest: RestOf) -> Response:
         """Observations of a dataflow: ``DF_ID/KEY`` (2.1) or ``dataflow/AGENCY/DF_ID/VERSION/KEY`` (3.0)."""
@@ -161,7 +163,7 @@ class SdmxRoutes:
         components = components_of(flow, address.component)
         made = constraint(flow, picked, components, parameters.get("mode", "exact"))
         further = with_references(self._registry, flow, parameters.get("references", "none"))
-        return self._sent(request, [*further, made], wanted)
+        return send(request, self._file([*further, made], wanted), cache=SHARED)
 
     def _schema(self, request: Request, rest: str) -> Response:
         wanted = media.wanted(_accept(request), media.STRUCTURES_3_0)
@@ -170,7 +172,7 @@ class SdmxRoutes:
             raise HttpProblem(400, "Write schema/dataflow/AGENCY/ID/VERSION.", kind="address")
         flow = flow_of(self._registry, data_address("/".join(parts), self._registry.agency))
         asked = StructureRequest(Kind.STRUCTURE, id=flow.structure, references="children")
-        return self._sent(request, select(self._registry, asked), wanted)
+        return self._kept(request, asked, wanted)
 
     async def _structures(
         self, request: Request, service: Service, parts: list[str], offered: Sequence[media.Media]
@@ -181,11 +183,18 @@ class SdmxRoutes:
         named = StructureRequest(*parts)
         asked = replace(named, references=said.get("references", "none"), detail=said.get("detail", "full"))
         wanted = media.wanted(_accept(request), offered)
-        return await service.desk.run(lambda: self._sent(request, select(self._registry, asked), wanted))
+        return await service.desk.run(lambda: self._kept(request, asked, wanted))
 
-    def _sent(self, request: Request, artefacts: Sequence[Any], wanted: media.Media) -> Response:
-        body = write_structures(artefacts, wanted, self._registry.agency)
-        return send(request, File(body, wanted.text, wanted.ending), cache=SHARED)
+    def _kept(self, request: Request, asked: StructureRequest, wanted: media.Media) -> Response:
+        """Structures never change while a server runs, and those of many areas take seconds to write."""
+        file = self._files.get((asked, wanted))
+        if file is None:
+            file = self._file(select(self._registry, asked), wanted)
+            self._files.put((asked, wanted), file)
+        return send(request, file, cache=SHARED)
+
+    def _file(self, artefacts: Sequence[Any], wanted: media.Media) -> File:
+        return File(write_structures(artefacts, wanted, self._registry.agency), wanted.text, wanted.ending)
 
 
 def _check_size(service: Service, picked: Pick) -> None:
