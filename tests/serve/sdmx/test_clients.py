@@ -1,5 +1,6 @@
 """The real clients sdmx1 and pysdmx against a running server: they read what the release has published."""
 
+import socket
 import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -41,6 +42,18 @@ from tests.serve.conftest import published
 AGENCY = "DISCREET"
 FLOW = f"Dataflow={AGENCY}:DF_wide(1.0)"
 Cells = dict[tuple[str, ...], int]
+
+
+@pytest.fixture(autouse=True)
+def inside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No client calls anything but the server under test."""
+    connect = socket.socket.connect
+
+    def connected(one: socket.socket, address: Any) -> None:
+        assert address[0] == "127.0.0.1", f"a call to {address}"
+        connect(one, address)
+
+    monkeypatch.setattr(socket.socket, "connect", connected)
 
 
 @pytest.fixture(autouse=True)
@@ -187,7 +200,7 @@ def test_pysdmx_discovers_dataflows_and_reads_their_data(
 
 
 def test_pysdmx_makes_data_frames(endpoint: str, wide: Cells) -> None:
-    frame = PandasConnector(endpoint).data(FLOW, "GEO = '_T'")
+    frame = PandasConnector(endpoint).data(f"{AGENCY}:DF_wide(1.0)", "GEO = '_T'")
     found = {(str(r.GEO), str(r.SEX), str(r.AGE)): float(r.OBS_VALUE) for r in frame.itertuples()}
     assert agrees(found, wide)
     assert set(frame.OBS_STATUS) == {"A"}
