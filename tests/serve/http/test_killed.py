@@ -19,10 +19,12 @@ from discreet.maths.keys import derive
 from discreet.perturb.ledger import Ledger
 from discreet.release.read import Release
 from discreet.serve.store import Store
+from tests.engine.postgresql_server import NO_SERVER, binaries, running
 from tests.serve.conftest import SECRET, published
 from tests.serve.test_budget import GEOMETRIC, declared
 
 DIES_WITHIN = 30
+PROGRAMS = binaries()
 
 
 @contextmanager
@@ -117,20 +119,36 @@ def test_a_killed_server_loses_no_charge_and_no_saved_query(place: Path) -> None
         assert ledger.spent(account) == before, "a repeated question was charged again"
 
 
-def test_a_release_is_served_by_several_workers_until_it_is_told_to_stop(
-    release: Release, tmp_path: Path
-) -> None:
-    store = tmp_path / "store.sqlite"
-    with served(release.folder, "--workers", 2, "--store", store) as (process, address):
+@pytest.mark.skipif(PROGRAMS is None, reason=NO_SERVER)
+def test_several_workers_share_a_database_until_they_are_told_to_stop(release: Release) -> None:
+    assert PROGRAMS is not None
+    with (
+        running(PROGRAMS) as database,
+        served(release.folder, "--workers", 2, "--store", database.uri) as (process, address),
+    ):
         with waited(address) as client:
             wanted = published(release, "wide")["_T", "1", "_T"]
             params = {"valueCodes[SEX]": "1", "valueCodes[AGE]": "_T"}
             found = [client.get("/api/v2/tables/wide/data", params=params).json()["value"] for _ in range(6)]
             assert found == [[wanted]] * 6
             made = client.post("/api/v1/queries", json={"query": {"axes": ["SEX"]}}).json()
+            job = client.post("/api/v1/jobs", json={"query": {"axes": ["SEX"]}}).headers["location"]
+        done = [told_elsewhere(address, job, made["link"]) for _ in range(6)]
+        assert done == [True] * 6
         process.send_signal(signal.SIGTERM)
         assert process.wait(DIES_WITHIN) == 0
-    assert Store(store, now).saved_query(made["id"]) is not None
+        assert Store(database.uri, now).saved_query(made["id"]) is not None
+
+
+def told_elsewhere(address: str, job: str, link: str) -> bool:
+    """Whether a new connection, to whichever worker, knows the saved query and sees the job done."""
+    with waited(address) as client:
+        assert client.get(link).status_code == 200
+        for _ in range(200):
+            if client.get(job).json()["state"] == "done":
+                return client.get(f"{job}/result").status_code == 200
+            time.sleep(0.05)
+    return False
 
 
 def test_one_process_stops_when_it_is_told_to(release: Release, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from discreet.serve.http.problems import HttpProblem, unexpected
 from discreet.serve.http.security import API_POLICY, HEADERS, HTTPS_HEADERS, Reception
 from discreet.serve.http.settings import Settings
 
-OPEN_PATHS = ("/health",)  # asked by machines that watch the server
+OPEN_PATHS = ("/health", "/page/")  # the watch, and files of the page: cheap, and many for one visit
 access = logging.getLogger("discreet.serve.access")
 errors = logging.getLogger("discreet.serve.errors")
 
@@ -109,7 +109,7 @@ class Inside:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or raise the problem."""
-        if scope["type"] != "http" or scope["path"] in OPEN_PATHS:
+        if scope["type"] != "http" or scope["path"].startswith(OPEN_PATHS):
             await self._app(scope, receive, send)
             return
         scope.setdefault("state", {})["caller"] = self._reception.admit(HTTPConnection(scope))

@@ -23,8 +23,9 @@ from discreet.maths.keys import derive
 from discreet.perturb.ledger import Ledger
 from discreet.release.read import open_release
 from discreet.schema.programme import load_declaration, load_programme
-from discreet.schema.serve_rule import DEFAULT_SERVE
+from discreet.schema.serve_rule import DEFAULT_SERVE, HistoryRule
 from discreet.serve.answering import TableBuilder, serve_programme, serve_release
+from discreet.serve.history import History
 from discreet.serve.http.app import create_app
 from discreet.serve.http.security import kept_key
 from discreet.serve.http.settings import Limits, Settings
@@ -32,6 +33,7 @@ from discreet.serve.store import Store
 
 LONGEST_START = 600  # seconds in which a worker has read its records
 MOST_CONNECTIONS = 1_000
+USERS = "users"  # the name of the key of anonymous users
 
 
 @dataclass(frozen=True)
@@ -56,11 +58,17 @@ class Serving:
         _log()
         return self.app()
 
+    def lay_out(self) -> None:
+        """Make the tables of the store, so that workers that start at once do not all make them."""
+        store = Store(_place(self.store), _now)
+        History(store.database, HistoryRule())
+        kept_key(store.database, USERS)
+
     def app(self, progress: Progress | None = None) -> FastAPI:
         """Open the books and the source, and make the application."""
         store = Store(_place(self.store), _now)
         builder = self._builder(store, progress)
-        key = derive(self.secret, "serve-users") if self.secret else kept_key(store.database, "users")
+        key = derive(self.secret, "serve-users") if self.secret else kept_key(store.database, USERS)
         settings = Settings(
             store,
             key,
@@ -109,6 +117,7 @@ def run(
             ready(address)
             uvicorn.Server(config).run(sockets=[listening])
             return
+        serving.lay_out()
         config = _config(serving, proxies, workers)
         ready(address)
         Multiprocess(config, [listening]).run()

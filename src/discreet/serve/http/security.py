@@ -19,6 +19,7 @@ from discreet.serve.http.limits import Rates
 from discreet.serve.http.problems import HttpProblem
 from discreet.serve.http.settings import RateLimit, Settings
 from discreet.serve.http.tokens import Role, TokenBook
+from discreet.serve.new_rows import add_new, one_at_a_time
 
 API_POLICY = "default-src 'none'; frame-ancestors 'none'"
 PAGE_POLICY = (
@@ -109,10 +110,8 @@ def _network(host: str) -> str:
 def kept_key(database: Database, name: str) -> bytes:
     """A random key that stays the same as long as the database does, for a server that has no secret."""
     with database.writing() as connection:
+        one_at_a_time(connection, "serve_keys")
         _tables.create_all(connection)
-        wanted = select(_keys.c.key).where(_keys.c.name == name)
-        found: bytes | None = connection.execute(wanted).scalar()
-        if found is None:
-            found = secrets.token_bytes(32)
-            connection.execute(_keys.insert().values(name=name, key=found))
+        add_new(connection, _keys, [{"name": name, "key": secrets.token_bytes(32)}])
+        found: bytes = connection.execute(select(_keys.c.key).where(_keys.c.name == name)).scalar_one()
     return found
