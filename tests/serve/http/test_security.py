@@ -194,3 +194,12 @@ def test_trouble_with_the_books_is_told_without_their_names(web: Web, tmp_path: 
     problem(answer, 503)
     assert "sqlite" not in answer.text
     assert answer.headers["retry-after"]
+
+
+def test_the_front_is_the_page_under_a_policy_without_anything_inline(client: Client) -> None:
+    answer = client.get("/")
+    assert answer.headers["content-type"].startswith("text/html")
+    policy = answer.headers["content-security-policy"]
+    assert "script-src 'self'" in policy
+    assert "unsafe" not in policy
+    assert client.get("/page/settings").json()["language"] == "en"
