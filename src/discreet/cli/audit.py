@@ -14,6 +14,7 @@ from discreet.engine.secret import read_secret
 from discreet.pipeline.audit import REPORT, SECTIONS, require_outside, write_audit
 from discreet.pipeline.audit import audit as run_audit
 from discreet.pipeline.case import open_case
+from discreet.pipeline.report.writing import AUDIT_PAGE, PUBLIC_PAGE
 from discreet.release.read import open_release
 from discreet.schema.programme import load_programme
 from discreet.swap.whole_folder import require_free
@@ -47,15 +48,17 @@ def audit(
     with shown_progress(quiet or json) as progress:
         case = open_case(load_programme(programme), key, opened, threads, progress)
         found = run_audit(case, without or (), progress)
-    if out is not None:
-        write_audit(found, out, release)
+        if out is not None:
+            write_audit(found, out, release, threads, progress)
     if json:
         emit_json(found.summary())
     elif not quiet:
         for line in audit_lines(found):
             typer.echo(line)
         if out is not None:
-            typer.echo(f"Report: {out / REPORT}")
+            typer.echo(
+                f"Report: {out / AUDIT_PAGE}; for everybody: {out / PUBLIC_PAGE}; for machines: {out / REPORT}"
+            )
     if not found.passed:
         raise typer.Exit(WANTING)
 

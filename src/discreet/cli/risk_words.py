@@ -165,6 +165,35 @@ def _disclosure(section: Section) -> Iterator[str]:
         yield f"attributes: {section['total'][kind]['seen']:,} {name} told{_true(section['total'][kind])}"
 
 
+def _protection(section: Section) -> Iterator[str]:
+    named = ", ".join(
+        f"{name} = {value:.6g}" if isinstance(value, float) else f"{name} = {value}"
+        for name, value in section["parameters"].items()
+    )
+    swapped = "" if section["swap"] is None else ", after swapping households at risk"
+    yield f"protection: {section['method']} ({named}){swapped}"
+
+
+def _utility(section: Section) -> Iterator[str]:
+    cells = section["errors"]["original"]["total"]["occupied"]
+    if cells["cells"]:
+        yield (
+            f"utility: a count is off by {cells['mean_l1']:.3g} on average, "
+            f"{cells['share_unchanged']:.1%} are as they were"
+        )
+
+
+def _region(section: Section) -> Iterator[str]:
+    if "not_possible" in section:
+        return
+    least = section["least"]
+    yield (
+        "feasible region: no choice of V and D keeps all limits"
+        if least is None
+        else f"feasible region: the least noise that keeps all limits is V = {least['V']:g}, D = {least['D']}"
+    )
+
+
 def _true(tally: Section) -> str:
     share = tally.get("share_true")
     return "" if share is None else f", {share:.1%} of them true"
@@ -175,6 +204,9 @@ def _cell(codes: Mapping[str, str]) -> str:
 
 
 _AUDIT = {
+    "protection": _protection,
+    "utility": _utility,
+    "region": _region,
     "redundancy": _redundancy,
     "averaging": _averaging_judged,
     "bounds": _bounds_judged,

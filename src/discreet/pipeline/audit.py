@@ -17,7 +17,12 @@ from discreet.pipeline.case import Case
 from discreet.pipeline.gating import judge_gates
 from discreet.pipeline.measures import USUAL_POSTERIOR, Measures
 from discreet.pipeline.progress import Progress, Quiet
+from discreet.pipeline.region import region
+from discreet.pipeline.report.confidential import confidential_page
+from discreet.pipeline.report.public import public_page, public_view
+from discreet.pipeline.report.writing import write_pages
 from discreet.pipeline.verdict import Verdict
+from discreet.release.read import open_release
 from discreet.swap.whole_folder import WholeFolder
 
 REPORT = "audit.json"
@@ -57,12 +62,21 @@ def audit(case: Case, without: Collection[str] = (), progress: Progress | None =
     return Audit(case.published.name, sections, tuple(judge_gates(gates, measures)))
 
 
-def write_audit(found: Audit, out: Path, release: Path) -> None:
-    """Write the report into a folder that only its owner can read, whole or not at all."""
+def write_audit(
+    found: Audit, out: Path, release: Path, threads: int = 1, progress: Progress | None = None
+) -> None:
+    """Write the report into a folder that only its owner can read, whole or not at all.
+
+    The public page is made from the public files alone: attacks whose measure was left out are left out there, too.
+    """
     require_outside(out, release)
+    told = progress or Quiet()
+    without = [name for name in SECTIONS if name not in found.sections]
+    view = public_view(open_release(release), without, threads, told)
     with WholeFolder(out, "--out") as folder:
         with folder.file(REPORT) as file:
             file.write(json.dumps(found.summary(), ensure_ascii=False, indent=1).encode())
+        write_pages(folder, confidential_page(found.summary(), view), public_page(view), told)
         folder.publish()
 
 
@@ -70,6 +84,29 @@ def require_outside(out: Path, release: Path) -> None:
     """Refuse to put a confidential report into a release."""
     if out.resolve().is_relative_to(release.resolve()):
         raise mistake(out, "--out", "lies inside the release", "the report is confidential: put it elsewhere")
+
+
+def _protection(measures: Measures) -> Section:
+    """What was done, with the parameters that the public does not know."""
+    facts, swap = measures.case.mechanism.facts(), measures.case.programme.swap
+    return {
+        "method": facts.method,
+        "parameters": dict(facts.parameters),
+        "variance": facts.variance,
+        "bound": facts.bound,
+        "law": [{str(change): p for change, p in row.items()} for row in facts.law],
+        "guarantee": facts.guarantee or None,
+        "swap": None if swap is None else {
+            "k": swap.k,
+            "risk": " x ".join(axis.full_name for axis in swap.risk) or "supplied by the office",
+            "rate": float(swap.rate),
+            "cap": None if swap.cap is None else float(swap.cap),
+        },
+    }  # fmt: skip
+
+
+def _utility(measures: Measures) -> Section:
+    return measures.utility.summary()
 
 
 def _redundancy(measures: Measures) -> Section:
@@ -127,6 +164,9 @@ SECTIONS: Mapping[str, Callable[[Measures], Section]] = {
     "differencing": _differencing,
     "reconstruction": _reconstruction,
     "disclosure": _disclosure,
+    "utility": _utility,
+    "region": region,
+    "protection": _protection,
 }
 
 

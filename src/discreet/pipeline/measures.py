@@ -20,6 +20,7 @@ from discreet.audit import (
     disclosure,
     linkage,
     reconstruction,
+    utility,
 )
 from discreet.audit.bounds import BoundAttack, BoundJudgement, bound_attack
 from discreet.audit.bounds import judge as judge_bounds
@@ -96,6 +97,12 @@ class Measures:
         """Small counts and shared attributes, seen and true."""
         rule = disclosure.DisclosureRule(areas=self.case.published.places)
         return disclosure.judge(self.case.published, self.case.truth, rule, self._progress)
+
+    @cached_property
+    def utility(self) -> utility.Utility:
+        """What the release is worth, against the truth."""
+        rule = utility.UtilityRule(areas=self.case.published.places)
+        return utility.utility(self.case.published, self.case.truth, rule, self._progress)
 
     @cached_property
     def base_differences(self) -> tuple[differencing.Judgement, ...]:

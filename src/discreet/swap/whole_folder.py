@@ -45,7 +45,7 @@ class WholeFolder:
             self.place.parent.mkdir(parents=True, exist_ok=True)
             self._lock = self._locked()
             for left in self._partial.iterdir():
-                left.unlink()
+                _remove(left)
         return self
 
     def __exit__(
@@ -59,8 +59,9 @@ class WholeFolder:
 
     @contextmanager
     def file(self, name: str) -> Iterator[BinaryIO]:
-        """Write one file, on disk when the block ends."""
+        """Write one file, on disk when the block ends; ``name`` may have a folder before it."""
         with _told(self.place, self._option):
+            (self._partial / name).parent.mkdir(mode=_OWNER_FOLDER, exist_ok=True)
             descriptor = os.open(self._partial / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_FILE)
             with os.fdopen(descriptor, "wb") as file:
                 yield file
@@ -104,6 +105,14 @@ def _told(place: Path, option: str) -> Iterator[None]:
     except OSError as error:
         refusal = f"cannot be written: {error.strerror or 'refused'}"
         raise mistake(place, option, refusal, "name a folder that you may write") from error
+
+
+def _remove(left: Path) -> None:
+    """Remove what a killed run left."""
+    if left.is_dir() and not left.is_symlink():
+        shutil.rmtree(left)
+    else:
+        left.unlink()
 
 
 def _sync(folder: Path) -> None:

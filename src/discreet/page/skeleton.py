@@ -1,0 +1,94 @@
+"""The frame of a page that needs no network: head, notice, contents, parts, and nothing from elsewhere.
+
+It owns the order of things on a page and what browsers may load; what the parts say is the caller's.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from discreet.page.charts import Chart
+from discreet.page.markup import Html, joined, paragraph, safe
+from discreet.page.style import SORT, STYLE
+
+Block = Html | Chart
+
+
+@dataclass(frozen=True)
+class Part:
+    """One section: first what it means in a sentence, then what shows it."""
+
+    id: str
+    title: str
+    lead: str
+    blocks: tuple[Block, ...] = ()
+    mood: str = ""  # good or bad, where the lead is a verdict
+
+    @property
+    def charts(self) -> tuple[Chart, ...]:
+        """Its charts."""
+        return tuple(block for block in self.blocks if isinstance(block, Chart))
+
+    def html(self) -> Html:
+        """The section."""
+        return joined(
+            [
+                f'<section id="{safe(self.id)}" aria-labelledby="{safe(self.id)}-title">',
+                f'<h2 id="{safe(self.id)}-title">{safe(self.title)}</h2>',
+                paragraph(self.lead, f"lead {self.mood}".rstrip()),
+                *(block.html() if isinstance(block, Chart) else block for block in self.blocks),
+                "</section>",
+            ]
+        )
+
+
+@dataclass(frozen=True)
+class Page:
+    """A whole page; the notice on top says who may read it."""
+
+    title: str
+    under: str
+    notice: str
+    is_private: bool
+    opening: tuple[Html, ...]
+    parts: tuple[Part, ...]
+    footer: str = ""
+
+    @property
+    def charts(self) -> tuple[Chart, ...]:
+        """All charts of all parts."""
+        return tuple(chart for part in self.parts for chart in part.charts)
+
+    def html(self) -> str:
+        """The file."""
+        return "\n".join(self._lines()) + "\n"
+
+    def _lines(self) -> Iterator[str]:
+        yield '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        yield f'<meta http-equiv="Content-Security-Policy" content="{_policy()}">'
+        yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        yield '<meta name="robots" content="noindex"><meta name="color-scheme" content="light dark">'
+        yield f"<title>{safe(self.title)}</title><style>{STYLE}</style></head><body>"
+        yield '<a class="skip" href="#content">Skip to the content</a>'
+        kind = "private" if self.is_private else "open"
+        yield f'<aside class="notice {kind}" aria-label="Who may read this">{paragraph(self.notice)}</aside>'
+        yield f'<div class="frame"><header><h1>{safe(self.title)}</h1>{paragraph(self.under, "under")}'
+        yield f"{joined(self.opening)}</header>"
+        yield self._contents()
+        yield '<main id="content" tabindex="-1">'
+        yield from (part.html() for part in self.parts)
+        yield f"<footer>{paragraph(self.footer)}</footer></main></div>"
+        yield f"<script>{SORT}</script></body></html>"
+
+    def _contents(self) -> str:
+        links = "".join(f'<li><a href="#{safe(part.id)}">{safe(part.title)}</a></li>' for part in self.parts)
+        return f'<nav aria-labelledby="contents"><h2 id="contents">On this page</h2><ol>{links}</ol></nav>'
+
+
+def _policy() -> str:
+    """Nothing is loaded from anywhere and no other script runs."""
+    digest = base64.b64encode(hashlib.sha256(SORT.encode()).digest()).decode()
+    return f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"

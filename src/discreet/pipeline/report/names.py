@@ -1,0 +1,33 @@
+"""What codes are called, from the public lists of a release; it owns how a cell is described in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from discreet.release.read import Release
+
+
+@dataclass(frozen=True)
+class Names:
+    """Variable and code -> label."""
+
+    labels: Mapping[tuple[str, str], str]
+
+    def cell(self, codes: Mapping[str, str]) -> str:
+        """A cell in words, by label where a code has one."""
+        if not codes:
+            return "the grand total"
+        return "; ".join(f"{name} {self.labels.get((name, code)) or code}" for name, code in codes.items())
+
+
+def names_of(release: Release) -> Names:
+    """The labels of all published codes."""
+    labels: dict[tuple[str, str], str] = {}
+    axes = {axis.breakdown: axis.variable for cube in release.manifest.cubes for axis in cube.axes}
+    for breakdown, variable in axes.items():
+        listed = release.read_codes(breakdown)
+        labels |= {
+            (variable, code): label for code, label in zip(listed.codes, listed.labels, strict=True) if label
+        }
+    return Names(labels)
