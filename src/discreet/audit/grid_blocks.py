@@ -6,23 +6,21 @@ It owns how a cube is cut and which of its tuples no table before it has shown; 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import product
 from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.audit.once import OwnedTable, once
 from discreet.audit.published import Cells, Integers, PublishedTable, Universe
 from discreet.maths.intervals import Families, families
 from discreet.maths.tuples import Choice
 from discreet.schema.codelist import Breakdown
 from discreet.schema.crosstab import CrossTab
 from discreet.schema.cube import Cube
-
-_TOTAL = -1  # the total is the same of every variable
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,51 +103,20 @@ def _sizes(axis: Breakdown) -> list[int]:
     return sizes
 
 
-class FreshTuples:
-    """Remembers which tuples earlier tables have shown, so that each counts once.
+def fresh(owned: OwnedTable, axis: int) -> NDArray[np.bool_]:
+    """The tuples along an axis whose parts no table before has shown.
 
-    A parent's children are the same in all breakdowns that divide it. Where two breakdowns of one variable hold
-    different nodes of a level, their common tuples count twice.
+    [depths of the axes before, depth of the parent, depths of the axes after]. Where two breakdowns of one variable
+    hold different nodes of a level, their common tuples count twice.
     """
-
-    def __init__(self) -> None:
-        self._names: dict[tuple[object, ...], int] = {}
-        self._seen: set[tuple[int, ...]] = set()
-
-    def choose(self, cube: Cube) -> list[NDArray[np.bool_]]:
-        """For each axis the new ones: [depths of the axes before, depth of the parent, depths of the axes after]."""
-        return [self._fresh(cube, axis) for axis in range(len(cube.axes))]
-
-    def _fresh(self, cube: Cube, axis: int) -> NDArray[np.bool_]:
-        names = [self._parents(one) if k == axis else self._levels(one) for k, one in enumerate(cube.axes)]
-        fresh = [self._is_new(chosen) for chosen in product(*names)]
-        sizes = [len(one) for one in names]
-        return np.array(fresh).reshape(prod(sizes[:axis]), sizes[axis], prod(sizes[axis + 1 :]))
-
-    def _is_new(self, names: Sequence[int]) -> bool:
-        key = tuple(sorted(name for name in names if name != _TOTAL))
-        is_new = key not in self._seen
-        self._seen.add(key)
-        return is_new
-
-    def _parents(self, axis: Breakdown) -> list[int]:
-        return [
-            self._name("parents", axis, (axis.depths == depth) & ~axis.finest)
-            for depth in range(int(axis.depths.max()) + 1)
-        ]
-
-    def _levels(self, axis: Breakdown) -> list[int]:
-        deeper = [
-            self._name("nodes", axis, axis.depths == depth) for depth in range(1, int(axis.depths.max()) + 1)
-        ]
-        return [_TOTAL, *deeper]
-
-    def _name(self, what: str, axis: Breakdown, marked: NDArray[np.bool_]) -> int:
-        codes = tuple(axis.codes[node] for node in np.flatnonzero(marked))
-        return self._names.setdefault((what, axis.variable, codes), len(self._names))
+    levels = [int(one.depths.max()) + 1 for one in owned.cube.axes]
+    parts = owned.owned.reshape(prod(levels[:axis]), levels[axis], prod(levels[axis + 1 :]))
+    found = np.zeros_like(parts)
+    found[:, :-1] = parts[:, 1:]
+    return found
 
 
-def _choice(block: Block, axis: int, fresh: NDArray[np.bool_]) -> Choice:
+def _choice(block: Block, axis: int, new: NDArray[np.bool_]) -> Choice:
     """The chosen tuples of a block along an axis."""
     axes = range(len(block.shape))
     depths = block.depths(axis).astype(np.int64)
@@ -157,7 +124,7 @@ def _choice(block: Block, axis: int, fresh: NDArray[np.bool_]) -> Choice:
         depths[block.families[axis].parents],
         _classes(block, [k for k in axes if k < axis]),
         _classes(block, [k for k in axes if k > axis]),
-        fresh,
+        new,
     )
 
 
@@ -202,8 +169,8 @@ class Tuples:
 
 def cut(universe: Universe, most: int) -> Iterator[CutTable]:
     """The tables of a universe that can be cut into blocks of at most ``most`` cells."""
-    fresh = FreshTuples()
-    for table in universe.tables:
-        parts = tuple(blocks(table.cube, most))
-        if max(part.size for part in parts) <= most:
-            yield CutTable(table, parts, tuple(fresh.choose(table.cube)))
+    cuts = {table: tuple(blocks(table.cube, most)) for table in universe.tables}
+    fitting = tuple(table for table, parts in cuts.items() if max(part.size for part in parts) <= most)
+    for owned in once(replace(universe, tables=fitting)):
+        new = tuple(fresh(owned, axis) for axis in range(len(owned.cube.axes)))
+        yield CutTable(owned.table, cuts[owned.table], new)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from discreet.audit.area_tables import Space, places
 from discreet.audit.published import Integers
-from discreet.audit.reconstruction import Judged, Reconstruction, Records
+from discreet.audit.reconstruction import Judged, Reconstruction, Records, share_of
 from discreet.errors import Mistakes, Problem, mistake
 
 
@@ -48,8 +48,8 @@ class Linked:
         return {
             "persons": persons,
             "quasi_identifiers": list(self.auxiliary.known),
-            "r_any_match": _share(int((self.candidates > 0).sum()), persons),
-            "r_match": _share(self.matched, persons),
+            "r_any_match": share_of(int((self.candidates > 0).sum()), persons),
+            "r_match": share_of(self.matched, persons),
         }
 
 
@@ -66,17 +66,17 @@ class Confirmed:
     @property
     def r_match(self) -> float:
         """The share of persons with exactly one record."""
-        return _share(self.matched, self.persons)
+        return share_of(self.matched, self.persons)
 
     @property
     def r_reid(self) -> float:
         """The share of persons who are re-identified, confirmed one by one."""
-        return _share(self.confirmed, self.persons)
+        return share_of(self.confirmed, self.persons)
 
     @property
     def precision(self) -> float:
         """The share of putative re-identifications that are right."""
-        return _share(self.confirmed, self.matched)
+        return share_of(self.confirmed, self.matched)
 
     def summary(self) -> dict[str, Any]:
         """The rates, ready for JSON."""
@@ -86,7 +86,7 @@ class Confirmed:
             "r_reid": self.r_reid,
             "r_recon_times_r_match": self.r_recon * self.r_match,
             "precision": self.precision,
-            "precision_by_guessing": _share(self.guessed, self.matched),
+            "precision_by_guessing": share_of(self.guessed, self.matched),
         }
 
 
@@ -221,7 +221,3 @@ def _check(reconstruction: Reconstruction, known: Sequence[str], errors: Mapping
     ]
     if wrong:
         raise Mistakes(wrong)
-
-
-def _share(part: float, whole: float) -> float:
-    return part / whole if whole else 0.0

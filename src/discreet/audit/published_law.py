@@ -14,9 +14,9 @@ import numpy as np
 from discreet.audit.published import NOTHING_MORE, Integers, KnownNoise
 from discreet.maths.bayes_risk import Adversary, probabilities
 from discreet.maths.distinct_numbers import distinct_numbers
-from discreet.maths.laws import AdditiveLaw, Law
+from discreet.maths.laws import Law
 from discreet.maths.pmf import Floats, Pmf
-from discreet.maths.row_laws import PTableLaw
+from discreet.maths.row_laws import settled
 from discreet.perturb.private import post_processed
 from discreet.schema.crosstab import Signature
 from discreet.schema.noise import Negatives, PostProcessing
@@ -54,7 +54,7 @@ class PublishedLaw:
         """
         if not len(known):
             return np.zeros(0)
-        base, hidden = np.minimum(known, self._settled), published == 0
+        base, hidden = np.minimum(known, settled(self.law, self.keeps_zeros)), published == 0
         change = published - (known - base)
         lowest, width = int(change.min()), int(change.max() - change.min()) + 1
         number = (base * width + change - lowest) * 2 + hidden
@@ -64,15 +64,6 @@ class PublishedLaw:
             for pair in pairs.tolist()
         ]
         return np.array(found)[where]
-
-    @property
-    def _settled(self) -> int:
-        """The count from which on larger ones have the same noise."""
-        if isinstance(self.law, PTableLaw):
-            return self.law.ptable.last_row
-        if isinstance(self.law, AdditiveLaw):
-            return 1 if self.keeps_zeros else 0
-        return np.iinfo(np.int64).max
 
     def _factor(self, known: int, value: int, hidden: bool) -> float:
         """The log factor of a published value, worked out once; a hidden one is 0, shifted with the known count."""

@@ -108,7 +108,7 @@ class Reconstruction:
             "status": dict(Counter(area.status.value for area in self.areas)),
             "records": records,
             "certain": certain,
-            "r_certain": _share(certain, records),
+            "r_certain": share_of(certain, records),
             "unique_areas": sum(area.unique for area in self.areas),
             "confidence": self.confidence,
             "seconds": round(sum(area.seconds for area in self.areas), 3),
@@ -266,12 +266,12 @@ class Judged:
     @property
     def r_recon(self) -> float:
         """The share of the true records that is reconstructed exactly."""
-        return _share(self.exact, self.records)
+        return share_of(self.exact, self.records)
 
     @property
     def baseline(self) -> float:
         """The share that the better of both guesses gets right: an attack must beat it to be one."""
-        return _share(max(self.by_margins, self.by_elsewhere), self.records)
+        return share_of(max(self.by_margins, self.by_elsewhere), self.records)
 
     def summary(self) -> dict[str, Any]:
         """The shares, ready for JSON."""
@@ -280,11 +280,11 @@ class Judged:
             "records": self.records,
             "r_recon": self.r_recon,
             "baseline": self.baseline,
-            "baseline_margins": _share(self.by_margins, self.records),
-            "baseline_elsewhere": _share(self.by_elsewhere, self.records),
+            "baseline_margins": share_of(self.by_margins, self.records),
+            "baseline_elsewhere": share_of(self.by_elsewhere, self.records),
             "gain": self.r_recon - self.baseline,
-            "r_recon_uniques": _share(self.uniques_found, self.uniques),
-            "true_share_of_apparent_uniques": _share(self.true_uniques, self.apparent_uniques),
+            "r_recon_uniques": share_of(self.uniques_found, self.uniques),
+            "true_share_of_apparent_uniques": share_of(self.true_uniques, self.apparent_uniques),
             "areas_outside_assumed_noise": self.broken_promises,
         }
 
@@ -339,5 +339,6 @@ def _overlap(
     return float(np.minimum(draws, truth).sum(axis=1).mean())
 
 
-def _share(part: float, whole: float) -> float:
+def share_of(part: float, whole: float) -> float:
+    """A part of a whole; nothing of nothing is none of it."""
     return part / whole if whole else 0.0

@@ -15,7 +15,7 @@ import numpy as np
 
 from discreet.maths.divergence import PrivacyLoss, both_ways, largest_delta, smallest_epsilon
 from discreet.maths.exponents import checked_support
-from discreet.maths.laws import Number, positive
+from discreet.maths.laws import AdditiveLaw, Law, Number, positive
 from discreet.maths.pmf import Pmf
 from discreet.maths.ptable import PTable
 
@@ -128,3 +128,12 @@ class PTableLaw:
     def _losses(self) -> tuple[PrivacyLoss, ...]:
         rows = [self.row(count) for count in range(self.ptable.last_row + 2)]
         return tuple(both_ways(pairwise(rows)))
+
+
+def settled(law: Law, keeps_zeros: bool) -> int:
+    """The count from which on larger ones have the same noise; beyond all counts where there is none."""
+    if isinstance(law, PTableLaw):
+        return law.ptable.last_row
+    if isinstance(law, AdditiveLaw):
+        return 1 if keeps_zeros else 0
+    return int(np.iinfo(np.int64).max)

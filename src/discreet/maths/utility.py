@@ -21,9 +21,9 @@ import numpy as np
 from numba import njit
 
 from discreet.maths.aligned import Integers, Places
-from discreet.maths.laws import AdditiveLaw, Law
+from discreet.maths.laws import Law
 from discreet.maths.pmf import Floats, Pmf
-from discreet.maths.row_laws import PTableLaw
+from discreet.maths.row_laws import settled
 
 PLAIN = 64  # absolute errors below this have a bin of their own
 PER_OCTAVE = 16  # bins beyond, each with its upper end: a quantile is told at most 4.5 % too high
@@ -110,13 +110,13 @@ class ExpectedLosses:
     def at(self, counts: Integers) -> Floats:
         """[count, measure]: sum over j of p(i -> j) times the measure."""
         found = np.zeros((len(counts), len(Measure)))
-        settled = self._settled
-        for place in np.flatnonzero(counts < settled).tolist():
+        last = settled(self.law, self.keeps_zeros)
+        for place in np.flatnonzero(counts < last).tolist():
             found[place] = self._row(int(counts[place]))
-        large = np.flatnonzero(counts >= settled)
+        large = np.flatnonzero(counts >= last)
         if len(large):
-            noise = self.law.row(int(settled))
-            changes = noise.values - int(settled)
+            noise = self.law.row(last)
+            changes = noise.values - last
             step = max(1, AT_ONCE // len(changes))
             for start in range(0, len(large), step):
                 part = large[start : start + step]
@@ -140,15 +140,6 @@ class ExpectedLosses:
             [float(noisy.p[relative >= limit].sum()) for limit in limits],
             [float(noisy.p[relative <= -limit].sum()) for limit in limits],
         )
-
-    @property
-    def _settled(self) -> float:
-        """The count from which on larger ones have the same noise."""
-        if isinstance(self.law, PTableLaw):
-            return self.law.ptable.last_row
-        if isinstance(self.law, AdditiveLaw):
-            return 1 if self.keeps_zeros else 0
-        return math.inf
 
     def _row(self, count: int) -> Floats:
         kept = count == 0 and self.keeps_zeros
