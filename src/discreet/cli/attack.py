@@ -11,17 +11,15 @@ import typer
 from discreet.audit.crossing import Crossing, read_crossing
 from discreet.audit.published import KnownNoise, Published
 from discreet.cli.audit import WITHOUT
+from discreet.cli.noise_options import PTABLE, ptable_law
 from discreet.cli.output import JSON, QUIET, THREADS, emit_json, shown_progress
-from discreet.cli.risk_noise import PTABLE
 from discreet.cli.risk_words import attack_lines
 from discreet.engine.files import open_files
 from discreet.errors import mistake
-from discreet.maths.row_laws import PTableLaw
 from discreet.pipeline.attack import ATTACKS, Outsider
 from discreet.pipeline.attack import attack as run_attack
 from discreet.release.outsider import published
 from discreet.release.read import Release, open_release
-from discreet.schema.ptable_files import read_ptable
 from discreet.schema.sources import file_source
 
 
@@ -91,7 +89,7 @@ def _supposing(seen: Published, ptable: Path | None, variance: float | None) -> 
             raise mistake(
                 "", "--ptable", str(ptable), "leave it out: this release is not by the cell key method"
             )
-        law = PTableLaw(read_ptable(ptable).law())
+        law = ptable_law(ptable)
         widest = max(law.ptable.variance(row) for row in range(law.ptable.last_row + 1))
         noise = KnownNoise(noise.method, True, True, widest, law.ptable.reach, law)
     if variance is not None:

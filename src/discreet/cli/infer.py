@@ -13,9 +13,21 @@ import numpy as np
 import typer
 from rich.table import Table
 
-from discreet.cli.noise import BOUND, EPSILON, JS, RHO, SENSITIVITY, SIGMA, D, V
+from discreet.cli.noise_options import (
+    BOUND,
+    EPSILON,
+    JS,
+    NEGATIVES,
+    PTABLE,
+    RHO,
+    ROUNDING,
+    SENSITIVITY,
+    SIGMA,
+    THRESHOLD,
+    D,
+    V,
+)
 from discreet.cli.output import JSON, console, emit_json
-from discreet.cli.risk_noise import PTABLE
 from discreet.errors import mistake
 from discreet.inference.cells import difference, interval, ratio, total
 from discreet.inference.models import binomial, independence, loglinear
@@ -58,20 +70,9 @@ NOISE: dict[str, tuple[Any, Any]] = {
         ],
         None,
     ),
-    "negatives": (
-        Annotated[
-            Negatives, typer.Option("--negatives", help="What is published for negative noisy counts.")
-        ],
-        Negatives.KEEP,
-    ),
-    "rounding": (
-        Annotated[int, typer.Option("--rounding", help="Published counts are multiples of this.")],
-        1,
-    ),
-    "threshold": (
-        Annotated[int, typer.Option("--threshold", help="Smaller counts are published as zero.")],
-        0,
-    ),
+    "negatives": (NEGATIVES, Negatives.KEEP),
+    "rounding": (ROUNDING, 1),
+    "threshold": (THRESHOLD, 0),
     "zeros_kept": (
         Annotated[
             bool, typer.Option("--zeros-kept", help="Empty cells are published as zero, without noise.")

@@ -17,6 +17,7 @@ import typer
 from numpy.typing import NDArray
 from rich.table import Table
 
+from discreet.cli.noise_options import BOUND, EPSILON, JS, RHO, SENSITIVITY, SIGMA, AnyLaw, D, V
 from discreet.cli.output import JSON, QUIET, console, emit_json
 from discreet.errors import mistake
 from discreet.maths.certificates import GAUSSIAN_DELTA, Certificate, certificate
@@ -25,13 +26,12 @@ from discreet.maths.laws import AdditiveLaw, LawKind, SquareSensitivity, exact
 from discreet.maths.lookup import Order, build, change
 from discreet.maths.named_laws import NoiseParameters, named_law
 from discreet.maths.pmf import Loss, Pmf
-from discreet.maths.row_laws import HellingerLaw, PTableLaw
+from discreet.maths.row_laws import PTableLaw
 from discreet.maths.thresholds import row_table, threshold_table
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
 
 Changes = NDArray[np.int64]
-AnyLaw = AdditiveLaw | HellingerLaw | PTableLaw
 LEAST_SHOWN = 1e-12  # probabilities below this are left out of what is shown
 QUANTILES = (0.005, 0.025, 0.25, 0.5, 0.75, 0.975, 0.995)
 COUNTS = "0,1,2,3,4,5,10,100"
@@ -52,21 +52,6 @@ class Kind(StrEnum):
 
 
 KIND = Annotated[Kind, typer.Option("--kind", help="The law.")]
-EPSILON = Annotated[
-    str | None, typer.Option("--epsilon", help="laplace, normal, geometric, hellinger: epsilon, also as 1/3.")
-]
-BOUND = Annotated[int | None, typer.Option("--bound", help="laplace, normal, uniform: largest change.")]
-RHO = Annotated[str | None, typer.Option("--rho", help="discrete-gaussian: rho of zCDP, also as 1/3.")]
-SIGMA = Annotated[str | None, typer.Option("--sigma", help="discrete-gaussian: scale, instead of rho.")]
-SENSITIVITY = Annotated[
-    SquareSensitivity | None,
-    typer.Option(
-        "--sensitivity", help="normal: of v^2, exact (2m-1, the default) or as the paper has it (2m+1)."
-    ),
-]
-D = Annotated[int | None, typer.Option("--D", help="cell-key: largest change.")]
-V = Annotated[float | None, typer.Option("--V", help="cell-key: variance.")]
-JS = Annotated[int | None, typer.Option("--js", help="cell-key: counts 1..js are never published.")]
 
 
 @app.command()

@@ -17,10 +17,11 @@ from discreet.audit.redundancy import (
     programme_redundancy,
     regions_of,
 )
+from discreet.cli.noise_options import PTABLE, ptable_law
 from discreet.cli.output import JSON, console, emit_json
 from discreet.cli.risk_bayes import bayes
 from discreet.cli.risk_differencing import differencing
-from discreet.cli.risk_noise import PTABLE, confidence, dp, say, variance
+from discreet.cli.risk_noise import confidence, dp, say, variance
 from discreet.errors import mistake
 from discreet.maths.averaging import (
     chebyshev,
@@ -48,7 +49,6 @@ from discreet.maths.redundancy import Average, Exposure, Redundancy
 from discreet.maths.row_laws import PTableLaw
 from discreet.schema import eu2021
 from discreet.schema.programme import load_declaration
-from discreet.schema.ptable_files import read_ptable
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
 
@@ -227,7 +227,7 @@ def _noise(ptable: Path | None, V: float | None, D: int | None) -> tuple[Pmf, PT
     if ptable is not None:
         if V is not None or D is not None:
             raise mistake("", "--ptable", str(ptable), "leave out --V and --D, which the table has")
-        law = PTableLaw(read_ptable(ptable).law())
+        law = ptable_law(ptable)
         last = law.ptable.last_row
         return law.row(last).shifted(-last), law if law.ptable.reach <= LARGEST_ENUMERATED else None
     if V is None or D is None:

@@ -8,10 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
+from discreet.cli.noise_options import BOUND, JS, NEGATIVES, PTABLE, ROUNDING, THRESHOLD, AnyLaw, D, V
 from discreet.cli.output import JSON, emit_json
 from discreet.cli.risk_bayes_attacks import histogram, observations, together
-from discreet.cli.risk_bayes_laws import AnyLaw, LawOptions, as_published, short_law
-from discreet.cli.risk_noise import PTABLE, say
+from discreet.cli.risk_bayes_laws import LawOptions, as_published, short_law
+from discreet.cli.risk_noise import say
 from discreet.errors import mistake
 from discreet.maths.bayes_hierarchy import Chain, Hierarchy
 from discreet.maths.bayes_risk import Adversary
@@ -47,19 +48,13 @@ def bayes(
     ] = None,
     ptable: PTABLE = None,
     kind: Annotated[LawKind | None, typer.Option("--kind", help="Any law, with its parameters.")] = None,
-    bound: Annotated[
-        int | None, typer.Option("--bound", help="laplace, normal, uniform: largest change.")
-    ] = None,
-    D: Annotated[int | None, typer.Option("--D", help="cell-key: largest change.")] = None,
-    V: Annotated[float | None, typer.Option("--V", help="cell-key: variance.")] = None,
-    js: Annotated[
-        int | None, typer.Option("--js", help="cell-key: counts 1..js are never published.")
-    ] = None,
-    negatives: Annotated[
-        Negatives, typer.Option("--negatives", help="Whether negative counts are published as zero.")
-    ] = Negatives.KEEP,
-    rounding: Annotated[int, typer.Option("--rounding", help="Published counts are multiples of this.")] = 1,
-    threshold: Annotated[int, typer.Option("--threshold", help="Counts below are published as zero.")] = 0,
+    bound: BOUND = None,
+    D: D = None,
+    V: V = None,
+    js: JS = None,
+    negatives: NEGATIVES = Negatives.KEEP,
+    rounding: ROUNDING = 1,
+    threshold: THRESHOLD = 0,
     prior: Annotated[str, typer.Option("--prior", help="The adversary's prior, also as 1/864.")] = "0.5",
     known: Annotated[
         int, typer.Option("--known", help="Others with the target's characteristics.", min=0)

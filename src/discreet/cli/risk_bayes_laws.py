@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from discreet.audit.published_law import PublishedLaw
+from discreet.cli.noise_options import AnyLaw, ptable_law
 from discreet.errors import mistake
 from discreet.maths.bayes_risk import Rows
 from discreet.maths.laws import AdditiveLaw, LawKind, discrete_gaussian, discrete_laplace
 from discreet.maths.named_laws import NoiseParameters, named_law
-from discreet.maths.row_laws import HellingerLaw, PTableLaw
+from discreet.maths.row_laws import PTableLaw
 from discreet.schema.noise import Negatives, PostProcessing
-from discreet.schema.ptable_files import read_ptable
-
-AnyLaw = AdditiveLaw | HellingerLaw | PTableLaw
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,7 @@ def short_law(
         names = f"{prefix}rho, {prefix}epsilon{' or --ptable' if prefix == '--' else ''}"
         raise mistake("", names, f"{len(given)} of them", "give one of them")
     if ptable is not None:
-        return PTableLaw(read_ptable(ptable).law())
+        return ptable_law(ptable)
     return discrete_gaussian(rho) if rho is not None else discrete_laplace(str(epsilon))
 
 

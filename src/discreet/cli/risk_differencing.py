@@ -12,16 +12,15 @@ from discreet.audit.crossing import read_crossing
 from discreet.audit.difference_noise import CellChange, DifferenceNoise, ExactNoise, NormalNoise
 from discreet.audit.differencing import THRESHOLD
 from discreet.audit.differencing_areas import AreaDifferences, ListedDifference, difference_areas
+from discreet.cli.noise_options import BOUND, EPSILON, JS, PTABLE, RHO, D, ptable_law
 from discreet.cli.output import JSON, emit_json, shown_progress
-from discreet.cli.risk_noise import PTABLE, confidence, say, variance
+from discreet.cli.risk_noise import confidence, say, variance
 from discreet.engine.files import open_files
 from discreet.errors import mistake
 from discreet.maths.differencing import REACH
 from discreet.maths.laws import Law, LawKind
 from discreet.maths.named_laws import NoiseParameters, named_law
-from discreet.maths.row_laws import PTableLaw
 from discreet.schema.noise import Negatives, PostProcessing
-from discreet.schema.ptable_files import read_ptable
 from discreet.schema.sources import file_source
 
 LARGEST_THRESHOLD = 1000
@@ -47,18 +46,12 @@ def differencing(
     most: Annotated[int, typer.Option("--most", help="How many differences to list.", min=0)] = 20,
     ptable: PTABLE = None,
     kind: Annotated[LawKind | None, typer.Option("--kind", help="A law, instead of a p-table.")] = None,
-    epsilon: Annotated[
-        str | None, typer.Option("--epsilon", help="laplace, normal, geometric, hellinger: its epsilon.")
-    ] = None,
-    bound: Annotated[
-        int | None, typer.Option("--bound", help="laplace, normal, uniform: largest change.")
-    ] = None,
-    rho: Annotated[str | None, typer.Option("--rho", help="discrete-gaussian: rho of zCDP.")] = None,
-    D: Annotated[int | None, typer.Option("--D", help="cell-key: largest change.")] = None,
+    epsilon: EPSILON = None,
+    bound: BOUND = None,
+    rho: RHO = None,
+    D: D = None,
     V: Annotated[float | None, typer.Option("--V", help="cell-key: variance; alone: of any noise.")] = None,
-    js: Annotated[
-        int | None, typer.Option("--js", help="cell-key: counts 1..js are never published.")
-    ] = None,
+    js: JS = None,
     alpha: Annotated[
         float, typer.Option("--alpha", help="Count differences that noise leaves with this probability.")
     ] = 0.5,
@@ -92,7 +85,7 @@ def _noise(ptable: Path | None, kind: LawKind | None, wanted: NoiseParameters) -
     if ptable is not None:
         if kind is not None or given:
             raise mistake("", "--ptable", str(ptable), "leave out the other options of the noise")
-        return _exact(PTableLaw(read_ptable(ptable).law()))
+        return _exact(ptable_law(ptable))
     if kind is None and not given:
         return None
     if kind is None and set(given) == {"V"}:

@@ -8,20 +8,16 @@ from typing import Annotated, Any
 
 import typer
 
+from discreet.cli.noise_options import BOUND, JS, PTABLE, RHO, AnyLaw, D, V, ptable_law
 from discreet.cli.output import JSON, console, emit_json
 from discreet.errors import mistake
 from discreet.maths.bound_disclosure import LEAST_VARIANCE
-from discreet.maths.laws import AdditiveLaw, LawKind
+from discreet.maths.laws import LawKind
 from discreet.maths.named_laws import NoiseParameters, named_law
-from discreet.maths.row_laws import HellingerLaw, PTableLaw
+from discreet.maths.row_laws import PTableLaw
 from discreet.maths.same_noise import agreement, fixed_zeros_delta, same_participants_delta
-from discreet.schema.ptable_files import read_ptable
 
 LARGEST_VARIANCE = 1e12
-
-AnyLaw = AdditiveLaw | HellingerLaw | PTableLaw
-
-PTABLE = Annotated[Path | None, typer.Option("--ptable", help="A p-table file, in any of the known formats.")]
 
 
 def dp(
@@ -32,15 +28,11 @@ def dp(
         str | None,
         typer.Option("--noise-epsilon", help="laplace, normal, geometric, hellinger: its epsilon."),
     ] = None,
-    bound: Annotated[
-        int | None, typer.Option("--bound", help="laplace, normal, uniform: largest change.")
-    ] = None,
-    rho: Annotated[str | None, typer.Option("--rho", help="discrete-gaussian: rho of zCDP.")] = None,
-    D: Annotated[int | None, typer.Option("--D", help="cell-key: largest change.")] = None,
-    V: Annotated[float | None, typer.Option("--V", help="cell-key: variance.")] = None,
-    js: Annotated[
-        int | None, typer.Option("--js", help="cell-key: counts 1..js are never published.")
-    ] = None,
+    bound: BOUND = None,
+    rho: RHO = None,
+    D: D = None,
+    V: V = None,
+    js: JS = None,
     as_json: JSON = False,
 ) -> None:
     """Tell the exact delta of a law at each epsilon, and what fixed zeros and the same noise give away at every one."""
@@ -94,11 +86,11 @@ def say(text: str) -> None:
 
 
 def _law(ptable: Path | None, wanted: NoiseParameters | None) -> AnyLaw:
-    if (ptable is None) == (wanted is None):
-        raise mistake("", "--ptable or --kind", "none" if ptable is None else "both", "give one of them")
-    if wanted is not None:
+    if wanted is not None and ptable is None:
         return named_law(wanted)
-    return PTableLaw(read_ptable(Path(str(ptable))).law())
+    if ptable is not None and wanted is None:
+        return ptable_law(ptable)
+    raise mistake("", "--ptable or --kind", "none" if ptable is None else "both", "give one of them")
 
 
 def _epsilons(text: str) -> list[float]:
