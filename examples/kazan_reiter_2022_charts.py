@@ -1,0 +1,169 @@
+"""Figures 1 to 6 of Kazan & Reiter (2022); 4 to 6 by the stated model, 4 also by the chain behind the printed ones."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import altair as alt
+import numpy as np
+
+from discreet.maths.bayes_hierarchy import Chain, Hierarchy
+from discreet.maths.bayes_risk import Adversary
+from discreet.maths.laws import discrete_gaussian
+from examples.running import Chart, data
+
+PRIORS = {"1/2": 0.5, "1/5": 0.2, "1/10": 0.1, "1/50": 0.02, "1/864": 1 / 864}
+COLOUR = alt.Color("p:N", sort=list(PRIORS), title="prior p")
+OTHERS = 27
+Values = list[dict[str, Any]]
+
+
+def charts(rho_1: Fraction, rho_2: Fraction, fine: bool) -> dict[str, Chart]:
+    """Every figure of the paper."""
+    rhos = np.geomspace(0.01, 10, 160 if fine else 50).tolist()
+    return {
+        "figure-1": _published(rho_1),
+        "figure-2": _expected(rhos, rho_1),
+        "figure-3": _decisions(rhos, rho_1),
+        "figure-4": _tiles(rho_1, rho_2, 1 if fine else 3),
+        "figure-5": _larger_group(rho_1, rho_2, 30 if fine else 15),
+        "figure-6": _larger_budget(rho_1, rho_2, 25 if fine else 9),
+    }
+
+
+def _published(rho: Fraction) -> Chart:
+    values: Values = []
+    for name, prior in PRIORS.items():
+        one = Adversary(discrete_gaussian(rho), 0, prior)
+        values += [
+            {"x1": x, "posterior": one.posterior(x), "risk": one.ratio(x), "p": name} for x in range(-8, 11)
+        ]
+    base = (
+        alt.Chart(data(values))
+        .mark_line(point=True)
+        .encode(x=alt.X("x1:Q", title="published count"), color=COLOUR)
+    )
+    return alt.hconcat(
+        base.encode(y="posterior:Q").properties(width=300, height=240),
+        base.encode(y=alt.Y("risk:Q", title="risk R'")).properties(width=300, height=240),
+        title="Posterior and risk of a unique person",
+    )
+
+
+def _by_rho(rhos: list[float]) -> Values:
+    values: Values = []
+    for rho in rhos:
+        law = discrete_gaussian(rho)
+        for name, prior in PRIORS.items():
+            one = Adversary(law, 0, prior)
+            values.append(
+                {
+                    "rho": rho,
+                    "posterior": one.mean_posterior,
+                    "risk": one.risk,
+                    "right": one.correct,
+                    "p": name,
+                }
+            )
+    return values
+
+
+def _rho_axis() -> alt.X:
+    return alt.X("rho:Q", scale=alt.Scale(type="log"), title="rho of the block's count")
+
+
+def _mark(rho: Fraction) -> Chart:
+    return alt.Chart(data([{"rho": float(rho)}])).mark_rule(strokeDash=[4, 3]).encode(x=_rho_axis())
+
+
+def _expected(rhos: list[float], rho: Fraction) -> Chart:
+    base = alt.Chart(data(_by_rho(rhos))).mark_line().encode(x=_rho_axis(), color=COLOUR)
+    log = alt.Scale(type="log")
+    left = base.encode(y=alt.Y("posterior:Q", scale=log, title="expected posterior")) + _mark(rho)
+    right = base.encode(y=alt.Y("risk:Q", scale=log, title="risk R")) + _mark(rho)
+    return alt.hconcat(
+        left.properties(width=300, height=240),
+        right.properties(width=300, height=240),
+        title="Expected posterior and risk",
+    )
+
+
+def _decisions(rhos: list[float], rho: Fraction) -> Chart:
+    base = (
+        alt.Chart(data(_by_rho(rhos)))
+        .mark_line()
+        .encode(x=_rho_axis(), y=alt.Y("right:Q", title="right decisions"), color=COLOUR)
+    )
+    return (base + _mark(rho)).properties(width=420, height=260, title="The adversary decides rightly")
+
+
+def _hierarchy(rho_1: Fraction, rho_2: float | Fraction) -> Hierarchy:
+    return Hierarchy(discrete_gaussian(rho_1), discrete_gaussian(rho_2), OTHERS)
+
+
+def _tiles(rho_1: Fraction, rho_2: Fraction, step: int) -> Chart:
+    """What is decided at each published triple, by the stated model and by the chain that drops X1 <= X2."""
+    place = _hierarchy(rho_1, rho_2)
+    values: Values = [
+        {
+            "x1": x1,
+            "x2": x2,
+            "y1": y1,
+            "chain": name,
+            "decides": 1 if place.posterior(x1, x2, y1, chain) > 0.5 else 0,
+        }
+        for name, chain in (("stated model", Chain.EXACT), ("printed chain", Chain.PAPER))
+        for x1 in range(-1, 4)
+        for x2 in range(-3, 6)
+        for y1 in range(-30, 31, step)
+    ]
+    return (
+        alt.Chart(data(values))
+        .mark_rect()
+        .encode(
+            x=alt.X(
+                "y1:O", title="published sum of the others", axis=alt.Axis(labelOverlap=True, labelAngle=0)
+            ),
+            y=alt.Y("x2:O", sort="descending", title="larger group"),
+            color=alt.Color(
+                "decides:N",
+                title="decides x1 =",
+                scale=alt.Scale(domain=[1, 0], range=["#08519c", "#fdd0a2"]),
+            ),
+            row=alt.Row("x1:O", title="published count of the group"),
+            column=alt.Column("chain:N", title=None, sort=["stated model", "printed chain"]),
+        )
+        .properties(width=300, height=80)
+    )
+
+
+def _larger_group(rho_1: Fraction, rho_2: Fraction, most: int) -> Chart:
+    place, alone = _hierarchy(rho_1, rho_2), Adversary(discrete_gaussian(rho_1)).correct
+    values: Values = [{"x2": x2, "right": place.correct(x2)} for x2 in range(1, most + 1)]
+    line = alt.Chart(data(values)).mark_line(point=True)
+    rule = alt.Chart(data([{"right": alone}])).mark_rule(strokeDash=[4, 3]).encode(y="right:Q")
+    drawn = line.encode(
+        x=alt.X("x2:Q", title="true count of the larger group"), y=alt.Y("right:Q", title="right decisions")
+    )
+    return (drawn + rule).properties(
+        width=420, height=260, title="Few others make the hierarchy matter (stated model)"
+    )
+
+
+def _larger_budget(rho_1: Fraction, rho_2: Fraction, points: int) -> Chart:
+    values: Values = [
+        {"rho": rho, "right": place.correct(x2), "x2": str(x2)}
+        for rho in np.geomspace(0.02, 100, points).tolist()
+        for place in [_hierarchy(rho_1, rho)]
+        for x2 in (1, 10, 100)
+    ]
+    x = alt.X("rho:Q", scale=alt.Scale(type="log"), title="rho of the larger group's count")
+    line = alt.Chart(data(values)).mark_line(point=True)
+    drawn = line.encode(
+        x=x, y=alt.Y("right:Q", title="right decisions"), color=alt.Color("x2:N", sort=["1", "10", "100"])
+    )
+    mark = alt.Chart(data([{"rho": float(rho_2)}])).mark_rule(strokeDash=[4, 3]).encode(x=x)
+    return (drawn + mark).properties(
+        width=420, height=260, title="More budget for the larger group (stated model)"
+    )
