@@ -270,7 +270,7 @@ def _dependent(tables: int) -> Iterator[Claim]:
             "Table 3",
             what,
             sizes,
-            "comes near the printed rows",
+            "0.31 fits the power without noise; at epsilon 0.1, m = 7 the printed powers are up to 9 points higher",
             error=100 * math.sqrt(0.2 / tables),
             digits=3,
         )
