@@ -9,6 +9,7 @@ import { axesOf, queryOf, sameness, taken, variableOf } from "./question.js";
 
 const PATIENCE = 250; // milliseconds without a change before a preview is asked for
 const POLL = 1000; // milliseconds between two questions after a job
+const SMALL_SCREEN = 900; // pixels, as in the style
 const UNFINISHED = ["queued", "running"];
 
 /** Everything that can be done with a store. */
@@ -16,6 +17,7 @@ export function makeActions(store) {
   let previewing = null;
   let running = null;
   let timer = 0;
+  let lastShown = ""; // the address of the table on the screen
 
   /** Say something to those who cannot see it happen. */
   function announce(words) {
@@ -38,6 +40,13 @@ export function makeActions(store) {
 
   function keepLink() {
     history.replaceState(null, "", fragmentOf(store.state));
+    if (store.state.answer.status === "ready" && !isStale(store.state)) lastShown = fragmentOf(store.state);
+  }
+
+  /** Start a new entry of the history; the last one gets back the address of the table that was shown in it. */
+  function enter() {
+    if (lastShown) history.replaceState(null, "", lastShown);
+    history.pushState(null, "", fragmentOf(store.state));
   }
 
   async function preview() {
@@ -56,25 +65,33 @@ export function makeActions(store) {
     }
   }
 
-  /** Get the table. The address is a new entry of the history, so that "back" brings the last table back. */
+  /** Get the table. It is a new entry of the history, so that "back" brings the last table back. */
   async function run({ push = true } = {}) {
     running?.abort();
     running = new AbortController();
     const query = queryOf(store.state);
     store.change({ answer: { ...store.state.answer, status: "loading" }, cell: null });
-    if (push) history.pushState(null, "", fragmentOf(store.state));
+    if (push) enter();
     announce(t("loading"));
     try {
       const table = parsed(await api.table(query, running.signal));
       const sort = store.state.answer.asked === sameness(query) ? store.state.sort : keptSort(store.state);
       store.change({ answer: answered(table, query), sort });
+      keepLink();
       announce(t("announce.table", { title: title(store.state.world.catalogue, query), cells: number(table.size) }));
       preview();
+      bringIntoSight();
     } catch (problem) {
       if (problem.name === "AbortError") return;
       store.change({ answer: { status: "failed", problem } });
       document.getElementById("problem-title")?.focus();
     }
+  }
+
+  /** On a small screen the table is below the choices. */
+  function bringIntoSight() {
+    const title = document.getElementById("result-title");
+    if (title && window.innerWidth <= SMALL_SCREEN) title.focus();
   }
 
   /** A link's order of rows holds for its own table; a new question starts in the order of the codes. */

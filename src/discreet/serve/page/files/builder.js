@@ -34,30 +34,36 @@ function filterView(state, actions) {
   return folded;
 }
 
-/** The level of areas. */
-export function areasView(state, actions) {
-  const { catalogue } = state.world;
-  const places = variablesOf(state).filter((one) => one.is_place);
-  if (!places.length) return null;
-  const lists = places.map((place) => {
-    const chosen = axesOf(state).find((axis) => variableOf(axis) === place.name);
-    const pairs = [["", t("areas.none")], ...place.breakdowns.map((one) => [one.name, breakdownName(catalogue, one)])];
-    const pick = (name) => actions.ask(!name ? removed(state, place.name) : chosen ? changed(state, { breakdown: name, codes: [], groups: {} }) : { rows: [{ breakdown: name, codes: [], groups: {} }, ...state.rows] });
-    return choice(places.length > 1 ? variableName(catalogue, place.name) : t("areas.level"), pairs, chosen?.breakdown ?? "", pick, { data: { key: `area-${place.name}` } });
-  });
-  return el("fieldset", { class: "part" }, el("legend", {}, t("part.areas")), lists);
-}
-
-/** The variables that can be added, with a field to find them. */
-export function variablesView(state, actions, redraw) {
+/** What is counted by: the level of areas, then the other variables with a field to find them. */
+export function variablesView(state, actions, search) {
   const { catalogue } = state.world;
   const used = new Set(axesOf(state).map(variableOf));
   const wanted = state.search.trim().toLowerCase();
   const found = variablesOf(state).filter((one) => !one.is_place && `${one.name} ${variableName(catalogue, one.name)}`.toLowerCase().includes(wanted));
-  const field = el("input", { type: "search", value: state.search, "aria-label": t("variables.search"), placeholder: t("variables.search"), data: { key: "search" }, on: { input: (event) => redraw(event.target.value) } });
-  return el("fieldset", { class: "part" }, el("legend", {}, t("part.variables")), field,
+  const field = el("input", { type: "search", value: state.search, "aria-label": t("variables.search"), placeholder: t("variables.search"), data: { key: "search" }, on: { input: (event) => search(event.target.value) } });
+  return el("fieldset", { class: "part" }, el("legend", {}, t("part.variables")), areaLists(state, actions), field,
     el("ul", { class: "variables" }, found.map((one) => el("li", {}, variableButton(state, one, used.has(one.name), actions)))),
     found.length ? null : el("p", { class: "quiet" }, t("variables.none")));
+}
+
+function areaLists(state, actions) {
+  const { catalogue } = state.world;
+  const places = variablesOf(state).filter((one) => one.is_place);
+  return places.map((place) => {
+    const chosen = axesOf(state).find((axis) => variableOf(axis) === place.name);
+    const pairs = [["", t("areas.none")], ...place.breakdowns.map((one) => [one.name, breakdownName(catalogue, one)])];
+    const words = places.length > 1 ? variableName(catalogue, place.name) : t("areas.level");
+    const list = choice(words, pairs, chosen?.breakdown ?? "", (name) => actions.ask(withAreas(state, place, chosen, name)), { data: { key: `area-${place.name}` } });
+    list.classList.add("beside");
+    return list;
+  });
+}
+
+/** Areas go to the front of the rows, where a reader of statistics looks for them. */
+function withAreas(state, place, chosen, name) {
+  if (!name) return removed(state, place.name);
+  const axis = { breakdown: name, codes: [], groups: {} };
+  return chosen ? changed(state, axis) : { rows: [axis, ...state.rows] };
 }
 
 function variableButton(state, variable, isUsed, actions) {

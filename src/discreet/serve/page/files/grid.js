@@ -52,6 +52,9 @@ export class Grid {
       });
     });
     this.table.addEventListener("click", (event) => this.onClick(event));
+    this.table.addEventListener("focusin", (event) => {
+      if (event.target.matches("td[data-row]")) this.at = { row: Number(event.target.dataset.row), column: Number(event.target.dataset.column) };
+    });
     this.table.addEventListener("keydown", (event) => this.onKey(event));
     new ResizeObserver(() => this.draw()).observe(this.place);
   }
@@ -61,7 +64,7 @@ export class Grid {
     axis.codes.forEach((_, place) => {
       longest = Math.max(longest, this.words(axis, place).length + 2 * axis.depths[place]);
     });
-    const most = this.narrow ? (this.view.down.axes.length > 1 ? 108 : 148) : 340;
+    const most = this.narrow ? (this.view.down.axes.length > 1 ? 104 : 120) : 340;
     return Math.min(most, Math.max(this.narrow ? 84 : 116, 26 + 8 * longest));
   }
 
@@ -70,7 +73,7 @@ export class Grid {
     const leaf = this.view.across.axes.at(-1);
     const words = leaf ? leaf.codes.flatMap((_, place) => this.words(leaf, place).split(/[\s-]/)) : [""];
     const longest = words.reduce((most, word) => Math.max(most, word.length), 0);
-    return Math.min(this.narrow ? 112 : 164, Math.max(this.narrow ? 84 : 104, 36 + 8 * longest));
+    return this.narrow ? Math.min(104, Math.max(72, 24 + 7.6 * longest)) : Math.min(176, Math.max(104, 40 + 8.6 * longest));
   }
 
   words(axis, place) {
@@ -135,7 +138,7 @@ export class Grid {
     const axis = this.view.across.axes[k];
     if (!axis || k < this.view.across.axes.length - 1) return 36;
     const longest = Math.max(...axis.codes.map((_, place) => this.words(axis, place).length));
-    return longest * 7.4 < this.columnWidth - 34 ? 40 : longest * 7.4 < 2 * (this.columnWidth - 40) ? 56 : 74;
+    return longest * 8.2 < this.columnWidth - 24 ? 38 : longest * 8.2 < 1.7 * (this.columnWidth - 24) ? 56 : 74;
   }
 
   corners() {

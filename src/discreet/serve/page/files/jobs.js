@@ -1,7 +1,7 @@
 // Tables that are made in the background: how far they are, and where to get them.
 
 import { el } from "./dom.js";
-import { percent, t } from "./language.js";
+import { number, t } from "./language.js";
 import { title } from "./names.js";
 
 /** The list of jobs; nothing where there are none. */
@@ -19,5 +19,5 @@ function line(state, job) {
 function end(job, words) {
   if (job.state === "done") return el("a", { href: job.result.replace(/^\//, ""), download: true, class: "button small" }, t("job.download"));
   if (job.state === "failed") return el("span", { class: "bad", lang: "en" }, job.words);
-  return el("span", { class: "row" }, el("progress", { max: "1", value: job.progress, "aria-label": words }), el("span", { class: "quiet" }, job.state === "queued" ? t("job.queued") : percent(job.progress)));
+  return el("span", { class: "row" }, el("progress", { max: "1", value: job.progress, "aria-label": words }), el("span", { class: "quiet" }, job.state === "queued" ? t("job.queued") : `${number(100 * job.progress)} %`));
 }

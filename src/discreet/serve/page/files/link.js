@@ -2,6 +2,7 @@
 // is looking at is in no log.
 
 import { variableNamed, variableOf } from "./question.js";
+import { blank } from "./store.js";
 
 const QUESTION = ["unit", "count", "where", "rows", "columns"];
 const LAYOUT = ["view", "values", "texts", "totals", "sort", "picks"];
@@ -12,11 +13,14 @@ const picked = (state, names) => Object.fromEntries(names.map((name) => [name, s
 /** What a saved query keeps beside the question. */
 export const layoutOf = (state) => ({ ...picked(state, [...LAYOUT, "lang"]), rows: state.rows.map(variableOf), columns: state.columns.map(variableOf) });
 
-/** The part of the address behind the #. */
+/** The part of the address behind the #; what is as on a blank page is left out. */
 export function fragmentOf(state) {
+  const first = blank();
   const shown = state.answer.status === "none" ? {} : { shown: 1 };
   const lean = (axis) => Object.fromEntries(Object.entries(axis).filter(([, value]) => Object.keys(value).length));
-  const said = { ...picked(state, QUESTION), rows: state.rows.map(lean), columns: state.columns.map(lean), ...picked(state, LAYOUT), lang: state.lang, ...shown };
+  const whole = { ...picked(state, [...QUESTION, ...LAYOUT]), rows: state.rows.map(lean), columns: state.columns.map(lean) };
+  const told = Object.entries(whole).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(first[name]));
+  const said = { ...Object.fromEntries(told), lang: state.lang, ...shown };
   return `#${encodeURIComponent(JSON.stringify(said)).replace(/'/g, "%27")}`;
 }
 
@@ -43,13 +47,13 @@ function axisIn(said) {
   return { breakdown: said.breakdown, codes, groups: said.groups && typeof said.groups === "object" ? said.groups : {} };
 }
 
-/** The layout that a link or a saved query holds; what makes no sense is left out. */
+/** The layout that a link or a saved query holds; what makes no sense is as on a blank page. */
 export function layoutIn(said) {
-  const layout = {};
+  const layout = picked(blank(), LAYOUT);
   for (const [name, values] of Object.entries(KNOWN)) if (values.includes(said[name])) layout[name] = said[name];
   if (typeof said.totals === "boolean") layout.totals = said.totals;
   if (said.picks && typeof said.picks === "object") layout.picks = said.picks;
-  const sort = said.sort;
+  const { sort } = said;
   layout.sort = sort && Number.isInteger(sort.column) && ["ascending", "descending"].includes(sort.direction) ? { column: sort.column, direction: sort.direction } : null;
   return layout;
 }

@@ -3,14 +3,14 @@
 import { makeActions } from "./actions.js";
 import * as api from "./api.js";
 import { axesView } from "./axes.js";
-import { areasView, tablesView, unitView, variablesView } from "./builder.js";
+import { tablesView, unitView, variablesView } from "./builder.js";
 import { editCodes } from "./codes.js";
 import { button, choice, el, replace } from "./dom.js";
 import { jobsView } from "./jobs.js";
 import { LANGUAGES, preferred, speak, t } from "./language.js";
 import { layoutIn, read } from "./link.js";
 import { variableOf } from "./question.js";
-import { cellView, resultView } from "./result.js";
+import { cellView, notesView, resultView } from "./result.js";
 import { blank, makeStore } from "./store.js";
 import { THEMES, applyTheme, keptTheme } from "./theme.js";
 import { verdictView } from "./verdict.js";
@@ -30,10 +30,10 @@ function breakdownOf(name) {
 
 const places = {};
 function frame() {
-  for (const name of ["heading", "unit", "areas", "variables", "axes", "tables", "verdict"]) places[name] = el("div", { id: `place-${name}` });
-  for (const name of ["answer", "cell", "jobs"]) places[name] = el("div", { id: `place-${name}` });
-  replace(at("builder"), places.heading, el("div", { class: "choices" }, places.unit, places.areas, places.variables, places.axes, places.tables), places.verdict);
-  replace(at("result"), places.answer, places.cell, places.jobs);
+  for (const name of ["heading", "unit", "variables", "axes", "tables", "verdict"]) places[name] = el("div", { id: `place-${name}` });
+  for (const name of ["answer", "cell", "notes", "jobs"]) places[name] = el("div", { id: `place-${name}` });
+  replace(at("builder"), places.heading, el("div", { class: "choices" }, places.unit, places.variables, places.axes, places.tables), places.verdict);
+  replace(at("result"), places.answer, places.cell, places.notes, places.jobs);
 }
 
 function drawTop(state) {
@@ -50,7 +50,6 @@ function drawTop(state) {
 
 function drawQuestion(state) {
   replace(places.unit, unitView(state, actions));
-  replace(places.areas, areasView(state, actions));
   drawVariables(state);
   replace(places.axes, axesView(state, actions, (axis) => editCodes(axis, store, actions, breakdownOf)));
   replace(places.tables, tablesView(state, actions));
@@ -59,7 +58,7 @@ function drawQuestion(state) {
 function drawVariables(state) {
   const list = places.variables.querySelector(".variables");
   const top = list?.scrollTop ?? 0;
-  replace(places.variables, variablesView(state, actions, (search) => { store.change({ search }); }));
+  replace(places.variables, variablesView(state, actions, (search) => store.change({ search })));
   places.variables.querySelector(".variables").scrollTop = top;
 }
 
@@ -82,6 +81,7 @@ function keepGrid(make) {
 function drawAnswer(state) {
   if (state.view !== "table") grid = null;
   replace(places.answer, resultView(state, actions, keepGrid));
+  replace(places.notes, notesView(state));
   drawCell(state);
 }
 

@@ -28,7 +28,6 @@ export function resultView(state, actions, keep) {
     toolbar(state, actions, layout),
     answer.status === "loading" ? el("progress", { class: "busy", "aria-label": t("loading") }) : null,
     body(state, actions, view, keep),
-    notes(state),
   ];
 }
 
@@ -88,14 +87,16 @@ function rangeWords(cell, value) {
   const published = el("p", {}, t("cell.published"), " ", el("strong", {}, number(value)));
   if (cell.status === "loading") return [published, el("p", { class: "quiet" }, t("loading"))];
   if (cell.status === "failed") return [published, el("p", { class: "bad" }, cell.problem.message || t("unreachable"))];
-  const { low, high, words } = cell.range;
+  const { low, high } = cell.range;
   if (low === null) return [published, el("p", {}, t("cell.unknown"))];
   return [published, el("p", { data: { range: `${low} ${high}` } }, t("cell.range", { low, high, level: percent(cell.level).replace(/[.,]0/, "") })),
-    language() === "en" ? el("p", { class: "quiet" }, words) : null, el("p", { class: "quiet" }, t("cell.why"))];
+    el("p", { class: "quiet" }, t("cell.why"))];
 }
 
-function notes(state) {
+/** What a reader must know of the numbers. */
+export function notesView(state) {
   const { table } = state.answer;
+  if (!table) return null;
   const { catalogue } = state.world;
   const foreign = language() === "en" ? null : "en";
   return el("div", { class: "notes" },

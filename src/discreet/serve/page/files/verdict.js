@@ -26,8 +26,8 @@ function sizeLine(state, found) {
   const share = Math.min(1, Math.log10(Math.max(1, cells)) / Math.log10(limits.cells));
   return el("div", { class: "size", "aria-busy": String(state.preview.status === "loading") },
     el("p", {}, el("strong", { data: { cells } }, number(cells)), ` ${t("size.cells", { n: cells, cells })}`, found?.areas ? ` · ${t("size.areas", { n: found.areas })}` : ""),
-    el("div", { class: `meter ${cells > limits.cells ? "over" : ""}`, "aria-hidden": "true" }, el("i", { style: { width: `${100 * share}%` } })),
-    el("p", { class: "quiet" }, cells > limits.cells ? (cells > limits.job_cells ? t("size.over", { most: limits.job_cells }) : t("size.job", { most: limits.cells })) : t("size.most", { most: limits.cells })));
+    el("div", { class: `meter ${cells > limits.cells ? "over" : ""}`, "aria-hidden": "true", title: t("size.most", { most: limits.cells }) }, el("i", { style: { width: `${100 * share}%` } })),
+    cells > limits.cells ? el("p", { class: "quiet" }, cells > limits.job_cells ? t("size.over", { most: limits.job_cells }) : t("size.job", { most: limits.cells })) : null);
 }
 
 function failedLine(problem) {
@@ -54,7 +54,7 @@ export function refusalView(state, said, words, actions, isMain = false) {
     isMain ? null : el("strong", {}, t("refused")),
     el("p", { lang: language() === "en" ? null : "en" }, words),
     said.areas_count ? el("details", {}, el("summary", {}, t("refused.areas", { n: said.areas_count })), areaList(said.areas, said.areas_count)) : null,
-    offers.length ? el("p", {}, t("refused.offers")) : el("p", { class: "quiet" }, t("refused.nothing")),
+    offers.length ? el("p", {}, t("refused.offers")) : isMain ? el("p", { class: "quiet" }, t("refused.nothing")) : null,
     el("ul", { class: "offers" }, offers.map((offer, k) => el("li", {}, offerButton(state, offer, k, actions, isMain)))));
 }
 
@@ -68,7 +68,8 @@ function runButton(state, found, actions) {
   const isJob = Boolean(found?.needs_job);
   const busy = state.answer.status === "loading";
   if (isJob && !found.refusal) return jobForm(actions);
-  return button(busy ? t("loading") : t("run"), () => actions.run(), { class: "primary run", disabled: !axesOf(state).length || busy, data: { key: "run" } });
+  const words = found?.refusal ? t("run.refused") : t("run");
+  return button(busy ? t("loading") : words, () => actions.run(), { class: "primary run", disabled: !axesOf(state).length || busy, data: { key: "run" } });
 }
 
 function jobForm(actions) {

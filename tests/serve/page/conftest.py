@@ -1,0 +1,110 @@
+"""One server over the small census with strict rules and a map, and one Chromium, for all tests of the page."""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+
+from discreet.schema.programme import Programme
+from discreet.schema.serve_rule import ServeRule
+from discreet.serve.answering import serve_programme
+from discreet.serve.http.app import create_app
+from discreet.serve.store import Store
+from tests.serve.conftest import SECRET
+from tests.serve.http.conftest import running, settings_in
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+RULE = ServeRule(
+    groupings=("AGE",),
+    forbidden=(("CAS", "EDU"),),
+    place="GEO",
+    area_population=25,
+    cells=6_000,
+    job_cells=100_000,
+)
+Opens = Callable[..., Page]
+
+
+@pytest.fixture(scope="session")
+def served(programme: Programme, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of the server."""
+    folder = tmp_path_factory.mktemp("page")
+    store = Store(folder / "s.sqlite", lambda: datetime.now(UTC))
+    builder = serve_programme(replace(programme, serve=RULE), SECRET, store)
+    axis = builder.catalogue.variables["GEO"].breakdowns["GEO.H"]
+    finest = [code for code, depth in zip(axis.codes, axis.depths, strict=True) if depth == axis.depths.max()]
+    (folder / "map.json").write_text(json.dumps(squares(finest)))
+    with running(create_app(builder, settings_in(folder, geometry=folder / "map.json"))) as found:
+        yield found
+
+
+def squares(codes: list[str]) -> dict[str, object]:
+    """A map on which the areas stand in a line."""
+    corners = [[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]]
+    return {
+        "type": "FeatureCollection",
+        "features": [
+            {
+                "type": "Feature",
+                "properties": {"code": code},
+                "geometry": {"type": "Polygon", "coordinates": [[[x + at, y] for x, y in corners]]},
+            }
+            for at, code in enumerate(codes)
+        ],
+    }
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """The system's Chromium."""
+    found = next(filter(None, map(shutil.which, NAMES)), None)
+    if found is None:
+        pytest.skip("THE PAGE IS NOT TESTED: there is no Chromium here (apt install chromium)")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+def is_wrong(said: ConsoleMessage) -> bool:
+    """Whether the browser complains; that it notes each refusal of the server (403) cannot be helped."""
+    return said.type in ("error", "warning") and "status of 403" not in said.text
+
+
+@pytest.fixture
+def opens(chromium: Browser, served: str, tmp_path: Path) -> Iterator[Opens]:
+    """Opens the page; at the end nothing has gone wrong in it, and nothing was asked for elsewhere."""
+    contexts: list[BrowserContext] = []
+    wrong: list[str] = []
+
+    def opened(
+        path: str = "/", width: int = 1280, height: int = 900, dark: bool = False, lang: str = "en"
+    ) -> Page:
+        context = chromium.new_context(
+            viewport={"width": width, "height": height},
+            color_scheme="dark" if dark else "light",
+            locale=lang,
+            accept_downloads=True,
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(8_000)
+        page.on("console", lambda said: wrong.append(said.text) if is_wrong(said) else None)
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on(
+            "request",
+            lambda request: None if request.url.startswith((served, "blob:")) else wrong.append(request.url),
+        )
+        page.goto(served + path)
+        page.wait_for_selector("html[data-ready]")
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert wrong == []

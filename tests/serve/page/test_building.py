@@ -1,0 +1,237 @@
+"""Tables built on the page, by mouse and by keyboard, have the values of the API."""
+
+import json
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.serve.page.conftest import Opens
+from tests.serve.page.reading import add, asked, grid_of, heads, key, link, numbers, run, shown, words
+
+
+def same(page: Page, served: str, rows: list[str], columns: list[str]) -> None:
+    expected = [[words(value) for value in line] for line in grid_of(served, rows, columns)]
+    assert numbers(page) == expected
+
+
+def test_by_mouse(opens: Opens, served: str) -> None:
+    page = opens()
+    expect(key(page, "run")).to_be_disabled()
+    add(page, "AGE", "SEX")
+    expect(page.locator("[data-cells]")).to_have_text("21")
+    run(page)
+    assert heads(page, "thead th.leaf") == ["Total", "Male", "Female"]
+    assert heads(page, "tbody th")[:2] == ["Total", "Under 15 years"]
+    same(page, served, ["AGE.L"], ["SEX"])
+
+
+def test_by_keyboard_alone(opens: Opens, served: str) -> None:
+    page = opens()
+    key(page, "variable-AGE").focus()
+    page.keyboard.press("Enter")
+    key(page, "variable-SEX").focus()
+    page.keyboard.press("Space")
+    key(page, "grip-SEX").focus()
+    page.keyboard.press("ArrowLeft")  # SEX into the rows, after AGE
+    page.keyboard.press("ArrowUp")
+    assert page.evaluate("document.activeElement.dataset.key") == "grip-SEX"
+    key(page, "grip-AGE").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#live")).to_contain_text("Columns")
+    key(page, "run").focus()
+    page.keyboard.press("Enter")
+    shown(page)
+    same(page, served, ["SEX"], ["AGE.L"])
+
+
+def test_cards_can_be_dragged(opens: Opens, served: str) -> None:
+    page = opens(link(rows=["SEX", "AGE.L"]), height=1300)
+    shown(page)
+    page.locator('.card[data-variable="SEX"] strong').drag_to(page.locator('.cards[data-side="columns"]'))
+    expect(page.locator('.cards[data-side="columns"] .card')).to_have_count(1)
+    same(page, served, ["AGE.L"], ["SEX"])  # another layout of the answer at hand needs no new question
+    key(page, "variable-CAS").drag_to(page.locator('.cards[data-side="columns"]'))
+    expect(page.locator('.cards[data-side="columns"] .card')).to_have_count(2)
+    expect(page.locator(".stale")).to_be_visible()
+    run(page)
+    same(page, served, ["AGE.L"], ["SEX", "CAS.L"])
+
+
+def test_nested_headers_span_what_they_head(opens: Opens) -> None:
+    page = opens(link(rows=["SEX", "AGE.L"], columns=["GEO.L", "LMS.L"]))
+    shown(page)
+    spans = page.eval_on_selector_all("thead th.group", "all => all.map(one => [one.scope, one.colSpan])")
+    leaves = page.locator("thead th.leaf").count()
+    assert sum(wide for _, wide in spans) == leaves
+    assert {scope for scope, _ in spans} == {"colgroup"}
+    tall = page.eval_on_selector_all("tbody th.outer", "all => all.map(one => [one.scope, one.rowSpan])")
+    assert tall == [["rowgroup", 7]] * 3
+
+
+def test_axes_move_by_buttons(opens: Opens, served: str) -> None:
+    page = opens(link(rows=["SEX", "AGE.L"]))
+    shown(page)
+    key(page, "down-SEX").click()
+    same(page, served, ["AGE.L", "SEX"], [])
+    key(page, "swap").click()
+    same(page, served, [], ["AGE.L", "SEX"])
+    key(page, "remove-SEX").click()
+    assert page.evaluate("document.activeElement.dataset.key") == "variable-SEX"
+
+
+def whole_of(kind: str, grid: list[list[int | None]], row: int, column: int) -> int | None:
+    return {"row": grid[row][0], "column": grid[0][column], "total": grid[0][0]}[kind]
+
+
+def test_percentages_are_shares_of_the_published_totals(opens: Opens, served: str) -> None:
+    page = opens(link(rows=["AGE.L"], columns=["SEX"]))
+    shown(page)
+    grid = grid_of(served, ["AGE.L"], ["SEX"])
+    for kind in ("row", "column", "total"):
+        key(page, "values").select_option(kind)
+        expected = [
+            [
+                100 * (value or 0) / (whole_of(kind, grid, row, column) or 1)
+                for column, value in enumerate(line)
+            ]
+            for row, line in enumerate(grid)
+        ]
+        got = [[float(cell.rstrip("%")) for cell in line] for line in numbers(page)]
+        for line, wanted in zip(got, expected, strict=True):
+            assert line == pytest.approx(wanted, abs=0.0501)
+        assert got[0][0] == 100
+
+
+def test_sorting_keeps_totals_on_top_and_groups_together(opens: Opens, served: str) -> None:
+    page = opens(link(rows=["SEX", "AGE.L"], columns=["GEO.L"]))
+    shown(page)
+    key(page, "sort-0").click()
+    assert page.locator("thead th.leaf").first.get_attribute("aria-sort") == "descending"
+    grid = grid_of(served, ["SEX", "AGE.L"], ["GEO.L"])
+    groups = [grid[at : at + 7] for at in range(0, 21, 7)]
+    for sign in (-1, 1):
+        wanted = [
+            line for part in groups for line in [part[0], *sorted(part[1:], key=lambda x: sign * (x[0] or 0))]
+        ]
+        assert [line[0] for line in numbers(page)] == [words(line[0]) for line in wanted]
+        key(page, "sort-0").click()
+    assert page.locator("thead th.leaf").first.get_attribute("aria-sort") == "none"
+
+
+def test_codes_totals_and_categories(opens: Opens, served: str) -> None:
+    page = opens(link(rows=["AGE.L"], columns=["SEX"]))
+    shown(page)
+    key(page, "texts").select_option("codes")
+    assert heads(page, "thead th.leaf") == ["_T", "1", "2"]
+    key(page, "totals").uncheck()
+    assert heads(page, "thead th.leaf") == ["1", "2"]
+    key(page, "codes-SEX").click()
+    key(page, "code-1").uncheck()
+    key(page, "apply").click()
+    assert page.evaluate("document.activeElement.dataset.key") == "codes-SEX"
+    expect(page.locator("[data-cells]")).to_have_text("14")
+    run(page)
+    assert heads(page, "thead th.leaf") == ["2"]
+
+
+def test_own_groups(opens: Opens, served: str) -> None:
+    page = opens(link(rows=["AGE.L"]))
+    shown(page)
+    key(page, "codes-AGE").click()
+    key(page, "untick").click()
+    key(page, "code-Y_LT15").check()
+    key(page, "group-name").fill("young")
+    key(page, "group-make").click()
+    key(page, "apply").click()
+    run(page)
+    assert heads(page, "tbody th") == ["Total", "young"]
+    whole = dict(zip(["_T", "Y_LT15"], grid_of(served, ["AGE.L"], []), strict=False))
+    assert numbers(page)[0] == [words(whole["_T"][0])]
+    assert numbers(page)[1] == [words(whole["Y_LT15"][0])]
+
+
+def test_units_areas_and_published_tables(opens: Opens, served: str) -> None:
+    page = opens()
+    key(page, "area-GEO").select_option("GEO.L")
+    add(page, "SEX")
+    expect(page.locator('.cards[data-side="columns"] .card')).to_have_count(1)
+    key(page, "unit-households").check(force=True)
+    expect(page.locator(".card")).to_have_count(1)  # households have no sex
+    page.locator('details[data-key="tables"] summary').click()
+    key(page, "table-list").select_option("wide")
+    expect(page.locator(".card")).to_have_count(3)
+
+
+def test_a_cell_tells_its_noise_range(opens: Opens, served: str) -> None:
+    page = opens(link(rows=["AGE.L"], columns=["SEX"]))
+    shown(page)
+    page.locator('td[data-row="1"][data-column="1"]').focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    told = asked(served, "noise-ranges", {"query": {"axes": ["AGE.L", "SEX"]}, "cells": [2 * 3 + 2]})[
+        "ranges"
+    ][0]
+    expect(page.locator("[data-range]")).to_have_attribute("data-range", f"{told['low']} {told['high']}")
+    expect(page.locator(".cell-panel")).to_contain_text("Female")
+    key(page, "cell-close").click()
+    assert page.evaluate("document.activeElement.dataset.row") == "2"
+
+
+def test_a_link_restores_everything(opens: Opens, served: str) -> None:
+    page = opens(link(rows=["AGE.L", "SEX"], columns=["GEO.L"], lang="en"))
+    shown(page)
+    key(page, "values").select_option("column")
+    key(page, "texts").select_option("both")
+    key(page, "totals").uncheck()
+    key(page, "sort-1").click()
+    before = page.locator("table.grid").inner_text()
+    again = opens(page.url.removeprefix(served))
+    shown(again)
+    assert again.locator("table.grid").inner_text() == before
+    key(page, "share").click()
+    key(page, "keep").click()
+    short = page.locator('[data-snippet="permanent"]').inner_text()
+    kept = opens(short.removeprefix(served))
+    shown(kept)
+    assert kept.locator("table.grid").inner_text() == before
+
+
+def test_back_brings_the_last_table_back(opens: Opens) -> None:
+    page = opens(link(rows=["AGE.L"]))
+    shown(page)
+    add(page, "SEX")
+    run(page)
+    page.go_back()
+    expect(page.locator("thead th.leaf")).to_have_count(1)
+
+
+def test_files_of_the_view(opens: Opens, served: str, tmp_path: Path) -> None:
+    page = opens(link(rows=["AGE.L"], columns=["SEX"], values="row", texts="codes"))
+    shown(page)
+    for wanted in ("download-seen", "download-csv", "download-json-stat"):
+        page.locator("details.menu summary").click()
+        with page.expect_download() as coming:
+            key(page, wanted).click()
+        coming.value.save_as(tmp_path / wanted)
+    seen = (tmp_path / "download-seen").read_text().splitlines()
+    assert seen[0] == "Age,_T,1,2"
+    assert float(seen[1].split(",")[1]) == 1
+    plain = (tmp_path / "download-csv").read_text().splitlines()
+    assert plain[0] == "AGE,_T,1,2"
+    assert plain[1].split(",")[1:] == [str(value) for value in grid_of(served, ["AGE.L"], ["SEX"])[0]]
+    assert json.loads((tmp_path / "download-json-stat").read_text())["class"] == "dataset"
+
+
+def test_code_gets_the_same_table(opens: Opens) -> None:
+    page = opens(link(rows=["AGE.L"], columns=["SEX"]))
+    shown(page)
+    key(page, "share").click()
+    python = page.locator('[data-snippet="Python"]').inner_text()
+    found: dict[str, object] = {}
+    exec(python, found)
+    table = found["table"]
+    assert int(table["value"].iloc[0]) == int(numbers(page)[0][0].replace(",", ""))  # type: ignore[index]
+    for name in ("curl", "R"):
+        assert "/api/v1/table?format=csv" in page.locator(f'[data-snippet="{name}"]').inner_text()

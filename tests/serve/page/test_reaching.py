@@ -1,0 +1,147 @@
+"""Everybody can use the page: readers of two languages, of small and dark screens, with and without eyes or mouse."""
+
+import re
+from importlib.resources import files
+from urllib.request import urlopen
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
+from playwright.sync_api import Page, expect
+
+from tests.serve.page.conftest import Opens
+from tests.serve.page.reading import key, link, shown
+
+TABLE = {"rows": ["GEO.H"], "columns": ["SEX"]}
+STANDARD = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
+
+
+def clean(page: Page, part: str = "html") -> None:
+    found = Axe().run(page, context=part, options=STANDARD)
+    assert found.violations_count == 0, found.generate_report()
+
+
+def flat(page: Page) -> bool:
+    fits: bool = page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    return fits
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_axe_finds_nothing(opens: Opens, dark: bool) -> None:
+    page = opens(dark=dark)
+    clean(page)
+    page = opens(link(**TABLE), dark=dark)
+    shown(page)
+    page.locator('td[data-row="1"][data-column="0"]').click()
+    page.wait_for_selector("[data-range]")
+    clean(page)
+    for view in ("chart", "map"):
+        key(page, f"view-{view}").check(force=True)
+        page.wait_for_selector(f"figure.{view} svg")
+        clean(page, "#result")
+    key(page, "codes-SEX").click()
+    clean(page, "dialog")
+    page.keyboard.press("Escape")
+    key(page, "share").click()
+    clean(page, "dialog")
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_axe_finds_nothing_in_a_refusal(opens: Opens, dark: bool) -> None:
+    page = opens(link(rows=["CAS.L"], columns=["EDU"]), dark=dark)
+    page.wait_for_selector("#place-answer .refusal")
+    clean(page)
+
+
+def test_a_phone_shows_it_without_scrolling_sideways(opens: Opens) -> None:
+    page = opens(width=390, height=844)
+    assert flat(page)
+    page = opens(link(**TABLE), width=390, height=844)
+    shown(page)
+    for view in ("table", "chart", "map"):
+        key(page, f"view-{view}").check(force=True)
+        assert flat(page)
+    key(page, "codes-SEX").click()
+    assert flat(page)
+    clean(page)
+    small = page.evaluate(
+        "[...document.querySelectorAll('button')].filter(one => one.offsetWidth)"
+        ".filter(one => one.offsetWidth < 24 || one.offsetHeight < 24).map(one => one.outerHTML)"
+    )
+    assert small == []  # WCAG 2.2, target size
+
+
+def test_it_speaks_german(opens: Opens) -> None:
+    page = opens(link(rows=["AGE.L", "SEX"], lang="de"))
+    shown(page)
+    assert page.locator("html").get_attribute("lang") == "de"
+    expect(page.locator("#result-title")).to_have_text("Personen nach Alter und Geschlecht")
+    assert re.match(r"\d\.\d{3}", page.locator("td[data-row]").first.inner_text())
+    clean(page)
+    key(page, "lang").select_option("en")
+    expect(page.locator("#result-title")).to_have_text("Persons by age and sex")
+    assert "%22lang%22%3A%22en%22" in page.url
+
+
+def test_the_browser_chooses_the_language_and_the_reader_the_colours(opens: Opens) -> None:
+    page = opens(lang="de-AT")
+    expect(page.locator("h1")).to_have_text("Tabellenbaukasten")
+    ground = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(ground)
+    key(page, "theme").select_option("dark")
+    assert page.evaluate(ground) != light
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    assert page.evaluate(ground) != light
+
+
+def test_the_map_shows_areas_and_what_is_picked(opens: Opens) -> None:
+    page = opens(link(rows=["GEO.H"], columns=["SEX"], view="map"))
+    page.wait_for_selector("figure.map svg path")
+    titles = page.eval_on_selector_all(".map path title", "all => all.map(one => one.textContent)")
+    assert any("withheld" in one for one in titles)
+    key(page, "pick-SEX").select_option("1")
+    page.wait_for_selector("figure.map svg path")
+    other = page.eval_on_selector_all(".map path title", "all => all.map(one => one.textContent)")
+    assert len(other) == len(titles)
+    assert other != titles
+
+
+def test_motion_is_spared(opens: Opens) -> None:
+    page = opens()
+    page.emulate_media(reduced_motion="reduce")
+    key(page, "variable-SEX").click()
+    assert page.evaluate("getComputedStyle(document.querySelector('.meter i')).transitionDuration") == "0s"
+
+
+def test_every_text_is_there_in_both_languages() -> None:
+    folder = files("discreet.serve.page") / "files"
+    texts = {}
+    for lang in ("en", "de"):
+        source = (folder / "texts" / f"{lang}.js").read_text("utf-8")
+        texts[lang] = dict(re.findall(r'^  "([^"]+)": "((?:[^"\\]|\\.)*)",$', source, re.MULTILINE))
+    assert len(texts["en"]) > 150
+    assert texts["en"].keys() == texts["de"].keys()
+    for name, words in texts["en"].items():
+        assert sorted(re.findall(r"\{\w+\}", words)) == sorted(re.findall(r"\{\w+\}", texts["de"][name])), (
+            name
+        )
+    used = set()
+    for entry in folder.iterdir():
+        if entry.name.endswith(".js"):
+            used |= set(re.findall(r'\bt\("([^"]+)"', entry.read_text("utf-8")))
+    missing = {name for name in used if not {name, f"{name}.one", f"{name}.other"} & texts["en"].keys()}
+    assert missing == set()
+
+
+def test_the_policy_allows_nothing_from_elsewhere(served: str) -> None:
+    with urlopen(served + "/", timeout=20) as response:
+        policy, page = response.headers["Content-Security-Policy"], response.read().decode()
+    assert "script-src 'self'" in policy
+    assert "unsafe" not in policy
+    assert "http" not in re.sub(r"http-equiv", "", page)
+    assert re.findall(r"<script(?![^>]*src=)", page) == []
+    (address,) = re.findall(r'src="([^"]+main\.js)"', page)
+    with urlopen(f"{served}/{address}", timeout=20) as response:
+        assert "immutable" in response.headers["Cache-Control"]
+    with urlopen(f"{served}/page/older/main.js", timeout=20) as response:
+        assert response.headers["Cache-Control"] == "no-cache"
