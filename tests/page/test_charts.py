@@ -94,3 +94,14 @@ def test_long_names_are_wrapped_where_the_screen_is_narrow() -> None:
     wide, narrow = drawn.split('class="narrow"')
     assert f">{words}</text>" in wide
     assert f">{words}</text>" not in narrow
+
+
+def test_names_of_neighbouring_points_do_not_cover_each_other() -> None:
+    marks = [Mark(1.0, 0.5, "one"), Mark(1.01, 0.5, "other")]
+    area = [Tile(0, 2, 0, 1, "a")]
+    drawn = Chart("n", "t", "s", lambda width: tiled(area, marks, COLOURS, Axis("x"), Axis("y"), width)).svg()
+    heights = [
+        float(re.search(rf'translate\([\d.]+,([\d.]+)\)"[^>]*>{name}<', drawn)[1])  # type: ignore[index]
+        for name in ("one", "other")
+    ]
+    assert abs(heights[0] - heights[1]) > 20

@@ -221,10 +221,17 @@ def tiled(
     points = alt.Chart(_values([vars(mark) for mark in marks]))
     place = {"x": alt.X("x:Q", scale=x_scale, axis=x_axis), "y": alt.Y("y:Q", scale=y_scale, axis=y_axis)}
     dots = points.mark_point(shape="diamond", size=150, filled=True, color=INK, opacity=1).encode(**place)
-    words = points.mark_text(align="left", dx=10, dy=-10, fontWeight=700, color=INK).encode(
-        **place, text="name:N"
+    words = [_mark_name(mark, place, at) for at, mark in enumerate(marks)]
+    return alt.layer(drawn, dots, *words).properties(width=width, height=320, autosize=_FIT)
+
+
+def _mark_name(mark: Mark, place: Row, at: int) -> alt.Chart:
+    """Names stand by turns above and below their points, so that neighbours can be told apart."""
+    named = alt.Chart(_values([vars(mark)])).mark_text(
+        align="center", dy=-16 if at % 2 == 0 else 18, fontWeight=700, color=INK
     )
-    return alt.layer(drawn, dots, words).properties(width=width, height=320, autosize=_FIT)
+    placed: alt.Chart = named.encode(**place, text="name:N")
+    return placed
 
 
 _FIT = alt.AutoSizeParams(type="fit-x", contains="padding")

@@ -136,7 +136,7 @@ def _disclosure(section: Section) -> Lines:
 
 
 def _why(told: str) -> str:
-    return told.split(";", maxsplit=1)[0].removeprefix("noise: ") + "."
+    return told.split(";", maxsplit=1)[0].replace("noise: its ", "the noise's ") + "."
 
 
 TITLES = {
