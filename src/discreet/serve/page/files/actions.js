@@ -99,7 +99,14 @@ export function makeActions(store) {
 
   function answered(table, query) {
     const { rows, columns } = store.state;
-    return { status: "ready", table, query, asked: sameness(query), rows: rows.map(variableOf), columns: columns.map(variableOf) };
+    return {
+      status: "ready",
+      table,
+      query,
+      asked: sameness(query),
+      rows: rows.map(variableOf),
+      columns: columns.map(variableOf),
+    };
   }
 
   /** Take over a table that the server offers instead of a refused one, and show it. */
@@ -114,7 +121,8 @@ export function makeActions(store) {
     store.change({ cell: { index, status: "loading" } });
     try {
       const found = await api.ranges(answer.query, [index]);
-      if (store.state.cell?.index === index) store.change({ cell: { index, status: "ready", level: found.level, range: found.ranges[0] } });
+      if (store.state.cell?.index === index)
+        store.change({ cell: { index, status: "ready", level: found.level, range: found.ranges[0] } });
     } catch (problem) {
       if (store.state.cell?.index === index) store.change({ cell: { index, status: "failed", problem } });
     }

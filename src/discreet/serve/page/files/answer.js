@@ -13,8 +13,14 @@ export function parsed(dataset) {
   }
   const told = dataset.extension;
   return {
-    axes, values: dataset.value, query: told.query, noise: told.noise, warnings: told.warnings,
-    blocked: told.blocked, blockedCount: told.blocked_count, size: dataset.value.length,
+    axes,
+    values: dataset.value,
+    query: told.query,
+    noise: told.noise,
+    warnings: told.warnings,
+    blocked: told.blocked,
+    blockedCount: told.blocked_count,
+    size: dataset.value.length,
   };
 }
 
@@ -25,8 +31,13 @@ function axisIn(dataset, id, place) {
   for (const [above, below] of Object.entries(category.child || {})) for (const code of below) parent[code] = above;
   const depth = (code) => (code in parent ? 1 + depth(parent[code]) : 0);
   return {
-    variable: id, breakdown: label, place, codes, labels: codes.map((code) => category.label[code]),
-    depths: codes.map(depth), isPlace: (dataset.role?.geo || []).includes(id),
+    variable: id,
+    breakdown: label,
+    place,
+    codes,
+    labels: codes.map((code) => category.label[code]),
+    depths: codes.map(depth),
+    isPlace: (dataset.role?.geo || []).includes(id),
     total: codes.indexOf(TOTAL),
   };
 }
@@ -55,8 +66,13 @@ export function laidOut(table, { rows, columns, totals, values, sort }) {
   const order = ordered(table, down, across, sort);
   const index = (row, column) => down.offsets[order[row]] + across.offsets[column];
   return {
-    table, down, across, order, index,
-    rowCount: down.count, columnCount: across.count,
+    table,
+    down,
+    across,
+    order,
+    index,
+    rowCount: down.count,
+    columnCount: across.count,
     value: (row, column) => table.values[index(row, column)],
     share: shares(table, down, across, order, values),
     header: (axis, row) => placeIn(down, axis, order[row]),

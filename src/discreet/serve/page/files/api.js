@@ -28,7 +28,10 @@ async function call(path, options = {}) {
 
 const json = async (path, options) => (await call(path, options)).json();
 const posted = (body, signal) => ({
-  method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), signal,
+  method: "POST",
+  headers: { "Content-Type": "application/json" },
+  body: JSON.stringify(body),
+  signal,
 });
 
 export const settings = () => json("page/settings");

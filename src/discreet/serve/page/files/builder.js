@@ -12,13 +12,38 @@ export function unitView(state, actions) {
     const has = (axis) => variableNamed(catalogue, variableOf(axis))?.units.includes(unit);
     actions.ask({ unit, count: "", where: "", rows: state.rows.filter(has), columns: state.columns.filter(has) });
   };
-  const radios = catalogue.units.map((unit) => el("label", { class: "segment" },
-    el("input", { type: "radio", name: "unit", value: unit, checked: unit === state.unit, data: { key: `unit-${unit}` }, on: { change: () => pick(unit) } }),
-    el("span", {}, unitName(unit))));
+  const radios = catalogue.units.map((unit) =>
+    el(
+      "label",
+      { class: "segment" },
+      el("input", {
+        type: "radio",
+        name: "unit",
+        value: unit,
+        checked: unit === state.unit,
+        data: { key: `unit-${unit}` },
+        on: { change: () => pick(unit) },
+      }),
+      el("span", {}, unitName(unit)),
+    ),
+  );
   const counts = catalogue.counts[state.unit] || [];
-  return el("fieldset", { class: "part" }, el("legend", {}, t("part.unit")), el("div", { class: "segments" }, radios),
-    counts.length ? choice(t("count"), [["", t("count.all")], ...counts.map((name) => [name, name])], state.count, (count) => actions.ask({ count }), { data: { key: "count" } }) : null,
-    filterView(state, actions));
+  return el(
+    "fieldset",
+    { class: "part" },
+    el("legend", {}, t("part.unit")),
+    el("div", { class: "segments" }, radios),
+    counts.length
+      ? choice(
+          t("count"),
+          [["", t("count.all")], ...counts.map((name) => [name, name])],
+          state.count,
+          (count) => actions.ask({ count }),
+          { data: { key: "count" } },
+        )
+      : null,
+    filterView(state, actions),
+  );
 }
 
 /** Who of them: a declared population, or an expression where the office allows it. */
@@ -26,10 +51,38 @@ function filterView(state, actions) {
   const { allowed, bases } = state.world.catalogue.filters;
   if (!allowed && !bases.length) return null;
   const isOwn = state.where && !bases.includes(state.where);
-  const list = choice(t("where"), [["", t("where.all")], ...bases.map((base) => [base, base])], isOwn ? "" : state.where, (where) => actions.ask({ where }), { data: { key: "base" } });
-  const field = el("input", { type: "text", value: state.where, id: "where", data: { key: "where" }, placeholder: 'AGE == "Y_LT15"', spellcheck: "false", autocomplete: "off", "aria-describedby": "where-hint", on: { change: (event) => actions.ask({ where: event.target.value }) } });
-  const own = el("label", { class: "field" }, el("span", {}, t("where.own")), field, el("small", { id: "where-hint", class: "quiet" }, t("where.hint")));
-  const folded = el("details", { data: { key: "filter" } }, el("summary", {}, t("where.title")), bases.length ? list : null, allowed ? own : null);
+  const list = choice(
+    t("where"),
+    [["", t("where.all")], ...bases.map((base) => [base, base])],
+    isOwn ? "" : state.where,
+    (where) => actions.ask({ where }),
+    { data: { key: "base" } },
+  );
+  const field = el("input", {
+    type: "text",
+    value: state.where,
+    id: "where",
+    data: { key: "where" },
+    placeholder: 'AGE == "Y_LT15"',
+    spellcheck: "false",
+    autocomplete: "off",
+    "aria-describedby": "where-hint",
+    on: { change: (event) => actions.ask({ where: event.target.value }) },
+  });
+  const own = el(
+    "label",
+    { class: "field" },
+    el("span", {}, t("where.own")),
+    field,
+    el("small", { id: "where-hint", class: "quiet" }, t("where.hint")),
+  );
+  const folded = el(
+    "details",
+    { data: { key: "filter" } },
+    el("summary", {}, t("where.title")),
+    bases.length ? list : null,
+    allowed ? own : null,
+  );
   if (state.where) folded.open = true;
   return folded;
 }
@@ -39,11 +92,30 @@ export function variablesView(state, actions, search) {
   const { catalogue } = state.world;
   const used = new Set(axesOf(state).map(variableOf));
   const wanted = state.search.trim().toLowerCase();
-  const found = variablesOf(state).filter((one) => !one.is_place && `${one.name} ${variableName(catalogue, one.name)}`.toLowerCase().includes(wanted));
-  const field = el("input", { type: "search", value: state.search, "aria-label": t("variables.search"), placeholder: t("variables.search"), data: { key: "search" }, on: { input: (event) => search(event.target.value) } });
-  return el("fieldset", { class: "part" }, el("legend", {}, t("part.variables")), areaLists(state, actions), field,
-    el("ul", { class: "variables" }, found.map((one) => el("li", {}, variableButton(state, one, used.has(one.name), actions)))),
-    found.length ? null : el("p", { class: "quiet" }, t("variables.none")));
+  const found = variablesOf(state).filter(
+    (one) => !one.is_place && `${one.name} ${variableName(catalogue, one.name)}`.toLowerCase().includes(wanted),
+  );
+  const field = el("input", {
+    type: "search",
+    value: state.search,
+    "aria-label": t("variables.search"),
+    placeholder: t("variables.search"),
+    data: { key: "search" },
+    on: { input: (event) => search(event.target.value) },
+  });
+  return el(
+    "fieldset",
+    { class: "part" },
+    el("legend", {}, t("part.variables")),
+    areaLists(state, actions),
+    field,
+    el(
+      "ul",
+      { class: "variables" },
+      found.map((one) => el("li", {}, variableButton(state, one, used.has(one.name), actions))),
+    ),
+    found.length ? null : el("p", { class: "quiet" }, t("variables.none")),
+  );
 }
 
 function areaLists(state, actions) {
@@ -53,7 +125,13 @@ function areaLists(state, actions) {
     const chosen = axesOf(state).find((axis) => variableOf(axis) === place.name);
     const pairs = [["", t("areas.none")], ...place.breakdowns.map((one) => [one.name, breakdownName(catalogue, one)])];
     const words = places.length > 1 ? variableName(catalogue, place.name) : t("areas.level");
-    const list = choice(words, pairs, chosen?.breakdown ?? "", (name) => actions.ask(withAreas(state, place, chosen, name)), { data: { key: `area-${place.name}` } });
+    const list = choice(
+      words,
+      pairs,
+      chosen?.breakdown ?? "",
+      (name) => actions.ask(withAreas(state, place, chosen, name)),
+      { data: { key: `area-${place.name}` } },
+    );
     list.classList.add("beside");
     return list;
   });
@@ -72,23 +150,41 @@ function variableButton(state, variable, isUsed, actions) {
     actions.ask(isUsed ? removed(state, variable.name) : added(state, variable));
     actions.announce(t(isUsed ? "announce.removed" : "announce.added", { name: words }));
   };
-  return button([el("span", { class: "tick", "aria-hidden": "true" }, isUsed ? "✓" : "+"), el("span", {}, words), words === variable.name ? null : el("code", {}, variable.name)], toggle, {
-    class: "variable", "aria-pressed": String(isUsed), draggable: "true", data: { key: `variable-${variable.name}` },
-    on: { dragstart: (event) => event.dataTransfer.setData("text/plain", variable.name) },
-  });
+  return button(
+    [
+      el("span", { class: "tick", "aria-hidden": "true" }, isUsed ? "✓" : "+"),
+      el("span", {}, words),
+      words === variable.name ? null : el("code", {}, variable.name),
+    ],
+    toggle,
+    {
+      class: "variable",
+      "aria-pressed": String(isUsed),
+      draggable: "true",
+      data: { key: `variable-${variable.name}` },
+      on: { dragstart: (event) => event.dataTransfer.setData("text/plain", variable.name) },
+    },
+  );
 }
 
 /** Tables that the office has declared, as starting points. */
 export function tablesView(state, actions) {
   const { catalogue } = state.world;
   if (!catalogue.tables.length) return null;
-  const pairs = catalogue.tables.map((table) => [table.id, `${table.id} · ${table.title || `${unitName(table.unit)}: ${axesWords(catalogue, { axes: table.axes }).join(" × ")}`}`]);
+  const pairs = catalogue.tables.map((table) => [
+    table.id,
+    `${table.id} · ${table.title || `${unitName(table.unit)}: ${axesWords(catalogue, { axes: table.axes }).join(" × ")}`}`,
+  ]);
   const pick = (id) => {
     const table = catalogue.tables.find((one) => one.id === id);
     if (table) actions.ask(fromTable(table, catalogue));
   };
-  return el("details", { class: "part", data: { key: "tables" } }, el("summary", {}, t("tables.title", { count: number(catalogue.tables.length) })),
-    choice(t("tables.pick"), [["", t("tables.choose")], ...pairs], "", pick, { data: { key: "table-list" } }));
+  return el(
+    "details",
+    { class: "part", data: { key: "tables" } },
+    el("summary", {}, t("tables.title", { count: number(catalogue.tables.length) })),
+    choice(t("tables.pick"), [["", t("tables.choose")], ...pairs], "", pick, { data: { key: "table-list" } }),
+  );
 }
 
 /** A declared table as members of the state; axes that do not divide anything are left out. */

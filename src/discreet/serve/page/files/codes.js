@@ -13,16 +13,27 @@ export async function editCodes(axis, store, actions, breakdownOf) {
   const variable = variableNamed(catalogue, variableOf(axis));
   const grouped = Object.keys(axis.groups).length > 0;
   const codelist = await breakdownOf(grouped ? variable.breakdowns.at(-1).name : axis.breakdown);
-  const draft = { chosen: new Set(axis.codes.length && !grouped ? axis.codes : codelist.codes), groups: { ...axis.groups }, wanted: "", name: "" };
+  const draft = {
+    chosen: new Set(axis.codes.length && !grouped ? axis.codes : codelist.codes),
+    groups: { ...axis.groups },
+    wanted: "",
+    name: "",
+  };
   if (grouped) draft.chosen.clear();
   const dialog = el("dialog", { "aria-labelledby": "codes-title", class: "sheet" });
   const draw = () => replace(dialog, ...content());
   const close = () => dialog.close();
 
-  const matches = () => codelist.codes.map((code, place) => ({ code, place }))
-    .filter(({ code, place }) => `${code} ${codelist.labels[place]}`.toLowerCase().includes(draft.wanted.toLowerCase()));
+  const matches = () =>
+    codelist.codes
+      .map((code, place) => ({ code, place }))
+      .filter(({ code, place }) =>
+        `${code} ${codelist.labels[place]}`.toLowerCase().includes(draft.wanted.toLowerCase()),
+      );
   const set = (codes, on) => {
-    for (const code of codes) if (on) draft.chosen.add(code); else draft.chosen.delete(code);
+    for (const code of codes)
+      if (on) draft.chosen.add(code);
+      else draft.chosen.delete(code);
     draw();
   };
   const onlyDepth = (depth) => {
@@ -35,11 +46,42 @@ export async function editCodes(axis, store, actions, breakdownOf) {
     const name = variableName(catalogue, variable.name);
     return [
       el("h2", { id: "codes-title" }, t("codes.title", { name })),
-      el("input", { type: "search", "aria-label": t("codes.search"), placeholder: t("codes.search"), value: draft.wanted, data: { key: "codes-search" }, on: { input: (event) => { draft.wanted = event.target.value; draw(); } } }),
-      el("div", { class: "row" },
-        button(t("codes.tick"), () => set(found.map((one) => one.code), true), { class: "small", data: { key: "tick" } }),
-        button(t("codes.untick"), () => set(found.map((one) => one.code), false), { class: "small", data: { key: "untick" } }),
-        depthButtons()),
+      el("input", {
+        type: "search",
+        "aria-label": t("codes.search"),
+        placeholder: t("codes.search"),
+        value: draft.wanted,
+        data: { key: "codes-search" },
+        on: {
+          input: (event) => {
+            draft.wanted = event.target.value;
+            draw();
+          },
+        },
+      }),
+      el(
+        "div",
+        { class: "row" },
+        button(
+          t("codes.tick"),
+          () =>
+            set(
+              found.map((one) => one.code),
+              true,
+            ),
+          { class: "small", data: { key: "tick" } },
+        ),
+        button(
+          t("codes.untick"),
+          () =>
+            set(
+              found.map((one) => one.code),
+              false,
+            ),
+          { class: "small", data: { key: "untick" } },
+        ),
+        depthButtons(),
+      ),
       el("ul", { class: "codes" }, found.slice(0, MOST).map(line)),
       found.length > MOST ? el("p", { class: "quiet" }, t("codes.more", { count: number(found.length - MOST) })) : null,
       variable.may_group ? groupsView() : null,
@@ -49,13 +91,30 @@ export async function editCodes(axis, store, actions, breakdownOf) {
 
   function depthButtons() {
     const depths = [...new Set(codelist.depths)].filter((depth) => depth > 0);
-    return depths.length < 2 ? [] : depths.map((depth) => button(t("codes.depth", { depth, count: codelist.depths.filter((one) => one === depth).length }), () => onlyDepth(depth), { class: "small", data: { key: `depth-${depth}` } }));
+    return depths.length < 2
+      ? []
+      : depths.map((depth) =>
+          button(
+            t("codes.depth", { depth, count: codelist.depths.filter((one) => one === depth).length }),
+            () => onlyDepth(depth),
+            { class: "small", data: { key: `depth-${depth}` } },
+          ),
+        );
   }
 
   function line({ code, place }) {
-    const box = el("input", { type: "checkbox", checked: draft.chosen.has(code), data: { key: `code-${code}` }, on: { change: (event) => set([code], event.target.checked) } });
+    const box = el("input", {
+      type: "checkbox",
+      checked: draft.chosen.has(code),
+      data: { key: `code-${code}` },
+      on: { change: (event) => set([code], event.target.checked) },
+    });
     const words = code === TOTAL ? t("total") : codelist.labels[place];
-    return el("li", { class: `depth-${Math.min(4, codelist.depths[place])}` }, el("label", {}, box, el("span", {}, words), el("code", {}, code)));
+    return el(
+      "li",
+      { class: `depth-${Math.min(4, codelist.depths[place])}` },
+      el("label", {}, box, el("span", {}, words), el("code", {}, code)),
+    );
   }
 
   function groupsView() {
@@ -71,9 +130,41 @@ export async function editCodes(axis, store, actions, breakdownOf) {
       delete draft.groups[name];
       draw();
     };
-    return el("fieldset", { class: "groups" }, el("legend", {}, t("groups.title")), el("p", { class: "quiet" }, t("groups.hint")),
-      el("div", { class: "row" }, el("input", { type: "text", value: draft.name, "aria-label": t("groups.name"), placeholder: t("groups.name"), data: { key: "group-name" }, on: { input: (event) => { draft.name = event.target.value; } } }), button(t("groups.make"), make, { class: "small", data: { key: "group-make" } })),
-      el("ul", {}, Object.entries(draft.groups).map(([name, codes]) => el("li", {}, `${name}: ${t("categories", { n: codes.length })} `, button(t("groups.drop"), () => drop(name), { class: "small", "aria-label": t("remove", { name }) })))));
+    return el(
+      "fieldset",
+      { class: "groups" },
+      el("legend", {}, t("groups.title")),
+      el("p", { class: "quiet" }, t("groups.hint")),
+      el(
+        "div",
+        { class: "row" },
+        el("input", {
+          type: "text",
+          value: draft.name,
+          "aria-label": t("groups.name"),
+          placeholder: t("groups.name"),
+          data: { key: "group-name" },
+          on: {
+            input: (event) => {
+              draft.name = event.target.value;
+            },
+          },
+        }),
+        button(t("groups.make"), make, { class: "small", data: { key: "group-make" } }),
+      ),
+      el(
+        "ul",
+        {},
+        Object.entries(draft.groups).map(([name, codes]) =>
+          el(
+            "li",
+            {},
+            `${name}: ${t("categories", { n: codes.length })} `,
+            button(t("groups.drop"), () => drop(name), { class: "small", "aria-label": t("remove", { name }) }),
+          ),
+        ),
+      ),
+    );
   }
 
   function foot() {
@@ -82,8 +173,19 @@ export async function editCodes(axis, store, actions, breakdownOf) {
       actions.ask(changed(store.state, applied(groups)));
       close();
     };
-    return el("div", { class: "foot" }, el("span", { class: "quiet", role: "status" }, groups ? t("groups.own", { n: groups }) : t("codes.some", { chosen: draft.chosen.size, all: codelist.codes.length })),
-      button(t("cancel"), close, { data: { key: "cancel" } }), button(t("apply"), apply, { class: "primary", disabled: !draft.chosen.size && !groups, data: { key: "apply" } }));
+    return el(
+      "div",
+      { class: "foot" },
+      el(
+        "span",
+        { class: "quiet", role: "status" },
+        groups
+          ? t("groups.own", { n: groups })
+          : t("codes.some", { chosen: draft.chosen.size, all: codelist.codes.length }),
+      ),
+      button(t("cancel"), close, { data: { key: "cancel" } }),
+      button(t("apply"), apply, { class: "primary", disabled: !draft.chosen.size && !groups, data: { key: "apply" } }),
+    );
   }
 
   function applied(groups) {

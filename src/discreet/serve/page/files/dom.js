@@ -59,7 +59,10 @@ export function button(words, press, properties = {}) {
 /** A button with a sign; its words are for those who cannot see it, and for the tooltip. */
 export function signButton(sign, words, press, properties = {}) {
   return button(el("span", { "aria-hidden": "true" }, sign), press, {
-    class: "sign", "aria-label": words, title: words, ...properties,
+    class: "sign",
+    "aria-label": words,
+    title: words,
+    ...properties,
   });
 }
 

@@ -24,9 +24,19 @@ export function downloadView(state, actions, layout) {
     handOver(new Blob([asSeen(state, layout)], { type: "text/csv" }), "table-as-shown.csv");
     event.currentTarget.closest("details").open = false;
   };
-  return el("details", { class: "menu", name: "menus", data: { key: "download" } }, el("summary", { class: "button" }, t("download")),
-    el("div", { class: "drop" }, button(t("download.seen"), seen, { class: "item", data: { key: "download-seen" } }),
-      FORMATS.map((format) => button(t(`format.${format}`), fetched(format), { class: "item", data: { key: `download-${format}` } }))));
+  return el(
+    "details",
+    { class: "menu", name: "menus", data: { key: "download" } },
+    el("summary", { class: "button" }, t("download")),
+    el(
+      "div",
+      { class: "drop" },
+      button(t("download.seen"), seen, { class: "item", data: { key: "download-seen" } }),
+      FORMATS.map((format) =>
+        button(t(`format.${format}`), fetched(format), { class: "item", data: { key: `download-${format}` } }),
+      ),
+    ),
+  );
 }
 
 function handOver(blob, name) {
@@ -44,10 +54,15 @@ export function asSeen(state, layout) {
   const words = (axis, place) => wordsOf(axis, place, state.texts, t("total"));
   const columns = Array.from({ length: view.columnCount }, (_, k) => k);
   const corner = view.down.axes.map((axis) => variableName(state.world.catalogue, axis.variable));
-  const heads = view.across.axes.map((axis, k) => [...(k === view.across.axes.length - 1 ? corner : corner.map(() => "")), ...columns.map((column) => words(axis, view.columnHeader(k, column)))]);
+  const heads = view.across.axes.map((axis, k) => [
+    ...(k === view.across.axes.length - 1 ? corner : corner.map(() => "")),
+    ...columns.map((column) => words(axis, view.columnHeader(k, column))),
+  ]);
   if (!heads.length) heads.push([...corner, t(`values.${state.values}`)]);
-  const lines = Array.from({ length: view.rowCount }, (_, row) => [...view.down.axes.map((axis, k) => words(axis, view.header(k, row))),
-    ...columns.map((column) => (view.share ? view.share(row, column) : view.value(row, column)) ?? "")]);
+  const lines = Array.from({ length: view.rowCount }, (_, row) => [
+    ...view.down.axes.map((axis, k) => words(axis, view.header(k, row))),
+    ...columns.map((column) => (view.share ? view.share(row, column) : view.value(row, column)) ?? ""),
+  ]);
   return [...heads, ...lines].map((line) => line.map(quoted).join(",")).join("\n") + "\n";
 }
 

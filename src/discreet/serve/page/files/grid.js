@@ -3,29 +3,45 @@
 
 import { span, wordsOf } from "./answer.js";
 import { el } from "./dom.js";
+import { ROW, sizesOf } from "./grid_sizes.js";
 import { number, percent, t } from "./language.js";
 import { variableName } from "./names.js";
 
 const SMALL = 1500; // tables of so many cells are drawn whole, so that the browser's own search and print find them
 const BEYOND = 6; // lines drawn outside of what is seen
-const PHONE = 600; // pixels
 
 /** Draw a table into a place. `ask(index)` is called for a cell, `sortBy(column)` for a column. */
 export class Grid {
   constructor(view, state, { ask, sortBy }) {
     Object.assign(this, { view, state, ask, sortBy, at: { row: 0, column: 0 }, drawn: "" });
-    this.narrow = window.innerWidth < PHONE;
-    this.rowHeight = 36;
-    this.columnWidth = this.widthOfColumns();
-    this.stubs = view.down.axes.map((axis) => this.stubWidth(axis));
+    const nameOf = (axis) => variableName(state.world.catalogue, axis.variable);
+    Object.assign(
+      this,
+      sizesOf(view, (axis, place) => this.words(axis, place), nameOf),
+      { rowHeight: ROW },
+    );
     this.head = el("thead");
     this.body = el("tbody");
     this.columns = el("colgroup");
-    this.table = el("table", {
-      role: "grid", "aria-readonly": "true", "aria-labelledby": "result-title", class: "grid",
-      "aria-rowcount": view.rowCount + this.headRows, "aria-colcount": view.columnCount + this.stubCount,
-    }, this.columns, this.head, this.body);
-    this.place = el("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": t("table.region"), data: { key: "scroller" } }, this.table);
+    this.table = el(
+      "table",
+      {
+        role: "grid",
+        "aria-readonly": "true",
+        "aria-labelledby": "result-title",
+        class: "grid",
+        "aria-rowcount": view.rowCount + this.headRows,
+        "aria-colcount": view.columnCount + this.stubCount,
+      },
+      this.columns,
+      this.head,
+      this.body,
+    );
+    this.place = el(
+      "div",
+      { class: "scroller", tabindex: "0", role: "region", "aria-label": t("table.region"), data: { key: "scroller" } },
+      this.table,
+    );
     this.listen();
   }
 
@@ -53,27 +69,11 @@ export class Grid {
     });
     this.table.addEventListener("click", (event) => this.onClick(event));
     this.table.addEventListener("focusin", (event) => {
-      if (event.target.matches("td[data-row]")) this.at = { row: Number(event.target.dataset.row), column: Number(event.target.dataset.column) };
+      if (event.target.matches("td[data-row]"))
+        this.at = { row: Number(event.target.dataset.row), column: Number(event.target.dataset.column) };
     });
     this.table.addEventListener("keydown", (event) => this.onKey(event));
     new ResizeObserver(() => this.draw()).observe(this.place);
-  }
-
-  stubWidth(axis) {
-    let longest = variableName(this.state.world.catalogue, axis.variable).length;
-    axis.codes.forEach((_, place) => {
-      longest = Math.max(longest, this.words(axis, place).length + 2 * axis.depths[place]);
-    });
-    const most = this.narrow ? (this.view.down.axes.length > 1 ? 104 : 120) : 340;
-    return Math.min(most, Math.max(this.narrow ? 84 : 116, 26 + 8 * longest));
-  }
-
-  /** Wide enough for the longest word of a header, within reason; one width for all, so that windows can be computed. */
-  widthOfColumns() {
-    const leaf = this.view.across.axes.at(-1);
-    const words = leaf ? leaf.codes.flatMap((_, place) => this.words(leaf, place).split(/[\s-]/)) : [""];
-    const longest = words.reduce((most, word) => Math.max(most, word.length), 0);
-    return this.narrow ? Math.min(104, Math.max(72, 24 + 7.6 * longest)) : Math.min(176, Math.max(104, 40 + 8.6 * longest));
   }
 
   words(axis, place) {
@@ -108,16 +108,17 @@ export class Grid {
     if (focused) (this.focusable() ?? this.place).focus({ preventScroll: true });
   }
 
-  get stubTotal() {
-    return this.stubs.length ? this.stubs.reduce((sum, width) => sum + width, 0) : 116;
-  }
-
   widths() {
     const column = (width) => el("col", { style: { width: `${width}px` } });
-    const stubs = this.stubs.length ? this.stubs : [116];
+    const stubs = this.stubs.length ? this.stubs : [this.stubTotal];
     const { left, right } = this.seen;
     const inner = Array.from({ length: right - left }, () => column(this.columnWidth));
-    return [...stubs.map(column), this.before && column(this.before), ...inner, this.after && column(this.after)].filter(Boolean);
+    return [
+      ...stubs.map(column),
+      this.before && column(this.before),
+      ...inner,
+      this.after && column(this.after),
+    ].filter(Boolean);
   }
 
   heads() {
@@ -125,8 +126,15 @@ export class Grid {
     const rows = across.axes.length ? across.axes.map((_, k) => this.headRow(k)) : [this.plainHead()];
     let top = 0;
     return rows.map((cells, k) => {
-      const height = this.headHeight(k);
-      const row = el("tr", { "aria-rowindex": k + 1, style: { height: `${height}px` } }, k === 0 ? this.corners() : [], this.gap(this.before, "td"), cells, this.gap(this.after, "td"));
+      const height = this.headHeights[k];
+      const row = el(
+        "tr",
+        { "aria-rowindex": k + 1, style: { height: `${height}px` } },
+        k === 0 ? this.corners() : [],
+        this.gap(this.before, "td"),
+        cells,
+        this.gap(this.after, "td"),
+      );
       for (const cell of row.children) cell.style.top = `${top}px`;
       top += height;
       this.headTotal = top;
@@ -134,35 +142,37 @@ export class Grid {
     });
   }
 
-  headHeight(k) {
-    const axis = this.view.across.axes[k];
-    if (!axis || k < this.view.across.axes.length - 1) return 36;
-    const longest = Math.max(...axis.codes.map((_, place) => this.words(axis, place).length));
-    return longest * 8.2 < this.columnWidth - 24 ? 38 : longest * 8.2 < 1.7 * (this.columnWidth - 24) ? 56 : 74;
-  }
-
   corners() {
-    const names = this.view.down.axes.length ? this.view.down.axes.map((axis) => variableName(this.state.world.catalogue, axis.variable)) : [""];
+    const names = this.view.down.axes.length
+      ? this.view.down.axes.map((axis) => variableName(this.state.world.catalogue, axis.variable))
+      : [""];
     let left = 0;
     return names.map((name, k) => {
-      const sticky = this.sticky(k, left);
+      const sticky = this.sticky(left);
       left += this.stubs[k] || 0;
       const tag = name ? "th" : "td";
-      return el(tag, { class: `corner ${sticky.class}`, scope: name ? "col" : null, rowspan: this.headRows, style: sticky.style, title: name }, el("span", {}, name));
+      return el(
+        tag,
+        {
+          class: `corner ${sticky.class}`,
+          scope: name ? "col" : null,
+          rowspan: this.headRows,
+          style: sticky.style,
+          title: name,
+        },
+        el("span", {}, name),
+      );
     });
   }
 
-  /** Row headers stay in sight unless they would fill a small screen. */
-  sticky(k, left) {
+  sticky(left) {
     return this.isStuck ? { class: "stuck", style: { left: `${left}px` } } : { class: "", style: {} };
   }
 
-  get isStuck() {
-    return this.stubTotal <= (this.narrow ? window.innerWidth - 60 : 800) * 0.62;
-  }
-
   plainHead() {
-    return [el("th", { scope: "col", class: "leaf" }, this.sortButton(0, t(`values.${this.state.values}`)))].map((cell) => this.sorted(cell, 0));
+    return [el("th", { scope: "col", class: "leaf" }, this.sortButton(0, t(`values.${this.state.values}`)))].map(
+      (cell) => this.sorted(cell, 0),
+    );
   }
 
   headRow(k) {
@@ -170,7 +180,7 @@ export class Grid {
     const axis = across.axes[k];
     const wide = span(across, k);
     const cells = [];
-    for (let column = this.seen.left; column < this.seen.right; ) {
+    for (let column = this.seen.left; column < this.seen.right;) {
       const until = Math.min(this.seen.right, (Math.floor(column / wide) + 1) * wide);
       cells.push(this.headCell(axis, k, column, until));
       column = until;
@@ -183,10 +193,19 @@ export class Grid {
     const words = this.words(axis, place);
     const leaf = k === this.view.across.axes.length - 1;
     const isTotal = place === axis.total ? " total" : "";
-    const cell = el("th", {
-      scope: leaf ? "col" : "colgroup", colspan: until - column, title: words,
-      class: (leaf ? "leaf" : "group") + isTotal, "aria-colindex": column + 1 + this.stubCount,
-    }, leaf ? this.sortButton(column, words) : el("span", { class: "label", style: { left: `${this.isStuck ? this.stubTotal + 12 : 12}px` } }, words));
+    const cell = el(
+      "th",
+      {
+        scope: leaf ? "col" : "colgroup",
+        colspan: until - column,
+        title: words,
+        class: (leaf ? "leaf" : "group") + isTotal,
+        "aria-colindex": column + 1 + this.stubCount,
+      },
+      leaf
+        ? this.sortButton(column, words)
+        : el("span", { class: "label", style: { left: `${this.isStuck ? this.stubTotal + 12 : 12}px` } }, words),
+    );
     return leaf ? this.sorted(cell, column) : cell;
   }
 
@@ -199,8 +218,17 @@ export class Grid {
   sortButton(column, words) {
     const sort = this.state.sort;
     const sign = sort?.column === column ? (sort.direction === "descending" ? "▼" : "▲") : "↕";
-    return el("button", { type: "button", class: "sort", data: { sort: column, key: `sort-${column}` }, title: t("sort.by", { column: words }) },
-      el("span", { class: "mark", "aria-hidden": "true" }, sign), el("span", { class: "label" }, words));
+    return el(
+      "button",
+      {
+        type: "button",
+        class: "sort",
+        data: { sort: column, key: `sort-${column}` },
+        title: t("sort.by", { column: words }),
+      },
+      el("span", { class: "mark", "aria-hidden": "true" }, sign),
+      el("span", { class: "label" }, words),
+    );
   }
 
   gap(width, tag) {
@@ -210,7 +238,12 @@ export class Grid {
   lines() {
     const { top, bottom } = this.seen;
     const rows = [];
-    const spacer = (count) => el("tr", { class: "spacer", "aria-hidden": "true", style: { height: `${count * this.rowHeight}px` } }, el("td", { colspan: 1 }));
+    const spacer = (count) =>
+      el(
+        "tr",
+        { class: "spacer", "aria-hidden": "true", style: { height: `${count * this.rowHeight}px` } },
+        el("td", { colspan: 1 }),
+      );
     if (top) rows.push(spacer(top));
     for (let row = top; row < bottom; row += 1) rows.push(this.line(row));
     if (bottom < this.view.rowCount) rows.push(spacer(this.view.rowCount - bottom));
@@ -223,8 +256,18 @@ export class Grid {
     for (let column = left; column < right; column += 1) cells.push(this.cell(row, column));
     const { axes } = this.view.down;
     const isTotal = axes.length && axes.every((axis, k) => this.view.header(k, row) === axis.total);
-    return el("tr", { "aria-rowindex": row + 1 + this.headRows, class: isTotal ? "total" : null, style: { height: `${this.rowHeight}px` } },
-      this.stubCells(row), this.gap(this.before, "td"), cells, this.gap(this.after, "td"));
+    return el(
+      "tr",
+      {
+        "aria-rowindex": row + 1 + this.headRows,
+        class: isTotal ? "total" : null,
+        style: { height: `${this.rowHeight}px` },
+      },
+      this.stubCells(row),
+      this.gap(this.before, "td"),
+      cells,
+      this.gap(this.after, "td"),
+    );
   }
 
   stubCells(row) {
@@ -235,7 +278,7 @@ export class Grid {
       const tall = span(down, k);
       const begins = row % tall === 0 || row === this.seen.top;
       const until = Math.min(this.seen.bottom, (Math.floor(row / tall) + 1) * tall);
-      const sticky = this.sticky(k, left);
+      const sticky = this.sticky(left);
       left += this.stubs[k];
       return begins || tall === 1 ? this.stub(axis, k, row, until - row, tall === 1, sticky) : null;
     });
@@ -247,21 +290,38 @@ export class Grid {
     const label = el("span", { class: "label", style: leaf ? {} : { top: `${this.headTotal + 7}px` } }, words);
     const depth = Math.max(0, axis.depths[place] - 1);
     label.style.paddingInlineStart = `${Math.min(4, depth) * (this.narrow ? 8 : 14)}px`;
-    return el("th", {
-      scope: leaf ? "row" : "rowgroup", rowspan: leaf ? null : tall, title: words, style: sticky.style,
-      class: `stub ${leaf ? "" : "outer"} ${place === axis.total ? "total" : ""} ${sticky.class}`, "aria-colindex": k + 1,
-    }, label);
+    return el(
+      "th",
+      {
+        scope: leaf ? "row" : "rowgroup",
+        rowspan: leaf ? null : tall,
+        title: words,
+        style: sticky.style,
+        class: `stub ${leaf ? "" : "outer"} ${place === axis.total ? "total" : ""} ${sticky.class}`,
+        "aria-colindex": k + 1,
+      },
+      label,
+    );
   }
 
   cell(row, column) {
     const value = this.view.value(row, column);
     const here = row === this.at.row && column === this.at.column;
     const chosen = this.state.cell && this.view.index(row, column) === this.state.cell.index;
-    return el("td", {
-      "aria-colindex": column + 1 + this.stubCount, tabindex: here ? "0" : "-1", data: { row, column },
-      "aria-selected": chosen ? "true" : null, class: value === null ? "withheld" : null,
-      title: value === null ? t("withheld") : null,
-    }, value === null ? [el("span", { "aria-hidden": "true" }, "•"), el("span", { class: "unseen" }, t("withheld"))] : this.shown(row, column, value));
+    return el(
+      "td",
+      {
+        "aria-colindex": column + 1 + this.stubCount,
+        tabindex: here ? "0" : "-1",
+        data: { row, column },
+        "aria-selected": chosen ? "true" : null,
+        class: value === null ? "withheld" : null,
+        title: value === null ? t("withheld") : null,
+      },
+      value === null
+        ? [el("span", { "aria-hidden": "true" }, "•"), el("span", { class: "unseen" }, t("withheld"))]
+        : this.shown(row, column, value),
+    );
   }
 
   shown(row, column, value) {
@@ -306,9 +366,14 @@ export class Grid {
     const lastRow = this.view.rowCount - 1;
     const lastColumn = this.view.columnCount - 1;
     const aims = {
-      ArrowDown: [row + 1, column], ArrowUp: [row - 1, column], ArrowRight: [row, column + 1], ArrowLeft: [row, column - 1],
-      PageDown: [row + page, column], PageUp: [row - page, column],
-      Home: [event.ctrlKey ? 0 : row, 0], End: [event.ctrlKey ? lastRow : row, lastColumn],
+      ArrowDown: [row + 1, column],
+      ArrowUp: [row - 1, column],
+      ArrowRight: [row, column + 1],
+      ArrowLeft: [row, column - 1],
+      PageDown: [row + page, column],
+      PageUp: [row - page, column],
+      Home: [event.ctrlKey ? 0 : row, 0],
+      End: [event.ctrlKey ? lastRow : row, lastColumn],
     };
     if (event.key === "Enter" || event.key === " ") this.choose(row, column);
     else if (event.key in aims) this.goTo(...aims[event.key]);
@@ -318,16 +383,21 @@ export class Grid {
 
   /** Move the focus to a cell and bring it into sight, past the headers that stay. */
   goTo(row, column) {
-    this.at = { row: Math.max(0, Math.min(row, this.view.rowCount - 1)), column: Math.max(0, Math.min(column, this.view.columnCount - 1)) };
+    this.at = {
+      row: Math.max(0, Math.min(row, this.view.rowCount - 1)),
+      column: Math.max(0, Math.min(column, this.view.columnCount - 1)),
+    };
     for (const old of this.body.querySelectorAll('td[tabindex="0"]')) old.tabIndex = -1;
     const top = this.at.row * this.rowHeight;
     const left = this.at.column * this.columnWidth;
     const room = this.place.clientHeight - this.headTotal;
     const wide = this.place.clientWidth - this.stubTotal;
     if (top < this.place.scrollTop) this.place.scrollTop = top;
-    else if (top + this.rowHeight > this.place.scrollTop + room) this.place.scrollTop = top + this.rowHeight - room + 12;
+    else if (top + this.rowHeight > this.place.scrollTop + room)
+      this.place.scrollTop = top + this.rowHeight - room + 12;
     if (left < this.place.scrollLeft) this.place.scrollLeft = left;
-    else if (left + this.columnWidth > this.place.scrollLeft + wide) this.place.scrollLeft = left + this.columnWidth - wide + 12;
+    else if (left + this.columnWidth > this.place.scrollLeft + wide)
+      this.place.scrollLeft = left + this.columnWidth - wide + 12;
     this.draw();
     const cell = this.focusable();
     if (cell) cell.tabIndex = 0;

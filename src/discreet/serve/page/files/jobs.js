@@ -7,8 +7,16 @@ import { title } from "./names.js";
 /** The list of jobs; nothing where there are none. */
 export function jobsView(state) {
   if (!state.jobs.length) return null;
-  return el("section", { class: "jobs", "aria-labelledby": "jobs-title" }, el("h2", { id: "jobs-title" }, t("jobs.title")),
-    el("ul", {}, state.jobs.slice(0, 10).map((job) => line(state, job))));
+  return el(
+    "section",
+    { class: "jobs", "aria-labelledby": "jobs-title" },
+    el("h2", { id: "jobs-title" }, t("jobs.title")),
+    el(
+      "ul",
+      {},
+      state.jobs.slice(0, 10).map((job) => line(state, job)),
+    ),
+  );
 }
 
 function line(state, job) {
@@ -17,7 +25,13 @@ function line(state, job) {
 }
 
 function end(job, words) {
-  if (job.state === "done") return el("a", { href: job.result.replace(/^\//, ""), download: true, class: "button small" }, t("job.download"));
+  if (job.state === "done")
+    return el("a", { href: job.result.replace(/^\//, ""), download: true, class: "button small" }, t("job.download"));
   if (job.state === "failed") return el("span", { class: "bad", lang: "en" }, job.words);
-  return el("span", { class: "row" }, el("progress", { max: "1", value: job.progress, "aria-label": words }), el("span", { class: "quiet" }, job.state === "queued" ? t("job.queued") : `${number(100 * job.progress)} %`));
+  return el(
+    "span",
+    { class: "row" },
+    el("progress", { max: "1", value: job.progress, "aria-label": words }),
+    el("span", { class: "quiet" }, job.state === "queued" ? t("job.queued") : `${number(100 * job.progress)} %`),
+  );
 }

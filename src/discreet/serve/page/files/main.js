@@ -30,9 +30,15 @@ function breakdownOf(name) {
 
 const places = {};
 function frame() {
-  for (const name of ["heading", "unit", "variables", "axes", "tables", "verdict"]) places[name] = el("div", { id: `place-${name}` });
+  for (const name of ["heading", "unit", "variables", "axes", "tables", "verdict"])
+    places[name] = el("div", { id: `place-${name}` });
   for (const name of ["answer", "cell", "notes", "jobs"]) places[name] = el("div", { id: `place-${name}` });
-  replace(at("builder"), places.heading, el("div", { class: "choices" }, places.unit, places.variables, places.axes, places.tables), places.verdict);
+  replace(
+    at("builder"),
+    places.heading,
+    el("div", { class: "choices" }, places.unit, places.variables, places.axes, places.tables),
+    places.verdict,
+  );
   replace(at("result"), places.answer, places.cell, places.notes, places.jobs);
 }
 
@@ -40,10 +46,39 @@ function drawTop(state) {
   const { catalogue } = state.world;
   document.title = `${t("page")} · ${catalogue.name}`;
   at("skip").textContent = t("skip");
-  replace(at("top"), el("div", { class: "brand" }, el("span", { class: "mark", "aria-hidden": "true" }), el("div", {}, el("h1", {}, t("page")), el("p", {}, `${catalogue.agency} · ${catalogue.name}`))),
-    el("div", { class: "row options" },
-      choice(t("language"), Object.entries(LANGUAGES), state.lang, (lang) => { speak(lang); actions.show({ lang }); }, { data: { key: "lang" } }),
-      choice(t("theme"), THEMES.map((one) => [one, t(`theme.${one}`)]), state.theme, (theme) => { applyTheme(theme); store.change({ theme }); }, { data: { key: "theme" } })));
+  replace(
+    at("top"),
+    el(
+      "div",
+      { class: "brand" },
+      el("span", { class: "mark", "aria-hidden": "true" }),
+      el("div", {}, el("h1", {}, t("page")), el("p", {}, `${catalogue.agency} · ${catalogue.name}`)),
+    ),
+    el(
+      "div",
+      { class: "row options" },
+      choice(
+        t("language"),
+        Object.entries(LANGUAGES),
+        state.lang,
+        (lang) => {
+          speak(lang);
+          actions.show({ lang });
+        },
+        { data: { key: "lang" } },
+      ),
+      choice(
+        t("theme"),
+        THEMES.map((one) => [one, t(`theme.${one}`)]),
+        state.theme,
+        (theme) => {
+          applyTheme(theme);
+          store.change({ theme });
+        },
+        { data: { key: "theme" } },
+      ),
+    ),
+  );
   replace(at("bottom"), el("p", {}, t("foot"), " ", el("a", { href: "openapi.json" }, t("foot.api"))));
   replace(places.heading, el("h2", { id: "builder-title" }, t("builder")));
 }
@@ -51,14 +86,20 @@ function drawTop(state) {
 function drawQuestion(state) {
   replace(places.unit, unitView(state, actions));
   drawVariables(state);
-  replace(places.axes, axesView(state, actions, (axis) => editCodes(axis, store, actions, breakdownOf)));
+  replace(
+    places.axes,
+    axesView(state, actions, (axis) => editCodes(axis, store, actions, breakdownOf)),
+  );
   replace(places.tables, tablesView(state, actions));
 }
 
 function drawVariables(state) {
   const list = places.variables.querySelector(".variables");
   const top = list?.scrollTop ?? 0;
-  replace(places.variables, variablesView(state, actions, (search) => store.change({ search })));
+  replace(
+    places.variables,
+    variablesView(state, actions, (search) => store.change({ search })),
+  );
   places.variables.querySelector(".variables").scrollTop = top;
 }
 
@@ -66,7 +107,12 @@ function drawVariables(state) {
 function keepGrid(make) {
   const before = grid;
   grid = make();
-  const same = before && before.place.isConnected && before.view.table === grid.view.table && before.view.rowCount === grid.view.rowCount && before.view.columnCount === grid.view.columnCount;
+  const same =
+    before &&
+    before.place.isConnected &&
+    before.view.table === grid.view.table &&
+    before.view.rowCount === grid.view.rowCount &&
+    before.view.columnCount === grid.view.columnCount;
   const [top, left] = same ? [before.place.scrollTop, before.place.scrollLeft] : [0, 0];
   if (same) grid.at = before.at;
   queueMicrotask(() => {
@@ -86,7 +132,13 @@ function drawAnswer(state) {
 }
 
 function drawCell(state) {
-  replace(places.cell, cellView(state, () => { store.change({ cell: null }); grid?.focusable()?.focus(); }));
+  replace(
+    places.cell,
+    cellView(state, () => {
+      store.change({ cell: null });
+      grid?.focusable()?.focus();
+    }),
+  );
   grid?.mark(state.cell?.index ?? null);
 }
 
@@ -95,16 +147,40 @@ function watch() {
   store.watch(QUESTION, drawQuestion);
   store.watch(["search"], drawVariables);
   store.watch([...QUESTION, "preview", "answer"], (state) => replace(places.verdict, verdictView(state, actions)));
-  store.watch(["answer", "rows", "columns", "unit", "count", "where", "view", "values", "texts", "totals", "sort", "picks", "lang", "world"], drawAnswer);
+  store.watch(
+    [
+      "answer",
+      "rows",
+      "columns",
+      "unit",
+      "count",
+      "where",
+      "view",
+      "values",
+      "texts",
+      "totals",
+      "sort",
+      "picks",
+      "lang",
+      "world",
+    ],
+    drawAnswer,
+  );
   store.watch(["cell"], drawCell);
   store.watch(["jobs", "lang"], (state) => replace(places.jobs, jobsView(state)));
-  addEventListener("popstate", () => { restore(); });
+  addEventListener("popstate", () => {
+    restore();
+  });
   addEventListener("keydown", (event) => {
     const menu = event.key === "Escape" && document.querySelector("details.menu[open]");
-    if (menu) { menu.open = false; menu.querySelector("summary").focus(); }
+    if (menu) {
+      menu.open = false;
+      menu.querySelector("summary").focus();
+    }
   });
   addEventListener("click", (event) => {
-    for (const menu of document.querySelectorAll("details.menu[open]")) if (!menu.contains(event.target)) menu.open = false;
+    for (const menu of document.querySelectorAll("details.menu[open]"))
+      if (!menu.contains(event.target)) menu.open = false;
   });
 }
 
@@ -112,9 +188,19 @@ function watch() {
 async function restore() {
   const { world } = store.state;
   const saved = new URLSearchParams(location.search).get("q");
-  const members = location.hash.length > 1 ? read(location.hash, world.catalogue) : saved ? await fromSaved(saved) : null;
+  const members =
+    location.hash.length > 1 ? read(location.hash, world.catalogue) : saved ? await fromSaved(saved) : null;
   if (!members) {
-    store.change({ rows: [], columns: [], where: "", count: "", unit: world.catalogue.units[0], answer: { status: "none" }, preview: { status: "none" }, cell: null });
+    store.change({
+      rows: [],
+      columns: [],
+      where: "",
+      count: "",
+      unit: world.catalogue.units[0],
+      answer: { status: "none" },
+      preview: { status: "none" },
+      cell: null,
+    });
     return;
   }
   const { shown, ...rest } = members;
@@ -132,7 +218,16 @@ async function fromSaved(name) {
     const order = (names) => (a, b) => names.indexOf(variableOf(a)) - names.indexOf(variableOf(b));
     const columns = axes.filter((axis) => across.includes(variableOf(axis))).sort(order(across));
     const rows = axes.filter((axis) => !columns.includes(axis)).sort(order(extra.rows || []));
-    return { unit: query.unit, where: query.where || "", count: query.count || "", rows, columns, ...layoutIn(extra), lang: extra.lang, shown: true };
+    return {
+      unit: query.unit,
+      where: query.where || "",
+      count: query.count || "",
+      rows,
+      columns,
+      ...layoutIn(extra),
+      lang: extra.lang,
+      shown: true,
+    };
   } catch (problem) {
     store.change({ answer: { status: "failed", problem } });
     return null;
@@ -147,12 +242,26 @@ async function start() {
   try {
     const [catalogue, settings] = await Promise.all([api.catalogue(), api.settings()]);
     watch();
-    store.change({ world: { catalogue, settings }, unit: catalogue.units[0], lang: document.documentElement.lang, theme });
+    store.change({
+      world: { catalogue, settings },
+      unit: catalogue.units[0],
+      lang: document.documentElement.lang,
+      theme,
+    });
     await restore();
     actions.recallJobs();
     document.documentElement.dataset.ready = "yes";
   } catch (problem) {
-    replace(places.answer, el("div", { class: "notice bad" }, el("h2", { id: "result-title" }, t("failed.title")), el("p", { role: "alert" }, problem.message || t("unreachable")), button(t("again"), () => location.reload())));
+    replace(
+      places.answer,
+      el(
+        "div",
+        { class: "notice bad" },
+        el("h2", { id: "result-title" }, t("failed.title")),
+        el("p", { role: "alert" }, problem.message || t("unreachable")),
+        button(t("again"), () => location.reload()),
+      ),
+    );
   }
 }
 

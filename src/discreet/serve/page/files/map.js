@@ -19,31 +19,72 @@ export function mapView(state, actions) {
   if (!place) return el("p", { class: "notice" }, t("map.none"));
   const others = table.axes.filter((axis) => axis !== place && axis.codes.length > 1);
   const at = (axis) => Math.max(0, axis.codes.indexOf(state.picks[axis.variable] ?? "_T"));
-  const lists = others.map((axis) => choice(variableName(state.world.catalogue, axis.variable), axis.codes.map((code, k) => [code, wordsOf(axis, k, state.texts, t("total"))]), axis.codes[at(axis)],
-    (code) => actions.show({ picks: { ...state.picks, [axis.variable]: code } }), { data: { key: `pick-${axis.variable}` } }));
+  const lists = others.map((axis) =>
+    choice(
+      variableName(state.world.catalogue, axis.variable),
+      axis.codes.map((code, k) => [code, wordsOf(axis, k, state.texts, t("total"))]),
+      axis.codes[at(axis)],
+      (code) => actions.show({ picks: { ...state.picks, [axis.variable]: code } }),
+      { data: { key: `pick-${axis.variable}` } },
+    ),
+  );
   const offset = others.reduce((sum, axis) => sum + at(axis) * axis.stride, 0);
   const figure = el("figure", { class: "map" }, el("p", { class: "quiet" }, t("loading")));
   shapes ??= api.geometry();
-  shapes.then((found) => replace(figure, drawn(state, table, place, others, offset, found)))
-    .catch(() => { shapes = null; replace(figure, el("p", { class: "notice bad", role: "alert" }, t("map.failed"))); });
+  shapes
+    .then((found) => replace(figure, drawn(state, table, place, others, offset, found)))
+    .catch(() => {
+      shapes = null;
+      replace(figure, el("p", { class: "notice bad", role: "alert" }, t("map.failed")));
+    });
   return el("div", {}, el("div", { class: "row picks" }, lists), figure);
 }
 
 function drawn(state, table, place, others, offset, geometry) {
   const isShare = state.values !== "count" && others.every((axis) => axis.total >= 0);
   const whole = others.reduce((sum, axis) => sum + Math.max(0, axis.total) * axis.stride, 0);
-  const known = new Map(place.codes.map((code, k) => [code, { k, value: amount(table.values, k * place.stride, offset, whole, isShare) }]));
-  const features = (geometry.features || []).map((feature) => ({ feature, found: known.get(codeOf(feature, known)) })).filter((one) => one.found);
+  const known = new Map(
+    place.codes.map((code, k) => [code, { k, value: amount(table.values, k * place.stride, offset, whole, isShare) }]),
+  );
+  const features = (geometry.features || [])
+    .map((feature) => ({ feature, found: known.get(codeOf(feature, known)) }))
+    .filter((one) => one.found);
   if (!features.length) return [el("p", { class: "notice" }, t("map.nothing"))];
   const finest = finestOnly(features, place);
-  const values = finest.map((one) => one.found.value).filter((value) => value !== null).sort((a, b) => a - b);
+  const values = finest
+    .map((one) => one.found.value)
+    .filter((value) => value !== null)
+    .sort((a, b) => a - b);
   const breaks = Array.from({ length: CLASSES - 1 }, (_, k) => values[Math.floor(((k + 1) * values.length) / CLASSES)]);
   const shown = isShare ? percent : number;
   const project = projection(finest.map((one) => one.feature.geometry));
-  const paths = finest.map(({ feature, found }) => svg("path", { d: path(feature.geometry, project), ...(found.value === null ? { class: "hatched", fill: "url(#hatch)" } : { class: `shade-${shade(found.value, breaks)}` }) },
-    svg("title", {}, `${place.labels[found.k]}: ${found.value === null ? t("withheld") : shown(found.value)}`)));
+  const paths = finest.map(({ feature, found }) =>
+    svg(
+      "path",
+      {
+        d: path(feature.geometry, project),
+        ...(found.value === null
+          ? { class: "hatched", fill: "url(#hatch)" }
+          : { class: `shade-${shade(found.value, breaks)}` }),
+      },
+      svg("title", {}, `${place.labels[found.k]}: ${found.value === null ? t("withheld") : shown(found.value)}`),
+    ),
+  );
   const about = t("map.about", { n: finest.length });
-  return [svg("svg", { viewBox: `0 0 ${project.width} ${project.height}`, role: "img", "aria-label": about }, hatching(), paths), shadeLegend(values, breaks, shown, finest.some((one) => one.found.value === null))];
+  return [
+    svg(
+      "svg",
+      { viewBox: `0 0 ${project.width} ${project.height}`, role: "img", "aria-label": about },
+      hatching(),
+      paths,
+    ),
+    shadeLegend(
+      values,
+      breaks,
+      shown,
+      finest.some((one) => one.found.value === null),
+    ),
+  ];
 }
 
 function amount(values, at, offset, whole, isShare) {
@@ -54,7 +95,12 @@ function amount(values, at, offset, whole, isShare) {
 
 function codeOf(feature, known) {
   const named = [feature.id, ...CODES.map((name) => feature.properties?.[name])].map(String);
-  return named.find((code) => known.has(code)) ?? Object.values(feature.properties || {}).map(String).find((code) => known.has(code));
+  return (
+    named.find((code) => known.has(code)) ??
+    Object.values(feature.properties || {})
+      .map(String)
+      .find((code) => known.has(code))
+  );
 }
 
 /** Regions would cover the districts in them: only the finest areas that have a shape are drawn. */
@@ -75,25 +121,55 @@ function rings(geometry) {
 /** Degrees are squeezed by the cosine of the middle latitude; metres of a national grid are taken as they are. */
 function projection(geometries) {
   const box = [Infinity, Infinity, -Infinity, -Infinity];
-  for (const geometry of geometries) for (const ring of rings(geometry)) for (const [x, y] of ring) {
-    box[0] = Math.min(box[0], x); box[1] = Math.min(box[1], y); box[2] = Math.max(box[2], x); box[3] = Math.max(box[3], y);
-  }
-  const inDegrees = Math.abs(box[0]) <= 180 && Math.abs(box[2]) <= 180 && Math.abs(box[1]) <= 90 && Math.abs(box[3]) <= 90;
+  for (const geometry of geometries)
+    for (const ring of rings(geometry))
+      for (const [x, y] of ring) {
+        box[0] = Math.min(box[0], x);
+        box[1] = Math.min(box[1], y);
+        box[2] = Math.max(box[2], x);
+        box[3] = Math.max(box[3], y);
+      }
+  const inDegrees =
+    Math.abs(box[0]) <= 180 && Math.abs(box[2]) <= 180 && Math.abs(box[1]) <= 90 && Math.abs(box[3]) <= 90;
   const squeeze = inDegrees ? Math.cos(((box[1] + box[3]) * Math.PI) / 360) : 1;
   const scale = Math.min(WIDE / ((box[2] - box[0]) * squeeze || 1), TALLEST / (box[3] - box[1] || 1));
   const point = ([x, y]) => `${((x - box[0]) * squeeze * scale).toFixed(1)} ${((box[3] - y) * scale).toFixed(1)}`;
-  return Object.assign(point, { width: ((box[2] - box[0]) * squeeze * scale).toFixed(0), height: ((box[3] - box[1]) * scale).toFixed(0) });
+  return Object.assign(point, {
+    width: ((box[2] - box[0]) * squeeze * scale).toFixed(0),
+    height: ((box[3] - box[1]) * scale).toFixed(0),
+  });
 }
 
-const path = (geometry, project) => rings(geometry).map((ring) => `M${ring.map(project).join("L")}Z`).join("");
+const path = (geometry, project) =>
+  rings(geometry)
+    .map((ring) => `M${ring.map(project).join("L")}Z`)
+    .join("");
 
 function hatching() {
-  return svg("defs", {}, svg("pattern", { id: "hatch", width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" }, svg("rect", { width: 6, height: 6, class: "hatch-ground" }), svg("line", { x1: 0, y1: 0, x2: 0, y2: 6, class: "hatch-line" })));
+  return svg(
+    "defs",
+    {},
+    svg(
+      "pattern",
+      { id: "hatch", width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
+      svg("rect", { width: 6, height: 6, class: "hatch-ground" }),
+      svg("line", { x1: 0, y1: 0, x2: 0, y2: 6, class: "hatch-line" }),
+    ),
+  );
 }
 
 function shadeLegend(values, breaks, shown, hasWithheld) {
   const edges = [values[0], ...breaks, values.at(-1)];
-  const items = values.length ? Array.from({ length: CLASSES }, (_, k) => el("li", {}, el("i", { class: `shade-${k}`, "aria-hidden": "true" }), `${shown(edges[k])} – ${shown(edges[k + 1])}`)) : [];
+  const items = values.length
+    ? Array.from({ length: CLASSES }, (_, k) =>
+        el(
+          "li",
+          {},
+          el("i", { class: `shade-${k}`, "aria-hidden": "true" }),
+          `${shown(edges[k])} – ${shown(edges[k + 1])}`,
+        ),
+      )
+    : [];
   if (hasWithheld) items.push(el("li", {}, el("i", { class: "hatched", "aria-hidden": "true" }), t("withheld")));
   return el("ul", { class: "legend" }, items);
 }

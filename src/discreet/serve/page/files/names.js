@@ -4,10 +4,10 @@ import { listed, maybe, number, t } from "./language.js";
 import { breakdownsOf, variableNamed, variableOf } from "./question.js";
 
 // Codes such as LOC mean something only inside the EU census programme, so the page believes that it speaks of that
-// programme only where many of its codes occur together.
+// programme only where several of its codes occur together.
 const TOPICS = ["GEO", "SEX", "AGE", "LMS", "CAS", "OCC", "IND", "SIE", "EDU", "POB", "COC", "YAE", "FST", "HST"];
 const ALWAYS = ["GEO", "SEX", "AGE"];
-const ENOUGH = 8;
+const ENOUGH = 5;
 
 /** The name of a variable. */
 export function variableName(catalogue, name) {
@@ -30,14 +30,19 @@ export function breakdownName(catalogue, breakdown) {
 
 /** A title for a table. */
 export function title(catalogue, query) {
-  const names = (query.axes || []).map((axis) => variableName(catalogue, variableOf(typeof axis === "string" ? { breakdown: axis } : axis)));
+  const names = (query.axes || []).map((axis) =>
+    variableName(catalogue, variableOf(typeof axis === "string" ? { breakdown: axis } : axis)),
+  );
   const counted = unitName(query.unit) + (query.count ? ` (${query.count})` : "");
   const unit = counted.charAt(0).toUpperCase() + counted.slice(1);
   return names.length ? t("title", { unit, by: listed(names.map(inside)) }) : unit;
 }
 
 /** A name inside a sentence: German nouns keep their capitals. */
-const inside = (name) => (/^[A-Z][a-z]/.test(name) && document.documentElement.lang === "en" ? name.charAt(0).toLowerCase() + name.slice(1) : name);
+const inside = (name) =>
+  /^[A-Z][a-z]/.test(name) && document.documentElement.lang === "en"
+    ? name.charAt(0).toLowerCase() + name.slice(1)
+    : name;
 
 /** A short description of the axes of a question, such as "Age (M), Sex". */
 export function axesWords(catalogue, query) {

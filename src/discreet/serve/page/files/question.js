@@ -21,7 +21,9 @@ function axisBody(axis) {
 
 /** One text for a question whatever the layout: two states with the same text have the same answer. */
 export function sameness(query) {
-  const axes = query.axes.map((axis) => JSON.stringify([axis.breakdown, [...(axis.codes || [])].sort(), axis.groups || {}]));
+  const axes = query.axes.map((axis) =>
+    JSON.stringify([axis.breakdown, [...(axis.codes || [])].sort(), axis.groups || {}]),
+  );
   return JSON.stringify([query.unit, axes.sort(), query.where || "", query.count || ""]);
 }
 
@@ -43,7 +45,8 @@ export const breakdownsOf = (catalogue, name) => variableNamed(catalogue, name)?
 export const variablesOf = (state) => state.world.catalogue.variables.filter((one) => one.units.includes(state.unit));
 
 /** The breakdown that a variable starts with: the coarsest that divides it. */
-export const firstBreakdown = (variable) => (variable.breakdowns.find((one) => one.codes > 1) ?? variable.breakdowns[0]).name;
+export const firstBreakdown = (variable) =>
+  (variable.breakdowns.find((one) => one.codes > 1) ?? variable.breakdowns[0]).name;
 
 /** Add a variable: to the columns where it is short and they are free, else to the rows. */
 export function added(state, variable, side = "") {
@@ -84,7 +87,11 @@ export function changed(state, axis) {
 /** Take over a question of the server's: variables stay on the side where they were. */
 export function taken(state, query) {
   const inColumns = new Set(state.columns.map(variableOf));
-  const axes = (query.axes || []).map((axis) => ({ codes: [], groups: {}, ...(typeof axis === "string" ? { breakdown: axis } : axis) }));
+  const axes = (query.axes || []).map((axis) => ({
+    codes: [],
+    groups: {},
+    ...(typeof axis === "string" ? { breakdown: axis } : axis),
+  }));
   const columns = axes.filter((axis) => inColumns.has(variableOf(axis)));
   const rows = axes.filter((axis) => !inColumns.has(variableOf(axis)));
   return { unit: query.unit || state.unit, where: query.where || "", count: query.count || "", rows, columns };

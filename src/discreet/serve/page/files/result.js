@@ -12,7 +12,7 @@ import { mapView } from "./map.js";
 import { axesWords, title, variableName } from "./names.js";
 import { lengthOf } from "./question.js";
 import { shareView } from "./share.js";
-import { blockedView, refusalView } from "./verdict.js";
+import { blockedView, refusalTitle, refusalView } from "./verdict.js";
 
 /** Everything but the cell at hand, which changes more often. */
 export function resultView(state, actions, keep) {
@@ -32,36 +32,96 @@ export function resultView(state, actions, keep) {
 }
 
 function head(state, actions, layout) {
-  const { answer, world: { catalogue } } = state;
+  const {
+    answer,
+    world: { catalogue },
+  } = state;
   const source = [catalogue.name, catalogue.version, t("size.shown", { n: answer.table.size }), answer.query.where];
-  return el("header", { class: "result-head" }, el("div", {}, el("h2", { id: "result-title", tabindex: "-1" }, title(catalogue, answer.query)), el("p", { class: "quiet" }, source.filter(Boolean).join(" · "))),
-    el("div", { class: "row" }, downloadView(state, actions, layout), shareView(state, actions)));
+  return el(
+    "header",
+    { class: "result-head" },
+    el(
+      "div",
+      {},
+      el("h2", { id: "result-title", tabindex: "-1" }, title(catalogue, answer.query)),
+      el("p", { class: "quiet" }, source.filter(Boolean).join(" · ")),
+    ),
+    el("div", { class: "row" }, downloadView(state, actions, layout), shareView(state, actions)),
+  );
 }
 
 function toolbar(state, actions, layout) {
   const can = possible(state.answer.table, layout.rows, layout.columns);
   const values = ["count", "row", "column", "total"].filter((one) => can[one]).map((one) => [one, t(`values.${one}`)]);
   const swap = () => actions.show({ rows: state.columns, columns: state.rows, sort: null });
-  return el("div", { class: "toolbar", role: "group", "aria-label": t("toolbar") },
+  return el(
+    "div",
+    { class: "toolbar", role: "group", "aria-label": t("toolbar") },
     tabs(state, actions),
-    choice(t("values"), values, can[state.values] ? state.values : "count", (chosen) => actions.show({ values: chosen }), { data: { key: "values" } }),
-    choice(t("texts"), ["labels", "codes", "both"].map((one) => [one, t(`texts.${one}`)]), state.texts, (texts) => actions.show({ texts }), { data: { key: "texts" } }),
-    el("label", { class: "check" }, el("input", { type: "checkbox", checked: state.totals, data: { key: "totals" }, on: { change: (event) => actions.show({ totals: event.target.checked, sort: null }) } }), el("span", {}, t("totals"))),
+    choice(
+      t("values"),
+      values,
+      can[state.values] ? state.values : "count",
+      (chosen) => actions.show({ values: chosen }),
+      { data: { key: "values" } },
+    ),
+    choice(
+      t("texts"),
+      ["labels", "codes", "both"].map((one) => [one, t(`texts.${one}`)]),
+      state.texts,
+      (texts) => actions.show({ texts }),
+      { data: { key: "texts" } },
+    ),
+    el(
+      "label",
+      { class: "check" },
+      el("input", {
+        type: "checkbox",
+        checked: state.totals,
+        data: { key: "totals" },
+        on: { change: (event) => actions.show({ totals: event.target.checked, sort: null }) },
+      }),
+      el("span", {}, t("totals")),
+    ),
     signButton("⇄", t("swap"), swap, { class: "sign swap", disabled: isStale(state), data: { key: "swap" } }),
-    state.sort ? button(t("sort.none"), () => actions.show({ sort: null }), { data: { key: "unsort" } }) : null);
+    state.sort ? button(t("sort.none"), () => actions.show({ sort: null }), { data: { key: "unsort" } }) : null,
+  );
 }
 
 function tabs(state, actions) {
   const hasMap = state.world.settings.geometry && state.answer.table.axes.some((axis) => axis.isPlace);
   const names = ["table", "chart", ...(hasMap ? ["map"] : [])];
-  return el("div", { class: "segments views", role: "radiogroup", "aria-label": t("view") }, names.map((name) => el("label", { class: "segment" },
-    el("input", { type: "radio", name: "view", value: name, checked: state.view === name, data: { key: `view-${name}` }, on: { change: () => actions.show({ view: name }) } }), el("span", {}, t(`view.${name}`)))));
+  return el(
+    "div",
+    { class: "segments views", role: "radiogroup", "aria-label": t("view") },
+    names.map((name) =>
+      el(
+        "label",
+        { class: "segment" },
+        el("input", {
+          type: "radio",
+          name: "view",
+          value: name,
+          checked: state.view === name,
+          data: { key: `view-${name}` },
+          on: { change: () => actions.show({ view: name }) },
+        }),
+        el("span", {}, t(`view.${name}`)),
+      ),
+    ),
+  );
 }
 
 function body(state, actions, view, keep) {
   if (state.view === "chart") return chartView(state, view);
   if (state.view === "map" && state.world.settings.geometry) return mapView(state, actions);
-  return keep(() => new Grid(view, state, { ask: actions.explain, sortBy: (column) => actions.show({ sort: nextSort(state.sort, column) }) }));
+  return keep(
+    () =>
+      new Grid(view, state, {
+        ask: actions.explain,
+        sortBy: (column) => actions.show({ sort: nextSort(state.sort, column) }),
+      }),
+  );
 }
 
 function nextSort(sort, column) {
@@ -72,15 +132,26 @@ function nextSort(sort, column) {
 /** What the noise may have done to the cell at hand. */
 export function cellView(state, close) {
   const { cell, answer } = state;
-  if (!cell || !answer.table) return state.view === "table" && answer.table ? el("p", { class: "quiet cell-hint" }, t("cell.hint")) : null;
+  if (!cell || !answer.table)
+    return state.view === "table" && answer.table ? el("p", { class: "quiet cell-hint" }, t("cell.hint")) : null;
   const value = answer.table.values[cell.index];
-  const where = answer.table.axes.filter((axis) => axis.codes.length > 1).map((axis) => {
-    const place = Math.floor(cell.index / axis.stride) % axis.codes.length;
-    return `${variableName(state.world.catalogue, axis.variable)}: ${wordsOf(axis, place, "labels", t("total"))}`;
-  });
-  return el("div", { class: "cell-panel", role: "group", "aria-label": t("cell.title") },
-    el("div", {}, el("h3", {}, where.join(" · ") || t("total")), value === null ? el("p", {}, t("withheld.long")) : rangeWords(cell, value)),
-    signButton("✕", t("close"), close, { data: { key: "cell-close" } }));
+  const where = answer.table.axes
+    .filter((axis) => axis.codes.length > 1)
+    .map((axis) => {
+      const place = Math.floor(cell.index / axis.stride) % axis.codes.length;
+      return `${variableName(state.world.catalogue, axis.variable)}: ${wordsOf(axis, place, "labels", t("total"))}`;
+    });
+  return el(
+    "div",
+    { class: "cell-panel", role: "group", "aria-label": t("cell.title") },
+    el(
+      "div",
+      {},
+      el("h3", {}, where.join(" · ") || t("total")),
+      value === null ? el("p", {}, t("withheld.long")) : rangeWords(cell, value),
+    ),
+    signButton("✕", t("close"), close, { data: { key: "cell-close" } }),
+  );
 }
 
 function rangeWords(cell, value) {
@@ -89,8 +160,15 @@ function rangeWords(cell, value) {
   if (cell.status === "failed") return [published, el("p", { class: "bad" }, cell.problem.message || t("unreachable"))];
   const { low, high } = cell.range;
   if (low === null) return [published, el("p", {}, t("cell.unknown"))];
-  return [published, el("p", { data: { range: `${low} ${high}` } }, t("cell.range", { low, high, level: percent(cell.level).replace(/[.,]0/, "") })),
-    el("p", { class: "quiet" }, t("cell.why"))];
+  return [
+    published,
+    el(
+      "p",
+      { data: { range: `${low} ${high}` } },
+      t("cell.range", { low, high, level: percent(cell.level).replace(/[.,]0/, "") }),
+    ),
+    el("p", { class: "quiet" }, t("cell.why")),
+  ];
 }
 
 /** What a reader must know of the numbers. */
@@ -99,41 +177,109 @@ export function notesView(state) {
   if (!table) return null;
   const { catalogue } = state.world;
   const foreign = language() === "en" ? null : "en";
-  return el("div", { class: "notes" },
+  return el(
+    "div",
+    { class: "notes" },
     table.blockedCount ? blockedView({ blocked: table.blocked, blocked_count: table.blockedCount }) : null,
-    el("details", { data: { key: "why" } }, el("summary", {}, t("why.title")), el("p", {}, t("why.noise")), el("p", {}, t("why.totals")), el("p", {}, t("why.percent")),
-      catalogue.swapped ? el("p", {}, t("why.swapped")) : null, el("p", { class: "quiet", lang: foreign }, table.noise)));
+    el(
+      "details",
+      { data: { key: "why" } },
+      el("summary", {}, t("why.title")),
+      el("p", {}, t("why.noise")),
+      el("p", {}, t("why.totals")),
+      el("p", {}, t("why.percent")),
+      catalogue.swapped ? el("p", {}, t("why.swapped")) : null,
+      el("p", { class: "quiet", lang: foreign }, table.noise),
+    ),
+  );
 }
 
 function loadingView() {
-  return [el("h2", { id: "result-title", class: "unseen" }, t("loading")), el("div", { class: "skeleton", "aria-hidden": "true" }, Array.from({ length: 9 }, () => el("i", {}))), el("p", { class: "quiet center" }, t("loading"))];
+  return [
+    el("h2", { id: "result-title", class: "unseen" }, t("loading")),
+    el(
+      "div",
+      { class: "skeleton", "aria-hidden": "true" },
+      Array.from({ length: 9 }, () => el("i", {})),
+    ),
+    el("p", { class: "quiet center" }, t("loading")),
+  ];
 }
 
 function failedView(state, actions) {
   const { problem } = state.answer;
   const refused = problem.isRefusal;
-  return [el("header", { class: "result-head" }, el("h2", { id: "result-title" }, el("span", { id: "problem-title", tabindex: "-1" }, t(refused ? "refused" : "failed.title")))),
-    refused ? refusalView(state, problem.said, problem.message, actions, true)
-      : el("div", { class: "notice bad" }, el("p", { role: "alert" }, problem.message || t("unreachable")), button(t("again"), () => actions.run({ push: false }), { data: { key: "again" } }))];
+  return [
+    el(
+      "header",
+      { class: "result-head" },
+      el(
+        "h2",
+        { id: "result-title" },
+        el("span", { id: "problem-title", tabindex: "-1" }, refused ? refusalTitle(problem.said) : t("failed.title")),
+      ),
+    ),
+    refused
+      ? refusalView(state, problem.said, problem.message, actions, true)
+      : el(
+          "div",
+          { class: "notice bad" },
+          el("p", { role: "alert" }, problem.message || t("unreachable")),
+          button(t("again"), () => actions.run({ push: false }), { data: { key: "again" } }),
+        ),
+  ];
 }
 
 /** The first thing that a reader sees: what this is, and tables to begin with. */
 function emptyView(state, actions) {
-  return [el("header", { class: "result-head" }, el("h2", { id: "result-title" }, t("empty.title"))),
+  return [
+    el("header", { class: "result-head" }, el("h2", { id: "result-title" }, t("empty.title"))),
     el("p", { class: "lead" }, t("empty.lead")),
-    el("ol", { class: "steps" }, ["pick", "place", "show"].map((step) => el("li", {}, el("strong", {}, t(`step.${step}`)), el("span", {}, t(`step.${step}.more`))))),
+    el(
+      "ol",
+      { class: "steps" },
+      ["pick", "place", "show"].map((step) =>
+        el("li", {}, el("strong", {}, t(`step.${step}`)), el("span", {}, t(`step.${step}.more`))),
+      ),
+    ),
     el("h3", {}, t("empty.examples")),
-    el("ul", { class: "offers" }, examples(state).map(([words, members], k) => el("li", {}, button(words, () => { actions.ask(members); actions.run(); }, { class: "offer", data: { key: `example-${k}` } }))))];
+    el(
+      "ul",
+      { class: "offers" },
+      examples(state).map(([words, members], k) =>
+        el(
+          "li",
+          {},
+          button(
+            words,
+            () => {
+              actions.ask(members);
+              actions.run();
+            },
+            { class: "offer", data: { key: `example-${k}` } },
+          ),
+        ),
+      ),
+    ),
+  ];
 }
 
 /** The smallest declared table of each unit, two of the first unit; a click shows one. */
 function examples(state) {
   const { catalogue } = state.world;
-  const made = catalogue.tables.map((table) => ({ table, members: fromTable(table, catalogue) }))
+  const made = catalogue.tables
+    .map((table) => ({ table, members: fromTable(table, catalogue) }))
     .map((one) => ({ ...one, axes: [...one.members.rows, ...one.members.columns] }))
     .filter(({ axes }) => axes.length > 1 && axes.length <= catalogue.limits.axes)
     .map((one) => ({ ...one, cells: one.axes.reduce((product, axis) => product * lengthOf(axis, catalogue), 1) }))
     .sort((a, b) => a.cells - b.cells);
-  return catalogue.units.flatMap((unit, k) => made.filter(({ table }) => table.unit === unit).slice(0, k ? 1 : 2))
-    .map(({ table, members, axes }) => [[el("strong", {}, table.title || title(catalogue, { unit: table.unit, axes })), el("small", {}, axesWords(catalogue, { axes }).join(" × "))], members]);
+  return catalogue.units
+    .flatMap((unit, k) => made.filter(({ table }) => table.unit === unit).slice(0, k ? 1 : 2))
+    .map(({ table, members, axes }) => [
+      [
+        el("strong", {}, table.title || title(catalogue, { unit: table.unit, axes })),
+        el("small", {}, axesWords(catalogue, { axes }).join(" × ")),
+      ],
+      members,
+    ]);
 }

@@ -26,11 +26,26 @@ function dialogOf(state, actions) {
     draw();
   };
   const code = snippets(state.answer.query, new URL("api/v1/table", document.baseURI.split("#")[0]).href);
-  const draw = () => replace(dialog, el("h2", { id: "share-title" }, t("share")),
-    snippet(t("share.link"), location.href.split("#")[0].split("?")[0] + fragmentOf(state), "link", actions),
-    permanent ? snippet(t("share.permanent"), permanent, "permanent", actions) : el("p", {}, button(t("share.keep"), keep, { data: { key: "keep" } }), el("small", { class: "quiet" }, ` ${t("share.keep.hint")}`)),
-    Object.entries(code).map(([name, text]) => snippet(name, text, name, actions)),
-    el("div", { class: "foot" }, button(t("close"), () => dialog.close(), { class: "primary", data: { key: "share-close" } })));
+  const draw = () =>
+    replace(
+      dialog,
+      el("h2", { id: "share-title" }, t("share")),
+      snippet(t("share.link"), location.href.split("#")[0].split("?")[0] + fragmentOf(state), "link", actions),
+      permanent
+        ? snippet(t("share.permanent"), permanent, "permanent", actions)
+        : el(
+            "p",
+            {},
+            button(t("share.keep"), keep, { data: { key: "keep" } }),
+            el("small", { class: "quiet" }, ` ${t("share.keep.hint")}`),
+          ),
+      Object.entries(code).map(([name, text]) => snippet(name, text, name, actions)),
+      el(
+        "div",
+        { class: "foot" },
+        button(t("close"), () => dialog.close(), { class: "primary", data: { key: "share-close" } }),
+      ),
+    );
   open(dialog, draw, "share");
 }
 
@@ -42,8 +57,17 @@ function snippet(words, text, key, actions) {
     actions.announce(t("copied"));
   };
   const id = `snippet-${key.replace(/\W/g, "")}`;
-  return el("div", { class: "snippet" }, el("div", { class: "row" }, el("strong", { id }, words), button(t("copy"), copy, { class: "small", "aria-describedby": id, data: { key: `copy-${key}` } })),
-    el("pre", { tabindex: "0", role: "region", "aria-labelledby": id, data: { snippet: key } }, el("code", {}, text)));
+  return el(
+    "div",
+    { class: "snippet" },
+    el(
+      "div",
+      { class: "row" },
+      el("strong", { id }, words),
+      button(t("copy"), copy, { class: "small", "aria-describedby": id, data: { key: `copy-${key}` } }),
+    ),
+    el("pre", { tabindex: "0", role: "region", "aria-labelledby": id, data: { snippet: key } }, el("code", {}, text)),
+  );
 }
 
 /** The same table from a shell, Python and R: in one line where the question fits into an address. */

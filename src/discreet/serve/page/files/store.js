@@ -4,9 +4,15 @@
 /** What a page without a link shows. */
 export function blank() {
   return {
-    unit: "", count: "", where: "",
-    rows: [], columns: [], // axes as the API takes them: {breakdown, codes, groups}
-    view: "table", values: "count", texts: "labels", totals: true,
+    unit: "",
+    count: "",
+    where: "",
+    rows: [],
+    columns: [], // axes as the API takes them: {breakdown, codes, groups}
+    view: "table",
+    values: "count",
+    texts: "labels",
+    totals: true,
     sort: null, // {column: number, direction: "descending" | "ascending"}
     picks: {}, // map: variable -> code that is shown
     preview: { status: "none" }, // none | loading | ready | failed
@@ -14,7 +20,8 @@ export function blank() {
     cell: null, // {index, status, range}
     jobs: [],
     search: "",
-    lang: "en", theme: "auto",
+    lang: "en",
+    theme: "auto",
     world: null, // what the server told at the start: catalogue, settings, breakdowns
   };
 }

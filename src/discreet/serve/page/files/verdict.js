@@ -13,10 +13,16 @@ const FORMATS = ["csv", "xlsx", "parquet", "px", "sdmx-csv", "json-stat"];
 export function verdictView(state, actions) {
   const { preview } = state;
   const found = preview.status !== "none" ? preview.found : null;
-  return el("div", { class: "verdict" }, sizeLine(state, found), preview.status === "failed" ? failedLine(preview.problem) : null,
+  return el(
+    "div",
+    { class: "verdict" },
+    sizeLine(state, found),
+    preview.status === "failed" ? failedLine(preview.problem) : null,
     found?.blocked_count && !found.refusal ? blockedView(found) : null,
     found?.refusal ? refusalView(state, found.refusal, found.refusal.words, actions) : null,
-    found?.cost ? el("p", { class: "quiet" }, found.cost) : null, runButton(state, found, actions));
+    found?.cost ? el("p", { class: "quiet" }, found.cost) : null,
+    runButton(state, found, actions),
+  );
 }
 
 function sizeLine(state, found) {
@@ -24,44 +30,114 @@ function sizeLine(state, found) {
   const cells = cellsOf(state);
   const limits = state.world.catalogue.limits;
   const share = Math.min(1, Math.log10(Math.max(1, cells)) / Math.log10(limits.cells));
-  return el("div", { class: "size", "aria-busy": String(state.preview.status === "loading") },
-    el("p", {}, el("strong", { data: { cells } }, number(cells)), ` ${t("size.cells", { n: cells, cells })}`, found?.areas ? ` · ${t("size.areas", { n: found.areas })}` : ""),
-    el("div", { class: `meter ${cells > limits.cells ? "over" : ""}`, "aria-hidden": "true", title: t("size.most", { most: limits.cells }) }, el("i", { style: { width: `${100 * share}%` } })),
-    cells > limits.cells ? el("p", { class: "quiet" }, cells > limits.job_cells ? t("size.over", { most: limits.job_cells }) : t("size.job", { most: limits.cells })) : null);
+  return el(
+    "div",
+    { class: "size", "aria-busy": String(state.preview.status === "loading") },
+    el(
+      "p",
+      {},
+      el("strong", { data: { cells } }, number(cells)),
+      ` ${t("size.cells", { n: cells, cells })}`,
+      found?.areas ? ` · ${t("size.areas", { n: found.areas })}` : "",
+    ),
+    el(
+      "div",
+      {
+        class: `meter ${cells > limits.cells ? "over" : ""}`,
+        "aria-hidden": "true",
+        title: t("size.most", { most: limits.cells }),
+      },
+      el("i", { style: { width: `${100 * share}%` } }),
+    ),
+    cells > limits.cells
+      ? el(
+          "p",
+          { class: "quiet" },
+          cells > limits.job_cells ? t("size.over", { most: limits.job_cells }) : t("size.job", { most: limits.cells }),
+        )
+      : null,
+  );
 }
 
 function failedLine(problem) {
-  return el("p", { class: "notice bad", role: "alert" }, problem.message || t(problem.status ? "failed" : "unreachable"));
+  return el(
+    "p",
+    { class: "notice bad", role: "alert" },
+    problem.message || t(problem.status ? "failed" : "unreachable"),
+  );
 }
 
 /** Areas that the table would not show. */
 export function blockedView(found) {
   const { blocked, blocked_count: count, areas } = found;
-  return el("details", { class: "notice warn", data: { key: "blocked" } }, el("summary", {}, areas ? t("blocked.of", { count, all: areas }) : t("blocked", { n: count })), areaList(blocked, count));
+  return el(
+    "details",
+    { class: "notice warn", data: { key: "blocked" } },
+    el("summary", {}, areas ? t("blocked.of", { count, all: areas }) : t("blocked", { n: count })),
+    areaList(blocked, count),
+  );
 }
 
 /** Some areas by name, with the rule that blocks each. */
 function areaList(areas, count) {
-  const line = (area) => el("li", {}, `${area.label} `, el("code", {}, area.code), el("span", { class: "quiet" }, ` ${t(`rule.${area.rule}`)}`));
+  const line = (area) =>
+    el(
+      "li",
+      {},
+      `${area.label} `,
+      el("code", {}, area.code),
+      el("span", { class: "quiet" }, ` ${t(`rule.${area.rule}`)}`),
+    );
   const more = count - Math.min(SHOWN, areas.length);
-  return el("ul", { class: "areas" }, areas.slice(0, SHOWN).map(line), more > 0 ? el("li", { class: "quiet" }, t("areas.more", { n: more })) : null);
+  return el(
+    "ul",
+    { class: "areas" },
+    areas.slice(0, SHOWN).map(line),
+    more > 0 ? el("li", { class: "quiet" }, t("areas.more", { n: more })) : null,
+  );
 }
+
+/** What a refusal is called: a release that lacks a table is no matter of rules. */
+export const refusalTitle = (said) => t(said.rule === "not_published" ? "refused.not_published" : "refused");
 
 /** A refusal: the rule's words, the areas, and tables that would pass. */
 export function refusalView(state, said, words, actions, isMain = false) {
   const offers = said.nearest || [];
-  return el("div", { class: "notice bad refusal", role: isMain ? null : "group", "aria-label": isMain ? null : t("refused") },
-    isMain ? null : el("strong", {}, t("refused")),
+  return el(
+    "div",
+    { class: "notice bad refusal", role: isMain ? null : "group", "aria-label": isMain ? null : refusalTitle(said) },
+    isMain ? null : el("strong", {}, refusalTitle(said)),
     el("p", { lang: language() === "en" ? null : "en" }, words),
-    said.areas_count ? el("details", {}, el("summary", {}, t("refused.areas", { n: said.areas_count })), areaList(said.areas, said.areas_count)) : null,
-    offers.length ? el("p", {}, t("refused.offers")) : isMain ? el("p", { class: "quiet" }, t("refused.nothing")) : null,
-    el("ul", { class: "offers" }, offers.map((offer, k) => el("li", {}, offerButton(state, offer, k, actions, isMain)))));
+    said.areas_count
+      ? el(
+          "details",
+          {},
+          el("summary", {}, t("refused.areas", { n: said.areas_count })),
+          areaList(said.areas, said.areas_count),
+        )
+      : null,
+    offers.length
+      ? el("p", {}, t("refused.offers"))
+      : isMain
+        ? el("p", { class: "quiet" }, t("refused.nothing"))
+        : null,
+    offers.length > 0 &&
+      el(
+        "ul",
+        { class: "offers" },
+        offers.map((offer, k) => el("li", {}, offerButton(state, offer, k, actions, isMain))),
+      ),
+  );
 }
 
 function offerButton(state, offer, k, actions, isMain) {
   const { catalogue } = state.world;
   const words = axesWords(catalogue, offer.query).join(" × ") || title(catalogue, offer.query);
-  return button([el("strong", {}, words), el("small", { lang: "en" }, offer.words)], () => actions.takeOffer(offer.query), { class: "offer", data: { key: `offer-${isMain ? "main" : "side"}-${k}` } });
+  return button(
+    [el("strong", {}, words), el("small", { lang: "en" }, offer.words)],
+    () => actions.takeOffer(offer.query),
+    { class: "offer", data: { key: `offer-${isMain ? "main" : "side"}-${k}` } },
+  );
 }
 
 function runButton(state, found, actions) {
@@ -69,10 +145,28 @@ function runButton(state, found, actions) {
   const busy = state.answer.status === "loading";
   if (isJob && !found.refusal) return jobForm(actions);
   const words = found?.refusal ? t("run.refused") : t("run");
-  return button(busy ? t("loading") : words, () => actions.run(), { class: "primary run", disabled: !axesOf(state).length || busy, data: { key: "run" } });
+  return button(busy ? t("loading") : words, () => actions.run(), {
+    class: "primary run",
+    disabled: !axesOf(state).length || busy,
+    data: { key: "run" },
+  });
 }
 
 function jobForm(actions) {
-  const list = choice(t("job.format"), FORMATS.map((one) => [one, t(`format.${one}`)]), "csv", () => {}, { data: { key: "job-format" } });
-  return el("div", { class: "row" }, list, button(t("job.make"), () => actions.submit(list.querySelector("select").value), { class: "primary run", data: { key: "run" } }));
+  const list = choice(
+    t("job.format"),
+    FORMATS.map((one) => [one, t(`format.${one}`)]),
+    "csv",
+    () => {},
+    { data: { key: "job-format" } },
+  );
+  return el(
+    "div",
+    { class: "row" },
+    list,
+    button(t("job.make"), () => actions.submit(list.querySelector("select").value), {
+      class: "primary run",
+      data: { key: "run" },
+    }),
+  );
 }
