@@ -93,16 +93,24 @@ def finest_codes(axes: Iterable[Breakdown], tree: Codelist) -> tuple[str, ...]:
 
 
 def joint_space(
-    universe: Universe, geography: str, wanted: Sequence[str] | None, apart: Sequence[str], most_cells: int
+    universe: Universe,
+    geography: str,
+    areas: Sequence[str],
+    wanted: Sequence[str] | None,
+    apart: Sequence[str],
+    most_cells: int,
 ) -> Space:
     """The cross of the wanted variables, or of those that most tables have, as far as the limit of cells allows.
 
-    ``apart`` are variables that are never taken unasked: other geographies.
+    Only tables that have one of the areas count: categories that are told of larger areas alone would leave the areas'
+    own tables with nothing to say. ``apart`` are variables that are never taken unasked: other geographies.
     """
     axes: dict[str, list[Breakdown]] = {}
     for table in tables_about(universe, geography):
-        for axis in table.cube.axes:
-            axes.setdefault(axis.variable, []).append(axis)
+        place = next(axis for axis in table.cube.axes if axis.variable == geography)
+        if any(area in place.position for area in areas):
+            for axis in table.cube.axes:
+                axes.setdefault(axis.variable, []).append(axis)
     axes.pop(geography, None)
     codes = {name: finest_codes(found, universe.codelists[name]) for name, found in axes.items()}
     if wanted is not None:

@@ -132,10 +132,10 @@ def reconstruct(
     seed gives the same records as long as no search runs into its time limit.
     """
     universe = _universe(published, variable, counted)
-    space = joint_space(universe, variable, variables, published.places, limits.most_cells)
+    chosen = _areas(universe, variable, areas, limits.most_areas)
+    space = joint_space(universe, variable, chosen, variables, published.places, limits.most_cells)
     tables = AreaTables(universe, variable, space)
     reader = NoiseReader(published.noise, bound, limits.confidence)
-    chosen = _areas(tables, areas, limits.most_areas)
     deadline = math.inf if limits.all_seconds is None else time.monotonic() + limits.all_seconds
     progress.stage("reconstructing areas", len(chosen))
     with ThreadPoolExecutor(limits.workers) as pool:  # the solver runs outside Python's lock
@@ -170,16 +170,17 @@ def _universe(published: Published, variable: str, counted: str | None) -> Unive
     raise mistake("", "counted", counted, f"choose from: {names}")
 
 
-def _areas(tables: AreaTables, wanted: Sequence[str] | None, most: int) -> tuple[str, ...]:
-    axes = [axis for table in tables.tables for axis in table.cube.axes if axis.variable == tables.geography]
+def _areas(universe: Universe, geography: str, wanted: Sequence[str] | None, most: int) -> tuple[str, ...]:
+    tables = tables_about(universe, geography)
+    axes = [axis for table in tables for axis in table.cube.axes if axis.variable == geography]
     if wanted is not None:
         known = {code for axis in axes for code in axis.codes[1:]}
         unknown = [area for area in wanted if area not in known]
         if unknown or not wanted:
-            remedy = f"name areas of {tables.geography} that a table has"
+            remedy = f"name areas of {geography} that a table has"
             raise mistake("", "areas", ", ".join(unknown[:5]) or "none", remedy)
         return tuple(dict.fromkeys(wanted))[:most]
-    every = finest_codes(axes, tables.universe.codelists[tables.geography])
+    every = finest_codes(axes, universe.codelists[geography])
     if len(every) <= most:
         return every
     return tuple(every[k] for k in np.linspace(0, len(every) - 1, most).astype(int).tolist())

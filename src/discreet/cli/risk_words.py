@@ -150,6 +150,8 @@ def _reconstruction_judged(section: Section) -> Iterator[str]:
             f"reconstruction, {one['protection']}: {one['r_recon']:.1%} of the records of {one['areas']} areas "
             f"(guessing {one['baseline']:.1%}), {one['r_reid']:.1%} re-identified{_unsolved(one)}"
         )
+    for name, why in section["left_out"].items():
+        yield f"reconstruction, {name}: not possible: {why}"
 
 
 def _unsolved(section: Section) -> str:

@@ -143,8 +143,12 @@ def _reconstruction(measures: Measures) -> Section:
     rebuilt = measures.rebuilt
     if rebuilt is None:
         return {"not_possible": "no table about all persons has a place"}
-    others = [one.summary() for one in measures.rebuilt_otherwise()]
-    return {"released": rebuilt.summary(), "under_other_protections": others}
+    others, left_out = measures.rebuilt_otherwise()
+    return {
+        "released": rebuilt.summary(),
+        "under_other_protections": [one.summary() for one in others],
+        "left_out": left_out,
+    }
 
 
 def _disclosure(measures: Measures) -> Section:

@@ -170,14 +170,19 @@ class Measures:
         """The reconstruction of sampled areas of the release; None where no table has the place."""
         return self._rebuild("as released", self.case.published) if self._place else None
 
-    def rebuilt_otherwise(self) -> list[Rebuilt]:
-        """The same areas under no protection, swapping alone, noise alone, and a privacy guarantee."""
+    def rebuilt_otherwise(self) -> tuple[list[Rebuilt], dict[str, str]]:
+        """The same areas under no protection, swapping alone, noise alone, and a privacy guarantee.
+
+        Beside them the protections that could not be had, with the reason.
+        """
+        left_out: dict[str, str] = {}
         if not self._place:
-            return []
-        return [
+            return [], left_out
+        found = [
             self._rebuild(name, seen, 0 if seen.noise is EXACT else None)
-            for name, seen in variants(self.case, self._place, self._progress)
+            for name, seen in variants(self.case, self._place, self._progress, left_out)
         ]
+        return found, left_out
 
     @cached_property
     def _place(self) -> str:

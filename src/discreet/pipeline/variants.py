@@ -10,6 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from discreet.audit.published import Cells, KnownNoise, Published, PublishedTable
+from discreet.errors import BrokenRelease, Mistakes
 from discreet.maths.keys import derive
 from discreet.maths.laws import LawKind
 from discreet.perturb.choose import mechanism
@@ -26,20 +27,27 @@ EXACT = KnownNoise("no noise", True, True, 0.0, 0)
 COMPARED_EPSILON = Fraction(1)  # of all compared tables, for releases that have no guarantee of their own
 
 
-def variants(case: Case, place: str, progress: Progress) -> Iterator[tuple[str, Published]]:
-    """The tables about places, by protection; those that equal the release itself are left out."""
+def variants(
+    case: Case, place: str, progress: Progress, left_out: dict[str, str]
+) -> Iterator[tuple[str, Published]]:
+    """The tables about places, by protection; those that equal the release itself are left out.
+
+    A protection that cannot be had for so many tables is put into ``left_out`` with the reason.
+    """
     cubes = [cube for cube in case.programme.cubes if _is_about(cube, place) and not cube.weight]
     yield "none", _exact(case, cubes, case.truth.original)
     if case.truth.is_swapped:
         yield "swapping alone", _exact(case, cubes, case.truth.counted)
-    private = _private(case, cubes)
-    wanted = [private] if private else []
-    noise = [case.mechanism] if case.truth.is_swapped else []
-    found = _perturbed(case, cubes, [*noise, *wanted], progress)
-    if noise:
-        yield "noise alone", as_published(case, found[0], law_of(case.mechanism))
-    if private:
-        yield f"epsilon {COMPARED_EPSILON} for these tables", as_published(case, found[-1], law_of(private))
+        yield "noise alone", _noisy(case, cubes, case.mechanism, progress)
+    name = f"epsilon {COMPARED_EPSILON} for these tables"
+    try:
+        private = _private(case, cubes)
+        noisy = _noisy(case, cubes, private, progress) if private else None
+    except (Mistakes, BrokenRelease) as impossible:
+        left_out[name] = str(impossible)
+    else:
+        if noisy:
+            yield name, noisy
 
 
 def _is_about(cube: Cube, place: str) -> bool:
@@ -60,19 +68,15 @@ def _private(case: Case, cubes: list[Cube]) -> Mechanism | None:
     return mechanism(programme, case.secret, derive(case.secret, "compared-protection"))
 
 
-def _perturbed(
-    case: Case, cubes: list[Cube], chosen: list[Mechanism], progress: Progress
-) -> list[dict[str, PublishedTable]]:
-    """Count the records as they are and perturb them in each way."""
-    found: list[dict[str, PublishedTable]] = [{} for _ in chosen]
+def _noisy(case: Case, cubes: list[Cube], chosen: Mechanism, progress: Progress) -> Published:
+    """Count the records as they are and perturb them."""
+    found: dict[str, PublishedTable] = {}
 
     def perturb(table: ConfidentialTable) -> None:
-        for tables, one in zip(found, chosen, strict=True):
-            tables[table.cube.id] = _shown(one.perturb(table))
+        found[table.cube.id] = _shown(chosen.perturb(table))
 
-    if chosen:
-        Tabulator(case.programme, case.secret, case.mechanism, case.threads, progress).run(cubes, perturb)
-    return found
+    Tabulator(case.programme, case.secret, chosen, case.threads, progress).run(cubes, perturb)
+    return as_published(case, found, law_of(chosen))
 
 
 def _shown(protected: ProtectedTable) -> PublishedTable:
