@@ -81,7 +81,7 @@ def combined(census: Path, V: float) -> Combined:
     release = census.parent / f"release-{V:g}"
     protect(programme, SECRET, release, release.with_suffix(".json"), clock=lambda: NOON)
     case = open_case(programme, SECRET, open_release(release))
-    ways = {**dict(variants(case, "GEO", Quiet())), "both": case.published}
+    ways = {**dict(variants(case, "GEO", Quiet(), {})), "both": case.published}
     judged = {
         name: Result(*_judged(ways[name], case.truth))
         for name in ("none", "swapping alone", "noise alone", "both")

@@ -124,7 +124,11 @@ def test_a_guarantee_is_told_with_its_law_whatever_the_rule() -> None:
 
 def test_silence_tells_the_method_alone() -> None:
     said = noise_statement(facts(), Disclosure.NONE)
-    assert said.model_dump(exclude_none=True) == {"method": "m", "kind": "cell-key", "disclose": Disclosure.NONE}
+    assert said.model_dump(exclude_none=True) == {
+        "method": "m",
+        "kind": "cell-key",
+        "disclose": Disclosure.NONE,
+    }
 
 
 def private() -> PrivateManifest:

@@ -11,7 +11,7 @@ import typer
 from discreet.cli.output import JSON, QUIET, THREADS, WANTING, emit_json, shown_progress
 from discreet.cli.risk_words import audit_lines
 from discreet.engine.secret import read_secret
-from discreet.pipeline.audit import REPORT, SECTIONS, require_outside, write_audit
+from discreet.pipeline.audit import REPORT, SECTIONS, require_known, require_outside, write_audit
 from discreet.pipeline.audit import audit as run_audit
 from discreet.pipeline.case import open_case
 from discreet.pipeline.report.writing import AUDIT_PAGE, PUBLIC_PAGE
@@ -42,6 +42,7 @@ def audit(
     Exit code 0: every declared gate holds. 1: one is broken. 2: something does not belong together.
     """
     key, opened = read_secret(secret, os.environ), open_release(release)
+    require_known(without or ())
     if out is not None:
         require_outside(out, release)
         require_free(out, "--out")

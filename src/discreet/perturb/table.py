@@ -25,3 +25,8 @@ class ProtectedTable:
 
     def __len__(self) -> int:
         return len(self.cells)
+
+
+def read_back(cube: Cube, cells: NDArray[np.int64], values: NDArray[np.int64]) -> ProtectedTable:
+    """The table of published cells that were read from a release, or picked from such a table."""
+    return ProtectedTable(cube, cells, values)

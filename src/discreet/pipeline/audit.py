@@ -55,7 +55,7 @@ class Audit:
 
 def audit(case: Case, without: Collection[str] = (), progress: Progress | None = None) -> Audit:
     """Measure everything but what is left out, and judge the gates of the programme."""
-    _require_known(without)
+    require_known(without)
     gates = case.programme.gates
     measures = Measures(case, progress or Quiet(), gates.reconstruction)
     sections = {name: section(measures) for name, section in SECTIONS.items() if name not in without}
@@ -174,7 +174,8 @@ SECTIONS: Mapping[str, Callable[[Measures], Section]] = {
 }
 
 
-def _require_known(without: Collection[str]) -> None:
+def require_known(without: Collection[str]) -> None:
+    """Refuse to leave out what does not exist, before any work is done."""
     for name in without:
         if name not in SECTIONS:
             raise mistake("", "--without", name, f"choose from {', '.join(SECTIONS)}")

@@ -21,6 +21,7 @@ from discreet.population.block import Block, Codes
 from discreet.schema.codelist import Breakdown
 from discreet.schema.cube import Cube
 from discreet.schema.expression import Comparison, Filter, Term
+from discreet.tabulate.counter import counted
 from discreet.tabulate.grids import AxisRows, Nodes, grid_for
 from discreet.tabulate.table import ConfidentialTable
 
@@ -65,8 +66,7 @@ class HeldUnit:
             part = slice(start, min(start + CHUNK, len(self)))
             nodes = Nodes(narrow.columns[chunk], wide.columns[chunk])
             grid.add(nodes, self._counted(part, cube.base, cube.count))
-        positions, cells = grid.rolled_up()
-        return ConfidentialTable(cube, cells, positions)
+        return counted(cube, grid)
 
     def prepare(self) -> None:
         """Fill what would else be filled when it is first wanted."""

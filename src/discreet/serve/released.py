@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.audit.published import Cells, PublishedTable, Universe
-from discreet.perturb.table import ProtectedTable
+from discreet.perturb.table import ProtectedTable, read_back
 from discreet.release.outsider import known_noise, published
 from discreet.release.read import Release
 from discreet.schema.codelist import Breakdown
@@ -68,7 +68,7 @@ class ReleaseSource:
         order = [_axis_of(holding.cube, axis.variable) for axis in cube.axes]
         places, rows = picked(holding.cube, cells, maps, order, cube.shape)
         by_place = np.argsort(places, kind="stable")
-        table = ProtectedTable(cube, places[by_place], values[rows[by_place]])
+        table = read_back(cube, places[by_place], values[rows[by_place]])
         self._kept.put(cube, table)
         return table
 
@@ -78,7 +78,7 @@ class ReleaseSource:
     def _read(self, held: PublishedTable) -> Cells:
         kept = self._whole.get(held.cube)
         if kept is None:
-            kept = ProtectedTable(held.cube, *held.load())
+            kept = read_back(held.cube, *held.load())
             self._whole.put(held.cube, kept)
         return kept.cells, kept.values
 

@@ -89,6 +89,12 @@ class CubeCounter:
         return ConfidentialTable(self._cubes[k], cells, positions, sums)
 
 
+def counted(cube: Cube, grid: DenseGrid | SparseGrid) -> ConfidentialTable:
+    """Roll up the grid of a cube that was counted elsewhere than in a pass over blocks."""
+    positions, cells = grid.rolled_up()
+    return ConfidentialTable(cube, cells, positions)
+
+
 def _who(cube: Cube) -> tuple[Filter | None, str | None]:
     return cube.base, cube.count
 
