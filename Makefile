@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 export NUMBA_CACHE_DIR ?= $(CURDIR)/$(VENV)/numba
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: setup demo test test-long bench docs clean
+.PHONY: setup demo system test test-long bench docs clean
 
 $(VENV)/.installed: requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("Discreet needs Python 3.11 or newer; set PYTHON=/path/to/it" if sys.version_info < (3, 11) else 0)'
@@ -28,7 +28,11 @@ setup: $(VENV)/.installed
 demo: $(VENV)/.installed
 	$(BIN)/discreet demo --out demo
 
-test: $(VENV)/.installed-dev
+# a browser and a database server for the tests, where apt can install them
+system:
+	.ci/system-packages
+
+test: $(VENV)/.installed-dev system
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
