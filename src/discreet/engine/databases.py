@@ -12,8 +12,6 @@ from typing import Any
 from urllib.parse import quote
 
 import adbc_driver_manager
-import adbc_driver_postgresql.dbapi
-import adbc_driver_sqlite.dbapi
 import duckdb
 import pyarrow as pa
 
@@ -63,14 +61,19 @@ def _bracketed(query: str) -> str:
 
 
 def _connector(source: DatabaseSource) -> Connect:
+    """The drivers are imported when a database is read: they are slow to import, and most records are in files."""
     match source.scheme:
         case "sqlite":
+            import adbc_driver_sqlite.dbapi  # noqa: PLC0415
+
             read_only = f"file:{quote(str(source.file.absolute()))}?mode=ro"
             return partial(
                 _through_adbc, adbc_driver_sqlite.dbapi.connect, read_only, {_BATCH_ROWS: str(BATCH)}
             )
         case "duckdb":
             return partial(_duckdb_file, source.file)
+    import adbc_driver_postgresql.dbapi  # noqa: PLC0415
+
     return partial(_through_adbc, adbc_driver_postgresql.dbapi.connect, source.uri, {})
 
 

@@ -7,6 +7,7 @@ asked for is decided elsewhere.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 from discreet.errors import Mistakes, Problem
@@ -127,11 +128,12 @@ def read_units(
         moves = swap(programme, secret, threads, progress).moves
         relocations = Relocations(programme, moves, secret)
     reading = _Reading(programme, catalogue, secret, mechanism, threads, progress)
-    return {
-        name: reading.unit(unit, relocations)
-        for name, unit in population.units.items()
-        if name in catalogue.units
-    }
+    wanted = {name: unit for name, unit in population.units.items() if name in catalogue.units}
+    progress.stage(f"reading {', '.join(wanted)}")
+    # one reader alone leaves a core idle: while it waits for a batch, another encodes its own
+    with ThreadPoolExecutor(min(threads, len(wanted))) as pool:
+        held = pool.map(lambda unit: reading.unit(unit, relocations), wanted.values())
+        return dict(zip(wanted, held, strict=True))
 
 
 class _Reading:
@@ -152,7 +154,6 @@ class _Reading:
         needs = needs_of(self._programme, unit, self._wanted(unit.name, axes))
         moved = relocations.of(unit) if relocations else None
         reader = UnitReader(needs, self._secret, self._threads, moved)
-        self._progress.stage(f"reading {unit.name}")
         blocks = []
         for block in reader.blocks():
             blocks.append(block)
