@@ -5,7 +5,10 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import GateBroken
+from discreet.pipeline.audit import SECTIONS, audit
+from discreet.pipeline.case import open_case
 from discreet.pipeline.protect import Protected, protect, rehearse
+from discreet.release.read import open_release
 from discreet.schema.programme import load_programme
 from tests.pipeline.conftest import NOON, SECRET, with_cubes
 
@@ -84,6 +87,17 @@ def test_a_rehearsal_judges_and_publishes_nothing(town: Path, tmp_path: Path) ->
     verdicts = rehearse(load_programme(programme(town, "weak2.toml", WEAK)), SECRET, tmp_path / "r")
     assert {verdict.gate for verdict in verdicts if not verdict.passed} >= {"averaging", "true_uniques"}
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_audit_names_pinned_cells_without_their_counts(town: Path, tmp_path: Path) -> None:
+    path = programme(town, "pinned.toml", NARROW, "")
+    run(path, tmp_path / "r")
+    case = open_case(load_programme(path), SECRET, open_release(tmp_path / "r"))
+    section = audit(case, [name for name in SECTIONS if name != "bounds"]).sections["bounds"]
+    assert section["realised"]["right"] == section["attack"]["pinned"] > 0
+    assert section["attack"]["named"]
+    for one in section["attack"]["named"]:
+        assert set(one) == {"counted", "table", "cell", "published"}
 
 
 def test_a_guarantee_is_judged_by_its_certified_numbers(town: Path, tmp_path: Path) -> None:
