@@ -86,14 +86,18 @@ def test_pysdmx_reads_structures_and_data_together(small: ProtectedTable, tmp_pa
     assert [
         (str(a), str(b), str(c), int(d)) for a, b, c, d in dataset.data.itertuples(index=False)
     ] == expected
-    assert [component.id for component in dataset.structure.components] == ["SEX", "AGE", "GEO", "OBS_VALUE"]
+    assert [component.id for component in dataset.structure.components] == [
+        "SEX", "AGE", "GEO", "OBS_VALUE", "OBS_STATUS", "CONF_STATUS",
+    ]  # fmt: skip
 
 
 def test_pysdmx_reads_the_structures_back(tmp_path: Path) -> None:
     write_structures(cubes(), tmp_path / "structures.xml", PUBLICATION)
     read = read_sdmx(tmp_path / "structures.xml").structures
     lists = {item.id: item for item in read if isinstance(item, Codelist)}
-    assert set(lists) == {"CL_GEO_M", "CL_GEO_L", "CL_SEX", "CL_AGE_L", "CL_AGE_M"}
+    assert set(lists) == {
+        "CL_GEO_M", "CL_GEO_L", "CL_SEX", "CL_AGE_L", "CL_AGE_M", "CL_OBS_STATUS", "CL_CONF_STATUS",
+    }  # fmt: skip
     assert [(code.id, code.name) for code in lists["CL_GEO_M"]] == list(
         zip(GEO_M.codes, GEO_M.labels, strict=True)
     )
@@ -106,7 +110,9 @@ def test_pysdmx_reads_the_structures_back(tmp_path: Path) -> None:
         "DSD_3_a_b",
     }
     (concepts,) = (item for item in read if isinstance(item, ConceptScheme))
-    assert {concept.id for concept in concepts} == {"GEO", "SEX", "AGE", "OBS_VALUE"}
+    assert {concept.id for concept in concepts} == {
+        "GEO", "SEX", "AGE", "OBS_VALUE", "OBS_STATUS", "CONF_STATUS",
+    }  # fmt: skip
 
 
 def test_sdmx_hierarchies_hold_the_parents(tmp_path: Path) -> None:
@@ -139,6 +145,12 @@ def test_structures_are_the_same_bytes_twice(tmp_path: Path) -> None:
 def test_cubes_that_sdmx_cannot_tell_apart_are_refused(tmp_path: Path) -> None:
     with pytest.raises(Mistakes, match="DF_1_1"):
         write_structures([cube("1.1", SEX), cube("1_1", SEX)], tmp_path / "a.xml", PUBLICATION)
+
+
+def test_a_variable_with_an_id_that_sdmx_needs_itself_is_refused(tmp_path: Path) -> None:
+    taken = replace(SEX, variable="OBS_STATUS")
+    with pytest.raises(Mistakes, match="OBS_STATUS"):
+        write_structures([cube("1.1", taken)], tmp_path / "a.xml", PUBLICATION)
 
 
 def test_sdmx_ids_stay_distinct() -> None:

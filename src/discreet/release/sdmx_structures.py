@@ -1,12 +1,15 @@
-"""The SDMX structures of a release: codelists, hierarchies, concepts, data structures and dataflows.
+"""The SDMX structures of tables: codelists, hierarchies, concepts, data structures and dataflows.
 
-It owns what they say; pysdmx writes them as SDMX-ML 3.0. The data are written by sdmx.
+It owns what they say, in a release and on a server alike: one name has one content. pysdmx writes them; the data are
+written by sdmx.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -32,7 +35,7 @@ from pysdmx.model import (
 from pysdmx.model.message import Header
 
 from discreet.errors import Mistakes, Problem
-from discreet.release.publication import Publication
+from discreet.release.publication import ADDITIVITY, Publication
 from discreet.release.sdmx_ids import (
     code_ids,
     codelist_id,
@@ -41,6 +44,7 @@ from discreet.release.sdmx_ids import (
     hierarchy_id,
     structure_id,
 )
+from discreet.release.sdmx_status import ATTRIBUTES, attribute_lists
 from discreet.schema.codelist import Breakdown
 from discreet.schema.cube import Cube
 
@@ -50,6 +54,33 @@ OBSERVATION = "OBS_VALUE"
 PREPARED = datetime(2000, 1, 1, tzinfo=UTC)
 
 
+# optional where an attribute belongs to the observation; sdmx1 cannot read it
+_MEASURE_RELATIONSHIP = re.compile(r"\s*<str:MeasureRelationship>.*?</str:MeasureRelationship>", re.DOTALL)
+
+
+@dataclass(frozen=True, eq=False)
+class Described:
+    """What the structures of a table say of it."""
+
+    id: str
+    title: str
+    axes: tuple[Breakdown, ...]
+    counted: str  # in words
+    is_weighted: bool = False
+
+
+def described(cube: Cube) -> Described:
+    """A cube as its structures tell it."""
+    words = counted(cube.unit, cube.count or "", cube.base.text if cube.base else "")
+    weight = f", weighted by {cube.weight}" if cube.weight else ""
+    return Described(cube.id, cube.title, cube.axes, words + weight, bool(cube.weight))
+
+
+def counted(unit: str, count: str, base: str) -> str:
+    """Who is counted, in words."""
+    return f"Count of {unit}{f' with {count} = 1' if count else ''}{f' where {base}' if base else ''}"
+
+
 def write_structures(cubes: Sequence[Cube], path: Path, publication: Publication) -> None:
     """Write everything that the SDMX-CSV files of these cubes refer to, as one SDMX-ML 3.0 message."""
     header = Header(
@@ -57,18 +88,27 @@ def write_structures(cubes: Sequence[Cube], path: Path, publication: Publication
         prepared=PREPARED,
         sender=Organisation(id=component_id(publication.agency)),
     )
-    write_sdmx(structures(cubes, publication), SdmxFormat.STRUCTURE_SDMX_ML_3_0, str(path), header=header)
+    made = structures([described(cube) for cube in cubes], publication)
+    text = write_sdmx(made, SdmxFormat.STRUCTURE_SDMX_ML_3_0, header=header) or ""
+    path.write_text(readable(text), encoding="utf-8")
 
 
-def structures(cubes: Sequence[Cube], publication: Publication) -> list[object]:
+def readable(text: str) -> str:
+    """An SDMX-ML message without what clients stumble over."""
+    return _MEASURE_RELATIONSHIP.sub("", text)
+
+
+def structures(tables: Sequence[Described], publication: Publication) -> list[object]:
     """The artefacts in the order in which they refer to each other."""
-    _refuse_equal_ids(cubes)
-    axes = {axis.full_name: axis for cube in cubes for axis in cube.axes}
+    _refuse_equal_ids(tables)
+    axes = {axis.full_name: axis for table in tables for axis in table.axes}
     lists = {name: _codelist(axis, publication) for name, axis in axes.items()}
     trees = [_hierarchy(axis, publication) for axis in axes.values() if axis.depths.max(initial=0) > 1]
-    definitions = [_definition(cube, lists, publication) for cube in cubes]
-    flows = [_dataflow(cube, publication) for cube in cubes]
-    return [*lists.values(), *trees, _concepts(axes.values(), publication), *definitions, *flows]
+    status = attribute_lists(publication.agency, publication.version)
+    definitions = [_definition(table, lists, status, publication) for table in tables]
+    flows = [_dataflow(table, publication) for table in tables]
+    concepts = _concepts(axes.values(), publication)
+    return [*lists.values(), *status.values(), *trees, concepts, *definitions, *flows]
 
 
 def _codelist(axis: Breakdown, publication: Publication) -> Codelist:
@@ -116,6 +156,7 @@ def _concepts(axes: Iterable[Breakdown], publication: Publication) -> ConceptSch
     variables = dict.fromkeys(axis.variable for axis in axes)
     items = [Concept(id=component_id(variable), name=variable) for variable in variables]
     items.append(Concept(id=OBSERVATION, name="Published value"))
+    items += [Concept(id=name, name=said) for name, (said, _) in ATTRIBUTES.items()]
     return ConceptScheme(
         id=CONCEPTS,
         name="Variables",
@@ -125,30 +166,40 @@ def _concepts(axes: Iterable[Breakdown], publication: Publication) -> ConceptSch
     )
 
 
-def _definition(cube: Cube, lists: dict[str, Codelist], publication: Publication) -> DataStructureDefinition:
-    dimensions = [
-        Component(
-            id=component_id(axis.variable),
-            required=True,
-            role=Role.DIMENSION,
-            concept=_concept(component_id(axis.variable), publication),
-            local_codes=lists[axis.full_name],
-        )
-        for axis in cube.axes
-    ]
+def _definition(
+    table: Described, lists: dict[str, Codelist], status: dict[str, Codelist], publication: Publication
+) -> DataStructureDefinition:
+    dimensions = (
+        _coded(Role.DIMENSION, component_id(axis.variable), lists[axis.full_name], publication)
+        for axis in table.axes
+    )
     measure = Component(
         id=OBSERVATION,
         required=True,
         role=Role.MEASURE,
         concept=_concept(OBSERVATION, publication),
-        local_dtype=DataType.LONG if cube.weight is None else DataType.DOUBLE,
+        local_dtype=DataType.DOUBLE if table.is_weighted else DataType.LONG,
     )
+    attributes = (_coded(Role.ATTRIBUTE, name, held, publication) for name, held in status.items())
     return DataStructureDefinition(
-        id=structure_id(cube.id),
-        name=cube.title or cube.id,
+        id=structure_id(table.id),
+        name=table.title or table.id,
         agency=publication.agency,
         version=publication.version,
-        components=Components([*dimensions, measure]),
+        components=Components([*dimensions, measure, *attributes]),
+    )
+
+
+def _coded(role: Role, name: str, codes: Codelist, publication: Publication) -> Component:
+    """A dimension, or an attribute of the observation, with its codelist."""
+    return Component(
+        id=name,
+        required=role is Role.DIMENSION,
+        role=role,
+        concept=_concept(name, publication),
+        local_codes=codes,
+        local_enum_ref=_urn("codelist.Codelist", codes.id, publication),
+        attachment_level="O" if role is Role.ATTRIBUTE else None,
     )
 
 
@@ -158,25 +209,41 @@ def _concept(name: str, publication: Publication) -> ItemReference:
     )
 
 
-def _dataflow(cube: Cube, publication: Publication) -> Dataflow:
-    reference = f"DataStructure={publication.agency}:{structure_id(cube.id)}({publication.version})"
+def _dataflow(table: Described, publication: Publication) -> Dataflow:
+    said = {"NOISE": publication.noise.sentence(), "ADDITIVITY": ADDITIVITY}
     return Dataflow(
-        id=dataflow_id(cube.id),
-        name=cube.title or cube.id,
+        id=dataflow_id(table.id),
+        name=table.title or table.id,
+        description=table.counted,
+        annotations=tuple(Annotation(id=name, type=name, text=text) for name, text in said.items()),
         agency=publication.agency,
         version=publication.version,
-        structure=reference,
+        structure=_urn("datastructure.DataStructure", structure_id(table.id), publication),
     )
 
 
-def _refuse_equal_ids(cubes: Sequence[Cube]) -> None:
-    seen = Counter(dataflow_id(cube.id) for cube in cubes)
-    problems = [
-        Problem(
-            "", f"cube {cube.id}", f"SDMX id {dataflow_id(cube.id)} is used twice", "rename one of the cubes"
-        )
-        for cube in cubes
-        if seen[dataflow_id(cube.id)] > 1
-    ]
+def _urn(kind: str, name: str, publication: Publication) -> str:
+    return f"urn:sdmx:org.sdmx.infomodel.{kind}={publication.agency}:{name}({publication.version})"
+
+
+def _refuse_equal_ids(tables: Sequence[Described]) -> None:
+    problems = [*_equal_flows(tables), *_reserved(tables)]
     if problems:
         raise Mistakes(problems)
+
+
+def _equal_flows(tables: Sequence[Described]) -> Iterator[Problem]:
+    seen = Counter(dataflow_id(table.id) for table in tables)
+    for table in tables:
+        if seen[dataflow_id(table.id)] > 1:
+            value = f"SDMX id {dataflow_id(table.id)} is used twice"
+            yield Problem("", f"cube {table.id}", value, "rename one of the cubes")
+
+
+def _reserved(tables: Sequence[Described]) -> Iterator[Problem]:
+    taken = {OBSERVATION, *ATTRIBUTES}
+    variables = dict.fromkeys(axis.variable for table in tables for axis in table.axes)
+    for name in variables:
+        if component_id(name) in taken:
+            value = f"SDMX needs the id {component_id(name)} itself"
+            yield Problem("", f"variables.{name}", value, "rename the variable")

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv
 
+from discreet.release.sdmx_status import ATTRIBUTES, PUBLISHED, SUPPRESSED
 from discreet.release.sdmx_structures import OBSERVATION
 from discreet.serve.sdmx.observations import Detail, Observations
-from discreet.serve.sdmx.registry import ATTRIBUTES, PUBLISHED, SUPPRESSED
 
 # ids hold no comma, quote or line end, so that nothing needs quotes
 _PLAIN = csv.WriteOptions(include_header=False, quoting_style="none")

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator
 from itertools import product
 
 from discreet.release.sdmx_ids import component_id
+from discreet.release.sdmx_status import PUBLISHED, SUPPRESSED
 from discreet.release.sdmx_structures import OBSERVATION, PREPARED
 from discreet.serve.sdmx.observations import Detail, Observations
-from discreet.serve.sdmx.registry import PUBLISHED, SUPPRESSED, Dimension
+from discreet.serve.sdmx.registry import Dimension
 
 _SCHEMAS = "http://www.sdmx.org/resources/sdmxml/schemas/v2_1"
 _SPACES = f'xmlns:mes="{_SCHEMAS}/message" xmlns:com="{_SCHEMAS}/common"'

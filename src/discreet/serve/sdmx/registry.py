@@ -1,8 +1,4 @@
-"""The declared tables of a catalogue as SDMX artefacts, under the ids that releases use; it answers no request.
-
-A data structure of the server has two attributes more than that of a release: the status of an observation and its
-confidentiality, which say where a value is withheld.
-"""
+"""The declared tables of a catalogue as SDMX artefacts: those of a release, under its names; it answers no request."""
 
 from __future__ import annotations
 
@@ -12,38 +8,21 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
-import msgspec
 from pysdmx.model import (
     Agency,
     AgencyScheme,
-    Annotation,
-    Code,
     Codelist,
-    Component,
-    Components,
-    Concept,
     ConceptScheme,
     Dataflow,
     DataStructureDefinition,
     Hierarchy,
-    ItemReference,
-    Role,
 )
 
-from discreet.release.publication import ADDITIVITY, Publication
+from discreet.release.publication import Publication
 from discreet.release.sdmx_ids import code_ids, component_id, dataflow_id, structure_id
-from discreet.release.sdmx_structures import CONCEPTS, structures
+from discreet.release.sdmx_structures import CONCEPTS, Described, counted, structures
 from discreet.schema.codelist import Breakdown
-from discreet.schema.cube import Cube
 from discreet.serve.catalogue import Catalogue, ServedTable
-
-STATUS, CONFIDENTIALITY = "OBS_STATUS", "CONF_STATUS"
-PUBLISHED = {STATUS: "A", CONFIDENTIALITY: "F"}
-SUPPRESSED = {STATUS: "Q", CONFIDENTIALITY: "C"}
-ATTRIBUTES = {  # attribute -> name, and its codes with their labels, which are those that SDMX recommends
-    STATUS: ("Status of the observation", {"A": "Normal value", "Q": "Suppressed value"}),
-    CONFIDENTIALITY: ("Confidentiality", {"F": "Free for publication", "C": "Confidential"}),
-}
 
 
 class Kind(StrEnum):
@@ -94,13 +73,6 @@ class Flow:
         package = "urn:sdmx:org.sdmx.infomodel.datastructure.Dataflow"
         return f"{package}={self.agency}:{self.id}({self.version})"
 
-    @property
-    def counted(self) -> str:
-        """Who is counted, in words."""
-        count = f" with {self.table.count} = 1" if self.table.count else ""
-        base = f" where {self.table.base}" if self.table.base else ""
-        return f"Count of {self.table.unit}{count}{base}"
-
 
 class Registry:
     """All artefacts of a catalogue, made when they are first asked for."""
@@ -124,9 +96,8 @@ class Registry:
     @cached_property
     def artefacts(self) -> dict[Key, Any]:
         """Everything, by kind and id."""
-        made = structures([_cube(flow) for flow in self.flows.values()], self._publication)
-        every = [*map(self._completed, made), *self._status_lists(), self._agencies()]
-        return {(_KINDS[type(one)], one.id): one for one in every}
+        made: list[Any] = structures([_described(flow) for flow in self.flows.values()], self._publication)
+        return {(_KINDS[type(one)], one.id): one for one in [*made, self._agencies()]}
 
     @cached_property
     def below(self) -> dict[Key, frozenset[Key]]:
@@ -157,67 +128,15 @@ class Registry:
             table, self.agency, dataflow_id(table.id), structure_id(table.id), self.version, dimensions
         )
 
-    def _completed(self, made: Any) -> Any:
-        """What a server's artefact says beyond that of a release."""
-        if isinstance(made, DataStructureDefinition):
-            return msgspec.structs.replace(made, components=self._components(made.components))
-        if isinstance(made, ConceptScheme):
-            further = [Concept(id=name, name=said) for name, (said, _) in ATTRIBUTES.items()]
-            return msgspec.structs.replace(made, items=(*made.items, *further))
-        if isinstance(made, Dataflow):
-            return self._dataflow(made)
-        return made
-
-    def _dataflow(self, made: Any) -> Any:
-        urn = self._urn("datastructure.DataStructure", self.flows[made.id].structure)
-        said = {"NOISE": self._catalogue.noise.sentence(), "ADDITIVITY": ADDITIVITY}
-        notes = tuple(Annotation(id=name, type=name, text=text) for name, text in said.items() if text)
-        counted = self.flows[made.id].counted
-        return msgspec.structs.replace(made, structure=urn, description=counted, annotations=notes)
-
-    def _components(self, made: Any) -> Any:
-        """The components with their codelists named, and the attributes."""
-        named = [
-            msgspec.structs.replace(one, local_enum_ref=self._codelist_urn(one.local_codes.id))
-            if one.local_codes
-            else one
-            for one in made
-        ]
-        lists = {one.id: one for one in self._status_lists()}
-        attributes = [
-            Component(
-                id=name,
-                required=False,
-                role=Role.ATTRIBUTE,
-                concept=ItemReference("Concept", self.agency, CONCEPTS, self.version, name),
-                local_codes=lists[f"CL_{name}"],
-                local_enum_ref=self._codelist_urn(f"CL_{name}"),
-                attachment_level="O",
-            )
-            for name in ATTRIBUTES
-        ]
-        return Components([*named, *attributes])
-
-    def _status_lists(self) -> Iterator[Any]:
-        for name, (said, labels) in ATTRIBUTES.items():
-            codes = tuple(Code(id=code, name=label) for code, label in labels.items())
-            yield Codelist(id=f"CL_{name}", name=said, agency=self.agency, version=self.version, items=codes)
-
     def _agencies(self) -> Any:
         agency = Agency(id=self.agency, name=self.agency)
         return AgencyScheme(id="AGENCIES", name="Agencies", agency="SDMX", version="1.0", items=(agency,))
 
-    def _codelist_urn(self, name: str) -> str:
-        return self._urn("codelist.Codelist", name)
 
-    def _urn(self, kind: str, name: str) -> str:
-        return f"urn:sdmx:org.sdmx.infomodel.{kind}={self.agency}:{name}({self.version})"
-
-
-def _cube(flow: Flow) -> Cube:
-    """The table as releases describe it: its axes and titles alone matter here."""
-    axes = tuple(dimension.axis for dimension in flow.dimensions)
-    return Cube(flow.table.id, flow.table.unit, axes, title=flow.table.title)
+def _described(flow: Flow) -> Described:
+    """The table as a release describes it."""
+    table, axes = flow.table, tuple(dimension.axis for dimension in flow.dimensions)
+    return Described(table.id, table.title, axes, counted(table.unit, table.count, table.base))
 
 
 def _references(key: Key, made: Any) -> Iterator[Key]:

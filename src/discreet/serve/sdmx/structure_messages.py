@@ -13,7 +13,7 @@ from pysdmx.model import Hierarchy, Organisation
 from pysdmx.model.message import Header
 
 from discreet.release.sdmx_ids import component_id
-from discreet.release.sdmx_structures import PREPARED
+from discreet.release.sdmx_structures import PREPARED, readable
 from discreet.serve.http.problems import HttpProblem
 from discreet.serve.sdmx.media import STRUCTURE_2_1, STRUCTURE_3_0, STRUCTURE_JSON, Media
 
@@ -23,8 +23,6 @@ _FORMATS = {
     STRUCTURE_JSON: Format.STRUCTURE_SDMX_JSON_2_0_0,
 }
 _NO_COMPONENTS = re.compile(r"\s*<str:DataStructureComponents>\s*</str:DataStructureComponents>")
-# optional where an attribute belongs to the observation; sdmx1 cannot read it
-_MEASURE_RELATIONSHIP = re.compile(r"\s*<str:MeasureRelationship>.*?</str:MeasureRelationship>", re.DOTALL)
 
 
 def write_structures(artefacts: Sequence[Any], media: Media, agency: str) -> bytes:
@@ -37,7 +35,7 @@ def write_structures(artefacts: Sequence[Any], media: Media, agency: str) -> byt
     text = write_sdmx(list(artefacts), _FORMATS[media], header=header, prettyprint=False) or ""
     if media is STRUCTURE_JSON:
         return _without_empty_components(text)
-    return _MEASURE_RELATIONSHIP.sub("", _NO_COMPONENTS.sub("", text)).encode()
+    return readable(_NO_COMPONENTS.sub("", text)).encode()
 
 
 def _without_empty_components(text: str) -> bytes:
