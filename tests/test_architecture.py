@@ -18,6 +18,7 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "discreet"
 ORDER = [
     "errors",
+    "words",
     "page",
     "maths",
     "schema",

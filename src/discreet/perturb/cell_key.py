@@ -20,6 +20,7 @@ from discreet.perturb.mechanism import NoiseFacts
 from discreet.perturb.table import ProtectedTable
 from discreet.population.block import WEIGHT_UNIT
 from discreet.tabulate.table import ConfidentialTable
+from discreet.words.phrase import phrase
 
 _LOW = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)
@@ -88,7 +89,7 @@ class CellKeyMechanism:
     def facts(self) -> NoiseFacts:
         """The law and its parameters; how much of it is told is the office's choice."""
         parameters = {"D": self.bound, "V": self.variance, "js": self.smallest - 1}
-        return NoiseFacts("the cell key method", self.variance, self.bound, parameters, self.law)
+        return NoiseFacts(phrase("the cell key method"), self.variance, self.bound, parameters, self.law)
 
     def problems(self, records: int) -> Iterator[Problem]:
         """None: the method does not depend on the size of the population."""

@@ -35,6 +35,7 @@ from discreet.schema.cube import Cube
 from discreet.schema.expression import Filter
 from discreet.schema.noise import Claim, Draw, KeptZeros, Negatives, PostProcessing, PrivateNoise, Protects
 from discreet.tabulate.table import ConfidentialTable
+from discreet.words.phrase import phrase
 
 ALL_AT_ONCE = 1 << 16  # cross-tabulations of at most so many cells are drawn cell by cell
 AT_ONCE = 1 << 20  # cells whose words are held together
@@ -173,7 +174,7 @@ class PrivateMechanism:
         parameter = max(laws, key=lambda p: laws[p].variance)
         widest, rule = laws[parameter], self.rule
         return NoiseFacts(
-            f"{rule.kind.value} noise in every cell",
+            phrase("{kind} noise in every cell", kind=rule.kind.value),
             widest.variance,
             rule.bound,
             dict(self._parameters()),
@@ -208,17 +209,21 @@ class PrivateMechanism:
         if rule.claim is Claim.NONE:
             return ""
         delta = self.plan.delta()
-        told = f"epsilon = {self.plan.epsilon():.6g} and delta = {float(delta):.3g}"
-        budget = (
-            f"rho = {rule.budget.total} (zero-concentrated), that is {told}" if rule.is_gaussian else told
+        told = phrase(
+            "epsilon = {epsilon} and delta = {delta}",
+            epsilon=self.plan.epsilon(),
+            delta=float(f"{float(delta):.3g}"),
         )
-        who = (
-            "person"
-            if rule.protects is Protects.PERSON
-            else f"household of at most {rule.largest_household} members"
+        rho = phrase("rho = {rho} (zero-concentrated), that is {told}", rho=rule.budget.total, told=told)
+        household = phrase("household of at most {most} members", most=rule.largest_household)
+        return phrase(
+            "The whole release is differentially private with {budget}, when one {who} {how}.",
+            budget=rho if rule.is_gaussian else told,
+            who=phrase("person") if rule.protects is Protects.PERSON else household,
+            how=phrase("is added or removed")
+            if rule.neighbours.cells == 1
+            else phrase("is replaced by another"),
         )
-        how = "is added or removed" if rule.neighbours.cells == 1 else "is replaced by another"
-        return f"The whole release is differentially private with {budget}, when one {who} {how}."
 
 
 def least_visible(published: PostProcessing) -> int | None:

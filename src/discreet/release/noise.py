@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from discreet.perturb.mechanism import NoiseFacts
 from discreet.schema.rules import Disclosure
+from discreet.words.phrase import Phrase, joined, phrase, recognised
 
 Parameter = int | float | str
 
@@ -28,17 +29,25 @@ class NoiseStatement(BaseModel):
     other_laws: dict[str, str] | None = None  # cross-tabulation -> parameter, where it has another law
     guarantee: str | None = None
 
-    def sentence(self) -> str:
-        """The statement in one or two plain sentences."""
-        said = f"Counts are perturbed by {self.method}."
+    def sentence(self) -> Phrase:
+        """The statement in one or two plain sentences, which every language has."""
+        method, bound = recognised(self.method), recognised(self.bound or "")
+        said = [phrase("Counts are perturbed by {method}.", method=method)]
         if self.parameters is not None:
-            listed = ", ".join(f"{name} = {value}" for name, value in sorted(self.parameters.items()))
-            said += f" Its parameters are {listed}."
+            listed = tuple(f"{name} = {value}" for name, value in sorted(self.parameters.items()))
+            said.append(phrase("Its parameters are {parameters}.", parameters=listed))
         elif self.variance is not None:
-            said += f" The noise has a mean of zero and a variance of at most {self.variance:g}."
-        if self.bound is not None:
-            said += f" A published count differs from the count before noise by {self.bound}."
-        return f"{said} {self.guarantee or ''}".rstrip()
+            said.append(
+                phrase(
+                    "The noise has a mean of zero and a variance of at most {variance}.",
+                    variance=self.variance,
+                )
+            )
+        if bound:
+            said.append(
+                phrase("A published count differs from the count before noise by {bound}.", bound=bound)
+            )
+        return joined(*said, recognised(self.guarantee or ""))
 
 
 def noise_statement(facts: NoiseFacts, disclose: Disclosure) -> NoiseStatement:
@@ -72,4 +81,4 @@ def _rough_variance(variance: float | None) -> float | None:
 
 def _rough_bound(bound: int | None) -> str | None:
     """A bound that is true but helps no attacker: the exact one is rounded up to a multiple of ten."""
-    return None if bound is None else f"at most {max(10, -(-bound // 10) * 10)}"
+    return None if bound is None else phrase("at most {bound}", bound=max(10, -(-bound // 10) * 10))

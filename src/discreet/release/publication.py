@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from discreet.release.noise import NoiseStatement
+from discreet.words.phrase import phrase
 
-ADDITIVITY = (
+ADDITIVITY = phrase(
     "Each count is perturbed on its own, totals and sub-totals included. A total may therefore differ a little "
     "from the sum of its parts. Use the published total; do not add up its parts to get a better one."
 )
@@ -16,7 +17,7 @@ ZEROS = (
 WEIGHTED = "A weighted value is the perturbed count of the cell times the mean weight of its records, to one decimal."
 SAME_CELL = "The same group has the same published count in every table."
 
-SWAPPED = (
+SWAPPED = phrase(
     "Before anything was counted, some households exchanged their places with similar households elsewhere. A count "
     "of a small area may hold people from another one; which were exchanged is kept secret."
 )

@@ -17,6 +17,7 @@ from discreet.serve.picking import map_of, picked
 from discreet.serve.question import Question
 from discreet.serve.rules import Verdict
 from discreet.serve.sources import TableSource
+from discreet.words.phrase import joined
 
 Nodes = NDArray[np.int64]
 
@@ -41,7 +42,7 @@ def answer_of(
         _axis(cube.axes[k], nodes, said.breakdown, cube.axes[k].variable in catalogue.places)
         for k, nodes, said in zip(question.order, question.picked, question.query.axes, strict=True)
     ]
-    noise = " ".join(filter(None, [catalogue.noise.sentence(), SWAPPED if catalogue.swapped else ""]))
+    noise = joined(catalogue.noise.sentence(), SWAPPED if catalogue.swapped else "")
     shown = {code for axis in axes if axis.variable == catalogue.rule.place for code in axis.codes}
     return Answer(
         question.query,

@@ -19,6 +19,7 @@ from discreet.schema.noise import Claim
 from discreet.serve.answer import Refusal, Rule
 from discreet.serve.new_rows import add_new
 from discreet.serve.private_noise import PrivateTables
+from discreet.words.phrase import phrase
 
 _tables = MetaData()
 _charged = Table(
@@ -61,11 +62,10 @@ class Accounts:
         new = self._new(user, cube)
         name = "rho" if self._prices.rule.is_gaussian else "epsilon"
         total = sum(self._prices.share(signature) for signature in new.values())
-        return (
-            f"{name} = {total} for {len(new)} new cross-tabulations"
-            if new
-            else "nothing: you have it already"
-        )
+        if not new:
+            return phrase("nothing: you have it already")
+        price = f"{name} = {total}"
+        return phrase("{price} for {number} new cross-tabulations", price=price, number=len(new))
 
     def _new(self, user: str, cube: Cube) -> dict[str, Signature]:
         """The cross-tabulations that the user has not paid for, by their keys in the books."""
@@ -85,9 +85,11 @@ class Accounts:
 
     def _refusal(self, account: str, wanted: tuple[Signature, ...]) -> Refusal:
         left = self._ledger.remaining(account)
-        words = (
-            f"This table would cost {self._prices.loss(wanted)}; {left} is left of your privacy budget. "
-            "Tables that you already have stay free: ask for fewer axes, or for one of those."
+        words = phrase(
+            "This table would cost {price}; {left} is left of your privacy budget. "
+            "Tables that you already have stay free: ask for fewer axes, or for one of those.",
+            price=self._prices.loss(wanted),
+            left=left,
         )
         return Refusal(Rule.BUDGET, words)
 

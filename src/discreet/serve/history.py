@@ -19,6 +19,7 @@ from discreet.schema.crosstab import Signature
 from discreet.schema.serve_rule import Action, HistoryRule
 from discreet.serve.answer import Refusal, Rule
 from discreet.serve.new_rows import add_new, one_at_a_time
+from discreet.words.phrase import Phrase, joined, phrase
 
 SLACK = 50  # noisy totals may differ by so much more than their populations do
 MOST_COMPARED = 20  # earlier populations that are compared, the nearest first
@@ -154,13 +155,18 @@ class History:
         worst, average = min(
             ((one, representations(one, every)) for one in statistics), key=lambda pair: pair[1].ratio
         )
-        said = (
-            f"{worst.signature} could be averaged from {average.t} representations "
-            f"(k/t\N{SUPERSCRIPT TWO} = {average.ratio:.3g}) in what you have collected"
+        said = phrase(
+            "{statistic} could be averaged from {times} representations "
+            "(k/t\N{SUPERSCRIPT TWO} = {ratio}) in what you have collected",
+            statistic=str(worst.signature),
+            times=average.t,
+            ratio=float(f"{average.ratio:.3g}"),
         )
         if rule.refuse is not None and average.ratio < rule.refuse:
-            return Refusal(Rule.HISTORY, f"{said}; no further table that adds to it is answered.")
-        return [f"{said}."] if rule.warn is not None and average.ratio < rule.warn else []
+            words = phrase("{finding}; no further table that adds to it is answered.", finding=said)
+            return Refusal(Rule.HISTORY, words)
+        warned = rule.warn is not None and average.ratio < rule.warn
+        return [joined(said, ".", by="")] if warned else []
 
     def _near(self, connection: Connection, user: str, table: Collected) -> Iterator[tuple[str, str]]:
         """Pairs of a new and an earlier population whose totals are close; those of one table are pairs, too."""
@@ -185,11 +191,16 @@ class History:
         if not alike:
             return []
         new, earlier = alike[0]
-        few = f"differ by fewer than {rule.difference} records"
-        said = f"The counts of {_who(new)} and of {_who(earlier)} {few}"
+        said = phrase(
+            "The counts of {one} and of {other} differ by fewer than {least} records",
+            one=_who(new),
+            other=_who(earlier),
+            least=rule.difference,
+        )
         if rule.on_difference is Action.WARN:
-            return [f"{said}: their difference tells of few people."]
-        return Refusal(Rule.DIFFERENCE, f"{said}; only one of them is answered.")
+            return [phrase("{finding}: their difference tells of few people.", finding=said)]
+        words = phrase("{finding}; only one of them is answered.", finding=said)
+        return Refusal(Rule.DIFFERENCE, words)
 
     def _is_new(self, user: str, table: Collected) -> bool:
         """Whether there is anything to remember: a repeated question writes nothing."""
@@ -237,5 +248,5 @@ def _read_levels(text: str) -> Levels:
     return tuple((str(variable), int(depth)) for variable, depth in json.loads(text))
 
 
-def _who(base: str) -> str:
-    return f"those with {base}" if base else "everybody"
+def _who(base: str) -> Phrase:
+    return phrase("those with {base}", base=base) if base else phrase("everybody")

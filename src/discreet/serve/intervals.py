@@ -20,15 +20,7 @@ from discreet.maths.noisy_intervals import checked_level, exact_interval
 from discreet.schema.crosstab import Signature
 from discreet.schema.noise import Negatives, PostProcessing
 from discreet.serve.answer import NoiseRange
-
-EXACT = (
-    "Before the noise was added, the count was from {low} to {high}: whatever it was, such a range holds it with at "
-    "least {level:.0%} probability."
-)
-ROUGH = (
-    "Before the noise was added, the count was about from {low} to {high} ({level:.0%}), judged by the largest "
-    "variance of the noise."
-)
+from discreet.words.phrase import phrase
 
 
 class NoiseReader(Protocol):
@@ -57,7 +49,13 @@ class PublicNoise:
             found = self._exact(noise, published, level)
         except Mistakes:  # the law never publishes such a count
             return None
-        words = EXACT.format(low=found.low, high=found.high, level=level)
+        words = phrase(
+            "Before the noise was added, the count was from {low} to {high}: whatever it was, such a range holds it "
+            "with at least {percent}% probability.",
+            low=found.low,
+            high=found.high,
+            percent=100 * level,
+        )
         return NoiseRange(found.low, found.high, level, words)
 
     def _count_noise(self, signature: Signature) -> CountNoise | None:
@@ -77,7 +75,14 @@ class PublicNoise:
         if self._known.bound is not None:
             reach = min(reach, self._known.bound)
         low, high = max(0, published - reach), published + reach
-        return NoiseRange(low, high, level, ROUGH.format(low=low, high=high, level=level))
+        words = phrase(
+            "Before the noise was added, the count was about from {low} to {high} ({percent}%), judged by the largest "
+            "variance of the noise.",
+            low=low,
+            high=high,
+            percent=100 * level,
+        )
+        return NoiseRange(low, high, level, words)
 
 
 def _publishing(rule: PostProcessing, keeps_zeros: bool) -> Publishing:

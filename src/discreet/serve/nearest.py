@@ -13,6 +13,7 @@ from math import prod
 from discreet.serve.answer import Nearest
 from discreet.serve.catalogue import Catalogue
 from discreet.serve.query import Axis, Query
+from discreet.words.phrase import joined, phrase
 
 MOST_OFFERED = 3
 MOST_JUDGED = 12
@@ -32,7 +33,8 @@ def _in_order(query: Query, catalogue: Catalogue) -> Iterator[Nearest]:
     seen = {_whole(query).id}
     level = [Nearest(_whole(query), "")]
     if level[0].query != query:
-        yield Nearest(_whole(query), "the same table without the filter") if query.where else level[0]
+        unfiltered = phrase("the same table without the filter")
+        yield Nearest(_whole(query), unfiltered) if query.where else level[0]
     for _ in range(STEPS):
         following = {}
         for one in level:
@@ -55,12 +57,16 @@ def _changes(one: Nearest, catalogue: Catalogue) -> Iterator[Nearest]:
     for place, axis in enumerate(query.axes):
         coarser = _coarser(axis, catalogue)
         if coarser is not None:
+            changed = replace(query, axes=_with(query.axes, place, coarser))
             is_place = catalogue.variables[coarser.breakdown.partition(".")[0]].is_place
-            said = f"{'larger areas' if is_place else 'coarser'}: {coarser.breakdown} for {axis.breakdown}"
-            yield Nearest(replace(query, axes=_with(query.axes, place, coarser)), _joined(one.words, said))
+            names = {"new": coarser.breakdown, "old": axis.breakdown}
+            larger = phrase("larger areas: {new} for {old}", **names)
+            said = larger if is_place else phrase("coarser: {new} for {old}", **names)
+            yield Nearest(changed, joined(one.words, said, by=", "))
         if len(query.axes) > 1:
             left = (*query.axes[:place], *query.axes[place + 1 :])
-            yield Nearest(replace(query, axes=left), _joined(one.words, f"without {axis.breakdown}"))
+            said = phrase("without {breakdown}", breakdown=axis.breakdown)
+            yield Nearest(replace(query, axes=left), joined(one.words, said, by=", "))
 
 
 def _coarser(axis: Axis, catalogue: Catalogue) -> Axis | None:
@@ -83,7 +89,3 @@ def _cells(query: Query, catalogue: Catalogue) -> int:
         else len(catalogue.variables[axis.breakdown.partition(".")[0]].breakdowns[axis.breakdown])
         for axis in query.axes
     )
-
-
-def _joined(words: str, more: str) -> str:
-    return f"{words}, {more}" if words else more

@@ -26,6 +26,7 @@ from discreet.schema.noise import PrivateNoise
 from discreet.schema.programme import Programme
 from discreet.schema.serve_rule import AccountRule
 from discreet.serve.grouping import tree_of
+from discreet.words.phrase import Phrase, phrase
 
 
 class PrivateTables:
@@ -92,10 +93,12 @@ class PrivateTables:
         return row_table(law, 0) if isinstance(law, HellingerLaw) else threshold_table(law)
 
 
-def account_words(rule: PrivateNoise, account: AccountRule) -> str:
+def account_words(rule: PrivateNoise, account: AccountRule) -> Phrase:
     """What the public is told of the guarantee of a table builder."""
     name = "rho" if rule.is_gaussian else "epsilon"
-    return (
-        f"All answers to one user together are differentially private with {name} = {account.user} at most; "
-        f"each new cross-tabulation costs {name} = {account.each}, one that stands in the release what it cost there."
+    return phrase(
+        "All answers to one user together are differentially private with {all} at most; each new cross-tabulation "
+        "costs {each}, one that stands in the release what it cost there.",
+        all=f"{name} = {account.user}",
+        each=f"{name} = {account.each}",
     )

@@ -22,6 +22,7 @@ from discreet.serve.describing import by_name
 from discreet.serve.intervals import NoiseReader, PublicNoise
 from discreet.serve.kept_tables import KeptTables
 from discreet.serve.picking import LEFT_OUT, picked
+from discreet.words.phrase import phrase
 
 Integers = NDArray[np.int64]
 
@@ -51,9 +52,10 @@ class ReleaseSource:
         """Why the release does not hold a table."""
         if self._holding(cube) is not None:
             return ""
-        axes = " x ".join(axis.full_name for axis in cube.axes) or "total"
-        who = f"{cube.unit} where {cube.base.text}" if cube.base else cube.unit
-        return f"The release has no table that holds {axes} of {who}."
+        axes = " x ".join(axis.full_name for axis in cube.axes) or phrase("total")
+        where = cube.base.text if cube.base else ""
+        who = phrase("{unit} where {base}", unit=cube.unit, base=where) if where else cube.unit
+        return phrase("The release has no table that holds {axes} of {who}.", axes=axes, who=who)
 
     def table(self, cube: Cube) -> ProtectedTable:
         """Cut a table out of the smallest cube that holds it."""

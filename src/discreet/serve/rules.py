@@ -21,14 +21,15 @@ from discreet.schema.serve_rule import ServeRule, SparsityRule
 from discreet.serve.answer import Area, Refusal, Rule
 from discreet.serve.catalogue import Catalogue
 from discreet.serve.question import Question, comparisons
+from discreet.words.phrase import joined, phrase
 
 Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 WORDS = {
-    Rule.AREA_POPULATION: "has too few people or other records",
-    Rule.SPARSITY: "has too many small counts",
-    Rule.ATTRIBUTE: "has too many groups that share one category",
+    Rule.AREA_POPULATION: phrase("has too few people or other records"),
+    Rule.SPARSITY: phrase("has too many small counts"),
+    Rule.ATTRIBUTE: phrase("has too many groups that share one category"),
 }
 
 
@@ -49,18 +50,30 @@ def judge_form(question: Question, catalogue: Catalogue, *, job: bool) -> Refusa
 def _form(question: Question, catalogue: Catalogue, *, job: bool) -> Iterator[Refusal]:
     rule, axes = catalogue.rule, question.judged.axes
     if len(axes) > rule.axes:
-        filtered = "" if question.is_declared else ", those of the filter included"
-        yield Refusal(Rule.AXES, f"The table has {len(axes)} axes{filtered}; {rule.axes} are allowed.")
+        filtered = "" if question.is_declared else phrase(", those of the filter included")
+        words = phrase(
+            "The table has {axes} axes{filtered}; {most} are allowed.",
+            axes=len(axes),
+            filtered=filtered,
+            most=rule.axes,
+        )
+        yield Refusal(Rule.AXES, words)
     for names in rule.forbidden:
         if question.names >= set(names):
-            yield Refusal(Rule.FORBIDDEN, f"{_listed(names)} may not stand in one table.")
+            yield Refusal(Rule.FORBIDDEN, phrase("{names} may not stand in one table.", names=_listed(names)))
     if not question.is_declared and not (rule.filters and catalogue.may_filter):
-        yield Refusal(Rule.FILTERS, "Filters are not allowed, but those of the declared tables.")
+        words = phrase("Filters are not allowed, but those of the declared tables.")
+        yield Refusal(Rule.FILTERS, words)
     for axis in question.cube.axes:
         variable, _, grouped = axis.variable.partition("~")
         if grouped and variable not in rule.groupings:
-            allowed = _listed(rule.groupings) or "no variable"
-            yield Refusal(Rule.GROUPINGS, f"The codes of {variable} may not be grouped; {allowed} may.")
+            allowed = _listed(rule.groupings) or phrase("no variable")
+            words = phrase(
+                "The codes of {variable} may not be grouped; {allowed} may.",
+                variable=variable,
+                allowed=allowed,
+            )
+            yield Refusal(Rule.GROUPINGS, words)
     yield from _sizes(question, rule, job=job)
 
 
@@ -68,12 +81,19 @@ def _sizes(question: Question, rule: ServeRule, *, job: bool) -> Iterator[Refusa
     most = rule.job_cells if job else rule.cells
     if question.cells > most:
         job_helps = not job and question.cells <= rule.job_cells
-        remedy = "Ask for it as a background job." if job_helps else "Pick fewer codes or coarser breakdowns."
-        yield Refusal(Rule.CELLS, f"The table has {question.cells:,} cells; {most:,} are allowed. {remedy}")
+        fewer = phrase("Pick fewer codes or coarser breakdowns.")
+        remedy = phrase("Ask for it as a background job.") if job_helps else fewer
+        words = phrase("The table has {cells} cells; {most} are allowed.", cells=question.cells, most=most)
+        yield Refusal(Rule.CELLS, joined(words, remedy))
     counted = max(question.cube.size, question.judged.size)
     if counted > rule.counted:
-        words = f"The whole table has {counted:,} cells with its margins; {rule.counted:,} can be counted."
-        yield Refusal(Rule.COUNTED, f"{words} Take coarser breakdowns or fewer axes.")
+        words = phrase(
+            "The whole table has {cells} cells with its margins; {most} can be counted. "
+            "Take coarser breakdowns or fewer axes.",
+            cells=counted,
+            most=rule.counted,
+        )
+        yield Refusal(Rule.COUNTED, words)
 
 
 def judge_cells(question: Question, table: ProtectedTable, rule: ServeRule) -> Verdict:
@@ -85,7 +105,7 @@ def judge_cells(question: Question, table: ProtectedTable, rule: ServeRule) -> V
         return Verdict(areas=0 if place is None else len(cube.axes[place]))
     if place is None:
         named = min(broken, key=list(WORDS).index)
-        words = f"The table {WORDS[named]}."
+        words = phrase("The table {why}.", why=WORDS[named])
         return Verdict(Refusal(named, words)) if broken[named].any() else Verdict()
     axis = cube.axes[place]
     blocked = tuple(
@@ -102,7 +122,12 @@ def _too_many(blocked: tuple[Area, ...], areas: int, rule: ServeRule) -> Refusal
         return None
     times = Counter(area.rule for area in blocked)
     named = max(times, key=lambda name: times[name])
-    words = f"{len(blocked)} of {areas} areas would be withheld, most because the area {WORDS[named]}."
+    words = phrase(
+        "{blocked} of {areas} areas would be withheld, most because the area {why}.",
+        blocked=len(blocked),
+        areas=areas,
+        why=WORDS[named],
+    )
     return Refusal(named, words, blocked)
 
 
@@ -115,7 +140,9 @@ def _filtered(blocked: tuple[Area, ...], question: Question, axis: Breakdown) ->
     found = tuple(area for area in blocked if area.code in inside)
     if not found:
         return None
-    words = f"The filter picks the area {found[0].label}, which {WORDS[found[0].rule]}."
+    words = phrase(
+        "The filter picks the area {area}, which {why}.", area=found[0].label, why=WORDS[found[0].rule]
+    )
     return Refusal(found[0].rule, words, found)
 
 
@@ -205,4 +232,6 @@ class _Judged:
 
 
 def _listed(names: tuple[str, ...]) -> str:
-    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+    if len(names) < 2:
+        return "".join(names)
+    return phrase("{names} and {last}", names=names[:-1], last=names[-1])

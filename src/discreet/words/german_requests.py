@@ -1,0 +1,3 @@
+"""German for what is said of requests: mistakes in a question, problems, jobs, downloads."""
+
+REQUESTS: dict[str, str] = {}
