@@ -17,7 +17,7 @@ from typing import Any
 
 from discreet.errors import Mistakes, mistake
 from discreet.maths.laws import LawKind
-from discreet.schema.declared import DeclaredCellKey, DeclaredPrivate
+from discreet.schema.declared_protection import DeclaredCellKey, DeclaredPrivate
 from discreet.schema.programme import load_declaration
 
 Values = Mapping[str, str | float | int]

@@ -1,17 +1,27 @@
 """The programme file as its author writes it: keys, types and defaults, unknown keys refused.
 
-It owns the form of each key alone; whether names, codes and files fit together is resolved elsewhere.
+It owns the whole and its records, variables, cubes and release; the sections that protect are declared by
+declared_protection. Whether names, codes and files fit together is resolved elsewhere.
 """
 
 from __future__ import annotations
 
-import keyword
-import re
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag
-from pydantic_core import PydanticCustomError
+from pydantic import BaseModel, Discriminator, Field, Tag
+
+from discreet.schema.declared_forms import (
+    STRICT,
+    Agency,
+    Identifier,
+    Label,
+    Text,
+    Version,
+    Word,
+    text_or_table,
+)
+from discreet.schema.declared_protection import DeclaredGates, DeclaredServe, DeclaredSwap, NoiseEntry
 
 UNITS = ("persons", "households", "families", "dwellings")
 ID_KEYS = {
@@ -21,51 +31,10 @@ ID_KEYS = {
     "dwellings": "dwelling_id",
 }
 UnitName = Literal["persons", "households", "families", "dwellings"]
-FORM = "form"  # error type whose context holds the remedy
-
-
-def _matching(pattern: str, remedy: str) -> AfterValidator:
-    compiled = re.compile(pattern)
-
-    def check(value: str) -> str:
-        if not compiled.fullmatch(value):
-            raise PydanticCustomError(FORM, "'{value}' does not fit", {"value": value, "remedy": remedy})
-        return value
-
-    return AfterValidator(check)
-
-
-def _word(value: str) -> str:
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", value) or keyword.iskeyword(value):
-        remedy = (
-            "start with a letter, go on with letters, digits or _, and avoid and, or, not, in and the like"
-        )
-        raise PydanticCustomError(FORM, "name '{value}'", {"value": value, "remedy": remedy})
-    return value
-
-
-Word = Annotated[str, AfterValidator(_word)]
-Identifier = Annotated[
-    str,
-    _matching(
-        r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}",
-        "use up to 64 letters, digits, '.', '_' or '-': it becomes a file name",
-    ),
-]
-Agency = Annotated[
-    str,
-    _matching(
-        r"[A-Za-z][A-Za-z0-9_-]*(\.[A-Za-z][A-Za-z0-9_-]*)*", "write an SDMX agency such as NSI or NSI.CENSUS"
-    ),
-]
-Version = Annotated[
-    str, _matching(r"\d{1,6}\.\d{1,6}(\.\d{1,6})?", 'write a version such as "1.0" or "1.0.2", in quotes')
-]
-Text = Annotated[str, Field(min_length=1)]
 
 
 class _Declared(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = STRICT
 
 
 class DeclaredSource(_Declared):
@@ -83,15 +52,11 @@ class DeclaredCodelist(_Declared):
     lead: Annotated[str, Field(min_length=1, max_length=1)] = "@"
 
 
-def _text_or_table(value: object) -> str:
-    return "|text" if isinstance(value, str) else "|table"
-
-
 SourceEntry = Annotated[
-    Annotated[Text, Tag("|text")] | Annotated[DeclaredSource, Tag("|table")], Discriminator(_text_or_table)
+    Annotated[Text, Tag("|text")] | Annotated[DeclaredSource, Tag("|table")], Discriminator(text_or_table)
 ]
 CodelistEntry = Annotated[
-    Annotated[Text, Tag("|text")] | Annotated[DeclaredCodelist, Tag("|table")], Discriminator(_text_or_table)
+    Annotated[Text, Tag("|text")] | Annotated[DeclaredCodelist, Tag("|table")], Discriminator(text_or_table)
 ]
 
 
@@ -128,6 +93,8 @@ class DeclaredVariable(_Declared):
     units: Annotated[list[UnitName], Field(min_length=1)] | None = None
     codelist: CodelistEntry | None = None
     breakdowns: Annotated[dict[Word, BreakdownEntry], Field(min_length=1)] | None = None
+    label: Label | None = None
+    breakdown_labels: dict[Text, Label] = {}
 
 
 class DeclaredStandard(_Declared):
@@ -165,127 +132,12 @@ class DeclaredStructuralZero(_Declared):
     where: Text
 
 
-def _one_or_rows(value: object) -> str:
-    return "|rows" if isinstance(value, list) else "|one"
-
-
-Number = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-PerRow = Annotated[
-    Annotated[Number, Tag("|one")] | Annotated[list[Number], Field(min_length=1), Tag("|rows")],
-    Discriminator(_one_or_rows),
-]
-
-
-class DeclaredCellKey(_Declared):
-    """Noise by the cell key method: parameters of a p-table, or a file with one."""
-
-    kind: Literal["cell-key"]
-    V: PerRow | None = None
-    D: Annotated[int, Field(ge=1, le=1000)] | None = None
-    js: Annotated[int, Field(ge=0)] | None = None
-    pstay: PerRow | None = None
-    variance: Literal["at-most", "equal", "equal-where-feasible"] | None = None
-    order: Literal["shuffled", "split", "plain"] = "shuffled"
-    ptable: Text | None = None
-
-
-Amount = int | float | str  # a number, or a fraction such as "1/3"
-
-
-class DeclaredSplit(_Declared):
-    """Shares of the budget, by the number of axes of a cross-tabulation or by table."""
-
-    by_axes: dict[str, Amount] | None = None
-    by_table: dict[str, Amount] | None = None
-
-
-def _text_or_split(value: object) -> str:
-    return "|text" if isinstance(value, str) else "|table"
-
-
-class DeclaredPrivate(_Declared):
-    """Noise of a known law in every cell, with a differential privacy guarantee unless none is claimed."""
-
-    kind: Literal["laplace", "normal", "geometric", "discrete-gaussian", "hellinger"]
-    epsilon: Amount | None = None
-    rho: Amount | None = None
-    delta: Amount | None = None
-    bound: Annotated[int, Field(ge=1, le=100_000)] | None = None
-    draw: Literal["participants", "description", "fresh"] = "description"
-    keep_zeros: Literal["structural", "all"] = "structural"
-    negatives: Literal["keep", "zero"] = "zero"
-    rounding: Annotated[int, Field(ge=1)] = 1
-    threshold: Annotated[int, Field(ge=0)] = 0
-    neighbours: Literal["add-remove", "substitute"] = "add-remove"
-    protects: Literal["person", "household"] = "person"
-    largest_household: Annotated[int, Field(ge=1, le=10_000)] | None = None
-    split: Annotated[
-        Annotated[Literal["even"], Tag("|text")] | Annotated[DeclaredSplit, Tag("|table")],
-        Discriminator(_text_or_split),
-    ] = "even"
-    claim: Literal["dp", "none"] = "dp"
-    large_delta: bool = False
-
-
-PRIVATE_KINDS = ("laplace", "normal", "geometric", "discrete-gaussian", "hellinger")
-
-
-def _kind_of_noise(value: object) -> str:
-    kind = value.get("kind") if isinstance(value, dict) else getattr(value, "kind", None)
-    return "|private" if kind in PRIVATE_KINDS else "|cell-key"
-
-
-NoiseEntry = Annotated[
-    Annotated[DeclaredCellKey, Tag("|cell-key")] | Annotated[DeclaredPrivate, Tag("|private")],
-    Discriminator(_kind_of_noise),
-]
-
-
-Share = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)]
-Quota = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-
-
-class DeclaredComposition(_Declared):
-    """Similarity by the members of a household, counted by a cross of breakdowns."""
-
-    composition: list[Text]
-
-
-class DeclaredQuotas(_Declared):
-    """The most that may be exchanged, by level and in each region of a level."""
-
-    levels: dict[str, Quota] = {}
-    regions: dict[str, Quota] = {}
-
-
-AlikeEntry = Annotated[
-    Annotated[Text, Tag("|text")] | Annotated[DeclaredComposition, Tag("|table")],
-    Discriminator(_text_or_table),
-]
-
-
-class DeclaredSwap(_Declared):
-    """Targeted record swapping of households before anything is counted."""
-
-    k: Annotated[int, Field(ge=2)] = 3
-    risk: list[Text] = []
-    similar: Annotated[list[Annotated[list[AlikeEntry], Field(min_length=1)]], Field(min_length=1)]
-    rate: Share = 0.0
-    cap: Quota | None = None
-    levels: Annotated[list[Text], Field(min_length=1)] | None = None
-    donors: Literal["risk", "uniform"] = "risk"
-    inside_parent: bool = True
-    carry: list[Text] = []
-    exclude: Text | None = None
-    risk_column: Text | None = None
-    exclude_zero_risk: bool = False
-    quotas: DeclaredQuotas = DeclaredQuotas()
-
-
 class DeclaredRelease(_Declared):
     """What is written and what it tells of the noise."""
 
     name: Identifier | None = None
+    title: Label | None = None
+    unit_labels: dict[UnitName, Label] = {}
     agency: Agency = "DISCREET"
     version: Version = "1.0"
     formats: list[Literal["parquet", "csv", "sdmx-csv", "json-stat", "xlsx"]] = ["parquet"]
@@ -297,106 +149,6 @@ class DeclaredLimits(_Declared):
 
     cells: Annotated[int, Field(ge=1)] = 200_000_000
     published: Annotated[int, Field(ge=1)] = 50_000_000
-
-
-Within = Annotated[float, Field(gt=0, lt=1)]
-Most = Annotated[int, Field(ge=0)]
-
-
-class DeclaredPosteriorGate(_Declared):
-    """How sure a Bayesian adversary may become that somebody is there."""
-
-    prior: Within = 0.5
-    above: Within = 0.95
-    share: Quota = 0.0
-    largest: Annotated[int, Field(ge=1, le=1000)] = 10
-    alone: bool = True
-
-
-class DeclaredDifferencingGate(_Declared):
-    """What two geographies that do not nest may give away by subtraction."""
-
-    pairs: Annotated[list[Annotated[list[Text], Field(min_length=2, max_length=2)]], Field(min_length=1)]
-    threshold: Annotated[int, Field(ge=2, le=10_000)] = 10
-    above: Within = 0.68
-    revealed: Most = 0
-
-
-class DeclaredReconstructionGate(_Declared):
-    """How much of the microdata of sampled areas a solver may find again."""
-
-    place: Text | None = None
-    variables: Annotated[list[Text], Field(min_length=1)] | None = None
-    quasi: Annotated[list[Text], Field(min_length=1)] | None = None
-    errors: dict[Text, Quota] = {}
-    areas: Annotated[int, Field(ge=1, le=100_000)] = 20
-    seconds: Annotated[float, Field(gt=0, le=86_400)] = 10.0
-    reconstructed: Quota = 1.0
-    reidentified: Quota = 1.0
-
-
-class DeclaredGates(_Declared):
-    """What a release may at most give away; one that gives away more is not finished."""
-
-    averaging: Within | None = None
-    bound_revealed: Quota | None = None
-    pinned_cells: Most | None = None
-    epsilon: Amount | None = None
-    delta: Amount | None = None
-    true_uniques: Quota | None = None
-    true_attributes: Quota | None = None
-    posterior: DeclaredPosteriorGate | None = None
-    differencing: DeclaredDifferencingGate | None = None
-    reconstruction: DeclaredReconstructionGate | None = None
-
-
-Few = Annotated[int, Field(ge=1, le=16)]
-Many = Annotated[int, Field(ge=1, le=10**10)]
-Ratio = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-
-
-class DeclaredSparsity(_Declared):
-    """How many small counts the interior cells of an area may hold."""
-
-    ones: Quota = 0.25
-    ones_and_twos: Quota = 0.5
-
-
-class DeclaredHistory(_Declared):
-    """What one user may collect."""
-
-    warn: Ratio | None = None
-    refuse: Ratio | None = None
-    difference: Annotated[int, Field(ge=1)] | None = None
-    on_difference: Literal["warn", "refuse"] = "refuse"
-
-
-class DeclaredAccount(_Declared):
-    """What answers cost where the noise has a guarantee, and what each user may spend."""
-
-    each: Amount
-    user: Amount
-
-
-class DeclaredServe(_Declared):
-    """What the table builder may answer."""
-
-    variables: Annotated[list[Text], Field(min_length=1)] | None = None
-    counts: list[Text] = []
-    filters: bool = True
-    groupings: list[Text] = []
-    axes: Few = 5
-    cells: Many = 100_000
-    job_cells: Many = 1_000_000
-    counted: Many = 20_000_000
-    place: Text | None = None
-    area_population: Annotated[int, Field(ge=1)] | None = None
-    blocked: Quota = 0.5
-    sparsity: DeclaredSparsity | None = None
-    attribute: Quota | None = None
-    forbidden: list[Annotated[list[Text], Field(min_length=1)]] = []
-    history: DeclaredHistory = DeclaredHistory()
-    account: DeclaredAccount | None = None
 
 
 class DeclaredProgramme(_Declared):
@@ -419,16 +171,16 @@ class DeclaredProgramme(_Declared):
     serve: DeclaredServe = DeclaredServe()
 
 
-def models_in(annotation: Any) -> list[type[_Declared]]:
+def models_in(annotation: Any) -> list[type[BaseModel]]:
     """The declared models that an annotation mentions, however nested."""
-    if isinstance(annotation, type) and issubclass(annotation, _Declared):
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     return [model for part in getattr(annotation, "__args__", ()) for model in models_in(part)]
 
 
 def keys_at(path: tuple[int | str, ...]) -> list[str]:
     """The keys that may stand in the table at a path of the file."""
-    models: list[type[_Declared]] = [DeclaredProgramme]
+    models: list[type[BaseModel]] = [DeclaredProgramme]
     for step in path:
         fields = [model.model_fields[step] for model in models if step in model.model_fields]
         if fields:  # a step that is no key is the name of a variable or a place in a list
@@ -441,7 +193,7 @@ def all_keys() -> set[str]:
     return set(_keys_below("", DeclaredProgramme))
 
 
-def _keys_below(path: str, model: type[_Declared]) -> Iterator[str]:
+def _keys_below(path: str, model: type[BaseModel]) -> Iterator[str]:
     for key, field in model.model_fields.items():
         yield path + key
         for below in models_in(field.annotation):

@@ -18,10 +18,12 @@ from discreet.schema.cube import Cube
 from discreet.schema.expression import Filter
 from discreet.schema.findings import Findings
 from discreet.schema.gates import NO_GATES, Gates
+from discreet.schema.labels import NO_LABELS, Labels
 from discreet.schema.noise import CellKeyNoise, Noise
 from discreet.schema.reading import read_declared
 from discreet.schema.resolve_cubes import CubeResolver
 from discreet.schema.resolve_gates import resolve_gates
+from discreet.schema.resolve_labels import resolve_labels
 from discreet.schema.resolve_noise import resolve_noise
 from discreet.schema.resolve_rules import resolve_population, resolve_release
 from discreet.schema.resolve_serve import resolve_serve
@@ -72,10 +74,13 @@ class Programme:
     swap: SwapRule | None = None
     gates: Gates = NO_GATES
     serve: ServeRule = DEFAULT_SERVE
+    labels: Labels = NO_LABELS
 
     def canonical(self) -> dict[str, Any]:
         """Describe everything declared that affects the result, as JSON with a stable order."""
         swap = {} if self.swap is None else {"swap": self.swap.canonical()}
+        title = {"title": self.release.title} if self.release.title else {}
+        labels = {"labels": self.labels.canonical()} if self.labels else {}
         return {
             "population": None if self.population is None else _population(self.population),
             "variables": {name: _variable(self.variables[name]) for name in sorted(self.variables)},
@@ -85,11 +90,13 @@ class Programme:
             "noise": _noise(self.noise),
             "release": {
                 "name": self.release.name,
+                **title,
                 "agency": self.release.agency,
                 "version": self.release.version,
                 "formats": [form.value for form in self.release.formats],
                 "disclose": self.release.disclose.value,
             },
+            **labels,
         }
 
 
@@ -132,10 +139,11 @@ def inspect_programme(path: Path) -> Inspected:
     population = resolve_population(declared.population, findings)
     tables = standard_tables(declared, findings)
     variables = resolve_variables(declared, tables, findings)
+    labels = resolve_labels(declared, variables, findings)
     swap = resolve_swap(declared.swap, population, variables, findings)
     noise = resolve_noise(declared.noise, findings)
     release, limits = resolve_release(declared, findings)
-    resolver = CubeResolver(variables, population, limits.cells, findings)
+    resolver = CubeResolver(variables, population, limits.cells, labels, findings)
     cubes, ready_made = resolver.cubes(declared, tables)
     zeros = resolver.structural_zeros(declared)
     check_beside(swap, noise, zeros, population, variables, findings)
@@ -158,6 +166,7 @@ def inspect_programme(path: Path) -> Inspected:
         swap,
         gates,
         serve,
+        labels,
     )
     return Inspected(problems, sound, frozenset(findings.absent))
 

@@ -15,7 +15,9 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from discreet.errors import mistake
-from discreet.schema.declared import FORM, PRIVATE_KINDS, DeclaredProgramme, keys_at
+from discreet.schema.declared import DeclaredProgramme, keys_at
+from discreet.schema.declared_forms import FORM
+from discreet.schema.declared_protection import PRIVATE_KINDS
 from discreet.schema.expression import alternatives
 from discreet.schema.findings import Findings
 

@@ -15,6 +15,7 @@ from discreet.schema.declared import DeclaredCounts, DeclaredProgramme
 from discreet.schema.eu2021 import StandardTable
 from discreet.schema.expression import Filter, alternatives, mentioned, parse_filter
 from discreet.schema.findings import Findings
+from discreet.schema.labels import Labels
 from discreet.schema.rules import PopulationRule, ReadyMade, Variable
 from discreet.schema.sources import file_source
 
@@ -41,13 +42,14 @@ class CubeResolver:
     variables: Mapping[str, Variable]
     population: PopulationRule | None
     cells: int
+    labels: Labels
     findings: Findings
 
     def cubes(
         self, declared: DeclaredProgramme, tables: Sequence[StandardTable]
     ) -> tuple[tuple[Cube, ...], dict[str, ReadyMade]]:
         """All cubes, the built-in ones first, and the ready-made counts of some."""
-        wanted = [*_standard(tables), *_declared(declared)]
+        wanted = [*_standard(tables, self.labels), *_declared(declared)]
         if not wanted and not {"cubes", "standard"} & self.findings.broken_sections:
             self.findings.add("cubes", "there are none", "add a [[cubes]] entry or a [standard] section")
         self._check_ids(wanted)
@@ -165,9 +167,10 @@ class CubeResolver:
         return None
 
 
-def _standard(tables: Sequence[StandardTable]) -> Iterator[_Wanted]:
+def _standard(tables: Sequence[StandardTable], labels: Labels) -> Iterator[_Wanted]:
     for table in tables:
-        yield _Wanted(f"standard.tables {table.id}", table.id, "", table.unit, table.axes, table.base or None)
+        key, title = f"standard.tables {table.id}", labels.title(table.counted, table.axes)
+        yield _Wanted(key, table.id, title, table.unit, table.axes, table.base or None)
 
 
 def _declared(declared: DeclaredProgramme) -> Iterator[_Wanted]:

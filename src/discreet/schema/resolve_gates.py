@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 
-from discreet.schema.declared import DeclaredDifferencingGate, DeclaredGates, DeclaredReconstructionGate
+from discreet.schema.declared_protection import (
+    DeclaredDifferencingGate,
+    DeclaredGates,
+    DeclaredReconstructionGate,
+)
 from discreet.schema.expression import alternatives
 from discreet.schema.findings import Findings
 from discreet.schema.gates import DifferencingGate, Gates, PosteriorGate, ReconstructionGate

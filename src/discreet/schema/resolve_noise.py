@@ -16,7 +16,7 @@ from discreet.maths.accounting import Neighbours
 from discreet.maths.laws import LawKind
 from discreet.maths.lookup import Order
 from discreet.maths.ptable_solver import PTableParameters, Variance
-from discreet.schema.declared import DeclaredCellKey, DeclaredPrivate, DeclaredSplit
+from discreet.schema.declared_protection import DeclaredCellKey, DeclaredPrivate, DeclaredSplit
 from discreet.schema.findings import Findings
 from discreet.schema.noise import (
     BudgetRule,

@@ -70,5 +70,6 @@ def resolve_release(declared: DeclaredProgramme, findings: Findings) -> tuple[Re
         release.version,
         tuple(dict.fromkeys(formats)),
         Disclosure(release.disclose),
+        release.title or "",
     )
     return rule, Limits(declared.limits.cells, declared.limits.published)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
-from discreet.schema.declared import DeclaredAccount, DeclaredHistory, DeclaredServe
+from discreet.schema.declared_protection import DeclaredAccount, DeclaredHistory, DeclaredServe
 from discreet.schema.expression import alternatives
 from discreet.schema.findings import Findings
 from discreet.schema.noise import Claim, Draw, Noise, PrivateNoise

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.schema.codelist import Breakdown, breakdown
-from discreet.schema.declared import DeclaredComposition, DeclaredSwap
+from discreet.schema.declared_protection import DeclaredComposition, DeclaredSwap
 from discreet.schema.expression import Filter, alternatives, mentioned, parse_filter
 from discreet.schema.findings import Findings
 from discreet.schema.noise import Claim, Noise, PrivateNoise

@@ -80,6 +80,7 @@ class ReleaseRule:
     version: str
     formats: tuple[ReleaseFormat, ...]
     disclose: Disclosure
+    title: str = ""  # for readers
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,14 @@ WORKPLACE = "LPW"  # its codelist follows from the geography: see lpw_rows
 NUTS2 = 2
 
 Cut = int | tuple[str, ...]
+_COUNTED = {  # unit and base -> who is counted, for titles
+    ("persons", ""): "Persons",
+    ("households", ""): "Private households",
+    ("families", ""): "Families",
+    ("dwellings", ""): "Living quarters",
+    ("dwellings", 'TLQ == "1"'): "Conventional dwellings",
+    ("dwellings", 'TLQ == "1" and OCS == "1"'): "Occupied conventional dwellings",
+}
 
 
 @dataclass(frozen=True)
@@ -35,6 +43,11 @@ class StandardTable:
     base: str  # a filter expression, empty when every record counts
     axes: tuple[str, ...]  # breakdown names: AGE.M, SEX
     alternatives: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def counted(self) -> str:
+        """Who is counted, in words."""
+        return _COUNTED[self.unit, self.base]
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -81,6 +94,17 @@ def breakdowns(variable: str) -> Mapping[str, Cut]:
     A variable with a single breakdown (SEX) has one of its own name.
     """
     return _all_breakdowns()[_known(variable)]
+
+
+def label(variable: str) -> str:
+    """What readers see instead of the name of a variable."""
+    return _all_labels()[_known(variable)]
+
+
+def breakdown_labels(variable: str) -> Mapping[str, str]:
+    """What tells each breakdown of a variable from the others; a single one has no label of its own."""
+    names = {name: f"{variable}.{name}" for name in breakdowns(variable) if name != variable}
+    return {name: _all_labels()[full_name] for name, full_name in names.items()}
 
 
 def codelist_rows(variable: str) -> list[Code]:
@@ -138,6 +162,11 @@ def _all_breakdowns() -> Mapping[str, Mapping[str, Cut]]:
         cut: Cut = tuple(row["codes"].split()) if row["codes"] else int(row["level"])
         found.setdefault(variable, {})[name or variable] = cut
     return found
+
+
+@cache
+def _all_labels() -> Mapping[str, str]:
+    return {row["name"]: row["label"] for row in _csv("labels.csv")}
 
 
 def _known(variable: str) -> str:
