@@ -119,7 +119,7 @@ def test_names_are_told() -> None:
         ('SEX == "\\d"', "is no filter"),
         ("SEX == '1'\0", "is no filter"),
         ("(" * 500 + 'SEX == "1"' + ")" * 500, "is no filter"),
-        ("not " * 100_000, "a filter of 400000 characters"),
+        ("not " * 100_000, "a filter of 400,000 characters"),
         ("not " * 9_000 + 'SEX == "1"', "is no filter"),
         ("not " * 60 + 'SEX == "1"', "nests too deep"),
         ('SEX == "1" and SEX == "2"', "no record can pass"),

@@ -24,12 +24,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Mistakes, Problem, mistake
+from discreet.maths.counting import recode
 from discreet.schema.codelist import Breakdown, Codelist
+from discreet.words.phrase import Phrase, joined, phrase
 
 LONGEST = 200_000  # characters
 DEEPEST = 40  # nested operators
 MOST_COMPARED = 2_000  # names among which the closest is looked for, which takes long
-GRAMMAR = 'write comparisons like SEX == "1" or AGE.L in ("Y_LT15", "Y15-29"), joined by and, or, not'
+GRAMMAR = phrase('write comparisons like SEX == "1" or AGE.L in ("Y_LT15", "Y15-29"), joined by and, or, not')
 
 Columns = Mapping[str, NDArray[np.unsignedinteger]]
 
@@ -49,7 +51,10 @@ class Comparison:
 
     def mask(self, columns: Columns) -> NDArray[np.bool_]:
         """Look the leaf of every record up."""
-        return self.lookup[columns[self.variable]]
+        leaves = columns[self.variable]
+        passing = np.empty(len(leaves), dtype=bool)
+        recode(leaves, self.lookup, passing)  # indexing would make a wider copy of the leaves first
+        return passing
 
 
 @dataclass(frozen=True)
@@ -114,7 +119,8 @@ def parse_filter(
     if reader.problems:
         raise Mistakes(reader.problems)
     if isinstance(term, Comparison) and not any(term.passing):
-        raise mistake(file, key, _quote(text), "no record can pass this; take one of its conditions out")
+        remedy = phrase("no record can pass this; take one of its conditions out")
+        raise mistake(file, key, _quote(text), remedy)
     return Filter(term.canonical, text, tuple(sorted(set(_names(term)))), term)
 
 
@@ -139,18 +145,23 @@ def _parse(text: str, file: object, key: str) -> ast.expr:
         raise mistake(
             file,
             key,
-            f"a filter of {len(text)} characters",
-            f"keep it below {LONGEST}; compare codes of an upper level",
+            phrase("a filter of {length} characters", length=len(text)),
+            phrase("keep it below {most}; compare codes of an upper level", most=LONGEST),
         )
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             return ast.parse(text.strip(), mode="eval").body
     except SyntaxError as error:
-        place = f" (line {error.lineno}, column {error.offset})" if error.lineno else ""
-        raise mistake(file, key, f"{_quote(text)} is no filter{place}", GRAMMAR) from None
+        at = phrase("(line {line}, column {column})", line=error.lineno, column=error.offset)
+        value = joined(_no_filter(text), at if error.lineno else "")
+        raise mistake(file, key, value, GRAMMAR) from None
     except (ValueError, RecursionError, MemoryError):
-        raise mistake(file, key, f"{_quote(text)} is no filter", GRAMMAR) from None
+        raise mistake(file, key, _no_filter(text), GRAMMAR) from None
+
+
+def _no_filter(text: str) -> Phrase:
+    return phrase("{text} is no filter", text=_quote(text))
 
 
 class _Reader:
@@ -174,8 +185,8 @@ class _Reader:
             raise mistake(
                 self.file,
                 self.key,
-                f"{_quote(self.text)} nests too deep",
-                f"use at most {DEEPEST} levels of brackets",
+                phrase("{text} nests too deep", text=_quote(self.text)),
+                phrase("use at most {most} levels of brackets", most=DEEPEST),
             )
         match node:
             case ast.BoolOp(op=op, values=values):
@@ -192,7 +203,7 @@ class _Reader:
     def _comparison(self, left: ast.expr, op: ast.cmpop, right: ast.expr, *, negated: bool) -> Term:
         many = isinstance(op, ast.In | ast.NotIn)
         if not (many or isinstance(op, ast.Eq | ast.NotEq)):
-            return self._refuse(left, "only ==, !=, in and not in compare codes")
+            return self._refuse(left, phrase("only ==, !=, in and not in compare codes"))
         name, codes = self._name(left), self._codes(right, many=many)
         if name is None or codes is None:
             return _NOTHING
@@ -201,7 +212,9 @@ class _Reader:
         known = self._known_codes(variable, level)
         for code in codes:
             if code not in known:
-                self._unknown("code", code, variable + (f".{level}" if level else ""), sorted(known))
+                of = variable + (f".{level}" if level else "")
+                value = phrase("unknown code {code} of {of}", code=repr(code), of=of)
+                self._add(value, alternatives(code, sorted(known)))
         if self.problems:
             return _NOTHING
         inside = _leaves_under(tree, codes)
@@ -214,13 +227,15 @@ class _Reader:
             case ast.Attribute(value=ast.Name(id=variable), attr=level):
                 pass
             case _:
-                self._refuse(node, "the name of a variable stands on the left")
+                self._refuse(node, phrase("the name of a variable stands on the left"))
                 return None
         if variable not in self.variables:
-            self._unknown("variable", variable, "the programme", sorted(self.variables))
+            value = phrase("unknown variable {name} of the programme", name=repr(variable))
+            self._add(value, alternatives(variable, sorted(self.variables)))
             return None
         if level and self.breakdowns is not None and level not in self.breakdowns[variable]:
-            self._unknown("breakdown", level, variable, sorted(self.breakdowns[variable]))
+            value = phrase("unknown breakdown {name} of {variable}", name=repr(level), variable=variable)
+            self._add(value, alternatives(level, sorted(self.breakdowns[variable])))
             return None
         return variable, level
 
@@ -231,8 +246,8 @@ class _Reader:
         ]
         if len(codes) == len(items) > 0:
             return codes
-        wanted = 'a list of quoted codes such as ("1", "2")' if many else 'one quoted code such as "1"'
-        self._refuse(node, f"{wanted} stands on the right")
+        some = phrase('a list of quoted codes such as ("1", "2") stands on the right')
+        self._refuse(node, some if many else phrase('one quoted code such as "1" stands on the right'))
         return None
 
     def _known_codes(self, variable: str, level: str) -> Mapping[str, int]:
@@ -272,13 +287,11 @@ class _Reader:
 
     def _refuse(self, node: ast.expr, reason: str = "") -> Comparison:
         part = ast.get_source_segment(self.text.strip(), node) or self.text
-        self.problems.append(Problem(self.file, self.key, f"{_quote(part)} in a filter", reason or GRAMMAR))
+        self._add(phrase("{text} in a filter", text=_quote(part)), reason or GRAMMAR)
         return _NOTHING
 
-    def _unknown(self, kind: str, value: str, of: str, known: Sequence[str]) -> None:
-        self.problems.append(
-            Problem(self.file, self.key, f"unknown {kind} {value!r} of {of}", alternatives(value, known))
-        )
+    def _add(self, value: str, remedy: str) -> None:
+        self.problems.append(Problem(self.file, self.key, value, remedy))
 
 
 _NOTHING = Comparison("", (), "")
@@ -322,13 +335,15 @@ def _fewest_codes(tree: Codelist, passing: NDArray[np.bool_]) -> list[str]:
     ]
 
 
-def alternatives(value: str, known: Sequence[str]) -> str:
+def alternatives(value: str, known: Sequence[str]) -> Phrase:
     """The remedy for an unknown name: the closest one, and what exists."""
     closest = get_close_matches(value, known[:MOST_COMPARED], n=1)
-    shown = ", ".join(known[:12]) + (f", .. ({len(known)} in all)" if len(known) > 12 else "")
-    return (f"did you mean {closest[0]!r}? " if closest else "") + (
-        f"use one of {shown}" if known else "there are none"
-    )
+    if not known:
+        return phrase("there are none")
+    more = phrase(".. ({number} in all)", number=len(known))
+    shown = (*known[:12], *([more] if len(known) > 12 else ()))
+    meant = phrase("did you mean {name}?", name=repr(closest[0])) if closest else ""
+    return joined(meant, phrase("use one of {names}", names=shown))
 
 
 def _quote(text: str) -> str:

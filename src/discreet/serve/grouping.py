@@ -17,6 +17,7 @@ from discreet.schema.codelist import TOTAL, TOTAL_LABEL, Breakdown, Codelist
 from discreet.schema.expression import alternatives
 from discreet.serve.catalogue import ServedVariable
 from discreet.serve.query import LONGEST_NAME, Axis, Group
+from discreet.words.phrase import phrase
 
 MOST_GROUPS = 200
 
@@ -66,16 +67,20 @@ def normal(tree: Codelist, group: Group) -> Group:
 
 def _problems(variable: ServedVariable, axis: Axis, key: str) -> Iterator[Problem]:
     if axis.breakdown != variable.name:
-        remedy = f"name the variable alone, {variable.name}"
-        yield Problem("", f"{key}.breakdown", f"groups beside the breakdown {axis.breakdown!r}", remedy)
+        value = phrase("groups beside the breakdown {name}", name=repr(axis.breakdown))
+        remedy = phrase("name the variable alone, {variable}", variable=variable.name)
+        yield Problem("", f"{key}.breakdown", value, remedy)
     if len(axis.groups) > MOST_GROUPS:
-        yield Problem("", f"{key}.groups", f"{len(axis.groups)} groups", f"use at most {MOST_GROUPS}")
+        value = phrase("{number} groups", number=len(axis.groups))
+        yield Problem("", f"{key}.groups", value, phrase("use at most {most}", most=MOST_GROUPS))
         return
     names = [group.name for group in axis.groups]
     for name in names:
         if not name.strip() or name == TOTAL or len(name) > LONGEST_NAME or names.count(name) > 1:
-            remedy = f"give each group a name of its own, of up to {LONGEST_NAME} characters"
-            yield Problem("", f"{key}.groups", f"name {name[:60]!r}", remedy)
+            remedy = phrase(
+                "give each group a name of its own, of up to {most} characters", most=LONGEST_NAME
+            )
+            yield Problem("", f"{key}.groups", phrase("name {name}", name=repr(name[:60])), remedy)
     unknown = list(_unknown_codes(variable.codelist, axis.groups, key))
     yield from unknown or _overlaps(variable.codelist, axis.groups, key)
 
@@ -83,12 +88,12 @@ def _problems(variable: ServedVariable, axis: Axis, key: str) -> Iterator[Proble
 def _unknown_codes(tree: Codelist, groups: Sequence[Group], key: str) -> Iterator[Problem]:
     for group in groups:
         if not group.codes:
-            yield Problem("", f"{key}.groups", f"{group.name[:60]!r} holds no codes", "name some")
+            value = phrase("{group} holds no codes", group=repr(group.name[:60]))
+            yield Problem("", f"{key}.groups", value, phrase("name some"))
         for code in group.codes:
             if code not in tree.position:
-                yield Problem(
-                    "", f"{key}.groups", f"unknown code {code[:60]!r}", alternatives(code, tree.codes)
-                )
+                value = phrase("unknown code {code}", code=repr(code[:60]))
+                yield Problem("", f"{key}.groups", value, alternatives(code, tree.codes))
 
 
 def _overlaps(tree: Codelist, groups: Sequence[Group], key: str) -> Iterator[Problem]:
@@ -96,6 +101,6 @@ def _overlaps(tree: Codelist, groups: Sequence[Group], key: str) -> Iterator[Pro
     for group in groups:
         leaves = leaves_of(tree, group)
         if (held & leaves).any():
-            value = f"{group.name[:60]!r} shares codes with another group"
-            yield Problem("", f"{key}.groups", value, "put each code into one group")
+            value = phrase("{group} shares codes with another group", group=repr(group.name[:60]))
+            yield Problem("", f"{key}.groups", value, phrase("put each code into one group"))
         held |= leaves

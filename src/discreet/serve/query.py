@@ -12,9 +12,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from discreet.errors import mistake
+from discreet.words.phrase import phrase
 
 LONGEST_NAME = 200  # characters of a group's name
-REMEDY = 'write {"unit": "persons", "axes": [{"breakdown": "SEX"}], "where": "", "count": ""}'
+REMEDY = phrase(
+    "write {example}",
+    example='{"unit": "persons", "axes": [{"breakdown": "SEX"}], "where": "", "count": ""}',
+)
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,7 @@ def from_json(said: object) -> Query:
     table = _table(said, "query", {"unit", "axes", "where", "count"})
     axes = table.get("axes", [])
     if not isinstance(axes, list):
-        raise mistake("", "axes", "not a list", REMEDY)
+        raise mistake("", "axes", phrase("not a list"), REMEDY)
     return Query(
         _text(table, "unit") or "persons",
         tuple(_axis(place, axis) for place, axis in enumerate(axes)),
@@ -96,7 +100,8 @@ def _axis(place: int, said: object) -> Axis:
     table = _table(said, key, {"breakdown", "codes", "groups"})
     groups = table.get("groups", {})
     if not isinstance(groups, dict):
-        raise mistake("", f"{key}.groups", "not a table", 'write {"name": ["code", ..]}')
+        remedy = phrase("write {example}", example='{"name": ["code", ..]}')
+        raise mistake("", f"{key}.groups", phrase("not a table"), remedy)
     return Axis(
         _text(table, "breakdown"),
         _codes(table.get("codes", []), f"{key}.codes"),
@@ -106,21 +111,23 @@ def _axis(place: int, said: object) -> Axis:
 
 def _table(said: object, key: str, known: set[str]) -> Mapping[str, Any]:
     if not isinstance(said, dict):
-        raise mistake("", key, "not a table", REMEDY)
+        raise mistake("", key, phrase("not a table"), REMEDY)
     for name in said:
         if name not in known:
-            raise mistake("", key, f"unknown key {str(name)[:60]!r}", f"use {', '.join(sorted(known))}")
+            value = phrase("unknown key {key}", key=repr(str(name)[:60]))
+            raise mistake("", key, value, phrase("use one of {names}", names=tuple(sorted(known))))
     return said
 
 
 def _text(table: Mapping[str, Any], key: str) -> str:
     value = table.get(key) or ""
     if not isinstance(value, str):
-        raise mistake("", key, "not a text", REMEDY)
+        raise mistake("", key, phrase("not a text"), REMEDY)
     return value
 
 
 def _codes(said: object, key: str) -> tuple[str, ...]:
     if not isinstance(said, list) or not all(isinstance(code, str) for code in said):
-        raise mistake("", key, "not a list of codes", 'write ["1", "2"]')
+        remedy = phrase("write {example}", example='["1", "2"]')
+        raise mistake("", key, phrase("not a list of codes"), remedy)
     return tuple(said)

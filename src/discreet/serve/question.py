@@ -20,6 +20,7 @@ from discreet.schema.expression import Comparison, Filter, Term, alternatives, p
 from discreet.serve.catalogue import Catalogue, ServedVariable
 from discreet.serve.grouping import grouped, normal
 from discreet.serve.query import Axis, Query
+from discreet.words.phrase import phrase
 
 Nodes = NDArray[np.int64]
 
@@ -94,9 +95,11 @@ class _Resolver:
     def _check_unit(self) -> None:
         units, counts = self.catalogue.units, self.catalogue.counts.get(self.query.unit, ())
         if self.query.unit not in units:
-            self._add("unit", f"unknown unit {self.query.unit[:60]!r}", alternatives(self.query.unit, units))
+            value = phrase("unknown unit {name}", name=repr(self.query.unit[:60]))
+            self._add("unit", value, alternatives(self.query.unit, units))
         elif self.query.count and self.query.count not in counts:
-            value = f"unknown column {self.query.count[:60]!r} of {self.query.unit}"
+            named = repr(self.query.count[:60])
+            value = phrase("unknown column {name} of {unit}", name=named, unit=self.query.unit)
             self._add("count", value, alternatives(self.query.count, counts))
 
     def _variable(self, name: str, key: str) -> ServedVariable | None:
@@ -104,7 +107,8 @@ class _Resolver:
         known = [held for held, one in self.catalogue.variables.items() if unit in one.units]
         if name in known:
             return self.catalogue.variables[name]
-        self._add(key, f"unknown variable {name[:60]!r} of {unit[:60]}", alternatives(name, known))
+        value = phrase("unknown variable {name} of {unit}", name=repr(name[:60]), unit=unit[:60])
+        self._add(key, value, alternatives(name, known))
         return None
 
     def _axis(self, place: int, axis: Axis) -> Breakdown | None:
@@ -120,14 +124,15 @@ class _Resolver:
         known = tuple(variable.breakdowns)
         if axis.breakdown in known:
             return variable.breakdowns[axis.breakdown]
-        remedy = alternatives(axis.breakdown, known)
-        self._add(f"{key}.breakdown", f"unknown breakdown {axis.breakdown[:60]!r}", remedy)
+        value = phrase("unknown breakdown {name}", name=repr(axis.breakdown[:60]))
+        self._add(f"{key}.breakdown", value, alternatives(axis.breakdown, known))
         return None
 
     def _check_once(self, axes: Iterable[Breakdown]) -> None:
         times = Counter(axis.variable.partition("~")[0] for axis in axes)
         for variable in (name for name, count in times.items() if count > 1):
-            self._add("axes", f"{variable} stands {times[variable]} times", "keep one axis of each variable")
+            value = phrase("{variable} stands {times} times", variable=variable, times=times[variable])
+            self._add("axes", value, phrase("keep one axis of each variable"))
 
     def _picked(self, place: int, axis: Breakdown) -> Nodes:
         """The nodes of the wanted codes: in the order of the codelist, or of the groups."""
@@ -136,7 +141,7 @@ class _Resolver:
         wanted = set(asked.codes) or set(every)
         for code in asked.codes:
             if code not in axis.position:
-                value = f"unknown code {code[:60]!r} of {asked.breakdown}"
+                value = phrase("unknown code {code} of {of}", code=repr(code[:60]), of=asked.breakdown)
                 self._add(f"axes[{place}].codes", value, alternatives(code, tuple(every)))
         return np.array([axis.position[code] for code in every if code in wanted], dtype=np.int64)
 
