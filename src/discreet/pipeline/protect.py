@@ -190,7 +190,14 @@ class _Run:
         places = {v.name for v in self.programme.variables.values() if v.column in columns}
         swapped = self.programme.swap is not None
         return Publication(
-            rule.name, rule.agency, rule.version, noise, geography=frozenset(places), swapped=swapped
+            rule.name,
+            rule.agency,
+            rule.version,
+            noise,
+            rule.title,
+            frozenset(places),
+            swapped,
+            self.programme.labels,
         )
 
     def _digests(self) -> Digests:

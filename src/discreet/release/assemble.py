@@ -70,6 +70,9 @@ def release_manifest(
         noise=publication.noise,
         swapped=publication.swapped,
         places=tuple(sorted(publication.geography)),
+        labels=publication.labels.only(
+            (axis.breakdown for cube in entries for axis in cube.axes), (cube.unit for cube in entries)
+        ),
         digests=digests,
         secret_fingerprint=secret_fingerprint,
         cubes=tuple(entries),

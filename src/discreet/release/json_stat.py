@@ -17,6 +17,7 @@ from discreet.release.columns import ROWS_AT_ONCE, published
 from discreet.release.publication import ADDITIVITY, ZEROS, Publication
 from discreet.schema.codelist import Breakdown
 from discreet.schema.cube import Cube
+from discreet.schema.labels import Labels
 
 DENSE_SHARE = 0.5  # a cell's key costs about as much as a few zeros
 Values = NDArray[Any]  # int64 counts, or float64 estimates
@@ -47,18 +48,19 @@ def dataset_head(cube: Cube, publication: Publication) -> dict[str, object]:
         "note": [ADDITIVITY, ZEROS, publication.noise.sentence()],
         "id": variables,
         "size": list(cube.shape),
-        "dimension": {axis.variable: _dimension(axis) for axis in cube.axes},
+        "dimension": {axis.variable: _dimension(axis, publication.labels) for axis in cube.axes},
         "extension": {"cube": cube.id, "unit": cube.unit, "base": cube.base.text if cube.base else ""},
     }
     return {**head, "role": {"geo": places}} if places else head
 
 
-def _dimension(axis: Breakdown) -> dict[str, object]:
+def _dimension(axis: Breakdown, labels: Labels) -> dict[str, object]:
     children: dict[str, list[str]] = {}
     for node in range(1, len(axis)):
         children.setdefault(axis.codes[axis.parents[node]], []).append(axis.codes[node])
     category = {"index": list(axis.codes), "label": dict(zip(axis.codes, axis.labels, strict=True))}
-    return {"label": axis.full_name, "category": {**category, "child": children} if children else category}
+    label = labels.axis(axis.full_name)
+    return {"label": label, "category": {**category, "child": children} if children else category}
 
 
 def _sparse(cells: NDArray[np.int64], values: Values) -> Iterator[pa.Array]:

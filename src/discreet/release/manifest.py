@@ -17,6 +17,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 from discreet.errors import BrokenRelease
 from discreet.release.noise import NoiseStatement
 from discreet.schema.cube import Cube
+from discreet.schema.labels import NO_LABELS, Labels
 from discreet.schema.rules import ReleaseFormat
 
 MANIFEST = "manifest.json"
@@ -102,6 +103,7 @@ class Manifest(_Entry):
     noise: NoiseStatement
     swapped: bool = False  # whether households exchanged their places before counting
     places: tuple[str, ...] = ()  # the variables that are places
+    labels: Labels = NO_LABELS  # of what is published; left out where there are none
     digests: Digests
     secret_fingerprint: str
     cubes: tuple[CubeEntry, ...]
@@ -113,17 +115,16 @@ class Manifest(_Entry):
 
     def seal(self) -> str:
         """A SHA-256 of the manifest's content: it shows damage, it does not prove who wrote it."""
-        content = json.dumps(
-            self.model_dump(mode="json"), sort_keys=True, ensure_ascii=False, separators=(",", ":")
-        )
+        content = json.dumps(self._content(), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
         return hashlib.sha256(content.encode()).hexdigest()
 
     def to_json(self) -> str:
         """The text of manifest.json; equal manifests give equal text."""
-        return (
-            json.dumps({**self.model_dump(mode="json"), "seal": self.seal()}, indent=1, ensure_ascii=False)
-            + "\n"
-        )
+        return json.dumps({**self._content(), "seal": self.seal()}, indent=1, ensure_ascii=False) + "\n"
+
+    def _content(self) -> dict[str, object]:
+        """A release without labels says what it said before there were any."""
+        return self.model_dump(mode="json", exclude=None if self.labels else {"labels"})
 
 
 def cube_entry(cube: Cube, cells: int, files: tuple[FileEntry, ...]) -> CubeEntry:

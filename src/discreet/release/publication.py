@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from discreet.release.noise import NoiseStatement
+from discreet.schema.labels import NO_LABELS, Labels
 from discreet.words.phrase import phrase
 
 ADDITIVITY = phrase(
@@ -25,7 +26,7 @@ SWAPPED = phrase(
 
 @dataclass(frozen=True)
 class Publication:
-    """A release's name, its SDMX maintenance agency and version, its noise statement and its geography."""
+    """A release's name, its SDMX maintenance agency and version, its noise statement, its geography and labels."""
 
     name: str
     agency: str  # an SDMX agency id, such as "ESTAT"
@@ -34,3 +35,4 @@ class Publication:
     title: str = ""
     geography: frozenset[str] = frozenset({"GEO"})  # variables that are places
     swapped: bool = False  # whether households exchanged their places
+    labels: Labels = NO_LABELS

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from discreet.release.manifest import CubeEntry
 from discreet.release.publication import ADDITIVITY, SAME_CELL, SWAPPED, WEIGHTED, ZEROS, Publication
 from discreet.release.writers import SDMX_STRUCTURES
+from discreet.schema.labels import Labels
 from discreet.schema.rules import ReleaseFormat
 
 _FORMATS = {
@@ -28,9 +29,10 @@ def readme(publication: Publication, cubes: Sequence[CubeEntry]) -> str:
     parts = (
         f"# {publication.title or publication.name}",
         _contents(cubes),
+        *_variables(publication.labels, cubes),
         _protection(publication, cubes),
         _use(cubes),
-        _tables(cubes),
+        _tables(cubes, publication.labels),
         _check(publication),
     )
     return "\n\n".join(parts) + "\n"
@@ -53,6 +55,14 @@ def _contents(cubes: Sequence[CubeEntry]) -> str:
             "`value`. The code `_T` means the total along that variable.",
         )
     )
+
+
+def _variables(labels: Labels, cubes: Sequence[CubeEntry]) -> Iterator[str]:
+    """What the names of variables and breakdowns mean, where there are labels."""
+    names = dict.fromkeys(axis.breakdown for cube in cubes for axis in cube.axes)
+    rows = [f"| `{name}` | {_cell(labels.axis(name))} |" for name in sorted(names)]
+    if labels:
+        yield "\n".join(("## Variables", "", "| breakdown | meaning |", "|---|---|", *rows))
 
 
 def _protection(publication: Publication, cubes: Sequence[CubeEntry]) -> str:
@@ -94,9 +104,9 @@ table[table${variable} == "_T", ]
 ```"""
 
 
-def _tables(cubes: Sequence[CubeEntry]) -> str:
+def _tables(cubes: Sequence[CubeEntry], labels: Labels) -> str:
     rows = [
-        f"| {_cell(cube.id)} | {_cell(cube.title)} | {_cell(_counted(cube))} | {_cell(cube.base or 'all')} "
+        f"| {_cell(cube.id)} | {_cell(cube.title)} | {_cell(_counted(cube, labels))} | {_cell(cube.base or 'all')} "
         f"| {_cell(' × '.join(axis.breakdown for axis in cube.axes))} | {cube.cells} |"
         for cube in cubes
     ]
@@ -109,8 +119,8 @@ def _tables(cubes: Sequence[CubeEntry]) -> str:
     return "\n".join((*head, *rows))
 
 
-def _counted(cube: CubeEntry) -> str:
-    counted = f"{cube.unit} with {cube.count} = 1" if cube.count else cube.unit
+def _counted(cube: CubeEntry, labels: Labels) -> str:
+    counted = labels.counted(cube.unit, cube.count)
     return f"{counted}, weighted by {cube.weight}" if cube.weight else counted
 
 

@@ -47,6 +47,7 @@ from discreet.release.sdmx_ids import (
 from discreet.release.sdmx_status import ATTRIBUTES, attribute_lists
 from discreet.schema.codelist import Breakdown
 from discreet.schema.cube import Cube
+from discreet.schema.labels import Labels
 
 CONCEPTS = "CS_VARIABLES"
 OBSERVATION = "OBS_VALUE"
@@ -69,16 +70,16 @@ class Described:
     is_weighted: bool = False
 
 
-def described(cube: Cube) -> Described:
+def described(cube: Cube, labels: Labels) -> Described:
     """A cube as its structures tell it."""
-    words = counted(cube.unit, cube.count or "", cube.base.text if cube.base else "")
+    words = counted(labels.counted(cube.unit, cube.count), cube.base.text if cube.base else "")
     weight = f", weighted by {cube.weight}" if cube.weight else ""
     return Described(cube.id, cube.title, cube.axes, words + weight, bool(cube.weight))
 
 
-def counted(unit: str, count: str, base: str) -> str:
+def counted(who: str, base: str) -> str:
     """Who is counted, in words."""
-    return f"Count of {unit}{f' with {count} = 1' if count else ''}{f' where {base}' if base else ''}"
+    return f"Count of {who}{f' where {base}' if base else ''}"
 
 
 def write_structures(cubes: Sequence[Cube], path: Path, publication: Publication) -> None:
@@ -88,7 +89,7 @@ def write_structures(cubes: Sequence[Cube], path: Path, publication: Publication
         prepared=PREPARED,
         sender=Organisation(id=component_id(publication.agency)),
     )
-    made = structures([described(cube) for cube in cubes], publication)
+    made = structures([described(cube, publication.labels) for cube in cubes], publication)
     text = write_sdmx(made, SdmxFormat.STRUCTURE_SDMX_ML_3_0, header=header) or ""
     path.write_text(readable(text), encoding="utf-8")
 
@@ -118,7 +119,7 @@ def _codelist(axis: Breakdown, publication: Publication) -> Codelist:
     )
     return Codelist(
         id=codelist_id(axis),
-        name=axis.full_name,
+        name=publication.labels.axis(axis.full_name),
         agency=publication.agency,
         version=publication.version,
         items=codes,
@@ -145,7 +146,7 @@ def _hierarchy(axis: Breakdown, publication: Publication) -> Hierarchy:
         below[axis.parents[node]].append(code)
     return Hierarchy(
         id=hierarchy_id(axis),
-        name=axis.full_name,
+        name=publication.labels.axis(axis.full_name),
         agency=publication.agency,
         version=publication.version,
         codes=(code,),
@@ -154,7 +155,7 @@ def _hierarchy(axis: Breakdown, publication: Publication) -> Hierarchy:
 
 def _concepts(axes: Iterable[Breakdown], publication: Publication) -> ConceptScheme:
     variables = dict.fromkeys(axis.variable for axis in axes)
-    items = [Concept(id=component_id(variable), name=variable) for variable in variables]
+    items = [Concept(id=component_id(name), name=publication.labels.variable(name)) for name in variables]
     items.append(Concept(id=OBSERVATION, name="Published value"))
     items += [Concept(id=name, name=said) for name, (said, _) in ATTRIBUTES.items()]
     return ConceptScheme(

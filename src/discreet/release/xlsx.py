@@ -11,9 +11,10 @@ import pyarrow as pa
 import xlsxwriter
 
 from discreet.perturb.table import ProtectedTable
-from discreet.release.columns import batches, published, schema
+from discreet.release.columns import LABEL_SUFFIX, batches, published, schema
 from discreet.release.publication import ADDITIVITY, SAME_CELL, WEIGHTED, ZEROS, Publication
 from discreet.schema.cube import Cube
+from discreet.schema.labels import Labels
 
 SHEET_ROWS = 1_048_576  # what Excel holds, the header included
 CREATED = datetime(2000, 1, 1)  # noqa: DTZ001 - Excel knows no zones; fixed so that bytes depend on content alone
@@ -24,7 +25,7 @@ def write_xlsx(table: ProtectedTable, path: Path, publication: Publication) -> N
     """Write a sheet of notes, then the cells over as many sheets as they need."""
     _, values = published(table)
     sheets = max(1, -(-len(values) // (SHEET_ROWS - 1)))
-    header = tuple(schema(table.cube, pa.from_numpy_dtype(values.dtype)).names)
+    header = _header(schema(table.cube, pa.from_numpy_dtype(values.dtype)), publication.labels)
     # Strings stay strings: a label that starts with "=" or "http" must not become a formula or a link.
     options = {
         "constant_memory": True,
@@ -52,16 +53,22 @@ def notes(cube: Cube, publication: Publication) -> tuple[tuple[str, str], ...]:
     return (
         ("Table", f"{cube.id}: {cube.title}" if cube.title else cube.id),
         ("Release", publication.title or publication.name),
-        ("Counted", cube.unit if cube.count is None else f"{cube.unit} with {cube.count} = 1"),
+        ("Counted", publication.labels.counted(cube.unit, cube.count)),
         ("Population base", cube.base.text if cube.base else "all"),
         ("Weight", f"{cube.weight}. {WEIGHTED}" if cube.weight else "none"),
-        ("Axes", ", ".join(axis.full_name for axis in cube.axes)),
+        ("Axes", ", ".join(publication.labels.axis(axis.full_name) for axis in cube.axes)),
         ("Totals", "The code _T means the total along a variable."),
         ("Why totals may differ", ADDITIVITY),
         ("Zeros", ZEROS),
         ("Other tables", SAME_CELL),
         ("Noise", publication.noise.sentence()),
     )
+
+
+def _header(columns: pa.Schema, labels: Labels) -> tuple[str, ...]:
+    """The names of the columns; beside the codes of a variable that has a label stands that."""
+    shown = {name + LABEL_SUFFIX: label for name, label in labels.variables.items()}
+    return tuple(shown.get(name, name) for name in columns.names)
 
 
 def _rows(table: ProtectedTable) -> Iterator[Row]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from discreet.release.noise import NoiseStatement
 from discreet.schema.codelist import Breakdown, Codelist
+from discreet.schema.labels import NO_LABELS, Labels
 from discreet.schema.serve_rule import DEFAULT_SERVE, ServeRule
 
 
@@ -55,6 +56,13 @@ class Catalogue:
         default_factory=dict
     )  # declared filter, as text or normal form -> normal form
     may_filter: bool = True  # whether other filters than the bases can be answered
+    title: str = ""  # of the whole, for readers
+    labels: Labels = NO_LABELS
+
+    @property
+    def heading(self) -> str:
+        """What readers see of the whole: its title, or its name."""
+        return self.title or self.name
 
     @property
     def places(self) -> tuple[str, ...]:

@@ -44,6 +44,10 @@ def programme_catalogue(programme: Programme, noise: NoiseStatement) -> Catalogu
         rule,
         _counts(programme, columns),
         {text: base.canonical for base in bases for text in (base.text, base.canonical)},
+        title=programme.release.title,
+        labels=programme.labels.only(
+            (name for variable in served.values() for name in variable.breakdowns), columns
+        ),
     )
 
 

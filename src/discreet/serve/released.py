@@ -117,6 +117,8 @@ def release_catalogue(release: Release, universes: tuple[Universe, ...], rule: S
         {unit: tuple(names) for unit, names in counts.items()},
         {text: one.base_normal for one in entries if one.base for text in (one.base, one.base_normal)},
         may_filter=False,
+        title=manifest.title,
+        labels=manifest.labels,
     )
 
 

@@ -22,6 +22,7 @@ from discreet.release.publication import Publication
 from discreet.release.sdmx_ids import code_ids, component_id, dataflow_id, structure_id
 from discreet.release.sdmx_structures import CONCEPTS, Described, counted, structures
 from discreet.schema.codelist import Breakdown
+from discreet.schema.labels import Labels
 from discreet.serve.catalogue import Catalogue, ServedTable
 
 
@@ -96,7 +97,9 @@ class Registry:
     @cached_property
     def artefacts(self) -> dict[Key, Any]:
         """Everything, by kind and id."""
-        made: list[Any] = structures([_described(flow) for flow in self.flows.values()], self._publication)
+        labels = self._catalogue.labels
+        tables = [_described(flow, labels) for flow in self.flows.values()]
+        made: list[Any] = structures(tables, self._publication)
         return {(_KINDS[type(one)], one.id): one for one in [*made, self._agencies()]}
 
     @cached_property
@@ -115,7 +118,9 @@ class Registry:
     @property
     def _publication(self) -> Publication:
         held = self._catalogue
-        return Publication(held.name, held.agency, held.version, held.noise, swapped=held.swapped)
+        return Publication(
+            held.name, held.agency, held.version, held.noise, swapped=held.swapped, labels=held.labels
+        )
 
     def _flow(self, table: ServedTable, axes: Iterable[Breakdown]) -> Flow:
         dimensions = tuple(
@@ -133,10 +138,11 @@ class Registry:
         return AgencyScheme(id="AGENCIES", name="Agencies", agency="SDMX", version="1.0", items=(agency,))
 
 
-def _described(flow: Flow) -> Described:
+def _described(flow: Flow, labels: Labels) -> Described:
     """The table as a release describes it."""
     table, axes = flow.table, tuple(dimension.axis for dimension in flow.dimensions)
-    return Described(table.id, table.title, axes, counted(table.unit, table.count, table.base))
+    who = labels.counted(table.unit, table.count)
+    return Described(table.id, table.title, axes, counted(who, table.base))
 
 
 def _references(key: Key, made: Any) -> Iterator[Key]:
