@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from discreet.release.publication import ADDITIVITY
 from discreet.schema.codelist import Breakdown
+from discreet.schema.labels import Labels
 from discreet.serve.answer import Answer, Preview
 from discreet.serve.catalogue import Catalogue, ServedVariable
 from discreet.serve.http.bodies import QueryBody, RangesBody
@@ -52,7 +53,7 @@ def breakdown(request: Request, service: ServiceOf, name: str) -> Response:
     found = service.catalogue.breakdown(name)
     if found is None:
         raise HttpProblem(404, "There is no such breakdown; the catalogue lists them.")
-    return send_json(request, breakdown_json(found), cache=SHARED)
+    return send_json(request, breakdown_json(found, service.catalogue.labels), cache=SHARED)
 
 
 @router.get("/variables/{name}")
@@ -61,7 +62,7 @@ def variable(request: Request, service: ServiceOf, name: str) -> Response:
     found = service.catalogue.variables.get(name)
     if found is None:
         raise HttpProblem(404, "There is no such variable; the catalogue lists them.")
-    return send_json(request, _codelist_json(found), cache=SHARED)
+    return send_json(request, _codelist_json(found, service.catalogue.labels), cache=SHARED)
 
 
 @router.post("/preview")
@@ -146,11 +147,13 @@ def catalogue_json(catalogue: Catalogue) -> dict[str, Any]:
     rule = catalogue.rule
     return {
         "name": catalogue.name,
+        "title": catalogue.heading,
         "agency": catalogue.agency,
         "version": catalogue.version,
         "units": list(catalogue.units),
+        "unit_labels": {unit: catalogue.labels.unit(unit) for unit in catalogue.units},
         "counts": {unit: list(names) for unit, names in catalogue.counts.items()},
-        "variables": [_variable_json(one) for one in catalogue.variables.values()],
+        "variables": [_variable_json(one, catalogue.labels) for one in catalogue.variables.values()],
         "tables": [{**vars(one), "axes": list(one.axes)} for one in catalogue.tables],
         "filters": {
             "allowed": rule.filters and catalogue.may_filter,
@@ -165,25 +168,31 @@ def catalogue_json(catalogue: Catalogue) -> dict[str, Any]:
     }
 
 
-def _variable_json(variable: ServedVariable) -> dict[str, Any]:
+def _variable_json(variable: ServedVariable, labels: Labels) -> dict[str, Any]:
     return {
         "name": variable.name,
-        "label": variable.codelist.name,
+        "label": labels.variable(variable.name),
         "units": list(variable.units),
         "is_place": variable.is_place,
         "may_group": variable.may_group,
         "breakdowns": [
-            {"name": name, "codes": len(axis), "depth": int(axis.depths.max())}
+            {
+                "name": name,
+                "label": labels.breakdown(name),
+                "codes": len(axis),
+                "depth": int(axis.depths.max()),
+            }
             for name, axis in variable.breakdowns.items()
         ],
     }
 
 
-def breakdown_json(axis: Breakdown) -> dict[str, Any]:
+def breakdown_json(axis: Breakdown, labels: Labels) -> dict[str, Any]:
     """The codes of a breakdown in order, the total first."""
     parents = [axis.codes[node] if node >= 0 else "" for node in axis.parents.tolist()]
     return {
         "name": axis.full_name,
+        "label": labels.axis(axis.full_name),
         "variable": axis.variable,
         "codes": list(axis.codes),
         "labels": list(axis.labels),
@@ -192,11 +201,11 @@ def breakdown_json(axis: Breakdown) -> dict[str, Any]:
     }
 
 
-def _codelist_json(variable: ServedVariable) -> dict[str, Any]:
+def _codelist_json(variable: ServedVariable, labels: Labels) -> dict[str, Any]:
     tree = variable.codelist
     parents = [tree.codes[node] if node >= 0 else "" for node in tree.parents]
     return {
-        **_variable_json(variable),
+        **_variable_json(variable, labels),
         "codes": list(tree.codes),
         "labels": list(tree.labels),
         "parents": parents,
