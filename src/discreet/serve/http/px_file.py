@@ -8,6 +8,7 @@ from math import prod
 import numpy as np
 
 from discreet.schema.codelist import TOTAL
+from discreet.schema.labels import Labels
 from discreet.serve.answer import Answer, AnswerAxis
 from discreet.serve.catalogue import Catalogue
 
@@ -22,44 +23,47 @@ def px_file(answer: Answer, catalogue: Catalogue, title: str) -> bytes:
 
 
 def _lines(answer: Answer, catalogue: Catalogue, title: str) -> Iterator[str]:
-    axes = answer.axes or (_counted(answer),)
+    labels = catalogue.labels
+    axes = answer.axes or (_counted(answer, labels),)
     stub, heading = ([], axes) if len(axes) == 1 else (axes[:-1], axes[-1:])
     yield 'CHARSET="ANSI";\nAXIS-VERSION="2013";\nCODEPAGE="utf-8";'
     yield "DECIMALS=0;\nSHOWDECIMALS=0;\nAGGREGALLOWED=NO;\nCOPYRIGHT=NO;"
     yield _keyword("MATRIX", answer.query.id[:20])
     yield _keyword("SUBJECT-CODE", catalogue.agency)
-    yield _keyword("SUBJECT-AREA", catalogue.name)
-    yield _keyword("SOURCE", f"{catalogue.name} {catalogue.version}")
+    yield _keyword("SUBJECT-AREA", catalogue.heading)
+    yield _keyword("SOURCE", f"{catalogue.heading} {catalogue.version}")
     yield _keyword("CONTENTS", title)
-    yield _keyword("UNITS", answer.query.unit)
+    yield _keyword("UNITS", labels.unit(answer.query.unit))
     yield _keyword("TITLE", title)
     yield "DESCRIPTIONDEFAULT=YES;"
     yield _keyword("DESCRIPTION", title)
     if stub:
-        yield _listed("STUB", [axis.variable for axis in stub])
-    yield _listed("HEADING", [axis.variable for axis in heading])
+        yield _listed("STUB", [labels.variable(axis.variable) for axis in stub])
+    yield _listed("HEADING", [labels.variable(axis.variable) for axis in heading])
     for axis in axes:
-        yield from _variable(axis)
+        yield from _variable(axis, labels)
     yield _keyword("DATASYMBOL1", "withheld")
     yield _keyword("NOTE", " ".join([answer.additivity, answer.noise, *answer.warnings]))
     yield "DATA="
     yield from _data(answer, prod(len(axis) for axis in heading))
 
 
-def _counted(answer: Answer) -> AnswerAxis:
+def _counted(answer: Answer, labels: Labels) -> AnswerAxis:
     """The axis of a table without any: a PX file has at least one."""
-    return AnswerAxis(COUNTED, COUNTED, ("COUNT",), (answer.query.unit,), ("",), (0,), False)
+    return AnswerAxis(COUNTED, COUNTED, ("COUNT",), (labels.unit(answer.query.unit),), ("",), (0,), False)
 
 
-def _variable(axis: AnswerAxis) -> Iterator[str]:
-    texts = _distinct(axis)
-    yield _listed(f'VALUES("{_plain(axis.variable)}")', texts)
-    yield _listed(f'CODES("{_plain(axis.variable)}")', axis.codes)
+def _variable(axis: AnswerAxis, labels: Labels) -> Iterator[str]:
+    texts, shown = _distinct(axis), _plain(labels.variable(axis.variable))
+    if shown != axis.variable:
+        yield _keyword(f'VARIABLECODE("{shown}")', axis.variable)
+    yield _listed(f'VALUES("{shown}")', texts)
+    yield _listed(f'CODES("{shown}")', axis.codes)
     if TOTAL in axis.codes:
         total = texts[axis.codes.index(TOTAL)]
-        yield _listed(f'ELIMINATION("{_plain(axis.variable)}")', [total])
+        yield _listed(f'ELIMINATION("{shown}")', [total])
     if axis.is_place:
-        yield f'VARIABLE-TYPE("{_plain(axis.variable)}")="G";'
+        yield f'VARIABLE-TYPE("{shown}")="G";'
 
 
 def _distinct(axis: AnswerAxis) -> list[str]:
