@@ -211,7 +211,7 @@ def _concept(name: str, publication: Publication) -> ItemReference:
 
 
 def _dataflow(table: Described, publication: Publication) -> Dataflow:
-    said = {"NOISE": publication.noise.sentence(), "ADDITIVITY": ADDITIVITY}
+    said = {"NOISE": str(publication.noise.sentence()), "ADDITIVITY": str(ADDITIVITY)}  # no subclass of str
     return Dataflow(
         id=dataflow_id(table.id),
         name=table.title or table.id,

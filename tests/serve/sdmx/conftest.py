@@ -9,12 +9,17 @@ from fastapi import FastAPI
 from httpx import Client
 
 from discreet.release.read import Release
+from discreet.release.sdmx_ids import code_ids
+from discreet.schema.codelist import Breakdown
+from discreet.schema.programme import Programme
 from discreet.serve.answering import TableBuilder, serve_release
 from discreet.serve.http.app import ROUTERS, create_app
 from discreet.serve.sdmx.routes import PREFIX, router
 from discreet.serve.store import Store
-from tests.serve.conftest import NOON
+from tests.serve.conftest import NOON, published
 from tests.serve.http.conftest import running, settings_in
+
+Cells = dict[tuple[str, ...], int]
 
 
 def app_over(builder: TableBuilder, folder: Path) -> FastAPI:
@@ -56,3 +61,19 @@ def rest_over(tmp_path: Path) -> Iterator[Callable[[TableBuilder], Client]]:
             return opened.enter_context(Client(base_url=address + PREFIX, timeout=30))
 
         yield made
+
+
+@pytest.fixture
+def axes(programme: Programme) -> tuple[Breakdown, ...]:
+    """The axes of the table."""
+    return next(cube.axes for cube in programme.cubes if cube.id == "wide")
+
+
+@pytest.fixture
+def wide(release: Release, axes: tuple[Breakdown, ...]) -> Cells:
+    """The published cells of the table under the ids of SDMX."""
+    spelled = [dict(zip(axis.codes, code_ids(axis.codes), strict=True)) for axis in axes]
+    return {
+        tuple(names[code] for names, code in zip(spelled, codes, strict=True)): value
+        for codes, value in published(release, "wide").items()
+    }

@@ -36,12 +36,11 @@ from sdmx.source import Source
 from discreet.release.read import Release
 from discreet.release.sdmx_ids import code_ids
 from discreet.schema.codelist import Breakdown
-from discreet.schema.programme import Programme
 from tests.serve.conftest import published
+from tests.serve.sdmx.conftest import Cells
 
 AGENCY = "DISCREET"
 FLOW = f"Dataflow={AGENCY}:DF_wide(1.0)"
-Cells = dict[tuple[str, ...], int]
 
 
 @pytest.fixture(autouse=True)
@@ -72,22 +71,6 @@ def client(endpoint: str, version: str = "2.1") -> sdmx.Client:
     supports: dict[Any, bool] = {"availableconstraint": True, "preview": True}
     made.source = Source(AGENCY, endpoint, "test", versions={Version[version]}, supports=supports)
     return made
-
-
-@pytest.fixture
-def axes(programme: Programme) -> tuple[Breakdown, ...]:
-    """The axes of the table."""
-    return next(cube.axes for cube in programme.cubes if cube.id == "wide")
-
-
-@pytest.fixture
-def wide(release: Release, axes: tuple[Breakdown, ...]) -> Cells:
-    """The published cells of the table under the ids of SDMX."""
-    spelled = [dict(zip(axis.codes, code_ids(axis.codes), strict=True)) for axis in axes]
-    return {
-        tuple(names[code] for names, code in zip(spelled, codes, strict=True)): value
-        for codes, value in published(release, "wide").items()
-    }
 
 
 def agrees(found: Mapping[Any, float], cells: Cells) -> bool:
@@ -222,7 +205,7 @@ def test_pysdmx_reads_structures_as_from_a_registry(endpoint: str, axes: tuple[B
 
 
 @pytest.mark.parametrize("form", [DataFormat.SDMX_CSV_2_0_0, DataFormat.SDMX_CSV_1_0_0, DataFormat.SDMX_ML_2_1_GEN,
-                                  DataFormat.SDMX_ML_2_1_STR])  # fmt: skip
+                                  DataFormat.SDMX_ML_2_1_STR, DataFormat.SDMX_ML_3_0])  # fmt: skip
 @pytest.mark.parametrize("version", [ApiVersion.V1_5_0, ApiVersion.V2_2_0])
 def test_pysdmx_reads_every_format_of_both_versions(
     endpoint: str, wide: Cells, form: DataFormat, version: ApiVersion

@@ -118,7 +118,7 @@ def test_what_is_wrong_has_a_status(rest: Client, path: str, status: int) -> Non
 
 
 @pytest.mark.parametrize(
-    "accept", ["application/vnd.sdmx.data+json;version=2.0.0", "image/png", "text/csv;q=0"]
+    "accept", ["application/vnd.sdmx.data+json;version=3.0.0", "image/png", "text/csv;q=0"]
 )
 def test_formats_that_do_not_exist_are_not_acceptable(rest: Client, accept: str) -> None:
     found = rest.get("/data/DF_wide/_T._T._T", headers={"Accept": accept})

@@ -64,7 +64,11 @@ def test_a_plus_on_the_first_number_means_that_version_or_a_later_one(
         ("application/vnd.sdmx.data+csv;version=2.0.0;labels=id", media.CSV_2),
         ("application/vnd.sdmx.data+csv; version=1.0.0", media.CSV_1),
         ("application/vnd.sdmx.structurespecificdata+xml;version=2.1", media.SPECIFIC),
-        ("application/vnd.sdmx.data+json;version=2.0.0, text/csv;q=0.5, */*;q=0.1", media.CSV_2),
+        ("application/vnd.sdmx.data+json;version=3.0.0, text/csv;q=0.5, */*;q=0.1", media.CSV_2),
+        ("application/vnd.sdmx.data+json;version=2.0.0, text/csv;q=0.5, */*;q=0.1", media.JSON_2),
+        ("application/vnd.sdmx.data+json;version=1.0", media.JSON_1),
+        ("application/json", media.JSON_2),
+        ("application/vnd.sdmx.data+xml;version=3.0.0", media.DATA_3_0),
         ("text/csv;q=nonsense", media.CSV_2),
     ],
 )

@@ -1,4 +1,4 @@
-"""Observations as SDMX-ML 2.1, generic and structure-specific; it owns the elements, not what is in them.
+"""Observations as SDMX-ML: generic of 2.1, structure-specific of 2.1 and 3.0; it owns the elements, not their content.
 
 Ids and codes are letters, digits and a few signs that need no escaping (see release.sdmx_ids), so that each code is
 turned into its piece of text once and the observations are put together from pieces.
@@ -7,40 +7,41 @@ turned into its piece of text once and the observations are put together from pi
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import product
 
 from discreet.release.sdmx_ids import component_id
 from discreet.release.sdmx_status import PUBLISHED, SUPPRESSED
 from discreet.release.sdmx_structures import OBSERVATION, PREPARED
 from discreet.serve.sdmx.observations import Detail, Observations
+from discreet.serve.sdmx.pieces import cells, series
 from discreet.serve.sdmx.registry import Dimension
 
-_SCHEMAS = "http://www.sdmx.org/resources/sdmxml/schemas/v2_1"
-_SPACES = f'xmlns:mes="{_SCHEMAS}/message" xmlns:com="{_SCHEMAS}/common"'
+_SCHEMAS = "http://www.sdmx.org/resources/sdmxml/schemas"
 _ALL = "AllDimensions"
+V2_1, V3_0 = "v2_1", "v3_0"  # as the names of schemas spell the versions
 
 
 def write_generic(found: Observations, at: Dimension | None) -> bytes:
     """Generic data: every dimension and attribute is an element with its name; ``at`` stands at the observation."""
-    opened = f'<mes:GenericData {_SPACES} xmlns:gen="{_SCHEMAS}/data/generic">'
+    opened = f'<mes:GenericData {_spaces(V2_1)} xmlns:gen="{_SCHEMAS}/{V2_1}/data/generic">'
     data = f'<mes:DataSet structureRef="{found.flow.structure}" action="Information">'
     inside = _generic_flat(found) if at is None else _generic_series(found.with_last(at))
-    return _message(opened, _header(found, at, ""), data, inside, "</mes:DataSet></mes:GenericData>")
+    return _message(opened, _header(found, at, "", V2_1), data, inside, "</mes:DataSet></mes:GenericData>")
 
 
-def write_specific(found: Observations, at: Dimension | None) -> bytes:
+def write_specific(found: Observations, at: Dimension | None, version: str) -> bytes:
     """Structure-specific data: dimensions and attributes are attributes of XML."""
     space = f"{found.flow.urn}:ObsLevelDim:{_name(at)}"
     opened = (
-        f'<mes:StructureSpecificData {_SPACES} xmlns:ss="{_SCHEMAS}/data/structurespecific" '
+        f'<mes:StructureSpecificData {_spaces(version)} xmlns:ss="{_SCHEMAS}/{version}/data/structurespecific" '
         f'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xmlns:flow="{space}">'
     )
+    scope = 'ss:dataScope="DataStructure" ' if version == V2_1 else ""
     data = (
         f'<mes:DataSet ss:structureRef="{found.flow.structure}" xsi:type="flow:DataSetType" '
-        'ss:dataScope="DataStructure" ss:action="Information">'
+        f'{scope}ss:action="Information">'
     )
     inside = _specific_flat(found) if at is None else _specific_series(found.with_last(at))
-    header = _header(found, at, f' namespace="{space}"')
+    header = _header(found, at, f' namespace="{space}"', version)
     return _message(opened, header, data, inside, "</mes:DataSet></mes:StructureSpecificData>")
 
 
@@ -49,9 +50,16 @@ def _message(opened: str, header: str, data: str, inside: Iterable[str], closed:
     return "".join(parts).encode()
 
 
-def _header(found: Observations, at: Dimension | None, space: str) -> str:
-    flow = found.flow
-    reference = f'<Ref agencyID="{flow.agency}" id="{flow.id}" version="{flow.version}" class="Dataflow"/>'
+def _spaces(version: str) -> str:
+    return f'xmlns:mes="{_SCHEMAS}/{version}/message" xmlns:com="{_SCHEMAS}/{version}/common"'
+
+
+def _header(found: Observations, at: Dimension | None, space: str, version: str) -> str:
+    flow, reference = found.flow, found.flow.urn
+    if version == V2_1:
+        reference = (
+            f'<Ref agencyID="{flow.agency}" id="{flow.id}" version="{flow.version}" class="Dataflow"/>'
+        )
     return (
         f"<mes:Header><mes:ID>{flow.id}</mes:ID><mes:Test>false</mes:Test>"
         f"<mes:Prepared>{PREPARED:%Y-%m-%dT%H:%M:%SZ}</mes:Prepared>"
@@ -66,7 +74,7 @@ def _name(at: Dimension | None) -> str:
 
 
 def _generic_flat(found: Observations) -> Iterator[str]:
-    for key, ending in _cells(found, _generic_keys(found), *_generic_endings(found)):
+    for key, ending in cells(found, _generic_keys(found), *_generic_endings(found)):
         yield f"<gen:Obs><gen:ObsKey>{key}</gen:ObsKey>{ending}</gen:Obs>"
 
 
@@ -74,7 +82,7 @@ def _generic_series(found: Observations) -> Iterator[str]:
     """Series of all dimensions but the last."""
     last = [f'<gen:ObsDimension value="{code}"/>' for code in found.codes[-1]]
     endings = _generic_endings(found)
-    for key, pieces in _series(found, _generic_keys(found), last, *endings):
+    for key, pieces in series(found, _generic_keys(found), last, *endings):
         inside = "".join(f"<gen:Obs>{at}{ending}</gen:Obs>" for at, ending in pieces)
         yield f"<gen:Series><gen:SeriesKey>{key}</gen:SeriesKey>{inside}</gen:Series>"
 
@@ -97,13 +105,13 @@ def _generic_endings(found: Observations) -> tuple[str, str]:
 
 
 def _specific_flat(found: Observations) -> Iterator[str]:
-    for key, ending in _cells(found, _specific_keys(found), *_specific_endings(found)):
+    for key, ending in cells(found, _specific_keys(found), *_specific_endings(found)):
         yield f"<Obs{key}{ending}/>"
 
 
 def _specific_series(found: Observations) -> Iterator[str]:
     keys = _specific_keys(found)
-    for key, pieces in _series(found, keys, keys[-1], *_specific_endings(found)):
+    for key, pieces in series(found, keys, keys[-1], *_specific_endings(found)):
         inside = "".join(f"<Obs{at}{ending}/>" for at, ending in pieces)
         yield f"<Series{key}>{inside}</Series>"
 
@@ -121,37 +129,3 @@ def _specific_endings(found: Observations) -> tuple[str, str]:
         return "".join(f' {name}="{code}"' for name, code in given)
 
     return f' {OBSERVATION}="%d"' + attributes(PUBLISHED), attributes(SUPPRESSED)
-
-
-def _cells(
-    found: Observations, keys: list[list[str]], published: str, suppressed: str
-) -> Iterator[tuple[str, str]]:
-    """Key and ending of each cell that is shown."""
-    cells = zip(
-        product(*keys), found.values.tolist(), found.withheld.tolist(), found.shown.tolist(), strict=True
-    )
-    for key, value, withheld, shown in cells:
-        if shown:
-            yield "".join(key), suppressed if withheld else published % value
-
-
-def _series(
-    found: Observations, keys: list[list[str]], last: list[str], published: str, suppressed: str
-) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Key of each series that has a cell shown, with its observations; none of them where keys alone are wanted."""
-    shape = (-1, len(last))
-    rows = zip(
-        product(*keys[:-1]),
-        found.values.reshape(shape).tolist(),
-        found.withheld.reshape(shape).tolist(),
-        found.shown.reshape(shape).tolist(),
-        strict=True,
-    )
-    for key, values, hidden, shown in rows:
-        if any(shown):
-            pieces = [
-                (at, suppressed if withheld else published % value)
-                for at, value, withheld, is_shown in zip(last, values, hidden, shown, strict=True)
-                if is_shown and found.detail is not Detail.KEYS
-            ]
-            yield "".join(key), pieces

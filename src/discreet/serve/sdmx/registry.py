@@ -53,6 +53,7 @@ class Dimension:
     """An axis of a table under its SDMX names."""
 
     id: str
+    name: str  # for readers
     axis: Breakdown
     codes: dict[str, str]  # SDMX id -> code, in the order of the codelist
 
@@ -125,7 +126,10 @@ class Registry:
     def _flow(self, table: ServedTable, axes: Iterable[Breakdown]) -> Flow:
         dimensions = tuple(
             Dimension(
-                component_id(axis.variable), axis, dict(zip(code_ids(axis.codes), axis.codes, strict=True))
+                component_id(axis.variable),
+                self._catalogue.labels.variable(axis.variable),
+                axis,
+                dict(zip(code_ids(axis.codes), axis.codes, strict=True)),
             )
             for axis in axes
         )

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from discreet.serve.http.downloads import File
 from discreet.serve.sdmx import media
 from discreet.serve.sdmx.addresses import detail_of, number_of
 from discreet.serve.sdmx.data_csv import write_csv_1, write_csv_2
-from discreet.serve.sdmx.data_xml import write_generic, write_specific
+from discreet.serve.sdmx.data_json import write_json_1, write_json_2
+from discreet.serve.sdmx.data_xml import V2_1, V3_0, write_generic, write_specific
 from discreet.serve.sdmx.keys import dimension_at
 from discreet.serve.sdmx.observations import Detail, Observations
 from discreet.serve.sdmx.registry import Dimension, Flow
+
+_ROWS: dict[media.Media, Callable[[Observations], bytes]] = {
+    media.CSV_2: write_csv_2,
+    media.CSV_1: write_csv_1,
+}
+_NESTED: dict[media.Media, Callable[[Observations, Dimension | None], bytes]] = {
+    media.GENERIC: write_generic,
+    media.SPECIFIC: partial(write_specific, version=V2_1),
+    media.DATA_3_0: partial(write_specific, version=V3_0),
+    media.JSON_2: write_json_2,
+    media.JSON_1: write_json_1,
+}
 
 
 @dataclass(frozen=True)
@@ -32,15 +46,11 @@ class Writing:
         return File(self._body(found, at), self.media.text, self.media.ending)
 
     def _body(self, found: Observations, at: Dimension | None) -> bytes:
-        if self.media is media.CSV_2:
-            return write_csv_2(found)
-        if self.media is media.CSV_1:
-            return write_csv_1(found)
+        if self.media in _ROWS:
+            return _ROWS[self.media](found)
         if at is None and self.detail is Detail.KEYS:
-            at = found.flow.dimensions[
-                -1
-            ]  # keys are told as series, which leave one dimension to observations
-        return write_generic(found, at) if self.media is media.GENERIC else write_specific(found, at)
+            at = found.flow.dimensions[-1]  # keys are told as series: one dimension is left to observations
+        return _NESTED[self.media](found, at)
 
 
 def writing_of(flow: Flow, accept: str, parameters: Mapping[str, str]) -> Writing:
