@@ -13,7 +13,10 @@ from discreet.population.synth.impossible import structural_zeros
 from discreet.schema import eu2021
 from discreet.schema.codelist import Code, codelist
 
-MEMBER_VARIABLES = ("HHSIZE", "HHTYPE")  # the household as its members carry it, for record swapping
+MEMBER_VARIABLES = {  # the household as its members carry it, for record swapping, and its labels
+    "HHSIZE": "Size of the household",
+    "HHTYPE": "Type of the household",
+}
 
 
 def declare(folder: Path, geo: Geography, tables: Sequence[str] | None) -> None:
@@ -48,15 +51,22 @@ def programme(variables: Sequence[str], tables: Sequence[str] | None) -> str:
 
 def _variable(name: str) -> str:
     column = "lau" if name == "GEO" else name.lower()
-    lines = [f"[variables.{name}]", f'column = "{column}"', f'codelist = "codelists/{name.lower()}.csv"']
-    cuts = eu2021.breakdowns(name) if name in eu2021.variables() else {}
-    if set(cuts) - {name}:
-        lines.append(f"breakdowns = {_inline(cuts)}")
+    standard = name in eu2021.variables()
+    label = eu2021.label(name) if standard else MEMBER_VARIABLES[name]
+    lines = [
+        f"[variables.{name}]",
+        f"label = {json.dumps(label)}",
+        f'column = "{column}"',
+        f'codelist = "codelists/{name.lower()}.csv"',
+    ]
+    if standard and set(eu2021.breakdowns(name)) - {name}:
+        lines.append(f"breakdowns = {_inline(eu2021.breakdowns(name))}")
+        lines.append(f"breakdown_labels = {_inline(eu2021.breakdown_labels(name))}")
     return "\n".join(lines) + "\n"
 
 
-def _inline(cuts: Mapping[str, eu2021.Cut]) -> str:
-    return "{ " + ", ".join(f"{name} = {json.dumps(cut)}" for name, cut in cuts.items()) + " }"
+def _inline(held: Mapping[str, object]) -> str:
+    return "{ " + ", ".join(f"{name} = {json.dumps(one)}" for name, one in held.items()) + " }"
 
 
 def _standard(tables: Sequence[str] | None) -> str:
@@ -87,5 +97,6 @@ D = 5
 js = 0
 
 [release]
+title = "Synthetic census"
 formats = ["parquet"]
 """
