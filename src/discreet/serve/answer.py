@@ -6,7 +6,7 @@ It owns their shape; they are made in ``answering``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import prod
 
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.serve.query import Query
+from discreet.words.phrase import Language, said
 
 WITHHELD = "withheld"  # the status of a cell of a blocked area
 
@@ -88,6 +89,7 @@ class Answer:
     blocked: tuple[Area, ...]
     warnings: tuple[str, ...]
     range_of: Callable[[int, float], NoiseRange | None]  # see noise_range
+    language: Language = Language.ENGLISH  # of its words, and of what is written around it
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -98,6 +100,16 @@ class Answer:
     def size(self) -> int:
         """The number of cells."""
         return prod(self.shape)
+
+    def in_language(self, language: Language) -> Answer:
+        """The same answer with its words in a language."""
+        return replace(
+            self,
+            noise=said(self.noise, language),
+            additivity=said(self.additivity, language),
+            warnings=tuple(said(words, language) for words in self.warnings),
+            language=language,
+        )
 
     def noise_range(self, cell: int, level: float = 0.95) -> NoiseRange | None:
         """Where the true count of a cell is likely to be; None where nothing of the noise is public, or no value."""

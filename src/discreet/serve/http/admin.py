@@ -9,6 +9,7 @@ from fastapi import APIRouter
 from discreet.serve.http.problems import HttpProblem
 from discreet.serve.http.service import CallerOf, ServiceOf
 from discreet.serve.http.tokens import Role
+from discreet.words.phrase import phrase
 
 router = APIRouter(tags=["operation"])
 
@@ -23,6 +24,6 @@ async def health() -> dict[str, str]:
 async def status(service: ServiceOf, caller: CallerOf) -> dict[str, Any]:
     """How busy the server is; for administrators."""
     if caller.role is not Role.ADMIN:
-        raise HttpProblem(403, "This is for administrators.", kind="role")
+        raise HttpProblem(403, phrase("This is for administrators."), kind="role")
     limits = service.settings.limits
     return {"at_the_desk": service.desk.held, "running": limits.running, "waiting": limits.waiting}

@@ -71,6 +71,7 @@ class File:
     body: bytes
     media_type: str
     ending: str
+    language: str = ""  # of the words in it, empty where it has none
 
     @cached_property
     def tag(self) -> str:

@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from discreet.serve.http.problems import HttpProblem, retry_after
 from discreet.serve.http.settings import Limits, RateLimit
+from discreet.words.phrase import phrase
 
 T = TypeVar("T")
 MOST_USERS = 50_000  # whose rates are remembered; the longest silent is forgotten first
@@ -40,7 +41,9 @@ class Rates:
             while len(self._buckets) > MOST_USERS:
                 self._buckets.popitem(last=False)
         if left < 1:
-            words = f"More than {limit.calls} requests in {limit.seconds} seconds."
+            words = phrase(
+                "More than {calls} requests in {seconds} seconds.", calls=limit.calls, seconds=limit.seconds
+            )
             raise HttpProblem(429, words, kind="rate", headers=retry_after(max(1, ceil((1 - left) / speed))))
 
 
@@ -62,7 +65,7 @@ class Desk:
         """Do some work in its turn; too much of it, or too long, is a problem with a time to come again."""
         with self._lock:
             if self._held >= self._limits.running + self._limits.waiting:
-                raise self._busy("Too many tables are asked for at once.")
+                raise self._busy(phrase("Too many tables are asked for at once."))
             self._held += 1
         future = self._pool.submit(work)
         future.add_done_callback(self._done)
@@ -71,9 +74,8 @@ class Desk:
         except TimeoutError:
             # work that has begun goes on and keeps its place at the desk until it is done
             future.cancel()
-            raise self._busy(
-                "The table took too long; ask for a smaller one or for a background job."
-            ) from None
+            words = phrase("The table took too long; ask for a smaller one or for a background job.")
+            raise self._busy(words) from None
 
     def close(self) -> None:
         """Take no more work."""

@@ -9,15 +9,18 @@ import asyncio
 import logging
 import time
 import traceback
+from dataclasses import replace
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from discreet.errors import DiscreetError
+from discreet.serve.http.languages import language_of, settle
 from discreet.serve.http.problems import HttpProblem, unexpected
 from discreet.serve.http.security import API_POLICY, HEADERS, HTTPS_HEADERS, Reception
 from discreet.serve.http.settings import Settings
+from discreet.words.phrase import phrase
 
 OPEN_PATHS = ("/health", "/page/")  # the watch, and files of the page: cheap, and many for one visit
 access = logging.getLogger("discreet.serve.access")
@@ -35,6 +38,7 @@ class Outside:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        settle(scope, self._settings.language)
         began, told = time.perf_counter(), {"status": 0}
 
         async def sending(message: Message) -> None:
@@ -85,12 +89,13 @@ class Errors:
         try:
             await self._app(scope, receive, sending)
         except HttpProblem as problem:
-            await problem.response()(scope, receive, send)
+            await problem.response(language_of(HTTPConnection(scope)))(scope, receive, send)
         except Exception as error:
             errors.error("%s", where_of(error))
             if began:
                 raise ConnectionAbortedError from None  # the answer is half sent: only closing tells so
-            await unexpected().response()(scope, receive, send)
+            response = unexpected().response(language_of(HTTPConnection(scope)))
+            await response(scope, receive, send)
 
 
 def where_of(error: BaseException) -> str:
@@ -112,7 +117,9 @@ class Inside:
         if scope["type"] != "http" or scope["path"].startswith(OPEN_PATHS):
             await self._app(scope, receive, send)
             return
-        scope.setdefault("state", {})["caller"] = self._reception.admit(HTTPConnection(scope))
+        connection = HTTPConnection(scope)
+        caller = replace(self._reception.admit(connection), language=language_of(connection))
+        scope.setdefault("state", {})["caller"] = caller
         if scope["method"] in ("GET", "HEAD", "OPTIONS"):
             await self._app(scope, receive, send)
             return
@@ -126,7 +133,7 @@ class Inside:
         try:
             return await asyncio.wait_for(self._read(receive), self._limits.body_seconds)
         except TimeoutError:
-            raise HttpProblem(408, "The body of the request did not arrive in time.") from None
+            raise HttpProblem(408, phrase("The body of the request did not arrive in time.")) from None
 
     async def _read(self, receive: Receive) -> bytes:
         parts: list[bytes] = []
@@ -143,7 +150,8 @@ class Inside:
                 return b"".join(parts)
 
     def _too_large(self) -> HttpProblem:
-        return HttpProblem(413, f"A request may have {self._limits.body:,} bytes.", kind="size")
+        words = phrase("A request may have {most} bytes.", most=self._limits.body)
+        return HttpProblem(413, words, kind="size")
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:

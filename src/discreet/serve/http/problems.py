@@ -1,12 +1,13 @@
 """Errors as RFC 9457 problem details: what a client is told, and what it is never told.
 
-It owns the words and the status codes; whether something is wrong is decided elsewhere.
+It owns the words and the status codes, and says them in the language of the request; whether something is wrong is
+decided elsewhere.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -17,24 +18,33 @@ from starlette.exceptions import HTTPException
 
 from discreet.errors import Mistakes
 from discreet.serve.answer import Area, Nearest, Refusal, Rule
+from discreet.serve.http.invalid import invalid_words
+from discreet.serve.http.languages import language_of
 from discreet.serve.query import Query, to_json
+from discreet.words.phrase import Language, Phrase, joined, phrase, spoken
 
 MEDIA_TYPE = "application/problem+json"
+MOST_INVALID = 20  # errors of form that are told
 MOST_AREAS = 1_000  # that are listed; their number is told
 TITLES = {
-    400: "The request cannot be understood",
-    401: "The token is not known",
-    403: "Not allowed",
-    404: "Not found",
-    405: "Method not allowed",
-    406: "Not acceptable",
-    408: "The request took too long to arrive",
-    409: "Not ready",
-    413: "The request is too large",
-    415: "Unsupported media type",
-    429: "Too many requests",
-    500: "Something went wrong",
-    503: "The server is busy",
+    400: phrase("The request cannot be understood"),
+    401: phrase("The token is not known"),
+    403: phrase("Not allowed"),
+    404: phrase("Not found"),
+    405: phrase("Method not allowed"),
+    406: phrase("Not acceptable"),
+    408: phrase("The request took too long to arrive"),
+    409: phrase("Not ready"),
+    413: phrase("The request is too large"),
+    415: phrase("Unsupported media type"),
+    422: phrase("The request cannot be answered"),
+    429: phrase("Too many requests"),
+    500: phrase("Something went wrong"),
+    503: phrase("The server is busy"),
+}
+ROUTING = {  # what is said where no route was found
+    404: phrase("There is nothing at this address."),
+    405: phrase("This address takes other methods."),
 }
 
 
@@ -54,13 +64,13 @@ class HttpProblem(Exception):
         self.status, self.detail, self.kind = status, detail, kind
         self.headers, self.members = dict(headers or {}), dict(members or {})
 
-    def response(self) -> Response:
+    def response(self, language: Language) -> Response:
         """The problem as a response."""
-        title = TITLES.get(self.status, "Error")
+        title = TITLES.get(self.status, phrase("Error"))
         kind = f"/problems/{self.kind}" if self.kind else "about:blank"
-        said = {"type": kind, "title": title, "status": self.status, "detail": self.detail, **self.members}
-        body = json.dumps(said, ensure_ascii=False).encode("utf-8", "replace")
-        headers = {"Cache-Control": "no-store", **self.headers}
+        told = {"type": kind, "title": title, "status": self.status, "detail": self.detail, **self.members}
+        body = json.dumps(spoken(told, language), ensure_ascii=False).encode("utf-8", "replace")
+        headers = {"Cache-Control": "no-store", **spoken_in(language), **self.headers}
         return Response(body, self.status, media_type=MEDIA_TYPE, headers=headers)
 
 
@@ -108,14 +118,19 @@ def table_address(query: Query) -> str:
 def mistakes_problem(mistakes: Mistakes) -> HttpProblem:
     """What is wrong with a question; problems of the server's own files and databases are not told."""
     if any(problem.file for problem in mistakes.problems):
-        return HttpProblem(
-            503, "The server cannot reach its books; try again later.", headers=retry_after(10)
-        )
+        words = phrase("The server cannot reach its books; try again later.")
+        return HttpProblem(503, words, headers=retry_after(10))
     told = [
         {"key": problem.key, "value": problem.value, "remedy": problem.remedy}
         for problem in mistakes.problems
     ]
-    return HttpProblem(400, str(mistakes), kind="mistakes", members={"problems": told})
+    lines = [Phrase("{key}: {value}; {remedy}", one) for one in told]
+    return HttpProblem(400, joined(*lines, by="\n"), kind="mistakes", members={"problems": told})
+
+
+def spoken_in(language: Language) -> dict[str, str]:
+    """The headers of what depends on the language."""
+    return {"Content-Language": language.value, "Vary": "Accept-Language"}
 
 
 def retry_after(seconds: int) -> dict[str, str]:
@@ -125,7 +140,7 @@ def retry_after(seconds: int) -> dict[str, str]:
 
 def unexpected() -> HttpProblem:
     """What is told of an error of our own: nothing."""
-    return HttpProblem(500, "The server made a mistake; it has been noted.")
+    return HttpProblem(500, phrase("The server made a mistake; it has been noted."))
 
 
 def install(app: FastAPI) -> None:
@@ -136,27 +151,36 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, _on_http)
 
 
-async def _on_problem(_request: Request, error: Exception) -> Response:
-    return error.response() if isinstance(error, HttpProblem) else unexpected().response()
+async def _on_problem(request: Request, error: Exception) -> Response:
+    return (error if isinstance(error, HttpProblem) else unexpected()).response(language_of(request))
 
 
-async def _on_mistakes(_request: Request, error: Exception) -> Response:
-    return (mistakes_problem(error) if isinstance(error, Mistakes) else unexpected()).response()
+async def _on_mistakes(request: Request, error: Exception) -> Response:
+    found = mistakes_problem(error) if isinstance(error, Mistakes) else unexpected()
+    return found.response(language_of(request))
 
 
-async def _on_invalid(_request: Request, error: Exception) -> Response:
+async def _on_invalid(request: Request, error: Exception) -> Response:
     """Where in the request something is wrong; what was sent is not repeated."""
     found = error.errors() if isinstance(error, RequestValidationError) else []
+    return invalid_problem(found).response(language_of(request))
+
+
+def invalid_problem(found: Sequence[Mapping[str, Any]], within: tuple[str, ...] = ()) -> HttpProblem:
+    """What is wrong with the form of a request, by the errors that its models found."""
+    remedy = phrase("see {address}", address="/openapi.json")
     told = [
-        {"key": ".".join(map(str, one["loc"])), "value": str(one["msg"]), "remedy": "see /openapi.json"}
-        for one in found[:20]
+        {"key": ".".join(map(str, (*within, *one["loc"]))), "value": invalid_words(one), "remedy": remedy}
+        for one in found[:MOST_INVALID]
     ]
-    detail = "; ".join(f"{one['key']}: {one['value']}" for one in told)
-    return HttpProblem(400, detail, kind="mistakes", members={"problems": told}).response()
+    lines = [Phrase("{key}: {value}", one) for one in told]
+    return HttpProblem(400, joined(*lines, by="; "), kind="mistakes", members={"problems": told})
 
 
-async def _on_http(_request: Request, error: Exception) -> Response:
-    if not isinstance(error, HTTPException):
-        return unexpected().response()
-    detail = error.detail if error.status_code < 500 else unexpected().detail
-    return HttpProblem(error.status_code, str(detail), headers=error.headers).response()
+async def _on_http(request: Request, error: Exception) -> Response:
+    found = unexpected()
+    if isinstance(error, HTTPException):
+        status = error.status_code
+        detail = ROUTING.get(status, error.detail) if status < 500 else found.detail
+        found = HttpProblem(status, detail, headers=error.headers)
+    return found.response(language_of(request))

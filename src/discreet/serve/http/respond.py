@@ -11,6 +11,8 @@ from fastapi import Request
 from fastapi.responses import Response
 
 from discreet.serve.http.downloads import File
+from discreet.serve.http.languages import language_of
+from discreet.words.phrase import spoken
 
 PRIVATE = "private, no-cache"  # an answer is one user's: no cache on the way may give it to another
 SHARED = "no-cache"  # may be kept, and is asked after each time
@@ -26,7 +28,10 @@ def send(
     headers: Mapping[str, str] | None = None,
 ) -> Response:
     """A file with its entity tag, or 304 where the client has it; ``name`` makes it one to save."""
-    said = {"ETag": f'W/"{file.tag}"', "Cache-Control": cache, "Vary": _VARY, **(headers or {})}
+    vary = f"{_VARY}, Accept-Language" if file.language else _VARY
+    said = {"ETag": f'W/"{file.tag}"', "Cache-Control": cache, "Vary": vary, **(headers or {})}
+    if file.language:
+        said["Content-Language"] = file.language
     if f'"{file.tag}"' in _tags(request.headers.get("if-none-match", "")):
         return Response(status_code=304, headers=said)
     if name:
@@ -37,6 +42,13 @@ def send(
 def send_json(request: Request, said: Any, *, cache: str = PRIVATE) -> Response:
     """Something as JSON."""
     return send(request, File(as_json(said), "application/json", "json"), cache=cache)
+
+
+def send_words(request: Request, said: Any, *, cache: str = PRIVATE) -> Response:
+    """Something as JSON that has words for people in it, in the language of the request."""
+    language = language_of(request)
+    file = File(as_json(spoken(said, language)), "application/json", "json", language.value)
+    return send(request, file, cache=cache)
 
 
 def as_json(said: Any) -> bytes:

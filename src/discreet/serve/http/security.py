@@ -20,6 +20,7 @@ from discreet.serve.http.problems import HttpProblem
 from discreet.serve.http.settings import RateLimit, Settings
 from discreet.serve.http.tokens import Role, TokenBook
 from discreet.serve.new_rows import add_new, one_at_a_time
+from discreet.words.phrase import Language, phrase
 
 API_POLICY = "default-src 'none'; frame-ancestors 'none'"
 PAGE_POLICY = (
@@ -47,10 +48,11 @@ _keys = Table(
 
 @dataclass(frozen=True)
 class Caller:
-    """Who asks: an opaque id for the books, and a role."""
+    """Who asks: an opaque id for the books, a role, and the language they read."""
 
     user: str
     role: Role
+    language: Language = Language.ENGLISH
 
     @property
     def is_trusted(self) -> bool:
@@ -82,7 +84,7 @@ class Reception:
         if found is None:
             # guesses are counted like requests of their address
             self._rates.take(self._anonymous(connection), self._settings.limits.public)
-            words = "This API token is not known, or was revoked."
+            words = phrase("This API token is not known, or was revoked.")
             raise HttpProblem(401, words, kind="token", headers={"WWW-Authenticate": "Bearer"})
         return Caller(f"token:{found.name}", found.role)
 

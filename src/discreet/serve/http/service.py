@@ -6,6 +6,7 @@ It owns how a question of a request is answered in turn; the routes and formats 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from dataclasses import replace
 from typing import Annotated, TypeVar
 
 from fastapi import Depends, Request
@@ -53,10 +54,10 @@ class Service:
         Where books are kept of what users have, only what this user has had is taken: it was charged and remembered.
         """
         whose = caller.user if self._keeps_books else caller.role.value
-        key = (whose, query, way)
+        key = (whose, query, way, caller.language)
         kept = self._files.get(key)
         if kept is None:
-            kept = await self.answer(caller, query, write)
+            kept = replace(await self.answer(caller, query, write), language=caller.language.value)
             self._files.put(key, kept)
         return kept
 
@@ -65,11 +66,11 @@ class Service:
         return await self.desk.run(lambda: write(self.ask(caller, query)))
 
     def ask(self, caller: Caller, query: Query) -> Answer:
-        """Answer a question, where the caller is at the desk; trusted callers need no job for large tables."""
+        """Answer a question of a caller at the desk, in their language; trusted ones need no job for large tables."""
         found = self.builder.ask(query, caller.user, job=caller.is_trusted)
         if isinstance(found, Refusal):
             raise Refused(found)
-        return found
+        return found.in_language(caller.language)
 
     async def preview(self, caller: Caller, query: Query) -> Preview:
         """What an answer would be like."""

@@ -15,8 +15,10 @@ from fastapi.routing import APIRoute
 
 from discreet.errors import Mistakes
 from discreet.serve.answer import Refusal, Rule
-from discreet.serve.http.problems import HttpProblem, Refused, mistakes_problem, refusal_members
+from discreet.serve.http.languages import language_of
+from discreet.serve.http.problems import HttpProblem, Refused, mistakes_problem, refusal_members, spoken_in
 from discreet.serve.sdmx.media import XML, prefers_json
+from discreet.words.phrase import phrase, said
 
 _SCHEMAS = "http://www.sdmx.org/resources/sdmxml/schemas/v2_1"
 _TOO_LARGE = (Rule.CELLS, Rule.COUNTED)
@@ -53,18 +55,23 @@ def _refused(refusal: Refusal) -> HttpProblem:
 
 def _response(request: Request, problem: HttpProblem) -> Response:
     if prefers_json(request.headers.get("accept", "")):
-        return problem.response()
+        return problem.response(language_of(request))
     code = _SDMX_CODES.get(problem.status, _SYNTAX)
-    nearest = [f"Would pass: {one['words']}" for one in problem.members.get("nearest", ())]
-    said = "".join(
-        f'<mes:ErrorMessage code="{code}"><com:Text xml:lang="en">{_plain(text)}</com:Text></mes:ErrorMessage>'
+    language = language_of(request)
+    nearest = [
+        phrase("Would pass: {table}", table=one["words"]) for one in problem.members.get("nearest", ())
+    ]
+    told = "".join(
+        f'<mes:ErrorMessage code="{code}"><com:Text xml:lang="{language}">{_plain(said(text, language))}</com:Text>'
+        "</mes:ErrorMessage>"
         for text in (problem.detail, *nearest)
     )
     body = (
         f'<?xml version="1.0" encoding="UTF-8"?>\n<mes:Error xmlns:mes="{_SCHEMAS}/message" '
-        f'xmlns:com="{_SCHEMAS}/common">{said}</mes:Error>'
+        f'xmlns:com="{_SCHEMAS}/common">{told}</mes:Error>'
     )
-    headers = {"Cache-Control": "no-store", "Vary": "Accept", **problem.headers}
+    spoken = {**spoken_in(language), "Vary": "Accept, Accept-Language"}
+    headers = {"Cache-Control": "no-store", **spoken, **problem.headers}
     return Response(body.encode("utf-8", "replace"), problem.status, media_type=XML, headers=headers)
 
 

@@ -1,0 +1,68 @@
+"""In which language somebody is answered: what the address asks for, else what the browser prefers, else our own.
+
+It owns the choice; the words are ``words``', and the labels of codes have the office's one language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from urllib.parse import parse_qs
+
+from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
+from starlette.types import Scope
+
+from discreet.words.phrase import Language
+
+MOST_RANGES = 50  # of a header that are looked at
+STATE = "language"
+
+
+def settle(scope: Scope, own: str) -> Language:
+    """Choose the language of a request, and note it where ``language_of`` finds it."""
+    chosen = _chosen(scope, _known(own) or Language.ENGLISH)
+    scope.setdefault("state", {})[STATE] = chosen
+    return chosen
+
+
+def language_of(connection: HTTPConnection) -> Language:
+    """The language that was chosen for a request."""
+    chosen: Language = connection.scope.get("state", {}).get(STATE, Language.ENGLISH)
+    return chosen
+
+
+def _chosen(scope: Scope, own: Language) -> Language:
+    asked = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("lang", [""])[-1]
+    known = _known(asked)
+    if known is not None:
+        return known
+    header = ",".join(Headers(scope=scope).getlist("accept-language"))
+    return next(_preferred(header, own), own)
+
+
+def _preferred(header: str, own: Language) -> Iterator[Language]:
+    """The languages of a header that we speak, best first; a star means any that it does not name."""
+    ranges = sorted(_ranges(header), key=lambda one: -one[1])  # a stable sort: equal weights keep their order
+    named = {_known(name) for name, _ in ranges}
+    for name, weight in ranges:
+        if weight > 0 and name == "*":
+            yield from (one for one in (own, *Language) if one not in named)
+        known = _known(name)
+        if weight > 0 and known is not None:
+            yield known
+
+
+def _ranges(header: str) -> Iterator[tuple[str, float]]:
+    for part in header.split(",")[:MOST_RANGES]:
+        name, *said = (piece.strip().lower() for piece in part.split(";"))
+        weight = next((text[2:] for text in said if text.startswith("q=")), "1")
+        try:
+            yield name, float(weight)
+        except ValueError:  # nonsense counts as if it had not been said
+            yield name, 1.0
+
+
+def _known(tag: str) -> Language | None:
+    """The language of a tag such as ``de`` or ``de-AT``."""
+    primary = tag.strip().lower().replace("_", "-").partition("-")[0]
+    return Language(primary) if primary in set(Language) else None
