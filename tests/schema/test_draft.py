@@ -51,6 +51,23 @@ def test_ids_places_ages_and_cubes(tmp_path: Path) -> None:
     ]
 
 
+def test_labels_are_drafted_from_the_names_of_columns(tmp_path: Path) -> None:
+    marital = ColumnFacts("MARITAL_status", Kind.WHOLE, ("1", "2"))
+    table = TableFacts("persons", "persons.parquet", (PID, COUNTY, TRACT, AGE, marital), WITHIN)
+    programme = loaded(draft([table]), tmp_path)
+    labels = programme.labels
+    assert labels.axis("MARITAL_STATUS") == "Marital status"
+    assert labels.axis("AGE.M") == "Age (five-year groups)"
+    assert labels.axis("GEO.TRACT") == "Place of residence (tract)"
+    assert programme.cubes[1].title == "Persons by Place of residence (tract), Age (broad groups)"
+
+
+def test_columns_that_would_look_alike_keep_their_names(tmp_path: Path) -> None:
+    alike = [ColumnFacts(name, Kind.WHOLE, ("1", "2")) for name in ("work", "Work", "sex")]
+    labels = loaded(draft([TableFacts("persons", "p.csv", (PID, *alike))]), tmp_path).labels
+    assert [labels.variable(name) for name in ("WORK", "WORK_2", "SEX")] == ["WORK", "WORK_2", "Sex"]
+
+
 def test_a_place_keeps_its_values_as_leaves_when_levels_share_codes(tmp_path: Path) -> None:
     places = loaded(draft([PERSONS]), tmp_path).variables["GEO"].codelist
     assert set(places.leaf_codes) == {"1", "20", "3"}

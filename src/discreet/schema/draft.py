@@ -6,13 +6,16 @@ It owns the guesses (ids, geography, age, codes); it looks at no data itself and
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from discreet.errors import mistake
 from discreet.schema.codelist import TOTAL, Code
 from discreet.schema.declared import ID_KEYS
+from discreet.schema.declared_forms import LONGEST_LABEL
+from discreet.schema.labels import Labels
 
 MOST_CODES = 5_000  # a column with more distinct values is no variable, unless it is a place
 MOST_NUMBERS = 200  # the same for a column of whole numbers, which may be an amount
@@ -20,7 +23,8 @@ MOST_PLACES = 300_000
 OLDEST = range(60, 131)  # the highest value of a column that holds ages in years
 BROAD_AGES = (0, 15, 30, 50, 65, 85)
 AGE_STEP = 5
-GEOGRAPHY = "GEO"
+AGE_LEVELS = {"L": (1, "broad groups"), "M": (2, "five-year groups"), "H": (3, "single years")}
+GEOGRAPHY, PLACE = "GEO", "Place of residence"
 
 _PLACES = re.compile(
     r"^(geo|nuts|lau|region|prov|state$|count(y|ies)|district|municip|commune|komm|gemeinde|canton|tract|bl(oc)?k|ward"
@@ -81,6 +85,8 @@ class DraftVariable:
     units: tuple[str, ...]
     rows: tuple[Code, ...]
     breakdowns: Mapping[str, int]  # empty: one breakdown, the leaves
+    label: str
+    breakdown_labels: Mapping[str, str]
 
     @property
     def file(self) -> str:
@@ -145,7 +151,7 @@ def draft(tables: Sequence[TableFacts]) -> Draft:
     taken = {column for column in (*ids.values(), *linked.values()) if column}
     geography, place = _geography(tables, taken)
     others = list(_variables(tables, taken | set(geography)))
-    variables = tuple(([place] if place else []) + others)
+    variables = _told_apart(([place] if place else []) + others)
     cubes = tuple(_cubes(tables, variables))
     if not cubes:
         raise mistake(
@@ -189,11 +195,13 @@ def _geography(tables: Sequence[TableFacts], taken: set[str]) -> tuple[tuple[str
         chain = _chain(table, taken)
         if chain:
             units = tuple(other.unit for other in tables if _same_places(table, other, chain))
-            levels: dict[str, int] = {}
-            for level, name in enumerate(chain, start=1):
-                levels[_unused(_word(name), set(levels))] = level
+            levels: dict[str, str] = {}  # name of a breakdown -> column
+            for column in chain:
+                levels[_unused(_word(column), set(levels))] = column
             rows = tuple(_place_rows(table, chain))
-            return tuple(chain), DraftVariable(GEOGRAPHY, chain[-1], units, rows, levels)
+            depths = {name: depth for depth, name in enumerate(levels, start=1)}
+            labels = {name: label for name, column in levels.items() if (label := _readable(column))}
+            return tuple(chain), DraftVariable(GEOGRAPHY, chain[-1], units, rows, depths, PLACE, labels)
     return (), None
 
 
@@ -255,8 +263,28 @@ def _variables(tables: Sequence[TableFacts], taken: set[str]) -> Iterator[DraftV
         rows = tuple(
             _age_rows(years) if years else (Code(value, "", "") for value in sorted(values, key=_natural))
         )
-        levels = {"L": 1, "M": 2, "H": 3} if years else {}
-        yield DraftVariable(variable, name, tuple(table.unit for table in holding), rows, levels)
+        levels = AGE_LEVELS if years else {}
+        yield DraftVariable(
+            variable,
+            name,
+            tuple(table.unit for table in holding),
+            rows,
+            {axis: level for axis, (level, _) in levels.items()},
+            _readable(name).capitalize(),
+            {axis: label for axis, (_, label) in levels.items()},
+        )
+
+
+def _readable(column: str) -> str:
+    """The name of a column in words, marital_status as marital status; none where it is too long for a label."""
+    words = " ".join(re.split(r"[\W_]+", column)).strip().lower()
+    return words if len(words) <= LONGEST_LABEL else ""
+
+
+def _told_apart(variables: Sequence[DraftVariable]) -> tuple[DraftVariable, ...]:
+    """The variables, without labels that another one has or is named by."""
+    shown = Counter(text for one in variables for text in {one.name, one.label})
+    return tuple(one if shown[one.label] == 1 else replace(one, label="") for one in variables)
 
 
 def _is_variable(column: ColumnFacts) -> bool:
@@ -291,6 +319,10 @@ def _bands(starts: Iterable[int], last: int) -> list[tuple[int, int]]:
 
 def _cubes(tables: Sequence[TableFacts], variables: Sequence[DraftVariable]) -> Iterator[DraftCube]:
     """For each unit a table of few axes, and one that goes down to the finest place or to other variables."""
+    labels = Labels(
+        {one.name: one.label for one in variables if one.label},
+        {f"{one.name}.{name}": text for one in variables for name, text in one.breakdown_labels.items()},
+    )
     for number, table in enumerate(tables, start=1):
         usable = [variable for variable in variables if table.unit in variable.units]
         places = [variable for variable in usable if variable.name == GEOGRAPHY]
@@ -301,7 +333,7 @@ def _cubes(tables: Sequence[TableFacts], variables: Sequence[DraftVariable]) -> 
         elif len(plain) > 2:
             choices.append([_axis(variable, 1) for variable in (*places, *plain[2:4])])
         for place, axes in enumerate(filter(None, choices), start=1):
-            title = f"{table.unit.capitalize()} by {', '.join(axes)}"
+            title = labels.title(table.unit.capitalize(), axes)
             yield DraftCube(f"{number}.{place}", title, table.unit, tuple(axes))
 
 

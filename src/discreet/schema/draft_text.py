@@ -60,6 +60,8 @@ def _variables(draft: Draft) -> Iterator[str]:
     units = {table.unit for table in draft.tables}
     for variable in draft.variables:
         yield f"[variables.{variable.name}]"
+        if variable.label:
+            yield f"label = {quote(variable.label)}"
         yield f"column = {quote(variable.column)}"
         if set(variable.units) != units:
             yield f"units = [{', '.join(quote(unit) for unit in variable.units)}]"
@@ -67,6 +69,11 @@ def _variables(draft: Draft) -> Iterator[str]:
         if variable.breakdowns:
             levels = ", ".join(f"{name} = {level}" for name, level in variable.breakdowns.items())
             yield f"breakdowns = {{ {levels} }}"
+        if variable.breakdown_labels:
+            labels = ", ".join(
+                f"{name} = {quote(label)}" for name, label in variable.breakdown_labels.items()
+            )
+            yield f"breakdown_labels = {{ {labels} }}"
         yield ""
 
 
@@ -88,6 +95,7 @@ def _rest(draft: Draft) -> Iterator[str]:
     yield "js = 0    # counts from 1 to js are never published"
     yield ""
     yield "[release]"
+    yield '# title = "Census of population"'
     yield 'formats = ["parquet", "csv"]'
     if draft.notes:
         yield ""
