@@ -2,7 +2,8 @@
 
 DiscreetError                 anything Discreet raises on purpose; its text never holds a true count or a key
 ├── Mistakes                  what a user declared or supplied is wrong; holds every Problem found at once
-│   └── AbsentData            data that are declared are not there: all that is wrong with what was declared
+│   ├── AbsentData            data that are declared are not there: all that is wrong with what was declared
+│   └── DatabaseAway          a database of ours does not do what it is told, now; it may do so later
 ├── InfeasiblePTable          no perturbation table meets the wanted constraints
 ├── UncoveredCount            a p-table has no row or no interval for a count or key it must perturb
 ├── BudgetExceeded            a release would spend more of a privacy budget than is left
@@ -44,6 +45,10 @@ class Mistakes(DiscreetError):
 
 class AbsentData(Mistakes):
     """Declared data are not where they should be, and nothing else is wrong; a look ahead can do without them."""
+
+
+class DatabaseAway(Mistakes):
+    """A database refused or did not answer; what was not acknowledged before need not have been written."""
 
 
 def mistake(file: object, key: str, value: str, remedy: str) -> Mistakes:

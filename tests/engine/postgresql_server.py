@@ -42,16 +42,28 @@ def _as_somebody() -> dict[str, Any]:
     return {"user": somebody.pw_uid, "group": somebody.pw_gid, "extra_groups": []}
 
 
-@dataclass(frozen=True)
+@dataclass
 class Server:
-    """A running server that listens on the loopback address."""
+    """A server that listens on the loopback address; it can be stopped and started again with what it holds."""
 
     port: int
-    process: subprocess.Popen[bytes]
+    command: list[object]
+    options: dict[str, Any]
+    process: subprocess.Popen[bytes] | None = None
+    databases: int = 0
 
     @property
     def uri(self) -> str:
-        return f"postgresql://{ROLE}@127.0.0.1:{self.port}/postgres"
+        return self.address("postgres")
+
+    def address(self, database: str) -> str:
+        return f"postgresql://{ROLE}@127.0.0.1:{self.port}/{database}"
+
+    def new_database(self) -> str:
+        """The address of a new and empty database."""
+        self.databases += 1
+        self.execute(f"CREATE DATABASE test{self.databases}")
+        return self.address(f"test{self.databases}")
 
     def load(self, name: str, table: pa.Table) -> None:
         """Put an Arrow table into the database."""
@@ -67,13 +79,25 @@ class Server:
         ):
             cursor.execute(sql)
 
+    def start(self) -> None:
+        """Start, and return when it answers."""
+        self.process = subprocess.Popen([str(part) for part in self.command], **self.options)
+        deadline = time.monotonic() + 30
+        while not self.ready():
+            if time.monotonic() > deadline or self.process.poll() is not None:
+                raise RuntimeError("the private PostgreSQL server does not start")
+            time.sleep(0.05)
+
     def stop(self) -> None:
         """Stop at once, connections and all."""
+        if self.process is None:
+            return
         self.process.send_signal(signal.SIGQUIT)
         try:
             self.process.wait(10)
         except subprocess.TimeoutExpired:
             self.process.kill()
+            self.process.wait()
 
     def ready(self) -> bool:
         try:
@@ -108,20 +132,12 @@ def running(programs: Path) -> Iterator[Server]:
             "fsync": "off",
         }
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
-        with subprocess.Popen([programs / "postgres", "-D", data, *options], **quiet) as process:
-            try:
-                yield _awaited(Server(port, process))
-            finally:
-                Server(port, process).stop()
-
-
-def _awaited(server: Server) -> Server:
-    deadline = time.monotonic() + 30
-    while not server.ready():
-        if time.monotonic() > deadline or server.process.poll() is not None:
-            raise RuntimeError("the private PostgreSQL server does not start")
-        time.sleep(0.05)
-    return server
+        server = Server(port, [programs / "postgres", "-D", data, *options], quiet)
+        try:
+            server.start()
+            yield server
+        finally:
+            server.stop()
 
 
 def _free_port() -> int:

@@ -7,7 +7,6 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import closing, nullcontext
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -22,35 +21,20 @@ from sqlalchemy.pool import NullPool
 from discreet.errors import BudgetExceeded, Mistakes
 from discreet.maths.accounting import EpsilonDelta, Neighbours, PrivacyLoss, PureEpsilon, Rho, basic
 from discreet.perturb.ledger import Head, Ledger, question_key
-from tests.engine.postgresql_server import NO_SERVER, Server, binaries, running
 
 ROOT = Path(__file__).parents[2]
-PROGRAMS = binaries()
 HUNDREDTH = PureEpsilon(Fraction(1, 100))
-needs_server = pytest.param("postgresql", marks=pytest.mark.skipif(PROGRAMS is None, reason=NO_SERVER))
 
 
 def clock() -> datetime:
     return datetime(2021, 5, 9, 12, tzinfo=UTC)
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    assert PROGRAMS is not None
-    with running(PROGRAMS) as started:
-        yield started
-
-
-@pytest.fixture(params=["sqlite", needs_server])
-def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+@pytest.fixture
+def where(where: str) -> str:
     """Where a new and empty ledger is."""
-    if request.param == "sqlite":
-        Ledger.create(tmp_path / "ledger.db", clock)
-        return str(tmp_path / "ledger.db")
-    server: Server = request.getfixturevalue("server")
-    server.execute("DROP TABLE IF EXISTS ledger_entries, ledger_accounts")
-    Ledger.create(server.uri, clock)
-    return server.uri
+    Ledger.create(where, clock)
+    return where
 
 
 @pytest.fixture

@@ -27,8 +27,14 @@ GEOMETRIC = 'kind = "geometric"\nepsilon = 400\n'
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> Ledger:
-    return Ledger.create(tmp_path / "ledger.sqlite", lambda: NOON)
+def store(where: str) -> Store:
+    return Store(where, lambda: NOON)
+
+
+@pytest.fixture
+def ledger(where: str) -> Ledger:
+    """In the same database as the store."""
+    return Ledger.create(where, lambda: NOON)
 
 
 def declared(census: Path, folder: Path, noise: str, serve: str) -> Programme:

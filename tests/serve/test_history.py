@@ -3,18 +3,20 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 
-from discreet.engine.transactions import Database
+from discreet.engine.transactions import Database, Journal
 from discreet.schema.crosstab import Signature
 from discreet.schema.serve_rule import Action, HistoryRule
 from discreet.serve.answer import Answer, Refusal, Rule
 from discreet.serve.answering import TableBuilder
-from discreet.serve.history import Collected, History, Population, Statistic, representations
+from discreet.serve.collected import Collected, Population, Statistic
+from discreet.serve.held_tables import Held, Levels
+from discreet.serve.history import History, representations
 from discreet.serve.query import Axis, Group, Query
-from tests.serve.conftest import cells, query
+from discreet.serve.store import Store
+from tests.serve.conftest import NOON, cells, query
 
 Make = Callable[..., TableBuilder]
 
@@ -27,10 +29,17 @@ def table(*statistics: Statistic, populations: tuple[Population, ...] = ()) -> C
     return Collected(statistics, populations)
 
 
-def history(folder: Path, rule: HistoryRule) -> History:
-    database = Database(folder / "h.sqlite", "store")
-    database.create_file()
-    return History(database, rule)
+@pytest.fixture
+def store(where: str) -> Store:
+    return Store(where, lambda: NOON)
+
+
+def history(where: str, rule: HistoryRule) -> History:
+    return History(Database(where, "store", Journal.AHEAD), rule)
+
+
+def held(of: dict[Levels, int]) -> Held:
+    return Held().extended(list(of), list(of.values()), 1)
 
 
 def no_difference(_new: str, _earlier: str) -> int | None:
@@ -39,15 +48,15 @@ def no_difference(_new: str, _earlier: str) -> int | None:
 
 def test_representations_are_those_that_add_up_to_the_statistic() -> None:
     """Bach's example: a total shown by itself, by 2, by 2 and by 4 cells: k/t^2 = 9/16."""
-    held = {(): 1, (("A", 1),): 2, (("B", 1),): 2, (("A", 1), ("B", 1)): 4, (("A", 2),): 50}
-    average = representations(statistic(1), held)
+    have = held({(): 1, (("A", 1),): 2, (("B", 1),): 2, (("A", 1), ("B", 1)): 4, (("A", 2),): 50})
+    average = representations(statistic(1), have)
     assert (average.t, average.k) == (3, Fraction(5))
-    assert representations(statistic(2, A=1), held).k / representations(statistic(2, A=1), held).t ** 2 <= 1
-    assert representations(statistic(50, A=2), held).ratio == 1.0
+    assert representations(statistic(2, A=1), have).k / representations(statistic(2, A=1), have).t ** 2 <= 1
+    assert representations(statistic(50, A=2), have).ratio == 1.0
 
 
-def test_the_guard_warns_and_then_refuses(tmp_path: Path) -> None:
-    kept = history(tmp_path, HistoryRule(warn=0.6, refuse=0.5))
+def test_the_guard_warns_and_then_refuses(where: str) -> None:
+    kept = history(where, HistoryRule(warn=0.6, refuse=0.5))
     total = statistic(1)
     assert kept.collect("u", table(total, statistic(2, A=1)), no_difference) == ()
     warned = kept.collect("u", table(total, statistic(2, B=1)), no_difference)
@@ -58,18 +67,18 @@ def test_the_guard_warns_and_then_refuses(tmp_path: Path) -> None:
     assert refused.rule is Rule.HISTORY
     assert kept.collect("u", table(total, statistic(2, B=1)), no_difference) == (), "a repeated one is free"
     assert kept.collect("other", table(total, statistic(2, C=1)), no_difference) == ()
-    again = history(tmp_path, HistoryRule(warn=0.6, refuse=0.5))
+    again = history(where, HistoryRule(warn=0.6, refuse=0.5))
     assert isinstance(again.collect("u", table(total, statistic(2, C=1)), no_difference), Refusal)
 
 
-def test_looking_remembers_nothing(tmp_path: Path) -> None:
-    kept = history(tmp_path, HistoryRule(refuse=0.5))
+def test_looking_remembers_nothing(where: str) -> None:
+    kept = history(where, HistoryRule(refuse=0.5))
     for name in "ABCD":
         assert kept.look("u", table(statistic(1), statistic(2, **{name: 1})), no_difference) == ()
 
 
-def test_requests_at_the_same_time_do_not_slip_past_the_level(tmp_path: Path) -> None:
-    kept = history(tmp_path, HistoryRule(refuse=0.5))
+def test_requests_at_the_same_time_do_not_slip_past_the_level(where: str) -> None:
+    kept = history(where, HistoryRule(refuse=0.5))
     asked = [table(statistic(1), statistic(2, **{name: 1})) for name in "ABCDEFGH"]
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda one: kept.collect("u", one, no_difference), asked))
@@ -77,8 +86,8 @@ def test_requests_at_the_same_time_do_not_slip_past_the_level(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("action", list(Action))
-def test_populations_that_differ_by_few_are_told(tmp_path: Path, action: Action) -> None:
-    kept = history(tmp_path, HistoryRule(difference=10, on_difference=action))
+def test_populations_that_differ_by_few_are_told(where: str, action: Action) -> None:
+    kept = history(where, HistoryRule(difference=10, on_difference=action))
     differences = {("b", "a"): 3, ("c", "a"): 400, ("b", "c"): 400}
 
     def collect(base: str, total: int) -> Refusal | tuple[str, ...]:

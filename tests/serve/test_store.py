@@ -7,7 +7,6 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
@@ -31,14 +30,14 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def store(tmp_path: Path, clock: Clock) -> Store:
-    return Store(tmp_path / "s.sqlite", clock)
+def store(where: str, clock: Clock) -> Store:
+    return Store(where, clock)
 
 
-def test_a_saved_query_is_found_again_by_another_process(store: Store, tmp_path: Path, clock: Clock) -> None:
+def test_a_saved_query_is_found_again_by_another_process(store: Store, where: str, clock: Clock) -> None:
     saved = store.save_query(ASKED, '{"layout": [0, 1]}')
     clock.now += timedelta(days=9000)
-    assert Store(tmp_path / "s.sqlite", clock).saved_query(saved.id) == saved
+    assert Store(where, clock).saved_query(saved.id) == saved
     assert store.save_query(ASKED, '{"layout": [0, 1]}') == saved
     assert store.save_query(ASKED).id != saved.id
     assert store.saved_query("0" * 20) is None
@@ -96,27 +95,25 @@ def test_jobs_are_taken_once_each_in_their_order(store: Store, clock: Clock) -> 
 WRITER = """
 import sys
 from datetime import UTC, datetime
-from pathlib import Path
 from discreet.serve.query import Axis, Query
 from discreet.serve.store import Store
-store = Store(Path(sys.argv[1]), lambda: datetime.now(UTC))
+store = Store(sys.argv[1], lambda: datetime.now(UTC))
 for number in range(100000):
     saved = store.save_query(Query("persons", (Axis("SEX"),), "", str(number)))
     print(saved.id, flush=True)
 """
 
 
-def test_a_killed_server_loses_no_saved_query(tmp_path: Path, clock: Clock) -> None:
-    path = tmp_path / "s.sqlite"
+def test_a_killed_server_loses_no_saved_query(where: str, clock: Clock) -> None:
     with subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", WRITER, where], stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
         said = [process.stdout.readline().strip() for _ in range(5)]
         time.sleep(0.05)
         os.kill(process.pid, signal.SIGKILL)
         said += [line.strip() for line in process.stdout.read().splitlines()]
-    store = Store(path, clock)
+    store = Store(where, clock)
     whole = [name for name in said if len(name) == 20]
     assert len(whole) >= 5
     assert all(store.saved_query(name) for name in whole)

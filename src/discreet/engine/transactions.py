@@ -8,55 +8,72 @@ from __future__ import annotations
 
 import os
 import re
+import sqlite3
+import time
+import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from enum import StrEnum
 from pathlib import Path
+from threading import Lock
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from sqlalchemy import DDL, Connection, Engine, Table, create_engine, event
+from sqlalchemy import DDL, Connection, Engine, Table, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
-from sqlalchemy.pool import NullPool
+from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError, SQLAlchemyError
+from sqlalchemy.pool import NullPool, QueuePool
 
-from discreet.errors import Mistakes, mistake
+from discreet.errors import DatabaseAway, Problem, mistake
 from discreet.schema.sources import without_user
 
-WAIT = 60.0  # seconds that one transaction waits for others
+WAIT = 30.0  # seconds that one transaction waits for others
+_POOL: dict[str, Any] = {"poolclass": QueuePool, "pool_size": 4, "max_overflow": 60, "pool_timeout": WAIT}
 _SERVERS = ("postgresql", "postgres", "postgresql+psycopg")
 _SECRET = {"password", "sslpassword"}
 _USER = re.compile(r'\b(user|role) "[^"]*"')
 _FORMS = "write the path of a file, or postgresql://host:port/database"
 
 
-class Database:
-    """A database and the name under which it may be shown."""
+class Journal(StrEnum):
+    """How a SQLite file keeps a commit through a power cut: both sync it to disk before the commit returns."""
 
-    def __init__(self, where: str | Path, key: str) -> None:
-        self._key = key
-        text = str(where)
-        scheme, separator, rest = text.partition("://")
+    BESIDE = "delete"  # one file at rest, so that a copy of it is whole
+    AHEAD = "wal"  # one sync for each commit, and readers do not wait; two more files while it is open
+
+
+class Database:
+    """A database and the name under which it may be shown; safe for threads."""
+
+    def __init__(self, where: str | Path, key: str, journal: Journal = Journal.BESIDE) -> None:
+        self.key = key
+        address = str(where)
+        scheme, separator, rest = address.partition("://")
         if separator and scheme not in (*_SERVERS, "sqlite"):
             raise mistake(
                 "", key, "an address of an unknown kind", _FORMS
             )  # it may hold a password: not shown
-        self.file = Path(rest if separator else text).expanduser() if scheme not in _SERVERS else None
-        self.name = str(self.file) if self.file else without_user(text)
-        self._engine = _sqlite(self.file) if self.file else _postgresql(text, self.name, key)
+        self.file = Path(rest if separator else address).expanduser() if scheme not in _SERVERS else None
+        self.name = str(self.file) if self.file else without_user(address)
+        engine = _sqlite(self.file, journal) if self.file else _postgresql(address, self.name, key)
+        self._writer = engine.execution_options(writing=True)
+        self._reader = engine if self.file else engine.execution_options(isolation_level="REPEATABLE READ")
+        # threads that wait for a lock of this process are let in at once; SQLite itself would have them sleep
+        self._turn: AbstractContextManager[object] = Lock() if self.file else nullcontext()
+        weakref.finalize(self, engine.dispose)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Read in one transaction."""
-        with self._told(), self._engine.connect() as connection:
+        """Read in one transaction: all that is read is as it was at one moment."""
+        with self._told(), self._reader.connect() as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Write in one transaction, which is on disk when this returns; SQLite lets one writer in at a time."""
-        engine = self._engine.execution_options(writing=True)
-        with self._told(), engine.begin() as connection:
+        with self._told(), self._turn, self._writer.begin() as connection:
             if self.file is None:
-                _make_durable(connection)
+                connection.execute(_DURABLE, {"wait": f"{WAIT:.0f}s"})
             yield connection
 
     def create_file(self) -> None:
@@ -64,10 +81,13 @@ class Database:
         if self.file is None:
             return
         try:
-            os.close(os.open(self.file, os.O_WRONLY | os.O_CREAT, 0o600))
+            # an existing one is not opened: closing it would end the locks that this process has on it
+            os.close(os.open(self.file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        except FileExistsError:
+            return
         except OSError as error:
             reason = (error.strerror or "cannot be written").lower()
-            raise mistake(self.name, self._key, reason, "choose a folder that you can write to") from None
+            raise mistake(self.name, self.key, reason, "choose a folder that you can write to") from None
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -76,7 +96,7 @@ class Database:
         except (SQLAlchemyError, OSError, UnicodeError) as error:
             raise self._refused(error) from None
 
-    def _refused(self, error: Exception) -> Mistakes:
+    def _refused(self, error: Exception) -> DatabaseAway:
         """Say what the database answered: its first line, without the statement, its values and the user."""
         cause = error.orig if isinstance(error, DBAPIError) else error
         answer = next(iter(str(cause).strip().splitlines()), "no reason")
@@ -85,9 +105,8 @@ class Database:
             if isinstance(error, DBAPIError | OSError)
             else type(error).__name__
         )
-        return mistake(
-            self.name, self._key, f"the database says: {shown}", "check the address, the rights and the file"
-        )
+        value, remedy = f"the database says: {shown}", "check the address, the rights and the file"
+        return DatabaseAway([Problem(self.name, self.key, value, remedy)])
 
 
 def append_only(table: Table, columns: tuple[str, ...]) -> None:
@@ -112,24 +131,57 @@ _REFUSE = """CREATE OR REPLACE FUNCTION refuse_change_of_ledger() RETURNS trigge
 $$ BEGIN RAISE EXCEPTION 'the ledger is append-only'; END $$"""
 
 
-def _sqlite(file: Path) -> Engine:
+def _sqlite(file: Path, journal: Journal) -> Engine:
     # mode=rw: a mistyped path must not become a new and empty database
     uri = URL.create("sqlite", database=f"file:{_quoted(file)}", query={"mode": "rw", "uri": "true"})
-    engine = create_engine(uri, poolclass=NullPool, connect_args={"timeout": WAIT})
-    event.listen(engine, "connect", _prepare_sqlite)
+    # opened anew for each transaction, except where opening and closing means carrying a journal over
+    pool = _POOL if journal is Journal.AHEAD else {"poolclass": NullPool}
+    engine = create_engine(uri, connect_args={"timeout": WAIT, "check_same_thread": False}, **pool)
+
+    def prepare(connection: sqlite3.Connection, record: Any) -> None:
+        connection.isolation_level = None  # begin and commit are said below, not guessed by the driver
+        _set_journal(connection, journal)
+        connection.execute("PRAGMA trusted_schema = OFF")
+        record.info["file"] = _identity(file)
+
+    def check(_connection: object, record: Any, _proxy: object) -> None:
+        if record.info["file"] != _identity(file):
+            raise DisconnectionError  # the file was moved or replaced: what is written must be in the one that is there
+
+    event.listen(engine, "connect", prepare)
+    event.listen(engine, "checkout", check)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
 
 
+def _identity(file: Path) -> tuple[int, int] | None:
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _set_journal(connection: sqlite3.Connection, journal: Journal) -> None:
+    """Sync each commit to disk; to write ahead is settled once in the life of a file, by whoever comes first."""
+    connection.execute(f"PRAGMA synchronous = {'FULL' if journal is Journal.AHEAD else 'EXTRA'}")
+    deadline = time.monotonic() + WAIT
+    while journal is Journal.AHEAD and _journal(connection) != journal.value:
+        try:
+            connection.execute(f"PRAGMA journal_mode = {journal.value}")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)  # SQLite itself does not wait here
+
+
+def _journal(connection: sqlite3.Connection) -> str:
+    (found,) = connection.execute("PRAGMA journal_mode").fetchone()
+    return str(found)
+
+
 def _quoted(file: Path) -> str:
     return str(file.absolute()).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
-
-
-def _prepare_sqlite(connection: Any, _record: object) -> None:
-    """Sync the file and its folder at each commit; one file at rest, so that a copy of it is whole."""
-    connection.isolation_level = None  # begin and commit are said below, not guessed by the driver
-    connection.execute("PRAGMA synchronous = EXTRA")
-    connection.execute("PRAGMA trusted_schema = OFF")
 
 
 def _begin_sqlite(connection: Connection) -> None:
@@ -138,20 +190,22 @@ def _begin_sqlite(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
 
 
-def _postgresql(text: str, name: str, key: str) -> Engine:
-    if _holds_password(text):
+def _postgresql(address: str, name: str, key: str) -> Engine:
+    if _holds_password(address):
         remedy = "take it out and set PGPASSWORD or a .pgpass file instead"
         raise mistake(name, key, "the address holds a password", remedy)
     try:
-        url = make_url(text).set(drivername="postgresql+psycopg")
+        url = make_url(address).set(drivername="postgresql+psycopg")
     except (ArgumentError, ValueError):
         raise mistake("", key, "an address that cannot be read", _FORMS) from None
-    return create_engine(url, poolclass=NullPool, connect_args={"connect_timeout": 10})
+    # nothing is prepared: a proxy in between may give each transaction another session
+    settings = {"connect_timeout": 10, "tcp_user_timeout": 10_000, "prepare_threshold": None}
+    return create_engine(url, connect_args=settings, pool_pre_ping=True, **_POOL)
 
 
-def _holds_password(text: str) -> bool:
+def _holds_password(address: str) -> bool:
     try:
-        parts = urlsplit(text)
+        parts = urlsplit(address)
         return parts.password is not None or any(
             name.lower() in _SECRET for name, _ in parse_qsl(parts.query)
         )
@@ -159,6 +213,8 @@ def _holds_password(text: str) -> bool:
         return True  # unreadable: refuse rather than show
 
 
-def _make_durable(connection: Connection) -> None:
-    if connection.exec_driver_sql("SHOW synchronous_commit").scalar() == "off":
-        connection.exec_driver_sql("SET LOCAL synchronous_commit = on")
+# for the transaction alone, in one round trip; a server may have been told to acknowledge what is not on disk yet
+_DURABLE = text("""
+SELECT set_config('lock_timeout', :wait, true),
+       set_config('synchronous_commit', coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'), true)
+""")

@@ -19,6 +19,7 @@ from itertools import accumulate, product
 from math import prod
 
 import numpy as np
+from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, order=True)
@@ -131,3 +132,10 @@ def exposure(sizes: Sequence[int], own: int = 1) -> Exposure:
     stops = (len(totals), int(ratios.argmin()) + 1, int(rises[0]) + 1 if len(rises) else len(totals))
     whole, lowest, first = (Average(t, Fraction(totals[t - 1], own)) for t in stops)
     return Exposure(whole, lowest, first)
+
+
+def riskiest(sizes: NDArray[np.int64], own: int = 1) -> Average:
+    """The riskiest choice of ``exposure`` alone, for many representations, the smallest first."""
+    totals = np.cumsum(sizes)
+    t = int((totals / np.arange(1, len(totals) + 1) ** 2.0).argmin()) + 1
+    return Average(t, Fraction(int(totals[t - 1]), own))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import astuple, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,10 +24,10 @@ from sqlalchemy import (
     String,
     Table,
     UniqueConstraint,
-    inspect,
     select,
 )
 
+from discreet.engine.books import Book, lay_out, one_at_a_time, open_book
 from discreet.engine.transactions import Database, append_only
 from discreet.errors import BudgetExceeded, Mistakes, Problem, mistake
 from discreet.maths.accounting import Neighbours, PrivacyLoss, basic, read_loss, within
@@ -64,6 +64,7 @@ _entries = Table(
 )
 append_only(_accounts, ("name", "budget", "neighbours", "unit", "opened", "hash"))
 append_only(_entries, tuple(column.name for column in _entries.columns))
+_BOOK = Book(_KEY, _tables)
 
 
 @dataclass(frozen=True)
@@ -107,34 +108,26 @@ class Ledger:
     """An append-only book of charges, safe for many processes at once and for processes that are killed."""
 
     def __init__(self, database: Database, clock: Clock, seal: bytes = b"") -> None:
-        self._database, self._clock, self._seal = database, clock, seal
+        self.database, self._clock, self._seal = database, clock, seal
 
     @classmethod
     def create(cls, where: str | Path, clock: Clock, seal: bytes = b"") -> Ledger:
         """Make a ledger, or open the one that is there; a seal (a derived key) makes forged chains detectable."""
         database = Database(where, _KEY)
-        database.create_file()
-        with database.writing() as connection:
-            _tables.create_all(connection)
+        lay_out(database, _BOOK)
         return cls(database, clock, seal)
 
     @classmethod
     def open(cls, where: str | Path, clock: Clock, seal: bytes = b"") -> Ledger:
         """Open a ledger by path or by URL; a missing one is refused, because a new one has all its budget."""
         database = Database(where, _KEY)
-        if database.file is not None and not database.file.is_file():
-            raise mistake(database.name, _KEY, "no such file", "correct the path, or create a ledger there")
-        with database.reading() as connection:
-            found = set(inspect(connection).get_table_names())
-        if not found >= set(_tables.tables):
-            raise mistake(
-                database.name, _KEY, "holds no ledger", "correct the address, or create a ledger there"
-            )
+        open_book(database, _BOOK)
         return cls(database, clock, seal)
 
     def create_account(self, name: str, budget: PrivacyLoss, neighbours: Neighbours, unit: str) -> Account:
         """Open an account; opening it again with the same terms changes nothing, with other terms is refused."""
-        with self._database.writing() as connection:
+        with self.database.writing() as connection:
+            one_at_a_time(connection, f"{_accounts.name}/{name}")
             row = self._row(connection, name)
             account = Account(name, budget, neighbours, unit, row.opened if row else self._now())
             if row is None:
@@ -145,7 +138,7 @@ class Ledger:
                 connection.execute(_accounts.insert().values(**values, hash=start, entries=0, head=start))
             elif _account(row) != account:
                 remedy = "a budget is never changed: open an account of another name"
-                raise mistake(self._database.name, f"account {name}", "it exists with other terms", remedy)
+                raise mistake(self.database.name, f"account {name}", "it exists with other terms", remedy)
         return account
 
     def charge(self, account: str, charge: PrivacyLoss, key: str, described: str = "") -> Entry:
@@ -154,52 +147,62 @@ class Ledger:
         The same key costs nothing again. So the same key must stand for the same answer: noise that is drawn from the
         key, or an answer that was kept. A question whose noise is drawn afresh needs a key of its own each time.
         """
-        with self._database.writing() as connection:
-            row = self._known(connection, account, lock=True)
-            earlier = connection.execute(
-                select(_entries).where(_entries.c.account == account, _entries.c.key == key)
-            ).first()
-            if earlier is not None:
-                return self._repeated(_entry(earlier), charge, account)
-            entry = self._next(connection, row, charge, key, described)
-            connection.execute(_entries.insert().values(account=account, **_columns(entry)))
-            connection.execute(
-                _accounts.update()
-                .where(_accounts.c.name == account)
-                .values(entries=entry.number, head=entry.hash)
-            )
+        with self.charging(account) as connection:
+            return self.charge_within(connection, account, charge, key, described)
+
+    @contextmanager
+    def charging(self, account: str) -> Iterator[Connection]:
+        """A transaction in which nobody else charges the account: a charge and what belongs to it, or neither."""
+        with self.database.writing() as connection:
+            self._known(connection, account, lock=True)
+            yield connection
+
+    def charge_within(
+        self, connection: Connection, account: str, charge: PrivacyLoss, key: str, described: str = ""
+    ) -> Entry:
+        """Charge as one step of a transaction of ``charging``."""
+        row = self._known(connection, account)
+        earlier = connection.execute(
+            select(_entries).where(_entries.c.account == account, _entries.c.key == key)
+        ).first()
+        if earlier is not None:
+            return self._repeated(_entry(earlier), charge, account)
+        entry = self._next(connection, row, charge, key, described)
+        connection.execute(_entries.insert().values(account=account, **_columns(entry)))
+        values = {"entries": entry.number, "head": entry.hash}
+        connection.execute(_accounts.update().where(_accounts.c.name == account).values(values))
         return entry
 
     def account(self, name: str) -> Account:
         """The terms of an account."""
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             return _account(self._known(connection, name))
 
     def accounts(self) -> tuple[str, ...]:
         """The names of all accounts."""
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             return tuple(connection.execute(select(_accounts.c.name).order_by(_accounts.c.name)).scalars())
 
     def entries(self, account: str) -> tuple[Entry, ...]:
         """All charges of an account, in their order."""
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             self._known(connection, account)
             return tuple(map(_entry, connection.execute(_in_order(account))))
 
     def head(self, account: str) -> Head:
         """How far the account has come, to be kept elsewhere, for instance in a release's manifest."""
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             row = self._known(connection, account)
             return Head(row.entries, row.head)
 
     def spent(self, account: str) -> PrivacyLoss:
         """What all charges of an account cost together."""
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             return self._total(connection, self._known(connection, account))
 
     def remaining(self, account: str) -> PrivacyLoss:
         """What is left of the budget."""
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             row = self._known(connection, account)
             budget, spent = read_loss(row.budget), self._total(connection, row)
         left = (getattr(budget, part.name) - getattr(spent, part.name) for part in fields(budget))
@@ -207,10 +210,10 @@ class Ledger:
 
     def verify(self, kept: Mapping[str, Head] | None = None) -> tuple[Problem, ...]:
         """Recompute every account's chain and sums; with heads kept elsewhere, also that nothing was taken back."""
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             rows = {row.name: row for row in connection.execute(select(_accounts).order_by(_accounts.c.name))}
             owners = set(connection.execute(select(_entries.c.account).distinct()).scalars())
-            found = [Problem(self._database.name, f"account {name}", "its terms were deleted", _RESTORE)
+            found = [Problem(self.database.name, f"account {name}", "its terms were deleted", _RESTORE)
                      for name in sorted((owners | set(kept or {})) - set(rows))]  # fmt: skip
             for name, row in rows.items():
                 found += self._broken(connection, row, (kept or {}).get(name))
@@ -220,7 +223,7 @@ class Ledger:
         """Walk one chain; the first broken link is told, since all after it follow from it."""
 
         def problem(key: str, value: str) -> Problem:
-            return Problem(self._database.name, f"account {row.name}{key}", value, _RESTORE)
+            return Problem(self.database.name, f"account {row.name}{key}", value, _RESTORE)
 
         head, number = self._link("", [getattr(row, name) for name in _TERMS]), 0
         if head != row.hash:
@@ -255,7 +258,7 @@ class Ledger:
         budget, spent = read_loss(row.budget), self._total(connection, row)
         if not any(amount > 0 for amount in astuple(charge)):
             raise mistake(
-                self._database.name, f"account {row.name}", "a charge of 0", "charge what the release costs"
+                self.database.name, f"account {row.name}", "a charge of 0", "charge what the release costs"
             )
         total = basic([spent, charge], type(budget))
         if not within(total, budget):
@@ -264,7 +267,7 @@ class Ledger:
         if any(amount.denominator > _LONGEST for amount in astuple(total)):
             remedy = "round charges up to a common denominator"
             raise mistake(
-                self._database.name, f"account {row.name}", "denominators grow beyond bounds", remedy
+                self.database.name, f"account {row.name}", "denominators grow beyond bounds", remedy
             )
         entry = Entry(row.entries + 1, key, charge, total, described, self._now(), "")
         return Entry(**{**vars(entry), "hash": self._link(row.head, _content(entry))})
@@ -277,13 +280,13 @@ class Ledger:
         head = self._link(last[1].hash if len(last) > 1 else terms, _content(entry)) if entry else terms
         if terms != row.hash or (number, head) != (row.entries, row.head):
             value = "its terms or its last entry are not as they were written"
-            raise mistake(self._database.name, f"account {row.name}", value, _RESTORE)
+            raise mistake(self.database.name, f"account {row.name}", value, _RESTORE)
         return entry.total if entry else basic([], type(read_loss(row.budget)))
 
     def _repeated(self, earlier: Entry, charge: PrivacyLoss, account: str) -> Entry:
         if earlier.charge != charge:
             value = f"entry {earlier.number} has this key and another cost"
-            raise mistake(self._database.name, f"account {account}", value, "use a key for one question only")
+            raise mistake(self.database.name, f"account {account}", value, "use a key for one question only")
         return earlier
 
     def _row(self, connection: Connection, name: str) -> Row[Any] | None:
@@ -298,7 +301,7 @@ class Ledger:
                 select(_accounts.c.name).order_by(_accounts.c.name).limit(20)
             ).scalars()
             remedy = f"choose from {', '.join(names) or 'none yet'}, or create it"
-            raise mistake(self._database.name, f"account {name}", "there is none", remedy)
+            raise mistake(self.database.name, f"account {name}", "there is none", remedy)
         return row
 
     def _link(self, previous: str, content: list[str]) -> str:

@@ -53,7 +53,7 @@ def serve_programme(
         words = account_words(private.rule, private.account) if private.rule.claim is Claim.DP else None
         statement = statement.model_copy(update={"guarantee": words})
         noise = _PrivateNoiseOf(private, PublicNoise(known_noise(statement), private.law))
-        accounts = _accounts(programme, private, store, ledger, derive(secret, f"serve-questions/{inputs}"))
+        accounts = _accounts(programme, private, ledger, derive(secret, f"serve-questions/{inputs}"))
     catalogue = programme_catalogue(programme, statement)
     units = read_units(programme, catalogue, secret, chosen, threads, progress or Quiet())
     if accounts is not None and isinstance(noise, _PrivateNoiseOf):
@@ -80,7 +80,7 @@ class _PrivateNoiseOf:
 
 
 def _accounts(
-    programme: Programme, private: PrivateTables, store: Store, ledger: Ledger | None, key: bytes
+    programme: Programme, private: PrivateTables, ledger: Ledger | None, key: bytes
 ) -> Accounts | None:
     if private.rule.claim is not Claim.DP:
         return None
@@ -88,7 +88,7 @@ def _accounts(
         raise mistake(
             programme.path, "ledger", "is missing", "noise with a guarantee is accounted for: name a ledger"
         )
-    return Accounts(ledger, store.database, private, key)
+    return Accounts(ledger, private, key)
 
 
 def _refuse_fresh(programme: Programme) -> None:

@@ -6,18 +6,16 @@ It owns who is charged for what; the book is ``perturb.ledger`` and the prices a
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
 
-from sqlalchemy import Column, MetaData, String, Table, select
+from sqlalchemy import Column, Connection, MetaData, String, Table, select
 
-from discreet.engine.transactions import Database
+from discreet.engine.books import Book, add_new, lay_out
 from discreet.errors import BudgetExceeded
 from discreet.perturb.ledger import Ledger, question_key
 from discreet.schema.crosstab import Signature, signatures
 from discreet.schema.cube import Cube
 from discreet.schema.noise import Claim
 from discreet.serve.answer import Refusal, Rule
-from discreet.serve.new_rows import add_new
 from discreet.serve.private_noise import PrivateTables
 from discreet.words.phrase import phrase
 
@@ -28,34 +26,42 @@ _charged = Table(
     Column("owner", String, primary_key=True),
     Column("key", String, primary_key=True),
 )
+_BOOK = Book("charged", _tables)
 
 
 class Accounts:
     """The accounts of all users in one ledger."""
 
-    def __init__(self, ledger: Ledger, database: Database, prices: PrivateTables, key: bytes) -> None:
+    def __init__(self, ledger: Ledger, prices: PrivateTables, key: bytes) -> None:
         """``key`` is derived from the secret and the inputs: keys in the books tell nothing of what was asked."""
-        self._ledger, self._database, self._prices, self._key = ledger, database, prices, key
-        with database.writing() as connection:
-            _tables.create_all(connection)
+        self._ledger, self._prices, self._key = ledger, prices, key
+        lay_out(ledger.database, _BOOK)
 
     def charge(self, user: str, cube: Cube) -> Refusal | None:
         """Charge what of a table the user has not paid for; on disk when this returns, or refused and not charged.
 
-        A process killed between the two books charges nothing twice: the same rest has the same key in the ledger.
+        What is paid for is written in the ledger's database and in the transaction of its charge: killed at any moment,
+        or asked by several workers at once, nothing is charged twice and nothing is paid for without a charge.
         """
-        new = self._new(user, cube)
-        if not new:
+        if not self._new(user, cube):
             return None
         rule, account = self._prices.rule, account_of(user)
         self._ledger.create_account(account, self._prices.budget, rule.neighbours, rule.protects.value)
-        asked = question_key(self._key, "\n".join(sorted(new)))
         try:
-            self._ledger.charge(account, self._prices.loss(tuple(new.values())), asked, _words(cube))
+            self._charge(user, cube)
         except BudgetExceeded:
-            return self._refusal(account, tuple(new.values()))
-        self._remember(user, new)
+            return self._refusal(account, tuple(self._new(user, cube).values()))
         return None
+
+    def _charge(self, user: str, cube: Cube) -> None:
+        account = account_of(user)
+        with self._ledger.charging(account) as connection:
+            new = self._unpaid(connection, user, cube)  # looked up again: another worker may have charged it
+            if new:
+                asked = question_key(self._key, "\n".join(sorted(new)))
+                price = self._prices.loss(tuple(new.values()))
+                self._ledger.charge_within(connection, account, price, asked, _words(cube))
+                add_new(connection, _charged, [{"owner": user, "key": key} for key in new])
 
     def cost(self, user: str, cube: Cube) -> str:
         """What a table would cost the user, in words."""
@@ -69,19 +75,19 @@ class Accounts:
 
     def _new(self, user: str, cube: Cube) -> dict[str, Signature]:
         """The cross-tabulations that the user has not paid for, by their keys in the books."""
+        with self._ledger.database.reading() as connection:
+            return self._unpaid(connection, user, cube)
+
+    def _unpaid(self, connection: Connection, user: str, cube: Cube) -> dict[str, Signature]:
         wanted = {self._key_of(signature): signature for signature in signatures([cube])}
-        with self._database.reading() as connection:
-            mine = select(_charged.c.key).where(_charged.c.owner == user)
-            paid = set(connection.execute(mine).scalars())
-        return {key: signature for key, signature in wanted.items() if key not in paid}
+        mine = select(_charged.c.key).where(_charged.c.owner == user, _charged.c.key.in_(wanted))
+        for key in connection.execute(mine).scalars():
+            del wanted[key]
+        return wanted
 
     def _key_of(self, signature: Signature) -> str:
         """Bound to the price: another price is other noise, and is paid for again."""
         return question_key(self._key, f"{signature} {self._prices.parameter(signature)}")
-
-    def _remember(self, user: str, keys: Iterable[str]) -> None:
-        with self._database.writing() as connection:
-            add_new(connection, _charged, [{"owner": user, "key": key} for key in keys])
 
     def _refusal(self, account: str, wanted: tuple[Signature, ...]) -> Refusal:
         left = self._ledger.remaining(account)

@@ -13,8 +13,9 @@ from discreet.serve.answer import Answer, Preview, Refusal, Rule
 from discreet.serve.answer_making import answer_of
 from discreet.serve.budget import Accounts
 from discreet.serve.catalogue import Catalogue
+from discreet.serve.collected import Collected
 from discreet.serve.collecting import Collecting
-from discreet.serve.history import Collected, Differing, History
+from discreet.serve.history import Differing, History
 from discreet.serve.nearest import nearest
 from discreet.serve.query import Query
 from discreet.serve.question import Question, resolve

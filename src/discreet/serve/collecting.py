@@ -13,7 +13,8 @@ import numpy as np
 from discreet.errors import Mistakes
 from discreet.perturb.table import ProtectedTable
 from discreet.schema.crosstab import signatures
-from discreet.serve.history import Collected, Population, Statistic, cells_of
+from discreet.serve.collected import Collected, Population, Statistic
+from discreet.serve.history import cells_of
 from discreet.serve.query import Query
 from discreet.serve.question import Question, resolve
 from discreet.serve.sources import TableSource

@@ -30,7 +30,8 @@ from sqlalchemy import (
     update,
 )
 
-from discreet.engine.transactions import Database
+from discreet.engine.books import Book, add_new, lay_out
+from discreet.engine.transactions import Database, Journal
 from discreet.serve.query import Query, from_json, to_json
 
 Clock = Callable[[], datetime]
@@ -60,6 +61,7 @@ _jobs = Table(
     Column("lease", String, nullable=False),  # until when the worker has it
     Column("result", LargeBinary),
 )
+_BOOK = Book("store", _tables)
 _TOLD = tuple(column for column in _jobs.columns if column.name != "result")
 
 
@@ -102,19 +104,16 @@ class Store:
 
     def __init__(self, where: str | Path, clock: Clock) -> None:
         """Open the database by path or by URL, or make it."""
-        self.database, self._clock = Database(where, "store"), clock
-        self.database.create_file()
-        with self.database.writing() as connection:
-            _tables.create_all(connection)
+        self.database, self._clock = Database(where, "store", Journal.AHEAD), clock
+        lay_out(self.database, _BOOK)
 
     def save_query(self, query: Query, extra: str = "") -> SavedQuery:
         """Keep a question for ever; the same question and extra have the same id."""
         text = _text(query)
         name = hashlib.blake2b(f"{text}\n{extra}".encode(), digest_size=10).hexdigest()
         with self.database.writing() as connection:
-            if _row(connection, _queries, name) is None:
-                values = {"id": name, "query": text, "extra": extra, "created": self._now()}
-                connection.execute(_queries.insert().values(values))
+            values = {"id": name, "query": text, "extra": extra, "created": self._now()}
+            add_new(connection, _queries, [values])
             row = _row(connection, _queries, name)
         return _saved(row)
 

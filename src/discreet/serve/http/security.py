@@ -14,12 +14,12 @@ from ipaddress import IPv6Address, ip_address, ip_network
 from sqlalchemy import Column, LargeBinary, MetaData, String, Table, select
 from starlette.requests import HTTPConnection
 
+from discreet.engine.books import Book, add_new, lay_out
 from discreet.engine.transactions import Database
 from discreet.serve.http.limits import Rates
 from discreet.serve.http.problems import HttpProblem
 from discreet.serve.http.settings import RateLimit, Settings
 from discreet.serve.http.tokens import Role, TokenBook
-from discreet.serve.new_rows import add_new, one_at_a_time
 from discreet.words.phrase import Language, phrase
 
 API_POLICY = "default-src 'none'; frame-ancestors 'none'"
@@ -111,9 +111,8 @@ def _network(host: str) -> str:
 
 def kept_key(database: Database, name: str) -> bytes:
     """A random key that stays the same as long as the database does, for a server that has no secret."""
+    lay_out(database, Book("keys", _tables))
     with database.writing() as connection:
-        one_at_a_time(connection, "serve_keys")
-        _tables.create_all(connection)
         add_new(connection, _keys, [{"name": name, "key": secrets.token_bytes(32)}])
         found: bytes = connection.execute(select(_keys.c.key).where(_keys.c.name == name)).scalar_one()
     return found
