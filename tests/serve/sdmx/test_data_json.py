@@ -29,7 +29,8 @@ def get(rest: Client, path: str, version: str) -> dict[str, Any]:
     jsonschema_rs.validator_for({**schema, "$schema": "http://json-schema.org/draft-07/schema#"}).validate(
         message
     )
-    return message["data"]
+    data: dict[str, Any] = message["data"]
+    return data
 
 
 def structure(data: dict[str, Any]) -> dict[str, Any]:

@@ -8,10 +8,12 @@ from math import inf
 
 from discreet.serve.http.problems import HttpProblem
 from discreet.serve.query import Axis, Query
+from discreet.serve.sdmx.faults import unknown_value
 from discreet.serve.sdmx.keys import Pick
 from discreet.serve.sdmx.naming import ANY, matches, matches_version
 from discreet.serve.sdmx.observations import Detail
 from discreet.serve.sdmx.registry import Flow, Registry
+from discreet.words.phrase import phrase
 
 CONTEXTS = ("dataflow", "datastructure", "provisionagreement", "*")
 _DETAILS = {
@@ -48,7 +50,8 @@ def data_address(path: str, provider: str) -> DataAddress:
     _check_length(parts, 4)
     flow, key, by, component = (*parts, *["all"] * (4 - len(parts)))
     if not any(matches(name, provider) for name in by.split(",")):
-        raise HttpProblem(404, f"No results: the only provider is {provider}.")
+        words = phrase("No results: the only provider is {provider}.", provider=provider)
+        raise HttpProblem(404, words)
     *agency, name = flow.split(",")[:2]
     version = flow.split(",")[2:3]
     return DataAddress(
@@ -58,17 +61,23 @@ def data_address(path: str, provider: str) -> DataAddress:
 
 def _check_length(parts: list[str], most: int) -> None:
     if len(parts) > most:
-        raise HttpProblem(400, f"The address has {len(parts)} parts; it may have {most}.", kind="address")
+        words = phrase("The address has {parts} parts; it may have {most}.", parts=len(parts), most=most)
+        raise HttpProblem(400, words, kind="address")
 
 
 def flow_of(registry: Registry, asked: DataAddress) -> Flow:
     """The one dataflow that an address means."""
     found = [flow for flow in registry.flows.values() if _is_meant(flow, asked)]
     if not found:
-        raise HttpProblem(404, "No results: there is no dataflow of this agency, id and version.")
+        words = phrase("No results: there is no {kind} of this agency, id and version.", kind="dataflow")
+        raise HttpProblem(404, words)
     if len(found) > 1:
-        some = ", ".join(flow.id for flow in found[:5])
-        words = f"{len(found)} dataflows are meant ({some}, ..); ask for one of them."
+        words = phrase(
+            "{number} dataflows are meant ({some}, ..); ask for one of them. For a key of dots alone write all: "
+            "clients take /.. for a step up.",
+            number=len(found),
+            some=tuple(flow.id for flow in found[:5]),
+        )
         raise HttpProblem(422, words, kind="address")
     return found[0]
 
@@ -95,7 +104,7 @@ def detail_of(parameters: Mapping[str, str]) -> Detail:
     """How much is wanted: ``detail`` of 2.1, ``attributes`` and ``measures`` of 3.0."""
     said = parameters.get("detail", "full")
     if said not in _DETAILS:
-        raise HttpProblem(400, f"detail: use one of {', '.join(_DETAILS)}.")
+        raise unknown_value("detail", said, _DETAILS)
     if parameters.get("measures") == "none":
         return Detail.KEYS
     if parameters.get("attributes") == "none" and said == "full":
@@ -109,7 +118,7 @@ def number_of(parameters: Mapping[str, str]) -> int:
         said = parameters.get(name, "")
         if said:
             if not (said.isascii() and said.isdecimal() and 0 < int(said[:10]) < inf):
-                raise HttpProblem(400, f"{name}: write a number above 0.")
+                raise HttpProblem(400, phrase("{name}: write a number above 0.", name=name))
             return sign * int(said[:9])
     return 0
 
@@ -118,8 +127,9 @@ def components_of(flow: Flow, asked: str) -> list[str]:
     """The dimensions whose availability is wanted."""
     wanted = [one.id for one in flow.dimensions if asked in ANY or matches(asked, one.id)]
     if not wanted:
-        names = ", ".join(one.id for one in flow.dimensions)
-        raise HttpProblem(404, f"No results: {flow.id} has the dimensions {names}.")
+        names = tuple(one.id for one in flow.dimensions)
+        words = phrase("No results: {flow} has the dimensions {names}.", flow=flow.id, names=names)
+        raise HttpProblem(404, words)
     return wanted
 
 

@@ -5,7 +5,7 @@ It owns the status and the SDMX code of an error, not its words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 from xml.sax.saxutils import escape
 
@@ -46,6 +46,14 @@ class SdmxRoute(APIRoute):
         return answered
 
 
+def unknown_value(name: str, value: str, known: Iterable[str]) -> HttpProblem:
+    """The problem of a word that a parameter does not know."""
+    words = phrase(
+        "{name}: unknown {value}; use one of {names}.", name=name, value=repr(value[:60]), names=tuple(known)
+    )
+    return HttpProblem(400, words)
+
+
 def _refused(refusal: Refusal) -> HttpProblem:
     """A sound request that a rule refuses: too large an answer, or not to be had."""
     status = 413 if refusal.rule in _TOO_LARGE else 404 if refusal.rule is Rule.NOT_PUBLISHED else 422
@@ -54,10 +62,10 @@ def _refused(refusal: Refusal) -> HttpProblem:
 
 
 def _response(request: Request, problem: HttpProblem) -> Response:
+    code, language = _SDMX_CODES.get(problem.status, _SYNTAX), language_of(request)
     if prefers_json(request.headers.get("accept", "")):
-        return problem.response(language_of(request))
-    code = _SDMX_CODES.get(problem.status, _SYNTAX)
-    language = language_of(request)
+        problem.members["errors"] = [{"code": code, "detail": problem.detail}]  # as SDMX-JSON has it
+        return problem.response(language)
     nearest = [
         phrase("Would pass: {table}", table=one["words"]) for one in problem.members.get("nearest", ())
     ]

@@ -40,6 +40,7 @@ from discreet.serve.sdmx.registry import Kind, Registry
 from discreet.serve.sdmx.selecting import ALL_KINDS, OTHER_KINDS, StructureRequest, select
 from discreet.serve.sdmx.structure_messages import write_structures
 from discreet.serve.sdmx.writing import writing_of
+from discreet.words.phrase import phrase
 
 PREFIX = "/sdmx"
 FORM = "application/x-www-form-urlencoded"
@@ -76,6 +77,7 @@ def router(builder: TableBuilder) -> APIRouter:
         ("/{kind}", served.all_of_kind),
         ("/{kind}/{rest:path}", served.structures_2_1),
     ]
+    made.add_api_route("/data", served.data_of_nothing, methods=["GET"], responses={200: data})
     made.add_api_route("/data/{rest:path}", served.data, methods=["GET"], responses={200: data})
     made.add_api_route("/data/{rest:path}", served.data_by_post, methods=["POST"], responses={200: data})
     for path, endpoint in structures:
@@ -93,12 +95,16 @@ class SdmxRoutes:
         """Observations of a dataflow: ``DF_ID/KEY`` (2.1) or ``dataflow/AGENCY/DF_ID/VERSION/KEY`` (3.0)."""
         return await self._data(request, service, caller, rest, request.query_params.multi_items())
 
+    async def data_of_nothing(self, request: Request, service: ServiceOf, caller: CallerOf) -> Response:
+        """Observations of the only dataflow; where there are several, the problem that one is to be named."""
+        return await self.data(request, service, caller, "")
+
     async def data_by_post(
         self, request: Request, service: ServiceOf, caller: CallerOf, rest: RestOf
     ) -> Response:
         """The same with ``body`` for the key, and the key as a form in the body: for keys too long for an address."""
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != FORM:
-            raise HttpProblem(415, f"Send the key as {FORM}: key=...")
+            raise HttpProblem(415, phrase("Send the key as {form}: key=...", form=FORM))
         text = (await request.body()).decode("utf-8", "replace")
         form = parse_qsl(text, keep_blank_values=True)
         return await self._data(request, service, caller, rest, [*request.query_params.multi_items(), *form])
@@ -169,7 +175,7 @@ class SdmxRoutes:
         wanted = media.wanted(_accept(request), media.STRUCTURES_3_0)
         parts = parts_of(rest)
         if not parts or parts[0] not in CONTEXTS or len(parts) > 4:
-            raise HttpProblem(400, "Write schema/dataflow/AGENCY/ID/VERSION.", kind="address")
+            raise _wrong_address("schema/dataflow/AGENCY/ID/VERSION")
         flow = flow_of(self._registry, data_address("/".join(parts), self._registry.agency))
         asked = StructureRequest(Kind.STRUCTURE, id=flow.structure, references="children")
         return self._kept(request, asked, wanted)
@@ -178,7 +184,7 @@ class SdmxRoutes:
         self, request: Request, service: Service, parts: list[str], offered: Sequence[media.Media]
     ) -> Response:
         if len(parts) > 5:
-            raise HttpProblem(400, "Write KIND/AGENCY/ID/VERSION/ITEM.", kind="address")
+            raise _wrong_address("KIND/AGENCY/ID/VERSION/ITEM")
         said = request.query_params
         named = StructureRequest(*parts)
         asked = replace(named, references=said.get("references", "none"), detail=said.get("detail", "full"))
@@ -200,7 +206,12 @@ class SdmxRoutes:
 def _check_size(service: Service, picked: Pick) -> None:
     """Keys cost no question, but as much to write as an answer."""
     if picked.cells > service.catalogue.rule.cells:
-        raise HttpProblem(413, f"An answer may have {service.catalogue.rule.cells:,} observations.")
+        words = phrase("An answer may have {most} observations.", most=service.catalogue.rule.cells)
+        raise HttpProblem(413, words)
+
+
+def _wrong_address(right: str) -> HttpProblem:
+    return HttpProblem(400, phrase("Write {address}.", address=right), kind="address")
 
 
 def _accept(request: Request) -> str:

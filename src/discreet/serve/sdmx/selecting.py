@@ -13,8 +13,10 @@ import msgspec
 from pysdmx.model import Components
 
 from discreet.serve.http.problems import HttpProblem
+from discreet.serve.sdmx.faults import unknown_value
 from discreet.serve.sdmx.naming import ANY, matches, matches_version
 from discreet.serve.sdmx.registry import Key, Kind, Registry
+from discreet.words.phrase import phrase
 
 # kinds of SDMX of which nothing is held: a query for them is sound and finds nothing
 OTHER_KINDS = frozenset({
@@ -27,6 +29,7 @@ OTHER_KINDS = frozenset({
     "reportingtaxonomy", "reportingtaxonomymap", "representationmap", "rulesetscheme", "structuremap",
     "structureset", "transformationscheme", "userdefinedoperatorscheme", "valuelist", "vtlmappingscheme",
 })  # fmt: skip
+NOT_OFFERED = frozenset({"metadata", "registration"})  # resources of SDMX REST beside structures and data
 ALL_KINDS = frozenset({"*", "all", "structure"})
 REFERENCES = ("none", "children", "descendants", "parents", "parentsandsiblings", "ancestors", "all")
 DETAILS = (
@@ -58,7 +61,8 @@ def select(registry: Registry, asked: StructureRequest) -> list[Any]:
     _check(asked)
     main = [key for key, one in registry.artefacts.items() if _is_meant(key, one, asked)]
     if not main:
-        raise HttpProblem(404, f"No results: there is no {asked.kind} of this agency, id and version.")
+        words = phrase("No results: there is no {kind} of this agency, id and version.", kind=asked.kind)
+        raise HttpProblem(404, words)
     further = _further(registry, main, asked.references)
     artefacts = [_with_items(registry.artefacts[key], asked.item) for key in main]
     if asked.detail.startswith("all"):
@@ -69,14 +73,16 @@ def select(registry: Registry, asked: StructureRequest) -> list[Any]:
 
 
 def _check(asked: StructureRequest) -> None:
+    if asked.kind in NOT_OFFERED:
+        raise HttpProblem(501, f"There is no {asked.kind} here: ask for structures, data or availability.")
     kinds = {*Kind, *OTHER_KINDS, *ALL_KINDS}
     for name, value, known in (
-        ("kind of artefact", asked.kind, kinds),
+        (phrase("kind of artefact"), asked.kind, kinds),
         ("references", asked.references, {*REFERENCES, *kinds}),
         ("detail", asked.detail, DETAILS),
     ):
         if value not in known:
-            raise HttpProblem(400, f"Unknown {name} {value[:60]!r}; use one of {', '.join(sorted(known))}.")
+            raise unknown_value(name, value, sorted(known))
 
 
 def _is_meant(key: Key, artefact: Any, asked: StructureRequest) -> bool:
@@ -127,7 +133,8 @@ def _with_items(artefact: Any, item: str) -> Any:
         return artefact
     kept = tuple(one for one in artefact.items if matches(item, one.id))
     if not kept:
-        raise HttpProblem(404, f"No results: {artefact.id} has no such item.")
+        words = phrase("No results: {artefact} has no such item.", artefact=artefact.id)
+        raise HttpProblem(404, words)
     return msgspec.structs.replace(artefact, items=kept, is_partial=True)
 
 
