@@ -25,14 +25,13 @@ export function parsed(dataset) {
 }
 
 function axisIn(dataset, id, place) {
-  const { label, category } = dataset.dimension[id];
+  const { category } = dataset.dimension[id];
   const codes = Object.keys(category.index).sort((a, b) => category.index[a] - category.index[b]);
   const parent = {};
   for (const [above, below] of Object.entries(category.child || {})) for (const code of below) parent[code] = above;
   const depth = (code) => (code in parent ? 1 + depth(parent[code]) : 0);
   return {
     variable: id,
-    breakdown: label,
     place,
     codes,
     labels: codes.map((code) => category.label[code]),

@@ -24,7 +24,7 @@ export function unitView(state, actions) {
         data: { key: `unit-${unit}` },
         on: { change: () => pick(unit) },
       }),
-      el("span", {}, unitName(unit)),
+      el("span", {}, unitName(unit, catalogue)),
     ),
   );
   const counts = catalogue.counts[state.unit] || [];
@@ -173,7 +173,7 @@ export function tablesView(state, actions) {
   if (!catalogue.tables.length) return null;
   const pairs = catalogue.tables.map((table) => [
     table.id,
-    `${table.id} · ${table.title || `${unitName(table.unit)}: ${axesWords(catalogue, { axes: table.axes }).join(" × ")}`}`,
+    `${table.id} · ${table.title || `${unitName(table.unit, catalogue)}: ${axesWords(catalogue, { axes: table.axes }).join(" × ")}`}`,
   ]);
   const pick = (id) => {
     const table = catalogue.tables.find((one) => one.id === id);

@@ -29,6 +29,9 @@ export function t(key, filled = {}) {
 /** The words of a key, or nothing where the language has none. */
 export const maybe = (key) => TEXTS[now][key];
 
+/** Whether words are those that the page itself has for a key, so that it can say them in the reader's language. */
+export const isOwn = (key, words) => Object.values(TEXTS).some((texts) => texts[key] === words);
+
 const shown = (value) => (typeof value === "number" ? number(value) : String(value));
 
 /** A whole number. */

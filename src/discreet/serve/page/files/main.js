@@ -9,6 +9,7 @@ import { button, choice, el, replace } from "./dom.js";
 import { jobsView } from "./jobs.js";
 import { LANGUAGES, preferred, speak, t } from "./language.js";
 import { layoutIn, read } from "./link.js";
+import { headingOf } from "./names.js";
 import { variableOf } from "./question.js";
 import { cellView, notesView, resultView } from "./result.js";
 import { blank, makeStore } from "./store.js";
@@ -44,7 +45,7 @@ function frame() {
 
 function drawTop(state) {
   const { catalogue } = state.world;
-  document.title = `${t("page")} · ${catalogue.name}`;
+  document.title = `${t("page")} · ${headingOf(catalogue)}`;
   at("skip").textContent = t("skip");
   replace(
     at("top"),
@@ -52,7 +53,7 @@ function drawTop(state) {
       "div",
       { class: "brand" },
       el("span", { class: "mark", "aria-hidden": "true" }),
-      el("div", {}, el("h1", {}, t("page")), el("p", {}, `${catalogue.agency} · ${catalogue.name}`)),
+      el("div", {}, el("h1", {}, t("page")), el("p", {}, `${catalogue.agency} · ${headingOf(catalogue)}`)),
     ),
     el(
       "div",

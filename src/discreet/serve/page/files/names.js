@@ -1,6 +1,6 @@
 // How things are called: labels from the office first, then names that the page knows, then the codes themselves.
 
-import { listed, maybe, number, t } from "./language.js";
+import { isOwn, listed, maybe, number, t } from "./language.js";
 import { breakdownsOf, variableNamed, variableOf } from "./question.js";
 
 // Codes such as LOC mean something only inside the EU census programme, so the page believes that it speaks of that
@@ -12,20 +12,32 @@ const ENOUGH = 5;
 /** The name of a variable. */
 export function variableName(catalogue, name) {
   const found = variableNamed(catalogue, name);
-  if (found && found.label && found.label !== name) return found.label;
+  if (found && isLabel(`topic.${name}`, found.label, name)) return found.label;
   const isProgramme = TOPICS.filter((one) => variableNamed(catalogue, one)).length >= ENOUGH;
   return (isProgramme || ALWAYS.includes(name) ? maybe(`topic.${name}`) : "") || found?.label || name;
 }
 
+/** Whether the office gave a label of its own: one that the page knows is said in the reader's language instead. */
+const isLabel = (key, label, name) => Boolean(label) && label !== name && !isOwn(key, label);
+
 /** The name of a unit, such as persons. */
-export const unitName = (unit) => maybe(`unit.${unit}`) || unit;
+export function unitName(unit, catalogue) {
+  const label = catalogue?.unit_labels?.[unit];
+  return isLabel(`unit.${unit}`, label, unit) ? label : maybe(`unit.${unit}`) || unit;
+}
+
+/** The title of everything that can be asked for. */
+export const headingOf = (catalogue) => catalogue.title || catalogue.name;
+
+/** What the office calls a level of a variable, such as five-year groups; nothing where it is called by its code. */
+const levelLabel = ({ name, label }) => (name.includes(".") && !name.endsWith(`.${label}`) ? label : "");
 
 /** The words for a breakdown in a list: its level, if it has one, and how many categories. */
 export function breakdownName(catalogue, breakdown) {
   const variable = variableNamed(catalogue, breakdown.name.split(".")[0]);
   const level = breakdown.name.split(".").slice(1).join(".");
   const count = t(variable?.is_place ? "areas" : "categories", { n: Math.max(1, breakdown.codes - 1) });
-  return level ? `${level} · ${count}` : count;
+  return level ? `${levelLabel(breakdown) || level} · ${count}` : count;
 }
 
 /** A title for a table. */
@@ -33,7 +45,7 @@ export function title(catalogue, query) {
   const names = (query.axes || []).map((axis) =>
     variableName(catalogue, variableOf(typeof axis === "string" ? { breakdown: axis } : axis)),
   );
-  const counted = unitName(query.unit) + (query.count ? ` (${query.count})` : "");
+  const counted = unitName(query.unit, catalogue) + (query.count ? ` (${query.count})` : "");
   const unit = counted.charAt(0).toUpperCase() + counted.slice(1);
   return names.length ? t("title", { unit, by: listed(names.map(inside)) }) : unit;
 }
@@ -44,12 +56,13 @@ const inside = (name) =>
     ? name.charAt(0).toLowerCase() + name.slice(1)
     : name;
 
-/** A short description of the axes of a question, such as "Age (M), Sex". */
+/** A short description of the axes of a question, such as "Age (five-year groups), Sex (2)". */
 export function axesWords(catalogue, query) {
   return (query.axes || []).map((axis) => {
     const breakdown = typeof axis === "string" ? axis : axis.breakdown;
     const name = variableName(catalogue, breakdown.split(".")[0]);
     const found = breakdownsOf(catalogue, breakdown.split(".")[0]).find((one) => one.name === breakdown);
-    return found && found.codes > 1 ? `${name} (${number(found.codes - 1)})` : name;
+    const detail = found && (levelLabel(found) || (found.codes > 1 ? number(found.codes - 1) : ""));
+    return detail ? `${name} (${detail})` : name;
   });
 }

@@ -9,7 +9,7 @@ import { downloadView } from "./download.js";
 import { Grid } from "./grid.js";
 import { language, number, percent, t } from "./language.js";
 import { mapView } from "./map.js";
-import { axesWords, title, variableName } from "./names.js";
+import { axesWords, headingOf, title, variableName } from "./names.js";
 import { lengthOf } from "./question.js";
 import { shareView } from "./share.js";
 import { blockedView, refusalTitle, refusalView } from "./verdict.js";
@@ -36,7 +36,7 @@ function head(state, actions, layout) {
     answer,
     world: { catalogue },
   } = state;
-  const source = [catalogue.name, catalogue.version, t("size.shown", { n: answer.table.size }), answer.query.where];
+  const source = [headingOf(catalogue), catalogue.version, t("size.shown", { n: answer.table.size }), answer.query.where];
   return el(
     "header",
     { class: "result-head" },
