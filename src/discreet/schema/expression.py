@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property, reduce
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,7 @@ from discreet.words.phrase import Phrase, joined, phrase
 
 LONGEST = 200_000  # characters
 DEEPEST = 40  # nested operators
+MOST_TOLD = 20  # mistakes of one text
 MOST_COMPARED = 2_000  # names among which the closest is looked for, which takes long
 GRAMMAR = phrase('write comparisons like SEX == "1" or AGE.L in ("Y_LT15", "Y15-29"), joined by and, or, not')
 
@@ -202,6 +204,8 @@ class _Reader:
 
     def _comparison(self, left: ast.expr, op: ast.cmpop, right: ast.expr, *, negated: bool) -> Term:
         many = isinstance(op, ast.In | ast.NotIn)
+        if len(self.problems) >= MOST_TOLD:
+            return _NOTHING
         if not (many or isinstance(op, ast.Eq | ast.NotEq)):
             return self._refuse(left, phrase("only ==, !=, in and not in compare codes"))
         name, codes = self._name(left), self._codes(right, many=many)
@@ -210,11 +214,10 @@ class _Reader:
         variable, level = name
         tree = self.variables[variable]
         known = self._known_codes(variable, level)
-        for code in codes:
-            if code not in known:
-                of = variable + (f".{level}" if level else "")
-                value = phrase("unknown code {code} of {of}", code=repr(code), of=of)
-                self._add(value, alternatives(code, sorted(known)))
+        for code in islice((code for code in codes if code not in known), MOST_TOLD):
+            of = variable + (f".{level}" if level else "")
+            value = phrase("unknown code {code} of {of}", code=repr(code), of=of)
+            self._add(value, alternatives(code, sorted(known)))
         if self.problems:
             return _NOTHING
         inside = _leaves_under(tree, codes)

@@ -17,6 +17,7 @@ from discreet.serve.picking import map_of, picked
 from discreet.serve.question import Question
 from discreet.serve.rules import Verdict
 from discreet.serve.sources import TableSource
+from discreet.serve.telling import root_of
 from discreet.words.phrase import joined
 
 Nodes = NDArray[np.int64]
@@ -86,7 +87,7 @@ def _withheld(
     codes = {area.code for area in verdict.blocked}
     for asked, k in enumerate(question.order):
         axis = question.cube.axes[k]
-        if axis.variable == place and codes:
+        if root_of(axis) == place and codes:
             blocked = np.array([axis.codes[node] in codes for node in question.picked[asked]], dtype=bool)
             np.moveaxis(withheld, asked, 0)[blocked] = True
     return withheld.reshape(-1)

@@ -93,7 +93,7 @@ class TableBuilder:
         rule = self.catalogue.rule
         if not rule.looks_at_cells:
             return Verdict()
-        return judge_cells(question, self._source.table(question.judged), rule)
+        return judge_cells(question, self._source.table, rule)
 
     def _with_nearest(self, refusal: Refusal, question: Question) -> Refusal:
         def passes(query: Query) -> bool:

@@ -29,7 +29,7 @@ class Collecting:
 
     def collected(self, table: ProtectedTable) -> Collected:
         """Every cross-tabulation and every population of an answer."""
-        cube = self.question.cube
+        cube = self.question.judged  # a filter shows cells of the table that has its variables as axes
         sizes = {axis.variable: self._sizes(axis.variable) for axis in cube.axes}
         statistics = tuple(Statistic(one, cells_of(one, sizes)) for one in signatures([cube]))
         return Collected(statistics, tuple({one.base: one for one in self._populations(table)}.values()))

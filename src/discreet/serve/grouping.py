@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Problem
 from discreet.schema.codelist import TOTAL, TOTAL_LABEL, Breakdown, Codelist
-from discreet.schema.expression import alternatives
+from discreet.schema.expression import MOST_TOLD, alternatives
 from discreet.serve.catalogue import ServedVariable
 from discreet.serve.query import LONGEST_NAME, Axis, Group
 from discreet.words.phrase import phrase
@@ -33,7 +34,8 @@ def grouped(variable: ServedVariable, axis: Axis, key: str) -> tuple[Breakdown |
     for node, name in enumerate(names, start=1):
         node_of_leaf[masks[name]] = node
     parents = np.array([-1, *(0 for _ in names)], dtype=np.int32)
-    alias = f"{variable.name}~{hashlib.blake2b(node_of_leaf.tobytes(), digest_size=8).hexdigest()}"
+    # as long as no two groupings can be found that share it: equal names have equal noise and are paid for once
+    alias = f"{variable.name}~{hashlib.blake2b(node_of_leaf.tobytes(), digest_size=32).hexdigest()}"
     made = Breakdown(alias, alias, (TOTAL, *names), (TOTAL_LABEL, *names), parents, node_of_leaf)
     return made, []
 
@@ -81,7 +83,7 @@ def _problems(variable: ServedVariable, axis: Axis, key: str) -> Iterator[Proble
                 "give each group a name of its own, of up to {most} characters", most=LONGEST_NAME
             )
             yield Problem("", f"{key}.groups", phrase("name {name}", name=repr(name[:60])), remedy)
-    unknown = list(_unknown_codes(variable.codelist, axis.groups, key))
+    unknown = list(islice(_unknown_codes(variable.codelist, axis.groups, key), MOST_TOLD))
     yield from unknown or _overlaps(variable.codelist, axis.groups, key)
 
 

@@ -6,8 +6,9 @@ It owns what the words of a query mean; it does not know the rules nor where the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from math import prod
 
 import numpy as np
@@ -16,10 +17,11 @@ from numpy.typing import NDArray
 from discreet.errors import Mistakes, Problem
 from discreet.schema.codelist import Breakdown
 from discreet.schema.cube import Cube
-from discreet.schema.expression import Comparison, Filter, Term, alternatives, parse_filter
+from discreet.schema.expression import MOST_TOLD, Comparison, Filter, alternatives, parse_filter
 from discreet.serve.catalogue import Catalogue, ServedVariable
 from discreet.serve.grouping import grouped, normal
 from discreet.serve.query import Axis, Query
+from discreet.serve.telling import is_grouping, judged_axes, root_of
 from discreet.words.phrase import phrase
 
 Nodes = NDArray[np.int64]
@@ -31,12 +33,14 @@ class Question:
 
     ``cube`` is the whole table with its margins, its axes sorted by variable: whoever asks for it in whatever order
     gets the same one. ``judged`` is what the rules look at: the same table with no filter but a declared base, and
-    with the variables of any other filter as further axes, fine enough to tell who passes.
+    with the variables of any other filter as further axes, fine enough to tell who passes. ``told`` is the judged table
+    with breakdowns that tell the groups of groupings apart: a user who may have it could add the groups up.
     """
 
     query: Query  # canonical, its axes in the order asked for
     cube: Cube
     judged: Cube
+    told: Cube  # judged itself where there is no grouping
     order: tuple[int, ...]  # axis as asked -> axis of the cube
     picked: tuple[Nodes, ...]  # axis as asked -> nodes of that axis of the cube
     is_declared: bool  # whether its filter is none or a base that the office declared
@@ -45,12 +49,6 @@ class Question:
     def cells(self) -> int:
         """The number of cells of the answer."""
         return prod(len(nodes) for nodes in self.picked)
-
-    @property
-    def names(self) -> frozenset[str]:
-        """The variables and breakdowns that stand in it, in its filter too."""
-        axes = (*self.cube.axes, *self.judged.axes)
-        return frozenset(name for axis in axes for name in (axis.variable.partition("~")[0], axis.full_name))
 
 
 def resolve(query: Query, catalogue: Catalogue) -> Question:
@@ -74,8 +72,7 @@ class _Resolver:
         order = sorted(range(len(axes)), key=lambda k: axes[k].variable)
         cube = self._cube([axes[k] for k in order], base)
         declared = base is None or base.canonical in self.catalogue.bases.values()
-        further = () if declared or base is None else self._judged_axes(axes, base)
-        judged = cube if declared else self._cube([*further], None)
+        judged = cube if declared else self._judged(axes, base, lambda _variable: True)
         picked = [self._picked(place, axis) for place, axis in enumerate(axes)]
         if self.problems:
             raise Mistakes(self.problems)
@@ -83,10 +80,23 @@ class _Resolver:
             self._canonical(axes, picked, base),
             cube,
             judged,
+            self._told(axes, base, judged),
             tuple(order.index(k) for k in range(len(axes))),
             tuple(picked),
             declared,
         )
+
+    def _judged(self, axes: Sequence[Breakdown], base: Filter | None, keeps: Callable[[str], bool]) -> Cube:
+        return self._cube(list(judged_axes(axes, base, self.catalogue, keeps)), None)
+
+    def _told(self, axes: Sequence[Breakdown], base: Filter | None, judged: Cube) -> Cube:
+        """The judged table without groupings; but groups of areas are areas, and are judged as such."""
+        place = self.catalogue.rule.place
+        if not any(is_grouping(axis) and root_of(axis) != place for axis in axes):
+            return judged
+        free = None if judged.base else base  # a declared base stays
+        told = self._judged(axes, free, lambda variable: variable == place)
+        return replace(told, base=judged.base)
 
     def _cube(self, axes: Sequence[Breakdown], base: Filter | None) -> Cube:
         ordered = tuple(sorted(axes, key=lambda axis: axis.variable))
@@ -129,7 +139,7 @@ class _Resolver:
         return None
 
     def _check_once(self, axes: Iterable[Breakdown]) -> None:
-        times = Counter(axis.variable.partition("~")[0] for axis in axes)
+        times = Counter(map(root_of, axes))
         for variable in (name for name, count in times.items() if count > 1):
             value = phrase("{variable} stands {times} times", variable=variable, times=times[variable])
             self._add("axes", value, phrase("keep one axis of each variable"))
@@ -139,10 +149,10 @@ class _Resolver:
         asked = self.query.axes[place]
         every = [axis.codes[0], *(group.name for group in asked.groups)] if asked.groups else axis.codes
         wanted = set(asked.codes) or set(every)
-        for code in asked.codes:
-            if code not in axis.position:
-                value = phrase("unknown code {code} of {of}", code=repr(code[:60]), of=asked.breakdown)
-                self._add(f"axes[{place}].codes", value, alternatives(code, tuple(every)))
+        unknown = (code for code in asked.codes if code not in axis.position)
+        for code in islice(unknown, max(0, MOST_TOLD - len(self.problems))):
+            value = phrase("unknown code {code} of {of}", code=repr(code[:60]), of=asked.breakdown)
+            self._add(f"axes[{place}].codes", value, alternatives(code, tuple(every)))
         return np.array([axis.position[code] for code in every if code in wanted], dtype=np.int64)
 
     def _base(self) -> Filter | None:
@@ -166,28 +176,11 @@ class _Resolver:
             return None
         return None if found.passes_all else found
 
-    def _judged_axes(self, axes: Sequence[Breakdown], base: Filter) -> Iterator[Breakdown]:
-        """The axes, each fine enough for the filter, and the variables that stand in the filter alone."""
-        parts = list(comparisons(base.term))
-        for axis in axes:
-            mine = [part for part in parts if part.variable == axis.variable]
-            yield self._telling(axis.variable, mine, axis) if mine else axis
-        held = {axis.variable for axis in axes}
-        for name in dict.fromkeys(part.variable for part in parts if part.variable not in held):
-            yield self._telling(name, [part for part in parts if part.variable == name])
-
-    def _telling(self, name: str, parts: Sequence[Comparison], least: Breakdown | None = None) -> Breakdown:
-        """The coarsest breakdown that tells who passes, else the finest there is."""
-        known = sorted(self.catalogue.variables[name].breakdowns.values(), key=len)
-        fine = [axis for axis in known if least is None or len(axis) >= len(least)]
-        telling = (axis for axis in fine if all(_tells(axis, part.lookup) for part in parts))
-        return next(telling, fine[-1])
-
     def _canonical(self, axes: Sequence[Breakdown], picked: Sequence[Nodes], base: Filter | None) -> Query:
         said = []
         for asked, axis, nodes in zip(self.query.axes, axes, picked, strict=True):
             codes = () if len(nodes) == len(axis) else tuple(axis.codes[node] for node in nodes)
-            tree = self.catalogue.variables[axis.variable.partition("~")[0]].codelist
+            tree = self.catalogue.variables[root_of(axis)].codelist
             groups = tuple(normal(tree, group) for group in asked.groups)
             said.append(replace(asked, codes=codes, groups=groups))
         return replace(self.query, axes=tuple(said), where=base.canonical if base else "")
@@ -198,19 +191,3 @@ class _Resolver:
 
 def _by_level(variable: ServedVariable) -> dict[str, Breakdown]:
     return {axis.name: axis for axis in variable.breakdowns.values()}
-
-
-def comparisons(term: Term) -> Iterator[Comparison]:
-    """All comparisons of a filter."""
-    if isinstance(term, Comparison):
-        yield term
-    else:
-        for part in term.terms:
-            yield from comparisons(part)
-
-
-def _tells(axis: Breakdown, passing: NDArray[np.bool_]) -> bool:
-    """Whether all leaves of each node pass, or none."""
-    leaves = np.bincount(axis.node_of_leaf, minlength=len(axis))
-    inside = np.bincount(axis.node_of_leaf, weights=passing, minlength=len(axis))
-    return bool(((inside == 0) | (inside == leaves)).all())

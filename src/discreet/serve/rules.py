@@ -20,11 +20,13 @@ from discreet.schema.cube import Cube
 from discreet.schema.serve_rule import ServeRule, SparsityRule
 from discreet.serve.answer import Area, Refusal, Rule
 from discreet.serve.catalogue import Catalogue
-from discreet.serve.question import Question, comparisons
+from discreet.serve.question import Question
+from discreet.serve.telling import comparisons, is_grouping, masks_of, picks_codes, root_of, telling
 from discreet.words.phrase import joined, phrase
 
 Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+TableOf = Callable[[Cube], ProtectedTable]
 
 WORDS = {
     Rule.AREA_POPULATION: phrase("has too few people or other records"),
@@ -59,14 +61,13 @@ def _form(question: Question, catalogue: Catalogue, *, job: bool) -> Iterator[Re
         )
         yield Refusal(Rule.AXES, words)
     for names in rule.forbidden:
-        if question.names >= set(names):
+        if all(_stands(name, question, catalogue) for name in names):
             yield Refusal(Rule.FORBIDDEN, phrase("{names} may not stand in one table.", names=_listed(names)))
     if not question.is_declared and not (rule.filters and catalogue.may_filter):
         words = phrase("Filters are not allowed, but those of the declared tables.")
         yield Refusal(Rule.FILTERS, words)
-    for axis in question.cube.axes:
-        variable, _, grouped = axis.variable.partition("~")
-        if grouped and variable not in rule.groupings:
+    for variable in (root_of(axis) for axis in question.cube.axes if is_grouping(axis)):
+        if variable not in rule.groupings:
             allowed = _listed(rule.groupings) or phrase("no variable")
             words = phrase(
                 "The codes of {variable} may not be grouped; {allowed} may.",
@@ -74,7 +75,28 @@ def _form(question: Question, catalogue: Catalogue, *, job: bool) -> Iterator[Re
                 allowed=allowed,
             )
             yield Refusal(Rule.GROUPINGS, words)
+        if variable == rule.place and variable in (axis.variable for axis in question.judged.axes):
+            words = phrase(
+                "The areas of {variable} are grouped and filtered; do one of both.", variable=variable
+            )
+            yield Refusal(Rule.GROUPINGS, words)
     yield from _sizes(question, rule, job=job)
+
+
+def _stands(name: str, question: Question, catalogue: Catalogue) -> bool:
+    """Whether a variable or a breakdown stands in a question: as an axis, in the filter, as groups, in a finer one."""
+    wanted = catalogue.breakdown(name)
+    for axis in question.judged.axes:
+        root = catalogue.variables[root_of(axis)]
+        held = telling(root, masks_of(axis)) if is_grouping(axis) else axis
+        finer = (
+            wanted is not None
+            and wanted.variable == root.name
+            and held.position.keys() >= wanted.position.keys()
+        )
+        if finer or root.name == name:
+            return True
+    return False
 
 
 def _sizes(question: Question, rule: ServeRule, *, job: bool) -> Iterator[Refusal]:
@@ -85,7 +107,7 @@ def _sizes(question: Question, rule: ServeRule, *, job: bool) -> Iterator[Refusa
         remedy = phrase("Ask for it as a background job.") if job_helps else fewer
         words = phrase("The table has {cells} cells; {most} are allowed.", cells=question.cells, most=most)
         yield Refusal(Rule.CELLS, joined(words, remedy))
-    counted = max(question.cube.size, question.judged.size)
+    counted = max(cube.size for cube in (question.cube, question.judged, question.told))
     if counted > rule.counted:
         words = phrase(
             "The whole table has {cells} cells with its margins; {most} can be counted. "
@@ -96,11 +118,20 @@ def _sizes(question: Question, rule: ServeRule, *, job: bool) -> Iterator[Refusa
         yield Refusal(Rule.COUNTED, words)
 
 
-def judge_cells(question: Question, table: ProtectedTable, rule: ServeRule) -> Verdict:
-    """Judge the protected values of the whole table, each area alone where a place is among its axes."""
-    cube = question.judged
-    place = next((k for k, axis in enumerate(cube.axes) if axis.variable == rule.place), None)
-    broken = dict(_broken(_Judged(cube, table, place), rule))
+def judge_cells(question: Question, table_of: TableOf, rule: ServeRule) -> Verdict:
+    """Judge the protected values of the whole table, each area alone where a place is among its axes.
+
+    Of a grouping each group is judged alone, too; but where the table that tells the groups apart passes, they do. A
+    group that is one code of that table is a code picked of it, and only that table decides.
+    """
+    cube, place = question.judged, _place(question.judged, rule)
+    broken = dict(_broken(_Judged(cube, table_of(cube), place), rule))
+    picks = question.told is not cube and picks_codes(question.cube.axes, question.told.axes)
+    if question.told is not cube and (broken or picks):
+        finer = dict(
+            _broken(_Judged(question.told, table_of(question.told), _place(question.told, rule)), rule)
+        )
+        broken = finer if picks else _both(broken, finer)
     if not broken:
         return Verdict(areas=0 if place is None else len(cube.axes[place]))
     if place is None:
@@ -115,6 +146,16 @@ def judge_cells(question: Question, table: ProtectedTable, rule: ServeRule) -> V
     return Verdict(
         _too_many(blocked, len(axis), rule) or _filtered(blocked, question, axis), len(axis), blocked
     )
+
+
+def _both(broken: dict[Rule, Mask], finer: dict[Rule, Mask]) -> dict[Rule, Mask]:
+    """What is broken where something is broken in the finer table, too."""
+    there: Mask | bool = np.logical_or.reduce(list(finer.values())) if finer else False
+    return {name: areas & there for name, areas in broken.items() if (areas & there).any()}
+
+
+def _place(cube: Cube, rule: ServeRule) -> int | None:
+    return next((k for k, axis in enumerate(cube.axes) if root_of(axis) == rule.place), None)
 
 
 def _too_many(blocked: tuple[Area, ...], areas: int, rule: ServeRule) -> Refusal | None:
@@ -177,6 +218,7 @@ class _Judged:
         self.areas = 1 if place is None else len(cube.axes[place])
         self._cells, self._values = table.cells, table.values
         self._others = [k for k in range(len(cube.axes)) if k != place]
+        self._grouped = [k for k in self._others if is_grouping(cube.axes[k])]
         inside = np.ones(len(table), dtype=bool)
         for k in self._others:
             inside &= cube.axes[k].finest[cube.nodes(table.cells, k)]
@@ -186,6 +228,14 @@ class _Judged:
         return (
             np.zeros(len(cells), dtype=np.int64) if self.place is None else self.cube.nodes(cells, self.place)
         )
+
+    def _parts(self, cells: Integers) -> Iterator[tuple[Integers, int]]:
+        """What is judged alone, as (part of each cell, parts of each area): the areas, and the groups inside them."""
+        area = self._area(cells)
+        yield area, 1
+        for k in self._grouped:
+            groups = len(self.cube.axes[k])
+            yield area * groups + self.cube.nodes(cells, k), groups
 
     def totals(self) -> Integers:
         """The published total of each area."""
@@ -198,12 +248,15 @@ class _Judged:
 
     def sparse(self, rule: SparsityRule) -> Mask:
         """All interior cells empty, or too many ones, or too many ones and twos, among those that are not."""
-        area, values = self._area(self._cells[self._interior]), self._values[self._interior]
-        filled = np.bincount(area, minlength=self.areas)
-        ones = np.bincount(area[values == 1], minlength=self.areas)
-        twos = np.bincount(area[values == 2], minlength=self.areas)
-        small = (ones > rule.ones * filled) | (ones + twos > rule.ones_and_twos * filled)
-        broken: Mask = small | (filled == 0)
+        cells, values = self._cells[self._interior], self._values[self._interior]
+        broken: Mask = np.bincount(self._area(cells), minlength=self.areas) == 0
+        for part, parts in self._parts(cells):
+            size = self.areas * parts
+            filled = np.bincount(part, minlength=size)
+            ones = np.bincount(part[values == 1], minlength=size)
+            twos = np.bincount(part[values == 2], minlength=size)
+            small = (ones > rule.ones * filled) | (ones + twos > rule.ones_and_twos * filled)
+            broken |= small.reshape(self.areas, parts).any(axis=1)
         return broken
 
     def concentrated(self) -> NDArray[np.float64]:
@@ -224,11 +277,13 @@ class _Judged:
         groups, which, categories = np.unique(group, return_inverse=True, return_counts=True)
         members = np.bincount(which, weights=values, minlength=len(groups))
         counted = members >= 2
-        area = self._area(groups)
-        every = np.bincount(area[counted], minlength=self.areas)
-        alone = np.bincount(area[counted & (categories == 1)], minlength=self.areas)
-        share: NDArray[np.float64] = alone / np.maximum(every, 1)
-        return share
+        worst = np.zeros(self.areas)
+        for part, parts in self._parts(groups):
+            every = np.bincount(part[counted], minlength=self.areas * parts)
+            alone = np.bincount(part[counted & (categories == 1)], minlength=self.areas * parts)
+            share = alone / np.maximum(every, 1)
+            worst = np.maximum(worst, share.reshape(self.areas, parts).max(axis=1))
+        return worst
 
 
 def _listed(names: tuple[str, ...]) -> str:
