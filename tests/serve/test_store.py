@@ -81,6 +81,16 @@ def test_a_job_of_a_dead_worker_is_taken_up_and_the_dead_one_cannot_finish_it(
     assert (failed.state, failed.words) == (JobState.FAILED, "too large")
 
 
+def test_a_dropped_job_is_gone_for_its_worker_too(store: Store) -> None:
+    job = store.add_job("ann", ASKED)
+    assert store.claim_job("w1", 30) is not None
+    assert store.drop_job(job.id)
+    assert not store.drop_job(job.id)
+    assert not store.tell_progress(job.id, "w1", 0.5, 30)
+    assert not store.finish_job(job.id, "w1", b"late")
+    assert (store.job(job.id), store.result(job.id), store.claim_job("w2", 30)) == (None, None, None)
+
+
 def test_jobs_are_taken_once_each_in_their_order(store: Store, clock: Clock) -> None:
     jobs = []
     for _ in range(12):

@@ -150,7 +150,7 @@ class Store:
             return _job(_row(connection, _jobs, row.id))
 
     def tell_progress(self, name: str, worker: str, progress: float, seconds: float) -> bool:
-        """Renew the lease and say how far a job is; False where another worker has it by now."""
+        """Renew the lease and say how far a job is; False where another worker has it by now, or it was dropped."""
         return self._change(name, worker, progress=progress, lease=self._now(seconds))
 
     def finish_job(self, name: str, worker: str, result: bytes) -> bool:
@@ -181,6 +181,11 @@ class Store:
                 select(_jobs.c.result).where(_jobs.c.id == name)
             ).scalar()
         return found
+
+    def drop_job(self, name: str) -> bool:
+        """Forget a job and its result; a worker that is at it finds it gone. False where there is none."""
+        with self.database.writing() as connection:
+            return bool(connection.execute(_jobs.delete().where(_jobs.c.id == name)).rowcount)
 
     def drop_results(self, before: datetime) -> int:
         """Forget the jobs that finished before a moment; return how many."""
