@@ -33,11 +33,11 @@ def test_by_keyboard_alone(opens: Opens, served: str) -> None:
     key(page, "variable-SEX").focus()
     page.keyboard.press("Space")
     key(page, "grip-SEX").focus()
-    page.keyboard.press("ArrowLeft")  # SEX into the rows, after AGE
-    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowUp")  # SEX into the rows, after AGE
+    page.keyboard.press("ArrowLeft")
     assert page.evaluate("document.activeElement.dataset.key") == "grip-SEX"
     key(page, "grip-AGE").focus()
-    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
     expect(page.locator("#live")).to_contain_text("Columns")
     key(page, "run").focus()
     page.keyboard.press("Enter")

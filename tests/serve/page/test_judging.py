@@ -41,7 +41,8 @@ def test_a_refusal_says_why_and_offers_tables(opens: Opens) -> None:
 def test_a_filter_that_means_nothing_is_told(opens: Opens) -> None:
     page = opens()
     add(page, "SEX")
-    page.locator('details[data-key="filter"] summary').click()
+    page.locator('details[data-key="filter"] > summary').click()
+    page.locator('details[data-key="filter-own"] > summary').click()
     expect(page.locator("[data-cells]")).to_have_text("3")
     page.evaluate(
         "() => void (window.fetch = async () => new Response(JSON.stringify({detail: 'unknown code'}), {status: 400}))"
@@ -70,7 +71,7 @@ def test_large_tables_are_made_in_the_background(opens: Opens) -> None:
     expect(make).to_have_text("Make it in the background")
     key(page, "job-format").select_option("csv")
     make.click()
-    ready = page.locator(".jobs a", has_text="Download")
+    ready = page.locator(".jobs button", has_text="Download")
     ready.wait_for(timeout=20_000)
     with page.expect_download() as coming:
         ready.first.click()

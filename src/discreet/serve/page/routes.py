@@ -20,6 +20,7 @@ from discreet.serve.http.problems import HttpProblem
 from discreet.serve.http.respond import SHARED, send, send_json
 from discreet.serve.http.security import PAGE_POLICY
 from discreet.serve.http.service import ServiceOf
+from discreet.words.phrase import phrase
 
 FOR_EVER = "public, max-age=31536000, immutable"  # the address of a file changes with its content
 MEDIA = {
@@ -80,11 +81,14 @@ def index(request: Request) -> Response:
 
 @router.get("/page/settings")
 def settings(request: Request, service: ServiceOf) -> Response:
-    """What the page must know before it can ask the API: the language of the labels, and whether there is a map."""
+    """What the page must know before it can ask the API: the language of labels, and if there are maps and tokens."""
     given = service.settings
-    return send_json(
-        request, {"language": given.language, "geometry": given.geometry is not None}, cache=SHARED
-    )
+    told = {
+        "language": given.language,
+        "geometry": given.geometry is not None,
+        "tokens": given.tokens is not None,
+    }
+    return send_json(request, told, cache=SHARED)
 
 
 @router.get("/page/geometry")
@@ -92,7 +96,7 @@ def geometry(request: Request, service: ServiceOf) -> Response:
     """The GeoJSON of the areas, as the office gave it."""
     path = service.settings.geometry
     if path is None or not path.is_file():
-        raise HttpProblem(404, "This server has no map of its areas.")
+        raise HttpProblem(404, phrase("This server has no map of its areas."))
     return send(request, File(path.read_bytes(), "application/geo+json", "json"), cache=SHARED)
 
 
@@ -101,6 +105,6 @@ def file(request: Request, edition: str, name: str) -> Response:
     """A module, a style or a picture of the page; one of another edition is sent, but not kept."""
     found = page_files()
     if name not in found.others:
-        raise HttpProblem(404, "The page has no such file.")
+        raise HttpProblem(404, phrase("The page has no such file."))
     kept = FOR_EVER if edition == found.edition else SHARED
     return send(request, File(found.others[name], MEDIA[_ending(name)], _ending(name)[1:]), cache=kept)

@@ -2,13 +2,15 @@
 
 import { parsed } from "./answer.js";
 import * as api from "./api.js";
+import { handOver } from "./dom.js";
 import { number, t } from "./language.js";
 import { fragmentOf } from "./link.js";
 import { title } from "./names.js";
-import { axesOf, queryOf, sameness, taken, variableOf } from "./question.js";
+import { axesOf, laidOut, queryOf, sameness, taken, variableOf } from "./question.js";
 
 const PATIENCE = 250; // milliseconds without a change before a preview is asked for
 const POLL = 1000; // milliseconds between two questions after a job
+const TOLD = 8000; // milliseconds that a message stays
 const SMALL_SCREEN = 900; // pixels, as in the style
 const UNFINISHED = ["queued", "running"];
 
@@ -17,11 +19,31 @@ export function makeActions(store) {
   let previewing = null;
   let running = null;
   let timer = 0;
+  let telling = 0;
   let lastShown = ""; // the address of the table on the screen
 
   /** Say something to those who cannot see it happen. */
   function announce(words) {
     document.getElementById("live").textContent = words;
+  }
+
+  /** Say something to everybody, for a while. */
+  function tell(words) {
+    const live = document.getElementById("live");
+    live.textContent = words;
+    live.classList.add("toast");
+    clearTimeout(telling);
+    telling = setTimeout(() => live.classList.remove("toast"), TOLD);
+  }
+
+  /** What a promise brings; where it fails, nothing, and the reader is told why. */
+  async function trying(promise) {
+    try {
+      return await promise;
+    } catch (problem) {
+      tell(problem.message || t("unreachable"));
+      return null;
+    }
   }
 
   /** Change the question, then look at what it would be like. */
@@ -75,23 +97,37 @@ export function makeActions(store) {
     announce(t("loading"));
     try {
       const table = parsed(await api.table(query, running.signal));
-      const sort = store.state.answer.asked === sameness(query) ? store.state.sort : keptSort(store.state);
-      store.change({ answer: answered(table, query), sort });
-      keepLink();
-      announce(t("announce.table", { title: title(store.state.world.catalogue, query), cells: number(table.size) }));
-      preview();
-      bringIntoSight();
+      take(table, query, store.state.answer.asked === sameness(query) ? store.state.sort : keptSort(store.state));
     } catch (problem) {
       if (problem.name === "AbortError") return;
       store.change({ answer: { status: "failed", problem } });
+      if (problem.isRefusal) preview();
       document.getElementById("problem-title")?.focus();
     }
+  }
+
+  /** Give up waiting; the table that was there before stays. */
+  function stop() {
+    running?.abort();
+    const { answer } = store.state;
+    store.change({ answer: { ...answer, status: answer.table ? "ready" : "none" } });
+    announce(t("stopped"));
+  }
+
+  function take(table, query, sort) {
+    store.change({ answer: answered(table, query), sort });
+    keepLink();
+    announce(t("announce.table", { title: title(store.state.world.catalogue, query), cells: number(table.size) }));
+    preview();
+    bringIntoSight();
   }
 
   /** On a small screen the table is below the choices. */
   function bringIntoSight() {
     const title = document.getElementById("result-title");
-    if (title && window.innerWidth <= SMALL_SCREEN) title.focus();
+    if (!title || window.innerWidth > SMALL_SCREEN) return;
+    title.focus({ preventScroll: true });
+    document.getElementById("result").scrollIntoView({ block: "start" });
   }
 
   /** A link's order of rows holds for its own table; a new question starts in the order of the codes. */
@@ -130,25 +166,29 @@ export function makeActions(store) {
 
   /** Have a large table made in the background. */
   async function submit(format) {
+    store.change({ submitting: true });
     try {
       const job = await api.submit(queryOf(store.state), format);
       store.change({ jobs: [job, ...store.state.jobs] });
-      announce(t("job.queued"));
+      tell(t("job.begun"));
       follow(job.id);
     } catch (problem) {
       store.change({ answer: { status: "failed", problem } });
+      document.getElementById("problem-title")?.focus();
     }
+    store.change({ submitting: false });
   }
 
   async function follow(id) {
-    const job = await api.job(id).catch(() => null);
+    const job = await api.job(id).catch((problem) => (problem.status === 404 ? { gone: true } : null));
+    if (job?.gone || !store.state.jobs.some((one) => one.id === id)) return; // given up in the meantime
     if (!job) {
       setTimeout(() => follow(id), 5 * POLL);
       return;
     }
     store.change({ jobs: store.state.jobs.map((one) => (one.id === id ? job : one)) });
     if (UNFINISHED.includes(job.state)) setTimeout(() => follow(id), POLL);
-    else announce(t(`job.${job.state}`));
+    else tell(t(`job.${job.state}`));
   }
 
   /** The jobs that this reader left here before. */
@@ -158,7 +198,39 @@ export function makeActions(store) {
     for (const job of jobs) if (UNFINISHED.includes(job.state)) follow(job.id);
   }
 
-  return { ask, show, run, takeOffer, explain, submit, recallJobs, preview, announce };
+  /** Give a job up, or throw its result away. */
+  async function cancelJob(job) {
+    if (!(await trying(api.dropJob(job.id)))) return;
+    store.change({ jobs: store.state.jobs.filter((one) => one.id !== job.id) });
+    announce(t("job.dropped"));
+  }
+
+  /** Show the table that a job has made. */
+  async function openJob(job) {
+    store.change({ answer: { ...store.state.answer, status: "loading" }, cell: null });
+    try {
+      const table = parsed(await api.jobTable(job.id));
+      const isSame = sameness(queryOf(store.state)) === sameness(job.query);
+      if (!isSame) store.change(opened(job.query));
+      take(table, queryOf(store.state), null);
+    } catch (problem) {
+      store.change({ answer: { status: "failed", problem } });
+    }
+  }
+
+  /** The question of a job, laid out as any question that comes without a layout. */
+  function opened(query) {
+    const axes = query.axes.map((axis) => ({ codes: [], groups: {}, ...axis }));
+    const layout = laidOut(axes, store.state.world.catalogue);
+    return { unit: query.unit, where: query.where || "", count: query.count || "", ...layout };
+  }
+
+  async function fetchJob(job) {
+    const file = await trying(api.jobFile(job.id));
+    if (file) handOver(file.blob, file.name);
+  }
+
+  return { ask, show, run, stop, takeOffer, explain, submit, recallJobs, cancelJob, openJob, fetchJob, preview, announce, tell, trying };
 }
 
 /** The layout that holds for the answer: the present one, unless the question has been changed since. */

@@ -1,5 +1,7 @@
 // Calls of the table builder's API. A refusal or an error of the server arrives as a `Problem` with its own words.
 
+import { language } from "./language.js";
+
 /** What the server said when it said no (RFC 9457), or that it cannot be reached. */
 export class Problem extends Error {
   constructor(status, said) {
@@ -13,11 +15,38 @@ export class Problem extends Error {
 }
 
 const BASE = "api/v1/";
+const KEY = "table-builder-token";
+let token = kept();
+
+function kept() {
+  try {
+    return sessionStorage.getItem(KEY) || "";
+  } catch {
+    return ""; // storage is switched off
+  }
+}
+
+/** Send a token with every question from now on, as long as this tab is open; empty: none. */
+export function holdToken(given) {
+  token = given;
+  try {
+    if (given) sessionStorage.setItem(KEY, given);
+    else sessionStorage.removeItem(KEY);
+  } catch {
+    // storage is switched off: the token holds until the page is left
+  }
+}
+
+export const heldToken = () => token;
+export const hasToken = () => Boolean(token);
+
+/** The server answers in the language of the page, and to the holder of the token. */
+const headers = () => ({ "Accept-Language": language(), ...(token ? { Authorization: `Bearer ${token}` } : {}) });
 
 async function call(path, options = {}) {
   let response;
   try {
-    response = await fetch(path, options);
+    response = await fetch(path, { ...options, headers: { ...headers(), ...options.headers } });
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new Problem(0, {});
@@ -38,6 +67,7 @@ export const settings = () => json("page/settings");
 export const geometry = () => json("page/geometry");
 export const catalogue = () => json(`${BASE}catalogue`);
 export const breakdown = (name) => json(`${BASE}breakdowns/${encodeURIComponent(name)}`);
+export const variable = (name) => json(`${BASE}variables/${encodeURIComponent(name)}`);
 export const preview = (query, signal) => json(`${BASE}preview`, posted(query, signal));
 export const table = (query, signal) => json(`${BASE}table`, posted(query, signal));
 export const ranges = (query, cells) => json(`${BASE}noise-ranges`, posted({ query, cells }));
@@ -46,11 +76,17 @@ export const saved = (name) => json(`${BASE}queries/${encodeURIComponent(name)}`
 export const submit = (query, format) => json(`${BASE}jobs`, posted({ query, format }));
 export const job = (name) => json(`${BASE}jobs/${encodeURIComponent(name)}`);
 export const jobs = async () => (await json(`${BASE}jobs`)).jobs;
+export const dropJob = (name) => call(`${BASE}jobs/${encodeURIComponent(name)}`, { method: "DELETE" });
+export const jobTable = (name) => json(`${BASE}jobs/${encodeURIComponent(name)}/result`);
+export const jobFile = async (name) => fileIn(await call(`${BASE}jobs/${encodeURIComponent(name)}/result`));
 
 /** The table as a file, in the layout of the view. */
 export async function file(query, format, columns, texts) {
   const asked = new URLSearchParams({ format, columns: columns.join(","), texts });
-  const response = await call(`${BASE}table?${asked}`, posted(query));
+  return fileIn(await call(`${BASE}table?${asked}`, posted(query)));
+}
+
+async function fileIn(response) {
   const named = /filename="([^"]+)"/.exec(response.headers.get("Content-Disposition") || "");
-  return { name: named ? named[1] : `table.${format === "json-stat" ? "json" : format}`, blob: await response.blob() };
+  return { name: named ? named[1] : "table", blob: await response.blob() };
 }

@@ -7,7 +7,6 @@ import {
   added,
   breakdownsOf,
   changed,
-  lengthOf,
   moved,
   placeOf,
   removed,
@@ -17,21 +16,24 @@ import {
 
 const SIDES = ["rows", "columns"];
 
-/** Both sides, each a list of cards. */
-export function axesView(state, actions, editCodes) {
+/** Both sides, each a list of cards; `isWide`: the cards of a side stand beside each other. */
+export function axesView(state, actions, editCodes, isWide) {
+  const drawn = { state, actions, editCodes, isWide };
   return el(
     "div",
     { class: "sides" },
-    SIDES.map((side) => sideView(state, actions, side, editCodes)),
-    el("p", { class: "quiet hint", id: "move-hint" }, t("move.hint")),
+    el("h2", { class: "unseen", id: "shelves-title" }, t("shelves")),
+    SIDES.map((side) => sideView(drawn, side)),
+    el("p", { class: "quiet hint", id: "move-hint" }, t(isWide ? "move.hint" : "move.hint.narrow")),
   );
 }
 
-function sideView(state, actions, side, editCodes) {
-  const cards = state[side].map((axis, place) => card(state, actions, axis, side, place, editCodes));
+function sideView(drawn, side) {
+  const { state } = drawn;
+  const cards = state[side].map((axis, place) => card(drawn, axis, side, place));
   const list = el("ol", { class: "cards", data: { side } }, cards);
   if (!cards.length) list.append(el("li", { class: "blank" }, t(`${side}.blank`)));
-  droppable(list, state, actions, side);
+  droppable(list, drawn, side);
   return el(
     "div",
     { class: "side", role: "group", "aria-labelledby": `side-${side}` },
@@ -40,17 +42,16 @@ function sideView(state, actions, side, editCodes) {
   );
 }
 
-function card(state, actions, axis, side, place, editCodes) {
-  const { catalogue } = state.world;
+function card(drawn, axis, side, place) {
+  const { state, isWide } = drawn;
   const name = variableOf(axis);
-  const words = variableName(catalogue, name);
+  const words = variableName(state.world.catalogue, name);
   const grip = signButton("⠿", t("move.grip", { name: words }), () => {}, {
     class: "sign grip",
     "aria-describedby": "move-hint",
     data: { key: `grip-${name}` },
-    on: { keydown: (event) => byArrow(event, state, actions, name) },
+    on: { keydown: (event) => byArrow(event, drawn, name) },
   });
-  const other = side === "rows" ? "columns" : "rows";
   return el(
     "li",
     {
@@ -62,39 +63,43 @@ function card(state, actions, axis, side, place, editCodes) {
         dragend: (event) => event.currentTarget.classList.remove("dragging"),
       },
     },
-    el(
-      "div",
-      { class: "card-top" },
-      grip,
-      el("strong", {}, words),
-      signButton("↑", t("move.up", { name: words }), () => to(state, actions, name, side, place - 1), {
-        disabled: place === 0,
-        data: { key: `up-${name}` },
-      }),
-      signButton("↓", t("move.down", { name: words }), () => to(state, actions, name, side, place + 1), {
-        disabled: place === state[side].length - 1,
-        data: { key: `down-${name}` },
-      }),
-      signButton(
-        "⇄",
-        t(`move.to.${other}`, { name: words }),
-        () => to(state, actions, name, other, state[other].length),
-        { data: { key: `other-${name}` } },
-      ),
-      signButton("✕", t("remove", { name: words }), () => takeOut(state, actions, name, words), {
-        data: { key: `remove-${name}` },
-      }),
-    ),
-    el(
-      "div",
-      { class: "card-bottom" },
-      breakdownList(state, actions, axis, words),
-      codesButton(state, axis, words, editCodes),
-    ),
+    grip,
+    el("strong", { title: words }, words),
+    el("div", { class: "card-what" }, breakdownList(drawn, axis, words), codesButton(drawn, axis, words)),
+    el("div", { class: "card-moves" }, stepButtons(drawn, side, place, words, name), leaveButtons(drawn, side, words, name)),
   );
 }
 
-function breakdownList(state, actions, axis, words) {
+/** Earlier and later in the list, where it has more than one card. */
+function stepButtons(drawn, side, place, words, name) {
+  const { state, isWide } = drawn;
+  if (state[side].length < 2) return [];
+  const step = (way, sign, aim) =>
+    signButton(sign, t(`move.${way}`, { name: words }), () => to(drawn, name, side, aim), {
+      disabled: aim < 0 || aim >= state[side].length,
+      data: { key: `${way}-${name}` },
+    });
+  return [step("up", isWide ? "←" : "↑", place - 1), step("down", isWide ? "→" : "↓", place + 1)];
+}
+
+/** To the other side, and out of the table. Fingers get a word to aim at. */
+function leaveButtons(drawn, side, words, name) {
+  const { state, actions, isWide } = drawn;
+  const other = side === "rows" ? "columns" : "rows";
+  const cross = signButton(
+    "⇄",
+    t(`move.to.${other}`, { name: words }),
+    () => to(drawn, name, other, state[other].length),
+    { data: { key: `other-${name}` } },
+  );
+  if (!isWide) cross.append(el("span", { "aria-hidden": "true" }, ` ${t(`side.${other}`)}`));
+  const out = signButton("✕", t("remove", { name: words }), () => takeOut(state, actions, name, words), {
+    data: { key: `remove-${name}` },
+  });
+  return [cross, out];
+}
+
+function breakdownList({ state, actions }, axis, words) {
   const { catalogue } = state.world;
   const groups = Object.keys(axis.groups || {}).length;
   const pairs = breakdownsOf(catalogue, variableOf(axis)).map((one) => [one.name, breakdownName(catalogue, one)]);
@@ -107,13 +112,13 @@ function breakdownList(state, actions, axis, words) {
   return list;
 }
 
-function codesButton(state, axis, words, editCodes) {
+function codesButton({ state, editCodes }, axis, words) {
   const { catalogue } = state.world;
   const every = breakdownsOf(catalogue, variableOf(axis)).find((one) => one.name === axis.breakdown)?.codes;
   const text =
     axis.codes.length && every
       ? t("codes.some", { chosen: axis.codes.length, all: every })
-      : t("codes.all", { all: lengthOf(axis, catalogue) });
+      : t("codes.all");
   return button(text, () => editCodes(axis), {
     class: "plain",
     "aria-label": `${t("codes.of", { name: words })}: ${text}`,
@@ -127,7 +132,8 @@ function takeOut(state, actions, name, words) {
   byKey(document, `variable-${name}`)?.focus();
 }
 
-function to(state, actions, name, side, place) {
+function to({ state, actions }, name, side, place) {
+  const pressed = document.activeElement;
   actions.ask({ ...moved(state, name, side, place), ...(state.sort ? { sort: null } : {}) });
   actions.announce(
     t("announce.moved", {
@@ -136,22 +142,28 @@ function to(state, actions, name, side, place) {
       place: number(place + 1),
     }),
   );
+  const lost = !document.activeElement || document.activeElement === document.body;
+  if (lost && pressed !== document.body) byKey(document, `grip-${name}`)?.focus();
 }
 
-function byArrow(event, state, actions, name) {
+/** Keys go where the cards would: along the list, and between rows above and columns below, or left and right of it. */
+function byArrow(event, drawn, name) {
+  const { state, actions, isWide } = drawn;
   const { side, place } = placeOf(state, name);
+  const along = isWide ? ["ArrowLeft", "ArrowRight"] : ["ArrowUp", "ArrowDown"];
+  const between = isWide ? ["ArrowUp", "ArrowDown"] : ["ArrowLeft", "ArrowRight"];
   const aims = {
-    ArrowUp: [side, place - 1],
-    ArrowDown: [side, place + 1],
-    ArrowLeft: ["rows", state.rows.length],
-    ArrowRight: ["columns", state.columns.length],
+    [along[0]]: [side, place - 1],
+    [along[1]]: [side, place + 1],
+    [between[0]]: ["rows", state.rows.length],
+    [between[1]]: ["columns", state.columns.length],
   };
   if (event.key === "Delete") takeOut(state, actions, name, variableName(state.world.catalogue, name));
   const aim = aims[event.key];
   if (!aim) return;
   event.preventDefault();
   const isSame = aim[0] === side && (aim[1] < 0 || aim[1] >= state[side].length);
-  if (!isSame) to(state, actions, name, ...aim);
+  if (!isSame) to(drawn, name, ...aim);
 }
 
 function dragged(event, name) {
@@ -160,8 +172,21 @@ function dragged(event, name) {
   event.currentTarget.classList.add("dragging");
 }
 
+/** How many cards stand before a point, which may be in a later line of a list that is broken into lines. */
+function cardsBefore(list, name, isWide, { clientX, clientY }) {
+  const boxes = [...list.querySelectorAll(".card")]
+    .filter((one) => one.dataset.variable !== name)
+    .map((one) => one.getBoundingClientRect());
+  return boxes.filter((box) =>
+    isWide && clientY >= box.top && clientY <= box.bottom
+      ? box.left + box.width / 2 < clientX
+      : box.top + box.height / 2 < clientY,
+  ).length;
+}
+
 /** Let a list take cards, and variables that are not in the table yet. */
-function droppable(list, state, actions, side) {
+function droppable(list, drawn, side) {
+  const { state, actions } = drawn;
   list.addEventListener("dragover", (event) => {
     event.preventDefault();
     list.classList.add("target");
@@ -173,10 +198,8 @@ function droppable(list, state, actions, side) {
     const name = event.dataTransfer.getData("text/plain");
     const variable = variableNamed(state.world.catalogue, name);
     if (!variable) return;
-    const held = [...list.querySelectorAll(".card")].filter((one) => one.dataset.variable !== name);
-    const before = held.filter((one) => one.getBoundingClientRect().top + one.offsetHeight / 2 < event.clientY).length;
     const isIn = [...state.rows, ...state.columns].some((axis) => variableOf(axis) === name);
-    if (isIn) to(state, actions, name, side, before);
+    if (isIn) to(drawn, name, side, cardsBefore(list, name, drawn.isWide, event));
     else actions.ask(added(state, variable, side));
   });
 }

@@ -1,6 +1,7 @@
 // The left side: what is counted, where, and by what.
 
 import { button, choice, el } from "./dom.js";
+import { filterView } from "./filter.js";
 import { number, t } from "./language.js";
 import { axesWords, breakdownName, unitName, variableName } from "./names.js";
 import { added, axesOf, changed, laidOut, removed, variableNamed, variableOf, variablesOf } from "./question.js";
@@ -44,47 +45,6 @@ export function unitView(state, actions) {
       : null,
     filterView(state, actions),
   );
-}
-
-/** Who of them: a declared population, or an expression where the office allows it. */
-function filterView(state, actions) {
-  const { allowed, bases } = state.world.catalogue.filters;
-  if (!allowed && !bases.length) return null;
-  const isOwn = state.where && !bases.includes(state.where);
-  const list = choice(
-    t("where"),
-    [["", t("where.all")], ...bases.map((base) => [base, base])],
-    isOwn ? "" : state.where,
-    (where) => actions.ask({ where }),
-    { data: { key: "base" } },
-  );
-  const field = el("input", {
-    type: "text",
-    value: state.where,
-    id: "where",
-    data: { key: "where" },
-    placeholder: 'AGE == "Y_LT15"',
-    spellcheck: "false",
-    autocomplete: "off",
-    "aria-describedby": "where-hint",
-    on: { change: (event) => actions.ask({ where: event.target.value }) },
-  });
-  const own = el(
-    "label",
-    { class: "field" },
-    el("span", {}, t("where.own")),
-    field,
-    el("small", { id: "where-hint", class: "quiet" }, t("where.hint")),
-  );
-  const folded = el(
-    "details",
-    { data: { key: "filter" } },
-    el("summary", {}, t("where.title")),
-    bases.length ? list : null,
-    allowed ? own : null,
-  );
-  if (state.where) folded.open = true;
-  return folded;
 }
 
 /** What is counted by: the level of areas, then the other variables with a field to find them. */

@@ -73,3 +73,13 @@ export function choice(words, pairs, chosen, pick, properties = {}) {
   list.value = chosen;
   return el("label", { class: "field" }, el("span", {}, words), list);
 }
+
+/** Give the reader a file. */
+export function handOver(blob, name) {
+  const address = URL.createObjectURL(blob);
+  const link = el("a", { href: address, download: name });
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
+}

@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { laidOut, wordsOf } from "./answer.js";
-import { button, el } from "./dom.js";
+import { button, el, handOver } from "./dom.js";
 import { t } from "./language.js";
 import { variableName } from "./names.js";
 
@@ -17,7 +17,7 @@ export function downloadView(state, actions, layout) {
       handOver(blob, name);
       menu.open = false;
     } catch (problem) {
-      actions.announce(problem.message || t("unreachable"));
+      actions.tell(problem.message || t("unreachable"));
     }
   };
   const seen = (event) => {
@@ -37,15 +37,6 @@ export function downloadView(state, actions, layout) {
       ),
     ),
   );
-}
-
-function handOver(blob, name) {
-  const address = URL.createObjectURL(blob);
-  const link = el("a", { href: address, download: name });
-  document.body.append(link);
-  link.click();
-  link.remove();
-  setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }
 
 /** The table on the screen as CSV: shares as numbers, withheld cells empty. */

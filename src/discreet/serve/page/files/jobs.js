@@ -1,11 +1,14 @@
-// Tables that are made in the background: how far they are, and where to get them.
+// Tables that are made in the background: how far they are, and ways to look at them, to get them or to give them up.
 
-import { el } from "./dom.js";
+import { button, el } from "./dom.js";
 import { number, t } from "./language.js";
 import { title } from "./names.js";
 
+const MOST = 10; // jobs that are listed
+const OPEN = "json-stat"; // the format that the page itself can show
+
 /** The list of jobs; nothing where there are none. */
-export function jobsView(state) {
+export function jobsView(state, actions) {
   if (!state.jobs.length) return null;
   return el(
     "section",
@@ -14,24 +17,36 @@ export function jobsView(state) {
     el(
       "ul",
       {},
-      state.jobs.slice(0, 10).map((job) => line(state, job)),
+      state.jobs.slice(0, MOST).map((job) => line(state, job, actions)),
     ),
   );
 }
 
-function line(state, job) {
-  const words = `${title(state.world.catalogue, job.query)} · ${t(`format.${job.format}`)}`;
-  return el("li", {}, el("span", {}, words), end(job, words));
+function line(state, job, actions) {
+  const words = title(state.world.catalogue, job.query);
+  const form = job.format === OPEN ? t("job.page") : t(`format.${job.format}`);
+  return el("li", { data: { job: job.id } }, el("span", {}, `${words} · ${form}`), end(job, words, actions));
 }
 
-function end(job, words) {
-  if (job.state === "done")
-    return el("a", { href: job.result.replace(/^\//, ""), download: true, class: "button small" }, t("job.download"));
-  if (job.state === "failed") return el("span", { class: "bad", lang: "en" }, job.words);
+function end(job, words, actions) {
+  if (job.state === "done") return el("span", { class: "row" }, doneButtons(job, words, actions));
+  if (job.state === "failed") return el("span", { class: "bad" }, job.words || t("job.failed"));
   return el(
     "span",
     { class: "row" },
     el("progress", { max: "1", value: job.progress, "aria-label": words }),
     el("span", { class: "quiet" }, job.state === "queued" ? t("job.queued") : `${number(100 * job.progress)} %`),
+    press(t("cancel"), () => actions.cancelJob(job), `cancel-${job.id}`, words),
   );
 }
+
+function doneButtons(job, words, actions) {
+  return [
+    job.format === OPEN ? press(t("job.open"), () => actions.openJob(job), `open-${job.id}`, words) : null,
+    press(t("job.download"), () => actions.fetchJob(job), `fetch-${job.id}`, words),
+    press(t("job.drop"), () => actions.cancelJob(job), `cancel-${job.id}`, words),
+  ];
+}
+
+const press = (text, act, key, words) =>
+  button(text, act, { class: "small", "aria-label": `${text}: ${words}`, data: { key } });

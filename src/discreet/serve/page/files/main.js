@@ -1,9 +1,10 @@
 // The start: asks the server what there is, restores the link, and ties each view to the part of the state it shows.
 
-import { makeActions } from "./actions.js";
+import { isStale, makeActions } from "./actions.js";
 import * as api from "./api.js";
 import { axesView } from "./axes.js";
 import { tablesView, unitView, variablesView } from "./builder.js";
+import { makeCodelists } from "./codelists.js";
 import { editCodes } from "./codes.js";
 import { button, choice, el, replace } from "./dom.js";
 import { jobsView } from "./jobs.js";
@@ -14,20 +15,15 @@ import { variableOf } from "./question.js";
 import { cellView, notesView, resultView } from "./result.js";
 import { blank, makeStore } from "./store.js";
 import { THEMES, applyTheme, keptTheme } from "./theme.js";
+import { tokenView } from "./token.js";
 import { verdictView } from "./verdict.js";
 
 const QUESTION = ["unit", "count", "where", "rows", "columns", "lang", "world"];
+const WIDE = matchMedia("(min-width: 901px)"); // as in the style
 const at = (id) => document.getElementById(id);
 const store = makeStore(blank());
 const actions = makeActions(store);
-const codelists = new Map();
 let grid = null;
-
-/** The codes of a breakdown, asked for once. */
-function breakdownOf(name) {
-  if (!codelists.has(name)) codelists.set(name, api.breakdown(name));
-  return codelists.get(name);
-}
 
 const places = {};
 function frame() {
@@ -37,10 +33,18 @@ function frame() {
   replace(
     at("builder"),
     places.heading,
-    el("div", { class: "choices" }, places.unit, places.variables, places.axes, places.tables),
+    el("div", { class: "choices" }, places.unit, places.tables, places.variables),
     places.verdict,
   );
   replace(at("result"), places.answer, places.cell, places.notes, places.jobs);
+  putShelves();
+}
+
+/** Rows and columns stand over the table; on a small screen they come before the button, in the order of the steps. */
+function putShelves() {
+  at("shelves").hidden = !WIDE.matches;
+  if (WIDE.matches) at("shelves").append(places.axes);
+  else places.verdict.before(places.axes);
 }
 
 function drawTop(state) {
@@ -58,6 +62,7 @@ function drawTop(state) {
     el(
       "div",
       { class: "row options" },
+      tokenView(state, renew),
       choice(
         t("language"),
         Object.entries(LANGUAGES),
@@ -65,6 +70,7 @@ function drawTop(state) {
         (lang) => {
           speak(lang);
           actions.show({ lang });
+          renew();
         },
         { data: { key: "lang" } },
       ),
@@ -84,24 +90,32 @@ function drawTop(state) {
   replace(places.heading, el("h2", { id: "builder-title" }, t("builder")));
 }
 
+/** Ask again for what the server has said: it has other words in another language, and more for whom it trusts. */
+async function renew() {
+  drawTop(store.state);
+  await actions.recallJobs();
+  if (store.state.answer.status === "ready" && !isStale(store.state)) await actions.run({ push: false });
+  else actions.preview();
+}
+
 function drawQuestion(state) {
   replace(places.unit, unitView(state, actions));
   drawVariables(state);
   replace(
     places.axes,
-    axesView(state, actions, (axis) => editCodes(axis, store, actions, breakdownOf)),
+    axesView(state, actions, (axis) => editCodes(axis, store, actions), WIDE.matches),
   );
   replace(places.tables, tablesView(state, actions));
 }
 
 function drawVariables(state) {
-  const list = places.variables.querySelector(".variables");
-  const top = list?.scrollTop ?? 0;
+  const scrolled = () => [places.variables.querySelector(".variables"), places.variables.parentElement].filter(Boolean);
+  const tops = scrolled().map((one) => one.scrollTop);
   replace(
     places.variables,
     variablesView(state, actions, (search) => store.change({ search })),
   );
-  places.variables.querySelector(".variables").scrollTop = top;
+  if (tops.length === 2) scrolled().forEach((one, k) => Object.assign(one, { scrollTop: tops[k] }));
 }
 
 /** A table of the same shape keeps its place while its order or its values change. */
@@ -147,7 +161,7 @@ function watch() {
   store.watch(["lang", "theme", "world"], drawTop);
   store.watch(QUESTION, drawQuestion);
   store.watch(["search"], drawVariables);
-  store.watch([...QUESTION, "preview", "answer"], (state) => replace(places.verdict, verdictView(state, actions)));
+  store.watch([...QUESTION, "preview", "answer", "submitting"], (state) => replace(places.verdict, verdictView(state, actions)));
   store.watch(
     [
       "answer",
@@ -168,9 +182,11 @@ function watch() {
     drawAnswer,
   );
   store.watch(["cell"], drawCell);
-  store.watch(["jobs", "lang"], (state) => replace(places.jobs, jobsView(state)));
-  addEventListener("popstate", () => {
-    restore();
+  store.watch(["jobs", "lang"], (state) => replace(places.jobs, jobsView(state, actions)));
+  addEventListener("popstate", restore);
+  WIDE.addEventListener("change", () => {
+    putShelves();
+    drawQuestion(store.state);
   });
   addEventListener("keydown", (event) => {
     const menu = event.key === "Escape" && document.querySelector("details.menu[open]");
@@ -244,7 +260,7 @@ async function start() {
     const [catalogue, settings] = await Promise.all([api.catalogue(), api.settings()]);
     watch();
     store.change({
-      world: { catalogue, settings },
+      world: { catalogue, settings, codelists: makeCodelists(() => store.change({ world: { ...store.state.world } })) },
       unit: catalogue.units[0],
       lang: document.documentElement.lang,
       theme,

@@ -6,8 +6,9 @@ import { fromTable } from "./builder.js";
 import { chartView } from "./chart.js";
 import { button, choice, el, signButton } from "./dom.js";
 import { downloadView } from "./download.js";
+import { filterWords } from "./filter.js";
 import { Grid } from "./grid.js";
-import { language, number, percent, t } from "./language.js";
+import { number, percent, t } from "./language.js";
 import { mapView } from "./map.js";
 import { axesWords, headingOf, title, variableName } from "./names.js";
 import { lengthOf } from "./question.js";
@@ -18,15 +19,15 @@ import { blockedView, refusalTitle, refusalView } from "./verdict.js";
 export function resultView(state, actions, keep) {
   const { answer } = state;
   if (answer.status === "failed") return failedView(state, actions);
-  if (!answer.table) return answer.status === "loading" ? loadingView() : emptyView(state, actions);
+  if (!answer.table) return answer.status === "loading" ? loadingView(actions) : emptyView(state, actions);
   const layout = layoutFor(state);
   const view = laidOut(answer.table, { ...state, ...layout });
   return [
     head(state, actions, layout),
     isStale(state) ? el("p", { class: "notice warn stale" }, t("stale")) : null,
-    answer.table.warnings.map((words) => el("p", { class: "notice warn", lang: "en" }, words)),
+    answer.table.warnings.map((words) => el("p", { class: "notice warn" }, words)),
     toolbar(state, actions, layout),
-    answer.status === "loading" ? el("progress", { class: "busy", "aria-label": t("loading") }) : null,
+    answer.status === "loading" ? waitingView(actions) : null,
     body(state, actions, view, keep),
   ];
 }
@@ -36,7 +37,8 @@ function head(state, actions, layout) {
     answer,
     world: { catalogue },
   } = state;
-  const source = [headingOf(catalogue), catalogue.version, t("size.shown", { n: answer.table.size }), answer.query.where];
+  const filter = filterWords(answer.query.where, state.world);
+  const source = [headingOf(catalogue), catalogue.version, t("size.shown", { n: answer.table.size })];
   return el(
     "header",
     { class: "result-head" },
@@ -44,6 +46,7 @@ function head(state, actions, layout) {
       "div",
       {},
       el("h2", { id: "result-title", tabindex: "-1" }, title(catalogue, answer.query)),
+      filter ? el("p", { class: "only" }, t("where.shown", { filter })) : null,
       el("p", { class: "quiet" }, source.filter(Boolean).join(" · ")),
     ),
     el("div", { class: "row" }, downloadView(state, actions, layout), shareView(state, actions)),
@@ -176,7 +179,6 @@ export function notesView(state) {
   const { table } = state.answer;
   if (!table) return null;
   const { catalogue } = state.world;
-  const foreign = language() === "en" ? null : "en";
   return el(
     "div",
     { class: "notes" },
@@ -189,12 +191,22 @@ export function notesView(state) {
       el("p", {}, t("why.totals")),
       el("p", {}, t("why.percent")),
       catalogue.swapped ? el("p", {}, t("why.swapped")) : null,
-      el("p", { class: "quiet", lang: foreign }, table.noise),
+      el("p", { class: "quiet" }, table.noise),
     ),
   );
 }
 
-function loadingView() {
+/** A table is on its way while an earlier one is shown. */
+function waitingView(actions) {
+  return el(
+    "p",
+    { class: "waiting" },
+    el("progress", { class: "busy", "aria-label": t("loading") }),
+    button(t("stop"), () => actions.stop(), { class: "small", data: { key: "stop" } }),
+  );
+}
+
+function loadingView(actions) {
   return [
     el("h2", { id: "result-title", class: "unseen" }, t("loading")),
     el(
@@ -203,6 +215,7 @@ function loadingView() {
       Array.from({ length: 9 }, () => el("i", {})),
     ),
     el("p", { class: "quiet center" }, t("loading")),
+    el("p", { class: "center" }, button(t("stop"), () => actions.stop(), { data: { key: "stop" } })),
   ];
 }
 

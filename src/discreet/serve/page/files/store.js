@@ -19,10 +19,11 @@ export function blank() {
     answer: { status: "none" }, // none | loading | ready | failed
     cell: null, // {index, status, range}
     jobs: [],
+    submitting: false, // a job is on its way to the server
     search: "",
     lang: "en",
     theme: "auto",
-    world: null, // what the server told at the start: catalogue, settings, breakdowns
+    world: null, // what the server told at the start: catalogue, settings, codelists
   };
 }
 

@@ -2,12 +2,12 @@
 // button that makes it.
 
 import { button, choice, el } from "./dom.js";
-import { language, number, t } from "./language.js";
+import { number, t } from "./language.js";
 import { axesWords, title } from "./names.js";
 import { axesOf, cellsOf } from "./question.js";
 
 const SHOWN = 12; // areas that are listed at once
-const FORMATS = ["csv", "xlsx", "parquet", "px", "sdmx-csv", "json-stat"];
+const FORMATS = ["json-stat", "csv", "xlsx", "parquet", "px", "sdmx-csv"]; // the first is shown on the page
 
 /** The bar under the choices. */
 export function verdictView(state, actions) {
@@ -17,10 +17,10 @@ export function verdictView(state, actions) {
     "div",
     { class: "verdict" },
     sizeLine(state, found),
-    preview.status === "failed" ? failedLine(preview.problem) : null,
+    preview.status === "failed" ? failedLine(preview.problem, actions) : null,
     found?.blocked_count && !found.refusal ? blockedView(found) : null,
     found?.refusal ? refusalView(state, found.refusal, found.refusal.words, actions) : null,
-    found?.cost ? el("p", { class: "quiet" }, found.cost) : null,
+    found?.cost ? el("p", { class: "notice cost" }, found.cost) : null,
     runButton(state, found, actions),
   );
 }
@@ -59,11 +59,12 @@ function sizeLine(state, found) {
   );
 }
 
-function failedLine(problem) {
+function failedLine(problem, actions) {
   return el(
-    "p",
-    { class: "notice bad", role: "alert" },
-    problem.message || t(problem.status ? "failed" : "unreachable"),
+    "div",
+    { class: "notice bad" },
+    el("p", { role: "alert" }, problem.message || t(problem.status ? "failed" : "unreachable")),
+    button(t("again"), () => actions.preview(), { class: "small", data: { key: "preview-again" } }),
   );
 }
 
@@ -107,7 +108,7 @@ export function refusalView(state, said, words, actions, isMain = false) {
     "div",
     { class: "notice bad refusal", role: isMain ? null : "group", "aria-label": isMain ? null : refusalTitle(said) },
     isMain ? null : el("strong", {}, refusalTitle(said)),
-    el("p", { lang: language() === "en" ? null : "en" }, words),
+    el("p", {}, words),
     said.areas_count
       ? el(
           "details",
@@ -134,7 +135,7 @@ function offerButton(state, offer, k, actions, isMain) {
   const { catalogue } = state.world;
   const words = axesWords(catalogue, offer.query).join(" × ") || title(catalogue, offer.query);
   return button(
-    [el("strong", {}, words), el("small", { lang: "en" }, offer.words)],
+    [el("strong", {}, words), el("small", {}, offer.words)],
     () => actions.takeOffer(offer.query),
     { class: "offer", data: { key: `offer-${isMain ? "main" : "side"}-${k}` } },
   );
@@ -143,20 +144,22 @@ function offerButton(state, offer, k, actions, isMain) {
 function runButton(state, found, actions) {
   const isJob = Boolean(found?.needs_job);
   const busy = state.answer.status === "loading";
-  if (isJob && !found.refusal) return jobForm(actions);
+  if (isJob && !found.refusal) return jobForm(state, actions);
   const words = found?.refusal ? t("run.refused") : t("run");
-  return button(busy ? t("loading") : words, () => actions.run(), {
+  // while it is busy the button keeps the focus, and a second press does nothing
+  return button(busy ? t("loading") : words, () => busy || actions.run(), {
     class: "primary run",
-    disabled: !axesOf(state).length || busy,
+    disabled: !axesOf(state).length,
+    "aria-disabled": busy ? "true" : null,
     data: { key: "run" },
   });
 }
 
-function jobForm(actions) {
+function jobForm(state, actions) {
   const list = choice(
     t("job.format"),
-    FORMATS.map((one) => [one, t(`format.${one}`)]),
-    "csv",
+    FORMATS.map((one, k) => [one, k ? t(`format.${one}`) : t("job.page")]),
+    FORMATS[0],
     () => {},
     { data: { key: "job-format" } },
   );
@@ -166,6 +169,7 @@ function jobForm(actions) {
     list,
     button(t("job.make"), () => actions.submit(list.querySelector("select").value), {
       class: "primary run",
+      disabled: state.submitting,
       data: { key: "run" },
     }),
   );
