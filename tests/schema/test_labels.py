@@ -156,5 +156,5 @@ def test_the_built_in_labels_hold_unless_others_are_declared(folder: Path) -> No
     # its breakdowns are its own here, so that the built-in words for M would be untrue
     assert labels.axis("AGE.M") == "Alter (M)"
     assert programme.cubes[0].title == (
-        "Persons by Place of usual residence (local administrative units), Sex, Alter (M)"
+        "Persons by place of usual residence (local administrative units), sex, Alter (M)"
     )

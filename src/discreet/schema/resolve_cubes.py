@@ -16,6 +16,7 @@ from discreet.schema.eu2021 import StandardTable
 from discreet.schema.expression import Filter, alternatives, mentioned, parse_filter
 from discreet.schema.findings import Findings
 from discreet.schema.labels import Labels
+from discreet.schema.resolve_labels import standard_title
 from discreet.schema.rules import PopulationRule, ReadyMade, Variable
 from discreet.schema.sources import file_source
 
@@ -169,7 +170,7 @@ class CubeResolver:
 
 def _standard(tables: Sequence[StandardTable], labels: Labels) -> Iterator[_Wanted]:
     for table in tables:
-        key, title = f"standard.tables {table.id}", labels.title(table.counted, table.axes)
+        key, title = f"standard.tables {table.id}", standard_title(table, labels)
         yield _Wanted(key, table.id, title, table.unit, table.axes, table.base or None)
 
 

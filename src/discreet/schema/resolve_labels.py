@@ -1,6 +1,7 @@
 """Resolves the labels of a programme: those declared, and those that the built-in programme gives its variables.
 
-It owns the check that labels fit their names and tell variables apart; how they are shown is up to labels.
+It owns the check that labels fit their names and tell variables apart, and the titles of the built-in tables; how
+labels are shown is up to labels.
 """
 
 from __future__ import annotations
@@ -56,3 +57,15 @@ def _check_distinct(labels: Labels, variables: Mapping[str, Variable], findings:
         if other != name:
             value = f"{labels.variable(name)!r} is also shown for {other}"
             findings.add(f"variables.{name}.label", value, "give each variable a label of its own")
+
+
+def standard_title(table: eu2021.StandardTable, labels: Labels) -> str:
+    """A title for a built-in table: its own words inside a sentence, the words of the office as they are."""
+    by = ", ".join(_inside(axis, labels) for axis in table.axes)
+    return f"{table.counted} by {by}"
+
+
+def _inside(axis: str, labels: Labels) -> str:
+    name, shown = axis.partition(".")[0], labels.axis(axis)
+    is_own = labels.variable(name) == eu2021.label(name)
+    return shown[:1].lower() + shown[1:] if is_own else shown
