@@ -35,7 +35,7 @@ from discreet.schema.cube import Cube
 from discreet.schema.expression import Filter
 from discreet.schema.noise import Claim, Draw, KeptZeros, Negatives, PostProcessing, PrivateNoise, Protects
 from discreet.tabulate.table import ConfidentialTable
-from discreet.words.phrase import phrase
+from discreet.words.phrase import Phrase, phrase
 
 ALL_AT_ONCE = 1 << 16  # cross-tabulations of at most so many cells are drawn cell by cell
 AT_ONCE = 1 << 20  # cells whose words are held together
@@ -215,15 +215,22 @@ class PrivateMechanism:
             delta=float(f"{float(delta):.3g}"),
         )
         rho = phrase("rho = {rho} (zero-concentrated), that is {told}", rho=rule.budget.total, told=told)
-        household = phrase("household of at most {most} members", most=rule.largest_household)
         return phrase(
-            "The whole release is differentially private with {budget}, when one {who} {how}.",
+            "The whole release is differentially private with {budget}, when {change}.",
             budget=rho if rule.is_gaussian else told,
-            who=phrase("person") if rule.protects is Protects.PERSON else household,
-            how=phrase("is added or removed")
-            if rule.neighbours.cells == 1
-            else phrase("is replaced by another"),
+            change=_change(rule),
         )
+
+
+def _change(rule: PrivateNoise) -> Phrase:
+    """In what neighbouring populations differ."""
+    added, most = rule.neighbours.cells == 1, rule.largest_household
+    if rule.protects is Protects.PERSON:
+        added_person = phrase("one person is added or removed")
+        return added_person if added else phrase("one person is replaced by another")
+    if added:
+        return phrase("one household of at most {most} members is added or removed", most=most)
+    return phrase("one household of at most {most} members is replaced by another", most=most)
 
 
 def least_visible(published: PostProcessing) -> int | None:

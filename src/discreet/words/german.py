@@ -1,6 +1,8 @@
 """What Discreet says in German: English template -> German template, for all packages that speak to people."""
 
 from discreet.words.german_answers import ANSWERS
+from discreet.words.german_problems import PROBLEMS
 from discreet.words.german_requests import REQUESTS
 
-GERMAN = {**ANSWERS, **REQUESTS}
+PARTS = (ANSWERS, REQUESTS, PROBLEMS)
+GERMAN = {template: said for part in PARTS for template, said in part.items()}

@@ -15,6 +15,9 @@ ANSWERS = {
     "The codes of {variable} may not be grouped; {allowed} may.": (
         "Die Codes von {variable} dürfen nicht zusammengefasst werden; erlaubt ist es für: {allowed}."
     ),
+    "The areas of {variable} are grouped and filtered; do one of both.": (
+        "Die Gebiete von {variable} werden zusammengefasst und gefiltert; erlaubt ist eines von beiden."
+    ),
     "The table has {cells} cells; {most} are allowed.": (
         "Die Tabelle hat {cells} Zellen; erlaubt sind höchstens {most}."
     ),
@@ -93,15 +96,19 @@ ANSWERS = {
         "Eine veröffentlichte Zahl weicht von der Zahl vor dem Rauschen um {bound} ab."
     ),
     "at most {bound}": "höchstens {bound}",
-    "The whole release is differentially private with {budget}, when one {who} {how}.": (
-        "Die gesamte Veröffentlichung ist differentiell privat mit {budget}, wenn {who} {how}."
+    "The whole release is differentially private with {budget}, when {change}.": (
+        "Die gesamte Veröffentlichung ist differentiell privat mit {budget}, wenn {change}."
     ),
     "epsilon = {epsilon} and delta = {delta}": "epsilon = {epsilon} und delta = {delta}",
     "rho = {rho} (zero-concentrated), that is {told}": "rho = {rho} (zero-concentrated), das heißt {told}",
-    "person": "eine Person",
-    "household of at most {most} members": "ein Haushalt mit höchstens {most} Mitgliedern",
-    "is added or removed": "hinzukommt oder wegfällt",
-    "is replaced by another": "durch eine andere Einheit gleicher Art ersetzt wird",
+    "one person is added or removed": "eine Person hinzukommt oder wegfällt",
+    "one person is replaced by another": "eine Person durch eine andere ersetzt wird",
+    "one household of at most {most} members is added or removed": (
+        "ein Haushalt mit höchstens {most} Mitgliedern hinzukommt oder wegfällt"
+    ),
+    "one household of at most {most} members is replaced by another": (
+        "ein Haushalt mit höchstens {most} Mitgliedern durch einen anderen ersetzt wird"
+    ),
     "All answers to one user together are differentially private with {all} at most; each new cross-tabulation "
     "costs {each}, one that stands in the release what it cost there.": (
         "Alle Antworten an eine Person zusammen sind differentiell privat mit höchstens {all}; jede neue Kreuztabelle "

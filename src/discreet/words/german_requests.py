@@ -1,4 +1,4 @@
-"""German for what is said of requests: mistakes in a question, problems, jobs, downloads."""
+"""German for what is said of requests: names that do not exist, and mistakes in questions, groups and filters."""
 
 REQUESTS = {
     # names that do not exist

@@ -17,13 +17,13 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
 
-from discreet.errors import DiscreetError, Mistakes
+from discreet.errors import DatabaseAway, DiscreetError, Mistakes
 from discreet.serve.answer import Refusal
 from discreet.serve.answering import TableBuilder
 from discreet.serve.http.bodies import JobBody
 from discreet.serve.http.downloads import File, Format, written
 from discreet.serve.http.middleware import where_of
-from discreet.serve.http.problems import HttpProblem, Refused, retry_after
+from discreet.serve.http.problems import HttpProblem, Refused, mistakes_problem, retry_after, unexpected
 from discreet.serve.http.respond import as_json, send, send_json
 from discreet.serve.http.security import Caller
 from discreet.serve.http.service import CallerOf, Service, ServiceOf
@@ -31,6 +31,7 @@ from discreet.serve.http.settings import Limits
 from discreet.serve.http.tokens import Role
 from discreet.serve.query import to_json
 from discreet.serve.store import Job, JobState, Store
+from discreet.words.phrase import Language, phrase, said
 
 POLL = 5.0  # seconds after which a worker looks for jobs that came in elsewhere
 UNFINISHED = (JobState.QUEUED, JobState.RUNNING)
@@ -52,9 +53,10 @@ async def submit(service: ServiceOf, caller: CallerOf, request: Request, body: J
 
     def add() -> Job:
         if sum(job.state in UNFINISHED for job in service.store.jobs(caller.user)) >= most:
-            words = f"You have {most} unfinished jobs; wait for one of them."
+            words = phrase("You have {most} unfinished jobs; wait for one of them.", most=most)
             raise HttpProblem(429, words, kind="jobs", headers=retry_after(10))
-        return service.store.add_job(caller.user, preview.query, json.dumps({"format": body.format.value}))
+        extra = {"format": body.format.value, "language": caller.language.value}
+        return service.store.add_job(caller.user, preview.query, json.dumps(extra))
 
     job = await service.desk.run(add)
     request.app.state.worker.wake()
@@ -80,7 +82,8 @@ async def result(request: Request, service: ServiceOf, caller: CallerOf, name: J
     """The table that a finished job made."""
     job = await _find(service, caller, name)
     if job.state in UNFINISHED:
-        raise HttpProblem(409, "The job is not finished.", kind="unfinished", headers=retry_after(2))
+        words = phrase("The job is not finished.")
+        raise HttpProblem(409, words, kind="unfinished", headers=retry_after(2))
     if job.state is JobState.FAILED:
         raise HttpProblem(409, job.words, kind="failed")
     body = await service.desk.run(lambda: service.store.result(name))
@@ -88,15 +91,22 @@ async def result(request: Request, service: ServiceOf, caller: CallerOf, name: J
     media_type, _, held = (body or b"").partition(b"\n")
     ending = "json" if form is Format.JSON_STAT else form.value.removeprefix("sdmx-")
     kept = f"{service.catalogue.name}-{job.query.id[:8]}.{ending}"
-    return send(request, File(held, media_type.decode("latin-1"), ending), name=kept)
+    file = File(held, media_type.decode("latin-1"), ending, _language(job).value)
+    return send(request, file, name=kept)
 
 
 async def _find(service: Service, caller: Caller, name: str) -> Job:
     """A job of the caller; that others have jobs is not told."""
     job = await service.desk.run(lambda: service.store.job(name))
     if job is None or (job.user != caller.user and caller.role is not Role.ADMIN):
-        raise HttpProblem(404, "You have no job of this id; results are kept for a limited time.")
+        words = phrase("You have no job of this id; results are kept for a limited time.")
+        raise HttpProblem(404, words)
     return job
+
+
+def _language(job: Job) -> Language:
+    """The language of the one who asked for a job."""
+    return Language(json.loads(job.extra or "{}").get("language", Language.ENGLISH))
 
 
 def job_json(job: Job) -> dict[str, Any]:
@@ -156,21 +166,29 @@ class JobWorker:
             try:
                 reached(TAKEN)
                 self._finish(job, reached)
+            except DatabaseAway:
+                raise  # the job is not lost: it is taken up again when its lease ends
             except Mistakes as mistakes:
-                told = not any(problem.file for problem in mistakes.problems)
-                self._store.fail_job(job.id, self._name, str(mistakes) if told else "The server failed.")
+                self._fail(job, mistakes_problem(mistakes).detail)
             except Exception as error:
                 logger.error("%s", where_of(error))  # noqa: TRY400
-                self._store.fail_job(job.id, self._name, "The server made a mistake; it has been noted.")
+                self._fail(job, unexpected().detail)
 
     def _finish(self, job: Job, reached: Callable[[float], None]) -> None:
         answer = self._builder.ask(job.query, job.user, job=True)
         if isinstance(answer, Refusal):
-            self._store.fail_job(job.id, self._name, answer.words)
+            self._fail(job, answer.words)
             return
         reached(ANSWERED)
-        file = written(answer, Format(json.loads(job.extra)["format"]), self._builder.catalogue)
+        file = written(
+            answer.in_language(_language(job)),
+            Format(json.loads(job.extra)["format"]),
+            self._builder.catalogue,
+        )
         self._store.finish_job(job.id, self._name, file.media_type.encode() + b"\n" + file.body)
+
+    def _fail(self, job: Job, words: str) -> None:
+        self._store.fail_job(job.id, self._name, said(words, _language(job)))
 
     @contextmanager
     def _beating(self, job: Job) -> Iterator[Callable[[float], None]]:

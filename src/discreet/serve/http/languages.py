@@ -20,7 +20,7 @@ STATE = "language"
 
 def settle(scope: Scope, own: str) -> Language:
     """Choose the language of a request, and note it where ``language_of`` finds it."""
-    chosen = _chosen(scope, _known(own) or Language.ENGLISH)
+    chosen = _chosen(scope, language_tagged(own) or Language.ENGLISH)
     scope.setdefault("state", {})[STATE] = chosen
     return chosen
 
@@ -33,7 +33,7 @@ def language_of(connection: HTTPConnection) -> Language:
 
 def _chosen(scope: Scope, own: Language) -> Language:
     asked = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("lang", [""])[-1]
-    known = _known(asked)
+    known = language_tagged(asked)
     if known is not None:
         return known
     header = ",".join(Headers(scope=scope).getlist("accept-language"))
@@ -43,11 +43,11 @@ def _chosen(scope: Scope, own: Language) -> Language:
 def _preferred(header: str, own: Language) -> Iterator[Language]:
     """The languages of a header that we speak, best first; a star means any that it does not name."""
     ranges = sorted(_ranges(header), key=lambda one: -one[1])  # a stable sort: equal weights keep their order
-    named = {_known(name) for name, _ in ranges}
+    named = {language_tagged(name) for name, _ in ranges}
     for name, weight in ranges:
         if weight > 0 and name == "*":
             yield from (one for one in (own, *Language) if one not in named)
-        known = _known(name)
+        known = language_tagged(name)
         if weight > 0 and known is not None:
             yield known
 
@@ -62,7 +62,7 @@ def _ranges(header: str) -> Iterator[tuple[str, float]]:
             yield name, 1.0
 
 
-def _known(tag: str) -> Language | None:
+def language_tagged(tag: str) -> Language | None:
     """The language of a tag such as ``de`` or ``de-AT``."""
     primary = tag.strip().lower().replace("_", "-").partition("-")[0]
     return Language(primary) if primary in set(Language) else None

@@ -19,11 +19,12 @@ from discreet.serve.answer import Answer, Preview
 from discreet.serve.catalogue import Catalogue, ServedVariable
 from discreet.serve.http.bodies import QueryBody, RangesBody
 from discreet.serve.http.downloads import File, Format, Layout, Texts, written
-from discreet.serve.http.problems import HttpProblem, areas_json, refusal_members
-from discreet.serve.http.respond import SHARED, send, send_json
+from discreet.serve.http.problems import HttpProblem, areas_json, invalid_problem, refusal_members
+from discreet.serve.http.respond import SHARED, send, send_json, send_words
 from discreet.serve.http.security import Caller
 from discreet.serve.http.service import CallerOf, Service, ServiceOf
 from discreet.serve.query import Query, to_json
+from discreet.words.phrase import phrase
 
 router = APIRouter(prefix="/api/v1", tags=["table builder"])
 
@@ -44,7 +45,7 @@ TextsOf = Annotated[Texts, Parameter(description="CSV, XLSX: codes, labels or bo
 @router.get("/catalogue")
 def catalogue(request: Request, service: ServiceOf) -> Response:
     """What can be asked for: units, variables and their breakdowns, declared tables, rules and noise."""
-    return send_json(request, catalogue_json(service.catalogue), cache=SHARED)
+    return send_words(request, catalogue_json(service.catalogue), cache=SHARED)
 
 
 @router.get("/breakdowns/{name}")
@@ -52,7 +53,7 @@ def breakdown(request: Request, service: ServiceOf, name: str) -> Response:
     """The codes of a breakdown, such as AGE.M, with their labels and parents."""
     found = service.catalogue.breakdown(name)
     if found is None:
-        raise HttpProblem(404, "There is no such breakdown; the catalogue lists them.")
+        raise HttpProblem(404, phrase("There is no such breakdown; the catalogue lists them."))
     return send_json(request, breakdown_json(found, service.catalogue.labels), cache=SHARED)
 
 
@@ -61,14 +62,14 @@ def variable(request: Request, service: ServiceOf, name: str) -> Response:
     """All codes of a variable: those that a filter or a grouping may name."""
     found = service.catalogue.variables.get(name)
     if found is None:
-        raise HttpProblem(404, "There is no such variable; the catalogue lists them.")
+        raise HttpProblem(404, phrase("There is no such variable; the catalogue lists them."))
     return send_json(request, _codelist_json(found, service.catalogue.labels), cache=SHARED)
 
 
 @router.post("/preview")
 async def preview(request: Request, service: ServiceOf, caller: CallerOf, query: QueryBody) -> Response:
     """How large an answer would be, which areas it would withhold, whether it would be refused; free of charge."""
-    return send_json(request, preview_json(await service.preview(caller, query.query())))
+    return send_words(request, preview_json(await service.preview(caller, query.query())))
 
 
 @router.get("/preview")
@@ -76,7 +77,7 @@ async def preview_of_text(
     request: Request, service: ServiceOf, caller: CallerOf, query: QueryText
 ) -> Response:
     """The same, with the question in the address."""
-    return send_json(request, preview_json(await service.preview(caller, read_query(query))))
+    return send_words(request, preview_json(await service.preview(caller, read_query(query))))
 
 
 @router.post("/table")
@@ -111,7 +112,7 @@ async def table_of_text(
 async def noise_ranges(request: Request, service: ServiceOf, caller: CallerOf, asked: RangesBody) -> Response:
     """Where the true counts of some cells of an answer are likely to be."""
     found = await service.answer(caller, asked.query.query(), lambda answer: ranges_json(answer, asked))
-    return send_json(request, found)
+    return send_words(request, found)
 
 
 async def table_response(
@@ -132,9 +133,7 @@ def read_query(text: str) -> Query:
     try:
         return QueryBody.model_validate_json(text).query()
     except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False)[0]
-        where = ".".join(map(str, ("query", *first["loc"])))
-        raise HttpProblem(400, f"{where}: {first['msg']}", kind="mistakes") from None
+        raise invalid_problem(error.errors(include_input=False, include_url=False), ("query",)) from None
 
 
 def layout_of(columns: str, texts: Texts) -> Layout:
@@ -232,7 +231,8 @@ def preview_json(found: Preview) -> dict[str, Any]:
 def ranges_json(answer: Answer, asked: RangesBody) -> dict[str, Any]:
     """The noise ranges of cells; null where the cell is withheld or too little of the noise is public."""
     if max(asked.cells) >= answer.size:
-        raise HttpProblem(400, f"The answer has {answer.size} cells, numbered from 0.", kind="mistakes")
+        words = phrase("The answer has {cells} cells, numbered from 0.", cells=answer.size)
+        raise HttpProblem(400, words, kind="mistakes")
     found = [(cell, answer.noise_range(cell, asked.level)) for cell in asked.cells]
     return {
         "level": asked.level,

@@ -16,6 +16,7 @@ from discreet.serve.http.respond import SHARED, as_json, send_json
 from discreet.serve.http.service import CallerOf, Service, ServiceOf
 from discreet.serve.query import to_json
 from discreet.serve.store import SavedQuery
+from discreet.words.phrase import phrase
 
 LONGEST_EXTRA = 20_000
 router = APIRouter(tags=["saved queries"])
@@ -27,7 +28,8 @@ async def save(request: Request, service: ServiceOf, body: SaveBody) -> Response
     """Keep a question for ever; the same question and extra have the same link."""
     extra = json.dumps(body.extra, sort_keys=True) if body.extra else ""
     if len(extra) > LONGEST_EXTRA:
-        raise HttpProblem(413, f"extra may have {LONGEST_EXTRA:,} characters.", kind="size")
+        words = phrase("extra may have {most} characters.", most=LONGEST_EXTRA)
+        raise HttpProblem(413, words, kind="size")
     query = body.query.query()
     saved = await service.desk.run(lambda: service.store.save_query(service.builder.canonical(query), extra))
     said = as_json(saved_json(saved))
@@ -62,7 +64,7 @@ async def find(service: Service, name: str) -> SavedQuery:
     """A saved question, or the problem that there is none."""
     found = await service.desk.run(lambda: service.store.saved_query(name))
     if found is None:
-        raise HttpProblem(404, "There is no saved query of this id.")
+        raise HttpProblem(404, phrase("There is no saved query of this id."))
     return found
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from pysdmx.model import AvailabilityConstraint, ConstraintAttachment, CubeKeyValue, CubeRegion, CubeValue
 
-from discreet.serve.http.problems import HttpProblem
 from discreet.serve.sdmx.addresses import kinds_of
+from discreet.serve.sdmx.faults import unknown_value
 from discreet.serve.sdmx.keys import Pick
 from discreet.serve.sdmx.registry import Flow, Registry
 from discreet.serve.sdmx.selecting import StructureRequest, select
@@ -31,7 +31,7 @@ def constraint(flow: Flow, pick: Pick, components: list[str], mode: str) -> Any:
     ``available`` tells what could be added to the key: all codes.
     """
     if mode not in MODES:
-        raise HttpProblem(400, f"mode: use one of {', '.join(MODES)}.")
+        raise unknown_value("mode", mode, MODES)
     regions = [
         CubeKeyValue(
             id=dimension.id,
@@ -53,7 +53,7 @@ def with_references(registry: Registry, flow: Flow, references: str) -> list[Any
     kinds = [kind for kind in kinds_of(references) if kind]
     for kind in kinds:
         if kind not in _KINDS:
-            raise HttpProblem(400, f"references: use one of {', '.join(_KINDS)}.")
+            raise unknown_value("references", kind, _KINDS)
     if not {*kinds} - {"none"}:
         return []
     whole = select(registry, StructureRequest("dataflow", id=flow.id, references="descendants"))

@@ -14,8 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.serve.http.problems import HttpProblem
+from discreet.serve.sdmx.faults import unknown_value
 from discreet.serve.sdmx.naming import ANY
 from discreet.serve.sdmx.registry import Dimension, Flow
+from discreet.words.phrase import phrase
 
 MOST_KEYS = 100  # in one request
 MOST_CELLS = 10_000_000  # of the hull of several keys
@@ -72,7 +74,8 @@ def pick(flow: Flow, key: str, filters: Iterable[tuple[str, str]]) -> Pick:
         if all(codes):
             keys.append(tuple(codes))
     if not keys:
-        raise HttpProblem(404, f"No results: {flow.id} has no observation with this key.")
+        words = phrase("No results: {flow} has no observation with this key.", flow=flow.id)
+        raise HttpProblem(404, words)
     hull = [frozenset().union(*column) for column in zip(*keys, strict=True)]
     ordered = tuple(
         tuple(code for code in dimension.codes if code in wanted)
@@ -80,7 +83,7 @@ def pick(flow: Flow, key: str, filters: Iterable[tuple[str, str]]) -> Pick:
     )
     found = Pick(ordered, tuple(dict.fromkeys(keys)))
     if len(found.keys) > 1 and prod(map(len, ordered)) > MOST_CELLS:
-        raise HttpProblem(413, "These keys span too much; ask for them one by one.", kind="key")
+        raise HttpProblem(413, phrase("These keys span too much; ask for them one by one."), kind="key")
     return found
 
 
@@ -91,12 +94,19 @@ def _positions(flow: Flow, key: str) -> Iterator[list[frozenset[str] | None]]:
         return
     keys = key.split(",")
     if len(keys) > MOST_KEYS:
-        raise HttpProblem(400, f"A request may have {MOST_KEYS} keys; ask for the rest in another one.")
+        words = phrase("A request may have {most} keys; ask for the rest in another one.", most=MOST_KEYS)
+        raise HttpProblem(400, words)
     for one in keys:
         parts = re.sub(r" ", "+", one).split(".")
         if len(parts) != len(flow.dimensions):
             names = ".".join(dimension.id for dimension in flow.dimensions)
-            words = f"A key of {flow.id} has {len(flow.dimensions)} positions, {names}; this one has {len(parts)}."
+            words = phrase(
+                "A key of {flow} has {number} positions, {names}; this one has {found}.",
+                flow=flow.id,
+                number=len(flow.dimensions),
+                names=names,
+                found=len(parts),
+            )
             raise HttpProblem(400, words, kind="key")
         yield [None if part in ANY else frozenset(part.split("+")) for part in parts]
 
@@ -109,7 +119,12 @@ def _passing(flow: Flow, filters: Iterable[tuple[str, str]]) -> list[frozenset[s
         if found is None:
             continue
         if found[1] not in passing:
-            words = f"{flow.id} has no dimension {found[1][:60]!r}; filter by {', '.join(passing)}."
+            words = phrase(
+                "{flow} has no dimension {name}; filter by {names}.",
+                flow=flow.id,
+                name=repr(found[1][:60]),
+                names=tuple(passing),
+            )
             raise HttpProblem(400, words, kind="filter")
         for part in re.split(r"[+ ]", value):  # a plus in an address is read as a blank
             passing[found[1]] = _passed(passing[found[1]], part)
@@ -121,7 +136,11 @@ def _passed(codes: frozenset[str], said: str) -> frozenset[str]:
     if not colon:
         operator, values = "eq", said
     if operator not in _OPERATORS:
-        words = f"Unknown operator {operator[:20]!r}; use one of {', '.join(_OPERATORS)}."
+        words = phrase(
+            "Unknown operator {operator}; use one of {names}.",
+            operator=repr(operator[:20]),
+            names=tuple(_OPERATORS),
+        )
         raise HttpProblem(400, words, kind="filter")
     test, wanted = _OPERATORS[operator], values.split(",")
     return frozenset(code for code in codes if test(code, wanted))
@@ -134,5 +153,5 @@ def dimension_at(flow: Flow, said: str) -> Dimension | None:
     for dimension in flow.dimensions:
         if dimension.id == said:
             return dimension
-    names = ", ".join(dimension.id for dimension in flow.dimensions)
-    raise HttpProblem(400, f"dimensionAtObservation: use AllDimensions or one of {names}.")
+    names = ("AllDimensions", *(dimension.id for dimension in flow.dimensions))
+    raise unknown_value("dimensionAtObservation", said, names)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from discreet.serve.http.problems import HttpProblem
+from discreet.words.phrase import phrase
 
 VENDOR = "application/vnd.sdmx."
 XML, TEXT_XML, JSON, CSV = "application/xml", "text/xml", "application/json", "text/csv"
@@ -51,7 +52,10 @@ def wanted(accept: str, offered: Sequence[Media]) -> Media:
         for media in offered:
             if _fits(media, name, version):
                 return media
-    words = f"None of the accepted formats can be sent; ask for {', '.join(one.text for one in offered)}."
+    words = phrase(
+        "None of the accepted formats can be sent; ask for {formats}.",
+        formats=tuple(one.text for one in offered),
+    )
     raise HttpProblem(406, words, kind="format")
 
 

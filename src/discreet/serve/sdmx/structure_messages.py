@@ -16,6 +16,7 @@ from discreet.release.sdmx_ids import component_id
 from discreet.release.sdmx_structures import PREPARED, readable
 from discreet.serve.http.problems import HttpProblem
 from discreet.serve.sdmx.media import STRUCTURE_2_1, STRUCTURE_3_0, STRUCTURE_JSON, Media
+from discreet.words.phrase import phrase
 
 _FORMATS = {
     STRUCTURE_2_1: Format.STRUCTURE_SDMX_ML_2_1,
@@ -30,7 +31,8 @@ def write_structures(artefacts: Sequence[Any], media: Media, agency: str) -> byt
     if media is STRUCTURE_2_1:
         artefacts = [one for one in artefacts if not isinstance(one, Hierarchy)]
     if not artefacts:
-        raise HttpProblem(404, f"No results in {media.text}; ask for {STRUCTURE_3_0.text}.")
+        words = phrase("No results in {one}; ask for {other}.", one=media.text, other=STRUCTURE_3_0.text)
+        raise HttpProblem(404, words)
     header = Header(id="STRUCTURES", prepared=PREPARED, sender=Organisation(id=component_id(agency)))
     text = write_sdmx(list(artefacts), _FORMATS[media], header=header, prettyprint=False) or ""
     if media is STRUCTURE_JSON:
