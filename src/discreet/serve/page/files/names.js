@@ -30,7 +30,10 @@ export function unitName(unit, catalogue) {
 export const headingOf = (catalogue) => catalogue.title || catalogue.name;
 
 /** What the office calls a level of a variable, such as five-year groups; nothing where it is called by its code. */
-const levelLabel = ({ name, label }) => (name.includes(".") && !name.endsWith(`.${label}`) ? label : "");
+function levelLabel({ name, label }) {
+  if (!name.includes(".") || name.endsWith(`.${label}`)) return "";
+  return isOwn(`level.${name}`, label) ? maybe(`level.${name}`) : label;
+}
 
 /** The words for a breakdown in a list: its level, if it has one, and how many categories. */
 export function breakdownName(catalogue, breakdown) {
