@@ -82,6 +82,13 @@ class TableBuilder:
             question.query, question.cells, needs_job, verdict.areas, verdict.blocked, refusal, cost
         )
 
+    def with_nearest(self, preview: Preview) -> Preview:
+        """A preview that tells which tables would pass where it is refused; it takes as long as to judge them."""
+        if preview.refusal is None:
+            return preview
+        question = resolve(preview.query, self.catalogue)
+        return replace(preview, refusal=self._with_nearest(preview.refusal, question))
+
     def _verdict(self, question: Question, *, job: bool) -> Verdict:
         """What the rules say; protected values are looked at only where a rule asks for it."""
         refusal = judge_form(question, self.catalogue, job=job)

@@ -79,6 +79,74 @@ def test_a_user_has_only_so_many_unfinished_jobs(
     assert waiting.headers["retry-after"]
 
 
+def test_a_job_is_given_up_by_its_owner_alone(
+    web: Web, builder: TableBuilder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = create_token(tmp_path / "t.json", "ann", Role.PUBLIC, "")
+    monkeypatch.setattr(JobWorker, "start", lambda _self: None)
+    monkeypatch.setattr(JobWorker, "stop", lambda _self: None)
+    client = web(builder, tokens=tmp_path / "t.json", limits=Limits(jobs=1, public=OFTEN))
+    path = client.post("/api/v1/jobs", json={"query": LARGE}).headers["location"]
+    problem(client.delete(path, headers=bearer(token)), 404)
+    assert client.get(path).json()["state"] == "queued"
+    assert client.delete(path).status_code == 204
+    problem(client.get(path), 404)
+    problem(client.get(f"{path}/result"), 404)
+    problem(client.delete(path), 404)
+    assert client.post("/api/v1/jobs", json={"query": LARGE}).status_code == 202
+
+
+def test_a_worker_makes_no_file_of_a_job_that_was_given_up_and_goes_on(
+    builder: TableBuilder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(tmp_path / "s.sqlite", lambda: datetime.now(UTC))
+    given_up = store.add_job("ann", query("SEX"), '{"format": "csv"}')
+    ask, asked = builder.ask, []
+
+    def dropping(*args: Any, **named: Any) -> Any:
+        asked.append(store.drop_job(given_up.id))
+        return ask(*args, **named)
+
+    monkeypatch.setattr(builder, "ask", dropping)
+    worker = JobWorker(builder, store, Limits())
+    worker.start()
+    try:
+        while not asked:
+            time.sleep(0.01)
+        after = store.add_job("ann", query("EDU"), '{"format": "csv"}')
+        worker.wake()
+        for _ in range(300):
+            found = store.job(after.id)
+            if found is not None and found.state is JobState.DONE:
+                break
+            time.sleep(0.05)
+    finally:
+        worker.stop()
+    assert [job.id for job in store.jobs("ann")] == [after.id]
+    assert store.result(given_up.id) is None
+
+
+def test_results_are_forgotten_after_their_days(web: Web, builder: TableBuilder) -> None:
+    client = web(builder, limits=Limits(job_days=0, public=OFTEN))
+    path = client.post("/api/v1/jobs", json={"query": {"axes": ["SEX"]}}).headers["location"]
+    for _ in range(300):
+        found = client.get(f"{path}/result")
+        if found.status_code == 404:
+            break
+        time.sleep(0.05)
+    assert "limited time" in str(problem(found, 404)["detail"])
+
+
+def test_a_finished_job_can_be_opened_as_a_table(web: Web, ruled: Ruled) -> None:
+    builder = ruled(cells=10)
+    client = web(builder)
+    made = client.post("/api/v1/jobs", json={"query": LARGE, "format": "json-stat"})
+    said = finished(client, made.headers["location"])
+    dataset = client.get(said["result"]).json()
+    assert (dataset["class"], dataset["id"]) == ("dataset", ["GEO", "SEX", "AGE"])
+    assert dataset["value"] == list(cells(builder.ask(query(*LARGE["axes"]), "u", job=True)).values())
+
+
 def test_a_worker_takes_up_what_a_killed_one_left_and_goes_on_after_failures(
     builder: TableBuilder, tmp_path: Path
 ) -> None:

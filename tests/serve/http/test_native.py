@@ -105,7 +105,9 @@ def test_a_refusal_names_the_rule_and_the_nearest_tables_which_pass(web: Web, ru
     for near in said["nearest"]:
         assert client.get(near["href"]).status_code == 200, near
     preview = client.post("/api/v1/preview", json=asked).json()
-    assert preview["refusal"]["rule"] == "axes"
+    assert (preview["refusal"]["rule"], preview["refusal"]["nearest"]) == ("axes", [])
+    offering = client.post("/api/v1/preview", params={"nearest": True}, json=asked).json()
+    assert offering["refusal"]["nearest"] == said["nearest"]
     passed = client.get("/api/v1/preview", params={"query": '{"axes":["SEX","EDU"]}'}).json()
     assert passed["refusal"] is None
     assert passed["cells"] == 3 * len(client.get("/api/v1/breakdowns/EDU").json()["codes"])

@@ -95,6 +95,14 @@ async def result(request: Request, service: ServiceOf, caller: CallerOf, name: J
     return send(request, file, name=kept)
 
 
+@router.delete("/{name}", status_code=204)
+async def drop(service: ServiceOf, caller: CallerOf, name: JobName) -> Response:
+    """Give up a job, or forget its result; what was charged for a table that has been made stays charged."""
+    await _find(service, caller, name)
+    await service.desk.run(lambda: service.store.drop_job(name))
+    return Response(status_code=204)
+
+
 async def _find(service: Service, caller: Caller, name: str) -> Job:
     """A job of the caller; that others have jobs is not told."""
     job = await service.desk.run(lambda: service.store.job(name))
@@ -164,8 +172,8 @@ class JobWorker:
     def _make(self, job: Job) -> None:
         with self._beating(job) as reached:
             try:
-                reached(TAKEN)
-                self._finish(job, reached)
+                if reached(TAKEN):
+                    self._finish(job, reached)
             except DatabaseAway:
                 raise  # the job is not lost: it is taken up again when its lease ends
             except Mistakes as mistakes:
@@ -174,12 +182,13 @@ class JobWorker:
                 logger.error("%s", where_of(error))  # noqa: TRY400
                 self._fail(job, unexpected().detail)
 
-    def _finish(self, job: Job, reached: Callable[[float], None]) -> None:
+    def _finish(self, job: Job, reached: Callable[[float], bool]) -> None:
         answer = self._builder.ask(job.query, job.user, job=True)
         if isinstance(answer, Refusal):
             self._fail(job, answer.words)
             return
-        reached(ANSWERED)
+        if not reached(ANSWERED):
+            return
         file = written(
             answer.in_language(_language(job)),
             Format(json.loads(job.extra)["format"]),
@@ -191,13 +200,13 @@ class JobWorker:
         self._store.fail_job(job.id, self._name, said(words, _language(job)))
 
     @contextmanager
-    def _beating(self, job: Job) -> Iterator[Callable[[float], None]]:
-        """Keep the lease while the work goes on."""
+    def _beating(self, job: Job) -> Iterator[Callable[[float], bool]]:
+        """Keep the lease while the work goes on; what is yielded tells how far it is, and whether to go on."""
         lease, done, progress = self._limits.job_lease, Event(), [0.0]
 
-        def reached(share: float) -> None:
+        def reached(share: float) -> bool:
             progress[0] = share
-            self._store.tell_progress(job.id, self._name, share, lease)
+            return self._store.tell_progress(job.id, self._name, share, lease)
 
         def beat() -> None:
             while not done.wait(lease / 3):

@@ -39,6 +39,9 @@ FormatOf = Annotated[Format, Parameter(alias="format", description="The format o
 ColumnsOf = Annotated[
     str, Parameter(max_length=1_000, description="CSV, XLSX: variables across the columns, with commas.")
 ]
+NearestOf = Annotated[
+    bool, Parameter(description="Whether a refusal tells which tables would pass; it takes longer.")
+]
 TextsOf = Annotated[Texts, Parameter(description="CSV, XLSX: codes, labels or both.")]
 
 
@@ -67,17 +70,21 @@ def variable(request: Request, service: ServiceOf, name: str) -> Response:
 
 
 @router.post("/preview")
-async def preview(request: Request, service: ServiceOf, caller: CallerOf, query: QueryBody) -> Response:
+async def preview(
+    request: Request, service: ServiceOf, caller: CallerOf, query: QueryBody, nearest: NearestOf = False
+) -> Response:
     """How large an answer would be, which areas it would withhold, whether it would be refused; free of charge."""
-    return send_words(request, preview_json(await service.preview(caller, query.query())))
+    look = service.preview_with_nearest if nearest else service.preview
+    return send_words(request, preview_json(await look(caller, query.query())))
 
 
 @router.get("/preview")
 async def preview_of_text(
-    request: Request, service: ServiceOf, caller: CallerOf, query: QueryText
+    request: Request, service: ServiceOf, caller: CallerOf, query: QueryText, nearest: NearestOf = False
 ) -> Response:
     """The same, with the question in the address."""
-    return send_words(request, preview_json(await service.preview(caller, read_query(query))))
+    look = service.preview_with_nearest if nearest else service.preview
+    return send_words(request, preview_json(await look(caller, read_query(query))))
 
 
 @router.post("/table")

@@ -76,6 +76,11 @@ class Service:
         """What an answer would be like."""
         return await self.desk.run(lambda: self.builder.preview(query, caller.user))
 
+    async def preview_with_nearest(self, caller: Caller, query: Query) -> Preview:
+        """The same, with the tables that would pass where it would be refused."""
+        preview, with_nearest = self.builder.preview, self.builder.with_nearest
+        return await self.desk.run(lambda: with_nearest(preview(query, caller.user)))
+
 
 def service_of(request: Request) -> Service:
     """The service of the app that a request came to."""
