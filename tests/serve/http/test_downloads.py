@@ -2,7 +2,6 @@
 
 import csv
 import io
-import re
 
 import numpy as np
 import openpyxl
@@ -59,7 +58,7 @@ def test_the_same_answer_gives_the_same_bytes(answer: Answer, builder: TableBuil
 def test_xlsx_has_notes_and_no_formulas(answer: Answer, builder: TableBuilder) -> None:
     book = openpyxl.load_workbook(io.BytesIO(body(answer, Format.XLSX, builder)))
     notes = {row[0].value: row[1].value for row in book["Notes"].iter_rows()}
-    assert notes["Table"] == "persons by GEO.L, SEX"
+    assert notes["Table"] == "persons by Place of usual residence (NUTS 2 regions), Sex"
     texts = " ".join(str(row[1].value) for row in book["Notes"].iter_rows())
     assert "additivity" in texts
     assert "a warning" in texts
@@ -85,24 +84,6 @@ def test_a_laid_out_table_has_variables_across(answer: Answer, builder: TableBui
         "A =cmd()",
         'B B "x"',
     ]
-
-
-def keyword(text: str, name: str) -> list[str]:
-    found = re.search(rf"^{re.escape(name)}=(.*?);$", text, re.MULTILINE | re.DOTALL)
-    assert found is not None, name
-    return re.findall(r'"([^"]*)"', found[1])
-
-
-def test_px_has_its_keywords_and_data_in_order(answer: Answer, builder: TableBuilder) -> None:
-    text = body(answer, Format.PX, builder).decode()
-    assert keyword(text, "STUB") == ["GEO"]
-    assert keyword(text, "HEADING") == ["SEX"]
-    assert keyword(text, 'CODES("GEO")') == ["_T", "A", "B"]
-    assert keyword(text, 'VALUES("GEO")') == ["Total", "=cmd()", "B 'x'"]
-    assert keyword(text, 'VALUES("SEX")') == ["1 same", "2 same"]
-    assert keyword(text, 'ELIMINATION("GEO")') == ["Total"]
-    assert text.partition("DATA=\n")[2] == '10 20\n3 0\n"." ".";\n'
-    assert all(len(line) <= 256 for line in text.splitlines())
 
 
 def test_sdmx_csv_is_read_by_pysdmx_and_tells_what_is_confidential(

@@ -17,7 +17,7 @@ from fastapi.middleware.cors import CORSMiddleware
 from fastapi.middleware.gzip import GZipMiddleware
 
 from discreet.serve.answering import TableBuilder
-from discreet.serve.http import admin, jobs, native, problems, pxweb, saved
+from discreet.serve.http import admin, jobs, native, problems, pxweb, pxweb1, pxweb_saved, saved
 from discreet.serve.http.limits import Desk, Rates
 from discreet.serve.http.middleware import Errors, Inside, Outside, errors, where_of
 from discreet.serve.http.security import Reception
@@ -33,6 +33,8 @@ ROUTERS: tuple[APIRouter, ...] = (
     saved.router,
     jobs.router,
     pxweb.router,
+    pxweb_saved.router,
+    pxweb1.router,
     admin.router,
 )
 _RESPONSES: dict[int | str, dict[str, Any]] = {

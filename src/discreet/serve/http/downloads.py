@@ -94,9 +94,11 @@ def written(answer: Answer, form: Format, catalogue: Catalogue, layout: Layout |
     layout = layout or Layout()
     makers: Mapping[Format, Callable[[], bytes]] = {
         Format.JSON_STAT: lambda: dataset(answer, catalogue),
-        Format.CSV: lambda: _csv(answer, layout),
+        Format.CSV: lambda: _csv(answer, catalogue, layout),
         Format.XLSX: lambda: _xlsx(answer, catalogue, layout),
-        Format.PX: lambda: px_file(answer, catalogue, label_of(answer.query)),
+        Format.PX: lambda: px_file(
+            answer, catalogue, label_of(answer.query, catalogue.labels), layout.columns
+        ),
         Format.PARQUET: lambda: _parquet(answer),
         Format.SDMX_CSV: lambda: _sdmx_csv(answer, catalogue),
     }
@@ -136,9 +138,9 @@ def _column(texts: Sequence[str], places: NDArray[np.int32]) -> pa.DictionaryArr
     return pa.DictionaryArray.from_arrays(pa.array(place_of[places]), pa.array(list(unique), pa.string()))
 
 
-def _csv(answer: Answer, layout: Layout) -> bytes:
+def _csv(answer: Answer, catalogue: Catalogue, layout: Layout) -> bytes:
     if layout.columns or layout.title:
-        return _csv_laid_out(answer, layout)
+        return _csv_laid_out(answer, catalogue, layout)
     held = io.BytesIO()
     options = pa_csv.WriteOptions(delimiter=layout.separator, quoting_style="needed")
     table = arrow_table(answer, layout.texts)
@@ -146,11 +148,11 @@ def _csv(answer: Answer, layout: Layout) -> bytes:
     return held.getvalue()
 
 
-def _csv_laid_out(answer: Answer, layout: Layout) -> bytes:
+def _csv_laid_out(answer: Answer, catalogue: Catalogue, layout: Layout) -> bytes:
     held = io.StringIO(newline="")
     writer = csv.writer(held, delimiter=layout.separator, lineterminator="\n")
     if layout.title:
-        writer.writerow([label_of(answer.query)])
+        writer.writerow([label_of(answer.query, catalogue.labels)])
     writer.writerows(laid_out(answer, layout))
     return held.getvalue().encode()
 
@@ -219,7 +221,7 @@ def _xlsx(answer: Answer, catalogue: Catalogue, layout: Layout) -> bytes:
     # Strings stay strings: a label that starts with "=" or "http" must not become a formula or a link.
     options = {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
     with xlsxwriter.Workbook(held, options) as book:
-        book.set_properties({"title": label_of(answer.query), "created": CREATED})
+        book.set_properties({"title": label_of(answer.query, catalogue.labels), "created": CREATED})
         _notes_sheet(book, answer, catalogue)
         pivoted = layout.columns and _width(answer, layout) < SHEET_COLUMNS
         _data_sheets(book, laid_out(answer, layout) if pivoted else _long(answer, layout.texts))
@@ -240,13 +242,13 @@ def _notes_sheet(book: xlsxwriter.Workbook, answer: Answer, catalogue: Catalogue
     sheet = book.add_worksheet("Notes")
     sheet.set_column(0, 0, 24)
     sheet.set_column(1, 1, 100, book.add_format({"text_wrap": True}))
-    query = answer.query
+    query, labels = answer.query, catalogue.labels
     lines = [
-        ("Table", label_of(query)),
-        ("Source", f"{catalogue.name} {catalogue.version}, {catalogue.agency}"),
-        ("Counted", query.unit if not query.count else f"{query.unit} with {query.count} = 1"),
+        ("Table", label_of(query, labels)),
+        ("Source", f"{catalogue.heading} {catalogue.version}, {catalogue.agency}"),
+        ("Counted", labels.counted(query.unit, query.count)),
         ("Population", query.where or "all"),
-        ("Axes", ", ".join(axis.breakdown for axis in answer.axes) or "none"),
+        ("Axes", ", ".join(labels.axis(axis.breakdown) for axis in answer.axes) or "none"),
         ("Totals", "The code _T means the total along a variable."),
         *(("Note", note) for note in notes(answer)),
         ("Empty cells", "are withheld."),

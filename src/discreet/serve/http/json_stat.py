@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from discreet.schema.codelist import TOTAL
+from discreet.schema.labels import Labels
 from discreet.serve.answer import WITHHELD, Answer, AnswerAxis
 from discreet.serve.catalogue import Catalogue
 from discreet.serve.http.problems import areas_json
@@ -21,14 +22,15 @@ NO_NAME = "COUNT"
 
 def dataset(answer: Answer, catalogue: Catalogue) -> bytes:
     """An answer as a dataset; one without axes gets the dimension of what is counted, since readers need one."""
-    axes = {axis.variable: dimension(axis) for axis in answer.axes}
+    labels = catalogue.labels
+    axes = dimensions_of(answer, labels)
     head = {
-        **head_of(label_of(answer.query), catalogue, axes, places_of(answer.axes)),
+        **head_of(label_of(answer.query, labels), catalogue, axes, places_of(answer.axes)),
         "extension": extension(answer),
     }
     if not axes:
-        add_contents(head, answer.query)
-    return with_values(head, answer)
+        add_contents(head, answer.query, labels)
+    return as_bytes(with_values(head, answer))
 
 
 def head_of(
@@ -40,7 +42,7 @@ def head_of(
         "version": "2.0",
         "class": "dataset",
         "label": label,
-        "source": catalogue.name,
+        "source": catalogue.heading,
         "note": [],
         "id": list(dimensions),
         "size": [len(one["category"]["index"]) for one in dimensions.values()],
@@ -49,7 +51,7 @@ def head_of(
     }
 
 
-def with_values(head: dict[str, Any], answer: Answer) -> bytes:
+def with_values(head: Mapping[str, Any], answer: Answer) -> dict[str, Any]:
     """Put the values, the status of those withheld and the notes to a head."""
     values: list[int | None] = answer.values.tolist()
     missing = np.flatnonzero(answer.withheld).tolist()
@@ -58,6 +60,18 @@ def with_values(head: dict[str, Any], answer: Answer) -> bytes:
     whole = {**head, "note": notes(answer), "value": values}
     if missing:
         whole["status"] = dict.fromkeys(map(str, missing), WITHHELD)
+    return whole
+
+
+def version_1(whole: Mapping[str, Any]) -> dict[str, Any]:
+    """A dataset in the form of JSON-stat 1: one of several by name, its ids and roles among its dimensions."""
+    inner = {name: whole[name] for name in ("id", "size", "role")}
+    outer = {name: held for name, held in whole.items() if name not in {*inner, "version", "class"}}
+    return {"dataset": {**outer, "dimension": {**whole["dimension"], **inner}}}
+
+
+def as_bytes(whole: Mapping[str, Any]) -> bytes:
+    """A dataset as a file."""
     return json.dumps(whole, ensure_ascii=False, separators=(",", ":")).encode()
 
 
@@ -84,9 +98,12 @@ def extension(answer: Answer) -> dict[str, Any]:
     }
 
 
-def dimension(axis: AnswerAxis) -> dict[str, Any]:
-    """One axis of an answer."""
-    return dimension_of(axis.breakdown, axis.codes, axis.labels, axis.parents)
+def dimensions_of(answer: Answer, labels: Labels) -> dict[str, dict[str, Any]]:
+    """The axes of an answer, by variable."""
+    return {
+        axis.variable: dimension_of(labels.axis(axis.breakdown), axis.codes, axis.labels, axis.parents)
+        for axis in answer.axes
+    }
 
 
 def dimension_of(
@@ -117,10 +134,9 @@ def places_of(axes: Iterable[AnswerAxis]) -> list[str]:
     return [axis.variable for axis in axes if axis.is_place]
 
 
-def add_contents(head: dict[str, Any], query: Query) -> None:
+def add_contents(head: dict[str, Any], query: Query, labels: Labels) -> None:
     """Add the dimension that says what is counted: one code."""
     code = contents_code(query.count)
-    counted = f"{query.unit} with {query.count} = 1" if query.count else query.unit
     head["id"].append(CONTENTS)
     head["size"].append(1)
     head["role"]["metric"] = [CONTENTS]
@@ -128,14 +144,15 @@ def add_contents(head: dict[str, Any], query: Query) -> None:
         "label": CONTENTS_LABEL,
         "category": {
             "index": {code: 0},
-            "label": {code: counted},
-            "unit": {code: {"base": query.unit, "decimals": 0}},
+            "label": {code: labels.counted(query.unit, query.count)},
+            "unit": {code: {"base": labels.unit(query.unit), "decimals": 0}},
         },
         "extension": {
             "elimination": False,
             "show": "value",
             "refperiod": {},
             "measuringType": {code: "Stock"},
+            "codelists": [],
         },
     }
 
@@ -145,10 +162,7 @@ def contents_code(count: str) -> str:
     return count or NO_NAME
 
 
-def label_of(query: Query) -> str:
+def label_of(query: Query, labels: Labels) -> str:
     """A title for a question."""
-    counted = f"{query.unit} with {query.count} = 1" if query.count else query.unit
-    by = ", ".join(axis.breakdown for axis in query.axes)
-    return " ".join(
-        filter(None, [counted, f"by {by}" if by else "", f"where {query.where}" if query.where else ""])
-    )
+    axes = [axis.breakdown for axis in query.axes]
+    return labels.title(labels.counted(query.unit, query.count), axes, query.where)

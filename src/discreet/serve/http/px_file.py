@@ -13,39 +13,62 @@ from discreet.serve.answer import Answer, AnswerAxis
 from discreet.serve.catalogue import Catalogue
 
 LONGEST = 250  # characters of a line
-WITHHELD_SYMBOL = '"."'  # DATASYMBOL1
+WITHHELD_SYMBOL = (
+    '".."'  # what readers of PX files take for a number that may not be shown; DATASYMBOL2 names it
+)
 COUNTED = "contents"
 
 
-def px_file(answer: Answer, catalogue: Catalogue, title: str) -> bytes:
-    """An answer as a PX file: all axes but the last in the stub, the last in the heading."""
-    return ("\n".join(_lines(answer, catalogue, title)) + "\n").encode()
+def px_file(answer: Answer, catalogue: Catalogue, title: str, columns: Sequence[str] = ()) -> bytes:
+    """An answer as a PX file: some variables in the heading, or the last, and the others in the stub."""
+    return ("\n".join(_lines(answer, catalogue, title, columns)) + "\n").encode()
 
 
-def _lines(answer: Answer, catalogue: Catalogue, title: str) -> Iterator[str]:
+def _lines(answer: Answer, catalogue: Catalogue, title: str, columns: Sequence[str]) -> Iterator[str]:
+    """The keywords in the order that the description of the format recommends."""
     labels = catalogue.labels
     axes = answer.axes or (_counted(answer, labels),)
-    stub, heading = ([], axes) if len(axes) == 1 else (axes[:-1], axes[-1:])
+    across = _across(axes, columns)
+    down = [place for place in range(len(axes)) if place not in across]
+    shown = _names(axes, labels)
+    counted = labels.counted(answer.query.unit, answer.query.count)
     yield 'CHARSET="ANSI";\nAXIS-VERSION="2013";\nCODEPAGE="utf-8";'
-    yield "DECIMALS=0;\nSHOWDECIMALS=0;\nAGGREGALLOWED=NO;\nCOPYRIGHT=NO;"
+    yield "DECIMALS=0;\nSHOWDECIMALS=0;"
     yield _keyword("MATRIX", answer.query.id[:20])
+    yield "AGGREGALLOWED=NO;"
     yield _keyword("SUBJECT-CODE", catalogue.agency)
     yield _keyword("SUBJECT-AREA", catalogue.heading)
-    yield _keyword("SOURCE", f"{catalogue.heading} {catalogue.version}")
-    yield _keyword("CONTENTS", title)
-    yield _keyword("UNITS", labels.unit(answer.query.unit))
+    yield "COPYRIGHT=NO;"
+    yield _keyword("DESCRIPTION", title)
     yield _keyword("TITLE", title)
     yield "DESCRIPTIONDEFAULT=YES;"
-    yield _keyword("DESCRIPTION", title)
-    if stub:
-        yield _listed("STUB", [labels.variable(axis.variable) for axis in stub])
-    yield _listed("HEADING", [labels.variable(axis.variable) for axis in heading])
-    for axis in axes:
-        yield from _variable(axis, labels)
-    yield _keyword("DATASYMBOL1", "withheld")
-    yield _keyword("NOTE", " ".join([answer.additivity, answer.noise, *answer.warnings]))
+    yield _keyword("CONTENTS", counted)
+    yield _keyword("UNITS", labels.unit(answer.query.unit))
+    if down:
+        yield _listed("STUB", [shown[place] for place in down])
+    yield _listed("HEADING", [shown[place] for place in across])
+    yield from _variables(
+        [axes[place] for place in [*down, *across]], [shown[place] for place in [*down, *across]]
+    )
+    yield _keyword("SOURCE", f"{catalogue.heading} {catalogue.version}")
+    yield _keyword("NOTEX", " ".join([answer.additivity, answer.noise, *answer.warnings]))
+    yield _keyword("DATASYMBOL2", "withheld")
     yield "DATA="
-    yield from _data(answer, prod(len(axis) for axis in heading))
+    yield from _data(answer, down, across)
+
+
+def _across(axes: Sequence[AnswerAxis], columns: Sequence[str]) -> list[int]:
+    places = {axis.variable: place for place, axis in enumerate(axes)}
+    return [places[name] for name in columns if name in places] or [len(axes) - 1]
+
+
+def _names(axes: Sequence[AnswerAxis], labels: Labels) -> list[str]:
+    """What the variables are called; with their codes where two are alike, since PX tells them apart by that."""
+    names = [_plain(labels.variable(axis.variable)) for axis in axes]
+    return [
+        name if names.count(name) == 1 else f"{name} ({axis.variable})"
+        for name, axis in zip(names, axes, strict=True)
+    ]
 
 
 def _counted(answer: Answer, labels: Labels) -> AnswerAxis:
@@ -53,17 +76,16 @@ def _counted(answer: Answer, labels: Labels) -> AnswerAxis:
     return AnswerAxis(COUNTED, COUNTED, ("COUNT",), (labels.unit(answer.query.unit),), ("",), (0,), False)
 
 
-def _variable(axis: AnswerAxis, labels: Labels) -> Iterator[str]:
-    texts, shown = _distinct(axis), _plain(labels.variable(axis.variable))
-    if shown != axis.variable:
-        yield _keyword(f'VARIABLECODE("{shown}")', axis.variable)
-    yield _listed(f'VALUES("{shown}")', texts)
-    yield _listed(f'CODES("{shown}")', axis.codes)
-    if TOTAL in axis.codes:
-        total = texts[axis.codes.index(TOTAL)]
-        yield _listed(f'ELIMINATION("{shown}")', [total])
-    if axis.is_place:
-        yield f'VARIABLE-TYPE("{shown}")="G";'
+def _variables(axes: Sequence[AnswerAxis], names: Sequence[str]) -> Iterator[str]:
+    """What is said of each variable, one keyword after the other."""
+    both = list(zip(axes, names, strict=True))
+    yield from (_listed(f'VALUES("{name}")', _distinct(axis)) for axis, name in both)
+    yield from (_listed(f'CODES("{name}")', axis.codes) for axis, name in both)
+    yield from (_keyword(f'VARIABLECODE("{name}")', axis.variable) for axis, name in both)
+    yield from (f'VARIABLE-TYPE("{name}")="G";' for axis, name in both if axis.is_place)
+    for axis, name in both:
+        if TOTAL in axis.codes:
+            yield _listed(f'ELIMINATION("{name}")', [_distinct(axis)[axis.codes.index(TOTAL)]])
 
 
 def _distinct(axis: AnswerAxis) -> list[str]:
@@ -73,11 +95,15 @@ def _distinct(axis: AnswerAxis) -> list[str]:
     return [f"{code} {label}" for code, label in zip(axis.codes, axis.labels, strict=True)]
 
 
-def _data(answer: Answer, width: int) -> Iterator[str]:
-    texts = np.where(answer.withheld, WITHHELD_SYMBOL, answer.values.astype(str)).reshape(-1, width)
-    last = len(texts) - 1
-    for number, row in enumerate(texts):
-        yield " ".join(row.tolist()) + (";" if number == last else "")
+def _data(answer: Answer, down: Sequence[int], across: Sequence[int]) -> Iterator[str]:
+    """A line for each row of the stub, with a space at its end."""
+    shape = answer.shape or (1,)
+    texts = np.where(answer.withheld, WITHHELD_SYMBOL, answer.values.astype(str))
+    width = prod(shape[place] for place in across)
+    rows = texts.reshape(shape).transpose([*down, *across]).reshape(-1, width)
+    last = len(rows) - 1
+    for number, row in enumerate(rows):
+        yield " ".join(row.tolist()) + (";" if number == last else " ")
 
 
 def _keyword(name: str, text: str) -> str:

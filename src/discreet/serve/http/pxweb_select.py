@@ -6,7 +6,7 @@ It owns what an expression means; the shapes of requests are ``pxweb``'s, the an
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import translate
 from math import prod
@@ -19,7 +19,9 @@ from discreet.serve.query import Axis, Query
 
 DEFAULT_CELLS = 2_000  # of a table that is asked for without a selection, where it can be that small
 CODELIST = "vs_"  # what PxWeb puts before the id of a set of values
+MOST_SEARCHES = 100  # patterns and calls for one variable: each goes through all its codes
 _CALL = re.compile(r"\[?\s*(TOP|BOTTOM|FROM|TO|RANGE)\s*\((.*)\)\s*\]?", re.IGNORECASE | re.DOTALL)
+PlaceOf = Callable[[str], int | None]
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,11 @@ class Picked:
 
     expressions: tuple[str, ...]
     codelist: str = ""
+    literal: bool = False  # whether the expressions are codes and no patterns
+
+    def codes(self, codes: Sequence[str], variable: str) -> tuple[str, ...]:
+        """The codes that are picked of those that there are."""
+        return (named if self.literal else expanded)(self.expressions, codes, variable)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +50,7 @@ class PxTable:
             if axis.variable.lower() == variable.lower():
                 return axis
         known = ", ".join([*(axis.variable for axis in self.axes), CONTENTS])
-        raise _wrong(variable, "is no variable of this table", f"choose from {known}")
+        raise wrong(variable, "is no variable of this table", f"choose from {known}")
 
 
 def px_tables(catalogue: Catalogue) -> dict[str, PxTable]:
@@ -57,44 +64,48 @@ def px_tables(catalogue: Catalogue) -> dict[str, PxTable]:
 
 def question_of(table: PxTable, selection: Mapping[str, Picked], catalogue: Catalogue) -> Query:
     """The question that a selection asks: variables that are left out are eliminated; no selection is the default."""
-    served = table.served
-    if not selection:
-        axes = [Axis(axis.full_name, codes) for axis, codes in default_codes(table)]
-        return Query(served.unit, tuple(axes), served.base, served.count)
-    wanted: dict[str, tuple[str, ...]] = {}
-    for name, picked in selection.items():
-        if name.lower() == CONTENTS.lower():
-            expanded(picked.expressions, (contents_code(served.count),), CONTENTS)
-            continue
-        axis = table.axis(name)
-        codes = codes_of(axis, picked.codelist, catalogue)
-        found = expanded(picked.expressions, codes, axis.variable)
-        if found:
-            wanted[axis.variable] = found
+    served, wanted = table.served, selected_codes(table, selection, catalogue)
     axes = [Axis(axis.full_name, wanted[axis.variable]) for axis in table.axes if axis.variable in wanted]
     return Query(served.unit, tuple(axes), served.base, served.count)
 
 
-def default_codes(table: PxTable) -> Iterator[tuple[Breakdown, tuple[str, ...]]]:
-    """All codes, or where that is too much the highest levels of the longest axes, down to the total alone."""
-    levels = [int(axis.depths.max()) for axis in table.axes]
+def selected_codes(
+    table: PxTable, selection: Mapping[str, Picked], catalogue: Catalogue
+) -> dict[str, tuple[str, ...]]:
+    """The codes that a selection picks of each variable; no selection is the default."""
+    if not selection:
+        return default_codes(table, catalogue.rule.axes)
+    wanted: dict[str, tuple[str, ...]] = {}
+    for name, picked in selection.items():
+        if name.lower() == CONTENTS.lower():
+            picked.codes((contents_code(table.served.count),), CONTENTS)
+            continue
+        axis = table.axis(name)
+        found = picked.codes(codes_of(axis, picked.codelist, catalogue), axis.variable)
+        if found:
+            wanted[axis.variable] = found
+    return wanted
+
+
+def default_codes(table: PxTable, most: int) -> dict[str, tuple[str, ...]]:
+    """All codes of the first ``most`` variables, or where that is too much the highest levels of the longest of them.
+
+    Of these the total alone may stay; variables beyond what the rules allow are eliminated.
+    """
+    axes = table.axes[:most]
+    levels = [int(axis.depths.max()) for axis in axes]
 
     def kept(place: int) -> tuple[str, ...]:
-        axis = table.axes[place]
-        return tuple(
-            code
-            for code, depth in zip(axis.codes, axis.depths.tolist(), strict=True)
-            if depth <= levels[place]
-        )
+        depths = zip(axes[place].codes, axes[place].depths.tolist(), strict=True)
+        return tuple(code for code, depth in depths if depth <= levels[place])
 
     codes = [kept(place) for place in range(len(levels))]
     while prod(map(len, codes)) > DEFAULT_CELLS and any(levels):
-        longest = max(
-            (place for place, level in enumerate(levels) if level), key=lambda place: len(codes[place])
-        )
+        deep = (place for place, level in enumerate(levels) if level)
+        longest = max(deep, key=lambda place: len(codes[place]))
         levels[longest] -= 1
         codes[longest] = kept(longest)
-    yield from zip(table.axes, codes, strict=True)
+    return {axis.variable: held for axis, held in zip(axes, codes, strict=True)}
 
 
 def codelists_of(axis: Breakdown, catalogue: Catalogue) -> list[Breakdown]:
@@ -110,45 +121,87 @@ def codes_of(axis: Breakdown, codelist: str, catalogue: Catalogue) -> tuple[str,
         return axis.codes
     known = {CODELIST + one.full_name: one for one in codelists_of(axis, catalogue)}
     if codelist not in known:
-        raise _wrong(axis.variable, f"has no codelist {codelist[:60]!r}", f"choose from {', '.join(known)}")
+        raise wrong(axis.variable, f"has no codelist {codelist[:60]!r}", f"choose from {', '.join(known)}")
     return known[codelist].codes
 
 
 def expanded(expressions: Sequence[str], codes: Sequence[str], variable: str) -> tuple[str, ...]:
-    """The codes that expressions pick, each once, in the order of the codelist."""
-    found: set[str] = set()
-    held = set(codes)
+    """The codes that expressions pick, each once, in the order of the codelist; no expression picks none.
+
+    An expression that picks nothing is a mistake: a variable without values would be eliminated, and its total answered
+    to somebody who asked for something else.
+    """
+    place_of, found, searches = places_of(codes), set[int](), 0
     for expression in expressions:
-        found.update([expression] if expression in held else _matching(expression, codes, variable))
-    return tuple(code for code in codes if code in found)
+        place = place_of(expression)
+        if place is not None:
+            found.add(place)
+            continue
+        searches += 1
+        if searches > MOST_SEARCHES:
+            raise wrong(variable, f"has more than {MOST_SEARCHES} patterns", "name the values")
+        picked = _matching(expression, codes, place_of, variable)
+        if not picked:
+            raise no_value(variable, expression)
+        found.update(picked)
+    return tuple(codes[place] for place in sorted(found))
 
 
-def _matching(expression: str, codes: Sequence[str], variable: str) -> Sequence[str]:
+def named(values: Sequence[str], codes: Sequence[str], variable: str) -> tuple[str, ...]:
+    """The codes that are named, each once, in the order of the codelist."""
+    place_of = places_of(codes)
+    places = {value: place_of(value) for value in values}
+    found = {place for place in places.values() if place is not None}
+    if None in places.values():
+        raise no_value(variable, next(value for value, place in places.items() if place is None))
+    return tuple(codes[place] for place in sorted(found))
+
+
+def places_of(codes: Sequence[str]) -> PlaceOf:
+    """Where codes stand: as they are written, or else in whatever case or within brackets; None where nowhere."""
+    exact = {code: place for place, code in enumerate(codes)}
+    folded = {code.casefold(): place for place, code in reversed(list(enumerate(codes)))}
+
+    def place_of(text: str) -> int | None:
+        bare = text.strip().removeprefix("[").removesuffix("]")
+        if text in exact:
+            return exact[text]
+        return exact[bare] if bare in exact else folded.get(bare.casefold())
+
+    return place_of
+
+
+def no_value(variable: str, value: str) -> HttpProblem:
+    """What is told of a value or an expression that a variable does not have."""
+    return wrong(variable, f"has no value {value[:60]!r}", "see the metadata of the table")
+
+
+def _matching(expression: str, codes: Sequence[str], place_of: PlaceOf, variable: str) -> Sequence[int]:
+    """The places that a call or a pattern picks; letters match in whatever case."""
     call = _CALL.fullmatch(expression.strip())
     if call is not None:
-        return _called(call[1].upper(), [part.strip() for part in call[2].split(",")], codes, variable)
-    quoted = expression.strip().removeprefix("[").removesuffix("]")
-    if quoted in codes:
-        return [quoted]
+        given = [part.strip() for part in call[2].split(",")]
+        return _called(call[1].upper(), given, range(len(codes)), place_of, variable)
     if not set(expression) & {"*", "?"}:
-        raise _wrong(variable, f"has no value {expression[:60]!r}", "see the metadata of the table")
-    pattern = re.compile(translate(expression.replace("[", "[[]")))
-    return [code for code in codes if pattern.match(code)]
+        return ()
+    pattern = re.compile(translate(expression.replace("[", "[[]")), re.IGNORECASE)
+    return [place for place, code in enumerate(codes) if pattern.match(code)]
 
 
-def _called(name: str, given: list[str], codes: Sequence[str], variable: str) -> Sequence[str]:
+def _called(name: str, given: list[str], places: range, place_of: PlaceOf, variable: str) -> Sequence[int]:
     """TOP and BOTTOM count from the ends, FROM, TO and RANGE go by the order of the codes."""
     if name in ("TOP", "BOTTOM"):
         if not 1 <= len(given) <= 2 or not all(part.isdecimal() and len(part) < 10 for part in given):
-            raise _wrong(variable, f"has {name} without a number", f"write {name}(5) or {name}(5,10)")
+            raise wrong(variable, f"has {name} without a number", f"write {name}(5) or {name}(5,10)")
         count, skipped = int(given[0]), int(given[1]) if len(given) > 1 else 0
-        ordered = codes if name == "TOP" else codes[::-1]
+        ordered = places if name == "TOP" else places[::-1]
         return ordered[skipped : skipped + count]
-    if len(given) != (2 if name == "RANGE" else 1) or any(code not in codes for code in given):
-        raise _wrong(variable, f"has {name} with other than its values", "see the metadata of the table")
-    first = codes.index(given[0]) if name != "TO" else 0
-    last = codes.index(given[-1]) if name != "FROM" else len(codes) - 1
-    return codes[first : last + 1]
+    ends = [place for place in map(place_of, given) if place is not None]
+    if len(given) != (2 if name == "RANGE" else 1) or len(ends) != len(given):
+        raise wrong(variable, f"has {name} with other than its values", "see the metadata of the table")
+    first = min(ends) if name != "TO" else 0
+    last = max(ends) if name != "FROM" else len(places) - 1
+    return places[first : last + 1]
 
 
 def split_values(text: str) -> tuple[str, ...]:
@@ -162,7 +215,8 @@ def split_values(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in [*parts, text[start:]] if part.strip())
 
 
-def _wrong(variable: str, value: str, remedy: str) -> HttpProblem:
+def wrong(variable: str, value: str, remedy: str) -> HttpProblem:
+    """What is told of a mistake in a selection."""
     told = {"key": variable[:60], "value": value, "remedy": remedy}
     return HttpProblem(
         400, f"{variable[:60]} {value}; {remedy}", kind="mistakes", members={"problems": [told]}

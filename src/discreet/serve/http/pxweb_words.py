@@ -5,29 +5,38 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import parse_qsl, quote, urlencode
 
 from discreet.release.publication import ADDITIVITY
 from discreet.schema.codelist import TOTAL, Breakdown
+from discreet.schema.labels import Labels
 from discreet.serve.answer import Answer
 from discreet.serve.catalogue import Catalogue
 from discreet.serve.http.json_stat import (
     CONTENTS,
+    CONTENTS_LABEL,
     add_contents,
+    as_bytes,
     contents_code,
-    dimension,
     dimension_of,
+    dimensions_of,
     extension,
     head_of,
+    notes,
     places_of,
+    version_1,
     with_values,
 )
 from discreet.serve.http.pxweb_select import CODELIST, PxTable, codelists_of, codes_of, default_codes
+from discreet.serve.http.pxweb_shape import DATA_FORMATS, Placement, placed
 from discreet.serve.http.settings import RateLimit, Settings
 from discreet.serve.query import Query
 
 API_VERSION = "2.0.0"
-DATA_FORMATS = ("json-stat2", "csv", "xlsx", "px", "parquet")
+TIME_UNIT = "Other"  # a census has no periods
+UNLIMITED = (
+    1_000_000  # calls a second, told to those whose calls are not counted: the standard wants a number
+)
 
 
 class PxWords:
@@ -35,6 +44,7 @@ class PxWords:
 
     def __init__(self, catalogue: Catalogue, settings: Settings, base: str) -> None:
         self._catalogue, self._settings, self._base = catalogue, settings, base
+        self._labels = catalogue.labels
 
     def config(self, rate: RateLimit) -> dict[str, Any]:
         """The configuration: limits and formats."""
@@ -45,10 +55,10 @@ class PxWords:
             "languages": [{"id": language, "label": language}],
             "defaultLanguage": language,
             "maxDataCells": self._catalogue.rule.cells,
-            "maxCallsPerTimeWindow": rate.calls,
-            "timeWindow": rate.seconds,
+            "maxCallsPerTimeWindow": rate.calls or UNLIMITED,
+            "timeWindow": rate.seconds or 1,
             "license": "",
-            "sourceReferences": [{"language": language, "text": self._catalogue.name}],
+            "sourceReferences": [{"language": language, "text": self._catalogue.heading}],
             "defaultDataFormat": DATA_FORMATS[0],
             "dataFormats": list(DATA_FORMATS),
             "features": [{"id": "CORS", "params": [{"key": "enabled", "value": "True"}]}],
@@ -60,17 +70,18 @@ class PxWords:
         return {
             "type": "Table",
             "id": served.id,
-            "label": title_of(table),
+            "label": title_of(table, self._labels),
             "description": "",
             "updated": None,
             "firstPeriod": None,
             "lastPeriod": None,
-            "timeUnit": "Other",
+            "timeUnit": TIME_UNIT,
             "category": "public",
-            "variableNames": [*(axis.full_name for axis in table.axes), CONTENTS],
-            "source": self._catalogue.name,
+            "variableNames": [*(self._labels.axis(axis.full_name) for axis in table.axes), CONTENTS_LABEL],
+            "source": self._catalogue.heading,
             "subjectCode": self._catalogue.agency,
-            "paths": [],
+            "paths": [[{"id": self._catalogue.agency, "label": self._catalogue.heading}]],
+            "discontinued": False,
             "links": self.table_links(served.id),
             "language": self._settings.language,
         }
@@ -88,6 +99,16 @@ class PxWords:
         """A link into this API."""
         return {"rel": relation, "hreflang": self._settings.language, "href": f"{self._base}{path}"}
 
+    def page_links(self, query: str, page: int, pages: int) -> list[dict[str, str]]:
+        """Where the pages before and after one of the list are."""
+        around = {"prev": page - 1, "next": page + 1, "last": pages}
+        kept = [(name, held) for name, held in parse_qsl(query) if name != "pageNumber"]
+        return [
+            self.link(relation, f"/tables?{urlencode([*kept, ('pageNumber', number)])}")
+            for relation, number in around.items()
+            if 1 <= number <= pages
+        ]
+
     def metadata(self, table: PxTable, codelists: Mapping[str, str]) -> dict[str, Any]:
         """A table's dataset without its values; ``codelists`` narrows variables to sets of their values."""
         chosen = {table.axis(name).variable: codelist for name, codelist in codelists.items()}
@@ -98,44 +119,75 @@ class PxWords:
             for axis in table.axes
         }
         places = [axis.variable for axis in table.axes if axis.variable in self._catalogue.places]
-        head = head_of(title_of(table), self._catalogue, dimensions, places)
-        add_contents(head, _query(table))
+        head = head_of(title_of(table, self._labels), self._catalogue, dimensions, places)
+        add_contents(head, _query(table), self._labels)
         head["note"] = [ADDITIVITY, self._catalogue.noise.sentence()]
-        return {**head, "extension": self._px(table, list(dimensions)), "href": self._data(table)}
+        placement = placed([*dimensions, CONTENTS], (), ())
+        told = self._px(table, placement, len(head["note"]))
+        path = _path(table)
+        links = {"data": [{"type": "application/json", "href": self._base + f"{path}/data"}]}
+        return {
+            **head,
+            "value": None,
+            "extension": told,
+            "href": self._base + f"{path}/metadata",
+            "link": links,
+        }
 
-    def dataset(self, table: PxTable, answer: Answer) -> bytes:
+    def dataset(self, table: PxTable, answer: Answer, placement: Placement) -> bytes:
         """An answer as the data of a table."""
-        dimensions = {axis.variable: dimension(axis) for axis in answer.axes}
-        head = head_of(title_of(table), self._catalogue, dimensions, places_of(answer.axes))
-        add_contents(head, answer.query)
-        told = {**self._px(table, list(dimensions)), "discreet": extension(answer)}
-        return with_values({**head, "extension": told, "href": self._data(table)}, answer)
+        return as_bytes(self._with_values(table, answer, placement))
+
+    def dataset_1(self, table: PxTable, answer: Answer, placement: Placement) -> bytes:
+        """The same in the form of JSON-stat 1."""
+        return as_bytes(version_1(self._with_values(table, answer, placement)))
+
+    def _with_values(self, table: PxTable, answer: Answer, placement: Placement) -> dict[str, Any]:
+        dimensions = dimensions_of(answer, self._labels)
+        head = head_of(title_of(table, self._labels), self._catalogue, dimensions, places_of(answer.axes))
+        add_contents(head, answer.query, self._labels)
+        px = self._px(table, placement, len(notes(answer)))
+        path = _path(table)
+        links = {"describedby": [{"type": "application/json", "href": self._base + f"{path}/metadata"}]}
+        told = {
+            "extension": {**px, "discreet": extension(answer)},
+            "href": self._base + f"{path}/data",
+            "link": links,
+        }
+        return with_values({**head, **told}, answer)
 
     def selection(self, table: PxTable) -> dict[str, Any]:
         """The default selection."""
-        picked = [
-            {"variableCode": axis.variable, "codelist": None, "valueCodes": list(codes)}
-            for axis, codes in default_codes(table)
-        ]
-        contents = {
-            "variableCode": CONTENTS,
-            "codelist": None,
-            "valueCodes": [contents_code(table.served.count)],
-        }
-        names = [axis.variable for axis in table.axes]
+        return self.selected(table, default_codes(table, self._catalogue.rule.axes), {})
+
+    def selected(
+        self, table: PxTable, codes: Mapping[str, tuple[str, ...]], codelists: Mapping[str, str]
+    ) -> dict[str, Any]:
+        """A selection: the codes of each variable that it has, and the codelists they were picked from."""
+        contents = {CONTENTS: (contents_code(table.served.count),)}
+        placement = placed([*codes, CONTENTS], (), ())
         return {
-            "selection": [*picked, contents],
-            "placement": {"heading": [*names[-1:], CONTENTS], "stub": names[:-1]},
+            "selection": [
+                {"variableCode": name, "codelist": codelists.get(name) or None, "valueCodes": list(held)}
+                for name, held in {**codes, **contents}.items()
+            ],
+            "placement": {"heading": list(placement.heading), "stub": list(placement.stub)},
             "language": self._settings.language,
             "links": self.table_links(table.served.id),
         }
+
+    def saved(self, name: str, query: Mapping[str, Any]) -> dict[str, Any]:
+        """A saved query: in itself, and its parts beside it, where clients of two generations look for them."""
+        held = {"language": self._settings.language, **query}
+        links = [self.link("self", f"/savedqueries/{name}"), self.link("data", f"/savedqueries/{name}/data")]
+        return {**held, "id": name, "savedQuery": {**held, "id": name}, "links": links}
 
     def codelist(self, axis: Breakdown) -> dict[str, Any]:
         """A set of values: the codes of a breakdown."""
         name, language = CODELIST + axis.full_name, self._settings.language
         return {
             "id": name,
-            "label": axis.full_name,
+            "label": self._labels.axis(axis.full_name),
             "language": language,
             "languages": [language],
             "elimination": True,
@@ -152,11 +204,11 @@ class PxWords:
         nodes = [axis.position[code] for code in codes]
         parents = [axis.codes[node] if node >= 0 else "" for node in axis.parents[nodes].tolist()]
         labels = tuple(axis.labels[node] for node in nodes)
-        made = dimension_of(axis.full_name, codes, labels, tuple(parents))
+        made = dimension_of(self._labels.axis(axis.full_name), codes, labels, tuple(parents))
         lists = [
             {
                 "id": CODELIST + one.full_name,
-                "label": one.full_name,
+                "label": self._labels.axis(one.full_name),
                 "type": "Valueset",
                 "links": [self.link("metadata", f"/codelists/{quote(CODELIST + one.full_name, safe='')}")],
             }
@@ -166,38 +218,39 @@ class PxWords:
         made["extension"] |= {"codeLists": lists, "codelists": lists}
         return made
 
-    def _px(self, table: PxTable, names: list[str]) -> dict[str, Any]:
+    def _px(self, table: PxTable, placement: Placement, notes_count: int) -> dict[str, Any]:
+        title = title_of(table, self._labels)
+        px = {
+            "tableid": table.served.id,
+            "matrix": table.served.id,
+            "language": self._settings.language,
+            "contents": title,
+            "decimals": 0,
+            "official-statistics": True,
+            "aggregallowed": False,
+            "description": title,
+            "descriptiondefault": True,
+            "subject-code": self._catalogue.agency,
+            "subject-area": self._catalogue.heading,
+            "heading": list(placement.heading),
+            "stub": list(placement.stub),
+        }
         return {
-            "px": {
-                "tableid": table.served.id,
-                "matrix": table.served.id,
-                "language": self._settings.language,
-                "contents": title_of(table),
-                "decimals": 0,
-                "official-statistics": True,
-                "aggregallowed": False,
-                "copyright": "NO",
-                "description": title_of(table),
-                "descriptiondefault": True,
-                "subject-code": self._catalogue.agency,
-                "subject-area": self._catalogue.name,
-                "heading": [*names[-1:], CONTENTS],
-                "stub": names[:-1],
-            },
-            "noteMandatory": {"0": True, "1": True},
+            "px": px,
+            "noteMandatory": {str(place): True for place in range(notes_count)},
+            "timeUnit": TIME_UNIT,
+            "discontinued": False,
         }
 
-    def _data(self, table: PxTable) -> str:
-        return f"{self._base}/tables/{quote(table.served.id, safe='')}/data"
+
+def _path(table: PxTable) -> str:
+    return f"/tables/{quote(table.served.id, safe='')}"
 
 
-def title_of(table: PxTable) -> str:
+def title_of(table: PxTable, labels: Labels) -> str:
     """The title of a table, or what it counts by what."""
     served = table.served
-    if served.title:
-        return served.title
-    by = ", ".join(served.axes)
-    return f"{served.id}: {served.unit}" + (f" by {by}" if by else "")
+    return served.title or f"{served.id}: {labels.title(labels.unit(served.unit), served.axes)}"
 
 
 def _query(table: PxTable) -> Query:

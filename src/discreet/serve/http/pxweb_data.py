@@ -1,0 +1,112 @@
+"""From a selection to data, for all versions of PxWebApi: which table, which question, which file.
+
+It owns how these doors ask the table builder; their routes are modules of their own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import Request
+from fastapi.responses import Response
+
+from discreet.serve.answer import Answer
+from discreet.serve.http.downloads import File, Format, written
+from discreet.serve.http.json_px import json_px
+from discreet.serve.http.problems import HttpProblem
+from discreet.serve.http.pxweb_select import Picked, PxTable, px_tables, question_of, split_values
+from discreet.serve.http.pxweb_shape import JSON_PX, JSON_STAT, JSON_STAT_1, Asked, Shape, shaped
+from discreet.serve.http.pxweb_words import PxWords, title_of
+from discreet.serve.http.respond import send
+from discreet.serve.http.security import Caller
+from discreet.serve.http.service import Service
+from discreet.serve.http.settings import RateLimit
+from discreet.serve.query import Query
+
+PREFIX = "/api/v2"
+UNCOUNTED = RateLimit(0, 0)
+_VARIABLE = re.compile(r"(valuecodes|codelist)\[(.+)\]", re.IGNORECASE)
+
+
+def words_of(request: Request, service: Service) -> PxWords:
+    """The words of this server, with links to the address that it was reached by."""
+    return PxWords(service.catalogue, service.settings, str(request.base_url).rstrip("/") + PREFIX)
+
+
+def table_of(service: Service, name: str) -> PxTable:
+    """A declared table, or the problem that there is none."""
+    found = px_tables(service.catalogue).get(name)
+    if found is None:
+        raise HttpProblem(404, "There is no such table; the list of tables has their ids.")
+    return found
+
+
+def rate_of(service: Service, caller: Caller) -> RateLimit:
+    """How often a caller may ask; nothing where it is not counted."""
+    limits = service.settings.limits
+    return {"public": limits.public, "trusted": limits.trusted}.get(caller.role.value, UNCOUNTED)
+
+
+def holds(told: Mapping[str, Any], query: str) -> bool:
+    """Whether what is told of a table holds every word of a query."""
+    text = " ".join([told["id"], told["label"], *told["variableNames"]]).lower()
+    return all(word.strip("*") in text for word in query.lower().split())
+
+
+def selection_in(request: Request) -> dict[str, Picked]:
+    """The selection in an address: valueCodes[SEX]=1,2 and codelist[AGE]=vs_AGE.L."""
+    values: dict[str, list[str]] = {}
+    lists: dict[str, str] = {}
+    for key, text in request.query_params.multi_items():
+        named = _VARIABLE.fullmatch(key)
+        if named is not None and named[1].lower() == "valuecodes":
+            values.setdefault(named[2], []).extend(split_values(text))
+        elif named is not None and text:
+            lists[named[2]] = text
+    return {
+        name: Picked(tuple(values.get(name, ("*",))), lists.get(name, ""))
+        for name in dict.fromkeys([*values, *lists])
+    }
+
+
+async def data_response(
+    request: Request,
+    service: Service,
+    caller: Caller,
+    table: PxTable,
+    selection: Mapping[str, Picked],
+    asked: Asked,
+) -> Response:
+    """The data of a table in the shape that is asked for."""
+    query, shape = shaped(question_of(table, selection, service.catalogue), asked)
+    return await shaped_response(request, service, caller, table, query, shape)
+
+
+async def shaped_response(
+    request: Request, service: Service, caller: Caller, table: PxTable, query: Query, shape: Shape
+) -> Response:
+    """The answer to a question about a table as a file."""
+    words = words_of(request, service)
+
+    def write(answer: Answer) -> File:
+        return _file(answer, table, shape, words, service)
+
+    file = await service.file(caller, query, (table.served.id, shape, str(request.base_url)), write)
+    name = "" if file.ending == "json" else f"{table.served.id}.{file.ending}"
+    return send(request, file, name=name)
+
+
+def _file(answer: Answer, table: PxTable, shape: Shape, words: PxWords, service: Service) -> File:
+    if shape.form == JSON_STAT:
+        return _json(words.dataset(table, answer, shape.placement))
+    if shape.form == JSON_STAT_1:
+        return _json(words.dataset_1(table, answer, shape.placement))
+    if shape.form == JSON_PX:
+        return _json(json_px(answer, service.catalogue, title_of(table, service.catalogue.labels)))
+    return written(answer, Format(shape.form), service.catalogue, shape.layout)
+
+
+def _json(body: bytes) -> File:
+    return File(body, "application/json", "json")
