@@ -1,0 +1,233 @@
+"""How the cells of an answer become lines: one for each cell, or as the table is laid out, with or without percentages.
+
+It owns the lines; which bytes they become is the formats' matter, and no count is changed here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from math import prod
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from discreet.release.columns import LABEL_SUFFIX, VALUE
+from discreet.schema.codelist import TOTAL
+from discreet.serve.answer import WITHHELD, Answer, AnswerAxis
+from discreet.serve.http.problems import HttpProblem
+from discreet.words.phrase import phrase
+
+STATUS = "status"
+DECIMALS = 2  # of a percentage
+NO_PERCENT = phrase("percent: CSV and XLSX can have percentages, other formats cannot.")
+Cell = str | int | float | None
+# what a spreadsheet could take for a formula: but for plain numbers, which are none
+_FORMULA = re.compile(r"[=@\t\r]|[+-](?!\d+([.,]\d+)?$)")
+
+
+class Texts(StrEnum):
+    """How codes are shown."""
+
+    CODES = "codes"
+    LABELS = "labels"
+    BOTH = "both"
+
+
+class Percent(StrEnum):
+    """Of which published total a percentage is a share."""
+
+    ROW = "row"
+    COLUMN = "column"
+    TOTAL = "total"
+
+    @property
+    def heading(self) -> str:
+        """The name of its column."""
+        return f"percent_of_{self.value}"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a table is laid out: the variables of its columns (none: one line for each cell), its texts and numbers."""
+
+    columns: tuple[str, ...] = ()
+    texts: Texts = Texts.BOTH
+    separator: str = ","
+    title: bool = False
+    percent: Percent | None = None
+    counts: bool = (
+        False  # beside the percentages of a table that is laid out; a line for a cell always has its count
+    )
+    link: str = ""  # where the table is to be had for ever
+
+
+def check(answer: Answer, layout: Layout) -> None:
+    """Raise the problem that the answer cannot be laid out so."""
+    known = {axis.variable: axis for axis in answer.axes}
+    for name in layout.columns:
+        if name not in known:
+            words = phrase(
+                "columns: {name} is no axis of the table; it has {axes}.", name=name, axes=tuple(known)
+            )
+            raise HttpProblem(400, words, kind="layout")
+    fixed = _fixed(answer, layout)
+    if layout.percent is not None and not fixed:
+        words = phrase("percent: put variables into rows and columns; columns names those of the columns.")
+        raise HttpProblem(400, words, kind="layout")
+    for axis in fixed:
+        if TOTAL not in axis.codes:
+            words = phrase("percent: the table needs the total of {name}, its code _T.", name=axis.variable)
+            raise HttpProblem(400, words, kind="layout")
+
+
+def _fixed(answer: Answer, layout: Layout) -> list[AnswerAxis]:
+    """The axes at whose total the whole of a percentage stands."""
+    if layout.percent is None:
+        return []
+    across = {
+        Percent.ROW: (True,),
+        Percent.COLUMN: (False,),
+        Percent.TOTAL: (True, False),
+    }[layout.percent]
+    return [axis for axis in answer.axes if (axis.variable in layout.columns) in across]
+
+
+def percentages(answer: Answer, layout: Layout) -> NDArray[np.float64]:
+    """Shares of the published totals; nan where a value is withheld, or its total is withheld or zero.
+
+    They are made of protected values alone, and never of sums: those would be noisier than the published total.
+    """
+    values = np.where(answer.withheld, np.nan, answer.values).reshape(answer.shape)
+    whole = values
+    for axis in _fixed(answer, layout):
+        whole = whole.take([axis.codes.index(TOTAL)], axis=answer.axes.index(axis))
+    whole = np.where(whole == 0, np.nan, whole)
+    shares: NDArray[np.float64] = np.round(100 * values / whole, DECIMALS)
+    return shares.reshape(-1)
+
+
+def harmless(text: str) -> str:
+    """A text that no spreadsheet takes for a formula: an apostrophe before it says that it is a text."""
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def arrow_table(
+    answer: Answer, layout: Layout | None = None, spelled: Callable[[str], str] = str
+) -> pa.Table:
+    """One line for each cell: codes and labels of each axis, the value, a percentage, a status where it is withheld."""
+    layout = layout or Layout()
+    names: list[str] = []
+    columns: list[pa.Array] = []
+    for axis, places in zip(answer.axes, places_of(answer.shape), strict=True):
+        if layout.texts is not Texts.LABELS:
+            names.append(axis.variable)
+            columns.append(_column(axis.codes, places, spelled))
+        if layout.texts is not Texts.CODES:
+            names.append(axis.variable + LABEL_SUFFIX if layout.texts is Texts.BOTH else axis.variable)
+            columns.append(_column(axis.labels, places, spelled))
+    names.append(VALUE)
+    columns.append(pa.array(answer.values, mask=answer.withheld))
+    if layout.percent is not None:
+        names.append(layout.percent.heading)
+        columns.append(pa.array(percentages(answer, layout), from_pandas=True))
+    columns.append(_column(("", WITHHELD), answer.withheld.astype(np.int32), str))
+    return pa.table(columns, names=[*names, STATUS])
+
+
+def places_of(shape: Sequence[int]) -> Iterator[NDArray[np.int32]]:
+    """The place along each axis of every cell, last axis fastest."""
+    size = prod(shape)
+    for k, length in enumerate(shape):
+        inner = prod(shape[k + 1 :])
+        each = np.repeat(np.arange(length, dtype=np.int32), inner)
+        yield np.tile(each, size // max(1, length * inner))
+
+
+def _column(
+    texts: Sequence[str], places: NDArray[np.int32], spelled: Callable[[str], str]
+) -> pa.DictionaryArray:
+    """Each text once in the dictionary: of repeated ones the Parquet writer would write whatever its memory held."""
+    unique = {text: place for place, text in enumerate(dict.fromkeys(map(spelled, texts)))}
+    place_of = np.array([unique[spelled(text)] for text in texts], dtype=np.int32)
+    return pa.DictionaryArray.from_arrays(pa.array(place_of[places]), pa.array(list(unique), pa.string()))
+
+
+def long(answer: Answer, layout: Layout) -> Iterator[list[Cell]]:
+    """One line for each cell, after a line of headers."""
+    table = arrow_table(answer, layout)
+    yield list(table.column_names)
+    yield from map(list, zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+def laid_out(answer: Answer, layout: Layout) -> Iterator[list[Cell]]:
+    """The lines of a table with some axes across: a line of headers for each, one of what the numbers are, the rows."""
+    across, down = sides(answer, layout)
+    corner = [answer.axes[k].variable for k in down]
+    heads = _headers(answer, layout, across)
+    for number, head in enumerate(heads, start=1):
+        yield [*(corner if number == len(heads) else [""] * len(down)), *head]
+    texts = [shown(answer.axes[k], layout.texts) for k in down]
+    rows = zip(*(places.tolist() for places in places_of([answer.shape[k] for k in down])), strict=True)
+    for places, values in zip(
+        rows if down else [()], _grid(answer, layout, [*down, *across], across), strict=True
+    ):
+        yield [*(names[place] for names, place in zip(texts, places, strict=True)), *values]
+
+
+def sides(answer: Answer, layout: Layout) -> tuple[list[int], list[int]]:
+    """The places of the axes that stand across, and of those that stand down."""
+    places = {axis.variable: k for k, axis in enumerate(answer.axes)}
+    across = [places[name] for name in dict.fromkeys(layout.columns)]
+    return across, [k for k in range(len(answer.axes)) if k not in across]
+
+
+def measures(layout: Layout) -> list[str]:
+    """What stands in the cells of a table that is laid out."""
+    if layout.percent is None:
+        return [VALUE]
+    return [VALUE, layout.percent.heading] if layout.counts else [layout.percent.heading]
+
+
+def _headers(answer: Answer, layout: Layout, across: list[int]) -> list[list[str]]:
+    """A line for each axis across; what the numbers are is said where they are not just counts under such headers."""
+    said = measures(layout)
+    lines = []
+    for k, places in zip(across, places_of([answer.shape[k] for k in across]), strict=True):
+        texts = shown(answer.axes[k], layout.texts)
+        lines.append([texts[place] for place in places.tolist() for _ in said])
+    if layout.percent is not None or not across:
+        lines.append(said * prod(answer.shape[k] for k in across))
+    return lines
+
+
+def _grid(answer: Answer, layout: Layout, order: list[int], across: list[int]) -> Iterator[list[Cell]]:
+    """The numbers of each row."""
+    numbers = [
+        _numbers(answer, layout, measure).reshape(answer.shape).transpose(order)
+        for measure in measures(layout)
+    ]
+    width = len(numbers) * prod(answer.shape[k] for k in across)
+    return iter(np.stack(numbers, axis=-1).reshape(-1, width).tolist())
+
+
+def _numbers(answer: Answer, layout: Layout, measure: str) -> NDArray[np.object_]:
+    held = answer.values if measure == VALUE else percentages(answer, layout)
+    cells = held.astype(object)
+    cells[answer.withheld if measure == VALUE else np.isnan(held)] = None
+    return cells
+
+
+def shown(axis: AnswerAxis, texts: Texts) -> tuple[str, ...]:
+    """The codes of an axis as readers see them."""
+    if texts is Texts.CODES:
+        return axis.codes
+    if texts is Texts.LABELS:
+        return axis.labels
+    return tuple(
+        code if code == label else f"{code} {label}"
+        for code, label in zip(axis.codes, axis.labels, strict=True)
+    )
