@@ -32,6 +32,25 @@ def test_counting_equals_bincount(seed: int, records: int) -> None:
     assert (cells == expected).all()
 
 
+@given(st.integers(0, 2**32 - 1), st.integers(1, 20_000), st.booleans(), st.sampled_from([300, 7_000]))
+@settings(max_examples=40)
+def test_counting_from_keys_equals_counting_what_they_add(
+    seed: int, records: int, is_filtered: bool, codes: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    narrow = rng.integers(0, 5, (3, records)).astype(np.uint8)
+    wide = rng.integers(0, codes, (2, records)).astype(np.uint32)
+    keys = rng.integers(0, 2**32, records).astype(np.uint32)
+    inside = rng.random(records) < 0.3 if is_filtered else np.zeros(0, dtype=bool)
+    rows, strides = np.array([2, 0]), np.array([5 * codes, codes], dtype=np.uint32)
+    one, unit = np.array([1]), np.array([1], dtype=np.uint32)
+    from_keys, from_sums = (np.zeros(5 * 5 * codes, dtype=np.uint64) for _ in range(2))
+    counting.count_keys(from_keys, keys, inside, narrow, rows, strides, wide, one, unit)
+    added = counting.increments(keys) * (inside if is_filtered else np.uint64(1))
+    counting.count_cube(from_sums, added, narrow, rows, strides, wide, one, unit, 0, records)
+    assert (from_keys == from_sums).all()
+
+
 PARENTS = (np.array([-1, 0, 1, 1, 0], dtype=np.int32), np.array([-1, 0, 0], dtype=np.int32))
 FINEST = ([2, 3, 4], [1, 2])
 

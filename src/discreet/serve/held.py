@@ -1,71 +1,60 @@
 """All records of one unit held in memory as codes, ready to be counted by any cross of breakdowns.
 
 It owns the columns and the counting; what it counts is confidential and goes to the source alone, which perturbs it.
-
-Records are counted chunk by chunk: what a filter leaves of a chunk stays in the cache, and no request needs memory of
-the size of the population.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from threading import Lock
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from discreet.maths import counting
 from discreet.population.block import Block, Codes
 from discreet.schema.codelist import Breakdown
 from discreet.schema.cube import Cube
-from discreet.schema.expression import Comparison, Filter, Term
 from discreet.tabulate.counter import counted
 from discreet.tabulate.grids import AxisRows, Nodes, grid_for
 from discreet.tabulate.table import ConfidentialTable
 
 NARROW = 256  # axes of at most so many nodes are held as bytes
-CHUNK = 1 << 18  # records that are counted at once
+_GROWTH = 4  # memory that is not written to is not taken
 
-Sums = NDArray[np.uint64]
-
-
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _only(added: Any, inside: Any, out: Any) -> None:
-    for r in range(added.size):
-        out[r] = added[r] if inside[r] else np.uint64(0)
+Mask = NDArray[np.bool_]
+T = TypeVar("T", bound=np.generic)
 
 
 class HeldUnit:
     """The records of one unit; safe for threads."""
 
     def __init__(self, blocks: Iterable[Block], axes: Sequence[Breakdown]) -> None:
-        """Take over all blocks; ``axes`` are the breakdowns that can be counted without delay."""
-        pieces = list(blocks)
-        self._codes = {
-            name: np.concatenate([block.codes[name] for block in pieces]) for name in pieces[0].codes
-        }
-        self._flags = {
-            name: np.concatenate([block.flags[name] for block in pieces]) for name in pieces[0].flags
-        }
-        self._added = counting.increments(np.concatenate([block.keys for block in pieces]))
+        """Take over all blocks, one after the other; ``axes`` are what can be counted without delay."""
+        codes: dict[str, _Growing[Any]] = {}
+        flags: dict[str, _Growing[np.bool_]] = {}
+        keys: dict[str, _Growing[np.uint32]] = {}
+        for block in blocks:
+            _add(codes, block.codes)
+            _add(flags, block.flags)
+            _add(keys, {"": block.keys})
+        self._codes = {name: column.whole for name, column in codes.items()}
+        self._flags = {name: column.whole for name, column in flags.items()}
+        self._keys = keys[""].whole if keys else np.zeros(0, dtype=np.uint32)
         narrow = [axis for axis in axes if 1 < len(axis) <= NARROW]
         wide = [axis for axis in axes if len(axis) > NARROW]
         self._narrow = _NodeColumns(narrow, self._codes, len(self), np.uint8)
         self._wide = _NodeColumns(wide, self._codes, len(self), np.uint32)
 
     def __len__(self) -> int:
-        return len(self._added)
+        return len(self._keys)
 
     def count(self, cube: Cube) -> ConfidentialTable:
         """Count every cell of a cube, margins rolled up."""
         narrow, wide = self._columns(cube)
         grid = grid_for(cube, AxisRows(cube, narrow.rows(cube), wide.rows(cube)))
-        for chunk, start in enumerate(range(0, len(self), CHUNK)):
-            part = slice(start, min(start + CHUNK, len(self)))
-            nodes = Nodes(narrow.columns[chunk], wide.columns[chunk])
-            grid.add(nodes, self._counted(part, cube.base, cube.count))
+        grid.add_records(Nodes(narrow.columns, wide.columns), self._keys, self._inside(cube))
         return counted(cube, grid)
 
     def prepare(self) -> None:
@@ -85,42 +74,52 @@ class HeldUnit:
             _NodeColumns(wide, self._codes, len(self), np.uint32),
         )
 
-    def _counted(self, part: slice, base: Filter | None, count: str | None) -> Sums:
-        """What each record of a chunk adds; nothing where it is outside the base or not flagged."""
-        if base is None and count is None:
-            return self._added[part]
-        inside = (
-            np.ones(part.stop - part.start, dtype=bool) if base is None else self._passing(base.term, part)
-        )
-        if count is not None:
-            inside &= self._flags[count][part]
-        added = np.empty(part.stop - part.start, dtype=np.uint64)
-        _only(self._added[part], inside, added)
-        return added
+    def _inside(self, cube: Cube) -> Mask:
+        """Which records are counted; empty where all are."""
+        if cube.count is None:
+            return np.zeros(0, dtype=bool) if cube.base is None else cube.base.mask(self._codes)
+        flagged = self._flags[cube.count]
+        return flagged if cube.base is None else flagged & cube.base.mask(self._codes)
 
-    def _passing(self, term: Term, part: slice) -> NDArray[np.bool_]:
-        """Which records of a chunk pass; as Filter.mask, but for a lookup that needs no wider copy of the codes."""
-        if isinstance(term, Comparison):
-            passing = np.empty(part.stop - part.start, dtype=bool)
-            counting.recode(self._codes[term.variable][part], term.lookup, passing)
-            return passing
-        join = np.logical_and if term.word == "and" else np.logical_or
-        first, *rest = term.terms
-        found = self._passing(first, part)
-        for one in rest:
-            join(found, self._passing(one, part), out=found)
-        return found
+
+class _Growing(Generic[T]):
+    """A column that pieces are copied to, so that each can be forgotten at once."""
+
+    def __init__(self, first: NDArray[T]) -> None:
+        self._held, self._size = np.empty(_GROWTH * len(first), dtype=first.dtype), 0
+        self.add(first)
+
+    def add(self, piece: NDArray[T]) -> None:
+        """Copy a piece to the end."""
+        end = self._size + len(piece)
+        if end > len(self._held):
+            larger = np.empty(_GROWTH * end, dtype=self._held.dtype)
+            larger[: self._size] = self.whole
+            self._held = larger
+        self._held[self._size : end] = piece
+        self._size = end
+
+    @property
+    def whole(self) -> NDArray[T]:
+        """All pieces, one after the other."""
+        return self._held[: self._size]
+
+
+def _add(columns: dict[str, _Growing[T]], pieces: Mapping[str, NDArray[T]]) -> None:
+    for name, piece in pieces.items():
+        if name in columns:
+            columns[name].add(piece)
+        else:
+            columns[name] = _Growing(piece)
 
 
 class _NodeColumns:
-    """The nodes of all records along some axes, chunk by chunk; a row is filled when it is first wanted."""
+    """The nodes of all records along some axes; a row is filled when it is first wanted."""
 
     def __init__(
         self, axes: Sequence[Breakdown], codes: Mapping[str, Codes], records: int, kind: type[np.generic]
     ) -> None:
-        chunks = -(-records // CHUNK)
-        size = min(records, CHUNK)
-        self.columns = np.empty((chunks, len(axes), size), dtype=kind)  # memory is taken as rows are filled
+        self.columns = np.empty((len(axes), records), dtype=kind)  # memory is taken as rows are filled
         self._codes = codes
         self._axes = {axis.full_name: (row, axis) for row, axis in enumerate(axes)}
         self._filled: set[int] = set()
@@ -149,8 +148,5 @@ class _NodeColumns:
         if row in self._filled:
             return
         codes = self._codes[axis.variable.partition("~")[0]]
-        table = axis.node_of_leaf.astype(self.columns.dtype)
-        for chunk, start in enumerate(range(0, len(codes), CHUNK)):
-            part = codes[start : start + CHUNK]
-            counting.recode(part, table, self.columns[chunk, row, : len(part)])
+        counting.recode(codes, axis.node_of_leaf.astype(self.columns.dtype), self.columns[row])
         self._filled.add(row)

@@ -15,8 +15,11 @@ from discreet.schema.cube import Cube
 
 DENSE_CELLS = 1 << 26  # half a gigabyte of accumulators
 _PENDING = 1 << 23  # positions that are gathered before they are added up
+_CHUNK = 1 << 20  # records whose positions are worked out at once
 
 Sums = NDArray[np.uint64]
+Keys = NDArray[np.uint32]
+Mask = NDArray[np.bool_]
 
 
 class Nodes:
@@ -31,6 +34,9 @@ class Grid(Protocol):
 
     def add(self, nodes: Nodes, added: Sums) -> None:
         """Add each record's value to its finest cell."""
+
+    def add_records(self, nodes: Nodes, keys: Keys, inside: Mask) -> None:
+        """Add each record's key and one to its finest cell; only those inside, where ``inside`` is not empty."""
 
     def rolled_up(self) -> tuple[NDArray[np.int64] | None, Sums]:
         """All cells with margins and sub-totals: positions (None for the whole grid) and sums."""
@@ -62,6 +68,13 @@ class DenseGrid:
             self._cells, added, nodes.narrow, rows.narrow, narrow, nodes.wide, rows.wide, wide, 0, len(added)
         )
 
+    def add_records(self, nodes: Nodes, keys: Keys, inside: Mask) -> None:
+        """Add each record's key and one to its finest cell."""
+        rows, (narrow, wide) = self._rows, self._strides
+        counting.count_keys(
+            self._cells, keys, inside, nodes.narrow, rows.narrow, narrow, nodes.wide, rows.wide, wide
+        )
+
     def rolled_up(self) -> tuple[None, Sums]:
         """Roll up in place and hand the grid over."""
         cells, self._cells = self._cells, np.zeros(0, dtype=np.uint64)
@@ -88,6 +101,15 @@ class SparseGrid:
             counting.positions_of(position, nodes.wide[row], stride)
         kept = added != 0
         self.add_cells(position[kept], added[kept])
+
+    def add_records(self, nodes: Nodes, keys: Keys, inside: Mask) -> None:
+        """Add each record's key and one to its finest cell, some records at a time."""
+        for start in range(0, len(keys), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            added = counting.increments(keys[part])
+            if inside.size:
+                added *= inside[part]
+            self.add(Nodes(nodes.narrow[:, part], nodes.wide[:, part]), added)
 
     def add_cells(self, position: Sums, added: Sums) -> None:
         """Add sums at finest cells."""
