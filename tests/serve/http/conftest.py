@@ -16,6 +16,7 @@ from httpx import Client
 
 from discreet.serve.answering import TableBuilder
 from discreet.serve.http.app import create_app
+from discreet.serve.http.connections import Watched
 from discreet.serve.http.settings import Limits, RateLimit, Settings
 from discreet.serve.store import Store
 
@@ -48,13 +49,21 @@ def client(address: str) -> Iterator[Client]:
 
 
 @contextmanager
-def running(app: FastAPI) -> Iterator[str]:
+def running(app: FastAPI, http: type[Watched] = Watched) -> Iterator[str]:
     """A real server on a free port of the loopback interface; it stops at the end."""
     with socket.socket(proto=socket.IPPROTO_TCP) as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen(128)
         server = uvicorn.Server(
-            uvicorn.Config(app, log_config=None, access_log=False, lifespan="on", ws="none")
+            uvicorn.Config(
+                app,
+                log_config=None,
+                access_log=False,
+                proxy_headers=False,
+                lifespan="on",
+                ws="none",
+                http=http,
+            )
         )
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()

@@ -27,12 +27,12 @@ from discreet.schema.serve_rule import DEFAULT_SERVE, HistoryRule
 from discreet.serve.answering import TableBuilder, serve_programme, serve_release
 from discreet.serve.history import History
 from discreet.serve.http.app import create_app
+from discreet.serve.http.connections import Watched
 from discreet.serve.http.security import kept_key
 from discreet.serve.http.settings import Limits, Settings
 from discreet.serve.store import Store
 
 LONGEST_START = 600  # seconds in which a worker has read its records
-MOST_CONNECTIONS = 1_000
 USERS = "users"  # the name of the key of anonymous users
 
 
@@ -133,7 +133,7 @@ def _config(app: FastAPI | Serving, proxies: str, workers: int = 1) -> uvicorn.C
         server_header=False,
         proxy_headers=bool(proxies),
         forwarded_allow_ips=proxies or None,
-        limit_concurrency=MOST_CONNECTIONS,
+        http=Watched,
         timeout_graceful_shutdown=10,
         timeout_worker_healthcheck=LONGEST_START,
         lifespan="on",

@@ -1,0 +1,123 @@
+"""Connections that send slowly, read slowly or are many do not keep others out."""
+
+import json
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from http.client import HTTPConnection
+from pathlib import Path
+
+import pytest
+from httpx import Client
+
+from discreet.serve.answering import TableBuilder
+from discreet.serve.http.app import create_app
+from discreet.serve.http.connections import Watched
+from tests.serve.http.conftest import running, settings_in
+from tests.serve.http.test_native import problem
+
+
+class Quick(Watched):
+    head_seconds = 0.4
+    look_seconds = 0.4
+
+
+class OneAddress(Watched):
+    most_of_one = 5
+
+
+class Few(Watched):
+    most = 5
+
+
+@pytest.fixture
+def quick(builder: TableBuilder, tmp_path: Path) -> Iterator[tuple[str, int]]:
+    with running(create_app(builder, settings_in(tmp_path)), Quick) as address:
+        host, _, port = address.removeprefix("http://").partition(":")
+        yield host, int(port)
+
+
+def is_closed(connection: socket.socket, seconds: float = 8.0) -> bool:
+    """Whether the other side closes within some time; what it sends until then is read and thrown away."""
+    connection.settimeout(seconds)
+    try:
+        while connection.recv(1 << 20):
+            pass
+    except TimeoutError:
+        return False
+    except ConnectionError:
+        return True
+    return True
+
+
+@pytest.mark.parametrize(
+    "said",
+    [b"", b"GET /health HTTP/1.1\r\nHost: a\r\nX-Slow: ", b"GET /health HTTP/1.1\r\nHost: a\r\n\r\nGET /"],
+    ids=["nothing", "half a head", "half a second head"],
+)
+def test_a_head_that_does_not_arrive_is_not_waited_for(quick: tuple[str, int], said: bytes) -> None:
+    with socket.create_connection(quick) as connection:
+        connection.sendall(said)
+        assert is_closed(connection)
+
+
+def test_a_head_that_trickles_in_is_not_waited_for(quick: tuple[str, int]) -> None:
+    with socket.create_connection(quick) as connection:
+        began = time.monotonic()
+        connection.sendall(b"GET /health HTTP/1.1\r\nHost: a\r\nX-Slow: ")
+        with pytest.raises(ConnectionError):  # noqa: PT012 - which of the bytes meets a closed end is not known
+            while time.monotonic() - began < 8:
+                connection.sendall(b"x")
+                time.sleep(0.05)
+
+
+def test_a_head_has_a_size(quick: tuple[str, int]) -> None:
+    with socket.create_connection(quick) as connection, pytest.raises(ConnectionError):  # noqa: PT012
+        connection.sendall(b"GET /health HTTP/1.1\r\nHost: a\r\n")
+        for number in range(10_000):
+            connection.sendall(b"X-%d: %s\r\n" % (number, b"y" * 1000))
+
+
+def test_a_connection_that_is_used_stays_open(quick: tuple[str, int]) -> None:
+    with closing(HTTPConnection(*quick)) as connection:
+        connection.connect()
+        used = connection.sock
+        for _ in range(4):
+            connection.request("GET", "/health")
+            assert connection.getresponse().read() == b'{"status":"ok"}'
+            time.sleep(0.3)
+        assert connection.sock is used
+
+
+def test_an_answer_that_is_not_read_is_not_kept(quick: tuple[str, int]) -> None:
+    body = json.dumps({"axes": ["GEO.H", "AGE.H", "SEX"]}).encode()
+    head = b"POST /api/v1/table?format=csv HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.connect(quick)
+        request = head + b"Content-Length: %d\r\n\r\n" % len(body) + body
+        connection.sendall(request * 12)  # more than the buffers of the system take
+        time.sleep(4)
+        began = time.monotonic()
+        assert is_closed(connection, 5)
+        assert time.monotonic() - began < 4, "what was left was thrown away, not sent on"
+
+
+@pytest.mark.parametrize("kind", [OneAddress, Few])
+def test_there_are_so_many_connections_and_who_comes_then_is_told_when_to_come_again(
+    builder: TableBuilder, tmp_path: Path, kind: type[Watched]
+) -> None:
+    with ExitStack() as opened:
+        address = opened.enter_context(running(create_app(builder, settings_in(tmp_path)), kind))
+        client = opened.enter_context(Client(base_url=address))
+        host, _, port = address.removeprefix("http://").partition(":")
+        held = [opened.enter_context(socket.create_connection((host, int(port)))) for _ in range(5)]
+        answer = client.get("/health")
+        assert problem(answer, 503)["type"] == "/problems/busy"
+        assert int(answer.headers["retry-after"]) > 0
+        assert answer.headers["connection"] == "close"
+        for connection in held:
+            connection.close()
+        time.sleep(0.3)
+        assert client.get("/health").status_code == 200
