@@ -6,23 +6,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from discreet.release.read import Release
+from discreet.schema.labels import NO_LABELS, Labels
 
 
 @dataclass(frozen=True)
 class Names:
-    """Variable and code -> label."""
+    """The labels of codes, by variable and code, and of variables."""
 
     labels: Mapping[tuple[str, str], str]
+    variables: Labels = NO_LABELS
 
     def cell(self, codes: Mapping[str, str]) -> str:
         """A cell in words, by label where a code has one."""
         if not codes:
             return "the grand total"
-        return "; ".join(f"{name} {self.labels.get((name, code)) or code}" for name, code in codes.items())
+        return "; ".join(
+            f"{self.variables.variable(name)} {self.labels.get((name, code)) or code}"
+            for name, code in codes.items()
+        )
 
 
 def names_of(release: Release) -> Names:
-    """The labels of all published codes."""
+    """The labels of all that is published."""
     labels: dict[tuple[str, str], str] = {}
     axes = {axis.breakdown: axis.variable for cube in release.manifest.cubes for axis in cube.axes}
     for breakdown, variable in axes.items():
@@ -30,4 +35,4 @@ def names_of(release: Release) -> Names:
         labels |= {
             (variable, code): label for code, label in zip(listed.codes, listed.labels, strict=True) if label
         }
-    return Names(labels)
+    return Names(labels, release.manifest.labels)
