@@ -15,11 +15,22 @@ settings.load_profile("discreet")
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[Server]:
     """A PostgreSQL server, started for the first test that wants one."""
-    programs = binaries()
-    if programs is None:
-        pytest.skip(NO_SERVER)
-    with running(programs) as server:
+    with running(_programs()) as server:
         yield server
+
+
+@pytest.fixture
+def stoppable() -> Iterator[Server]:
+    """A PostgreSQL server of the test's own, to stop and to start again."""
+    with running(_programs()) as server:
+        yield server
+
+
+def _programs() -> Path:
+    found = binaries()
+    if found is None:
+        pytest.skip(NO_SERVER)
+    return found
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

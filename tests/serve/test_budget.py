@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -165,3 +166,12 @@ def test_a_guarantee_needs_a_ledger(census: Path, tmp_path: Path, store: Store) 
         serve_programme(programme, SECRET, store)
     assert replace(programme.serve, account=None).account is None
     assert programme.serve.account == AccountRule(Fraction(1), Fraction(10))
+
+
+def test_the_same_question_asked_many_times_at_once_is_charged_once(make: Make, ledger: Ledger) -> None:
+    builder = make(GEOMETRIC, 'account = { each = "1/4", user = 5 }')
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: cells(builder.ask(query("EDU", "LOC"), "ann")), range(8)))
+    assert all(one == found[0] for one in found)
+    assert len(ledger.entries(account_of("ann"))) == 1
+    assert ledger.verify() == ()

@@ -10,17 +10,22 @@ import hashlib
 import json
 from collections import OrderedDict
 from dataclasses import dataclass
+from functools import cache
 from threading import Lock
+from typing import Any
 
 from sqlalchemy import (
     BigInteger,
+    BindParameter,
     Column,
+    ColumnElement,
+    CompoundSelect,
     Connection,
     Index,
     MetaData,
-    Select,
     String,
     Table,
+    bindparam,
     func,
     literal,
     select,
@@ -30,7 +35,7 @@ from sqlalchemy import (
 from discreet.engine.books import Book, add_new, lay_out
 from discreet.engine.transactions import Database
 from discreet.schema.crosstab import Signature
-from discreet.serve.held_tables import Held, Levels
+from discreet.serve.held_tables import Held
 
 MOST_COMPARED = 20  # earlier populations that are compared with a new one, the nearest first
 MOST_HELD = 1_000_000  # cross-tabulations of users that a process keeps at hand
@@ -109,70 +114,55 @@ class CollectedBook:
         key = (user, table.population)
         with self._lock:
             known = self._held.get(key, Held())
-        columns = _statistics.c
-        wanted = select(columns.levels, columns.cells, columns.number).where(
-            columns.owner == user, columns.population == table.population, columns.number > known.number
-        )
-        rows = connection.execute(wanted).all()
+        whose = {"owner": user, "population": table.population}
+        rows = connection.execute(_SINCE, {**whose, "known": known.number}).all()
         if rows:
-            known = known.extended(
-                [_read_levels(row.levels) for row in rows],
-                [row.cells for row in rows],
-                max(row.number for row in rows),
-            )
+            levels = json.loads(f"[{','.join(row.levels for row in rows)}]")
+            number = max(row.number for row in rows)
+            known = known.extended(levels, [row.cells for row in rows], number)
         self._keep(key, known)
         return known
 
     def new_statistics(self, connection: Connection, user: str, table: Collected) -> tuple[Statistic, ...]:
         """The cross-tabulations of a table that the user does not have."""
         names = {_levels_text(one): one for one in table.statistics}
-        columns = _statistics.c
-        wanted = select(columns.levels).where(
-            columns.owner == user, columns.population == table.population, columns.levels.in_(names)
-        )
-        for known in connection.execute(wanted).scalars():
+        asked = {"owner": user, "population": table.population, "names": list(names)}
+        for known in connection.execute(_KNOWN, asked).scalars():
             del names[known]
         return tuple(names.values())
 
     def has_populations(self, connection: Connection, user: str, table: Collected) -> bool:
         """Whether the user has been told of all populations of a table."""
-        names, columns = {_name(one.base) for one in table.populations}, _populations.c
-        wanted = select(func.count()).where(
-            columns.owner == user, columns.counted == table.counted, columns.name.in_(names)
-        )
-        return connection.execute(wanted).scalar_one() == len(names)
+        names = {_name(one.base) for one in table.populations}
+        asked = {"owner": user, "counted": table.counted, "names": list(names)}
+        return connection.execute(_TOLD_OF, asked).scalar_one() == len(names)
 
     def near(
         self, connection: Connection, user: str, table: Collected, reach: int
     ) -> tuple[tuple[str, str], ...]:
         """Pairs of a new and an earlier population whose totals differ by less; those of one table are pairs, too."""
-        earlier: dict[int, list[tuple[int, str]]] = {k: [] for k in range(len(table.populations))}
-        for start in range(0, len(table.populations), AT_ONCE):
-            parts = [
-                part
-                for k, new in list(enumerate(table.populations))[start : start + AT_ONCE]
-                for part in _around(user, table.counted, k, new, reach)
-            ]
-            for row in connection.execute(union_all(*parts)):
-                earlier[row.k].append((abs(row.total - table.populations[row.k].total), row.base))
+        every = table.populations
+        earlier: list[list[tuple[int, str]]] = [[] for _ in every]
+        for start in range(0, len(every), AT_ONCE):
+            some = every[start : start + AT_ONCE]
+            asked: dict[str, Any] = {"owner": user, "counted": table.counted, "reach": reach}
+            for k, new in enumerate(some):
+                asked |= {f"total{k}": new.total, f"name{k}": _name(new.base)}
+            for row in connection.execute(_nearest(len(some)), asked):
+                place = start + row.k
+                earlier[place].append((abs(row.total - every[place].total), row.base))
         pairs: dict[tuple[str, str], None] = {}
-        for k, new in enumerate(table.populations):
-            beside = [
-                one.base
-                for one in table.populations
-                if one.base != new.base and abs(one.total - new.total) < reach
-            ]
-            nearest = [base for _, base in sorted(earlier[k])[:MOST_COMPARED]]
+        for found, new in zip(earlier, every, strict=True):
+            others = [one for one in every if one.base != new.base]
+            beside = [one.base for one in others if abs(one.total - new.total) < reach]
+            nearest = [base for _, base in sorted(found)[:MOST_COMPARED]]
             pairs.update(dict.fromkeys((new.base, base) for base in (*nearest, *beside)))
         return tuple(pairs)
 
     def remember(self, connection: Connection, user: str, table: Collected) -> None:
         """Write down what the user gets now."""
-        columns, population = _statistics.c, table.population
-        last = connection.execute(
-            select(func.max(columns.number)).where(columns.owner == user, columns.population == population)
-        ).scalar()
-        answer = {"owner": user, "population": population, "number": (last or 0) + 1}
+        whose = {"owner": user, "population": table.population}
+        answer = {**whose, "number": (connection.execute(_LAST, whose).scalar() or 0) + 1}
         tables = [{**answer, "levels": _levels_text(one), "cells": one.cells} for one in table.statistics]
         add_new(connection, _statistics, tables)
         who = {"owner": user, "counted": table.counted}
@@ -191,24 +181,38 @@ class CollectedBook:
                 self._held.popitem(last=False)
 
 
-def _around(
-    user: str, counted: str, k: int, new: Population, reach: int
-) -> list[Select[tuple[int, int, str]]]:
-    """The earlier populations with the nearest totals on both sides: an index holds each side in its order."""
-    columns = _populations.c
-    mine = (columns.owner == user, columns.counted == counted, columns.name != _name(new.base))
-    above = (columns.total >= new.total, columns.total < new.total + reach)
-    below = (columns.total < new.total, columns.total > new.total - reach)
-    sides = [(above, (columns.total, columns.name)), (below, (columns.total.desc(), columns.name.desc()))]
-    found = [
-        select(literal(k).label("k"), columns.total, columns.base)
-        .where(*mine, *side)
-        .order_by(*order)
-        .limit(MOST_COMPARED)
-        .subquery()
-        for side, order in sides
-    ]
-    return [select(part.c.k, part.c.total, part.c.base) for part in found]
+@cache
+def _nearest(number: int) -> CompoundSelect[Any]:
+    """For so many populations, the earlier ones with the nearest totals on both sides: an index has them in order."""
+    columns, reach = _populations.c, bindparam("reach", type_=BigInteger)
+    total, base = columns.total, columns.name
+    parts = []
+    for k in range(number):
+        at = bindparam(f"total{k}", type_=BigInteger)
+        other = base != bindparam(f"name{k}")
+        wanted = select(literal(k).label("k"), total, columns.base).where(
+            *_of(_populations, "counted"), other
+        )
+        above = wanted.where(total >= at, total < at + reach).order_by(total, base)
+        below = wanted.where(total < at, total > at - reach).order_by(total.desc(), base.desc())
+        parts += [select(one.limit(MOST_COMPARED).subquery()) for one in (above, below)]
+    return union_all(*parts)
+
+
+def _of(table: Table, kind: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    """The rows of one user and one kind."""
+    return table.c.owner == bindparam("owner"), table.c[kind] == bindparam(kind)
+
+
+# made once: putting a statement together takes longer than SQLite needs to answer it
+_MINE = _of(_statistics, "population")
+_NAMES: BindParameter[str] = bindparam("names", expanding=True)
+_SINCE = select(_statistics.c.levels, _statistics.c.cells, _statistics.c.number).where(
+    *_MINE, _statistics.c.number > bindparam("known")
+)
+_KNOWN = select(_statistics.c.levels).where(*_MINE, _statistics.c.levels.in_(_NAMES))
+_LAST = select(func.max(_statistics.c.number)).where(*_MINE)
+_TOLD_OF = select(func.count()).where(*_of(_populations, "counted"), _populations.c.name.in_(_NAMES))
 
 
 def _name(text: str) -> str:
@@ -217,7 +221,3 @@ def _name(text: str) -> str:
 
 def _levels_text(statistic: Statistic) -> str:
     return json.dumps(statistic.signature.levels)
-
-
-def _read_levels(text: str) -> Levels:
-    return tuple((str(variable), int(depth)) for variable, depth in json.loads(text))

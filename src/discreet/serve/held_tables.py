@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-Levels = tuple[tuple[str, int], ...]  # variable, depth
+Levels = Sequence[tuple[str, int]]  # variable, depth
 Integers = NDArray[np.int64]
 _NONE: Integers = np.empty(0, dtype=np.int64)
 

@@ -46,6 +46,7 @@ class Serving:
     ledger: str = ""
     rules: Path | None = None  # a programme whose [serve] section rules over a release
     tokens: Path | None = None
+    tokens_only: bool = False
     threads: int = 1
     limits: Limits = field(default_factory=Limits)
     origins: tuple[str, ...] = ("*",)
@@ -59,10 +60,11 @@ class Serving:
         return self.app()
 
     def lay_out(self) -> None:
-        """Make the tables of the store, so that workers that start at once do not all make them."""
+        """Open the books once before the workers do: what is wrong with them is told once, and nothing listens."""
         store = Store(_place(self.store), _now)
         History(store.database, HistoryRule())
         kept_key(store.database, USERS)
+        self._ledger()
 
     def app(self, progress: Progress | None = None) -> FastAPI:
         """Open the books and the source, and make the application."""
@@ -73,6 +75,7 @@ class Serving:
             store,
             key,
             self.tokens,
+            self.tokens_only,
             self.limits,
             self.origins,
             self.language,
@@ -88,12 +91,14 @@ class Serving:
         if self.secret is None:
             raise mistake(self.source, "secret", "is missing", "name the secret of its release with --secret")
         programme = load_programme(self.source)
-        ledger = None
-        if self.ledger:
-            ledger = Ledger.open(_place(self.ledger), _now, derive(self.secret, "ledger"))
         return serve_programme(
-            programme, self.secret, store, ledger=ledger, threads=self.threads, progress=progress
+            programme, self.secret, store, ledger=self._ledger(), threads=self.threads, progress=progress
         )
+
+    def _ledger(self) -> Ledger | None:
+        if not self.ledger or self.secret is None:
+            return None
+        return Ledger.open(_place(self.ledger), _now, derive(self.secret, "ledger"))
 
 
 def run(

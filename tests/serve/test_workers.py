@@ -1,0 +1,94 @@
+"""Several workers that start at once make their books once, charge nothing twice and lose nothing when killed."""
+
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+
+from sqlalchemy import func, select
+
+from discreet.maths.accounting import PureEpsilon
+from discreet.perturb.ledger import Ledger
+from discreet.schema.crosstab import signatures
+from discreet.schema.programme import Programme
+from discreet.serve.budget import _charged, account_of
+from tests.serve.working import USER, now
+
+ROOT = Path(__file__).parents[2]
+PLENTY = 100_000
+
+
+def start(where: str, programme: Programme, name: int, budget: int, times: int) -> subprocess.Popen[str]:
+    arguments = [where, str(programme.path), str(name), str(budget), str(times)]
+    command = [sys.executable, "-m", "tests.serve.working", *arguments]
+    return subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def go(processes: Sequence[subprocess.Popen[str]]) -> None:
+    """Let them begin once all are ready."""
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+
+
+def told(processes: Sequence[subprocess.Popen[str]]) -> list[list[str]]:
+    said = [process.communicate(timeout=120)[0].splitlines() for process in processes]
+    assert [process.returncode for process in processes] == [0] * len(processes)
+    return said
+
+
+def spent(where: str) -> Fraction:
+    """What was spent, which is what was paid for; the chain of charges is whole."""
+    ledger = Ledger.open(where, now)
+    assert ledger.verify() == ()
+    found = ledger.spent(account_of(USER))
+    assert isinstance(found, PureEpsilon)
+    with ledger.database.reading() as connection:
+        paid = connection.execute(select(func.count()).select_from(_charged)).scalar_one()
+    assert found.epsilon == paid
+    return found.epsilon
+
+
+def test_workers_that_start_at_once_charge_each_cross_tabulation_once(
+    where: str, programme: Programme
+) -> None:
+    workers = [start(where, programme, number, PLENTY, 2) for number in range(2)]
+    go(workers)
+    said = told(workers)
+    assert len({lines[0] for lines in said}) == 1, "one key for all"
+    assert all(line.startswith("charged") for lines in said for line in lines[1:])
+    assert spent(where) == len(set(signatures(programme.cubes)))
+
+
+def test_workers_never_overspend_together(where: str, programme: Programme) -> None:
+    every = len(set(signatures(programme.cubes)))
+    budget = every // 2
+    workers = [start(where, programme, number, budget, 1) for number in range(2)]
+    go(workers)
+    said = {line for lines in told(workers) for line in lines[1:]}
+    paid = [cube for cube in programme.cubes if f"charged {cube.id}" in said]
+    assert any(line.startswith("refused") for line in said)
+    assert len(set(signatures(paid))) == spent(where) <= budget
+
+
+def test_a_worker_that_is_killed_leaves_both_books_in_step(where: str, programme: Programme) -> None:
+    moments = random.Random(3)
+    for name in range(2):
+        worker = start(where, programme, name, PLENTY, 1)
+        go([worker])
+        assert worker.stdout is not None
+        said = [worker.stdout.readline(), worker.stdout.readline()]
+        time.sleep(moments.uniform(0, 0.05))
+        worker.kill()
+        said += worker.communicate(timeout=60)[0].splitlines()
+        answered = {line.split()[1] for line in said[1:] if len(line.split()) == 2}
+        cubes = [cube for cube in programme.cubes if cube.id in answered]
+        assert cubes
+        assert spent(where) >= len(set(signatures(cubes))), "charged before it is told"

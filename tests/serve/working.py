@@ -1,0 +1,81 @@
+"""A worker that opens the books and charges tables of a programme to one user, telling each once it is charged.
+
+Run as: python -m tests.serve.working WHERE PROGRAMME NAME BUDGET TIMES
+"""
+
+import random
+import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import cast
+
+from discreet.engine.transactions import Database
+from discreet.maths.accounting import Neighbours, PureEpsilon
+from discreet.perturb.ledger import Ledger
+from discreet.schema.crosstab import Signature
+from discreet.schema.noise import Protects
+from discreet.schema.programme import load_programme
+from discreet.schema.serve_rule import HistoryRule
+from discreet.serve.budget import Accounts
+from discreet.serve.history import History
+from discreet.serve.http.security import kept_key
+from discreet.serve.private_noise import PrivateTables
+from discreet.serve.store import Store
+
+USER = "ann"
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A rule of noise, as far as prices need it."""
+
+    is_gaussian: bool = False
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    protects: Protects = Protects.PERSON
+
+
+@dataclass(frozen=True)
+class Prices:
+    """Every cross-tabulation costs 1."""
+
+    budget: PureEpsilon
+    rule: Declared = Declared()
+
+    def loss(self, wanted: tuple[Signature, ...]) -> PureEpsilon:
+        return PureEpsilon(Fraction(len(wanted)))
+
+    def share(self, _signature: Signature) -> Fraction:
+        return Fraction(1)
+
+    def parameter(self, _signature: Signature) -> Fraction:
+        return Fraction(1)
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def tell(words: str) -> None:
+    sys.stdout.write(f"{words}\n")
+    sys.stdout.flush()
+
+
+def main(where: str, path: str, name: str, budget: str, times: str) -> None:
+    cubes = list(load_programme(Path(path)).cubes) * int(times)
+    random.Random(name).shuffle(cubes)
+    prices = cast("PrivateTables", Prices(PureEpsilon(Fraction(budget))))
+    tell("ready")
+    sys.stdin.readline()  # all start together
+    store = Store(where, now)
+    History(store.database, HistoryRule())
+    key = kept_key(Database(where, "store"), "users")
+    accounts = Accounts(Ledger.create(where, now), prices, b"key")
+    tell(f"key {key.hex()}")
+    for cube in cubes:
+        tell(f"{'refused' if accounts.charge(USER, cube) else 'charged'} {cube.id}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
