@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from discreet.words.phrase import joined, phrase
+
 
 @dataclass(frozen=True)
 class Labels:
@@ -42,12 +44,17 @@ class Labels:
 
     def counted(self, unit: str, count: str | None = None) -> str:
         """What a cell counts: persons, or those with a flag."""
-        return f"{self.unit(unit)} with {count} = 1" if count else self.unit(unit)
+        said = self.unit(unit)
+        return phrase("{unit} with {count} = 1", unit=said, count=count) if count else said
 
     def title(self, counted: str, axes: Iterable[str], where: str = "") -> str:
         """A title for a table without one, from what it counts and the full names of its axes."""
-        by = ", ".join(map(self.axis, axes))
-        return " ".join(filter(None, [counted, f"by {by}" if by else "", f"where {where}" if where else ""]))
+        by = tuple(map(self.axis, axes))
+        return joined(
+            counted,
+            phrase("by {axes}", axes=by) if by else "",
+            phrase("where {base}", base=where) if where else "",
+        )
 
     def only(self, breakdowns: Iterable[str], units: Iterable[str]) -> Labels:
         """The labels of some breakdowns, of their variables and of some units."""

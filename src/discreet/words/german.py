@@ -3,7 +3,8 @@
 from discreet.words.german_answers import ANSWERS
 from discreet.words.german_files import FILES
 from discreet.words.german_problems import PROBLEMS
+from discreet.words.german_pxweb import PXWEB
 from discreet.words.german_requests import REQUESTS
 
-PARTS = (ANSWERS, REQUESTS, PROBLEMS, FILES)
+PARTS = (ANSWERS, PXWEB, REQUESTS, PROBLEMS, FILES)
 GERMAN = {template: said for part in PARTS for template, said in part.items()}

@@ -49,6 +49,14 @@ ANSWERS = {
     "larger areas: {new} for {old}": "größere Gebiete: {new} statt {old}",
     "coarser: {new} for {old}": "gröber: {new} statt {old}",
     "without {breakdown}": "ohne {breakdown}",
+    # titles and notes
+    "{unit} with {count} = 1": "{unit} mit {count} = 1",
+    "by {axes}": "nach {axes}",
+    "where {base}": "mit {base}",
+    "contents": "Inhalt",
+    "Cells with the status withheld belong to areas that the rules of the office do not show.": (
+        "Zellen mit dem Status withheld gehören zu Gebieten, die nach den Regeln des Amtes nicht gezeigt werden."
+    ),
     # what a user has collected
     "{statistic} could be averaged from {times} representations "
     "(k/t\N{SUPERSCRIPT TWO} = {ratio}) in what you have collected": (

@@ -30,6 +30,7 @@ PROBLEMS = {
     "The body of the request did not arrive in time.": "Der Inhalt der Anfrage kam nicht rechtzeitig an.",
     "A request may have {most} bytes.": "Eine Anfrage darf höchstens {most} Bytes haben.",
     "extra may have {most} characters.": "extra darf höchstens {most} Zeichen haben.",
+    "Tables are answered to those who have an API token.": "Tabellen gibt es nur mit einem API-Token.",
     "This API token is not known, or was revoked.": "Dieses API-Token ist nicht bekannt oder wurde widerrufen.",
     "This is for administrators.": "Nur für die Verwaltung des Servers.",
     # what is not there

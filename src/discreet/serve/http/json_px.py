@@ -8,6 +8,7 @@ from itertools import product
 from discreet.serve.answer import Answer
 from discreet.serve.catalogue import Catalogue
 from discreet.serve.http.json_stat import contents_code, notes
+from discreet.words.phrase import said
 
 WITHHELD_SYMBOL = ".."  # what PxWeb shows where a number may not be shown
 DIMENSION, CONTENT = "d", "c"
@@ -20,14 +21,15 @@ def json_px(answer: Answer, catalogue: Catalogue, title: str) -> bytes:
         {"code": axis.variable, "text": labels.axis(axis.breakdown), "type": DIMENSION}
         for axis in answer.axes
     ]
-    counted = {"code": contents_code(query.count), "text": labels.counted(query.unit, query.count)}
-    said = {
+    text = said(labels.counted(query.unit, query.count), answer.language)
+    counted = {"code": contents_code(query.count), "text": text}
+    told = {
         "columns": [*columns, {**counted, "comment": " ".join(notes(answer)), "type": CONTENT}],
         "comments": [],
         "data": _cells(answer),
         "metadata": [{"infofile": "", "updated": "", "label": title, "source": catalogue.heading}],
     }
-    return json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode()
+    return json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def _cells(answer: Answer) -> list[dict[str, list[str]]]:

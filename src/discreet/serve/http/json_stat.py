@@ -14,9 +14,10 @@ from discreet.serve.answer import WITHHELD, Answer, AnswerAxis
 from discreet.serve.catalogue import Catalogue
 from discreet.serve.http.problems import areas_json
 from discreet.serve.query import Query, to_json
+from discreet.words.phrase import Language, phrase, said
 
 CONTENTS = "ContentsCode"  # the dimension that says what is counted, as PxWeb names it
-CONTENTS_LABEL = "contents"
+CONTENTS_LABEL = phrase("contents")
 NO_NAME = "COUNT"
 
 
@@ -25,11 +26,11 @@ def dataset(answer: Answer, catalogue: Catalogue) -> bytes:
     labels = catalogue.labels
     axes = dimensions_of(answer, labels)
     head = {
-        **head_of(label_of(answer.query, labels), catalogue, axes, places_of(answer.axes)),
+        **head_of(title_in(answer, labels), catalogue, axes, places_of(answer.axes)),
         "extension": extension(answer),
     }
     if not axes:
-        add_contents(head, answer.query, labels)
+        add_contents(head, answer.query, labels, answer.language)
     return as_bytes(with_values(head, answer))
 
 
@@ -77,12 +78,13 @@ def as_bytes(whole: Mapping[str, Any]) -> bytes:
 
 def notes(answer: Answer) -> list[str]:
     """What a reader of the table must know."""
-    said = [answer.additivity, answer.noise, *answer.warnings]
+    told = [answer.additivity, answer.noise, *answer.warnings]
     if answer.withheld.any():
-        said.append(
+        words = phrase(
             "Cells with the status withheld belong to areas that the rules of the office do not show."
         )
-    return said
+        told.append(said(words, answer.language))
+    return told
 
 
 def extension(answer: Answer) -> dict[str, Any]:
@@ -134,17 +136,19 @@ def places_of(axes: Iterable[AnswerAxis]) -> list[str]:
     return [axis.variable for axis in axes if axis.is_place]
 
 
-def add_contents(head: dict[str, Any], query: Query, labels: Labels) -> None:
+def add_contents(
+    head: dict[str, Any], query: Query, labels: Labels, language: Language = Language.ENGLISH
+) -> None:
     """Add the dimension that says what is counted: one code."""
-    code = contents_code(query.count)
+    code, counted = contents_code(query.count), labels.counted(query.unit, query.count)
     head["id"].append(CONTENTS)
     head["size"].append(1)
     head["role"]["metric"] = [CONTENTS]
     head["dimension"][CONTENTS] = {
-        "label": CONTENTS_LABEL,
+        "label": said(CONTENTS_LABEL, language),
         "category": {
             "index": {code: 0},
-            "label": {code: labels.counted(query.unit, query.count)},
+            "label": {code: said(counted, language)},
             "unit": {code: {"base": labels.unit(query.unit), "decimals": 0}},
         },
         "extension": {
@@ -160,6 +164,11 @@ def add_contents(head: dict[str, Any], query: Query, labels: Labels) -> None:
 def contents_code(count: str) -> str:
     """The code of what is counted."""
     return count or NO_NAME
+
+
+def title_in(answer: Answer, labels: Labels) -> str:
+    """A title for an answer, in its language."""
+    return said(label_of(answer.query, labels), answer.language)
 
 
 def label_of(query: Query, labels: Labels) -> str:

@@ -16,13 +16,31 @@ from discreet.words.phrase import Language
 
 MOST_RANGES = 50  # of a header that are looked at
 STATE = "language"
+NAMES = {Language.ENGLISH: "English", Language.GERMAN: "Deutsch"}
 
 
 def settle(scope: Scope, own: str) -> Language:
     """Choose the language of a request, and note it where ``language_of`` finds it."""
     chosen = _chosen(scope, language_tagged(own) or Language.ENGLISH)
-    scope.setdefault("state", {})[STATE] = chosen
+    note(scope, chosen)
     return chosen
+
+
+def note(scope: Scope, language: Language) -> None:
+    """Let a request be answered in a language."""
+    scope.setdefault("state", {})[STATE] = language
+
+
+def offered(own: str) -> dict[str, str]:
+    """The tags of all languages that can be asked for, with their own names; that of the labels comes first."""
+    known = language_tagged(own)
+    others = {one.value: NAMES[one] for one in Language if one is not known}
+    return {own: NAMES[known] if known else own, **others}
+
+
+def tag_of(language: Language, own: str) -> str:
+    """How an answer names its language: by the tag of the labels where they have it, or have one of their own."""
+    return own if language_tagged(own) in (language, None) else language.value
 
 
 def language_of(connection: HTTPConnection) -> Language:

@@ -29,6 +29,7 @@ from discreet.serve.http.pxweb_select import CODELIST, Picked, px_tables
 from discreet.serve.http.pxweb_shape import DATA_FORMATS, JSON_STAT, asked_of
 from discreet.serve.http.respond import SHARED, send_json, send_words
 from discreet.serve.http.service import CallerOf, ServiceOf
+from discreet.words.phrase import phrase
 
 PAGE_SIZE = 20
 _BY_VARIABLE = {
@@ -74,7 +75,7 @@ def tables(
     found = [told for told in map(words.table, listed) if holds(told, query)]
     pages = max(1, ceil(len(found) / page_size))
     if page_number > pages:
-        raise HttpProblem(404, f"There is no such page; there are {pages}.")
+        raise HttpProblem(404, phrase("There is no such page; there are {pages}.", pages=pages))
     start = (page_number - 1) * page_size
     page = {
         "pageNumber": page_number,
@@ -84,18 +85,18 @@ def tables(
         "links": words.page_links(request.url.query, page_number, pages),
     }
     said = {
-        "language": service.settings.language,
+        "language": words.tag,
         "tables": found[start : start + page_size],
         "page": page,
         "links": [words.link("self", "/tables")],
     }
-    return send_json(request, said, cache=SHARED)
+    return send_words(request, said, cache=SHARED)
 
 
 @router.get("/tables/{id}")
 def table(request: Request, service: ServiceOf, id: str, lang: Lang = None) -> Response:  # noqa: A002
     """One table."""
-    return send_json(request, words_of(request, service).table(table_of(service, id)), cache=SHARED)
+    return send_words(request, words_of(request, service).table(table_of(service, id)), cache=SHARED)
 
 
 @router.get("/tables/{id}/metadata", openapi_extra={"parameters": [_EXTRA["parameters"][1]]})
@@ -118,7 +119,7 @@ async def metadata(
 @router.get("/tables/{id}/defaultselection")
 def default_selection(request: Request, service: ServiceOf, id: str, lang: Lang = None) -> Response:  # noqa: A002
     """What is answered when nothing is selected."""
-    return send_json(request, words_of(request, service).selection(table_of(service, id)), cache=SHARED)
+    return send_words(request, words_of(request, service).selection(table_of(service, id)), cache=SHARED)
 
 
 @router.get("/codelists/{id}")
@@ -126,7 +127,7 @@ def codelist(request: Request, service: ServiceOf, id: str, lang: Lang = None) -
     """A set of values of a variable."""
     found = service.catalogue.breakdown(id.removeprefix(CODELIST)) if id.startswith(CODELIST) else None
     if found is None:
-        raise HttpProblem(404, "There is no such codelist.")
+        raise HttpProblem(404, phrase("There is no such codelist."))
     return send_json(request, words_of(request, service).codelist(found), cache=SHARED)
 
 

@@ -9,25 +9,26 @@ import re
 from dataclasses import replace
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Request
+from fastapi import APIRouter, Depends, Path, Request
 from fastapi import Query as Parameter
 from fastapi.responses import Response
 from pydantic import ValidationError
 
 from discreet.serve.catalogue import Catalogue
-from discreet.serve.http.downloads import Layout, Texts
 from discreet.serve.http.json_stat import CONTENTS
-from discreet.serve.http.languages import language_tagged
+from discreet.serve.http.languages import language_tagged, note, offered
+from discreet.serve.http.layout import Layout, Texts
 from discreet.serve.http.problems import HttpProblem, invalid_problem
 from discreet.serve.http.pxweb_bodies import TableQueryBody
 from discreet.serve.http.pxweb_data import holds, rate_of, shaped_response, table_of, words_of
 from discreet.serve.http.pxweb_select import PxTable, px_tables, question_of
 from discreet.serve.http.pxweb_shape import JSON_PX, JSON_STAT, JSON_STAT_1, Shape, placed, variable_of
 from discreet.serve.http.pxweb_words import UNLIMITED, title_of
-from discreet.serve.http.respond import SHARED, send_json
+from discreet.serve.http.respond import SHARED, send_json, send_words
 from discreet.serve.http.security import Caller
 from discreet.serve.http.service import CallerOf, Service, ServiceOf
 from discreet.serve.query import Query
+from discreet.words.phrase import phrase
 
 PREFIX = "/pxweb/api/v1"  # clients look for the configuration at every part of the address; /api/v1 is our own API's
 FORMS = {  # format of PxWebApi 1 -> ours, and the texts of CSV
@@ -41,7 +42,17 @@ FORMS = {  # format of PxWebApi 1 -> ours, and the texts of CSV
     "xlsx": ("xlsx", Texts.LABELS),
 }
 PIVOTED = ("csv", "xlsx")  # the last variable stands across; csv2 and csv3 have a line for each cell
-router = APIRouter(prefix=PREFIX, tags=["PxWebApi 1"])
+
+
+def speak(request: Request) -> None:
+    """Let the language of the address hold for all that is said, where we speak it."""
+    language = language_tagged(request.path_params.get("lang", ""))
+    if language is not None:
+        note(request.scope, language)
+        request.state.caller = replace(request.state.caller, language=language)
+
+
+router = APIRouter(prefix=PREFIX, tags=["PxWebApi 1"], dependencies=[Depends(speak)])
 
 Lang = Annotated[str, Path(max_length=20, description="The language of notes and errors, as lang elsewhere.")]
 Database = Annotated[str, Path(max_length=200, description="The one that the list of databases has.")]
@@ -66,9 +77,9 @@ _BODY = {
 @router.get("")
 @router.get("/", include_in_schema=False)
 def languages(request: Request, service: ServiceOf, caller: CallerOf) -> Response:
-    """The language of the labels; with ?config, here and below, the limits."""
-    language = service.settings.language
-    return _told(request, service, caller, [{"id": language, "text": language}])
+    """The languages, that of the labels first; with ?config, here and below, the limits."""
+    listed = offered(service.settings.language)
+    return _told(request, service, caller, [{"id": tag, "text": text} for tag, text in listed.items()])
 
 
 @router.get("/{lang}")
@@ -119,7 +130,7 @@ async def data(
     found, body = table_of(service, table), _body(await request.body())
     query = question_of(found, body.picked(), service.catalogue)
     shape = shape_of(query, body.response.format)
-    return await shaped_response(request, service, _speaking(caller, lang), found, query, shape)
+    return await shaped_response(request, service, caller, found, query, shape)
 
 
 def database_of(catalogue: Catalogue) -> str:
@@ -147,7 +158,8 @@ def shape_of(query: Query, form: str) -> Shape:
     """The shape that a format of PxWebApi 1 has."""
     wanted = form.strip().lower()
     if wanted not in FORMS:
-        raise HttpProblem(400, f"The format is one of {', '.join(FORMS)}.", kind="mistakes")
+        words = phrase("The format is one of {names}.", names=tuple(FORMS))
+        raise HttpProblem(400, words, kind="mistakes")
     names = [variable_of(axis.breakdown) for axis in query.axes]
     kind, texts = FORMS[wanted]
     layout = Layout(columns=tuple(names[-1:]) if wanted in PIVOTED else (), texts=texts)
@@ -160,13 +172,13 @@ def _told(request: Request, service: Service, caller: Caller, said: Any) -> Resp
         rate, cells = rate_of(service, caller), service.catalogue.rule.cells
         limits = {"maxCalls": rate.calls or UNLIMITED, "timeWindow": rate.seconds or 1, "CORS": True}
         return send_json(request, {"maxValues": cells, "maxCells": cells, **limits})
-    return send_json(request, said, cache=SHARED)
+    return send_words(request, said, cache=SHARED)
 
 
 def _check(service: Service, database: str) -> None:
     known = database_of(service.catalogue)
     if database.lower() != known.lower():
-        raise HttpProblem(404, f"There is no such database; there is {known}.")
+        raise HttpProblem(404, phrase("There is no such database; there is {name}.", name=known))
 
 
 def _body(sent: bytes) -> TableQueryBody:
@@ -174,9 +186,3 @@ def _body(sent: bytes) -> TableQueryBody:
         return TableQueryBody.model_validate_json(sent or b"{}")
     except ValidationError as error:
         raise invalid_problem(error.errors(include_url=False, include_input=False), ("body",)) from None
-
-
-def _speaking(caller: Caller, tag: str) -> Caller:
-    """A caller with the language of an address, where we speak it."""
-    language = language_tagged(tag)
-    return caller if language is None else replace(caller, language=language)

@@ -15,6 +15,7 @@ from fastapi.responses import Response
 from discreet.serve.answer import Answer
 from discreet.serve.http.downloads import File, Format, written
 from discreet.serve.http.json_px import json_px
+from discreet.serve.http.languages import language_of
 from discreet.serve.http.problems import HttpProblem
 from discreet.serve.http.pxweb_select import Picked, PxTable, px_tables, question_of, split_values
 from discreet.serve.http.pxweb_shape import JSON_PX, JSON_STAT, JSON_STAT_1, Asked, Shape, shaped
@@ -24,6 +25,7 @@ from discreet.serve.http.security import Caller
 from discreet.serve.http.service import Service
 from discreet.serve.http.settings import RateLimit
 from discreet.serve.query import Query
+from discreet.words.phrase import phrase, said
 
 PREFIX = "/api/v2"
 UNCOUNTED = RateLimit(0, 0)
@@ -32,14 +34,15 @@ _VARIABLE = re.compile(r"(valuecodes|codelist)\[(.+)\]", re.IGNORECASE)
 
 def words_of(request: Request, service: Service) -> PxWords:
     """The words of this server, with links to the address that it was reached by."""
-    return PxWords(service.catalogue, service.settings, str(request.base_url).rstrip("/") + PREFIX)
+    base = str(request.base_url).rstrip("/") + PREFIX
+    return PxWords(service.catalogue, service.settings, base, language_of(request))
 
 
 def table_of(service: Service, name: str) -> PxTable:
     """A declared table, or the problem that there is none."""
     found = px_tables(service.catalogue).get(name)
     if found is None:
-        raise HttpProblem(404, "There is no such table; the list of tables has their ids.")
+        raise HttpProblem(404, phrase("There is no such table; the list of tables has their ids."))
     return found
 
 
@@ -104,7 +107,8 @@ def _file(answer: Answer, table: PxTable, shape: Shape, words: PxWords, service:
     if shape.form == JSON_STAT_1:
         return _json(words.dataset_1(table, answer, shape.placement))
     if shape.form == JSON_PX:
-        return _json(json_px(answer, service.catalogue, title_of(table, service.catalogue.labels)))
+        title = said(title_of(table, service.catalogue.labels), answer.language)
+        return _json(json_px(answer, service.catalogue, title))
     return written(answer, Format(shape.form), service.catalogue, shape.layout)
 
 

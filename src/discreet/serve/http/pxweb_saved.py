@@ -18,6 +18,7 @@ from discreet.serve.http.pxweb_shape import JSON_STAT, shaped
 from discreet.serve.http.respond import SHARED, as_json, send_json
 from discreet.serve.http.saved import SavedName, find
 from discreet.serve.http.service import CallerOf, Service, ServiceOf
+from discreet.words.phrase import phrase
 
 router = APIRouter(prefix=f"{PREFIX}/savedqueries", tags=["PxWebApi 2"])
 KEY = "pxweb"  # under which a saved query of this API is kept beside its question
@@ -95,4 +96,4 @@ async def saved_query(service: Service, name: str) -> SavedBody:
     try:
         return SavedBody.model_validate(json.loads(found.extra or "{}").get(KEY))
     except ValidationError:
-        raise HttpProblem(404, "There is no saved query of PxWebApi of this id.") from None
+        raise HttpProblem(404, phrase("There is no saved query of PxWebApi of this id.")) from None

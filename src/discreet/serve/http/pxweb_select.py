@@ -16,11 +16,13 @@ from discreet.serve.catalogue import Catalogue, ServedTable
 from discreet.serve.http.json_stat import CONTENTS, contents_code
 from discreet.serve.http.problems import HttpProblem
 from discreet.serve.query import Axis, Query
+from discreet.words.phrase import Phrase, phrase
 
 DEFAULT_CELLS = 2_000  # of a table that is asked for without a selection, where it can be that small
 CODELIST = "vs_"  # what PxWeb puts before the id of a set of values
 MOST_SEARCHES = 100  # patterns and calls for one variable: each goes through all its codes
 _CALL = re.compile(r"\[?\s*(TOP|BOTTOM|FROM|TO|RANGE)\s*\((.*)\)\s*\]?", re.IGNORECASE | re.DOTALL)
+METADATA = phrase("see the metadata of the table")
 PlaceOf = Callable[[str], int | None]
 
 
@@ -49,8 +51,10 @@ class PxTable:
         for axis in self.axes:
             if axis.variable.lower() == variable.lower():
                 return axis
-        known = ", ".join([*(axis.variable for axis in self.axes), CONTENTS])
-        raise wrong(variable, "is no variable of this table", f"choose from {known}")
+        known = (*(axis.variable for axis in self.axes), CONTENTS)
+        raise wrong(
+            variable, phrase("is no variable of this table"), phrase("choose from {names}", names=known)
+        )
 
 
 def px_tables(catalogue: Catalogue) -> dict[str, PxTable]:
@@ -121,7 +125,8 @@ def codes_of(axis: Breakdown, codelist: str, catalogue: Catalogue) -> tuple[str,
         return axis.codes
     known = {CODELIST + one.full_name: one for one in codelists_of(axis, catalogue)}
     if codelist not in known:
-        raise wrong(axis.variable, f"has no codelist {codelist[:60]!r}", f"choose from {', '.join(known)}")
+        words = phrase("has no codelist {name}", name=repr(codelist[:60]))
+        raise wrong(axis.variable, words, phrase("choose from {names}", names=tuple(known)))
     return known[codelist].codes
 
 
@@ -139,7 +144,8 @@ def expanded(expressions: Sequence[str], codes: Sequence[str], variable: str) ->
             continue
         searches += 1
         if searches > MOST_SEARCHES:
-            raise wrong(variable, f"has more than {MOST_SEARCHES} patterns", "name the values")
+            words = phrase("has more than {most} patterns", most=MOST_SEARCHES)
+            raise wrong(variable, words, phrase("name the values"))
         picked = _matching(expression, codes, place_of, variable)
         if not picked:
             raise no_value(variable, expression)
@@ -173,7 +179,7 @@ def places_of(codes: Sequence[str]) -> PlaceOf:
 
 def no_value(variable: str, value: str) -> HttpProblem:
     """What is told of a value or an expression that a variable does not have."""
-    return wrong(variable, f"has no value {value[:60]!r}", "see the metadata of the table")
+    return wrong(variable, phrase("has no value {value}", value=repr(value[:60])), METADATA)
 
 
 def _matching(expression: str, codes: Sequence[str], place_of: PlaceOf, variable: str) -> Sequence[int]:
@@ -192,13 +198,14 @@ def _called(name: str, given: list[str], places: range, place_of: PlaceOf, varia
     """TOP and BOTTOM count from the ends, FROM, TO and RANGE go by the order of the codes."""
     if name in ("TOP", "BOTTOM"):
         if not 1 <= len(given) <= 2 or not all(part.isdecimal() and len(part) < 10 for part in given):
-            raise wrong(variable, f"has {name} without a number", f"write {name}(5) or {name}(5,10)")
+            words = phrase("has {call} without a number", call=name)
+            raise wrong(variable, words, phrase("write {example}", example=f"{name}(5), {name}(5,10)"))
         count, skipped = int(given[0]), int(given[1]) if len(given) > 1 else 0
         ordered = places if name == "TOP" else places[::-1]
         return ordered[skipped : skipped + count]
     ends = [place for place in map(place_of, given) if place is not None]
     if len(given) != (2 if name == "RANGE" else 1) or len(ends) != len(given):
-        raise wrong(variable, f"has {name} with other than its values", "see the metadata of the table")
+        raise wrong(variable, phrase("has {call} with other than its values", call=name), METADATA)
     first = min(ends) if name != "TO" else 0
     last = max(ends) if name != "FROM" else len(places) - 1
     return places[first : last + 1]
@@ -218,6 +225,5 @@ def split_values(text: str) -> tuple[str, ...]:
 def wrong(variable: str, value: str, remedy: str) -> HttpProblem:
     """What is told of a mistake in a selection."""
     told = {"key": variable[:60], "value": value, "remedy": remedy}
-    return HttpProblem(
-        400, f"{variable[:60]} {value}; {remedy}", kind="mistakes", members={"problems": [told]}
-    )
+    words = Phrase("{key} {value}; {remedy}", told)
+    return HttpProblem(400, words, kind="mistakes", members={"problems": [told]})

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from discreet.serve.http.downloads import Layout, Texts
 from discreet.serve.http.json_stat import CONTENTS
+from discreet.serve.http.layout import Layout, Texts
 from discreet.serve.http.problems import HttpProblem
 from discreet.serve.http.pxweb_select import split_values
 from discreet.serve.query import Query
+from discreet.words.phrase import phrase
 
 JSON_STAT, JSON_STAT_1, JSON_PX = "json-stat2", "json-stat", "json-px"
 DATA_FORMATS = (JSON_STAT, JSON_PX, "csv", "xlsx", "px", "parquet")  # of PxWebApi 2
@@ -62,7 +63,7 @@ def asked_of(
 def shaped(query: Query, asked: Asked) -> tuple[Query, Shape]:
     """A question with its axes in the order of their placement, and the shape of its answer."""
     if asked.form not in DATA_FORMATS:
-        raise _mistake(f"outputFormat is one of {', '.join(DATA_FORMATS)}.")
+        raise _mistake(phrase("outputFormat is one of {names}.", names=DATA_FORMATS))
     names = [variable_of(axis.breakdown) for axis in query.axes]
     placement = placed([*names, CONTENTS], asked.heading, asked.stub)
     order = [*placement.stub, *placement.heading]
@@ -86,7 +87,8 @@ def placed(names: Sequence[str], heading: Sequence[str], stub: Sequence[str]) ->
     if across and down and left == [CONTENTS]:
         across, left = (*across, CONTENTS), []
     if len({*across, *down}) < len(across) + len(down) or (across and down and left):
-        raise _mistake("heading and stub name each selected variable once, or one of them is left out.")
+        words = phrase("heading and stub name each selected variable once, or one of them is left out.")
+        raise _mistake(words)
     return Placement(across or tuple(left), down or tuple(left if across else ()))
 
 
@@ -94,7 +96,8 @@ def _known(given: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
     spelled = {name.lower(): name for name in names}
     for name in given:
         if name.lower() not in spelled:
-            raise _mistake(f"heading and stub name selected variables: {', '.join(names)}.")
+            words = phrase("heading and stub name selected variables: {names}.", names=tuple(names))
+            raise _mistake(words)
     return tuple(spelled[name.lower()] for name in given)
 
 
@@ -102,13 +105,15 @@ def _layout(asked: Asked, across: tuple[str, ...]) -> Layout:
     wanted = {part.lower() for part in asked.parameters}
     unknown = wanted - {*SEPARATORS, *SHOWN, TITLE}
     if unknown:
-        raise _mistake(f"outputFormatParams are {PARAMETERS}.")
+        raise _mistake(phrase("outputFormatParams are {names}.", names=PARAMETERS))
     if wanted - APPLICABLE.get(asked.form, set()):
-        raise _mistake(f"One of outputFormatParams does not apply to {asked.form}.")
+        words = phrase("One of outputFormatParams does not apply to {form}.", form=asked.form)
+        raise _mistake(words)
     texts = [SHOWN[part] for part in sorted(wanted & SHOWN.keys())]
     separators = [SEPARATORS[part] for part in sorted(wanted & SEPARATORS.keys())]
     if len(texts) > 1 or len(separators) > 1:
-        raise _mistake("Of the Use.. and of the Separator.. parameters one can be given.")
+        words = phrase("Of the Use.. and of the Separator.. parameters one can be given.")
+        raise _mistake(words)
     return Layout(
         columns=across,
         texts=texts[0] if texts else Texts.BOTH,

@@ -27,10 +27,12 @@ from discreet.serve.http.json_stat import (
     version_1,
     with_values,
 )
+from discreet.serve.http.languages import offered, tag_of
 from discreet.serve.http.pxweb_select import CODELIST, PxTable, codelists_of, codes_of, default_codes
 from discreet.serve.http.pxweb_shape import DATA_FORMATS, Placement, placed
 from discreet.serve.http.settings import RateLimit, Settings
 from discreet.serve.query import Query
+from discreet.words.phrase import Language, joined, said, spoken
 
 API_VERSION = "2.0.0"
 TIME_UNIT = "Other"  # a census has no periods
@@ -40,11 +42,12 @@ UNLIMITED = (
 
 
 class PxWords:
-    """The words of one server; ``base`` is its own address, for links."""
+    """The words of one server in a language; ``base`` is its own address, for links."""
 
-    def __init__(self, catalogue: Catalogue, settings: Settings, base: str) -> None:
+    def __init__(self, catalogue: Catalogue, settings: Settings, base: str, language: Language) -> None:
         self._catalogue, self._settings, self._base = catalogue, settings, base
-        self._labels = catalogue.labels
+        self._labels, self._language = catalogue.labels, language
+        self.tag = tag_of(language, settings.language)
 
     def config(self, rate: RateLimit) -> dict[str, Any]:
         """The configuration: limits and formats."""
@@ -52,7 +55,7 @@ class PxWords:
         return {
             "apiVersion": API_VERSION,
             "appVersion": version("discreet"),
-            "languages": [{"id": language, "label": language}],
+            "languages": [{"id": tag, "label": label} for tag, label in offered(language).items()],
             "defaultLanguage": language,
             "maxDataCells": self._catalogue.rule.cells,
             "maxCallsPerTimeWindow": rate.calls or UNLIMITED,
@@ -70,20 +73,23 @@ class PxWords:
         return {
             "type": "Table",
             "id": served.id,
-            "label": title_of(table, self._labels),
+            "label": self._title(table),
             "description": "",
             "updated": None,
             "firstPeriod": None,
             "lastPeriod": None,
             "timeUnit": TIME_UNIT,
             "category": "public",
-            "variableNames": [*(self._labels.axis(axis.full_name) for axis in table.axes), CONTENTS_LABEL],
+            "variableNames": [
+                *(self._labels.axis(axis.full_name) for axis in table.axes),
+                said(CONTENTS_LABEL, self._language),
+            ],
             "source": self._catalogue.heading,
             "subjectCode": self._catalogue.agency,
             "paths": [[{"id": self._catalogue.agency, "label": self._catalogue.heading}]],
             "discontinued": False,
             "links": self.table_links(served.id),
-            "language": self._settings.language,
+            "language": self.tag,
         }
 
     def table_links(self, table: str) -> list[dict[str, str]]:
@@ -97,7 +103,7 @@ class PxWords:
 
     def link(self, relation: str, path: str) -> dict[str, str]:
         """A link into this API."""
-        return {"rel": relation, "hreflang": self._settings.language, "href": f"{self._base}{path}"}
+        return {"rel": relation, "hreflang": self.tag, "href": f"{self._base}{path}"}
 
     def page_links(self, query: str, page: int, pages: int) -> list[dict[str, str]]:
         """Where the pages before and after one of the list are."""
@@ -119,9 +125,9 @@ class PxWords:
             for axis in table.axes
         }
         places = [axis.variable for axis in table.axes if axis.variable in self._catalogue.places]
-        head = head_of(title_of(table, self._labels), self._catalogue, dimensions, places)
-        add_contents(head, _query(table), self._labels)
-        head["note"] = [ADDITIVITY, self._catalogue.noise.sentence()]
+        head = head_of(self._title(table), self._catalogue, dimensions, places)
+        add_contents(head, _query(table), self._labels, self._language)
+        head["note"] = spoken([ADDITIVITY, self._catalogue.noise.sentence()], self._language)
         placement = placed([*dimensions, CONTENTS], (), ())
         told = self._px(table, placement, len(head["note"]))
         path = _path(table)
@@ -144,8 +150,8 @@ class PxWords:
 
     def _with_values(self, table: PxTable, answer: Answer, placement: Placement) -> dict[str, Any]:
         dimensions = dimensions_of(answer, self._labels)
-        head = head_of(title_of(table, self._labels), self._catalogue, dimensions, places_of(answer.axes))
-        add_contents(head, answer.query, self._labels)
+        head = head_of(self._title(table), self._catalogue, dimensions, places_of(answer.axes))
+        add_contents(head, answer.query, self._labels, answer.language)
         px = self._px(table, placement, len(notes(answer)))
         path = _path(table)
         links = {"describedby": [{"type": "application/json", "href": self._base + f"{path}/metadata"}]}
@@ -172,13 +178,13 @@ class PxWords:
                 for name, held in {**codes, **contents}.items()
             ],
             "placement": {"heading": list(placement.heading), "stub": list(placement.stub)},
-            "language": self._settings.language,
+            "language": self.tag,
             "links": self.table_links(table.served.id),
         }
 
     def saved(self, name: str, query: Mapping[str, Any]) -> dict[str, Any]:
         """A saved query: in itself, and its parts beside it, where clients of two generations look for them."""
-        held = {"language": self._settings.language, **query}
+        held = {"language": self.tag, **query}
         links = [self.link("self", f"/savedqueries/{name}"), self.link("data", f"/savedqueries/{name}/data")]
         return {**held, "id": name, "savedQuery": {**held, "id": name}, "links": links}
 
@@ -218,12 +224,15 @@ class PxWords:
         made["extension"] |= {"codeLists": lists, "codelists": lists}
         return made
 
+    def _title(self, table: PxTable) -> str:
+        return said(title_of(table, self._labels), self._language)
+
     def _px(self, table: PxTable, placement: Placement, notes_count: int) -> dict[str, Any]:
-        title = title_of(table, self._labels)
+        title = self._title(table)
         px = {
             "tableid": table.served.id,
             "matrix": table.served.id,
-            "language": self._settings.language,
+            "language": self.tag,
             "contents": title,
             "decimals": 0,
             "official-statistics": True,
@@ -250,7 +259,7 @@ def _path(table: PxTable) -> str:
 def title_of(table: PxTable, labels: Labels) -> str:
     """The title of a table, or what it counts by what."""
     served = table.served
-    return served.title or f"{served.id}: {labels.title(labels.unit(served.unit), served.axes)}"
+    return served.title or joined(f"{served.id}:", labels.title(labels.unit(served.unit), served.axes))
 
 
 def _query(table: PxTable) -> Query:
