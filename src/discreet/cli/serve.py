@@ -34,6 +34,9 @@ def serve(
     tokens: Annotated[
         Path | None, typer.Option("--tokens", help="A file of API tokens (discreet token).")
     ] = None,
+    tokens_only: Annotated[
+        bool, typer.Option("--tokens-only", help="Answer tables to those who have a token alone.")
+    ] = False,
     host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes a free one.")] = 8000,
     workers: Annotated[
@@ -75,6 +78,7 @@ def serve(
         ledger=ledger,
         rules=rules,
         tokens=tokens,
+        tokens_only=tokens_only,
         threads=threads,
         limits=_limits(rate, waiting, time_limit, threads),
         origins=tuple(origin.strip() for origin in origins.split(",") if origin.strip()),

@@ -142,6 +142,7 @@ def _sqlite(file: Path, journal: Journal) -> Engine:
         connection.isolation_level = None  # begin and commit are said below, not guessed by the driver
         _set_journal(connection, journal)
         connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA secure_delete = ON")  # what was deleted is in no copy of the file
         record.info["file"] = _identity(file)
 
     def check(_connection: object, record: Any, _proxy: object) -> None:

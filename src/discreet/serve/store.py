@@ -25,6 +25,7 @@ from sqlalchemy import (
     Row,
     String,
     Table,
+    func,
     or_,
     select,
     update,
@@ -191,6 +192,20 @@ class Store:
         """Forget the jobs that finished before a moment; return how many."""
         with self.database.writing() as connection:
             return int(connection.execute(_jobs.delete().where(_jobs.c.finished < _moment(before))).rowcount)
+
+    def drop_beyond(self, most: int) -> int:
+        """Forget the oldest results, so that all together have no more than so many bytes; return how many."""
+        size = func.length(_jobs.c.result)
+        is_kept = _jobs.c.result.is_not(None)
+        newest_first = select(_jobs.c.finished, size).where(is_kept).order_by(_jobs.c.finished.desc())
+        held = 0
+        with self.database.writing() as connection:
+            for finished, length in connection.execute(newest_first).all():
+                held += length
+                if held > most:
+                    beyond = _jobs.delete().where(is_kept, _jobs.c.finished <= finished)
+                    return int(connection.execute(beyond).rowcount)
+        return 0
 
     def _change(self, name: str, worker: str, **values: Any) -> bool:
         mine = (_jobs.c.id == name, _jobs.c.worker == worker, _jobs.c.state == JobState.RUNNING.value)

@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from discreet.serve.http.problems import HttpProblem, retry_after
-from discreet.words.phrase import Language, phrase
+from discreet.words.phrase import Language
 
 RETRY = 5  # seconds after which those who were too many may come again
 
@@ -87,9 +87,8 @@ class Watched(AutoHTTPProtocol):  # type: ignore[valid-type, misc]  # uvicorn ch
             return True
         if self.config.proxy_headers or self.client is None:
             return False
-        return (
-            sum(one.client and one.client[0] == self.client[0] for one in self.connections) > self.most_of_one
-        )
+        mine = sum(1 for one in self.connections if one.client and one.client[0] == self.client[0])
+        return mine > self.most_of_one
 
 
 def _ended(timer: TimerHandle | None) -> TimerHandle | None:
@@ -100,6 +99,10 @@ def _ended(timer: TimerHandle | None) -> TimerHandle | None:
 
 async def _busy(scope: Scope, receive: Receive, send: Send) -> None:
     """What is answered on a connection that is one too many."""
-    words = phrase("There are too many connections.")
-    problem = HttpProblem(503, words, kind="busy", headers={**retry_after(RETRY), "Connection": "close"})
+    problem = HttpProblem(
+        503,
+        "There are too many connections.",
+        kind="busy",
+        headers={**retry_after(RETRY), "Connection": "close"},
+    )
     await problem.response(Language.ENGLISH)(scope, receive, send)

@@ -23,6 +23,7 @@ from discreet.serve.http.settings import Settings
 from discreet.words.phrase import phrase
 
 OPEN_PATHS = ("/health", "/page/")  # the watch, and files of the page: cheap, and many for one visit
+KEEPING = ("queries", "/jobs")  # ends of paths under which something is kept
 access = logging.getLogger("discreet.serve.access")
 errors = logging.getLogger("discreet.serve.errors")
 
@@ -123,19 +124,22 @@ class Inside:
         if scope["method"] in ("GET", "HEAD", "OPTIONS"):
             await self._app(scope, receive, send)
             return
-        body = await self._body(scope, receive)
+        keeps = scope["path"].rstrip("/").endswith(KEEPING)
+        if keeps:
+            self._reception.keep(caller)
+        body = await self._body(scope, receive, self._limits.kept_body if keeps else self._limits.body)
         await self._app(scope, _replayed(body, receive), send)
 
-    async def _body(self, scope: Scope, receive: Receive) -> bytes:
+    async def _body(self, scope: Scope, receive: Receive, most: int) -> bytes:
         declared = Headers(scope=scope).get("content-length", "0")
-        if not declared.isdecimal() or int(declared) > self._limits.body:
-            raise self._too_large()
+        if not declared.isdecimal() or int(declared) > most:
+            raise _too_large(most)
         try:
-            return await asyncio.wait_for(self._read(receive), self._limits.body_seconds)
+            return await asyncio.wait_for(self._read(receive, most), self._limits.body_seconds)
         except TimeoutError:
             raise HttpProblem(408, phrase("The body of the request did not arrive in time.")) from None
 
-    async def _read(self, receive: Receive) -> bytes:
+    async def _read(self, receive: Receive, most: int) -> bytes:
         parts: list[bytes] = []
         size = 0
         while True:
@@ -144,14 +148,15 @@ class Inside:
                 return b"".join(parts)
             parts.append(message.get("body", b""))
             size += len(parts[-1])
-            if size > self._limits.body:
-                raise self._too_large()
+            if size > most:
+                raise _too_large(most)
             if not message.get("more_body", False):
                 return b"".join(parts)
 
-    def _too_large(self) -> HttpProblem:
-        words = phrase("A request may have {most} bytes.", most=self._limits.body)
-        return HttpProblem(413, words, kind="size")
+
+def _too_large(most: int) -> HttpProblem:
+    words = phrase("A request may have {most} bytes.", most=most)
+    return HttpProblem(413, words, kind="size")
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:

@@ -22,6 +22,7 @@ from discreet.serve.http.settings import RateLimit, Settings
 from discreet.serve.http.tokens import Role, TokenBook
 from discreet.words.phrase import Language, phrase
 
+KNOWN = "token:"  # before the name of a user who has one
 API_POLICY = "default-src 'none'; frame-ancestors 'none'"
 PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; "
@@ -55,6 +56,11 @@ class Caller:
     language: Language = Language.ENGLISH
 
     @property
+    def is_known(self) -> bool:
+        """Whether they have a token; others are known by an address, of which anybody may have many."""
+        return self.user.startswith(KNOWN)
+
+    @property
     def is_trusted(self) -> bool:
         """Whether the office trusts them with more at once."""
         return self.role is not Role.PUBLIC
@@ -86,7 +92,12 @@ class Reception:
             self._rates.take(self._anonymous(connection), self._settings.limits.public)
             words = phrase("This API token is not known, or was revoked.")
             raise HttpProblem(401, words, kind="token", headers={"WWW-Authenticate": "Bearer"})
-        return Caller(f"token:{found.name}", found.role)
+        return Caller(KNOWN + found.name, found.role)
+
+    def keep(self, caller: Caller) -> None:
+        """Let a caller have something kept, or raise the problem: what is kept fills a disk."""
+        if not caller.is_trusted:
+            self._rates.take(f"keeping {caller.user}", self._settings.limits.keeping)
 
     def _limit(self, role: Role) -> RateLimit | None:
         limits = self._settings.limits

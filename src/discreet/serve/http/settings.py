@@ -21,6 +21,7 @@ class Limits:
     """What one request, one user and all of them together may take."""
 
     body: int = 1 << 20  # bytes of a request
+    kept_body: int = 1 << 18  # bytes of a request to keep something
     body_seconds: float = 20.0  # in which a request must have arrived
     seconds: float = 60.0  # of an answer
     running: int = 2  # answers that are worked on at once
@@ -29,8 +30,10 @@ class Limits:
     retry: int = 2  # seconds after which those may come again
     public: RateLimit = RateLimit(100, 10)
     trusted: RateLimit = RateLimit(1_000, 10)
+    keeping: RateLimit = RateLimit(200, 3_600)  # saved queries and jobs of a public user
     jobs: int = 5  # unfinished jobs of a public user
     trusted_jobs: int = 50
+    results: int = 10 << 30  # bytes of all results of jobs; the oldest make room
     job_days: int = 28  # results of jobs are kept so long
     job_lease: float = 60.0  # seconds after which a silent worker's job is taken over
 
@@ -42,6 +45,7 @@ class Settings:
     store: Store
     user_key: bytes  # names of anonymous users are made from their addresses with it
     tokens: Path | None = None  # file of API tokens
+    tokens_only: bool = False  # whether tables are for those who have a token
     limits: Limits = Limits()
     origins: tuple[str, ...] = ("*",)  # of pages elsewhere that may read answers
     language: str = "en"  # of the labels

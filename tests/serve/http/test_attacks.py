@@ -1,0 +1,246 @@
+"""Every door leads past the same books, tokens and limits; what is sent or kept holds nothing that it should not."""
+
+import json
+import logging
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from httpx import Client, Response
+
+from discreet.perturb.ledger import Ledger
+from discreet.serve.answering import TableBuilder, serve_programme
+from discreet.serve.http.running import _config
+from discreet.serve.http.settings import Limits, RateLimit
+from discreet.serve.http.tokens import Role, create_token
+from discreet.serve.query import Query
+from discreet.serve.store import JobState, Store
+from tests.serve.conftest import NOON, SECRET
+from tests.serve.http.conftest import OFTEN, Web
+from tests.serve.http.test_jobs import finished
+from tests.serve.http.test_native import problem
+from tests.serve.http.test_security import bearer, logged
+from tests.serve.test_budget import GEOMETRIC, declared
+
+Ruled = Callable[..., TableBuilder]
+Door = Callable[[Client], Response]
+TABLE = {"axes": ["GEO.H", "SEX", "AGE.H"]}
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+
+
+def by_job(client: Client) -> Response:
+    made = client.post("/api/v1/jobs", json={"query": TABLE})
+    return client.get(finished(client, made.headers["location"])["result"]) if made.is_success else made
+
+
+def by_link(client: Client) -> Response:
+    return client.get(client.post("/api/v1/queries", json={"query": TABLE}).json()["link"])
+
+
+def by_conditional_get(client: Client) -> Response:
+    return client.get(
+        "/api/v1/table", params={"query": json.dumps(TABLE)}, headers={"If-None-Match": 'W/"0", *'}
+    )
+
+
+def by_saved_selection(client: Client) -> Response:
+    every = [{"variableCode": name, "valueCodes": ["*"]} for name in ("GEO", "SEX", "AGE")]
+    saved = client.post("/api/v2/savedqueries", json={"tableId": "wide", "selection": {"selection": every}})
+    return client.get(f"/api/v2/savedqueries/{saved.json()['id']}/data")
+
+
+DOORS: dict[str, Door] = {
+    "post": lambda client: client.post("/api/v1/table", json=TABLE),
+    "csv": lambda client: client.post("/api/v1/table", params={"format": "csv"}, json=TABLE),
+    "get": lambda client: client.get("/api/v1/table", params={"query": json.dumps(TABLE)}),
+    "conditional": by_conditional_get,
+    "ranges": lambda client: client.post("/api/v1/noise-ranges", json={"query": TABLE, "cells": [0]}),
+    "job": by_job,
+    "link": by_link,
+    "pxweb": lambda client: client.get(
+        "/api/v2/tables/wide/data",
+        params={"valueCodes[GEO]": "*", "valueCodes[SEX]": "*", "valueCodes[AGE]": "*"},
+    ),
+    "pxweb saved": by_saved_selection,
+    "sdmx": lambda client: client.get("/sdmx/data/DF_wide/all"),
+    "sdmx post": lambda client: client.post("/sdmx/data/DF_wide/body", content="key=all", headers=FORM),
+}
+FREE = (
+    "/api/v1/catalogue",
+    "/api/v2/tables/wide/metadata",
+    "/sdmx/dataflow",
+    "/sdmx/availableconstraint/DF_wide/all",
+)
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return Ledger.create(tmp_path / "ledger.sqlite", lambda: NOON)
+
+
+@pytest.fixture
+def charged(census: Path, tmp_path: Path, store: Store, ledger: Ledger) -> TableBuilder:
+    programme = declared(census, tmp_path / "c", GEOMETRIC, "account = { each = 1, user = 1000 }")
+    return serve_programme(programme, SECRET, store, ledger=ledger)
+
+
+def test_every_door_charges_before_anything_leaves(
+    web: Web, charged: TableBuilder, ledger: Ledger, tmp_path: Path
+) -> None:
+    """A user at each door pays what the table costs, once; looking at what could be asked for is free."""
+    tokens = {
+        name: create_token(tmp_path / "t.json", name.replace(" ", "."), Role.PUBLIC, "") for name in DOORS
+    }
+    client = web(charged, tokens=tmp_path / "t.json")
+    spent = {}
+    for name, door in DOORS.items():
+        client.headers.update(bearer(tokens[name]))
+        for path in FREE:
+            assert client.get(path).status_code == 200, path
+        assert "epsilon" in client.post("/api/v1/preview", json=TABLE).json()["cost"]
+        before = set(ledger.accounts())
+        assert client.head("/api/v1/table", params={"query": json.dumps(TABLE)}).status_code == 405
+        assert set(ledger.accounts()) == before, "nothing of this costs, and nothing of it has values"
+        first = door(client)
+        assert first.status_code == 200, (name, first.text)
+        (account,) = set(ledger.accounts()) - before
+        spent[name] = str(ledger.spent(account))
+        assert door(client).status_code in (200, 304)
+        assert str(ledger.spent(account)) == spent[name], f"{name}: the same again is free"
+    assert len(set(spent.values())) == 1, spent
+
+
+def test_tables_can_be_for_those_who_have_a_token_at_every_door(web: Web, tmp_path: Path) -> None:
+    token = create_token(tmp_path / "t.json", "ann", Role.PUBLIC, "")
+    client = web(tokens=tmp_path / "t.json", tokens_only=True)
+    for name, door in DOORS.items():
+        assert door(client).status_code == 401, name
+    assert [client.get(path).status_code for path in ("/", *FREE)] == [200] * 5
+    client.headers.update(bearer(token))
+    for name, door in DOORS.items():
+        assert door(client).status_code == 200, name
+
+
+def test_an_address_is_believed_from_declared_proxies_alone(web: Web) -> None:
+    client = web(limits=Limits(public=RateLimit(3, 100)))
+    names = ("X-Forwarded-For", "Forwarded", "X-Real-IP", "CF-Connecting-IP", "True-Client-IP")
+    said = [
+        client.get("/api/v1/catalogue", headers=dict.fromkeys(names, f"for=203.0.113.{n}")).status_code
+        for n in range(5)
+    ]
+    assert said == [200, 200, 200, 429, 429]
+    assert _config(client, "").proxy_headers is False  # type: ignore[arg-type]
+    behind = _config(client, "10.0.0.7")  # type: ignore[arg-type]
+    assert (behind.proxy_headers, behind.forwarded_allow_ips) == (True, "10.0.0.7")
+
+
+def test_what_is_kept_has_a_rate_and_a_size_of_its_own(web: Web, tmp_path: Path) -> None:
+    trusted = create_token(tmp_path / "t.json", "ann", Role.TRUSTED, "")
+    limits = Limits(public=OFTEN, keeping=RateLimit(3, 3_600), kept_body=2_000)
+    client = web(limits=limits, tokens=tmp_path / "t.json")
+    small = {"query": {"axes": ["SEX"]}}
+    problem(client.post("/api/v1/queries", json={**small, "extra": {"a": "x" * 3_000}}), 413)
+    assert client.post("/api/v1/queries", json=small).status_code == 201
+    assert client.post("/api/v1/jobs", json=small).status_code == 202
+    late = client.post("/api/v2/savedqueries", json={"tableId": "wide"})
+    problem(late, 429)
+    assert int(late.headers["retry-after"]) > 60
+    assert client.post("/api/v1/table", json={"axes": ["SEX"]}).status_code == 200
+    assert client.post("/api/v1/queries", json=small, headers=bearer(trusted)).status_code == 201
+
+
+def test_old_results_make_room_and_leave_no_trace_in_the_file(tmp_path: Path) -> None:
+    store = Store(tmp_path / "s.sqlite", lambda: datetime.now(UTC))
+    names = []
+    for number in range(4):
+        names.append(store.add_job("u", Query("persons", ())).id)
+        assert store.claim_job("w", 60) is not None
+        assert store.finish_job(names[-1], "w", b"result %d " % number + b"x" * 5_000)
+    assert store.drop_beyond(30_000) == 0
+    assert store.drop_beyond(11_000) == 2
+    assert [store.job(name) is None for name in names] == [True, True, False, False]
+    waiting = store.add_job("u", Query("persons", ()))
+    assert store.drop_beyond(0) == 2
+    kept = store.job(waiting.id)
+    assert kept is not None
+    assert kept.state is JobState.QUEUED
+    with store.database.writing():
+        pass
+    assert b"result 1 " not in (tmp_path / "s.sqlite").read_bytes()
+
+
+def test_files_are_their_owner_s(web: Web, tmp_path: Path) -> None:
+    client = web()
+    assert client.post("/api/v1/queries", json={"query": {"axes": ["SEX"]}}).status_code == 201
+    modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.glob("http.sqlite*")}
+    assert modes
+    assert set(modes.values()) == {0o600}, modes
+
+
+@pytest.mark.parametrize(
+    "extra", ['"\\ud800"', "NaN", "-Infinity", "[" * 890 + "]" * 890], ids=["half", "nan", "infinite", "deep"]
+)
+def test_what_no_file_can_hold_is_not_kept(client: Client, extra: str) -> None:
+    body = f'{{"query": {{"axes": ["SEX"]}}, "extra": {{"a": {extra}}}}}'
+    answer = client.post("/api/v1/queries", content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code in (201, 400), answer.text
+    if answer.status_code == 201:
+        assert client.get(answer.headers["location"]).status_code == 200
+    else:
+        problem(answer, 400)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" * 400_000,
+        b'{"axes": ["SEX"], "where": "' + b"(" * 19_000 + b'"}',
+        b'{"axes": ["SEX"], "where": "' + b"not " * 4_900 + b"SEX == '1'" + b'"}',
+        b'{"axes": ["SEX"], "where": "9**9**9**9**9"}',
+        b'{"axes": ["SEX"], "where": "__import__(\'os\').system(\'id\') == \'1\'"}',
+        b'{"axes": ["SEX"], "cells": ' + b"9" * 5_000 + b"}",
+        b'{"axes": ["SEX\xed\xa0\x80"]}',
+        b"\xff\xfe{}",
+    ],
+)
+def test_what_is_no_question_is_a_mistake_and_told_quickly(client: Client, body: bytes) -> None:
+    answer = client.post("/api/v1/table", content=body, headers={"Content-Type": "application/json"})
+    problem(answer, 400)
+    assert answer.elapsed.total_seconds() < 5
+    assert len(answer.content) < 20_000
+
+
+def test_names_of_groups_reach_no_header_and_no_other_line(web: Web, builder: TableBuilder) -> None:
+    name = 'a"\r\nSet-Cookie: x=1\r\n\r\n<script>'
+    asked = {"axes": [{"breakdown": "AGE", "groups": {name: ["Y_LT15"]}}]}
+    client = web(builder)
+    for form in ("json-stat", "csv", "xlsx", "px", "parquet", "sdmx-csv"):
+        answer = client.post("/api/v1/table", params={"format": form}, json=asked)
+        assert answer.status_code == 200, answer.text
+        assert "set-cookie" not in answer.headers
+        assert "script" not in answer.headers.get("content-disposition", "")
+        assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+def test_a_path_cannot_write_lines_of_its_own_into_the_log(
+    web: Web, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, "discreet.serve.access"):
+        web(log_queries=True).get("/api/v1/breakdowns/x%0d%0aGET%20forged?a=%0d%0aforged")
+        logged(caplog, "forged")
+    assert all(
+        "\n" not in record.getMessage() and "\r" not in record.getMessage() for record in caplog.records
+    )
+
+
+def test_answers_are_for_one_user_and_no_cache_between(client: Client) -> None:
+    for answer in (
+        DOORS["post"](client),
+        DOORS["pxweb"](client),
+        DOORS["sdmx"](client),
+        client.get("/api/v1/jobs"),
+    ):
+        assert "private" in answer.headers["cache-control"]
+        assert "Authorization" in answer.headers["vary"]
+        assert "access-control-allow-credentials" not in answer.headers
