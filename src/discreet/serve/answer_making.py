@@ -59,24 +59,26 @@ def answer_of(
 
 
 def _axis(axis: Breakdown, nodes: Nodes, breakdown: str, is_place: bool) -> AnswerAxis:
-    shown = set(nodes.tolist())
+    picked, parents, depths = nodes.tolist(), axis.parents.tolist(), axis.depths.tolist()
+    shown = set(picked)
+    above = (_above(node, parents, shown) for node in picked)
     return AnswerAxis(
         axis.variable.partition("~")[0],
         breakdown,
-        tuple(axis.codes[node] for node in nodes),
-        tuple(axis.labels[node] for node in nodes),
-        tuple(_above(axis, int(node), shown) for node in nodes),
-        tuple(int(axis.depths[node]) for node in nodes),
+        tuple(axis.codes[node] for node in picked),
+        tuple(axis.labels[node] for node in picked),
+        tuple(axis.codes[node] if node >= 0 else "" for node in above),
+        tuple(depths[node] for node in picked),
         is_place,
     )
 
 
-def _above(axis: Breakdown, node: int, shown: set[int]) -> str:
-    """The nearest code above that is shown."""
-    parent = int(axis.parents[node])
-    while parent >= 0 and parent not in shown:
-        parent = int(axis.parents[parent])
-    return axis.codes[parent] if parent >= 0 else ""
+def _above(node: int, parents: list[int], shown: set[int]) -> int:
+    """The nearest node above that is shown; -1 where there is none."""
+    node = parents[node]
+    while node >= 0 and node not in shown:
+        node = parents[node]
+    return node
 
 
 def _withheld(

@@ -82,13 +82,13 @@ class Service:
         return await self.desk.run(lambda: with_nearest(preview(query, caller.user)))
 
 
-def service_of(request: Request) -> Service:
+async def service_of(request: Request) -> Service:
     """The service of the app that a request came to."""
     service: Service = request.app.state.service
     return service
 
 
-def caller_of(request: Request) -> Caller:
+async def caller_of(request: Request) -> Caller:
     """Who sent a request: settled before it got here."""
     caller: Caller = request.state.caller
     return caller
