@@ -54,6 +54,7 @@ ANSWERS = {
     "by {axes}": "nach {axes}",
     "where {base}": "mit {base}",
     "contents": "Inhalt",
+    "withheld": "zurückgehalten",
     "Cells with the status withheld belong to areas that the rules of the office do not show.": (
         "Zellen mit dem Status withheld gehören zu Gebieten, die nach den Regeln des Amtes nicht gezeigt werden."
     ),

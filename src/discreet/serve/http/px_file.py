@@ -11,6 +11,7 @@ from discreet.schema.codelist import TOTAL
 from discreet.schema.labels import Labels
 from discreet.serve.answer import Answer, AnswerAxis
 from discreet.serve.catalogue import Catalogue
+from discreet.words.phrase import phrase, said
 
 LONGEST = 250  # characters of a line
 WITHHELD_SYMBOL = (
@@ -31,7 +32,7 @@ def _lines(answer: Answer, catalogue: Catalogue, title: str, columns: Sequence[s
     across = _across(axes, columns)
     down = [place for place in range(len(axes)) if place not in across]
     shown = _names(axes, labels)
-    counted = labels.counted(answer.query.unit, answer.query.count)
+    counted = said(labels.counted(answer.query.unit, answer.query.count), answer.language)
     yield 'CHARSET="ANSI";\nAXIS-VERSION="2013";\nCODEPAGE="utf-8";'
     yield "DECIMALS=0;\nSHOWDECIMALS=0;"
     yield _keyword("MATRIX", answer.query.id[:20])
@@ -52,7 +53,7 @@ def _lines(answer: Answer, catalogue: Catalogue, title: str, columns: Sequence[s
     )
     yield _keyword("SOURCE", f"{catalogue.heading} {catalogue.version}")
     yield _keyword("NOTEX", " ".join([answer.additivity, answer.noise, *answer.warnings]))
-    yield _keyword("DATASYMBOL2", "withheld")
+    yield _keyword("DATASYMBOL2", said(phrase("withheld"), answer.language))
     yield "DATA="
     yield from _data(answer, down, across)
 

@@ -15,7 +15,7 @@ import xlsxwriter
 
 from discreet.serve.answer import Answer, Rule
 from discreet.serve.catalogue import Catalogue
-from discreet.serve.http.json_stat import label_of, notes
+from discreet.serve.http.json_stat import label_of, notes, title_in
 from discreet.serve.http.layout import Cell, Layout, Percent, laid_out, long, measures, sides
 from discreet.serve.http.problems import HttpProblem
 from discreet.serve.query import to_json
@@ -34,7 +34,7 @@ def workbook(answer: Answer, catalogue: Catalogue, layout: Layout) -> bytes:
     lines, top, left = _table(answer, layout)
     held = io.BytesIO()
     with xlsxwriter.Workbook(held, _OPTIONS) as book:
-        book.set_properties({"title": label_of(answer.query, catalogue.labels), "created": CREATED})
+        book.set_properties({"title": title_in(answer, catalogue.labels), "created": CREATED})
         _notes_sheet(book, answer, catalogue, layout)
         sheet = book.add_worksheet("Data")
         sheet.freeze_panes(top, left)
