@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,17 +15,17 @@ from pathlib import Path
 
 import pytest
 from httpx import Client, HTTPError
+from sqlalchemy import text
 
 from discreet.maths.keys import derive
 from discreet.perturb.ledger import Ledger
 from discreet.release.read import Release
 from discreet.serve.store import Store
-from tests.engine.postgresql_server import NO_SERVER, binaries, running
+from tests.engine.postgresql_server import Server
 from tests.serve.conftest import SECRET, published
 from tests.serve.test_budget import GEOMETRIC, declared
 
 DIES_WITHIN = 30
-PROGRAMS = binaries()
 
 
 @contextmanager
@@ -119,13 +120,50 @@ def test_a_killed_server_loses_no_charge_and_no_saved_query(place: Path) -> None
         assert ledger.spent(account) == before, "a repeated question was charged again"
 
 
-@pytest.mark.skipif(PROGRAMS is None, reason=NO_SERVER)
-def test_several_workers_share_a_database_until_they_are_told_to_stop(release: Release) -> None:
-    assert PROGRAMS is not None
+def test_a_killed_server_has_remembered_every_answer_that_left(
+    census: Path, tmp_path: Path, where: str
+) -> None:
+    shutil.copytree(census, tmp_path / "census")
+    programme = tmp_path / "census" / "programme.toml"
+    with programme.open("a") as file:
+        file.write("\n[serve]\nhistory = { warn = 0.1, difference = 5 }\n")
+    key = tmp_path / "secret.key"
+    key.write_text(SECRET.hex())
+    key.chmod(0o600)
+    asked = [[one, other] for one in ("SEX", "EDU", "LOC") for other in ("AGE.L", "CAS.L", "HAR")]
+    answered: list[list[str]] = []
+
+    def ask(axes: list[str]) -> None:
+        with Client(base_url=address, timeout=30) as client:
+            if client.post("/api/v1/table", json={"axes": axes}).status_code == 200:
+                answered.append(axes)
+
     with (
-        running(PROGRAMS) as database,
-        served(release.folder, "--workers", 2, "--store", database.uri) as (process, address),
+        served(programme, "--secret", key, "--store", where) as (process, address),
+        ThreadPoolExecutor(4) as pool,
     ):
+        waiting = [pool.submit(ask, axes) for axes in asked]
+        while len(answered) < 3:
+            time.sleep(0.005)
+            assert any(not one.done() for one in waiting) or len(answered) >= 3
+        os.kill(process.pid, signal.SIGKILL)
+        for one in waiting:
+            one.exception()
+    kept = [set(dict(json.loads(levels))) for levels in remembered(where)]
+    for axes in answered:
+        assert {axis.partition(".")[0] for axis in axes} in kept
+
+
+def remembered(where: str) -> list[str]:
+    with Store(where, now).database.reading() as connection:
+        return list(connection.execute(text("SELECT levels FROM serve_statistics")).scalars())
+
+
+def test_several_workers_share_a_database_until_they_are_told_to_stop(
+    release: Release, postgresql: Server
+) -> None:
+    database = postgresql.new_database()
+    with served(release.folder, "--workers", 2, "--store", database) as (process, address):
         with waited(address) as client:
             wanted = published(release, "wide")["_T", "1", "_T"]
             params = {"valueCodes[SEX]": "1", "valueCodes[AGE]": "_T"}
@@ -137,7 +175,7 @@ def test_several_workers_share_a_database_until_they_are_told_to_stop(release: R
         assert done == [True] * 6
         process.send_signal(signal.SIGTERM)
         assert process.wait(DIES_WITHIN) == 0
-        assert Store(database.uri, now).saved_query(made["id"]) is not None
+        assert Store(database, now).saved_query(made["id"]) is not None
 
 
 def told_elsewhere(address: str, job: str, link: str) -> bool:
