@@ -2,6 +2,8 @@
 
 import csv
 import io
+import json
+from dataclasses import replace
 
 import numpy as np
 import openpyxl
@@ -11,7 +13,9 @@ from pysdmx.io import read_sdmx
 
 from discreet.serve.answer import Answer, AnswerAxis, Area, Rule
 from discreet.serve.answering import TableBuilder
-from discreet.serve.http.downloads import Format, Layout, Texts, laid_out, written
+from discreet.serve.http.downloads import Format, written
+from discreet.serve.http.layout import Layout, Percent, Texts, harmless, laid_out
+from discreet.serve.http.problems import HttpProblem
 from discreet.serve.query import Axis, Query
 
 GEO = AnswerAxis(
@@ -47,7 +51,8 @@ def test_csv_and_parquet_have_a_line_for_each_cell(answer: Answer, builder: Tabl
     assert [one["value"] for one in lines] == ["10", "20", "3", "0", "", ""]
     assert [(one["GEO"], one["SEX"]) for one in lines] == [(g, s) for g in GEO.codes for s in SEX.codes]
     assert [one["status"] for one in table] == [""] * 4 + ["withheld"] * 2
-    assert {one["GEO_label"] for one in lines} == set(GEO.labels)
+    assert {one["GEO_label"] for one in lines} == {"Total", "'=cmd()", 'B "x"'}
+    assert {one["GEO_label"] for one in table} == set(GEO.labels)
 
 
 def test_the_same_answer_gives_the_same_bytes(answer: Answer, builder: TableBuilder) -> None:
@@ -67,6 +72,10 @@ def test_xlsx_has_notes_and_no_formulas(answer: Answer, builder: TableBuilder) -
     assert rows[3] == ("A", "=cmd()", "1", "same", 3, None)
     assert book["Data"]["B4"].data_type == "s"
     assert rows[5][4:] == (None, "withheld")
+    assert book["Data"].freeze_panes == "A2"
+    assert "An area" not in texts
+    assert notes["Withheld"] == "B B has too many small counts"
+    assert json.loads(notes["Question"])["axes"][0] == {"breakdown": "GEO.L"}
 
 
 def test_a_laid_out_table_has_variables_across(answer: Answer, builder: TableBuilder) -> None:
@@ -84,6 +93,151 @@ def test_a_laid_out_table_has_variables_across(answer: Answer, builder: TableBui
         "A =cmd()",
         'B B "x"',
     ]
+
+
+def lines_of(answer: Answer, builder: TableBuilder, layout: Layout) -> list[list[str]]:
+    return list(csv.reader(io.StringIO(body(answer, Format.CSV, builder, layout).decode())))
+
+
+def test_percentages_are_shares_of_published_totals_and_withheld_cells_stay_withheld(
+    answer: Answer, builder: TableBuilder
+) -> None:
+    columns = Layout(("SEX",), Texts.CODES, percent=Percent.COLUMN)
+    assert lines_of(answer, builder, columns) == [
+        ["", "1", "2"],
+        ["GEO", "percent_of_column", "percent_of_column"],
+        ["_T", "100.0", "100.0"],
+        ["A", "30.0", "0.0"],
+        ["B", "", ""],
+    ]
+    beside = list(laid_out(answer, replace(columns, counts=True)))
+    assert beside[0] == ["", "1", "1", "2", "2"]
+    assert beside[1] == ["GEO", *["value", "percent_of_column"] * 2]
+    assert beside[2:] == [["_T", 10, 100, 20, 100], ["A", 3, 30, 0, 0], ["B", None, None, None, None]]
+    across = lines_of(answer, builder, Layout(("GEO",), Texts.CODES, percent=Percent.ROW))
+    assert across[2:] == [["1", "100.0", "30.0", ""], ["2", "100.0", "0.0", ""]]
+    rows = list(csv.DictReader(io.StringIO("\n".join(map(",".join, across)))))
+    assert len(rows) == 3
+
+
+def test_shares_are_empty_where_their_total_is_zero_or_withheld(
+    answer: Answer, builder: TableBuilder
+) -> None:
+    layout = Layout(("SEX",), Texts.CODES, percent=Percent.COLUMN)
+    nothing = replace(answer, values=np.array([0, 20, 3, 0, 0, 0], dtype=np.int64))
+    assert [line[1] for line in laid_out(nothing, layout)][2:] == [None, None, None]
+    hidden = replace(answer, withheld=np.array([True, False, False, False, True, True]))
+    assert [line[1] for line in laid_out(hidden, layout)][2:] == [None, None, None]
+
+
+def test_the_long_form_has_the_share_beside_the_count(answer: Answer, builder: TableBuilder) -> None:
+    total = replace(SEX, codes=("_T", "2"))
+    whole = replace(answer, axes=(GEO, total))
+    layout = Layout(texts=Texts.CODES, percent=Percent.TOTAL)
+    lines = lines_of(whole, builder, layout)
+    assert lines[0] == ["GEO", "SEX", "value", "percent_of_total", "status"]
+    assert lines[2] == ["_T", "2", "20", "200", ""]
+    assert lines[6] == ["B", "2", "", "", "withheld"]
+    book = openpyxl.load_workbook(io.BytesIO(body(whole, Format.XLSX, builder, layout)))
+    assert [row[3] for row in book["Data"].iter_rows(values_only=True)][1:] == [100, 200, 30, 0, None, None]
+    notes = " ".join(str(row[1].value) for row in book["Notes"].iter_rows())
+    assert "share of the published total of the table" in notes
+    assert "need not add up to 100 %" in notes
+
+
+@pytest.mark.parametrize(
+    ("form", "layout", "words"),
+    [
+        (Format.CSV, Layout(("AGE",)), "AGE is no axis of the table; it has GEO, SEX"),
+        (Format.XLSX, Layout(("SEX",), percent=Percent.ROW), "the total of SEX"),
+        (Format.CSV, Layout(percent=Percent.TOTAL), "the total of SEX"),
+        (Format.CSV, Layout(percent=Percent.ROW), "put variables into rows and columns"),
+        (Format.PX, Layout(percent=Percent.ROW), "CSV and XLSX"),
+        (Format.JSON_STAT, Layout(percent=Percent.TOTAL), "CSV and XLSX"),
+    ],
+)
+def test_layouts_that_a_table_cannot_have_are_explained(
+    answer: Answer, builder: TableBuilder, form: Format, layout: Layout, words: str
+) -> None:
+    with pytest.raises(HttpProblem, match=words) as told:
+        written(answer, form, builder.catalogue, layout)
+    assert (told.value.status, told.value.kind) == (400, "layout")
+
+
+def test_a_variable_that_is_named_twice_stands_across_once(answer: Answer, builder: TableBuilder) -> None:
+    twice = body(answer, Format.CSV, builder, Layout(("SEX", "SEX")))
+    assert twice == body(answer, Format.CSV, builder, Layout(("SEX",)))
+
+
+def test_headers_of_a_laid_out_sheet_stay_in_sight_and_numbers_are_numbers(
+    answer: Answer, builder: TableBuilder
+) -> None:
+    layout = Layout(("SEX",), percent=Percent.COLUMN, counts=True, link="https://example.org/q/1")
+    book = openpyxl.load_workbook(io.BytesIO(body(answer, Format.XLSX, builder, layout)))
+    assert book["Data"].freeze_panes == "B3"
+    assert {cell.data_type for row in book["Data"].iter_rows(3, 4, 2) for cell in row} == {"n"}
+    notes = {row[0].value: row[1].value for row in book["Notes"].iter_rows()}
+    assert notes["Permanent link"] == "https://example.org/q/1"
+
+
+def long_axis(name: str, length: int) -> AnswerAxis:
+    codes = ("_T", *(f"c{k}" for k in range(length - 1)))
+    return AnswerAxis(name, name, codes, codes, ("",) * length, (1,) * length, False)
+
+
+@pytest.mark.parametrize(
+    ("length", "layout", "fits"),
+    [
+        (16_384, Layout(("A",)), True),
+        (16_385, Layout(("A",)), False),
+        (8_193, Layout(("A",), percent=Percent.TOTAL, counts=True), False),
+        (1_048_576, Layout(), False),
+        (1_048_576, Layout(("B",)), False),
+    ],
+)
+def test_a_table_that_no_sheet_can_hold_is_refused(
+    answer: Answer, builder: TableBuilder, length: int, layout: Layout, fits: bool
+) -> None:
+    sizes = {"A": length} if "B" not in layout.columns else {"A": length, "B": 1}
+    large = replace(
+        answer,
+        axes=tuple(long_axis(name, size) for name, size in sizes.items()),
+        values=np.ones(length, dtype=np.int64),
+        withheld=np.zeros(length, dtype=bool),
+    )
+    if fits:
+        assert body(large, Format.XLSX, builder, layout)
+        return
+    with pytest.raises(HttpProblem, match="A sheet of Excel holds 1,048,576 rows and 16,384 columns") as told:
+        body(large, Format.XLSX, builder, layout)
+    assert (told.value.status, told.value.kind) == (413, "size")
+
+
+FORMULAS = ("=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "=HYPERLINK(1)")
+
+
+@pytest.mark.parametrize("layout", [Layout(), Layout(("GEO",), title=True), Layout(("SEX",), Texts.LABELS)])
+def test_no_text_of_a_file_is_a_formula(answer: Answer, builder: TableBuilder, layout: Layout) -> None:
+    size = len(FORMULAS)
+    names = AnswerAxis("GEO", "GEO", FORMULAS, FORMULAS, ("",) * size, (1,) * size, True)
+    crafted = replace(
+        answer,
+        query=Query("=persons", (Axis("GEO"), Axis("SEX"))),
+        axes=(names, SEX),
+        values=np.arange(2 * size),
+        withheld=np.zeros(2 * size, dtype=bool),
+    )
+    cells = [cell for line in lines_of(crafted, builder, layout) for cell in line]
+    assert [cell for cell in cells if cell.lstrip()[:1] in tuple("=+-@")] == []
+    assert sum(cell.startswith("'") for cell in cells) >= size
+    book = openpyxl.load_workbook(io.BytesIO(body(crafted, Format.XLSX, builder, layout)))
+    kinds = {cell.data_type for sheet in book for row in sheet.iter_rows() for cell in row}
+    assert "f" not in kinds
+
+
+@pytest.mark.parametrize("code", ["-1", "+5", "-1.5", "Y15-29", "_T", "65+", "1-2", ""])
+def test_plain_codes_are_left_alone(code: str) -> None:
+    assert harmless(code) == code
 
 
 def test_sdmx_csv_is_read_by_pysdmx_and_tells_what_is_confidential(

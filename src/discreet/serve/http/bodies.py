@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from discreet.serve.http.downloads import Format
+from discreet.serve.http.layout import Layout, Percent, Texts
 from discreet.serve.query import Query, from_json
 
 MOST_CODES = 200_000
@@ -18,6 +20,15 @@ def _sound(text: str) -> str:
     if "\x00" in text:
         raise ValueError("it holds a character of code 0")
     return text
+
+
+def _writable(said: dict[str, Any]) -> dict[str, Any]:
+    """What JSON in UTF-8 can hold: no halves of characters, no numbers that are none."""
+    try:
+        json.dumps(said, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, RecursionError):
+        raise ValueError("it cannot be written as JSON") from None
+    return said
 
 
 Text = Annotated[str, AfterValidator(_sound)]
@@ -66,9 +77,24 @@ class SaveBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     query: QueryBody
-    extra: dict[str, Any] = Field(
+    extra: Annotated[dict[str, Any], AfterValidator(_writable)] = Field(
         default={}, description="Up to 20,000 characters of JSON: layout, language."
     )
+
+
+class LayoutBody(BaseModel):
+    """How a CSV or XLSX file is laid out."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    columns: Annotated[list[Name], Field(max_length=50)] = []
+    texts: Texts = Texts.BOTH
+    percent: Percent | None = None
+    counts: bool = False
+
+    def layout(self) -> Layout:
+        """The layout."""
+        return Layout(tuple(self.columns), self.texts, percent=self.percent, counts=self.counts)
 
 
 class JobBody(BaseModel):
@@ -78,3 +104,4 @@ class JobBody(BaseModel):
 
     query: QueryBody
     format: Format = Format.CSV
+    layout: LayoutBody = LayoutBody()

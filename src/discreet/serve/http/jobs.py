@@ -20,7 +20,7 @@ from fastapi.responses import Response
 from discreet.errors import DatabaseAway, DiscreetError, Mistakes
 from discreet.serve.answer import Refusal
 from discreet.serve.answering import TableBuilder
-from discreet.serve.http.bodies import JobBody
+from discreet.serve.http.bodies import JobBody, LayoutBody
 from discreet.serve.http.downloads import File, Format, written
 from discreet.serve.http.middleware import where_of
 from discreet.serve.http.problems import HttpProblem, Refused, mistakes_problem, retry_after, unexpected
@@ -45,6 +45,7 @@ JobName = Annotated[str, Path(pattern=r"^[0-9a-f]{1,64}$", description="The id o
 async def submit(service: ServiceOf, caller: CallerOf, request: Request, body: JobBody) -> Response:
     """Queue a large table; a table that the rules refuse is refused here and now."""
     query = body.query.query()
+    service.check(caller)
     preview = await service.preview(caller, query)
     if preview.refusal is not None:
         raise Refused(preview.refusal)
@@ -55,7 +56,8 @@ async def submit(service: ServiceOf, caller: CallerOf, request: Request, body: J
         if sum(job.state in UNFINISHED for job in service.store.jobs(caller.user)) >= most:
             words = phrase("You have {most} unfinished jobs; wait for one of them.", most=most)
             raise HttpProblem(429, words, kind="jobs", headers=retry_after(10))
-        extra = {"format": body.format.value, "language": caller.language.value}
+        layout = body.layout.model_dump(mode="json", exclude_defaults=True)
+        extra = {"format": body.format.value, "layout": layout, "language": caller.language.value}
         return service.store.add_job(caller.user, preview.query, json.dumps(extra))
 
     job = await service.desk.run(add)
@@ -178,6 +180,8 @@ class JobWorker:
                 raise  # the job is not lost: it is taken up again when its lease ends
             except Mistakes as mistakes:
                 self._fail(job, mistakes_problem(mistakes).detail)
+            except HttpProblem as problem:
+                self._fail(job, problem.detail)
             except Exception as error:
                 logger.error("%s", where_of(error))  # noqa: TRY400
                 self._fail(job, unexpected().detail)
@@ -189,12 +193,12 @@ class JobWorker:
             return
         if not reached(ANSWERED):
             return
-        file = written(
-            answer.in_language(_language(job)),
-            Format(json.loads(job.extra)["format"]),
-            self._builder.catalogue,
-        )
+        extra = json.loads(job.extra)
+        layout = LayoutBody.model_validate(extra.get("layout", {})).layout()
+        spoken, form = answer.in_language(_language(job)), Format(extra["format"])
+        file = written(spoken, form, self._builder.catalogue, layout)
         self._store.finish_job(job.id, self._name, file.media_type.encode() + b"\n" + file.body)
+        self._store.drop_beyond(self._limits.results)
 
     def _fail(self, job: Job, words: str) -> None:
         self._store.fail_job(job.id, self._name, said(words, _language(job)))

@@ -26,7 +26,7 @@ DECIMALS = 2  # of a percentage
 NO_PERCENT = phrase("percent: CSV and XLSX can have percentages, other formats cannot.")
 Cell = str | int | float | None
 # what a spreadsheet could take for a formula: but for plain numbers, which are none
-_FORMULA = re.compile(r"[=@\t\r]|[+-](?!\d+([.,]\d+)?$)")
+_FORMULA = re.compile(r"\s*([=@]|[+-](?!\d+([.,]\d+)?$))")
 
 
 class Texts(StrEnum):
@@ -111,8 +111,9 @@ def percentages(answer: Answer, layout: Layout) -> NDArray[np.float64]:
 
 
 def harmless(text: str) -> str:
-    """A text that no spreadsheet takes for a formula: an apostrophe before it says that it is a text."""
-    return f"'{text}" if _FORMULA.match(text) else text
+    """A text that no spreadsheet takes for a formula, nor for two lines: an apostrophe says that it is a text."""
+    line = text.replace("\r", " ")
+    return f"'{line}" if _FORMULA.match(line) else line
 
 
 def arrow_table(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
 from fastapi import Query as Parameter
 from fastapi.responses import Response
 from pydantic import ValidationError
@@ -18,7 +18,8 @@ from discreet.schema.labels import Labels
 from discreet.serve.answer import Answer, Preview
 from discreet.serve.catalogue import Catalogue, ServedVariable
 from discreet.serve.http.bodies import QueryBody, RangesBody
-from discreet.serve.http.downloads import File, Format, Layout, Texts, written
+from discreet.serve.http.downloads import File, Format, written
+from discreet.serve.http.layout import Layout, Percent, Texts
 from discreet.serve.http.problems import HttpProblem, areas_json, invalid_problem, refusal_members
 from discreet.serve.http.respond import SHARED, send, send_json, send_words
 from discreet.serve.http.security import Caller
@@ -39,10 +40,31 @@ FormatOf = Annotated[Format, Parameter(alias="format", description="The format o
 ColumnsOf = Annotated[
     str, Parameter(max_length=1_000, description="CSV, XLSX: variables across the columns, with commas.")
 ]
+PercentOf = Annotated[
+    Percent | None,
+    Parameter(description="CSV, XLSX: shares of the published totals of rows, of columns or of the table."),
+]
+CountsOf = Annotated[
+    bool, Parameter(description="With percent and columns: whether the counts stand beside the shares.")
+]
 NearestOf = Annotated[
     bool, Parameter(description="Whether a refusal tells which tables would pass; it takes longer.")
 ]
 TextsOf = Annotated[Texts, Parameter(description="CSV, XLSX: codes, labels or both.")]
+
+
+def layout_of(
+    columns: ColumnsOf = "",
+    texts: TextsOf = Texts.BOTH,
+    percent: PercentOf = None,
+    counts: CountsOf = False,
+) -> Layout:
+    """The layout that an address asks for."""
+    names = tuple(name.strip() for name in columns.split(",") if name.strip())
+    return Layout(names, texts, percent=percent, counts=counts)
+
+
+LayoutOf = Annotated[Layout, Depends(layout_of)]
 
 
 @router.get("/catalogue")
@@ -93,12 +115,11 @@ async def table(
     service: ServiceOf,
     caller: CallerOf,
     query: QueryBody,
+    layout: LayoutOf,
     form: FormatOf = Format.JSON_STAT,
-    columns: ColumnsOf = "",
-    texts: TextsOf = Texts.BOTH,
 ) -> Response:
     """The protected table that answers a question."""
-    return await table_response(request, service, caller, query.query(), form, layout_of(columns, texts))
+    return await table_response(request, service, caller, query.query(), form, layout)
 
 
 @router.get("/table")
@@ -107,12 +128,11 @@ async def table_of_text(
     service: ServiceOf,
     caller: CallerOf,
     query: QueryText,
+    layout: LayoutOf,
     form: FormatOf = Format.JSON_STAT,
-    columns: ColumnsOf = "",
-    texts: TextsOf = Texts.BOTH,
 ) -> Response:
     """The same, with the question in the address."""
-    return await table_response(request, service, caller, read_query(query), form, layout_of(columns, texts))
+    return await table_response(request, service, caller, read_query(query), form, layout)
 
 
 @router.post("/noise-ranges")
@@ -141,11 +161,6 @@ def read_query(text: str) -> Query:
         return QueryBody.model_validate_json(text).query()
     except ValidationError as error:
         raise invalid_problem(error.errors(include_input=False, include_url=False), ("query",)) from None
-
-
-def layout_of(columns: str, texts: Texts) -> Layout:
-    """The layout that an address asks for."""
-    return Layout(tuple(name.strip() for name in columns.split(",") if name.strip()), texts)
 
 
 def catalogue_json(catalogue: Catalogue) -> dict[str, Any]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import RedirectResponse, Response
 
 from discreet.serve.http.bodies import SaveBody
-from discreet.serve.http.downloads import Format, Texts
-from discreet.serve.http.native import ColumnsOf, FormatOf, TextsOf, layout_of, table_response
+from discreet.serve.http.downloads import Format
+from discreet.serve.http.native import FormatOf, LayoutOf, table_response
 from discreet.serve.http.problems import HttpProblem, table_address
 from discreet.serve.http.respond import SHARED, as_json, send_json
 from discreet.serve.http.service import CallerOf, Service, ServiceOf
@@ -49,15 +50,15 @@ async def follow(
     service: ServiceOf,
     caller: CallerOf,
     name: SavedName,
+    layout: LayoutOf,
     form: FormatOf = Format.JSON_STAT,
-    columns: ColumnsOf = "",
-    texts: TextsOf = Texts.BOTH,
 ) -> Response:
     """The permanent link: a browser is sent to the page, which restores everything; a program gets the table."""
     found = await find(service, name)
     if "format" not in request.query_params and "text/html" in request.headers.get("accept", ""):
         return RedirectResponse(f"/?q={name}", status_code=302)
-    return await table_response(request, service, caller, found.query, form, layout_of(columns, texts))
+    linked = replace(layout, link=f"{request.base_url}q/{name}")
+    return await table_response(request, service, caller, found.query, form, linked)
 
 
 async def find(service: Service, name: str) -> SavedQuery:

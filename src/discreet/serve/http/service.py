@@ -18,11 +18,12 @@ from discreet.serve.catalogue import Catalogue
 from discreet.serve.http.downloads import File
 from discreet.serve.http.kept_files import KeptFiles
 from discreet.serve.http.limits import Desk
-from discreet.serve.http.problems import Refused
+from discreet.serve.http.problems import HttpProblem, Refused
 from discreet.serve.http.security import Caller
 from discreet.serve.http.settings import Settings
 from discreet.serve.query import Query
 from discreet.serve.store import Store
+from discreet.words.phrase import phrase
 
 T = TypeVar("T")
 
@@ -67,10 +68,17 @@ class Service:
 
     def ask(self, caller: Caller, query: Query) -> Answer:
         """Answer a question of a caller at the desk, in their language; trusted ones need no job for large tables."""
+        self.check(caller)
         found = self.builder.ask(query, caller.user, job=caller.is_trusted)
         if isinstance(found, Refusal):
             raise Refused(found)
         return found.in_language(caller.language)
+
+    def check(self, caller: Caller) -> None:
+        """Raise the problem where tables are for those who have a token, and the caller has none."""
+        if self.settings.tokens_only and not caller.is_known:
+            words = phrase("Tables are answered to those who have an API token.")
+            raise HttpProblem(401, words, kind="token", headers={"WWW-Authenticate": "Bearer"})
 
     async def preview(self, caller: Caller, query: Query) -> Preview:
         """What an answer would be like."""
