@@ -103,6 +103,9 @@ PROBLEMS = {
     "A key of {flow} has {number} positions, {names}; this one has {found}.": (
         "Ein Schlüssel von {flow} hat {number} Stellen, {names}; dieser hat {found}."
     ),
+    "A request may have {most} filters; name the codes in its key.": (
+        "Eine Anfrage darf höchstens {most} Filter haben; Codes lassen sich im Schlüssel nennen."
+    ),
     "A request may have {most} keys; ask for the rest in another one.": (
         "Eine Anfrage darf höchstens {most} Schlüssel haben; weitere bitte in einer anderen."
     ),

@@ -244,3 +244,19 @@ def test_answers_are_for_one_user_and_no_cache_between(client: Client) -> None:
         assert "private" in answer.headers["cache-control"]
         assert "Authorization" in answer.headers["vary"]
         assert "access-control-allow-credentials" not in answer.headers
+
+
+def test_searches_among_codes_are_few(client: Client) -> None:
+    """Each goes through all codes of a variable, of which there may be a hundred thousand."""
+    for said in ("+".join(["co:a"] * 1_000), "co:" + ",".join(map(str, range(1_000)))):
+        form = f"key=all&c[GEO]={said}"
+        assert client.post("/sdmx/data/DF_wide/body", content=form, headers=FORM).status_code == 400
+    many = ",".join(f"code{number}" for number in range(5_000))
+    form = f"key=all&c[GEO]=ne:{many}&c[SEX]=1"
+    assert client.post("/sdmx/data/DF_wide/body", content=form, headers=FORM).status_code == 200
+    for patterns in (["*a*b*"] * 1_000, ["*a" * 99 + "*"] * 1_000):
+        picked = {"selection": [{"variableCode": "GEO", "valueCodes": patterns}]}
+        problem(client.post("/api/v2/tables/wide/data", json=picked), 400)
+    began = client.get("/api/v2/tables/wide/data", params={"valueCodes[GEO]": "*a" * 15_000})
+    problem(began, 400)
+    assert began.elapsed.total_seconds() < 1

@@ -15,7 +15,7 @@ from discreet.schema.codelist import Breakdown
 from discreet.serve.catalogue import Catalogue, ServedTable
 from discreet.serve.http.json_stat import CONTENTS, contents_code
 from discreet.serve.http.problems import HttpProblem
-from discreet.serve.query import Axis, Query
+from discreet.serve.query import LONGEST_NAME, Axis, Query
 from discreet.words.phrase import Phrase, phrase
 
 DEFAULT_CELLS = 2_000  # of a table that is asked for without a selection, where it can be that small
@@ -143,6 +143,8 @@ def expanded(expressions: Sequence[str], codes: Sequence[str], variable: str) ->
             found.add(place)
             continue
         searches += 1
+        if len(expression) > LONGEST_NAME:
+            raise no_value(variable, expression)
         if searches > MOST_SEARCHES:
             words = phrase("has more than {most} patterns", most=MOST_SEARCHES)
             raise wrong(variable, words, phrase("name the values"))

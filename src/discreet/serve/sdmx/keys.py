@@ -20,9 +20,10 @@ from discreet.serve.sdmx.registry import Dimension, Flow
 from discreet.words.phrase import phrase
 
 MOST_KEYS = 100  # in one request
-MOST_CELLS = 10_000_000  # of the hull of several keys
+MOST_SEARCHES = 100  # component filters, and values of one: each goes through all codes
+MOST_CELLS = 1_000_000  # of the hull of several keys
 _FILTER = re.compile(r"c\[([^\]]*)\]")
-_OPERATORS: dict[str, Callable[[str, list[str]], bool]] = {
+_OPERATORS: dict[str, Callable[[str, frozenset[str]], bool]] = {
     "eq": lambda code, said: code in said,
     "ne": lambda code, said: code not in said,
     "lt": lambda code, said: any(code < one for one in said),
@@ -36,6 +37,9 @@ _OPERATORS: dict[str, Callable[[str, list[str]], bool]] = {
 }
 
 KeyCodes = tuple[frozenset[str], ...]  # dimension -> SDMX ids of the codes
+
+
+_TOO_MANY = phrase("A request may have {most} filters; name the codes in its key.", most=MOST_SEARCHES)
 
 
 @dataclass(frozen=True)
@@ -114,6 +118,7 @@ def _positions(flow: Flow, key: str) -> Iterator[list[frozenset[str] | None]]:
 def _passing(flow: Flow, filters: Iterable[tuple[str, str]]) -> list[frozenset[str]]:
     """The codes of each dimension that pass all filters."""
     passing = {dimension.id: frozenset(dimension.codes) for dimension in flow.dimensions}
+    searches = 0
     for name, value in filters:
         found = _FILTER.fullmatch(name)
         if found is None:
@@ -126,7 +131,11 @@ def _passing(flow: Flow, filters: Iterable[tuple[str, str]]) -> list[frozenset[s
                 names=tuple(passing),
             )
             raise HttpProblem(400, words, kind="filter")
-        for part in re.split(r"[+ ]", value):  # a plus in an address is read as a blank
+        parts = re.split(r"[+ ]", value)  # a plus in an address is read as a blank
+        searches += len(parts)
+        if searches > MOST_SEARCHES:
+            raise HttpProblem(400, _TOO_MANY, kind="filter")
+        for part in parts:
             passing[found[1]] = _passed(passing[found[1]], part)
     return [passing[dimension.id] for dimension in flow.dimensions]
 
@@ -142,7 +151,9 @@ def _passed(codes: frozenset[str], said: str) -> frozenset[str]:
             names=tuple(_OPERATORS),
         )
         raise HttpProblem(400, words, kind="filter")
-    test, wanted = _OPERATORS[operator], values.split(",")
+    test, wanted = _OPERATORS[operator], frozenset(values.split(","))
+    if operator not in ("eq", "ne") and len(wanted) > MOST_SEARCHES:
+        raise HttpProblem(400, _TOO_MANY, kind="filter")
     return frozenset(code for code in codes if test(code, wanted))
 
 
