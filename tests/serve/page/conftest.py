@@ -17,6 +17,7 @@ from discreet.serve.http.app import create_app
 from discreet.serve.store import Store
 from tests.serve.conftest import SECRET
 from tests.serve.http.conftest import running, settings_in
+from tests.serve.page.reading import asked
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 RULE = ServeRule(
@@ -40,6 +41,9 @@ def served(programme: Programme, tmp_path_factory: pytest.TempPathFactory) -> It
     finest = [code for code, depth in zip(axis.codes, axis.depths, strict=True) if depth == axis.depths.max()]
     (folder / "map.json").write_text(json.dumps(squares(finest)))
     with running(create_app(builder, settings_in(folder, geometry=folder / "map.json"))) as found:
+        asked(
+            found, "table", {"axes": ["AGE.L", "SEX"]}
+        )  # on a fresh clone the first answer waits for a compiler
         yield found
 
 

@@ -72,7 +72,7 @@ def test_nested_headers_span_what_they_head(opens: Opens) -> None:
 def test_axes_move_by_buttons(opens: Opens, served: str) -> None:
     page = opens(link(rows=["SEX", "AGE.L"]))
     shown(page)
-    key(page, "down-SEX").click()
+    key(page, "up-AGE").click()
     same(page, served, ["AGE.L", "SEX"], [])
     key(page, "swap").click()
     same(page, served, [], ["AGE.L", "SEX"])

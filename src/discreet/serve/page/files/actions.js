@@ -6,7 +6,7 @@ import { handOver } from "./dom.js";
 import { number, t } from "./language.js";
 import { fragmentOf } from "./link.js";
 import { title } from "./names.js";
-import { axesOf, laidOut, queryOf, sameness, taken, variableOf } from "./question.js";
+import { axesOf, cellsOf, laidOut, queryOf, sameness, taken, variableOf } from "./question.js";
 
 const PATIENCE = 250; // milliseconds without a change before a preview is asked for
 const POLL = 1000; // milliseconds between two questions after a job
@@ -24,7 +24,9 @@ export function makeActions(store) {
 
   /** Say something to those who cannot see it happen. */
   function announce(words) {
-    document.getElementById("live").textContent = words;
+    const live = document.getElementById("live");
+    live.classList.remove("toast");
+    live.textContent = words;
   }
 
   /** Say something to everybody, for a while. */
@@ -218,6 +220,21 @@ export function makeActions(store) {
     }
   }
 
+  /** The job that has made the table of the present question, where there is one. */
+  const madeBefore = () =>
+    store.state.jobs.find(
+      (job) =>
+        job.state === "done" && job.format === "json-stat" && sameness(job.query) === sameness(queryOf(store.state)),
+    );
+
+  /** Show the table of a link: one that is too large for an answer at once only if a job has made it. */
+  async function restoreTable() {
+    const isLarge = cellsOf(store.state) > store.state.world.catalogue.limits.cells;
+    if (!isLarge || api.hasToken()) return run({ push: false });
+    await recallJobs();
+    return madeBefore() ? openJob(madeBefore()) : preview();
+  }
+
   /** The question of a job, laid out as any question that comes without a layout. */
   function opened(query) {
     const axes = query.axes.map((axis) => ({ codes: [], groups: {}, ...axis }));
@@ -230,7 +247,7 @@ export function makeActions(store) {
     if (file) handOver(file.blob, file.name);
   }
 
-  return { ask, show, run, stop, takeOffer, explain, submit, recallJobs, cancelJob, openJob, fetchJob, preview, announce, tell, trying };
+  return { ask, show, run, stop, takeOffer, explain, submit, recallJobs, restoreTable, cancelJob, openJob, fetchJob, preview, announce, tell, trying };
 }
 
 /** The layout that holds for the answer: the present one, unless the question has been changed since. */

@@ -70,16 +70,17 @@ function card(drawn, axis, side, place) {
   );
 }
 
-/** Earlier and later in the list, where it has more than one card. */
+/** Earlier and later in the list; where cards stand beside each other, one way is enough to reach every order. */
 function stepButtons(drawn, side, place, words, name) {
   const { state, isWide } = drawn;
-  if (state[side].length < 2) return [];
+  const last = state[side].length - 1;
   const step = (way, sign, aim) =>
     signButton(sign, t(`move.${way}`, { name: words }), () => to(drawn, name, side, aim), {
-      disabled: aim < 0 || aim >= state[side].length,
+      disabled: aim < 0 || aim > last,
       data: { key: `${way}-${name}` },
     });
-  return [step("up", isWide ? "←" : "↑", place - 1), step("down", isWide ? "→" : "↓", place + 1)];
+  if (isWide) return place ? [step("up", "←", place - 1)] : [];
+  return last ? [step("up", "↑", place - 1), step("down", "↓", place + 1)] : [];
 }
 
 /** To the other side, and out of the table. Fingers get a word to aim at. */

@@ -1,29 +1,21 @@
-// The view as a file: from the server in the formats that it writes, or as it is seen, percentages and order included.
+// The menu of files: the view as it is seen, and the answer from the server in the formats that it writes.
 
 import * as api from "./api.js";
-import { laidOut, wordsOf } from "./answer.js";
 import { button, el, handOver } from "./dom.js";
 import { t } from "./language.js";
-import { variableName } from "./names.js";
+import { seenCsv, seenWorkbook } from "./seen.js";
 
 const FORMATS = ["csv", "xlsx", "px", "sdmx-csv", "parquet", "json-stat"];
 
 /** A menu of formats. */
 export function downloadView(state, actions, layout) {
-  const fetched = (format) => async (event) => {
-    const menu = event.currentTarget.closest("details");
-    try {
-      const { name, blob } = await api.file(state.answer.query, format, layout.columns, state.texts);
-      handOver(blob, name);
-      menu.open = false;
-    } catch (problem) {
-      actions.tell(problem.message || t("unreachable"));
-    }
-  };
-  const seen = (event) => {
-    handOver(new Blob([asSeen(state, layout)], { type: "text/csv" }), "table-as-shown.csv");
-    event.currentTarget.closest("details").open = false;
-  };
+  const item = (words, key, make) =>
+    button(words, (event) => given(event.currentTarget.closest("details"), make(), actions), {
+      class: "item",
+      data: { key },
+    });
+  const csv = async () => ({ blob: new Blob([seenCsv(state, layout)], { type: "text/csv" }), name: "table.csv" });
+  const xlsx = async () => ({ blob: await seenWorkbook(state, layout), name: "table.xlsx" });
   return el(
     "details",
     { class: "menu", name: "menus", data: { key: "download" } },
@@ -31,30 +23,24 @@ export function downloadView(state, actions, layout) {
     el(
       "div",
       { class: "drop" },
-      button(t("download.seen"), seen, { class: "item", data: { key: "download-seen" } }),
+      el("p", { class: "quiet" }, t("download.shown")),
+      item(t("format.xlsx"), "download-seen-xlsx", xlsx),
+      item(t("format.csv"), "download-seen", csv),
+      el("p", { class: "quiet" }, t("download.counts")),
       FORMATS.map((format) =>
-        button(t(`format.${format}`), fetched(format), { class: "item", data: { key: `download-${format}` } }),
+        item(t(`format.${format}`), `download-${format}`, () =>
+          api.file(state.answer.query, format, layout.columns, state.texts),
+        ),
       ),
     ),
   );
 }
 
-/** The table on the screen as CSV: shares as numbers, withheld cells empty. */
-export function asSeen(state, layout) {
-  const view = laidOut(state.answer.table, { ...state, ...layout });
-  const words = (axis, place) => wordsOf(axis, place, state.texts, t("total"));
-  const columns = Array.from({ length: view.columnCount }, (_, k) => k);
-  const corner = view.down.axes.map((axis) => variableName(state.world.catalogue, axis.variable));
-  const heads = view.across.axes.map((axis, k) => [
-    ...(k === view.across.axes.length - 1 ? corner : corner.map(() => "")),
-    ...columns.map((column) => words(axis, view.columnHeader(k, column))),
-  ]);
-  if (!heads.length) heads.push([...corner, t(`values.${state.values}`)]);
-  const lines = Array.from({ length: view.rowCount }, (_, row) => [
-    ...view.down.axes.map((axis, k) => words(axis, view.header(k, row))),
-    ...columns.map((column) => (view.share ? view.share(row, column) : view.value(row, column)) ?? ""),
-  ]);
-  return [...heads, ...lines].map((line) => line.map(quoted).join(",")).join("\n") + "\n";
+async function given(menu, promise, actions) {
+  const file = await actions.trying(promise);
+  if (!file) return;
+  handOver(file.blob, file.name);
+  menu.open = false;
+  menu.querySelector("summary").focus();
+  actions.announce(t("download.done", { name: file.name }));
 }
-
-const quoted = (value) => (/[",\n]/.test(String(value)) ? `"${String(value).replace(/"/g, '""')}"` : String(value));

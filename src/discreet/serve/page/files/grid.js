@@ -1,13 +1,15 @@
-// The table on the screen: nested headers in a real <table>, of which only what can be seen is in the document. A
-// reader of 100,000 cells scrolls through a few hundred elements.
+// The table on the screen: a real <table> of which only what can be seen is in the document, so that a reader of
+// 100,000 cells scrolls through a few hundred elements; and how keys move in it. Its elements are made elsewhere.
 
-import { span, wordsOf } from "./answer.js";
+import { wordsOf } from "./answer.js";
 import { el } from "./dom.js";
+import { heads, lines, widths } from "./grid_parts.js";
 import { ROW, sizesOf } from "./grid_sizes.js";
-import { number, percent, t } from "./language.js";
+import { t } from "./language.js";
 import { variableName } from "./names.js";
 
 const SMALL = 1500; // tables of so many cells are drawn whole, so that the browser's own search and print find them
+const PRINTED = 20_000; // and of so many on paper
 const BEYOND = 6; // lines drawn outside of what is seen
 
 /** Draw a table into a place. `ask(index)` is called for a cell, `sortBy(column)` for a column. */
@@ -53,8 +55,12 @@ export class Grid {
     return Math.max(1, this.view.across.axes.length);
   }
 
+  get headTotal() {
+    return this.headHeights.reduce((sum, height) => sum + height, 0);
+  }
+
   get isWhole() {
-    return this.view.rowCount * this.view.columnCount <= SMALL;
+    return this.view.rowCount * this.view.columnCount <= (this.isPrinting ? PRINTED : SMALL);
   }
 
   listen() {
@@ -74,6 +80,12 @@ export class Grid {
     });
     this.table.addEventListener("keydown", (event) => this.onKey(event));
     new ResizeObserver(() => this.draw()).observe(this.place);
+  }
+
+  /** Draw everything for paper, as far as paper goes, and what is in sight when it is done. */
+  print(isPrinting) {
+    this.isPrinting = isPrinting;
+    this.draw();
   }
 
   words(axis, place) {
@@ -101,233 +113,11 @@ export class Grid {
     const focused = this.body.contains(document.activeElement);
     this.before = seen.left * this.columnWidth;
     this.after = (this.view.columnCount - seen.right) * this.columnWidth;
-    this.columns.replaceChildren(...this.widths());
-    this.head.replaceChildren(...this.heads());
-    this.body.replaceChildren(...this.lines());
+    this.columns.replaceChildren(...widths(this));
+    this.head.replaceChildren(...heads(this));
+    this.body.replaceChildren(...lines(this));
     this.table.style.width = `${this.stubTotal + this.view.columnCount * this.columnWidth}px`;
     if (focused) (this.focusable() ?? this.place).focus({ preventScroll: true });
-  }
-
-  widths() {
-    const column = (width) => el("col", { style: { width: `${width}px` } });
-    const stubs = this.stubs.length ? this.stubs : [this.stubTotal];
-    const { left, right } = this.seen;
-    const inner = Array.from({ length: right - left }, () => column(this.columnWidth));
-    return [
-      ...stubs.map(column),
-      this.before && column(this.before),
-      ...inner,
-      this.after && column(this.after),
-    ].filter(Boolean);
-  }
-
-  heads() {
-    const { across } = this.view;
-    const rows = across.axes.length ? across.axes.map((_, k) => this.headRow(k)) : [this.plainHead()];
-    let top = 0;
-    return rows.map((cells, k) => {
-      const height = this.headHeights[k];
-      const row = el(
-        "tr",
-        { "aria-rowindex": k + 1, style: { height: `${height}px` } },
-        k === 0 ? this.corners() : [],
-        this.gap(this.before, "td"),
-        cells,
-        this.gap(this.after, "td"),
-      );
-      for (const cell of row.children) cell.style.top = `${top}px`;
-      top += height;
-      this.headTotal = top;
-      return row;
-    });
-  }
-
-  corners() {
-    const names = this.view.down.axes.length
-      ? this.view.down.axes.map((axis) => variableName(this.state.world.catalogue, axis.variable))
-      : [""];
-    let left = 0;
-    return names.map((name, k) => {
-      const sticky = this.sticky(left);
-      left += this.stubs[k] || 0;
-      const tag = name ? "th" : "td";
-      return el(
-        tag,
-        {
-          class: `corner ${sticky.class}`,
-          scope: name ? "col" : null,
-          rowspan: this.headRows,
-          style: sticky.style,
-          title: name,
-        },
-        el("span", {}, name),
-      );
-    });
-  }
-
-  sticky(left) {
-    return this.isStuck ? { class: "stuck", style: { left: `${left}px` } } : { class: "", style: {} };
-  }
-
-  plainHead() {
-    return [el("th", { scope: "col", class: "leaf" }, this.sortButton(0, t(`values.${this.state.values}`)))].map(
-      (cell) => this.sorted(cell, 0),
-    );
-  }
-
-  headRow(k) {
-    const { across } = this.view;
-    const axis = across.axes[k];
-    const wide = span(across, k);
-    const cells = [];
-    for (let column = this.seen.left; column < this.seen.right;) {
-      const until = Math.min(this.seen.right, (Math.floor(column / wide) + 1) * wide);
-      cells.push(this.headCell(axis, k, column, until));
-      column = until;
-    }
-    return cells;
-  }
-
-  headCell(axis, k, column, until) {
-    const place = this.view.columnHeader(k, column);
-    const words = this.words(axis, place);
-    const leaf = k === this.view.across.axes.length - 1;
-    const isTotal = place === axis.total ? " total" : "";
-    const cell = el(
-      "th",
-      {
-        scope: leaf ? "col" : "colgroup",
-        colspan: until - column,
-        title: words,
-        class: (leaf ? "leaf" : "group") + isTotal,
-        "aria-colindex": column + 1 + this.stubCount,
-      },
-      leaf
-        ? this.sortButton(column, words)
-        : el("span", { class: "label", style: { left: `${this.isStuck ? this.stubTotal + 12 : 12}px` } }, words),
-    );
-    return leaf ? this.sorted(cell, column) : cell;
-  }
-
-  sorted(cell, column) {
-    const sort = this.state.sort;
-    cell.setAttribute("aria-sort", sort?.column === column ? sort.direction : "none");
-    return cell;
-  }
-
-  sortButton(column, words) {
-    const sort = this.state.sort;
-    const sign = sort?.column === column ? (sort.direction === "descending" ? "▼" : "▲") : "↕";
-    return el(
-      "button",
-      {
-        type: "button",
-        class: "sort",
-        data: { sort: column, key: `sort-${column}` },
-        title: t("sort.by", { column: words }),
-      },
-      el("span", { class: "mark", "aria-hidden": "true" }, sign),
-      el("span", { class: "label" }, words),
-    );
-  }
-
-  gap(width, tag) {
-    return width ? [el(tag, { class: "gap", "aria-hidden": "true" })] : [];
-  }
-
-  lines() {
-    const { top, bottom } = this.seen;
-    const rows = [];
-    const spacer = (count) =>
-      el(
-        "tr",
-        { class: "spacer", "aria-hidden": "true", style: { height: `${count * this.rowHeight}px` } },
-        el("td", { colspan: 1 }),
-      );
-    if (top) rows.push(spacer(top));
-    for (let row = top; row < bottom; row += 1) rows.push(this.line(row));
-    if (bottom < this.view.rowCount) rows.push(spacer(this.view.rowCount - bottom));
-    return rows;
-  }
-
-  line(row) {
-    const { left, right } = this.seen;
-    const cells = [];
-    for (let column = left; column < right; column += 1) cells.push(this.cell(row, column));
-    const { axes } = this.view.down;
-    const isTotal = axes.length && axes.every((axis, k) => this.view.header(k, row) === axis.total);
-    return el(
-      "tr",
-      {
-        "aria-rowindex": row + 1 + this.headRows,
-        class: isTotal ? "total" : null,
-        style: { height: `${this.rowHeight}px` },
-      },
-      this.stubCells(row),
-      this.gap(this.before, "td"),
-      cells,
-      this.gap(this.after, "td"),
-    );
-  }
-
-  stubCells(row) {
-    const { down } = this.view;
-    if (!down.axes.length) return [el("th", { scope: "row", class: "stub stuck", style: { left: "0px" } }, t("total"))];
-    let left = 0;
-    return down.axes.map((axis, k) => {
-      const tall = span(down, k);
-      const begins = row % tall === 0 || row === this.seen.top;
-      const until = Math.min(this.seen.bottom, (Math.floor(row / tall) + 1) * tall);
-      const sticky = this.sticky(left);
-      left += this.stubs[k];
-      return begins || tall === 1 ? this.stub(axis, k, row, until - row, tall === 1, sticky) : null;
-    });
-  }
-
-  stub(axis, k, row, tall, leaf, sticky) {
-    const place = this.view.header(k, row);
-    const words = this.words(axis, place);
-    const label = el("span", { class: "label", style: leaf ? {} : { top: `${this.headTotal + 7}px` } }, words);
-    const depth = Math.max(0, axis.depths[place] - 1);
-    label.style.paddingInlineStart = `${Math.min(4, depth) * (this.narrow ? 8 : 14)}px`;
-    return el(
-      "th",
-      {
-        scope: leaf ? "row" : "rowgroup",
-        rowspan: leaf ? null : tall,
-        title: words,
-        style: sticky.style,
-        class: `stub ${leaf ? "" : "outer"} ${place === axis.total ? "total" : ""} ${sticky.class}`,
-        "aria-colindex": k + 1,
-      },
-      label,
-    );
-  }
-
-  cell(row, column) {
-    const value = this.view.value(row, column);
-    const here = row === this.at.row && column === this.at.column;
-    const chosen = this.state.cell && this.view.index(row, column) === this.state.cell.index;
-    return el(
-      "td",
-      {
-        "aria-colindex": column + 1 + this.stubCount,
-        tabindex: here ? "0" : "-1",
-        data: { row, column },
-        "aria-selected": chosen ? "true" : null,
-        class: value === null ? "withheld" : null,
-        title: value === null ? t("withheld") : null,
-      },
-      value === null
-        ? [el("span", { "aria-hidden": "true" }, "•"), el("span", { class: "unseen" }, t("withheld"))]
-        : this.shown(row, column, value),
-    );
-  }
-
-  shown(row, column, value) {
-    if (!this.view.share) return number(value);
-    const share = this.view.share(row, column);
-    return share === null ? "–" : percent(share);
   }
 
   /** Show which cell is being explained. */
@@ -400,7 +190,17 @@ export class Grid {
       this.place.scrollLeft = left + this.columnWidth - wide + 12;
     this.draw();
     const cell = this.focusable();
-    if (cell) cell.tabIndex = 0;
-    cell?.focus({ preventScroll: true });
+    if (!cell) return;
+    cell.tabIndex = 0;
+    cell.focus({ preventScroll: true });
+    this.intoWindow(cell.getBoundingClientRect());
+  }
+
+  /** A cell that has the focus is not below or above the window, nor under the headers. */
+  intoWindow({ top, bottom }) {
+    const over = bottom + 8 - window.innerHeight;
+    const under = top - this.headTotal - 8;
+    if (over > 0) window.scrollBy(0, over);
+    else if (under < 0) window.scrollBy(0, under);
   }
 }

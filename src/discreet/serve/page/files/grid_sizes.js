@@ -21,7 +21,7 @@ export function sizesOf(view, words, nameOf) {
 
 function widthOfStub(axis, words, name, narrow, axes) {
   const texts = axis.codes.map((_, place) => words(axis, place).length + 2 * axis.depths[place]);
-  const longest = texts.reduce((most, length) => Math.max(most, length), name.length);
+  const longest = texts.reduce((most, length) => Math.max(most, length), 1.1 * name.length); // names are bold
   return within(narrow ? 84 : 116, 26 + 8 * longest, narrow ? (axes > 1 ? 104 : 120) : 340);
 }
 

@@ -24,8 +24,8 @@ export function jobsView(state, actions) {
 
 function line(state, job, actions) {
   const words = title(state.world.catalogue, job.query);
-  const form = job.format === OPEN ? t("job.page") : t(`format.${job.format}`);
-  return el("li", { data: { job: job.id } }, el("span", {}, `${words} · ${form}`), end(job, words, actions));
+  const form = job.format === OPEN ? "" : ` · ${t(`format.${job.format}`)}`;
+  return el("li", { data: { job: job.id } }, el("span", {}, words + form), end(job, words, actions));
 }
 
 function end(job, words, actions) {

@@ -94,7 +94,9 @@ function drawTop(state) {
 async function renew() {
   drawTop(store.state);
   await actions.recallJobs();
-  if (store.state.answer.status === "ready" && !isStale(store.state)) await actions.run({ push: false });
+  const { answer } = store.state;
+  const isCurrent = answer.status === "ready" && !isStale(store.state);
+  if (isCurrent || answer.problem?.isRefusal || answer.problem?.status === 400) await actions.run({ push: false });
   else actions.preview();
 }
 
@@ -184,6 +186,8 @@ function watch() {
   store.watch(["cell"], drawCell);
   store.watch(["jobs", "lang"], (state) => replace(places.jobs, jobsView(state, actions)));
   addEventListener("popstate", restore);
+  addEventListener("beforeprint", () => grid?.print(true));
+  addEventListener("afterprint", () => grid?.print(false));
   WIDE.addEventListener("change", () => {
     putShelves();
     drawQuestion(store.state);
@@ -223,7 +227,7 @@ async function restore() {
   const { shown, ...rest } = members;
   if (rest.lang) speak(rest.lang);
   store.change({ ...rest, answer: { status: "none" }, cell: null });
-  if (shown && !world.catalogue.charged) await actions.run({ push: false });
+  if (shown && !world.catalogue.charged) await actions.restoreTable();
   else actions.preview();
 }
 

@@ -55,36 +55,85 @@ function drawn(state, table, place, others, offset, geometry) {
     .map((one) => one.found.value)
     .filter((value) => value !== null)
     .sort((a, b) => a - b);
-  const breaks = Array.from({ length: CLASSES - 1 }, (_, k) => values[Math.floor(((k + 1) * values.length) / CLASSES)]);
+  const breaks = [
+    ...new Set(Array.from({ length: CLASSES - 1 }, (_, k) => values[Math.floor(((k + 1) * values.length) / CLASSES)])),
+  ];
   const shown = isShare ? percent : number;
   const project = projection(finest.map((one) => one.feature.geometry));
-  const paths = finest.map(({ feature, found }) =>
-    svg(
+  const readout = el("p", { class: "readout", "aria-hidden": "true" }, t("map.hint"));
+  const paths = finest.map(({ feature, found }, k) => {
+    const value = found.value === null ? t("withheld") : shown(found.value);
+    const words = `${wordsOf(place, found.k, state.texts, t("total"))}: ${value}`;
+    return svg(
       "path",
       {
         d: path(feature.geometry, project),
+        role: "img",
+        "aria-label": words,
+        tabindex: k ? "-1" : "0",
         ...(found.value === null
           ? { class: "hatched", fill: "url(#hatch)" }
           : { class: `shade-${shade(found.value, breaks)}` }),
       },
-      svg("title", {}, `${place.labels[found.k]}: ${found.value === null ? t("withheld") : shown(found.value)}`),
-    ),
+      svg("title", {}, words),
+    );
+  });
+  const ring = svg("path", { class: "ring", "aria-hidden": "true", d: "" }); // over all neighbours
+  const drawing = svg(
+    "svg",
+    {
+      viewBox: `0 0 ${project.width} ${project.height}`,
+      role: "group",
+      "aria-label": t("map.about", { n: finest.length }),
+      on: {
+        keydown: (event) => byArrow(event, paths),
+        focusin: (event) => read(event, readout, paths, ring),
+        focusout: () => ring.setAttribute("d", ""),
+        pointerover: (event) => read(event, readout, paths, ring),
+        click: (event) => event.target.focus?.(),
+      },
+    },
+    hatching(),
+    paths,
+    ring,
   );
-  const about = t("map.about", { n: finest.length });
-  return [
-    svg(
-      "svg",
-      { viewBox: `0 0 ${project.width} ${project.height}`, role: "img", "aria-label": about },
-      hatching(),
-      paths,
-    ),
-    shadeLegend(
-      values,
-      breaks,
-      shown,
-      finest.some((one) => one.found.value === null),
-    ),
-  ];
+  const hasWithheld = finest.some((one) => one.found.value === null);
+  return [drawing, readout, shadeLegend(values, breaks, shown, hasWithheld)];
+}
+
+/** Show the words of the area that is looked at; the focus comes back to the last one. */
+function read(event, readout, paths, ring) {
+  const area = event.target.closest("path[role]");
+  if (!area) return;
+  readout.textContent = area.getAttribute("aria-label");
+  if (event.type !== "focusin") return;
+  ring.setAttribute("d", area.getAttribute("d"));
+  for (const one of paths) one.setAttribute("tabindex", one === area ? "0" : "-1");
+}
+
+const DIRECTIONS = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] };
+
+/** Arrow keys go to the nearest area on that side. */
+function byArrow(event, paths) {
+  const way = DIRECTIONS[event.key];
+  if (!way || !paths.includes(event.target)) return;
+  event.preventDefault();
+  const middle = (area) => {
+    const box = area.getBBox();
+    return [box.x + box.width / 2, box.y + box.height / 2];
+  };
+  const [x, y] = middle(event.target);
+  const costs = paths
+    .filter((area) => area !== event.target)
+    .map((area) => {
+      const [dx, dy] = [middle(area)[0] - x, middle(area)[1] - y];
+      const ahead = dx * way[0] + dy * way[1];
+      const aside = Math.abs(dx * way[1]) + Math.abs(dy * way[0]);
+      return { area, isThere: ahead > 0 && 1.5 * ahead > aside, cost: ahead + 2 * aside };
+    })
+    .filter(({ isThere }) => isThere)
+    .sort((a, b) => a.cost - b.cost);
+  costs[0]?.area.focus();
 }
 
 function amount(values, at, offset, whole, isShare) {
@@ -158,18 +207,16 @@ function hatching() {
   );
 }
 
+/** Each shade with the least and the largest value that has it. */
 function shadeLegend(values, breaks, shown, hasWithheld) {
-  const edges = [values[0], ...breaks, values.at(-1)];
-  const items = values.length
-    ? Array.from({ length: CLASSES }, (_, k) =>
-        el(
-          "li",
-          {},
-          el("i", { class: `shade-${k}`, "aria-hidden": "true" }),
-          `${shown(edges[k])} – ${shown(edges[k + 1])}`,
-        ),
-      )
-    : [];
+  const items = Array.from({ length: CLASSES }, (_, k) => values.filter((value) => shade(value, breaks) === k))
+    .map((some, k) => ({ some, k }))
+    .filter(({ some }) => some.length)
+    .map(({ some, k }) => {
+      const [least, most] = [shown(some[0]), shown(some.at(-1))];
+      const words = least === most ? least : `${least} – ${most}`;
+      return el("li", {}, el("i", { class: `shade-${k}`, "aria-hidden": "true" }), words);
+    });
   if (hasWithheld) items.push(el("li", {}, el("i", { class: "hatched", "aria-hidden": "true" }), t("withheld")));
   return el("ul", { class: "legend" }, items);
 }
