@@ -89,6 +89,8 @@ def test_a_job_is_given_up_by_its_owner_alone(
     path = client.post("/api/v1/jobs", json={"query": LARGE}).headers["location"]
     problem(client.delete(path, headers=bearer(token)), 404)
     assert client.get(path).json()["state"] == "queued"
+    wanted = {"Origin": "https://other.example", "Access-Control-Request-Method": "DELETE"}
+    assert client.options(path, headers=wanted).status_code == 200
     assert client.delete(path).status_code == 204
     problem(client.get(path), 404)
     problem(client.get(f"{path}/result"), 404)
@@ -145,6 +147,24 @@ def test_a_finished_job_can_be_opened_as_a_table(web: Web, ruled: Ruled) -> None
     dataset = client.get(said["result"]).json()
     assert (dataset["class"], dataset["id"]) == ("dataset", ["GEO", "SEX", "AGE"])
     assert dataset["value"] == list(cells(builder.ask(query(*LARGE["axes"]), "u", job=True)).values())
+
+
+def test_a_job_is_laid_out_as_its_body_says_and_fails_with_words_where_it_cannot_be(web: Web) -> None:
+    client = web()
+    asked = {"axes": ["SEX", "AGE.L"]}
+
+    def made(**layout: Any) -> Any:
+        body = {"query": asked, "format": "csv", "layout": layout}
+        return finished(client, client.post("/api/v1/jobs", json=body).headers["location"])
+
+    said = made(columns=["SEX"], texts="codes", percent="row", counts=True)
+    ways = {"columns": "SEX", "texts": "codes", "percent": "row", "counts": "true", "format": "csv"}
+    assert client.get(said["result"]).text == client.post("/api/v1/table", json=asked, params=ways).text
+    failed = made(columns=["EDU"])
+    assert (failed["state"], failed["words"]) == (
+        "failed",
+        "columns: EDU is no axis of the table; it has SEX, AGE.",
+    )
 
 
 def test_a_worker_takes_up_what_a_killed_one_left_and_goes_on_after_failures(

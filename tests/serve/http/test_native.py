@@ -6,10 +6,11 @@ from collections.abc import Callable
 import pytest
 from httpx import Client, Response
 
+from discreet.release.read import Release
 from discreet.schema.serve_rule import SparsityRule
 from discreet.serve.answering import TableBuilder
 from discreet.serve.query import Axis, Query
-from tests.serve.conftest import cells
+from tests.serve.conftest import cells, published
 from tests.serve.http.conftest import Web
 
 Ruled = Callable[..., TableBuilder]
@@ -157,3 +158,31 @@ def test_a_sparse_table_is_refused_as_a_whole(web: Web, ruled: Ruled, rule: Spar
     client = web(ruled(sparsity=rule))
     said = problem(client.post("/api/v1/table", json={"axes": ["AGE.H", "EDU", "OCC"]}), 403)
     assert said["rule"] == "sparsity"
+
+
+def test_percentages_of_a_download_are_shares_of_published_values(client: Client, release: Release) -> None:
+    told = published(release, "wide")
+    codes = client.get("/api/v1/breakdowns/GEO.H").json()["codes"]
+    asked = {"axes": ["GEO.H", "SEX", {"breakdown": "AGE.H", "codes": ["_T"]}]}
+    ways = {"format": "csv", "columns": "SEX,AGE", "texts": "codes", "percent": "row"}
+    lines = [
+        line.split(",") for line in client.post("/api/v1/table", json=asked, params=ways).text.splitlines()
+    ]
+    assert lines[0] == ["", "_T", "1", "2"]
+    assert [line[0] for line in lines[3:]] == codes
+    for area, *shares in lines[3:]:
+        total = told.get((area, "_T", "_T"), 0)
+        for sex, share in zip(("_T", "1", "2"), shares, strict=True):
+            if total:
+                assert float(share) == round(100 * told.get((area, sex, "_T"), 0) / total, 2)
+            else:
+                assert share == ""
+
+
+def test_a_layout_that_cannot_be_had_is_a_problem(client: Client) -> None:
+    asked = {"axes": ["SEX", "AGE.L"]}
+    for ways in ({"format": "csv", "columns": "EDU"}, {"format": "px", "percent": "row"}):
+        assert (
+            problem(client.post("/api/v1/table", json=asked, params=ways), 400)["type"] == "/problems/layout"
+        )
+    assert client.post("/api/v1/table", json=asked, params={"percent": "half"}).status_code == 400

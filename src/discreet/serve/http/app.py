@@ -95,7 +95,7 @@ def _surround(app: FastAPI, settings: Settings) -> None:
     app.add_middleware(
         CORSMiddleware,
         allow_origins=list(settings.origins),
-        allow_methods=["GET", "POST", "OPTIONS"],
+        allow_methods=["GET", "POST", "DELETE", "OPTIONS"],
         allow_headers=["Authorization", "Content-Type", "If-None-Match"],
         expose_headers=["ETag", "Location", "Retry-After", "Content-Disposition"],
     )
