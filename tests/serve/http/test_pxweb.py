@@ -1,5 +1,6 @@
 """PxWebApi 2: selections in all their forms, the default, codelists, saved queries and the shapes that clients need."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -106,6 +107,21 @@ def test_every_default_selection_is_small_and_answered(builder: TableBuilder) ->
         preview = builder.preview(question_of(table, {}, builder.catalogue), "somebody")
         assert preview.refusal is None
         assert 0 < preview.cells <= DEFAULT_CELLS
+
+
+def test_the_default_selection_has_no_more_axes_than_the_rules_allow(
+    web: Web, ruled: Callable[..., TableBuilder]
+) -> None:
+    client = web(ruled(axes=2))
+    told = client.get("/api/v2/tables/wide/defaultselection").json()["selection"]
+    assert [one["variableCode"] for one in told] == ["GEO", "SEX", "ContentsCode"]
+    assert client.get(DATA).status_code == 200
+
+
+def test_patterns_are_bounded_since_each_goes_through_all_codes() -> None:
+    with pytest.raises(HttpProblem):
+        expanded(["*"] * 101, CODES, "V")
+    assert expanded(["A"] * 1_000, CODES, "V") == ("A",)
 
 
 def test_codelists_come_in_the_body_in_two_spellings_and_in_the_address(client: Client) -> None:

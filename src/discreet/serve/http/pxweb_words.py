@@ -36,9 +36,8 @@ from discreet.words.phrase import Language, joined, said, spoken
 
 API_VERSION = "2.0.0"
 TIME_UNIT = "Other"  # a census has no periods
-UNLIMITED = (
-    1_000_000  # calls a second, told to those whose calls are not counted: the standard wants a number
-)
+# calls a second that are told to those whose calls are not counted, since the standard wants a number
+UNLIMITED = 1_000_000
 
 
 class PxWords:
@@ -207,10 +206,8 @@ class PxWords:
         }
 
     def _dimension(self, axis: Breakdown, codes: tuple[str, ...]) -> dict[str, Any]:
-        nodes = [axis.position[code] for code in codes]
-        parents = [axis.codes[node] if node >= 0 else "" for node in axis.parents[nodes].tolist()]
-        labels = tuple(axis.labels[node] for node in nodes)
-        made = dimension_of(self._labels.axis(axis.full_name), codes, labels, tuple(parents))
+        labels = tuple(axis.labels[axis.position[code]] for code in codes)
+        made = dimension_of(self._labels.axis(axis.full_name), codes, labels, _parents(axis, codes))
         lists = [
             {
                 "id": CODELIST + one.full_name,
@@ -254,6 +251,18 @@ class PxWords:
 
 def _path(table: PxTable) -> str:
     return f"/tables/{quote(table.served.id, safe='')}"
+
+
+def _parents(axis: Breakdown, codes: tuple[str, ...]) -> tuple[str, ...]:
+    """The nearest code above each that is among the codes, empty where there is none."""
+    held, above = set(codes), axis.parents.tolist()
+
+    def parent(node: int) -> str:
+        while node >= 0 and axis.codes[node] not in held:
+            node = above[node]
+        return axis.codes[node] if node >= 0 else ""
+
+    return tuple(parent(above[axis.position[code]]) for code in codes)
 
 
 def title_of(table: PxTable, labels: Labels) -> str:
