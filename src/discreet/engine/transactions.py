@@ -12,7 +12,7 @@ import sqlite3
 import time
 import weakref
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from threading import Lock
@@ -58,8 +58,7 @@ class Database:
         engine = _sqlite(self.file, journal) if self.file else _postgresql(address, self.name, key)
         self._writer = engine.execution_options(writing=True)
         self._reader = engine if self.file else engine.execution_options(isolation_level="REPEATABLE READ")
-        # threads that wait for a lock of this process are let in at once; SQLite itself would have them sleep
-        self._turn: AbstractContextManager[object] = Lock() if self.file else nullcontext()
+        self._turn = Lock()
         weakref.finalize(self, engine.dispose)
 
     @contextmanager
@@ -71,7 +70,7 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Write in one transaction, which is on disk when this returns; SQLite lets one writer in at a time."""
-        with self._told(), self._turn, self._writer.begin() as connection:
+        with self._told(), self._in_turn(), self._writer.begin() as connection:
             if self.file is None:
                 connection.execute(_DURABLE, {"wait": f"{WAIT:.0f}s"})
             yield connection
@@ -88,6 +87,19 @@ class Database:
         except OSError as error:
             reason = (error.strerror or "cannot be written").lower()
             raise mistake(self.name, self.key, reason, "choose a folder that you can write to") from None
+
+    @contextmanager
+    def _in_turn(self) -> Iterator[None]:
+        """One thread after another, each let in at once when its turn comes: SQLite itself would have them sleep."""
+        if self.file is None:
+            yield
+            return
+        if not self._turn.acquire(timeout=WAIT):
+            raise TimeoutError("database is locked")
+        try:
+            yield
+        finally:
+            self._turn.release()
 
     @contextmanager
     def _told(self) -> Iterator[None]:
