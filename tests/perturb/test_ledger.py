@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, nullcontext
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -342,3 +343,21 @@ def test_a_ledger_file_is_its_owners_and_holds_no_question(tmp_path: Path) -> No
     assert os.listdir(tmp_path) == [path.name]  # noqa: PTH208
     assert b"Dingli" not in path.read_bytes()
     assert key != question_key(b"another", "SEX x AGE in Dingli")
+
+
+def test_an_account_that_many_open_and_charge_while_others_look_is_whole_to_all(where: str) -> None:
+    budget = PureEpsilon(Fraction(1))
+
+    def use(number: int) -> None:
+        ledger = Ledger.create(where, clock)
+        ledger.create_account("shared", budget, Neighbours.ADD_REMOVE, "person")
+        for turn in range(10):
+            if number % 2:
+                ledger.charge("shared", PureEpsilon(Fraction(1, 100)), f"{number}-{turn}")
+            else:
+                ledger.remaining("shared")
+                assert ledger.verify() == ()
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(use, range(8)))
+    assert Ledger.open(where, clock).spent("shared") == PureEpsilon(Fraction(40, 100))

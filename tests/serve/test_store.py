@@ -127,3 +127,10 @@ def test_a_killed_server_loses_no_saved_query(where: str, clock: Clock) -> None:
     whole = [name for name in said if len(name) == 20]
     assert len(whole) >= 5
     assert all(store.saved_query(name) for name in whole)
+
+
+def test_the_same_query_saved_at_once_is_one(store: Store) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        saved = list(pool.map(lambda _: store.save_query(ASKED), range(8)))
+    assert len({one.id for one in saved}) == 1
+    assert len({one.created for one in saved}) == 1
