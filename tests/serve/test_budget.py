@@ -16,7 +16,7 @@ from discreet.pipeline.protect import protect
 from discreet.release.read import open_release
 from discreet.schema.programme import Programme, load_programme
 from discreet.schema.serve_rule import AccountRule
-from discreet.serve.answer import Answer, Refusal, Rule
+from discreet.serve.answer import Answer, Balance, Refusal, Rule
 from discreet.serve.answering import TableBuilder, serve_programme
 from discreet.serve.budget import account_of
 from discreet.serve.query import Axis, Group, Query
@@ -77,6 +77,18 @@ def test_each_new_cross_tabulation_is_charged_once(make: Make, ledger: Ledger) -
     assert spent(ledger, "bob") == total
     assert ledger.verify() == ()
     assert "epsilon = 5 at most" in first.noise
+
+
+def test_a_preview_tells_the_price_and_what_is_left(make: Make, ledger: Ledger) -> None:
+    builder = make(GEOMETRIC, 'account = { each = "1/4", user = 5 }')
+    before = builder.preview(query("EDU", "LOC"), "ann").balance
+    assert before is not None
+    assert (before.measure, before.left, before.whole) == ("epsilon", 5, 5)
+    assert ledger.accounts() == (), "a look makes no account"
+    builder.ask(query("EDU", "LOC"), "ann")
+    assert before.price == spent(ledger, "ann")
+    after = builder.preview(query("EDU", "LOC"), "ann").balance
+    assert after == Balance("epsilon", Fraction(0), 5 - before.price, Fraction(5))
 
 
 def test_an_exhausted_budget_is_a_polite_refusal_and_costs_nothing(make: Make, ledger: Ledger) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from fractions import Fraction
 from math import prod
 
 import numpy as np
@@ -135,6 +136,16 @@ class Refusal:
 
 
 @dataclass(frozen=True)
+class Balance:
+    """The price of a table beside the budget of the user who would pay it."""
+
+    measure: str  # epsilon or rho
+    price: Fraction
+    left: Fraction
+    whole: Fraction
+
+
+@dataclass(frozen=True)
 class Preview:
     """What an answer would be like, without its values."""
 
@@ -145,3 +156,4 @@ class Preview:
     blocked: tuple[Area, ...]
     refusal: Refusal | None
     cost: str = ""  # what it would cost of the user's budget, in words; empty where nothing
+    balance: Balance | None = None  # the same in numbers; None where answers are not charged

@@ -6,16 +6,17 @@ It owns who is charged for what; the book is ``perturb.ledger`` and the prices a
 from __future__ import annotations
 
 import hashlib
+from fractions import Fraction
 
 from sqlalchemy import Column, Connection, MetaData, String, Table, select
 
 from discreet.engine.books import Book, add_new, lay_out
-from discreet.errors import BudgetExceeded
+from discreet.errors import BudgetExceeded, Mistakes
 from discreet.perturb.ledger import Ledger, question_key
 from discreet.schema.crosstab import Signature, signatures
 from discreet.schema.cube import Cube
 from discreet.schema.noise import Claim
-from discreet.serve.answer import Refusal, Rule
+from discreet.serve.answer import Balance, Refusal, Rule
 from discreet.serve.private_noise import PrivateTables
 from discreet.words.phrase import phrase
 
@@ -66,12 +67,26 @@ class Accounts:
     def cost(self, user: str, cube: Cube) -> str:
         """What a table would cost the user, in words."""
         new = self._new(user, cube)
-        name = "rho" if self._prices.rule.is_gaussian else "epsilon"
-        total = sum(self._prices.share(signature) for signature in new.values())
         if not new:
             return phrase("nothing: you have it already")
-        price = f"{name} = {total}"
+        price = f"{self._measure} = {self._price(new)}"
         return phrase("{price} for {number} new cross-tabulations", price=price, number=len(new))
+
+    def balance(self, user: str, cube: Cube) -> Balance:
+        """What a table would cost the user, and what is left to pay it from."""
+        whole: Fraction = getattr(self._prices.budget, self._measure)
+        try:
+            left: Fraction = getattr(self._ledger.remaining(account_of(user)), self._measure)
+        except Mistakes:  # an account is made with its first charge
+            left = whole
+        return Balance(self._measure, self._price(self._new(user, cube)), left, whole)
+
+    @property
+    def _measure(self) -> str:
+        return "rho" if self._prices.rule.is_gaussian else "epsilon"
+
+    def _price(self, new: dict[str, Signature]) -> Fraction:
+        return sum((self._prices.share(signature) for signature in new.values()), Fraction(0))
 
     def _new(self, user: str, cube: Cube) -> dict[str, Signature]:
         """The cross-tabulations that the user has not paid for, by their keys in the books."""

@@ -77,10 +77,11 @@ class TableBuilder:
             table = self._source.table(question.cube)
             judged = self._history.look(user, *self._collecting(question, table))
             refusal = judged if isinstance(judged, Refusal) else None
-        cost = self._accounts.cost(user, question.cube) if self._accounts and refusal is None else ""
-        return Preview(
-            question.query, question.cells, needs_job, verdict.areas, verdict.blocked, refusal, cost
-        )
+        found = Preview(question.query, question.cells, needs_job, verdict.areas, verdict.blocked, refusal)
+        if self._accounts is None or refusal is not None:
+            return found
+        cost = self._accounts.cost(user, question.cube)
+        return replace(found, cost=cost, balance=self._accounts.balance(user, question.cube))
 
     def with_nearest(self, preview: Preview) -> Preview:
         """A preview that tells which tables would pass where it is refused; it takes as long as to judge them."""

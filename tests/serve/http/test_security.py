@@ -66,6 +66,10 @@ def test_trusted_users_get_large_tables_at_once(web: Web, ruled: Ruled, tmp_path
     client = web(ruled(cells=10), tokens=tmp_path / "t.json")
     problem(client.post("/api/v1/table", json={"axes": ["AGE.M"]}), 403)
     assert client.post("/api/v1/table", json={"axes": ["AGE.M"]}, headers=bearer(trusted)).status_code == 200
+    looks = [
+        client.post("/api/v1/preview", json={"axes": ["AGE.M"]}, headers=who) for who in ({}, bearer(trusted))
+    ]
+    assert [look.json()["needs_job"] for look in looks] == [True, False]
 
 
 def test_each_user_has_a_rate_and_comes_in_again_later(web: Web) -> None:

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from discreet.release.publication import ADDITIVITY
 from discreet.schema.codelist import Breakdown
 from discreet.schema.labels import Labels
-from discreet.serve.answer import Answer, Preview
+from discreet.serve.answer import Answer, Balance, Preview
 from discreet.serve.catalogue import Catalogue, ServedVariable
 from discreet.serve.http.bodies import QueryBody, RangesBody
 from discreet.serve.http.downloads import File, Format, written
@@ -247,7 +247,13 @@ def preview_json(found: Preview) -> dict[str, Any]:
         "blocked_count": len(found.blocked),
         "refusal": None if refusal is None else {"words": refusal.words, **refusal_members(refusal)},
         "cost": found.cost,
+        "budget": None if found.balance is None else _balance_json(found.balance),
     }
+
+
+def _balance_json(balance: Balance) -> dict[str, Any]:
+    amounts = {"price": balance.price, "left": balance.left, "whole": balance.whole}
+    return {"measure": balance.measure, **{name: float(amount) for name, amount in amounts.items()}}
 
 
 def ranges_json(answer: Answer, asked: RangesBody) -> dict[str, Any]:

@@ -82,12 +82,15 @@ class Service:
 
     async def preview(self, caller: Caller, query: Query) -> Preview:
         """What an answer would be like."""
-        return await self.desk.run(lambda: self.builder.preview(query, caller.user))
+        return await self.desk.run(lambda: self._preview(caller, query))
 
     async def preview_with_nearest(self, caller: Caller, query: Query) -> Preview:
         """The same, with the tables that would pass where it would be refused."""
-        preview, with_nearest = self.builder.preview, self.builder.with_nearest
-        return await self.desk.run(lambda: with_nearest(preview(query, caller.user)))
+        return await self.desk.run(lambda: self.builder.with_nearest(self._preview(caller, query)))
+
+    def _preview(self, caller: Caller, query: Query) -> Preview:
+        found = self.builder.preview(query, caller.user)
+        return replace(found, needs_job=found.needs_job and not caller.is_trusted)
 
 
 async def service_of(request: Request) -> Service:

@@ -82,8 +82,11 @@ export function makeActions(store) {
       return;
     }
     try {
-      const found = await api.preview(query, previewing.signal);
+      const { signal } = previewing;
+      const found = await api.preview(query, signal);
       store.change({ preview: { status: "ready", found } });
+      // tables that would pass take longer to find: they come when the refusal stands already
+      if (found.refusal) store.change({ preview: { status: "ready", found: await api.nearest(query, signal) } });
     } catch (problem) {
       if (problem.name !== "AbortError") store.change({ preview: { status: "failed", problem } });
     }

@@ -69,6 +69,7 @@ export const catalogue = () => json(`${BASE}catalogue`);
 export const breakdown = (name) => json(`${BASE}breakdowns/${encodeURIComponent(name)}`);
 export const variable = (name) => json(`${BASE}variables/${encodeURIComponent(name)}`);
 export const preview = (query, signal) => json(`${BASE}preview`, posted(query, signal));
+export const nearest = (query, signal) => json(`${BASE}preview?nearest=true`, posted(query, signal));
 export const table = (query, signal) => json(`${BASE}table`, posted(query, signal));
 export const ranges = (query, cells) => json(`${BASE}noise-ranges`, posted({ query, cells }));
 export const save = (query, extra) => json(`${BASE}queries`, posted({ query, extra }));

@@ -37,6 +37,9 @@ const shown = (value) => (typeof value === "number" ? number(value) : String(val
 /** A whole number. */
 export const number = (value) => formatter({ maximumFractionDigits: 0 }).format(value);
 
+/** A number with at most three decimals. */
+export const decimal = (value) => formatter({ maximumFractionDigits: 3 }).format(value);
+
 /** A share as a percentage with one decimal. */
 export const percent = (share) =>
   formatter({ style: "percent", minimumFractionDigits: 1, maximumFractionDigits: 1 }).format(share);

@@ -15,7 +15,7 @@ import { variableOf } from "./question.js";
 import { cellView, notesView, resultView } from "./result.js";
 import { blank, makeStore } from "./store.js";
 import { THEMES, applyTheme, keptTheme } from "./theme.js";
-import { tokenView } from "./token.js";
+import { signIn, tokenView } from "./token.js";
 import { verdictView } from "./verdict.js";
 
 const QUESTION = ["unit", "count", "where", "rows", "columns", "lang", "world"];
@@ -273,17 +273,22 @@ async function start() {
     actions.recallJobs();
     document.documentElement.dataset.ready = "yes";
   } catch (problem) {
-    replace(
-      places.answer,
-      el(
-        "div",
-        { class: "notice bad" },
-        el("h2", { id: "result-title" }, t("failed.title")),
-        el("p", { role: "alert" }, problem.message || t("unreachable")),
-        button(t("again"), () => location.reload()),
-      ),
-    );
+    replace(places.answer, notStarted(problem));
+    if (problem.status === 401) signIn(() => location.reload());
   }
+}
+
+function notStarted(problem) {
+  const isClosed = problem.status === 401;
+  return el(
+    "div",
+    { class: "notice bad" },
+    el("h2", { id: "result-title" }, t(isClosed ? "token.title" : "failed.title")),
+    el("p", { role: "alert" }, problem.message || t("unreachable")),
+    isClosed
+      ? button(t("token"), () => signIn(() => location.reload()), { data: { key: "token" } })
+      : button(t("again"), () => location.reload(), { data: { key: "again" } }),
+  );
 }
 
 start();

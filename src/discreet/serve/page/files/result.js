@@ -248,6 +248,7 @@ function emptyView(state, actions) {
   return [
     el("header", { class: "result-head" }, el("h2", { id: "result-title" }, t("empty.title"))),
     el("p", { class: "lead" }, t("empty.lead")),
+    state.world.catalogue.charged ? el("p", { class: "notice" }, t("budget.about")) : null,
     el(
       "ol",
       { class: "steps" },

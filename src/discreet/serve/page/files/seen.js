@@ -31,9 +31,11 @@ export function seenCsv(state, layout) {
     ...head,
   ]);
   const all = [...headLines, ...lines.map(({ stubs, values }) => [...stubs, ...values.map((value) => value ?? "")])];
-  return `${all.map((line) => line.map(quoted).join(",")).join("\n")}\n`;
+  return `${all.map((line) => line.map((cell) => quoted(harmless(cell))).join(",")).join("\n")}\n`;
 }
 
+/** A text that no spreadsheet takes for a formula: names of groups come with a link, from anybody. */
+const harmless = (value) => (typeof value === "string" && /^\s*[=@+-]/.test(value) ? `'${value}` : value);
 const quoted = (value) => (/[",\n]/.test(String(value)) ? `"${String(value).replace(/"/g, '""')}"` : String(value));
 
 /** As a workbook, with its title, its filter and what a reader must know of the numbers. */

@@ -9,10 +9,11 @@ import { t } from "./language.js";
 export function tokenView(state, changed) {
   if (!state.world.settings.tokens) return null;
   const words = api.hasToken() ? t("token.held") : t("token");
-  return button(words, () => dialogOf(changed), { data: { key: "token" }, "aria-haspopup": "dialog" });
+  return button(words, () => signIn(changed), { data: { key: "token" }, "aria-haspopup": "dialog" });
 }
 
-function dialogOf(changed) {
+/** Ask for a token; `changed` is called when another one is held. */
+export function signIn(changed) {
   const dialog = el("dialog", { class: "sheet", "aria-labelledby": "token-title" });
   const field = el("input", {
     type: "password",

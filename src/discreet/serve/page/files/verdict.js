@@ -2,7 +2,7 @@
 // button that makes it.
 
 import { button, choice, el } from "./dom.js";
-import { number, t } from "./language.js";
+import { decimal, number, t } from "./language.js";
 import { axesWords, title } from "./names.js";
 import { axesOf, cellsOf } from "./question.js";
 
@@ -20,7 +20,7 @@ export function verdictView(state, actions) {
     preview.status === "failed" ? failedLine(preview.problem, actions) : null,
     found?.blocked_count && !found.refusal ? blockedView(found) : null,
     found?.refusal ? refusalView(state, found.refusal, found.refusal.words, actions) : null,
-    found?.cost ? el("p", { class: "notice cost" }, found.cost) : null,
+    found?.budget ? budgetView(found.budget) : null,
     runButton(state, found, actions),
   );
 }
@@ -56,6 +56,19 @@ function sizeLine(state, found) {
           cells > limits.job_cells ? t("size.over", { most: limits.job_cells }) : t("size.job", { most: limits.cells }),
         )
       : null,
+  );
+}
+
+/** What the table would cost, and what is left: told before, because it cannot be taken back. */
+function budgetView({ measure, price, left, whole }) {
+  const short = price > left;
+  const words = price ? t("budget.price", { price: decimal(price), measure }) : t("budget.free");
+  return el(
+    "div",
+    { class: `notice budget ${short ? "bad" : ""}`, data: { price, left } },
+    el("p", {}, el("strong", {}, words)),
+    el("progress", { max: String(whole), value: String(Math.max(0, left)), "aria-label": t("budget.meter") }),
+    el("p", {}, t(short ? "budget.short" : "budget.left", { left: decimal(left), whole: decimal(whole) })),
   );
 }
 
