@@ -59,3 +59,21 @@ def test_a_translation_fills_in_the_same(language: Language) -> None:
 def test_every_language_but_the_one_of_the_source_has_a_catalogue_and_no_template_stands_twice() -> None:
     assert set(CATALOGUES) == set(Language) - {Language.ENGLISH}
     assert sum(map(len, PARTS)) == len(GERMAN)
+
+
+def test_nothing_is_said_over_http_that_has_one_language_only() -> None:
+    """Words for people are phrases: neither texts nor f-strings stand where a problem or a refusal takes its words."""
+    places = {"HttpProblem": (1,), "Refusal": (1,), "Nearest": (1,), "Problem": (2, 3), "mistake": (2, 3)}
+    for path in (
+        path for path in (SOURCE / "serve").rglob("*.py") if path.stem != "running"
+    ):  # the operator's
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
+                continue
+            # what is wrong with a file is the operator's matter
+            by_file = node.func.id in ("Problem", "mistake")
+            ours = not by_file or ast.unparse(node.args[0]) == "''"
+            for place in places.get(node.func.id, ()) if ours else ():
+                words = node.args[place] if place < len(node.args) else ast.Constant("")
+                plain = isinstance(words, ast.JoinedStr) or (isinstance(words, ast.Constant) and words.value)
+                assert not plain, f"{path.relative_to(SOURCE)}:{node.lineno}"

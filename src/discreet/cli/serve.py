@@ -57,7 +57,9 @@ def serve(
     time_limit: Annotated[
         float, typer.Option("--time-limit", min=0.1, help="Seconds that an answer may take.")
     ] = 60.0,
-    language: Annotated[str, typer.Option("--language", help="The language of the labels.")] = "en",
+    language: Annotated[
+        str, typer.Option("--language", help="Of the labels, and of words to those who ask for none.")
+    ] = "en",
     geometry: Annotated[
         Path | None, typer.Option("--geometry", help="GeoJSON of the areas, for maps on the page.")
     ] = None,

@@ -15,6 +15,7 @@ PROBLEMS = {
     "The request cannot be answered": "Die Anfrage kann nicht beantwortet werden",
     "Too many requests": "Zu viele Anfragen",
     "Something went wrong": "Etwas ist schiefgegangen",
+    "Not offered": "Nicht im Angebot",
     "The server is busy": "Der Server ist ausgelastet",
     "Error": "Fehler",
     # the server and its limits
@@ -23,6 +24,7 @@ PROBLEMS = {
         "Der Server kann gerade nicht auf seine Bücher zugreifen; bitte später noch einmal versuchen."
     ),
     "More than {calls} requests in {seconds} seconds.": "Mehr als {calls} Anfragen in {seconds} Sekunden.",
+    "There are too many connections.": "Es bestehen zu viele Verbindungen.",
     "Too many tables are asked for at once.": "Zu viele Tabellen werden gleichzeitig abgefragt.",
     "The table took too long; ask for a smaller one or for a background job.": (
         "Die Tabelle brauchte zu lange. Abhilfe: eine kleinere Tabelle oder ein Hintergrundauftrag."
@@ -73,6 +75,9 @@ PROBLEMS = {
     "is not of the form {form}": "hat nicht die Form {form}",
     # SDMX
     "Would pass: {table}": "Möglich wäre: {table}",
+    "There is no {kind} here: ask for structures, data or availability.": (
+        "Angeboten wird hier nichts der Art {kind}; zu haben sind Strukturen, Daten und Verfügbarkeit."
+    ),
     "No results: there is no {kind} of this agency, id and version.": (
         "Keine Ergebnisse: Von dieser Agentur, mit dieser Kennung und Version, gibt es nichts der Art {kind}."
     ),

@@ -1,21 +1,27 @@
 """Both languages over HTTP: how one is chosen, what is said in it, and that kept answers do not mix them."""
 
+import io
 import json
 import re
+import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from httpx import Client, Response
+from openpyxl import load_workbook
 
 from discreet.perturb.ledger import Ledger
 from discreet.release.read import Release
 from discreet.schema.serve_rule import HistoryRule, ServeRule, SparsityRule
 from discreet.serve.answering import TableBuilder, serve_programme, serve_release
+from discreet.serve.http.jobs import JobWorker
 from discreet.serve.http.settings import Limits, RateLimit
-from discreet.serve.store import Store
-from tests.serve.conftest import NOON, SECRET
+from discreet.serve.store import JobState, Store
+from tests.serve.conftest import NOON, SECRET, query
 from tests.serve.http.conftest import Web
 from tests.serve.test_budget import GEOMETRIC, declared
 
@@ -290,3 +296,85 @@ def test_what_has_no_words_names_no_language(client: Client) -> None:
     answer = client.get("/api/v1/breakdowns/SEX?lang=de")
     assert "content-language" not in answer.headers
     assert json.loads(answer.content)["codes"]
+
+
+def test_a_job_speaks_the_language_of_the_one_who_asked_for_it(client: Client) -> None:
+    body = {"query": {"axes": ["EDU"]}, "format": "json-stat"}
+    job = client.post("/api/v1/jobs?lang=de", json=body).json()
+    assert job["language"] == "de"
+    done = finished(client, job["id"])
+    assert done["state"] == "done", done
+    found = client.get(done["result"], headers={"Accept-Language": "en"})
+    assert speaks(found, "de")["note"][0].startswith("Jede Zahl")
+
+
+def test_a_job_fails_in_the_language_of_the_one_who_asked_for_it(
+    builder: TableBuilder, tmp_path: Path
+) -> None:
+    store = Store(tmp_path / "s.sqlite", lambda: datetime.now(UTC))
+    extra = [json.dumps({"format": "csv", **more}) for more in ({"language": "de"}, {})]
+    jobs = [store.add_job("ann", query("NOTHING"), one) for one in extra]
+    worker = JobWorker(builder, store, Limits())
+    worker.start()
+    for _ in range(200):
+        found = [store.job(job.id) for job in jobs]
+        if all(one is not None and one.state is JobState.FAILED for one in found):
+            break
+        time.sleep(0.05)
+    worker.stop()
+    german, english = (one.words if one else "" for one in found)
+    assert "unbekanntes Merkmal 'NOTHING' von persons; möglich sind" in german
+    assert "unknown variable 'NOTHING' of persons; use one of" in english
+
+
+def finished(client: Client, name: str) -> dict[str, Any]:
+    for _ in range(200):
+        job: dict[str, Any] = client.get(f"/api/v1/jobs/{name}").json()
+        if job["state"] in ("done", "failed"):
+            return job
+        time.sleep(0.05)
+    raise AssertionError(job)
+
+
+def test_files_have_their_notes_and_titles_in_the_language(client: Client) -> None:
+    def get(form: str) -> bytes:
+        answer = client.post(f"/api/v1/table?format={form}&lang=de", json={"axes": ["SEX"], "count": "works"})
+        assert answer.headers["content-language"] == "de"
+        return answer.content
+
+    notes = pq.read_schema(io.BytesIO(get("parquet"))).metadata[b"discreet.notes"].decode()
+    assert notes.startswith("Jede Zahl")
+    px = get("px").decode()
+    assert 'NOTEX="Jede Zahl' in px
+    assert 'DATASYMBOL2="zurückgehalten"' in px
+    assert re.search(r'TITLE=".* mit works = 1 nach ', px)
+    sheet = load_workbook(io.BytesIO(get("xlsx")))["Notes"]
+    assert "Jede Zahl" in str([cell.value for row in sheet.iter_rows() for cell in row])
+
+
+def test_pxweb_offers_the_languages_and_speaks_them(web: Web) -> None:
+    client = web(language="de-AT")
+    config = client.get("/api/v2/config").json()
+    assert config["languages"] == [{"id": "de-AT", "label": "Deutsch"}, {"id": "en", "label": "English"}]
+    assert config["defaultLanguage"] == "de-AT"
+    english, said = in_both(client, "/api/v2/tables/wide/metadata")
+    assert (english["language"] if "language" in english else english["extension"]["px"]["language"]) == "en"
+    assert said["extension"]["px"]["language"] == "de-AT"
+    assert said["note"][0].startswith("Jede Zahl")
+    assert (english["dimension"]["ContentsCode"]["label"], said["dimension"]["ContentsCode"]["label"]) == (
+        "contents",
+        "Inhalt",
+    )
+    english, said = in_both(client, "/api/v2/tables/wide/data", params={"valueCodes[SEX]": "1,2"})
+    assert english["value"] == said["value"]
+    assert english["label"] != said["label"]
+    assert said["extension"]["discreet"]["noise"].startswith("Die Zahlen")
+    english, said = in_both(client, "/api/v2/tables/wide/data", params={"valueCodes[SEX]": "7"})
+    assert said["detail"] == "SEX hat keinen Wert '7'; die Metadaten der Tabelle nennen alle"
+    assert client.get("/api/v2/tables?lang=fr").headers["content-language"] == "de"
+
+
+def test_the_language_in_an_address_of_pxwebapi_1_holds_for_errors_too(client: Client) -> None:
+    assert {"id": "de", "text": "Deutsch"} in client.get("/pxweb/api/v1").json()
+    answer = client.get("/pxweb/api/v1/de/nothing", headers={"Accept-Language": "en"})
+    assert speaks(answer, "de")["detail"].startswith("Diese Datenbank gibt es nicht")

@@ -11,8 +11,9 @@ from asyncio import TimerHandle, Transport
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
+from discreet.serve.http.languages import settle
 from discreet.serve.http.problems import HttpProblem, retry_after
-from discreet.words.phrase import Language
+from discreet.words.phrase import Language, phrase
 
 RETRY = 5  # seconds after which those who were too many may come again
 
@@ -101,8 +102,8 @@ async def _busy(scope: Scope, receive: Receive, send: Send) -> None:
     """What is answered on a connection that is one too many."""
     problem = HttpProblem(
         503,
-        "There are too many connections.",
+        phrase("There are too many connections."),
         kind="busy",
         headers={**retry_after(RETRY), "Connection": "close"},
     )
-    await problem.response(Language.ENGLISH)(scope, receive, send)
+    await problem.response(settle(scope, Language.ENGLISH))(scope, receive, send)

@@ -17,6 +17,7 @@ from discreet.words.phrase import Language
 MOST_RANGES = 50  # of a header that are looked at
 STATE = "language"
 NAMES = {Language.ENGLISH: "English", Language.GERMAN: "Deutsch"}
+_BY_TAG = {language.value: language for language in Language}
 
 
 def settle(scope: Scope, own: str) -> Language:
@@ -50,12 +51,13 @@ def language_of(connection: HTTPConnection) -> Language:
 
 
 def _chosen(scope: Scope, own: Language) -> Language:
-    asked = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("lang", [""])[-1]
-    known = language_tagged(asked)
-    if known is not None:
-        return known
+    query = scope.get("query_string", b"")
+    if b"lang=" in query:  # questions in addresses are long, and few of them name a language
+        known = language_tagged(parse_qs(query.decode("latin-1")).get("lang", [""])[-1])
+        if known is not None:
+            return known
     header = ",".join(Headers(scope=scope).getlist("accept-language"))
-    return next(_preferred(header, own), own)
+    return next(_preferred(header, own), own) if header else own
 
 
 def _preferred(header: str, own: Language) -> Iterator[Language]:
@@ -83,4 +85,4 @@ def _ranges(header: str) -> Iterator[tuple[str, float]]:
 def language_tagged(tag: str) -> Language | None:
     """The language of a tag such as ``de`` or ``de-AT``."""
     primary = tag.strip().lower().replace("_", "-").partition("-")[0]
-    return Language(primary) if primary in set(Language) else None
+    return _BY_TAG.get(primary)

@@ -40,6 +40,7 @@ TITLES = {
     422: phrase("The request cannot be answered"),
     429: phrase("Too many requests"),
     500: phrase("Something went wrong"),
+    501: phrase("Not offered"),
     503: phrase("The server is busy"),
 }
 ROUTING = {  # what is said where no route was found

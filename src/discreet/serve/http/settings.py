@@ -48,6 +48,6 @@ class Settings:
     tokens_only: bool = False  # whether tables are for those who have a token
     limits: Limits = Limits()
     origins: tuple[str, ...] = ("*",)  # of pages elsewhere that may read answers
-    language: str = "en"  # of the labels
+    language: str = "en"  # of the labels, and of words to those who ask for none
     log_queries: bool = False  # whether the access log holds what was asked for
     geometry: Path | None = None  # GeoJSON of the areas, for maps

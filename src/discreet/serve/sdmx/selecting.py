@@ -74,7 +74,8 @@ def select(registry: Registry, asked: StructureRequest) -> list[Any]:
 
 def _check(asked: StructureRequest) -> None:
     if asked.kind in NOT_OFFERED:
-        raise HttpProblem(501, f"There is no {asked.kind} here: ask for structures, data or availability.")
+        words = phrase("There is no {kind} here: ask for structures, data or availability.", kind=asked.kind)
+        raise HttpProblem(501, words)
     kinds = {*Kind, *OTHER_KINDS, *ALL_KINDS}
     for name, value, known in (
         (phrase("kind of artefact"), asked.kind, kinds),
