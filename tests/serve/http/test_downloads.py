@@ -9,6 +9,7 @@ import numpy as np
 import openpyxl
 import pyarrow.parquet as pq
 import pytest
+from openpyxl.utils.escape import unescape
 from pysdmx.io import read_sdmx
 
 from discreet.serve.answer import Answer, AnswerAxis, Area, Rule
@@ -211,6 +212,32 @@ def test_a_table_that_no_sheet_can_hold_is_refused(
     with pytest.raises(HttpProblem, match="A sheet of Excel holds 1,048,576 rows and 16,384 columns") as told:
         body(large, Format.XLSX, builder, layout)
     assert (told.value.status, told.value.kind) == (413, "size")
+
+
+def test_texts_and_numbers_come_back_from_a_sheet_as_they_were(answer: Answer, builder: TableBuilder) -> None:
+    texts = (
+        "<b>&amp;",
+        " two  spaces ",
+        "a\nb",
+        "\x07bell",
+        "_x0041_",
+        "Zürich 東京 \U0001f600",
+        '"quoted"',
+        "12",
+    )
+    size = len(texts)
+    axis = AnswerAxis("GEO", "GEO", texts, texts, ("",) * size, (1,) * size, True)
+    odd = replace(
+        answer,
+        axes=(axis,),
+        values=np.array([0, 1, -5, 2**40, 7, 8, 9, 10], dtype=np.int64),
+        withheld=np.arange(size) == 1,
+    )
+    book = openpyxl.load_workbook(io.BytesIO(body(odd, Format.XLSX, builder, Layout(texts=Texts.CODES))))
+    rows = list(book["Data"].iter_rows(2, values_only=True))
+    assert [unescape(row[0]) for row in rows] == list(texts)
+    assert [row[1] for row in rows] == [0, None, -5, 2**40, 7, 8, 9, 10]
+    assert book["Data"].dimensions == "A1:C9"
 
 
 FORMULAS = ("=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "=HYPERLINK(1)")

@@ -18,6 +18,7 @@ from discreet.serve.catalogue import Catalogue
 from discreet.serve.http.json_stat import label_of, notes, title_in
 from discreet.serve.http.layout import Cell, Layout, Percent, laid_out, long, measures, sides
 from discreet.serve.http.problems import HttpProblem
+from discreet.serve.http.sheet_cells import filled
 from discreet.serve.query import to_json
 from discreet.serve.rules import WORDS
 from discreet.words.phrase import phrase, said
@@ -36,11 +37,8 @@ def workbook(answer: Answer, catalogue: Catalogue, layout: Layout) -> bytes:
     with xlsxwriter.Workbook(held, _OPTIONS) as book:
         book.set_properties({"title": title_in(answer, catalogue.labels), "created": CREATED})
         _notes_sheet(book, answer, catalogue, layout)
-        sheet = book.add_worksheet("Data")
-        sheet.freeze_panes(top, left)
-        for row, line in enumerate(lines):
-            sheet.write_row(row, 0, line)
-    return held.getvalue()
+        book.add_worksheet("Data").freeze_panes(top, left)
+    return filled(held.getvalue(), "xl/worksheets/sheet2.xml", lines)
 
 
 def _table(answer: Answer, layout: Layout) -> tuple[Iterator[list[Cell]], int, int]:
