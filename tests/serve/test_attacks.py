@@ -1,5 +1,6 @@
 """Questions that try to get round the rules and the books: by groups, filters below the breakdowns, other names."""
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -7,6 +8,8 @@ import numpy as np
 import pytest
 
 from discreet.errors import Mistakes
+from discreet.schema.codelist import Code, codelist
+from discreet.schema.expression import parse_filter
 from discreet.schema.programme import Programme
 from discreet.schema.serve_rule import HistoryRule, ServeRule, SparsityRule
 from discreet.serve.answer import Answer, Refusal, Rule
@@ -178,3 +181,40 @@ def test_no_value_of_a_blocked_area_is_left_in_an_answer(ruled: Make, builder: T
     assert answer.withheld.any()
     assert not answer.values[answer.withheld].any()
     assert all(answer.noise_range(int(cell)) is None for cell in np.flatnonzero(answer.withheld)[:20])
+
+
+def nested(levels: int) -> str:
+    """A filter that nests and cannot be written flatter."""
+    text = 'SEX == "1"'
+    for level in range(levels):
+        text = f'EDU == "{level % 3 + 1}" {"or" if level % 2 else "and"} ({text})'
+    return text
+
+
+def test_a_filter_that_nests_too_deep_to_be_compared_is_not_let_through(ruled: Make) -> None:
+    builder = ruled(history=HistoryRule(difference=40))
+    small, people = smallest_area(builder)
+    assert people < 40
+    deepest = 0
+    for levels in range(30, 45):
+        deep = nested(levels)
+        without = query("SEX", where=f'({deep}) and GEO != "{small}"')
+        try:
+            builder.canonical(without)
+        except Mistakes:
+            break
+        deepest = levels
+        assert isinstance(builder.ask(query("SEX", where=deep), f"u{levels}"), Answer)
+        found = refused(builder.ask(without, f"u{levels}"))
+        assert found.rule is Rule.DIFFERENCE
+    assert deepest > 30
+
+
+def test_a_long_filter_over_many_codes_is_read_quickly() -> None:
+    areas = [Code(f"R{number}", "", "") for number in range(100)]
+    areas += [Code(f"a{number}", f"R{number % 100}", "") for number in range(10_000)]
+    trees = {"GEO": codelist("GEO", areas), "SEX": codelist("SEX", [Code("1", "", ""), Code("2", "", "")])}
+    began = time.process_time()
+    found = parse_filter(" or ".join(f'(GEO == "a{n}" and SEX == "1")' for n in range(500)), trees)
+    assert time.process_time() - began < 3, "half a second; ten of them before subtrees were looked up"
+    assert found.variables == ("GEO", "SEX")

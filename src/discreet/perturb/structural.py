@@ -36,7 +36,7 @@ def _covered(term: Term, cube: Cube, cells: NDArray[np.int64]) -> NDArray[np.boo
 def _within(term: Comparison, cube: Cube, cells: NDArray[np.int64]) -> NDArray[np.bool_]:
     for k, axis in enumerate(cube.axes):
         if axis.variable == term.variable:
-            return passing_nodes(axis, np.array(term.passing, dtype=bool))[cube.nodes(cells, k)]
+            return passing_nodes(axis, term.lookup)[cube.nodes(cells, k)]
     return np.full(len(cells), all(term.passing))
 
 

@@ -70,8 +70,39 @@ class Codelist:
         """Mark the leaves that are ``code`` or lie below it; ``_T`` marks all."""
         if code == TOTAL:
             return np.ones(len(self.leaves), dtype=bool)
-        wanted = self.position[code]
-        return np.array([wanted in self.ancestors(leaf) for leaf in self.leaves], dtype=bool)
+        return self.leaves_below([code])
+
+    @cached_property
+    def _above(self) -> NDArray[np.int64]:
+        """Code -> position of its parent, as in ``parents``."""
+        return np.array(self.parents, dtype=np.int64)
+
+    @cached_property
+    def _spans(self) -> NDArray[np.int64]:
+        """Code -> the place of its first leaf among all leaves, and the place after its last: (codes, 2)."""
+        ends = list(range(1, len(self.codes) + 1))
+        for index in range(len(self.codes) - 1, -1, -1):
+            if self.parents[index] >= 0:
+                ends[self.parents[index]] = max(ends[self.parents[index]], ends[index])
+        is_leaf = np.zeros(len(self.codes), dtype=bool)
+        is_leaf[list(self.leaves)] = True
+        before = np.concatenate([[0], np.cumsum(is_leaf)])
+        return np.stack([before[:-1], before[ends]], axis=1)
+
+    def leaves_below(self, codes: Iterable[str]) -> NDArray[np.bool_]:
+        """Mark the leaves that are one of the codes or lie below one."""
+        inside = np.zeros(len(self.leaves), dtype=bool)
+        for start, stop in self._spans[[self.position[code] for code in codes]].tolist():
+            inside[start:stop] = True
+        return inside
+
+    def fewest_codes(self, leaves: NDArray[np.bool_]) -> tuple[str, ...]:
+        """The highest codes all of whose leaves are marked, in order: the shortest way to write the marked leaves."""
+        before = np.concatenate([[0], np.cumsum(leaves)])
+        start, stop = self._spans.T
+        whole = before[stop] - before[start] == stop - start
+        highest = whole & ~((self._above >= 0) & whole[self._above])
+        return tuple(self.codes[index] for index in np.flatnonzero(highest).tolist())
 
     def level(self, level: int) -> tuple[int, ...]:
         """Cut the tree at a level: the codes of that depth and the leaves above it; level 0 is the total alone."""

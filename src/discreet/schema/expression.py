@@ -31,6 +31,8 @@ from discreet.words.phrase import Phrase, joined, phrase
 
 LONGEST = 200_000  # characters
 DEEPEST = 40  # nested operators
+NOBODY = phrase("no record can pass this; take one of its conditions out")
+ALL, NONE = "true", "false"  # the normal forms of comparisons that everybody passes, or nobody
 MOST_TOLD = 20  # mistakes of one text
 MOST_COMPARED = 2_000  # names among which the closest is looked for, which takes long
 GRAMMAR = phrase('write comparisons like SEX == "1" or AGE.L in ("Y_LT15", "Y15-29"), joined by and, or, not')
@@ -43,13 +45,13 @@ class Comparison:
     """The records whose leaf of one variable is among those marked."""
 
     variable: str
-    passing: tuple[bool, ...]  # leaf -> does it pass
+    passing: bytes  # leaf -> does it pass, 1 or 0
     canonical: str
 
     @cached_property
     def lookup(self) -> NDArray[np.bool_]:
         """Leaf -> does it pass."""
-        return np.array(self.passing, dtype=bool)
+        return np.frombuffer(self.passing, dtype=bool)
 
     def mask(self, columns: Columns) -> NDArray[np.bool_]:
         """Look the leaf of every record up."""
@@ -121,8 +123,7 @@ def parse_filter(
     if reader.problems:
         raise Mistakes(reader.problems)
     if isinstance(term, Comparison) and not any(term.passing):
-        remedy = phrase("no record can pass this; take one of its conditions out")
-        raise mistake(file, key, _quote(text), remedy)
+        raise mistake(file, key, _quote(text), NOBODY)
     return Filter(term.canonical, text, tuple(sorted(set(_names(term)))), term)
 
 
@@ -220,7 +221,7 @@ class _Reader:
             self._add(value, alternatives(code, sorted(known)))
         if self.problems:
             return _NOTHING
-        inside = _leaves_under(tree, codes)
+        inside = tree.leaves_below(codes)
         return _compare(tree, variable, inside if isinstance(op, ast.Eq | ast.In) != negated else ~inside)
 
     def _name(self, node: ast.expr) -> tuple[str, str] | None:
@@ -268,12 +269,12 @@ class _Reader:
             for term in terms
             for part in (term.terms if isinstance(term, Junction) and term.word == word else (term,))
         ]
-        absorbing = word == "or"  # all-true absorbs an or, all-false an and
+        absorbing, neutral = (ALL, NONE) if word == "or" else (NONE, ALL)
         joined = self._join_variables(word, [part for part in flat if isinstance(part, Comparison)])
         for part in joined:
-            if set(part.passing) == {absorbing}:
+            if part.canonical == absorbing:
                 return part
-        useful = [part for part in joined if set(part.passing) != {not absorbing}]
+        useful = [part for part in joined if part.canonical != neutral]
         junctions = {part.canonical: part for part in flat if isinstance(part, Junction)}
         kept: list[Term] = sorted([*useful, *junctions.values()], key=lambda part: part.canonical)
         if not kept:
@@ -297,45 +298,20 @@ class _Reader:
         self.problems.append(Problem(self.file, self.key, value, remedy))
 
 
-_NOTHING = Comparison("", (), "")
-
-
-def _leaves_under(tree: Codelist, codes: Sequence[str]) -> NDArray[np.bool_]:
-    """Mark the leaves that are one of the codes or lie below one; one pass, parents first."""
-    inside = np.zeros(len(tree.codes), dtype=bool)
-    inside[[tree.position[code] for code in codes]] = True
-    for index, parent in enumerate(tree.parents):
-        if parent >= 0 and inside[parent]:
-            inside[index] = True
-    return inside[list(tree.leaves)]
+_NOTHING = Comparison("", b"", "")
 
 
 def _compare(tree: Codelist, variable: str, passing: NDArray[np.bool_]) -> Comparison:
     """Write a set of leaves with the fewest codes, by inclusion or, where shorter, by exclusion."""
     if passing.all() or not passing.any():
-        canonical = "true" if passing.all() else "false"
+        canonical = ALL if passing.all() else NONE
     else:
-        inside, outside = _fewest_codes(tree, passing), _fewest_codes(tree, ~passing)
+        inside, outside = tree.fewest_codes(passing), tree.fewest_codes(~passing)
         word, codes = ("in", inside) if len(inside) <= len(outside) else ("not in", outside)
         canonical = (
             f"{variable} {word} ({', '.join(json.dumps(code, ensure_ascii=False) for code in sorted(codes))})"
         )
-    return Comparison(variable, tuple(passing.tolist()), canonical)
-
-
-def _fewest_codes(tree: Codelist, passing: NDArray[np.bool_]) -> list[str]:
-    """The highest codes whose leaves all pass."""
-    whole = np.ones(len(tree.codes), dtype=bool)
-    whole[list(tree.leaves)] = passing
-    for index in range(len(tree.codes) - 1, -1, -1):
-        parent = tree.parents[index]
-        if parent >= 0 and not whole[index]:
-            whole[parent] = False
-    return [
-        tree.codes[index]
-        for index, parent in enumerate(tree.parents)
-        if whole[index] and (parent < 0 or not whole[parent])
-    ]
+    return Comparison(variable, passing.tobytes(), canonical)
 
 
 def alternatives(value: str, known: Sequence[str]) -> Phrase:

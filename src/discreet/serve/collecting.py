@@ -13,6 +13,7 @@ import numpy as np
 from discreet.errors import Mistakes
 from discreet.perturb.table import ProtectedTable
 from discreet.schema.crosstab import signatures
+from discreet.schema.expression import NOBODY
 from discreet.serve.collected import Collected, Population, Statistic
 from discreet.serve.history import cells_of
 from discreet.serve.query import Query
@@ -42,8 +43,10 @@ class Collecting:
             text = f"not ({new or earlier})"
         try:
             return self._number(text)
-        except Mistakes:  # no record can be in one alone: the filters mean the same
-            return None
+        except Mistakes as mistakes:
+            if all(problem.remedy == NOBODY for problem in mistakes.problems):
+                return None  # no record can be in one alone: the filters mean the same
+            return 0  # too long or too deep to be compared: what cannot be judged is not let through
 
     def _number(self, where: str) -> int:
         """The published number of records that pass a filter."""

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.errors import Problem
 from discreet.schema.codelist import TOTAL, TOTAL_LABEL, Breakdown, Codelist
@@ -28,7 +27,7 @@ def grouped(variable: ServedVariable, axis: Axis, key: str) -> tuple[Breakdown |
     problems = list(_problems(variable, axis, key))
     if problems:
         return None, problems
-    masks = {group.name: leaves_of(variable.codelist, group) for group in axis.groups}
+    masks = {group.name: variable.codelist.leaves_below(group.codes) for group in axis.groups}
     names = sorted(masks, key=lambda name: int(np.argmax(masks[name])))
     node_of_leaf = np.zeros(len(variable.codelist.leaves), dtype=np.int32)
     for node, name in enumerate(names, start=1):
@@ -46,25 +45,9 @@ def tree_of(axis: Breakdown) -> Codelist:
     return Codelist(axis.variable, axis.codes[1:], axis.labels[1:], (-1,) * groups, (1,) * groups)
 
 
-def leaves_of(tree: Codelist, group: Group) -> NDArray[np.bool_]:
-    """The leaves of a group."""
-    inside = np.zeros(len(tree.codes), dtype=bool)
-    inside[[tree.position[code] for code in group.codes]] = True
-    for index, parent in enumerate(tree.parents):
-        inside[index] |= parent >= 0 and inside[parent]
-    found: NDArray[np.bool_] = inside[list(tree.leaves)]
-    return found
-
-
 def normal(tree: Codelist, group: Group) -> Group:
     """The group with the fewest codes that mean the same, in the order of the codelist."""
-    whole = np.ones(len(tree.codes), dtype=bool)
-    whole[list(tree.leaves)] = leaves_of(tree, group)
-    for index in range(len(tree.codes) - 1, -1, -1):
-        if tree.parents[index] >= 0:
-            whole[tree.parents[index]] &= whole[index]
-    kept = [c for c, parent in enumerate(tree.parents) if whole[c] and (parent < 0 or not whole[parent])]
-    return Group(group.name, tuple(tree.codes[index] for index in kept))
+    return Group(group.name, tree.fewest_codes(tree.leaves_below(group.codes)))
 
 
 def _problems(variable: ServedVariable, axis: Axis, key: str) -> Iterator[Problem]:
@@ -101,7 +84,7 @@ def _unknown_codes(tree: Codelist, groups: Sequence[Group], key: str) -> Iterato
 def _overlaps(tree: Codelist, groups: Sequence[Group], key: str) -> Iterator[Problem]:
     held = np.zeros(len(tree.leaves), dtype=bool)
     for group in groups:
-        leaves = leaves_of(tree, group)
+        leaves = tree.leaves_below(group.codes)
         if (held & leaves).any():
             value = phrase("{group} shares codes with another group", group=repr(group.name[:60]))
             yield Problem("", f"{key}.groups", value, phrase("put each code into one group"))

@@ -162,7 +162,7 @@ class _Resolver:
             return None
         if not self.catalogue.may_filter and text in self.catalogue.bases:
             # a release names its bases without the codes they are made of
-            return Filter(self.catalogue.bases[text], text, (), Comparison("", (), ""))
+            return Filter(self.catalogue.bases[text], text, (), Comparison("", b"", ""))
         served = {name: one for name, one in self.catalogue.variables.items() if self.query.unit in one.units}
         try:
             found = parse_filter(
