@@ -10,7 +10,7 @@ from discreet.schema.labels import Labels
 from discreet.serve.answer import Answer, AnswerAxis
 from discreet.serve.answering import TableBuilder
 from discreet.serve.catalogue import Catalogue
-from discreet.serve.http.px_file import px_file
+from discreet.serve.http.px_file import Named, px_file
 from discreet.serve.query import Axis, Query
 
 # as far as we write them, in the order that the description of the format (AXIS-VERSION 2013) recommends
@@ -18,6 +18,8 @@ ORDER = [
     "CHARSET",
     "AXIS-VERSION",
     "CODEPAGE",
+    "LANGUAGE",
+    "TABLEID",
     "DECIMALS",
     "SHOWDECIMALS",
     "MATRIX",
@@ -54,6 +56,7 @@ MANDATORY = [
     "VALUES",
     "DATA",
 ]
+NAMED = Named("A title", "9.2", "en")
 GEO = AnswerAxis(
     "GEO", "GEO.L", ("_T", "A", "B"), ("Total", "=cmd()", 'B "x"'), ("", "_T", "_T"), (0, 1, 1), True
 )
@@ -90,7 +93,7 @@ def keyword(text: str, name: str) -> list[str]:
 def test_the_keywords_are_there_in_order_and_no_line_is_too_long(
     answer: Answer, catalogue: Catalogue
 ) -> None:
-    text = px_file(answer, catalogue, "A title").decode()
+    text = px_file(answer, catalogue, NAMED).decode()
     names = re.findall(r"^([A-Z][A-Z0-9-]*)(?:\(.*?\))?=", text, re.MULTILINE)
     assert list(dict.fromkeys(names)) == ORDER
     assert set(MANDATORY) <= set(names)
@@ -98,10 +101,15 @@ def test_the_keywords_are_there_in_order_and_no_line_is_too_long(
     assert (keyword(text, "TITLE"), keyword(text, "CONTENTS")) == (["A title"], ["persons"])
     assert "".join(keyword(text, "NOTEX")) == f"additivity {answer.noise} a warning"
     assert keyword(text, "CODEPAGE") == ["utf-8"]
+    assert (keyword(text, "LANGUAGE"), keyword(text, "TABLEID"), keyword(text, "MATRIX")) == (
+        ["en"],
+        ["9.2"],
+        ["9.2"],
+    )
 
 
 def test_variables_and_values_are_told_apart_by_their_texts(answer: Answer, catalogue: Catalogue) -> None:
-    text = px_file(answer, catalogue, "A title").decode()
+    text = px_file(answer, catalogue, NAMED).decode()
     assert (keyword(text, "STUB"), keyword(text, "HEADING")) == (["Place"], ["the 'Sex'"])
     assert keyword(text, 'CODES("Place")') == ["_T", "A", "B"]
     assert keyword(text, 'VALUES("Place")') == ["Total", "=cmd()", "B 'x'"]
@@ -110,7 +118,7 @@ def test_variables_and_values_are_told_apart_by_their_texts(answer: Answer, cata
     assert keyword(text, 'ELIMINATION("Place")') == ["Total"]
     assert keyword(text, 'VARIABLE-TYPE("Place")') == ["G"]
     alike = replace(catalogue, labels=Labels({"GEO": "Same", "SEX": "Same"}))
-    text = px_file(answer, alike, "A title").decode()
+    text = px_file(answer, alike, NAMED).decode()
     assert (keyword(text, "STUB"), keyword(text, "HEADING")) == (["Same (GEO)"], ["Same (SEX)"])
 
 
@@ -118,7 +126,7 @@ def test_data_follow_stub_and_heading_and_withheld_cells_are_two_dots(
     answer: Answer, catalogue: Catalogue
 ) -> None:
     def data(*columns: str) -> str:
-        return px_file(answer, catalogue, "A title", columns).decode().partition("DATA=\n")[2]
+        return px_file(answer, catalogue, NAMED, columns).decode().partition("DATA=\n")[2]
 
     assert data() == data("SEX") == '10 20 \n3 0 \n".." "..";\n'
     assert data("GEO") == '10 3 ".." \n20 0 "..";\n'
@@ -129,6 +137,6 @@ def test_data_follow_stub_and_heading_and_withheld_cells_are_two_dots(
 def test_a_table_without_variables_has_one(builder: TableBuilder) -> None:
     total = builder.ask(Query("persons", ()), "somebody")
     assert isinstance(total, Answer)
-    text = px_file(total, builder.catalogue, "All").decode()
+    text = px_file(total, builder.catalogue, Named("All")).decode()
     assert keyword(text, "HEADING") == ["contents"]
     assert text.partition("DATA=\n")[2] == f"{total.values[0]};\n"

@@ -129,6 +129,12 @@ def test_codelists_are_filters(client: Client, base: str, kind: str) -> None:
     problem(ask(client, f"{base}/wide", AGE=(kind, ["Y17"])), 400)
 
 
+def test_a_query_may_also_say_that_it_is_json(client: Client, base: str) -> None:
+    item = {"code": "SEX", "selection": {"filter": "item", "values": ["1"]}}
+    said = client.post(f"{base}/wide", json={"query": [item], "response": {"format": "json"}})
+    assert said.json() == ask(client, f"{base}/wide", SEX=("item", ["1"])).json()
+
+
 def test_top_counts_and_the_name_of_what_is_counted_may_be_said(client: Client, base: str) -> None:
     found = cells(ask(client, f"{base}/wide", SEX=("top", ["2"]), ContentsCode=("item", ["COUNT"])))
     assert list(found) == [("_T",), ("1",)]

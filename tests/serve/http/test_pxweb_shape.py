@@ -110,6 +110,8 @@ def test_every_placement_has_the_same_values(client: Client) -> None:
         (sex, line[0]): int(line[place + 1]) for line in lines[1:] for place, sex in enumerate("12")
     } == cells(first)
     px = client.post(DATA, json=body, params={"outputFormat": "px"}).text
+    assert 'TABLEID="wide";' in px
+    assert 'LANGUAGE="en";' in px
     rows = px.partition("DATA=\n")[2].rstrip(";\n").splitlines()
     assert [row.split() for row in rows] == [line[1:] for line in lines[1:]]
 

@@ -25,7 +25,7 @@ from discreet.serve.catalogue import Catalogue
 from discreet.serve.http.json_stat import dataset, notes, title_in
 from discreet.serve.http.layout import NO_PERCENT, Layout, arrow_table, check, harmless, laid_out, places_of
 from discreet.serve.http.problems import HttpProblem
-from discreet.serve.http.px_file import px_file
+from discreet.serve.http.px_file import MEDIA_TYPE, Named, px_file
 from discreet.serve.http.workbook import workbook
 
 
@@ -62,7 +62,7 @@ _MEDIA = {
     Format.JSON_STAT: ("application/json", "json"),
     Format.CSV: ("text/csv; charset=utf-8", "csv"),
     Format.XLSX: ("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "xlsx"),
-    Format.PX: ("application/octet-stream", "px"),
+    Format.PX: (MEDIA_TYPE, "px"),
     Format.PARQUET: ("application/vnd.apache.parquet", "parquet"),
     Format.SDMX_CSV: ("application/vnd.sdmx.data+csv; version=2.0.0", "csv"),
 }
@@ -79,7 +79,9 @@ def written(answer: Answer, form: Format, catalogue: Catalogue, layout: Layout |
         Format.JSON_STAT: lambda: dataset(answer, catalogue),
         Format.CSV: lambda: _csv(answer, catalogue, layout),
         Format.XLSX: lambda: workbook(answer, catalogue, layout),
-        Format.PX: lambda: px_file(answer, catalogue, title_in(answer, catalogue.labels), layout.columns),
+        Format.PX: lambda: px_file(
+            answer, catalogue, Named(title_in(answer, catalogue.labels)), layout.columns
+        ),
         Format.PARQUET: lambda: _parquet(answer),
         Format.SDMX_CSV: lambda: _sdmx_csv(answer, catalogue),
     }

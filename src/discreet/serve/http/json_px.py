@@ -8,9 +8,9 @@ from itertools import product
 from discreet.serve.answer import Answer
 from discreet.serve.catalogue import Catalogue
 from discreet.serve.http.json_stat import contents_code, notes
+from discreet.serve.http.px_file import WITHHELD_SYMBOL
 from discreet.words.phrase import said
 
-WITHHELD_SYMBOL = ".."  # what PxWeb shows where a number may not be shown
 DIMENSION, CONTENT = "d", "c"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -14,18 +15,26 @@ from discreet.serve.catalogue import Catalogue
 from discreet.words.phrase import phrase, said
 
 LONGEST = 250  # characters of a line
-WITHHELD_SYMBOL = (
-    '".."'  # what readers of PX files take for a number that may not be shown; DATASYMBOL2 names it
-)
+MEDIA_TYPE = "application/octet-stream"
+WITHHELD_SYMBOL = ".."  # what readers take for a number that may not be shown; DATASYMBOL2 names it
 COUNTED = "contents"
 
 
-def px_file(answer: Answer, catalogue: Catalogue, title: str, columns: Sequence[str] = ()) -> bytes:
+@dataclass(frozen=True)
+class Named:
+    """What a file is called: a title, and the id and the language of a declared table."""
+
+    title: str
+    table: str = ""
+    language: str = ""
+
+
+def px_file(answer: Answer, catalogue: Catalogue, named: Named, columns: Sequence[str] = ()) -> bytes:
     """An answer as a PX file: some variables in the heading, or the last, and the others in the stub."""
-    return ("\n".join(_lines(answer, catalogue, title, columns)) + "\n").encode()
+    return ("\n".join(_lines(answer, catalogue, named, columns)) + "\n").encode()
 
 
-def _lines(answer: Answer, catalogue: Catalogue, title: str, columns: Sequence[str]) -> Iterator[str]:
+def _lines(answer: Answer, catalogue: Catalogue, named: Named, columns: Sequence[str]) -> Iterator[str]:
     """The keywords in the order that the description of the format recommends."""
     labels = catalogue.labels
     axes = answer.axes or (_counted(answer, labels),)
@@ -34,14 +43,18 @@ def _lines(answer: Answer, catalogue: Catalogue, title: str, columns: Sequence[s
     shown = _names(axes, labels)
     counted = said(labels.counted(answer.query.unit, answer.query.count), answer.language)
     yield 'CHARSET="ANSI";\nAXIS-VERSION="2013";\nCODEPAGE="utf-8";'
+    if named.language:
+        yield _keyword("LANGUAGE", named.language)
+    if named.table:
+        yield _keyword("TABLEID", named.table)
     yield "DECIMALS=0;\nSHOWDECIMALS=0;"
-    yield _keyword("MATRIX", answer.query.id[:20])
+    yield _keyword("MATRIX", named.table or answer.query.id[:20])
     yield "AGGREGALLOWED=NO;"
     yield _keyword("SUBJECT-CODE", catalogue.agency)
     yield _keyword("SUBJECT-AREA", catalogue.heading)
     yield "COPYRIGHT=NO;"
-    yield _keyword("DESCRIPTION", title)
-    yield _keyword("TITLE", title)
+    yield _keyword("DESCRIPTION", named.title)
+    yield _keyword("TITLE", named.title)
     yield "DESCRIPTIONDEFAULT=YES;"
     yield _keyword("CONTENTS", counted)
     yield _keyword("UNITS", labels.unit(answer.query.unit))
@@ -99,7 +112,7 @@ def _distinct(axis: AnswerAxis) -> list[str]:
 def _data(answer: Answer, down: Sequence[int], across: Sequence[int]) -> Iterator[str]:
     """A line for each row of the stub, with a space at its end."""
     shape = answer.shape or (1,)
-    texts = np.where(answer.withheld, WITHHELD_SYMBOL, answer.values.astype(str))
+    texts = np.where(answer.withheld, f'"{WITHHELD_SYMBOL}"', answer.values.astype(str))
     width = prod(shape[place] for place in across)
     rows = texts.reshape(shape).transpose([*down, *across]).reshape(-1, width)
     last = len(rows) - 1

@@ -17,6 +17,7 @@ from discreet.serve.http.downloads import File, Format, written
 from discreet.serve.http.json_px import json_px
 from discreet.serve.http.languages import language_of
 from discreet.serve.http.problems import HttpProblem
+from discreet.serve.http.px_file import MEDIA_TYPE, Named, px_file
 from discreet.serve.http.pxweb_select import Picked, PxTable, px_tables, question_of, split_values
 from discreet.serve.http.pxweb_shape import JSON_PX, JSON_STAT, JSON_STAT_1, Asked, Shape, shaped
 from discreet.serve.http.pxweb_words import PxWords, title_of
@@ -106,9 +107,12 @@ def _file(answer: Answer, table: PxTable, shape: Shape, words: PxWords, service:
         return _json(words.dataset(table, answer, shape.placement))
     if shape.form == JSON_STAT_1:
         return _json(words.dataset_1(table, answer, shape.placement))
+    title = said(title_of(table, service.catalogue.labels), answer.language)
     if shape.form == JSON_PX:
-        title = said(title_of(table, service.catalogue.labels), answer.language)
         return _json(json_px(answer, service.catalogue, title))
+    if shape.form == Format.PX:
+        named = Named(title, table.served.id, words.tag)
+        return File(px_file(answer, service.catalogue, named, shape.layout.columns), MEDIA_TYPE, "px")
     return written(answer, Format(shape.form), service.catalogue, shape.layout)
 
 
