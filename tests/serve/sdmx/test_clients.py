@@ -148,6 +148,17 @@ def test_sdmx1_speaks_3_0(endpoint: str, wide: Cells) -> None:
     assert agrees(found, wide)
 
 
+def test_sdmx1_reads_the_data_of_3_0(endpoint: str, wide: Cells) -> None:
+    headers = {"Accept": "application/vnd.sdmx.data+xml;version=3.0.0"}
+    key = {"key": "_T.*.Y0+Y1", "context": "dataflow", "version": "1.0"}
+    message = client(endpoint, "3.0.0").data("DF_wide", **key, headers=headers)
+    assert message.response.headers["content-type"] == headers["Accept"]
+    read = sdmx.to_pandas(message)  # it has no structure at hand and takes attributes for dimensions
+    found = table(read.droplevel(["OBS_STATUS", "CONF_STATUS"]))
+    assert {codes[2] for codes in found} == {"Y0", "Y1"}
+    assert agrees(found, wide)
+
+
 def test_sdmx1_learns_what_is_available(endpoint: str) -> None:
     message = client(endpoint).availableconstraint("DF_wide", key="_T.1+2.")
     (region,) = next(iter(message.constraint.values())).data_content_region
