@@ -262,7 +262,7 @@ def test_no_text_of_a_file_is_a_formula(answer: Answer, builder: TableBuilder, l
     assert "f" not in kinds
 
 
-@pytest.mark.parametrize("code", ["-1", "+5", "-1.5", "Y15-29", "_T", "65+", "1-2", ""])
+@pytest.mark.parametrize("code", ["-1", "+5", "-1.5", "-", "+", "Y15-29", "_T", "65+", "1-2", ""])
 def test_plain_codes_are_left_alone(code: str) -> None:
     assert harmless(code) == code
 

@@ -25,8 +25,8 @@ STATUS = "status"
 DECIMALS = 2  # of a percentage
 NO_PERCENT = phrase("percent: CSV and XLSX can have percentages, other formats cannot.")
 Cell = str | int | float | None
-# what a spreadsheet could take for a formula: but for plain numbers, which are none
-_FORMULA = re.compile(r"\s*([=@]|[+-](?!\d+([.,]\d+)?$))")
+# what a spreadsheet could take for a formula: plain numbers and a sign alone are none
+_FORMULA = re.compile(r"\s*([=@]|[+-](?!(\d+([.,]\d+)?)?$))")
 
 
 class Texts(StrEnum):
