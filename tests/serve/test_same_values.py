@@ -70,3 +70,48 @@ def test_units_counts_and_tables_without_axes(builder: TableBuilder, release: Re
     listed = published(release, "flag")
     assert flagged == {(sex,): listed["_T", sex, "_T"] for (sex,) in flagged}
     assert set(builder.catalogue.units) == {"persons", "households", "families", "dwellings"}
+
+
+@given(data=st.data())
+@QUICK
+def test_a_cell_has_one_value_as_axis_as_filter_and_as_group(
+    builder: TableBuilder, data: st.DataObject
+) -> None:
+    """Whoever asks for a group of people in another way gets the same noise, and learns nothing by comparing."""
+    served = [one for one in builder.catalogue.variables.values() if "persons" in one.units]
+    first, second = data.draw(st.lists(st.sampled_from(served), min_size=2, max_size=2, unique=True))
+    axes = [data.draw(st.sampled_from(list(one.breakdowns))) for one in (first, second)]
+    whole = cells(builder.ask(query(*axes), "u", job=True))
+    code, other = data.draw(st.sampled_from(list(whole)))
+    filters = [f'{one.name} == "{at}"' for one, at in ((first, code), (second, other)) if at != "_T"]
+    value = whole[code, other]
+    asked = (
+        [query(where=" and ".join(filters)), query(where=f"not (not ({' and '.join(filters)}))")]
+        if filters
+        else []
+    )
+    asked += [query(axes[1], where=filters[0])] if code != "_T" else []
+    for one in asked:
+        found = cells(builder.ask(one, "u", job=True))
+        assert found[(other,) if one.axes else ()] == value
+    picked = Query("persons", (Axis(axes[1], (other,)), Axis(axes[0], (code,))))
+    assert cells(builder.ask(picked, "u")) == {(other, code): value}
+
+
+@given(data=st.data())
+@QUICK
+def test_a_group_has_one_value_under_any_name_beside_any_other_group_and_as_filter(
+    builder: TableBuilder, data: st.DataObject
+) -> None:
+    ages = builder.catalogue.variables["AGE"].codelist
+    some = data.draw(st.lists(st.sampled_from(ages.leaf_codes), min_size=2, max_size=30, unique=True))
+    rest = [code for code in ages.leaf_codes if code not in some][: data.draw(st.integers(0, 20))]
+    beside = (Group("rest", tuple(rest)),) if rest else ()
+    sexes = {sex: value for (sex,), value in cells(builder.ask(by_filter(some), "u")).items()}
+    for groups in ((Group("a", tuple(some)),), (*beside, Group("z", tuple(reversed(some))))):
+        found = cells(builder.ask(Query("persons", (Axis("AGE", (), groups), Axis("SEX"))), "u"))
+        assert {sex: found[groups[-1].name, sex] for sex in sexes} == sexes
+
+
+def by_filter(ages: list[str]) -> Query:
+    return query("SEX", where=f"AGE in ({', '.join(map(repr, ages))},)")

@@ -1,7 +1,10 @@
 """Every door leads past the same books, tokens and limits; what is sent or kept holds nothing that it should not."""
 
+import csv
+import io
 import json
 import logging
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -260,3 +263,20 @@ def test_searches_among_codes_are_few(client: Client) -> None:
     began = client.get("/api/v2/tables/wide/data", params={"valueCodes[GEO]": "*a" * 15_000})
     problem(began, 400)
     assert began.elapsed.total_seconds() < 1
+
+
+def values_of(answer: Response) -> list[int]:
+    """All values of an answer, sorted, whatever it is written in."""
+    kind = answer.headers["content-type"]
+    if "json" in kind:
+        return sorted(answer.json()["value"])
+    if "xml" in kind:
+        return sorted(map(int, re.findall(r'(?:OBS_VALUE|ObsValue value)="(-?\d+)"', answer.text)))
+    return sorted(int(row["value"]) for row in csv.DictReader(io.StringIO(answer.text)))
+
+
+def test_every_door_shows_the_same_values(client: Client) -> None:
+    doors = {name: door for name, door in DOORS.items() if name != "ranges"}
+    found = {name: values_of(door(client)) for name, door in doors.items()}
+    assert len(found["post"]) > 1_000
+    assert all(values == found["post"] for values in found.values()), {k: len(v) for k, v in found.items()}
