@@ -191,9 +191,9 @@ class PrivateMechanism:
     def _parameters(self) -> Iterator[tuple[str, int | float | str]]:
         rule, published = self.rule, self.rule.published
         yield ("rho" if rule.is_gaussian else "epsilon"), str(rule.budget.total)
-        yield "cross-tabulations", len(self.plan.parameters)
+        yield phrase("cross-tabulations"), len(self.plan.parameters)
         yield "split", rule.budget.split.value
-        yield "noise per cross-tabulation", ", ".join(sorted({str(p) for p in self.plan.tables}))
+        yield phrase("noise per cross-tabulation"), ", ".join(sorted({str(p) for p in self.plan.tables}))
         if rule.bound is not None:
             yield "bound", rule.bound
         yield "draw", rule.draw.value

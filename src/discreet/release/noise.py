@@ -34,7 +34,9 @@ class NoiseStatement(BaseModel):
         method, bound = recognised(self.method), recognised(self.bound or "")
         said = [phrase("Counts are perturbed by {method}.", method=method)]
         if self.parameters is not None:
-            listed = tuple(f"{name} = {value}" for name, value in sorted(self.parameters.items()))
+            listed = tuple(
+                joined(recognised(name), f"= {value}") for name, value in sorted(self.parameters.items())
+            )
             said.append(phrase("Its parameters are {parameters}.", parameters=listed))
         elif self.variance is not None:
             said.append(

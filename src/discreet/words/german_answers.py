@@ -98,6 +98,8 @@ ANSWERS = {
     "the cell key method": "die Cell-Key-Methode",
     "{kind} noise in every cell": "Rauschen in jeder Zelle (Art: {kind})",
     "Its parameters are {parameters}.": "Parameter: {parameters}.",
+    "cross-tabulations": "Kreuztabellen",
+    "noise per cross-tabulation": "Rauschen je Kreuztabelle",
     "The noise has a mean of zero and a variance of at most {variance}.": (
         "Das Rauschen hat den Mittelwert null und eine Varianz von höchstens {variance}."
     ),

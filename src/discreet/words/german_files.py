@@ -29,7 +29,7 @@ FILES = {
         "Jeder bezieht sich auf das veröffentlichte Insgesamt der Tabelle."
     ),
     "They are made of published counts, which are perturbed: they need not add up to 100 %, and may exceed it.": (
-        "Sie sind aus veröffentlichten, überlagerten Zahlen gebildet: sie ergeben zusammen nicht immer 100 % und "
+        "Sie sind aus veröffentlichten, veränderten Zahlen gebildet: sie ergeben zusammen nicht immer 100 % und "
         "können darüber liegen."
     ),
     "Cells without a number are withheld; of percentages also those of a total of 0.": (

@@ -66,6 +66,8 @@ PROBLEMS = {
     "is missing": "fehlt",
     "is not known here": "ist hier nicht bekannt",
     "is no JSON": "ist kein JSON",
+    "holds a character of code 0": "enthält das Zeichen mit der Nummer 0",
+    "cannot be written as JSON": "lässt sich nicht als JSON schreiben",
     "has more than {most} characters": "hat mehr als {most} Zeichen",
     "has more than {most} entries": "hat mehr als {most} Einträge",
     "has fewer than {least} entries": "hat weniger als {least} Einträge",

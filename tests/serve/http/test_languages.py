@@ -183,6 +183,7 @@ def test_costs_and_budgets_are_told_in_both_languages(web: Web, census: Path, tm
     english, said = in_both(client, "/api/v1/table", json={"axes": ["OCC"]})
     assert "All answers to one user together" in english["extension"]["noise"]
     assert "durch Rauschen in jeder Zelle (Art: geometric)" in said["extension"]["noise"]
+    assert "Kreuztabellen = " in said["extension"]["noise"]
     assert "Alle Antworten an eine Person zusammen" in said["extension"]["noise"]
     assert in_both(client, "/api/v1/preview", json={"axes": ["OCC"]})[1]["cost"].startswith("nichts")
 
@@ -237,6 +238,8 @@ def test_notes_and_noise_ranges_are_said_in_both_languages(web: Web, ruled: Rule
         ),
         ({"axes": 7}, "body.axes: ist keine Liste"),
         ({"nothing": 1}, "body.nothing: ist hier nicht bekannt"),
+        ({"unit": "a\x00"}, "body.unit: enthält das Zeichen mit der Nummer 0"),
+        ({"unit": "a" * 201}, "body.unit: hat mehr als 200 Zeichen"),
     ],
 )
 def test_mistakes_are_told_in_both_languages(client: Client, asked: dict[str, Any], german: str) -> None:

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from discreet.serve.http.downloads import Format
 from discreet.serve.http.layout import Layout, Percent, Texts
 from discreet.serve.query import Query, from_json
+from discreet.words.phrase import phrase
 
 MOST_CODES = 200_000
 LONGEST_WHERE = 20_000
@@ -18,7 +19,7 @@ LONGEST_WHERE = 20_000
 def _sound(text: str) -> str:
     """Characters that databases and files can hold."""
     if "\x00" in text:
-        raise ValueError("it holds a character of code 0")
+        raise ValueError(phrase("holds a character of code 0"))
     return text
 
 
@@ -27,7 +28,7 @@ def _writable(said: dict[str, Any]) -> dict[str, Any]:
     try:
         json.dumps(said, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError):
-        raise ValueError("it cannot be written as JSON") from None
+        raise ValueError(phrase("cannot be written as JSON")) from None
     return said
 
 

@@ -42,4 +42,5 @@ def invalid_words(error: Mapping[str, Any]) -> str:
     kind, context = error["type"], error.get("ctx", {})
     if kind in _WITH_LIMIT:
         return _WITH_LIMIT[kind](context)
-    return _FIXED.get(kind, str(error["msg"]))
+    ours = next(iter(getattr(context.get("error"), "args", ())), "")  # what a check of our own raised
+    return ours if isinstance(ours, Phrase) else _FIXED.get(kind, str(error["msg"]))
