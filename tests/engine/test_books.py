@@ -177,7 +177,7 @@ def test_a_file_that_was_moved_away_is_not_written_to_until_it_is_back(
     assert file.file is not None
     file.file.rename(tmp_path / "elsewhere")
     for _ in range(2):
-        with pytest.raises(DatabaseAway, match="unable to open database file"):
+        with pytest.raises(DatabaseAway, match=r"unable to open database file|the file is gone"):
             note(file, "lost")
     (tmp_path / "elsewhere").rename(file.file)
     note(file, "after")
@@ -192,6 +192,20 @@ def test_a_file_that_was_replaced_is_the_one_that_is_written_to(tmp_path: Path) 
     shutil.move(tmp_path / "copy", tmp_path / "notes.sqlite")
     note(database, "restored")
     assert names(database) == ["restored"]
+
+
+def test_a_file_that_was_replaced_under_an_open_journal_is_not_written_to(tmp_path: Path) -> None:
+    database = opened(tmp_path / "notes.sqlite")
+    lay_out(database, BOOK)
+    note(database, "before")
+    (tmp_path / "notes.sqlite").rename(tmp_path / "first")
+    (tmp_path / "notes.sqlite").write_bytes(b"not a database" * 100)
+    for _ in range(2):
+        with pytest.raises(DatabaseAway, match=r"the file was replaced|not a database"):
+            note(database, "lost")
+    (tmp_path / "first").rename(tmp_path / "notes.sqlite")
+    note(database, "after")
+    assert names(database) == ["after", "before"]
 
 
 def test_a_server_that_goes_and_returns_is_found_again(stoppable: Server) -> None:

@@ -83,7 +83,7 @@ def test_a_preview_tells_the_price_and_what_is_left(make: Make, ledger: Ledger) 
     builder = make(GEOMETRIC, 'account = { each = "1/4", user = 5 }')
     before = builder.preview(query("EDU", "LOC"), "ann").balance
     assert before is not None
-    assert (before.measure, before.left, before.whole) == ("epsilon", 5, 5)
+    assert (before.measure, before.left, before.whole) == ("epsilon", Fraction(5), Fraction(5))
     assert ledger.accounts() == (), "a look makes no account"
     builder.ask(query("EDU", "LOC"), "ann")
     assert before.price == spent(ledger, "ann")

@@ -21,7 +21,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from sqlalchemy import DDL, Connection, Engine, Table, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import NullPool, QueuePool
 
 from discreet.errors import DatabaseAway, Problem, mistake
@@ -59,6 +59,7 @@ class Database:
         self._writer = engine.execution_options(writing=True)
         self._reader = engine if self.file else engine.execution_options(isolation_level="REPEATABLE READ")
         self._turn = Lock()
+        self._engine = engine
         weakref.finalize(self, engine.dispose)
 
     @contextmanager
@@ -74,6 +75,10 @@ class Database:
             if self.file is None:
                 connection.execute(_DURABLE, {"wait": f"{WAIT:.0f}s"})
             yield connection
+
+    def close(self) -> None:
+        """Close what is open and not in use: the last to close a SQLite file leaves one file behind."""
+        self._engine.dispose()
 
     def create_file(self) -> None:
         """Make the empty file of a SQLite database, readable by its owner only; an existing one is left alone."""
@@ -150,29 +155,38 @@ def _sqlite(file: Path, journal: Journal) -> Engine:
     pool = _POOL if journal is Journal.AHEAD else {"poolclass": NullPool}
     engine = create_engine(uri, connect_args={"timeout": WAIT, "check_same_thread": False}, **pool)
 
-    def prepare(connection: sqlite3.Connection, record: Any) -> None:
+    def prepare(connection: sqlite3.Connection, _record: object) -> None:
         connection.isolation_level = None  # begin and commit are said below, not guessed by the driver
         _set_journal(connection, journal)
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute("PRAGMA secure_delete = ON")  # what was deleted is in no copy of the file
-        record.info["file"] = _identity(file)
-
-    def check(_connection: object, record: Any, _proxy: object) -> None:
-        if record.info["file"] != _identity(file):
-            raise DisconnectionError  # the file was moved or replaced: what is written must be in the one that is there
 
     event.listen(engine, "connect", prepare)
-    event.listen(engine, "checkout", check)
     event.listen(engine, "begin", _begin_sqlite)
+    if journal is Journal.AHEAD:
+        same = _SameFile(file)
+        event.listen(
+            engine, "do_connect", same
+        )  # before SQLite sees another file beside the journal of the first
+        event.listen(engine, "checkout", same)
     return engine
 
 
-def _identity(file: Path) -> tuple[int, int] | None:
-    try:
-        found = file.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
+class _SameFile:
+    """Refuses a file that is not the one which was opened first: its journal would be mixed with another's pages."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._first: tuple[int, int] | None = None
+
+    def __call__(self, *_connection: object) -> None:
+        try:
+            found = self._file.stat()
+        except OSError:
+            raise OSError("the file is gone; bring it back") from None
+        self._first = self._first or (found.st_dev, found.st_ino)
+        if self._first != (found.st_dev, found.st_ino):
+            raise OSError("the file was replaced; bring the first one back, or start again")
 
 
 def _set_journal(connection: sqlite3.Connection, journal: Journal) -> None:

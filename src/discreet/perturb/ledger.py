@@ -178,6 +178,11 @@ class Ledger:
         with self.database.reading() as connection:
             return _account(self._known(connection, name))
 
+    def has_account(self, name: str) -> bool:
+        """Whether there is an account of this name."""
+        with self.database.reading() as connection:
+            return self._row(connection, name) is not None
+
     def accounts(self) -> tuple[str, ...]:
         """The names of all accounts."""
         with self.database.reading() as connection:

@@ -11,7 +11,7 @@ from fractions import Fraction
 from sqlalchemy import Column, Connection, MetaData, String, Table, select
 
 from discreet.engine.books import Book, add_new, lay_out
-from discreet.errors import BudgetExceeded, Mistakes
+from discreet.errors import BudgetExceeded
 from discreet.perturb.ledger import Ledger, question_key
 from discreet.schema.crosstab import Signature, signatures
 from discreet.schema.cube import Cube
@@ -75,10 +75,9 @@ class Accounts:
     def balance(self, user: str, cube: Cube) -> Balance:
         """What a table would cost the user, and what is left to pay it from."""
         whole: Fraction = getattr(self._prices.budget, self._measure)
-        try:
-            left: Fraction = getattr(self._ledger.remaining(account_of(user)), self._measure)
-        except Mistakes:  # an account is made with its first charge
-            left = whole
+        account = account_of(user)
+        has = self._ledger.has_account(account)  # it is made with its first charge
+        left: Fraction = getattr(self._ledger.remaining(account), self._measure) if has else whole
         return Balance(self._measure, self._price(self._new(user, cube)), left, whole)
 
     @property

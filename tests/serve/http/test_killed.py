@@ -189,9 +189,13 @@ def told_elsewhere(address: str, job: str, link: str) -> bool:
     return False
 
 
-def test_one_process_stops_when_it_is_told_to(release: Release, tmp_path: Path) -> None:
+@pytest.mark.parametrize("told", [signal.SIGINT, signal.SIGTERM])
+def test_one_process_stops_when_it_is_told_to_and_leaves_one_file(
+    release: Release, tmp_path: Path, told: signal.Signals
+) -> None:
     with served(release.folder, "--store", tmp_path / "s.sqlite") as (process, address):
-        with waited(address):
-            pass
-        process.send_signal(signal.SIGINT)
-        assert process.wait(DIES_WITHIN) in (0, 130, -signal.SIGINT)
+        with waited(address) as client:
+            assert client.post("/api/v1/queries", json={"query": {"axes": ["SEX"]}}).status_code == 201
+        process.send_signal(told)
+        assert process.wait(DIES_WITHIN) in (0, 130, -told)
+    assert [path.name for path in tmp_path.glob("s.sqlite*")] == ["s.sqlite"]

@@ -175,7 +175,7 @@ def test_books_hold_no_addresses_and_histories_go_by_user(web: Web, ruled: Ruled
     assert said["rule"] == "difference"
     assert client.post("/api/v1/table", json=everybody, headers=bearer(second)).status_code == 200
     assert client.post("/api/v1/table", json=everybody).status_code == 200
-    held = b"".join(path.read_bytes() for path in tmp_path.glob("*.sqlite"))
+    held = b"".join(path.read_bytes() for path in tmp_path.glob("*.sqlite*"))
     assert b"127.0.0.1" not in held
     assert b"address:" in held
 
@@ -193,6 +193,7 @@ def test_a_server_without_a_secret_keeps_its_key_of_users(tmp_path: Path) -> Non
 def test_trouble_with_the_books_is_told_without_their_names(web: Web, tmp_path: Path) -> None:
     client = web()
     assert client.post("/api/v1/queries", json={"query": {"axes": ["SEX"]}}).status_code == 201
+    (tmp_path / "http.sqlite").unlink()
     (tmp_path / "http.sqlite").write_bytes(b"not a database" * 100)
     answer = client.post("/api/v1/queries", json={"query": {"axes": ["EDU"]}})
     problem(answer, 503)

@@ -62,6 +62,7 @@ def create_app(
         yield
         worker.stop()
         desk.close()
+        settings.store.database.close()
 
     app = FastAPI(
         title=f"Table builder: {builder.catalogue.name}",
