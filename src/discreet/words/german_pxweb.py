@@ -12,6 +12,8 @@ PXWEB = {
     ),
     # selections
     "is no variable of this table": "ist kein Merkmal dieser Tabelle",
+    "is selected twice": "ist zweimal gewählt",
+    "select each variable once": "jedes Merkmal nur einmal wählen",
     "has no codelist {name}": "hat keine Codeliste {name}",
     "choose from {names}": "möglich sind {names}",
     "has no value {value}": "hat keinen Wert {value}",

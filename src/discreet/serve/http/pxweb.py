@@ -170,5 +170,6 @@ def _with_codelists(body: dict[str, Picked], address: dict[str, Picked]) -> dict
     """The selection in a body; codelists that stand in the address hold for it, too."""
     lists = {name: one.codelist for name, one in address.items()}
     return {
-        name: Picked(one.expressions, one.codelist or lists.get(name, "")) for name, one in body.items()
+        name: Picked(one.expressions, one.codelist or lists.get(name.upper(), ""))
+        for name, one in body.items()
     } or address

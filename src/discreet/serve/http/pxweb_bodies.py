@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict, Field
 
 from discreet.serve.http.bodies import Codes, Name
-from discreet.serve.http.pxweb_select import CODELIST, Picked, wrong
+from discreet.serve.http.pxweb_select import CODELIST, Picked, once, wrong
 from discreet.serve.http.pxweb_shape import JSON_STAT, Asked, asked_of
 
 LOOSE = ConfigDict(extra="ignore")  # clients of several generations send more than is read
@@ -45,7 +45,7 @@ class SelectionBody(BaseModel):
 
     def picked(self) -> dict[str, Picked]:
         """What is selected of each variable."""
-        return {one.variableCode: one.picked() for one in self.selection or ()}
+        return once((one.variableCode, one.picked()) for one in self.selection or ())
 
     def asked(self, form: str, parameters: list[str] | None) -> Asked:
         """The shape that is asked for."""
@@ -122,4 +122,4 @@ class TableQueryBody(BaseModel):
 
     def picked(self) -> dict[str, Picked]:
         """What is selected of each variable."""
-        return {one.code: one.selection.picked(one.code) for one in self.query}
+        return once((one.code, one.selection.picked(one.code)) for one in self.query)

@@ -60,15 +60,15 @@ def holds(told: Mapping[str, Any], query: str) -> bool:
 
 
 def selection_in(request: Request) -> dict[str, Picked]:
-    """The selection in an address: valueCodes[SEX]=1,2 and codelist[AGE]=vs_AGE.L."""
+    """The selection in an address: valueCodes[SEX]=1,2 and codelist[AGE]=vs_AGE.L; variables in whatever case."""
     values: dict[str, list[str]] = {}
     lists: dict[str, str] = {}
     for key, text in request.query_params.multi_items():
         named = _VARIABLE.fullmatch(key)
         if named is not None and named[1].lower() == "valuecodes":
-            values.setdefault(named[2], []).extend(split_values(text))
+            values.setdefault(named[2].upper(), []).extend(split_values(text))
         elif named is not None and text:
-            lists[named[2]] = text
+            lists[named[2].upper()] = text
     return {
         name: Picked(tuple(values.get(name, ("*",))), lists.get(name, ""))
         for name in dict.fromkeys([*values, *lists])

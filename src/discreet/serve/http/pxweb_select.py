@@ -6,9 +6,10 @@ It owns what an expression means; the shapes of requests are ``pxweb``'s, the an
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import translate
+from functools import lru_cache
 from math import prod
 
 from discreet.schema.codelist import Breakdown
@@ -20,7 +21,7 @@ from discreet.words.phrase import Phrase, phrase
 
 DEFAULT_CELLS = 2_000  # of a table that is asked for without a selection, where it can be that small
 CODELIST = "vs_"  # what PxWeb puts before the id of a set of values
-MOST_SEARCHES = 100  # patterns and calls for one variable: each goes through all its codes
+MOST_SEARCHES = 20  # patterns and calls for one variable: each goes through all its codes
 _CALL = re.compile(r"\[?\s*(TOP|BOTTOM|FROM|TO|RANGE)\s*\((.*)\)\s*\]?", re.IGNORECASE | re.DOTALL)
 METADATA = phrase("see the metadata of the table")
 PlaceOf = Callable[[str], int | None]
@@ -55,6 +56,18 @@ class PxTable:
         raise wrong(
             variable, phrase("is no variable of this table"), phrase("choose from {names}", names=known)
         )
+
+
+def once(pairs: Iterable[tuple[str, Picked]]) -> dict[str, Picked]:
+    """What is selected of each variable, whose name stands once, in whatever case."""
+    made: dict[str, Picked] = {}
+    seen: set[str] = set()
+    for name, picked in pairs:
+        if name.lower() in seen:
+            raise wrong(name, phrase("is selected twice"), phrase("select each variable once"))
+        seen.add(name.lower())
+        made[name] = picked
+    return made
 
 
 def px_tables(catalogue: Catalogue) -> dict[str, PxTable]:
@@ -136,6 +149,8 @@ def expanded(expressions: Sequence[str], codes: Sequence[str], variable: str) ->
     An expression that picks nothing is a mistake: a variable without values would be eliminated, and its total answered
     to somebody who asked for something else.
     """
+    if expressions and set(expressions) == {"*"}:
+        return tuple(codes)
     place_of, found, searches = places_of(codes), set[int](), 0
     for expression in expressions:
         place = place_of(expression)
@@ -167,16 +182,27 @@ def named(values: Sequence[str], codes: Sequence[str], variable: str) -> tuple[s
 
 def places_of(codes: Sequence[str]) -> PlaceOf:
     """Where codes stand: as they are written, or else in whatever case or within brackets; None where nowhere."""
-    exact = {code: place for place, code in enumerate(codes)}
-    folded = {code.casefold(): place for place, code in reversed(list(enumerate(codes)))}
+    held = tuple(codes)
+    exact = _exact(held)
 
     def place_of(text: str) -> int | None:
         bare = text.strip().removeprefix("[").removesuffix("]")
-        if text in exact:
-            return exact[text]
-        return exact[bare] if bare in exact else folded.get(bare.casefold())
+        if text in exact or bare in exact:
+            return exact.get(text, exact.get(bare))
+        return None if set(bare) & set("*?(") else _folded(held).get(bare.casefold())
 
     return place_of
+
+
+@lru_cache(maxsize=32)
+def _exact(codes: tuple[str, ...]) -> Mapping[str, int]:
+    return {code: place for place, code in enumerate(codes)}
+
+
+@lru_cache(maxsize=8)
+def _folded(codes: tuple[str, ...]) -> Mapping[str, int]:
+    """Codes without their case; of those that differ in nothing else the first."""
+    return {code.casefold(): place for place, code in reversed(list(enumerate(codes)))}
 
 
 def no_value(variable: str, value: str) -> HttpProblem:
