@@ -104,12 +104,15 @@ class Accounts:
         return question_key(self._key, f"{signature} {self._prices.parameter(signature)}")
 
     def _refusal(self, account: str, wanted: tuple[Signature, ...]) -> Refusal:
-        left = self._ledger.remaining(account)
+        price, left = self._prices.loss(wanted), self._ledger.remaining(account)
+        needed, held = getattr(price, self._measure), getattr(left, self._measure)
+        # deltas are fractions of many digits, told only where it is the delta that is short
+        told = [f"{self._measure} = {one}" for one in (needed, held)] if needed > held else [price, left]
         words = phrase(
             "This table would cost {price}; {left} is left of your privacy budget. "
             "Tables that you already have stay free: ask for fewer axes, or for one of those.",
-            price=self._prices.loss(wanted),
-            left=left,
+            price=told[0],
+            left=told[1],
         )
         return Refusal(Rule.BUDGET, words)
 

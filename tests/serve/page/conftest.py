@@ -14,6 +14,7 @@ from discreet.schema.programme import Programme
 from discreet.schema.serve_rule import ServeRule
 from discreet.serve.answering import serve_programme
 from discreet.serve.http.app import create_app
+from discreet.serve.http.tokens import Role, create_token
 from discreet.serve.store import Store
 from tests.serve.conftest import SECRET
 from tests.serve.http.conftest import running, settings_in
@@ -40,7 +41,9 @@ def served(programme: Programme, tmp_path_factory: pytest.TempPathFactory) -> It
     axis = builder.catalogue.variables["GEO"].breakdowns["GEO.H"]
     finest = [code for code, depth in zip(axis.codes, axis.depths, strict=True) if depth == axis.depths.max()]
     (folder / "map.json").write_text(json.dumps(squares(finest)))
-    with running(create_app(builder, settings_in(folder, geometry=folder / "map.json"))) as found:
+    create_token(folder / "tokens.json", "ann", Role.PUBLIC, "")
+    settings = settings_in(folder, geometry=folder / "map.json", tokens=folder / "tokens.json")
+    with running(create_app(builder, settings)) as found:
         asked(
             found, "table", {"axes": ["AGE.L", "SEX"]}
         )  # on a fresh clone the first answer waits for a compiler
@@ -76,8 +79,9 @@ def chromium() -> Iterator[Browser]:
 
 
 def is_wrong(said: ConsoleMessage) -> bool:
-    """Whether the browser complains; that it notes each refusal of the server (403) cannot be helped."""
-    return said.type in ("error", "warning") and "status of 403" not in said.text
+    """Whether the browser complains; that it notes what the server says no to cannot be helped."""
+    said_no = any(f"status of {status}" in said.text for status in (401, 403))
+    return said.type in ("error", "warning") and not said_no
 
 
 @pytest.fixture
@@ -87,7 +91,12 @@ def opens(chromium: Browser, served: str, tmp_path: Path) -> Iterator[Opens]:
     wrong: list[str] = []
 
     def opened(
-        path: str = "/", width: int = 1280, height: int = 900, dark: bool = False, lang: str = "en"
+        path: str = "/",
+        width: int = 1280,
+        height: int = 900,
+        dark: bool = False,
+        lang: str = "en",
+        at: str = served,
     ) -> Page:
         context = chromium.new_context(
             viewport={"width": width, "height": height},
@@ -102,9 +111,9 @@ def opens(chromium: Browser, served: str, tmp_path: Path) -> Iterator[Opens]:
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on(
             "request",
-            lambda request: None if request.url.startswith((served, "blob:")) else wrong.append(request.url),
+            lambda request: None if request.url.startswith((at, "blob:")) else wrong.append(request.url),
         )
-        page.goto(served + path)
+        page.goto(at + path)
         page.wait_for_selector("html[data-ready]")
         return page
 

@@ -1,9 +1,13 @@
 """Tables built on the page, by mouse and by keyboard, have the values of the API."""
 
+import csv
 import json
+import subprocess
+from io import BytesIO
 from pathlib import Path
 
 import pytest
+from openpyxl import load_workbook
 from playwright.sync_api import Page, expect
 
 from tests.serve.page.conftest import Opens
@@ -210,7 +214,7 @@ def test_back_brings_the_last_table_back(opens: Opens) -> None:
 def test_files_of_the_view(opens: Opens, served: str, tmp_path: Path) -> None:
     page = opens(link(rows=["AGE.L"], columns=["SEX"], values="row", texts="codes"))
     shown(page)
-    for wanted in ("download-seen", "download-csv", "download-json-stat"):
+    for wanted in ("download-seen", "download-seen-xlsx", "download-csv", "download-json-stat"):
         page.locator("details.menu summary").click()
         with page.expect_download() as coming:
             key(page, wanted).click()
@@ -218,13 +222,21 @@ def test_files_of_the_view(opens: Opens, served: str, tmp_path: Path) -> None:
     seen = (tmp_path / "download-seen").read_text().splitlines()
     assert seen[0] == "Age,_T,1,2"
     assert float(seen[1].split(",")[1]) == 1
+    sheet = load_workbook(BytesIO((tmp_path / "download-seen-xlsx").read_bytes())).active
+    lines = [line for line in sheet.iter_rows(values_only=True) if line[0] is not None]
+    assert lines[0][0] == "Persons by age and sex"
+    assert [line for line in lines if line[0] == "Age"] == [("Age", "_T", "1", "2")]
+    (whole,) = [line for line in lines if line[0] == "_T"]
+    grid = grid_of(served, ["AGE.L"], ["SEX"])[0]
+    assert whole[1:] == pytest.approx([(value or 0) / (grid[0] or 1) for value in grid])
+    assert "perturbed" in str(lines[-2][0])
     plain = (tmp_path / "download-csv").read_text().splitlines()
     assert plain[0] == "AGE,_T,1,2"
     assert plain[1].split(",")[1:] == [str(value) for value in grid_of(served, ["AGE.L"], ["SEX"])[0]]
     assert json.loads((tmp_path / "download-json-stat").read_text())["class"] == "dataset"
 
 
-def test_code_gets_the_same_table(opens: Opens) -> None:
+def test_code_gets_the_same_table(opens: Opens, tmp_path: Path) -> None:
     page = opens(link(rows=["AGE.L"], columns=["SEX"]))
     shown(page)
     key(page, "share").click()
@@ -233,5 +245,9 @@ def test_code_gets_the_same_table(opens: Opens) -> None:
     exec(python, found)
     table = found["table"]
     assert int(table["value"].iloc[0]) == int(numbers(page)[0][0].replace(",", ""))  # type: ignore[index]
-    for name in ("curl", "R"):
-        assert "/api/v1/table?format=csv" in page.locator(f'[data-snippet="{name}"]').inner_text()
+    assert "/api/v1/table?format=csv" in page.locator('[data-snippet="R"]').inner_text()
+    curl = page.locator('[data-snippet="curl"]').inner_text()
+    subprocess.run(["sh", "-c", curl], cwd=tmp_path, check=True, capture_output=True)
+    with (tmp_path / "table.csv").open() as file:
+        values = [int(line["value"]) for line in csv.DictReader(file)]
+    assert [f"{value:,}" for value in values] == [cell for line in numbers(page) for cell in line]

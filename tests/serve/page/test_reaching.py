@@ -52,6 +52,54 @@ def test_axe_finds_nothing_in_a_refusal(opens: Opens, dark: bool) -> None:
     clean(page)
 
 
+def test_axe_finds_nothing_in_german_filters_groups_jobs_and_tokens(opens: Opens) -> None:
+    page = opens(link(rows=["AGE.M"], columns=["SEX"], where='CAS in ("1")', lang="de"), dark=True)
+    shown(page)
+    clean(page)
+    for opener in ("codes-AGE", "condition-CAS", "token"):
+        key(page, opener).click()
+        page.wait_for_selector("dialog")
+        clean(page, "dialog")
+        page.keyboard.press("Escape")
+    labels = page.eval_on_selector_all("tbody th .label", "all => all.map(one => one.lang)")
+    assert set(labels[1:]) == {"en"}, "labels of the office have its language"
+    assert labels[0] == ""
+
+
+def test_400_percent_zoom_needs_no_sideways_scrolling(opens: Opens) -> None:
+    page = opens(link(**TABLE), width=320, height=256)
+    shown(page)
+    assert flat(page)
+    run = key(page, "run")
+    run.scroll_into_view_if_needed()
+    assert run.evaluate("one => one.getBoundingClientRect().bottom <= innerHeight")
+
+
+def test_a_cell_with_the_focus_is_in_sight(opens: Opens) -> None:
+    page = opens(link(rows=["AGE.H"], columns=["CAS.H", "SEX"]), height=600)
+    shown(page)
+    page.locator('td[data-row="0"][data-column="0"]').focus()
+    page.keyboard.press("Control+End")
+    cell = page.locator('td[data-row="127"][data-column="29"]')
+    expect(cell).to_be_focused()
+    expect(cell).to_be_in_viewport(ratio=0.9)
+    assert cell.locator("xpath=..").get_attribute("aria-rowindex") == "130"
+    assert cell.get_attribute("aria-colindex") == "31"
+    page.keyboard.press("Control+Home")
+    top = page.evaluate("document.activeElement.getBoundingClientRect().top")
+    assert top >= page.evaluate("document.querySelector('.grid thead').getBoundingClientRect().bottom") - 1
+
+
+def test_whole_tables_are_printed(opens: Opens) -> None:
+    page = opens(link(rows=["AGE.H"], columns=["CAS.H", "SEX"]))
+    shown(page)
+    cells = "document.querySelectorAll('table.grid td[data-row]').length"
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate(cells) == 128 * 30
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate(cells) < 1_000
+
+
 def test_a_phone_shows_it_without_scrolling_sideways(opens: Opens) -> None:
     page = opens(width=390, height=844)
     assert flat(page)
@@ -104,6 +152,30 @@ def test_the_map_shows_areas_and_what_is_picked(opens: Opens) -> None:
     other = page.eval_on_selector_all(".map path title", "all => all.map(one => one.textContent)")
     assert len(other) == len(titles)
     assert other != titles
+
+
+def test_the_map_is_walked_by_keys(opens: Opens) -> None:
+    page = opens(link(rows=["GEO.H"], columns=["SEX"], view="map"))
+    areas = page.locator("figure.map path[role]")
+    areas.first.focus()
+    first = page.locator(".readout").inner_text()
+    page.keyboard.press("ArrowRight")
+    expect(areas.nth(1)).to_be_focused()
+    assert page.locator(".readout").inner_text() != first
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator(".readout")).to_have_text(first)
+
+
+def test_cards_have_buttons_for_fingers(opens: Opens) -> None:
+    page = opens(link(rows=["SEX", "AGE.L"]), width=390, height=844)
+    shown(page)
+    key(page, "down-SEX").click()
+    expect(page.locator('.cards[data-side="rows"] .card').first).to_have_attribute("data-variable", "AGE")
+    key(page, "other-SEX").click()
+    expect(page.locator('.cards[data-side="columns"] .card')).to_have_attribute("data-variable", "SEX")
+    assert page.evaluate("document.activeElement.dataset.key") == "other-SEX"
+    sizes = page.eval_on_selector_all(".card-moves button", "all => all.map(one => one.offsetHeight)")
+    assert min(sizes) >= 40
 
 
 def test_motion_is_spared(opens: Opens) -> None:

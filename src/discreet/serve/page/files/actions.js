@@ -105,7 +105,7 @@ export function makeActions(store) {
       take(table, query, store.state.answer.asked === sameness(query) ? store.state.sort : keptSort(store.state));
     } catch (problem) {
       if (problem.name === "AbortError") return;
-      store.change({ answer: { status: "failed", problem } });
+      store.change({ answer: { status: "failed", problem, asked: sameness(query) } });
       if (problem.isRefusal) preview();
       document.getElementById("problem-title")?.focus();
     }

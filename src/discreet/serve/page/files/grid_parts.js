@@ -3,7 +3,7 @@
 
 import { span } from "./answer.js";
 import { el } from "./dom.js";
-import { number, percent, t } from "./language.js";
+import { labelLang, number, percent, t } from "./language.js";
 import { variableName } from "./names.js";
 
 /** The widths of the columns, those out of sight together. */
@@ -100,7 +100,9 @@ function headCell(grid, axis, k, column, until) {
       class: (leaf ? "leaf" : "group") + (place === axis.total ? " total" : ""),
       "aria-colindex": column + 1 + grid.stubCount,
     },
-    leaf ? sortButton(grid, column, words) : el("span", { class: "label", style: { left: `${left}px` } }, words),
+    leaf
+      ? sortButton(grid, column, words, langOf(axis, place))
+      : el("span", { class: "label", lang: langOf(axis, place), style: { left: `${left}px` } }, words),
   );
   return leaf ? sorted(grid, cell, column) : cell;
 }
@@ -111,7 +113,10 @@ function sorted(grid, cell, column) {
   return cell;
 }
 
-function sortButton(grid, column, words) {
+/** The language of a header: the word for totals is the page's own. */
+const langOf = (axis, place) => (place === axis.total ? null : labelLang());
+
+function sortButton(grid, column, words, lang = null) {
   const { sort } = grid.state;
   const sign = sort?.column === column ? (sort.direction === "descending" ? "▼" : "▲") : "↕";
   return el(
@@ -123,7 +128,7 @@ function sortButton(grid, column, words) {
       title: t("sort.by", { column: words }),
     },
     el("span", { class: "mark", "aria-hidden": "true" }, sign),
-    el("span", { class: "label" }, words),
+    el("span", { class: "label", lang }, words),
   );
 }
 
@@ -183,7 +188,8 @@ function stub(grid, axis, k, row, tall, stuck) {
   const place = grid.view.header(k, row);
   const words = grid.words(axis, place);
   const leaf = k === grid.view.down.axes.length - 1;
-  const label = el("span", { class: "label", style: leaf ? {} : { top: `${grid.headTotal + 7}px` } }, words);
+  const style = leaf ? {} : { top: `${grid.headTotal + 7}px` };
+  const label = el("span", { class: "label", lang: langOf(axis, place), style }, words);
   const depth = Math.max(0, axis.depths[place] - 1);
   label.style.paddingInlineStart = `${Math.min(4, depth) * (grid.narrow ? 8 : 14)}px`;
   return el(

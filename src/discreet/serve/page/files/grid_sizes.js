@@ -29,7 +29,7 @@ function widthOfStub(axis, words, name, narrow, axes) {
 function widthOfColumns(view, words, narrow) {
   const leaf = view.across.axes.at(-1);
   const longest = longestOf(leaf ? leaf.codes.flatMap((_, place) => words(leaf, place).split(/[\s-]/)) : []);
-  return narrow ? within(72, 24 + 7.6 * longest, 104) : within(104, 40 + 8.6 * longest, 176);
+  return narrow ? within(72, 24 + 7.6 * longest, 104) : within(104, 44 + 9.2 * longest, 184);
 }
 
 function headHeights(view, words, columnWidth) {

@@ -55,3 +55,13 @@ function formatter(options) {
 export const listed = (words) => new Intl.ListFormat(now, { type: "conjunction" }).format(words);
 
 export const language = () => now;
+
+let office = "en";
+
+/** The language in which the office labels its codes. */
+export function labelledIn(lang) {
+  office = lang;
+}
+
+/** The `lang` of labels from the office, where it is not that of the page. */
+export const labelLang = () => (office === now ? null : office);

@@ -8,7 +8,7 @@ import { makeCodelists } from "./codelists.js";
 import { editCodes } from "./codes.js";
 import { button, choice, el, replace } from "./dom.js";
 import { jobsView } from "./jobs.js";
-import { LANGUAGES, preferred, speak, t } from "./language.js";
+import { LANGUAGES, labelledIn, preferred, speak, t } from "./language.js";
 import { layoutIn, read } from "./link.js";
 import { headingOf } from "./names.js";
 import { variableOf } from "./question.js";
@@ -262,6 +262,7 @@ async function start() {
   frame();
   try {
     const [catalogue, settings] = await Promise.all([api.catalogue(), api.settings()]);
+    labelledIn(settings.language);
     watch();
     store.change({
       world: { catalogue, settings, codelists: makeCodelists(() => store.change({ world: { ...store.state.world } })) },

@@ -2,7 +2,7 @@
 // and tells so; what the set means is the caller's affair.
 
 import { button, el } from "./dom.js";
-import { number, t } from "./language.js";
+import { labelLang, number, t } from "./language.js";
 import { TOTAL } from "./question.js";
 
 const MOST = 2000; // lines that are drawn; a search finds the others
@@ -81,7 +81,7 @@ export function makePicker(codelist, chosen, changed, together = (code) => [code
     return el(
       "li",
       { class: `depth-${Math.min(4, codelist.depths[place])}` },
-      el("label", {}, box, el("span", {}, words), el("code", {}, code)),
+      el("label", {}, box, el("span", { lang: code === TOTAL ? null : labelLang() }, words), el("code", {}, code)),
       branch ? branchButton(code, branch, words) : null,
     );
   }

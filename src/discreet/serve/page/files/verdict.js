@@ -2,9 +2,9 @@
 // button that makes it.
 
 import { button, choice, el } from "./dom.js";
-import { decimal, number, t } from "./language.js";
+import { decimal, labelLang, number, t } from "./language.js";
 import { axesWords, title } from "./names.js";
-import { axesOf, cellsOf } from "./question.js";
+import { axesOf, cellsOf, queryOf, sameness } from "./question.js";
 
 const SHOWN = 12; // areas that are listed at once
 const FORMATS = ["json-stat", "csv", "xlsx", "parquet", "px", "sdmx-csv"]; // the first is shown on the page
@@ -19,11 +19,15 @@ export function verdictView(state, actions) {
     sizeLine(state, found),
     preview.status === "failed" ? failedLine(preview.problem, actions) : null,
     found?.blocked_count && !found.refusal ? blockedView(found) : null,
-    found?.refusal ? refusalView(state, found.refusal, found.refusal.words, actions) : null,
+    found?.refusal && !isTold(state) ? refusalView(state, found.refusal, found.refusal.words, actions) : null,
     found?.budget ? budgetView(found.budget) : null,
     runButton(state, found, actions),
   );
 }
+
+/** Whether the refusal stands beside already, in the place of the table. */
+const isTold = ({ answer, ...state }) =>
+  answer.status === "failed" && answer.problem.isRefusal && answer.asked === sameness(queryOf(state));
 
 function sizeLine(state, found) {
   if (!axesOf(state).length) return el("p", { class: "size quiet" }, t("size.none"));
@@ -58,6 +62,8 @@ function sizeLine(state, found) {
       : null,
   );
 }
+
+const isShort = (found) => Boolean(found?.budget && found.budget.price > found.budget.left);
 
 /** What the table would cost, and what is left: told before, because it cannot be taken back. */
 function budgetView({ measure, price, left, whole }) {
@@ -98,7 +104,8 @@ function areaList(areas, count) {
     el(
       "li",
       {},
-      `${area.label} `,
+      el("span", { lang: labelLang() }, area.label),
+      " ",
       el("code", {}, area.code),
       el("span", { class: "quiet" }, ` ${t(`rule.${area.rule}`)}`),
     );
@@ -111,8 +118,10 @@ function areaList(areas, count) {
   );
 }
 
-/** What a refusal is called: a release that lacks a table is no matter of rules. */
-export const refusalTitle = (said) => t(said.rule === "not_published" ? "refused.not_published" : "refused");
+const OWN_TITLES = ["not_published", "budget"];
+
+/** What a refusal is called: a release that lacks a table is no matter of rules, nor is an empty purse. */
+export const refusalTitle = (said) => t(OWN_TITLES.includes(said.rule) ? `refused.${said.rule}` : "refused");
 
 /** A refusal: the rule's words, the areas, and tables that would pass. */
 export function refusalView(state, said, words, actions, isMain = false) {
@@ -162,7 +171,7 @@ function runButton(state, found, actions) {
   // while it is busy the button keeps the focus, and a second press does nothing
   return button(busy ? t("loading") : words, () => busy || actions.run(), {
     class: "primary run",
-    disabled: !axesOf(state).length,
+    disabled: !axesOf(state).length || isShort(found),
     "aria-disabled": busy ? "true" : null,
     data: { key: "run" },
   });

@@ -117,6 +117,7 @@ export default {
   "rule.blocked": "nicht gezeigt",
   "refused": "Die Regeln des Amtes lassen diese Tabelle nicht zu",
   "refused.not_published": "Diese Tabelle ist nicht veröffentlicht",
+  "refused.budget": "Ihr Privatheitsbudget reicht für diese Tabelle nicht",
   "refused.areas.one": "1 betroffenes Gebiet",
   "refused.areas.other": "{n} betroffene Gebiete",
   "refused.offers": "Diese Tabellen sind ähnlich und verfügbar:",

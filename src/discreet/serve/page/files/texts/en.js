@@ -117,6 +117,7 @@ export default {
   "rule.blocked": "withheld",
   "refused": "The rules of the office do not allow this table",
   "refused.not_published": "This table is not published",
+  "refused.budget": "Your privacy budget is too small for this table",
   "refused.areas.one": "1 area concerned",
   "refused.areas.other": "{n} areas concerned",
   "refused.offers": "These tables are close and can be had:",

@@ -1,0 +1,45 @@
+"""Where answers are paid for, the page tells the price and what is left before, and a link spends nothing."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from discreet.perturb.ledger import Ledger
+from discreet.serve.answering import serve_programme
+from discreet.serve.http.app import create_app
+from discreet.serve.store import Store
+from tests.serve.conftest import SECRET
+from tests.serve.http.conftest import running, settings_in
+from tests.serve.page.conftest import Opens
+from tests.serve.page.reading import add, key, link, run
+from tests.serve.test_budget import GEOMETRIC, declared
+
+
+@pytest.fixture
+def charging(census: Path, tmp_path: Path) -> Iterator[str]:
+    """The address of a server on which each user may spend an epsilon of 5."""
+    programme = declared(census, tmp_path / "c", GEOMETRIC, "account = { each = 1, user = 5 }")
+    clock = lambda: datetime.now(UTC)  # noqa: E731
+    ledger = Ledger.create(str(tmp_path / "l.sqlite"), clock)
+    builder = serve_programme(programme, SECRET, Store(tmp_path / "s.sqlite", clock), ledger=ledger)
+    with running(create_app(builder, settings_in(tmp_path))) as found:
+        yield found
+
+
+def test_prices_are_told_before(opens: Opens, charging: str) -> None:
+    page = opens(link(rows=["OCC"]), at=charging)
+    budget = page.locator(".budget")
+    expect(budget).to_contain_text("of your privacy budget (epsilon)")
+    expect(budget).to_contain_text("5 of 5 is left")
+    price = float(budget.get_attribute("data-price") or 0)
+    assert 0 < price < 5
+    assert page.locator("table.grid").count() == 0, "a link spends nothing"
+    run(page)
+    expect(budget).to_contain_text("Costs nothing")
+    assert float(budget.get_attribute("data-left") or 0) == pytest.approx(5 - price)
+    add(page, "HAR", "LOC")
+    expect(budget).to_contain_text("Only ")
+    expect(key(page, "run")).to_be_disabled()

@@ -1,0 +1,86 @@
+"""While an answer takes long, or does not come: one press is one question, and every way out is shown."""
+
+from playwright.sync_api import Page, Route, expect
+
+from tests.serve.page.conftest import Opens
+from tests.serve.page.reading import add, key, link, numbers, run, shown
+
+
+def slowed(page: Page, route: str) -> list[Route]:
+    """Hold requests to a route back; the list fills with those that wait."""
+    held: list[Route] = []
+
+    def hold(request: Route) -> None:
+        held.append(request)
+
+    page.route(f"**/api/v1/{route}", hold)
+    return held
+
+
+def test_a_double_press_asks_once_and_waiting_can_be_stopped(opens: Opens) -> None:
+    page = opens()
+    add(page, "SEX")
+    held = slowed(page, "table")
+    key(page, "run").dblclick()
+    expect(key(page, "run")).to_have_attribute("aria-disabled", "true")
+    expect(key(page, "run")).to_be_focused()
+    assert len(held) == 1
+    key(page, "stop").click()
+    expect(key(page, "run")).to_have_text("Show table")
+    page.unroute_all()
+    run(page)
+    assert len(numbers(page)) == 3
+
+
+def test_back_and_forward_show_the_table_of_each_step(opens: Opens) -> None:
+    page = opens(link(rows=["SEX"]))
+    shown(page)
+    add(page, "AGE")
+    run(page)
+    title = page.locator("#result-title")
+    expect(title).to_have_text("Persons by sex and age")
+    page.go_back()
+    expect(title).to_have_text("Persons by sex")
+    page.go_forward()
+    expect(title).to_have_text("Persons by sex and age")
+
+
+def test_a_preview_that_failed_can_be_asked_for_again(opens: Opens) -> None:
+    page = opens()
+    page.evaluate(
+        "() => { window.kept = window.fetch; window.fetch = async () => { throw new TypeError('gone') } }"
+    )
+    add(page, "SEX")
+    expect(page.locator("#place-verdict [role=alert]")).to_contain_text("cannot be reached")
+    key(page, "codes-SEX").click()
+    expect(page.locator("#live.toast")).to_contain_text("cannot be reached")
+    page.evaluate("() => { window.fetch = window.kept }")
+    key(page, "preview-again").click()
+    expect(page.locator("#place-verdict [role=alert]")).to_have_count(0)
+
+
+def test_a_large_table_is_shown_when_it_is_made_and_found_again_by_its_link(
+    opens: Opens, served: str
+) -> None:
+    page = opens(link(rows=["AGE.H", "CAS.H"], columns=["SEX", "LMS.L"], shown=0))
+    key(page, "run").click()
+    page.locator(".jobs button", has_text="Show").first.click(timeout=30_000)
+    shown(page)
+    first = numbers(page)[0]
+    again = opens(page.url.removeprefix(served))
+    shown(again)
+    assert numbers(again)[0] == first
+    left = page.locator(".jobs li").count()
+    page.locator(".jobs button", has_text="Delete").first.click()
+    expect(page.locator(".jobs li")).to_have_count(left - 1)
+
+
+def test_a_token_is_checked_and_sent(opens: Opens) -> None:
+    page = opens()
+    key(page, "token").click()
+    key(page, "token-field").fill("dsc_nobody")
+    key(page, "token-take").click()
+    expect(page.locator("#token-wrong")).to_contain_text("not known")
+    key(page, "cancel").click()
+    expect(key(page, "token")).to_be_focused()
+    assert page.evaluate("sessionStorage.length") == 0
