@@ -61,13 +61,19 @@ def _problems(variable: ServedVariable, axis: Axis, key: str) -> Iterator[Proble
         return
     names = [group.name for group in axis.groups]
     for name in names:
-        if not name.strip() or name == TOTAL or len(name) > LONGEST_NAME or names.count(name) > 1:
+        if not _is_plain(name) or name == TOTAL or len(name) > LONGEST_NAME or names.count(name) > 1:
             remedy = phrase(
-                "give each group a name of its own, of up to {most} characters", most=LONGEST_NAME
+                "give each group a name of its own, of up to {most} printable characters, the first none of = + - @",
+                most=LONGEST_NAME,
             )
             yield Problem("", f"{key}.groups", phrase("name {name}", name=repr(name[:60])), remedy)
     unknown = list(islice(_unknown_codes(variable.codelist, axis.groups, key), MOST_TOLD))
     yield from unknown or _overlaps(variable.codelist, axis.groups, key)
+
+
+def _is_plain(name: str) -> bool:
+    """Whether no file and no spreadsheet takes a name for more: links hand it on to others than its author."""
+    return name.isprintable() and bool(name.strip()) and not name.lstrip().startswith(("=", "+", "-", "@"))
 
 
 def _unknown_codes(tree: Codelist, groups: Sequence[Group], key: str) -> Iterator[Problem]:

@@ -28,8 +28,8 @@ REQUESTS = {
     "name the variable alone, {variable}": "nur das Merkmal nennen: {variable}",
     "{number} groups": "{number} Gruppen",
     "use at most {most}": "erlaubt sind höchstens {most}",
-    "give each group a name of its own, of up to {most} characters": (
-        "jede Gruppe braucht einen eigenen Namen mit höchstens {most} Zeichen"
+    "give each group a name of its own, of up to {most} printable characters, the first none of = + - @": (
+        "jede Gruppe braucht einen eigenen Namen aus höchstens {most} druckbaren Zeichen, das erste keines von = + - @"
     ),
     "name {name}": "der Name {name}",
     "{group} holds no codes": "{group} enthält keine Codes",
