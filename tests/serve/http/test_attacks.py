@@ -6,6 +6,7 @@ import json
 import logging
 import re
 import sqlite3
+import time
 from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime
@@ -14,15 +15,18 @@ from pathlib import Path
 import pytest
 from httpx import Client, Response
 
+from discreet.errors import Mistakes
 from discreet.perturb.ledger import Ledger
 from discreet.serve.answering import TableBuilder, serve_programme
+from discreet.serve.http.limits import Rates
 from discreet.serve.http.running import _config
+from discreet.serve.http.security import Reception
 from discreet.serve.http.settings import Limits, RateLimit
 from discreet.serve.http.tokens import Role, create_token
 from discreet.serve.query import Query
 from discreet.serve.store import JobState, Store
 from tests.serve.conftest import NOON, SECRET
-from tests.serve.http.conftest import OFTEN, Web
+from tests.serve.http.conftest import OFTEN, Web, settings_in
 from tests.serve.http.test_jobs import finished
 from tests.serve.http.test_native import problem
 from tests.serve.http.test_security import bearer, logged
@@ -126,6 +130,18 @@ def test_every_door_charges_before_anything_leaves(
     assert len(set(spent.values())) == 1, spent
 
 
+def test_a_layout_that_cannot_be_is_told_before_it_is_charged_for(
+    web: Web, charged: TableBuilder, ledger: Ledger
+) -> None:
+    client, wrong = web(charged), {"format": "csv", "columns": "EDU"}
+    problem(client.post("/api/v1/table", params=wrong, json=TABLE), 400)
+    percent = {"format": "parquet", "percent": "row"}
+    problem(client.post("/api/v1/table", params=percent, json=TABLE), 400)
+    job = {"query": TABLE, "format": "xlsx", "layout": {"columns": ["EDU"]}}
+    problem(client.post("/api/v1/jobs", json=job), 400)
+    assert not ledger.accounts()
+
+
 def test_tables_can_be_for_those_who_have_a_token_at_every_door(web: Web, tmp_path: Path) -> None:
     token = create_token(tmp_path / "t.json", "ann", Role.PUBLIC, "")
     client = web(tokens=tmp_path / "t.json", tokens_only=True)
@@ -135,6 +151,11 @@ def test_tables_can_be_for_those_who_have_a_token_at_every_door(web: Web, tmp_pa
     client.headers.update(bearer(token))
     for name, door in DOORS.items():
         assert door(client).status_code == 200, name
+
+
+def test_tables_for_those_with_tokens_need_a_file_of_tokens(tmp_path: Path) -> None:
+    with pytest.raises(Mistakes, match="--tokens-only: there are no tokens"):
+        Reception(settings_in(tmp_path, tokens_only=True), Rates(time.monotonic))
 
 
 def test_an_address_is_believed_from_declared_proxies_alone(web: Web) -> None:
