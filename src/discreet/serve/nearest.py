@@ -58,7 +58,7 @@ def _changes(one: Nearest, catalogue: Catalogue) -> Iterator[Nearest]:
         coarser = _coarser(axis, catalogue)
         if coarser is not None:
             changed = replace(query, axes=_with(query.axes, place, coarser))
-            is_place = catalogue.variables[coarser.breakdown.partition(".")[0]].is_place
+            is_place = catalogue.variables[coarser.variable].is_place
             names = {"new": coarser.breakdown, "old": axis.breakdown}
             larger = phrase("larger areas: {new} for {old}", **names)
             said = larger if is_place else phrase("coarser: {new} for {old}", **names)
@@ -71,7 +71,7 @@ def _changes(one: Nearest, catalogue: Catalogue) -> Iterator[Nearest]:
 
 def _coarser(axis: Axis, catalogue: Catalogue) -> Axis | None:
     """The next coarser breakdown of the same variable that still divides it."""
-    known = catalogue.variables[axis.breakdown.partition(".")[0]].breakdowns
+    known = catalogue.variables[axis.variable].breakdowns
     if axis.groups:
         return None
     below = [name for name, held in known.items() if 1 < len(held) < len(known[axis.breakdown])]
@@ -86,6 +86,6 @@ def _cells(query: Query, catalogue: Catalogue) -> int:
     return prod(
         len(axis.groups) + 1
         if axis.groups
-        else len(catalogue.variables[axis.breakdown.partition(".")[0]].breakdowns[axis.breakdown])
+        else len(catalogue.variables[axis.variable].breakdowns[axis.breakdown])
         for axis in query.axes
     )

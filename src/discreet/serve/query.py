@@ -41,6 +41,11 @@ class Axis:
     codes: tuple[str, ...] = ()
     groups: tuple[Group, ...] = ()
 
+    @property
+    def variable(self) -> str:
+        """The variable whose codes stand along the axis."""
+        return self.breakdown.partition(".")[0]
+
 
 @dataclass(frozen=True)
 class Query:

@@ -123,7 +123,7 @@ class _Resolver:
 
     def _axis(self, place: int, axis: Axis) -> Breakdown | None:
         key = f"axes[{place}]"
-        name = axis.breakdown.partition(".")[0]
+        name = axis.variable
         variable = self._variable(name, f"{key}.breakdown")
         if variable is None:
             return None

@@ -29,7 +29,7 @@ SEX = AnswerAxis("SEX", "SEX", ("1", "2"), ("same", "same"), ("", ""), (1, 1), F
 def answer() -> Answer:
     """Six cells, those of B withheld."""
     return Answer(
-        Query("persons", (Axis("GEO.L"), Axis("SEX"))),
+        Query("persons", (Axis("GEO.L"), Axis("SEX", ("1", "2")))),
         (GEO, SEX),
         np.array([10, 20, 3, 0, 0, 0], dtype=np.int64),
         np.array([False, False, False, False, True, True]),
@@ -133,7 +133,8 @@ def test_shares_are_empty_where_their_total_is_zero_or_withheld(
 
 def test_the_long_form_has_the_share_beside_the_count(answer: Answer, builder: TableBuilder) -> None:
     total = replace(SEX, codes=("_T", "2"))
-    whole = replace(answer, axes=(GEO, total))
+    asked = Query("persons", (Axis("GEO.L"), Axis("SEX", ("_T", "2"))))
+    whole = replace(answer, query=asked, axes=(GEO, total))
     layout = Layout(texts=Texts.CODES, percent=Percent.TOTAL)
     lines = lines_of(whole, builder, layout)
     assert lines[0] == ["GEO", "SEX", "value", "percent_of_total", "status"]

@@ -27,6 +27,7 @@ from discreet.serve.http.layout import NO_PERCENT, Layout, arrow_table, check, h
 from discreet.serve.http.problems import HttpProblem
 from discreet.serve.http.px_file import MEDIA_TYPE, Named, px_file
 from discreet.serve.http.workbook import workbook
+from discreet.serve.query import Query
 
 
 class Format(StrEnum):
@@ -71,10 +72,7 @@ _MEDIA = {
 def written(answer: Answer, form: Format, catalogue: Catalogue, layout: Layout | None = None) -> File:
     """An answer as a file of a format; a layout that it cannot have is a problem."""
     layout = layout or Layout()
-    if form in LAID_OUT:
-        check(answer, layout)
-    elif layout.percent is not None:
-        raise HttpProblem(400, NO_PERCENT, kind="layout")
+    require_form(answer.query, form, layout)
     makers: Mapping[Format, Callable[[], bytes]] = {
         Format.JSON_STAT: lambda: dataset(answer, catalogue),
         Format.CSV: lambda: _csv(answer, catalogue, layout),
@@ -87,6 +85,14 @@ def written(answer: Answer, form: Format, catalogue: Catalogue, layout: Layout |
     }
     media_type, ending = _MEDIA[form]
     return File(makers[form](), media_type, ending)
+
+
+def require_form(query: Query, form: Format, layout: Layout) -> None:
+    """Raise the problem that no answer to a question can have this form; best before it is charged for."""
+    if form in LAID_OUT:
+        check(query, layout)
+    elif layout.percent is not None:
+        raise HttpProblem(400, NO_PERCENT, kind="layout")
 
 
 def _csv(answer: Answer, catalogue: Catalogue, layout: Layout) -> bytes:

@@ -21,7 +21,7 @@ from discreet.errors import DatabaseAway, DiscreetError, Mistakes
 from discreet.serve.answer import Refusal
 from discreet.serve.answering import TableBuilder
 from discreet.serve.http.bodies import JobBody, LayoutBody
-from discreet.serve.http.downloads import File, Format, written
+from discreet.serve.http.downloads import File, Format, require_form, written
 from discreet.serve.http.middleware import where_of
 from discreet.serve.http.problems import HttpProblem, Refused, mistakes_problem, retry_after, unexpected
 from discreet.serve.http.respond import as_json, send, send_json
@@ -46,6 +46,7 @@ async def submit(service: ServiceOf, caller: CallerOf, request: Request, body: J
     """Queue a large table; a table that the rules refuse is refused here and now."""
     query = body.query.query()
     service.check(caller)
+    require_form(query, body.format, body.layout.layout())
     preview = await service.preview(caller, query)
     if preview.refusal is not None:
         raise Refused(preview.refusal)

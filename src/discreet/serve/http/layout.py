@@ -19,6 +19,7 @@ from discreet.release.columns import LABEL_SUFFIX, VALUE
 from discreet.schema.codelist import TOTAL
 from discreet.serve.answer import WITHHELD, Answer, AnswerAxis
 from discreet.serve.http.problems import HttpProblem
+from discreet.serve.query import Query
 from discreet.words.phrase import phrase
 
 STATUS = "status"
@@ -65,35 +66,35 @@ class Layout:
     link: str = ""  # where the table is to be had for ever
 
 
-def check(answer: Answer, layout: Layout) -> None:
-    """Raise the problem that the answer cannot be laid out so."""
-    known = {axis.variable: axis for axis in answer.axes}
+def check(query: Query, layout: Layout) -> None:
+    """Raise the problem that an answer cannot be laid out so; the question tells, before it is answered."""
+    known = {axis.variable: axis for axis in query.axes}
     for name in layout.columns:
         if name not in known:
             words = phrase(
                 "columns: {name} is no axis of the table; it has {axes}.", name=name, axes=tuple(known)
             )
             raise HttpProblem(400, words, kind="layout")
-    fixed = _fixed(answer, layout)
+    fixed = [name for name in known if _is_fixed(name, layout)]
     if layout.percent is not None and not fixed:
         words = phrase("percent: put variables into rows and columns; columns names those of the columns.")
         raise HttpProblem(400, words, kind="layout")
-    for axis in fixed:
-        if TOTAL not in axis.codes:
-            words = phrase("percent: the table needs the total of {name}, its code _T.", name=axis.variable)
+    for name in fixed:
+        if known[name].codes and TOTAL not in known[name].codes:
+            words = phrase("percent: the table needs the total of {name}, its code _T.", name=name)
             raise HttpProblem(400, words, kind="layout")
 
 
-def _fixed(answer: Answer, layout: Layout) -> list[AnswerAxis]:
-    """The axes at whose total the whole of a percentage stands."""
+def _is_fixed(variable: str, layout: Layout) -> bool:
+    """Whether the whole of a percentage stands at the total of a variable."""
     if layout.percent is None:
-        return []
+        return False
     across = {
         Percent.ROW: (True,),
         Percent.COLUMN: (False,),
         Percent.TOTAL: (True, False),
     }[layout.percent]
-    return [axis for axis in answer.axes if (axis.variable in layout.columns) in across]
+    return (variable in layout.columns) in across
 
 
 def percentages(answer: Answer, layout: Layout) -> NDArray[np.float64]:
@@ -103,8 +104,9 @@ def percentages(answer: Answer, layout: Layout) -> NDArray[np.float64]:
     """
     values = np.where(answer.withheld, np.nan, answer.values).reshape(answer.shape)
     whole = values
-    for axis in _fixed(answer, layout):
-        whole = whole.take([axis.codes.index(TOTAL)], axis=answer.axes.index(axis))
+    for place, axis in enumerate(answer.axes):
+        if _is_fixed(axis.variable, layout):
+            whole = whole.take([axis.codes.index(TOTAL)], axis=place)
     whole = np.where(whole == 0, np.nan, whole)
     shares: NDArray[np.float64] = np.round(100 * values / whole, DECIMALS)
     return shares.reshape(-1)

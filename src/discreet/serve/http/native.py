@@ -18,7 +18,7 @@ from discreet.schema.labels import Labels
 from discreet.serve.answer import Answer, Balance, Preview
 from discreet.serve.catalogue import Catalogue, ServedVariable
 from discreet.serve.http.bodies import QueryBody, RangesBody
-from discreet.serve.http.downloads import File, Format, written
+from discreet.serve.http.downloads import File, Format, require_form, written
 from discreet.serve.http.layout import Layout, Percent, Texts
 from discreet.serve.http.problems import HttpProblem, areas_json, invalid_problem, refusal_members
 from discreet.serve.http.respond import SHARED, send, send_json, send_words
@@ -53,7 +53,7 @@ NearestOf = Annotated[
 TextsOf = Annotated[Texts, Parameter(description="CSV, XLSX: codes, labels or both.")]
 
 
-def layout_of(
+async def layout_of(
     columns: ColumnsOf = "",
     texts: TextsOf = Texts.BOTH,
     percent: PercentOf = None,
@@ -145,7 +145,8 @@ async def noise_ranges(request: Request, service: ServiceOf, caller: CallerOf, a
 async def table_response(
     request: Request, service: Service, caller: Caller, query: Query, form: Format, layout: Layout
 ) -> Response:
-    """Ask, write and send."""
+    """Ask, write and send; what cannot be laid out so is told before it is charged for."""
+    require_form(query, form, layout)
 
     def write(answer: Answer) -> File:
         return written(answer, form, service.catalogue, layout)

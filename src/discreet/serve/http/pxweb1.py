@@ -22,7 +22,7 @@ from discreet.serve.http.problems import HttpProblem, invalid_problem
 from discreet.serve.http.pxweb_bodies import TableQueryBody
 from discreet.serve.http.pxweb_data import holds, rate_of, shaped_response, table_of, words_of
 from discreet.serve.http.pxweb_select import PxTable, px_tables, question_of
-from discreet.serve.http.pxweb_shape import JSON_PX, JSON_STAT, JSON_STAT_1, Shape, placed, variable_of
+from discreet.serve.http.pxweb_shape import JSON_PX, JSON_STAT, JSON_STAT_1, Shape, placed
 from discreet.serve.http.pxweb_words import UNLIMITED, title_of
 from discreet.serve.http.respond import SHARED, send_json, send_words
 from discreet.serve.http.security import Caller
@@ -44,7 +44,7 @@ FORMS = {  # format of PxWebApi 1 -> ours, and the texts of CSV
 PIVOTED = ("csv", "xlsx")  # the last variable stands across; csv2 and csv3 have a line for each cell
 
 
-def speak(request: Request) -> None:
+async def speak(request: Request) -> None:
     """Let the language of the address hold for all that is said, where we speak it."""
     language = language_tagged(request.path_params.get("lang", ""))
     if language is not None:
@@ -160,7 +160,7 @@ def shape_of(query: Query, form: str) -> Shape:
     if wanted not in FORMS:
         words = phrase("The format is one of {names}.", names=tuple(FORMS))
         raise HttpProblem(400, words, kind="mistakes")
-    names = [variable_of(axis.breakdown) for axis in query.axes]
+    names = [axis.variable for axis in query.axes]
     kind, texts = FORMS[wanted]
     layout = Layout(columns=tuple(names[-1:]) if wanted in PIVOTED else (), texts=texts)
     return Shape(kind, layout, placed([*names, CONTENTS], (), ()))

@@ -64,18 +64,13 @@ def shaped(query: Query, asked: Asked) -> tuple[Query, Shape]:
     """A question with its axes in the order of their placement, and the shape of its answer."""
     if asked.form not in DATA_FORMATS:
         raise _mistake(phrase("outputFormat is one of {names}.", names=DATA_FORMATS))
-    names = [variable_of(axis.breakdown) for axis in query.axes]
+    names = [axis.variable for axis in query.axes]
     placement = placed([*names, CONTENTS], asked.heading, asked.stub)
     order = [*placement.stub, *placement.heading]
-    axes = sorted(query.axes, key=lambda axis: order.index(variable_of(axis.breakdown)))
+    axes = sorted(query.axes, key=lambda axis: order.index(axis.variable))
     across = placement.heading if asked.heading or asked.stub else ()
     layout = _layout(asked, tuple(name for name in across if name != CONTENTS))
     return replace(query, axes=tuple(axes)), Shape(asked.form, layout, placement)
-
-
-def variable_of(breakdown: str) -> str:
-    """The variable of a breakdown's full name."""
-    return breakdown.partition(".")[0]
 
 
 def placed(names: Sequence[str], heading: Sequence[str], stub: Sequence[str]) -> Placement:
