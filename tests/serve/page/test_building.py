@@ -163,7 +163,9 @@ def test_units_areas_and_published_tables(opens: Opens, served: str) -> None:
     key(page, "unit-households").check(force=True)
     expect(page.locator(".card")).to_have_count(1)  # households have no sex
     page.locator('details[data-key="tables"] summary').click()
-    key(page, "table-list").select_option("wide")
+    key(page, "tables-search").fill("WIDE")
+    expect(page.locator(".tables li:visible")).to_have_count(1)
+    key(page, "take-wide").click()
     expect(page.locator(".card")).to_have_count(3)
 
 

@@ -152,6 +152,13 @@ def test_the_map_shows_areas_and_what_is_picked(opens: Opens) -> None:
     other = page.eval_on_selector_all(".map path title", "all => all.map(one => one.textContent)")
     assert len(other) == len(titles)
     assert other != titles
+    page.locator("details.menu summary").click()
+    with page.expect_download() as coming:
+        key(page, "download-picture").click()
+    drawn = coming.value.path().read_text()
+    assert drawn.count("<path") >= len(titles)
+    assert "Sex: Male" in drawn
+    assert "rgb(" in drawn, "its colours are in it"
 
 
 def test_the_map_is_walked_by_keys(opens: Opens) -> None:

@@ -250,7 +250,24 @@ export function makeActions(store) {
     if (file) handOver(file.blob, file.name);
   }
 
-  return { ask, show, run, stop, takeOffer, explain, submit, recallJobs, restoreTable, cancelJob, openJob, fetchJob, preview, announce, tell, trying };
+  return {
+    ask,
+    show,
+    run,
+    stop,
+    takeOffer,
+    explain,
+    submit,
+    recallJobs,
+    restoreTable,
+    cancelJob,
+    openJob,
+    fetchJob,
+    preview,
+    announce,
+    tell,
+    trying,
+  };
 }
 
 /** The layout that holds for the answer: the present one, unless the question has been changed since. */

@@ -66,7 +66,12 @@ function card(drawn, axis, side, place) {
     grip,
     el("strong", { title: words }, words),
     el("div", { class: "card-what" }, breakdownList(drawn, axis, words), codesButton(drawn, axis, words)),
-    el("div", { class: "card-moves" }, stepButtons(drawn, side, place, words, name), leaveButtons(drawn, side, words, name)),
+    el(
+      "div",
+      { class: "card-moves" },
+      stepButtons(drawn, side, place, words, name),
+      leaveButtons(drawn, side, words, name),
+    ),
   );
 }
 

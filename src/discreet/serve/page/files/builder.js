@@ -2,9 +2,9 @@
 
 import { button, choice, el } from "./dom.js";
 import { filterView } from "./filter.js";
-import { number, t } from "./language.js";
-import { axesWords, breakdownName, unitName, variableName } from "./names.js";
-import { added, axesOf, changed, laidOut, removed, variableNamed, variableOf, variablesOf } from "./question.js";
+import { t } from "./language.js";
+import { breakdownName, unitName, variableName } from "./names.js";
+import { added, axesOf, changed, removed, variableNamed, variableOf, variablesOf } from "./question.js";
 
 /** Who is counted. */
 export function unitView(state, actions) {
@@ -125,34 +125,4 @@ function variableButton(state, variable, isUsed, actions) {
       on: { dragstart: (event) => event.dataTransfer.setData("text/plain", variable.name) },
     },
   );
-}
-
-/** Tables that the office has declared, as starting points. */
-export function tablesView(state, actions) {
-  const { catalogue } = state.world;
-  if (!catalogue.tables.length) return null;
-  const pairs = catalogue.tables.map((table) => [
-    table.id,
-    `${table.id} · ${table.title || `${unitName(table.unit, catalogue)}: ${axesWords(catalogue, { axes: table.axes }).join(" × ")}`}`,
-  ]);
-  const pick = (id) => {
-    const table = catalogue.tables.find((one) => one.id === id);
-    if (table) actions.ask(fromTable(table, catalogue));
-  };
-  return el(
-    "details",
-    { class: "part", data: { key: "tables" } },
-    el("summary", {}, t("tables.title", { count: number(catalogue.tables.length) })),
-    choice(t("tables.pick"), [["", t("tables.choose")], ...pairs], "", pick, { data: { key: "table-list" } }),
-  );
-}
-
-/** A declared table as members of the state; axes that do not divide anything are left out. */
-export function fromTable(table, catalogue) {
-  const dividing = table.axes.filter((name) => {
-    const found = variableNamed(catalogue, name.split(".")[0])?.breakdowns.find((one) => one.name === name);
-    return found && found.codes > 1;
-  });
-  const axes = dividing.map((breakdown) => ({ breakdown, codes: [], groups: {} }));
-  return { unit: table.unit, where: table.base, count: table.count, ...laidOut(axes, catalogue) };
 }

@@ -3,6 +3,8 @@
 import * as api from "./api.js";
 import { button, el, handOver } from "./dom.js";
 import { t } from "./language.js";
+import { title } from "./names.js";
+import { pictureOf } from "./picture.js";
 import { seenCsv, seenWorkbook } from "./seen.js";
 
 const FORMATS = ["csv", "xlsx", "px", "sdmx-csv", "parquet", "json-stat"];
@@ -16,6 +18,14 @@ export function downloadView(state, actions, layout) {
     });
   const csv = async () => ({ blob: new Blob([seenCsv(state, layout)], { type: "text/csv" }), name: "table.csv" });
   const xlsx = async () => ({ blob: await seenWorkbook(state, layout), name: "table.xlsx" });
+  const picture = async () => {
+    const figure = document.querySelector("figure.chart, figure.map");
+    const picks = [...document.querySelectorAll(".picks .field")].map(
+      (one) => `${one.firstChild.textContent}: ${one.querySelector("select").selectedOptions[0].textContent}`,
+    );
+    const words = [title(state.world.catalogue, state.answer.query), ...picks].join(" · ");
+    return { blob: pictureOf(figure, words), name: "picture.svg" };
+  };
   return el(
     "details",
     { class: "menu", name: "menus", data: { key: "download" } },
@@ -24,6 +34,7 @@ export function downloadView(state, actions, layout) {
       "div",
       { class: "drop" },
       el("p", { class: "quiet" }, t("download.shown")),
+      state.view === "table" ? null : item(t("download.picture"), "download-picture", picture),
       item(t("format.xlsx"), "download-seen-xlsx", xlsx),
       item(t("format.csv"), "download-seen", csv),
       el("p", { class: "quiet" }, t("download.counts")),
@@ -38,7 +49,7 @@ export function downloadView(state, actions, layout) {
 
 async function given(menu, promise, actions) {
   const file = await actions.trying(promise);
-  if (!file) return;
+  if (!file?.blob) return;
   handOver(file.blob, file.name);
   menu.open = false;
   menu.querySelector("summary").focus();

@@ -18,13 +18,16 @@ export function conditionsIn(where) {
     const [, variable, one, several] = CONDITION.exec(part) || [];
     return variable ? { variable, codes: [...(one || several).matchAll(CODE)].map((code) => code[1]) } : null;
   });
-  const isPlain = found.every((one) => one?.codes.length) && new Set(found.map((one) => one.variable)).size === found.length;
-  return isPlain ? found : null;
+  const isPlain = found.every((one) => one?.codes.length);
+  const isOnce = isPlain && new Set(found.map((one) => one.variable)).size === found.length;
+  return isOnce ? found : null;
 }
 
 /** The expression of conditions. */
 export const expressionOf = (conditions) =>
-  conditions.map(({ variable, codes }) => `${variable} in (${codes.map((code) => `"${code}"`).join(", ")})`).join(" and ");
+  conditions
+    .map(({ variable, codes }) => `${variable} in (${codes.map((code) => `"${code}"`).join(", ")})`)
+    .join(" and ");
 
 /** The part of the choices that narrows who is counted; nothing where the office allows none. */
 export function filterView(state, actions) {
@@ -103,7 +106,11 @@ async function editCondition(name, conditions, state, actions) {
   const drawFoot = () =>
     replace(
       foot,
-      el("span", { class: "quiet", role: "status" }, t("codes.some", { chosen: chosen.size, all: codelist.codes.length })),
+      el(
+        "span",
+        { class: "quiet", role: "status" },
+        t("codes.some", { chosen: chosen.size, all: codelist.codes.length }),
+      ),
       button(t("cancel"), () => dialog.close(), { data: { key: "cancel" } }),
       button(t("apply"), apply, { class: "primary", disabled: !chosen.size, data: { key: "apply" } }),
     );

@@ -3,17 +3,18 @@
 import { isStale, makeActions } from "./actions.js";
 import * as api from "./api.js";
 import { axesView } from "./axes.js";
-import { tablesView, unitView, variablesView } from "./builder.js";
+import { unitView, variablesView } from "./builder.js";
 import { makeCodelists } from "./codelists.js";
 import { editCodes } from "./codes.js";
 import { button, choice, el, replace } from "./dom.js";
 import { jobsView } from "./jobs.js";
 import { LANGUAGES, labelledIn, preferred, speak, t } from "./language.js";
 import { layoutIn, read } from "./link.js";
-import { headingOf } from "./names.js";
+import { headingOf, title } from "./names.js";
 import { variableOf } from "./question.js";
 import { cellView, notesView, resultView } from "./result.js";
 import { blank, makeStore } from "./store.js";
+import { tablesView } from "./tables.js";
 import { THEMES, applyTheme, keptTheme } from "./theme.js";
 import { signIn, tokenView } from "./token.js";
 import { verdictView } from "./verdict.js";
@@ -22,7 +23,7 @@ const QUESTION = ["unit", "count", "where", "rows", "columns", "lang", "world"];
 const WIDE = matchMedia("(min-width: 901px)"); // as in the style
 const at = (id) => document.getElementById(id);
 const store = makeStore(blank());
-const actions = makeActions(store);
+const actions = Object.assign(makeActions(store), { signIn: () => signIn(renew) });
 let grid = null;
 
 const places = {};
@@ -49,7 +50,6 @@ function putShelves() {
 
 function drawTop(state) {
   const { catalogue } = state.world;
-  document.title = `${t("page")} · ${headingOf(catalogue)}`;
   at("skip").textContent = t("skip");
   replace(
     at("top"),
@@ -141,7 +141,14 @@ function keepGrid(make) {
   return grid.place;
 }
 
+/** What tabs, bookmarks and the history call the page: the table that it shows. */
+function nameWindow({ answer, world: { catalogue } }) {
+  const shown = answer.table ? [title(catalogue, answer.query)] : [];
+  document.title = [...shown, t("page"), headingOf(catalogue)].join(" · ");
+}
+
 function drawAnswer(state) {
+  nameWindow(state);
   if (state.view !== "table") grid = null;
   replace(places.answer, resultView(state, actions, keepGrid));
   replace(places.notes, notesView(state));
@@ -163,7 +170,9 @@ function watch() {
   store.watch(["lang", "theme", "world"], drawTop);
   store.watch(QUESTION, drawQuestion);
   store.watch(["search"], drawVariables);
-  store.watch([...QUESTION, "preview", "answer", "submitting"], (state) => replace(places.verdict, verdictView(state, actions)));
+  store.watch([...QUESTION, "preview", "answer", "submitting"], (state) =>
+    replace(places.verdict, verdictView(state, actions)),
+  );
   store.watch(
     [
       "answer",
@@ -255,6 +264,8 @@ async function fromSaved(name) {
   }
 }
 
+const redraw = () => store.change({ world: { ...store.state.world } });
+
 async function start() {
   const theme = keptTheme();
   applyTheme(theme);
@@ -265,7 +276,7 @@ async function start() {
     labelledIn(settings.language);
     watch();
     store.change({
-      world: { catalogue, settings, codelists: makeCodelists(() => store.change({ world: { ...store.state.world } })) },
+      world: { catalogue, settings, codelists: makeCodelists(redraw) },
       unit: catalogue.units[0],
       lang: document.documentElement.lang,
       theme,

@@ -1,4 +1,4 @@
-// A map of the areas in five shades, from the GeoJSON that the office gives. Areas that the office withholds are hatched.
+// A map of the areas in five shades, from the GeoJSON that the office gives; areas that are withheld are hatched.
 
 import * as api from "./api.js";
 import { wordsOf } from "./answer.js";

@@ -24,7 +24,7 @@ export function topmost(codelist, chosen) {
   return codelist.codes.filter((code) => code !== TOTAL && chosen.has(code) && !covered.has(code));
 }
 
-/** Where a code stands for its whole branch: what is ticked together with it, and what can no longer be ticked without. */
+/** Where a code stands for its whole branch: what is ticked with it, and what cannot stay ticked without it. */
 export function wholeBranches(codelist) {
   const below = branchesOf(codelist);
   const above = (code) => [...below.keys()].filter((one) => below.get(one).includes(code));

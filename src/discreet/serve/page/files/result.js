@@ -2,7 +2,6 @@
 
 import { layoutFor, isStale } from "./actions.js";
 import { laidOut, possible, wordsOf } from "./answer.js";
-import { fromTable } from "./builder.js";
 import { chartView } from "./chart.js";
 import { button, choice, el, signButton } from "./dom.js";
 import { downloadView } from "./download.js";
@@ -13,6 +12,7 @@ import { mapView } from "./map.js";
 import { axesWords, headingOf, title, variableName } from "./names.js";
 import { lengthOf } from "./question.js";
 import { shareView } from "./share.js";
+import { fromTable } from "./tables.js";
 import { blockedView, refusalTitle, refusalView } from "./verdict.js";
 
 /** Everything but the cell at hand, which changes more often. */
@@ -238,7 +238,9 @@ function failedView(state, actions) {
           "div",
           { class: "notice bad" },
           el("p", { role: "alert" }, problem.message || t("unreachable")),
-          button(t("again"), () => actions.run({ push: false }), { data: { key: "again" } }),
+          problem.status === 401
+            ? button(t("token"), () => actions.signIn(), { data: { key: "answer-token" } })
+            : button(t("again"), () => actions.run({ push: false }), { data: { key: "again" } }),
         ),
   ];
 }

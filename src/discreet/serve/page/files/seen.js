@@ -3,7 +3,7 @@
 import { laidOut, span, wordsOf } from "./answer.js";
 import { filterWords } from "./filter.js";
 import { t } from "./language.js";
-import { title, variableName } from "./names.js";
+import { headingOf, title, variableName } from "./names.js";
 import { STYLES, address, workbook } from "./workbook.js";
 
 /** What is shown, taken apart: the names of the rows' axes, the rows of column headers, and the lines. */
@@ -59,17 +59,15 @@ export function seenWorkbook(state, layout) {
     ...corner.map((value) => ({ value: k ? "" : value, style: STYLES.head })),
     ...head.map((value, column) => ({ value: column % wide(view, k) ? "" : value, style: STYLES.head })),
   ]);
-  const notes = [
-    [],
-    ...[table.noise, ...(table.blockedCount ? [t("blocked", { n: table.blockedCount })] : []), ...table.warnings, source(catalogue)].map(
-      (value) => [{ value }],
-    ),
-  ];
+  const withheld = table.blockedCount ? [t("blocked", { n: table.blockedCount })] : [];
+  const notes = [[], ...[table.noise, ...withheld, ...table.warnings, source(catalogue)].map((value) => [{ value }])];
   const fixed = { rows: above.length + heads.length, columns: Math.max(1, corner.length) };
-  return workbook({ lines: [...above, ...headLines, ...body, ...notes], merged: merges(view, corner, heads, above.length), fixed });
+  const merged = merges(view, corner, heads, above.length);
+  return workbook({ lines: [...above, ...headLines, ...body, ...notes], merged, fixed });
 }
 
-const source = (catalogue) => [catalogue.agency, catalogue.title || catalogue.name, catalogue.version].filter(Boolean).join(" · ");
+const source = (catalogue) =>
+  [catalogue.agency, headingOf(catalogue), catalogue.version].filter(Boolean).join(" · ");
 const wide = (view, k) => (view.across.axes.length ? span(view.across, k) : 1);
 
 /** Headers over what they head. */

@@ -1,4 +1,4 @@
-// The token of a reader whom the office trusts with more: given once, kept for this tab alone, sent with every question.
+// The token of a reader whom the office trusts with more: given once, kept for this tab alone, sent with each question.
 
 import * as api from "./api.js";
 import { open } from "./dialog.js";

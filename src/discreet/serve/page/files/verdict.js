@@ -83,7 +83,9 @@ function failedLine(problem, actions) {
     "div",
     { class: "notice bad" },
     el("p", { role: "alert" }, problem.message || t(problem.status ? "failed" : "unreachable")),
-    button(t("again"), () => actions.preview(), { class: "small", data: { key: "preview-again" } }),
+    problem.status === 401
+      ? button(t("token"), () => actions.signIn(), { class: "small", data: { key: "preview-token" } })
+      : button(t("again"), () => actions.preview(), { class: "small", data: { key: "preview-again" } }),
   );
 }
 

@@ -2,7 +2,6 @@
 
 import { zipped } from "./zip.js";
 
-const TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
 const MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";
 const REL = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
 const PACKAGE = "http://schemas.openxmlformats.org/package/2006";
@@ -10,26 +9,61 @@ const HEAD = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n';
 export const STYLES = { plain: 0, title: 1, head: 2, count: 3, share: 4 };
 const WIDTH = { stub: 28, column: 14 };
 
+const part = (name, type) => `<Override PartName="/xl/${name}.xml" ContentType="${type}+xml"/>`;
+const relation = (id, type, target) => `<Relationship Id="${id}" Type="${REL}/${type}" Target="${target}"/>`;
+const relations = (...all) => `${HEAD}<Relationships xmlns="${PACKAGE}/relationships">${all.join("")}</Relationships>`;
+const counted = (tag, items) => `<${tag} count="${items.length}">${items.join("")}</${tag}>`;
+const font = (inside, size) => `<font>${inside}<sz val="${size}"/><name val="Calibri"/></font>`;
+const SHEET = "application/vnd.openxmlformats-officedocument.spreadsheetml";
+
+const TYPES = [
+  '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>',
+  '<Default Extension="xml" ContentType="application/xml"/>',
+  part("workbook", `${SHEET}.sheet.main`),
+  part("worksheets/sheet1", `${SHEET}.worksheet`),
+  part("styles", `${SHEET}.styles`),
+];
+const LOOKS = [
+  counted("numFmts", ['<numFmt numFmtId="164" formatCode="0.0%"/>']),
+  counted("fonts", [font("", 11), font("<b/>", 14), font("<b/>", 11)]),
+  counted("fills", ["none", "gray125"].map((kind) => `<fill><patternFill patternType="${kind}"/></fill>`)),
+  counted("borders", ["<border/>"]),
+  counted("cellStyleXfs", ["<xf/>"]),
+  counted("cellXfs", [
+    "<xf/>",
+    '<xf fontId="1" applyFont="1"/>',
+    '<xf fontId="2" applyFont="1" applyAlignment="1"><alignment wrapText="1" vertical="top"/></xf>',
+    '<xf numFmtId="3" applyNumberFormat="1"/>',
+    '<xf numFmtId="164" applyNumberFormat="1"/>',
+  ]), // in the order of STYLES
+  counted("cellStyles", ['<cellStyle name="Normal" xfId="0" builtinId="0"/>']),
+];
 const FILES = {
-  "[Content_Types].xml": `${HEAD}<Types xmlns="${PACKAGE}/content-types"><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Default Extension="xml" ContentType="application/xml"/><Override PartName="/xl/workbook.xml" ContentType="${TYPE}.main+xml"/><Override PartName="/xl/worksheets/sheet1.xml" ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.worksheet+xml"/><Override PartName="/xl/styles.xml" ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.styles+xml"/></Types>`,
-  "_rels/.rels": `${HEAD}<Relationships xmlns="${PACKAGE}/relationships"><Relationship Id="r1" Type="${REL}/officeDocument" Target="xl/workbook.xml"/></Relationships>`,
-  "xl/_rels/workbook.xml.rels": `${HEAD}<Relationships xmlns="${PACKAGE}/relationships"><Relationship Id="r1" Type="${REL}/worksheet" Target="worksheets/sheet1.xml"/><Relationship Id="r2" Type="${REL}/styles" Target="styles.xml"/></Relationships>`,
-  "xl/workbook.xml": `${HEAD}<workbook xmlns="${MAIN}" xmlns:r="${REL}"><sheets><sheet name="Table" sheetId="1" r:id="r1"/></sheets></workbook>`,
-  "xl/styles.xml": `${HEAD}<styleSheet xmlns="${MAIN}"><numFmts count="1"><numFmt numFmtId="164" formatCode="0.0%"/></numFmts><fonts count="3"><font><sz val="11"/><name val="Calibri"/></font><font><b/><sz val="14"/><name val="Calibri"/></font><font><b/><sz val="11"/><name val="Calibri"/></font></fonts><fills count="2"><fill><patternFill patternType="none"/></fill><fill><patternFill patternType="gray125"/></fill></fills><borders count="1"><border/></borders><cellStyleXfs count="1"><xf/></cellStyleXfs><cellXfs count="5"><xf/><xf fontId="1" applyFont="1"/><xf fontId="2" applyFont="1" applyAlignment="1"><alignment wrapText="1" vertical="top"/></xf><xf numFmtId="3" applyNumberFormat="1"/><xf numFmtId="164" applyNumberFormat="1"/></cellXfs><cellStyles count="1"><cellStyle name="Normal" xfId="0" builtinId="0"/></cellStyles></styleSheet>`,
+  "[Content_Types].xml": `${HEAD}<Types xmlns="${PACKAGE}/content-types">${TYPES.join("")}</Types>`,
+  "_rels/.rels": relations(relation("r1", "officeDocument", "xl/workbook.xml")),
+  "xl/_rels/workbook.xml.rels": relations(
+    relation("r1", "worksheet", "worksheets/sheet1.xml"),
+    relation("r2", "styles", "styles.xml"),
+  ),
+  "xl/workbook.xml":
+    `${HEAD}<workbook xmlns="${MAIN}" xmlns:r="${REL}">` +
+    '<sheets><sheet name="Table" sheetId="1" r:id="r1"/></sheets></workbook>',
+  "xl/styles.xml": `${HEAD}<styleSheet xmlns="${MAIN}">${LOOKS.join("")}</styleSheet>`,
 };
 
 /** The workbook of lines of cells `{value, style}`; `merged` are ranges such as A1:B2, `fixed` the head that stays. */
 export function workbook({ lines, merged, fixed }) {
-  const rows = lines.map((line, row) => `<row r="${row + 1}">${line.map((cell, k) => cellXml(cell, k, row)).join("")}</row>`);
+  const rowXml = (line, row) => `<row r="${row + 1}">${line.map((cell, k) => cellXml(cell, k, row)).join("")}</row>`;
+  const ranges = merged.map((one) => `<mergeCell ref="${one}"/>`).join("");
   const wide = Math.max(...lines.map((line) => line.length));
   const sheet = [
     `<sheetViews><sheetView workbookViewId="0">${pane(fixed)}</sheetView></sheetViews>`,
     `<cols>${columns(fixed.columns, wide)}</cols>`,
-    `<sheetData>${rows.join("")}</sheetData>`,
-    merged.length ? `<mergeCells count="${merged.length}">${merged.map((one) => `<mergeCell ref="${one}"/>`).join("")}</mergeCells>` : "",
+    `<sheetData>${lines.map(rowXml).join("")}</sheetData>`,
+    merged.length ? `<mergeCells count="${merged.length}">${ranges}</mergeCells>` : "",
   ];
-  const all = { ...FILES, "xl/worksheets/sheet1.xml": `${HEAD}<worksheet xmlns="${MAIN}">${sheet.join("")}</worksheet>` };
-  return zipped(all, TYPE);
+  const sheetXml = `${HEAD}<worksheet xmlns="${MAIN}">${sheet.join("")}</worksheet>`;
+  return zipped({ ...FILES, "xl/worksheets/sheet1.xml": sheetXml }, `${SHEET}.sheet`);
 }
 
 function pane({ rows, columns: count }) {

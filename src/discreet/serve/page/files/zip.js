@@ -21,7 +21,8 @@ async function packed(bytes) {
 /** Little-endian numbers, each with its width in bytes. */
 function record(...pairs) {
   const bytes = [];
-  for (const [value, width] of pairs) for (let k = 0; k < width; k += 1) bytes.push(Math.floor(value / 256 ** k) & 0xff);
+  for (const [value, width] of pairs)
+    for (let k = 0; k < width; k += 1) bytes.push(Math.floor(value / 256 ** k) & 0xff);
   return Uint8Array.from(bytes);
 }
 
@@ -37,7 +38,9 @@ export async function zipped(files, type) {
   for (const [name, text] of Object.entries(files)) {
     const [title, body] = [new TextEncoder().encode(name), new TextEncoder().encode(text)];
     const held = await packed(body);
-    const about = [[NEEDED, 2], [0, 2], [DEFLATED, 2], [0, 2], [DAY, 2], [checksum(body), 4], [held.length, 4], [body.length, 4], [title.length, 2], [0, 2]]; // prettier-ignore
+    const method = [NEEDED, 0, DEFLATED, 0, DAY].map((value) => [value, 2]);
+    const sizes = [checksum(body), held.length, body.length].map((value) => [value, 4]);
+    const about = [...method, ...sizes, [title.length, 2], [0, 2]];
     const local = record([0x04034b50, 4], ...about);
     parts.push(local, title, held);
     entries.push(record([0x02014b50, 4], [NEEDED, 2], ...about, [0, 2], [0, 2], [0, 2], [0, 4], [offset, 4]), title);
