@@ -203,6 +203,7 @@ def test_a_table_that_no_sheet_can_hold_is_refused(
     sizes = {"A": length} if "B" not in layout.columns else {"A": length, "B": 1}
     large = replace(
         answer,
+        query=Query("persons", tuple(Axis(name) for name in sizes)),
         axes=tuple(long_axis(name, size) for name, size in sizes.items()),
         values=np.ones(length, dtype=np.int64),
         withheld=np.zeros(length, dtype=bool),
