@@ -3,22 +3,26 @@
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from discreet.errors import Mistakes
+from discreet.perturb.ledger import Ledger
 from discreet.schema.codelist import Code, codelist
 from discreet.schema.expression import parse_filter
 from discreet.schema.programme import Programme
 from discreet.schema.serve_rule import HistoryRule, ServeRule, SparsityRule
 from discreet.serve.answer import Answer, Refusal, Rule
 from discreet.serve.answering import TableBuilder, serve_programme
+from discreet.serve.budget import account_of
 from discreet.serve.grouping import grouped
 from discreet.serve.query import Axis, Group, Query
 from discreet.serve.question import resolve
 from discreet.serve.store import Store
-from tests.serve.conftest import SECRET, cells, query
+from tests.serve.conftest import NOON, SECRET, cells, query
+from tests.serve.test_budget import GEOMETRIC, declared
 
 Make = Callable[..., TableBuilder]
 
@@ -218,3 +222,23 @@ def test_a_long_filter_over_many_codes_is_read_quickly() -> None:
     found = parse_filter(" or ".join(f'(GEO == "a{n}" and SEX == "1")' for n in range(500)), trees)
     assert time.process_time() - began < 3, "half a second; ten of them before subtrees were looked up"
     assert found.variables == ("GEO", "SEX")
+
+
+def test_the_noise_of_a_group_outlives_the_server_and_knows_no_names(
+    census: Path, tmp_path: Path, store: Store
+) -> None:
+    """Noise that is paid for once must not be drawn anew under another name, in another order, after a restart."""
+    serve = 'groupings = ["AGE"]\naccount = { each = 1, user = 100 }'
+    programme = declared(census, tmp_path / "c", GEOMETRIC, serve)
+    ledger = Ledger.create(tmp_path / "ledger.sqlite", lambda: NOON)
+    young, middle = ("Y_LT15",), ("Y15-29", "Y30-49")
+    asked = (
+        Query("persons", (groups("AGE", a=young, b=middle), Axis("SEX"))),
+        Query("persons", (Axis("SEX"), groups("AGE", y=tuple(reversed(middle)), z=young))),
+    )
+    first, second = (
+        cells(serve_programme(programme, SECRET, store, ledger=ledger).ask(one, "ann")) for one in asked
+    )
+    names = {"_T": "_T", "a": "z", "b": "y"}
+    assert second == {(sex, names[age]): value for (age, sex), value in first.items()}
+    assert len(ledger.entries(account_of("ann"))) == 1
