@@ -149,22 +149,19 @@ def test_a_finished_job_can_be_opened_as_a_table(web: Web, ruled: Ruled) -> None
     assert dataset["value"] == list(cells(builder.ask(query(*LARGE["axes"]), "u", job=True)).values())
 
 
-def test_a_job_is_laid_out_as_its_body_says_and_fails_with_words_where_it_cannot_be(web: Web) -> None:
+def test_a_job_is_laid_out_as_its_body_says_and_refused_where_it_cannot_be(web: Web) -> None:
     client = web()
     asked = {"axes": ["SEX", "AGE.L"]}
 
-    def made(**layout: Any) -> Any:
-        body = {"query": asked, "format": "csv", "layout": layout}
-        return finished(client, client.post("/api/v1/jobs", json=body).headers["location"])
+    def submitted(**layout: Any) -> Any:
+        return client.post("/api/v1/jobs", json={"query": asked, "format": "csv", "layout": layout})
 
-    said = made(columns=["SEX"], texts="codes", percent="row", counts=True)
+    taken = submitted(columns=["SEX"], texts="codes", percent="row", counts=True)
+    said = finished(client, taken.headers["location"])
     ways = {"columns": "SEX", "texts": "codes", "percent": "row", "counts": "true", "format": "csv"}
     assert client.get(said["result"]).text == client.post("/api/v1/table", json=asked, params=ways).text
-    failed = made(columns=["EDU"])
-    assert (failed["state"], failed["words"]) == (
-        "failed",
-        "columns: EDU is no axis of the table; it has SEX, AGE.",
-    )
+    told = problem(submitted(columns=["EDU"]), 400)
+    assert told["detail"] == "columns: EDU is no axis of the table; it has SEX, AGE."
 
 
 def test_a_worker_takes_up_what_a_killed_one_left_and_goes_on_after_failures(
