@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 from discreet.engine.books import one_at_a_time
 from discreet.engine.transactions import Database
 from discreet.maths.redundancy import Average, riskiest
-from discreet.schema.crosstab import Signature
+from discreet.schema.crosstab import Signature, crossed
 from discreet.schema.serve_rule import Action, HistoryRule
 from discreet.serve.answer import Refusal, Rule
 from discreet.serve.collected import Collected, CollectedBook, Statistic
@@ -114,7 +114,7 @@ class History:
         said = phrase(
             "{statistic} could be averaged from {times} representations "
             "(k/t\N{SUPERSCRIPT TWO} = {ratio}) in what you have collected",
-            statistic=str(worst.signature),
+            statistic=_named(worst.signature),
             times=average.t,
             ratio=float(f"{average.ratio:.3g}"),
         )
@@ -154,3 +154,9 @@ def cells_of(signature: Signature, sizes: dict[str, tuple[int, ...]]) -> int:
 
 def _who(base: str) -> Phrase:
     return phrase("those with {base}", base=base) if base else phrase("everybody")
+
+
+def _named(signature: Signature) -> str:
+    """A cross-tabulation as readers know it: what is counted by what, of whom."""
+    of = [part for part in (signature.unit, signature.count, signature.base) if part]
+    return f"{crossed(signature.levels)} ({', '.join(of)})"

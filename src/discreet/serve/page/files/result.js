@@ -25,7 +25,7 @@ export function resultView(state, actions, keep) {
   return [
     head(state, actions, layout),
     isStale(state) ? el("p", { class: "notice warn stale" }, t("stale")) : null,
-    answer.table.warnings.map((words) => el("p", { class: "notice warn" }, words)),
+    answer.table.warnings.map((words) => el("p", { class: "notice warn" }, el("strong", {}, t("warned")), " ", words)),
     toolbar(state, actions, layout),
     answer.status === "loading" ? waitingView(actions) : null,
     body(state, actions, view, keep),

@@ -163,6 +163,7 @@ export default {
   "sort.by": "Nach {column} sortieren",
   "sort.none": "Ursprüngliche Reihenfolge",
   "stale": "Ihre Auswahl hat sich geändert. Dies ist die frühere Tabelle; „Tabelle anzeigen“ zeigt die neue.",
+  "warned": "Ihre Tabellen zusammen verraten mehr als jede für sich.",
   "withheld": "nicht gezeigt",
   "withheld.long": "Dieses Feld gehört zu einem Gebiet, das nach den Regeln des Amtes nicht gezeigt wird.",
   "cell.hint": "Wählen Sie ein Feld, um zu sehen, wie stark das Rauschen es verändert haben kann.",

@@ -163,6 +163,7 @@ export default {
   "sort.by": "Sort by {column}",
   "sort.none": "Original order",
   "stale": "Your choices have changed. This is the earlier table; press Show table for the new one.",
+  "warned": "Your tables together tell more than each of them alone.",
   "withheld": "withheld",
   "withheld.long": "This cell belongs to an area that the rules of the office do not show.",
   "cell.hint": "Choose a cell to see how much the noise may have changed it.",
