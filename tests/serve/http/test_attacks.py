@@ -6,7 +6,6 @@ import json
 import logging
 import re
 import sqlite3
-import time
 from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime
@@ -18,15 +17,13 @@ from httpx import Client, Response
 from discreet.errors import Mistakes
 from discreet.perturb.ledger import Ledger
 from discreet.serve.answering import TableBuilder, serve_programme
-from discreet.serve.http.limits import Rates
-from discreet.serve.http.running import _config
-from discreet.serve.http.security import Reception
+from discreet.serve.http.running import Serving, _config
 from discreet.serve.http.settings import Limits, RateLimit
 from discreet.serve.http.tokens import Role, create_token
 from discreet.serve.query import Query
 from discreet.serve.store import JobState, Store
 from tests.serve.conftest import NOON, SECRET
-from tests.serve.http.conftest import OFTEN, Web, settings_in
+from tests.serve.http.conftest import OFTEN, Web
 from tests.serve.http.test_jobs import finished
 from tests.serve.http.test_native import problem
 from tests.serve.http.test_security import bearer, logged
@@ -155,7 +152,7 @@ def test_tables_can_be_for_those_who_have_a_token_at_every_door(web: Web, tmp_pa
 
 def test_tables_for_those_with_tokens_need_a_file_of_tokens(tmp_path: Path) -> None:
     with pytest.raises(Mistakes, match="--tokens-only: there are no tokens"):
-        Reception(settings_in(tmp_path, tokens_only=True), Rates(time.monotonic))
+        Serving(tmp_path / "programme.toml", str(tmp_path / "s.sqlite"), tokens_only=True).app()
 
 
 def test_an_address_is_believed_from_declared_proxies_alone(web: Web) -> None:

@@ -68,6 +68,9 @@ class Serving:
 
     def app(self, progress: Progress | None = None) -> FastAPI:
         """Open the books and the source, and make the application."""
+        if self.tokens_only and self.tokens is None:
+            remedy = "name a file of tokens with --tokens; make one with: discreet token create FILE NAME"
+            raise mistake("", "--tokens-only", "there are no tokens", remedy)
         store = Store(_place(self.store), _now)
         builder = self._builder(store, progress)
         key = derive(self.secret, "serve-users") if self.secret else kept_key(store.database, USERS)

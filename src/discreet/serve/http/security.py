@@ -16,7 +16,6 @@ from starlette.requests import HTTPConnection
 
 from discreet.engine.books import Book, add_new, lay_out
 from discreet.engine.transactions import Database
-from discreet.errors import mistake
 from discreet.serve.http.limits import Rates
 from discreet.serve.http.problems import HttpProblem
 from discreet.serve.http.settings import RateLimit, Settings
@@ -72,9 +71,6 @@ class Reception:
 
     def __init__(self, settings: Settings, rates: Rates) -> None:
         self._settings, self._rates = settings, rates
-        if settings.tokens_only and settings.tokens is None:
-            remedy = "name a file of tokens with --tokens; make one with: discreet token create FILE NAME"
-            raise mistake("", "--tokens-only", "there are no tokens", remedy)
         self._book = TokenBook(settings.tokens)
 
     def admit(self, connection: HTTPConnection) -> Caller:
