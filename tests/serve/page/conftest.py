@@ -80,7 +80,7 @@ def chromium() -> Iterator[Browser]:
 
 def is_wrong(said: ConsoleMessage) -> bool:
     """Whether the browser complains; that it notes what the server says no to cannot be helped."""
-    said_no = any(f"status of {status}" in said.text for status in (401, 403))
+    said_no = any(f"status of {status}" in said.text for status in (401, 403, 404))
     return said.type in ("error", "warning") and not said_no
 
 

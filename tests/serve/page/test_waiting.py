@@ -75,6 +75,12 @@ def test_a_large_table_is_shown_when_it_is_made_and_found_again_by_its_link(
     expect(page.locator(".jobs li")).to_have_count(left - 1)
 
 
+def test_a_permanent_link_that_is_not_known_is_told(opens: Opens) -> None:
+    page = opens("/?q=00000000000000000000000000000000")
+    expect(page.locator("#live.toast")).not_to_be_empty()
+    expect(page.locator("#result-title")).to_have_text("Your own table, protected")
+
+
 def test_a_token_is_checked_and_sent(opens: Opens) -> None:
     page = opens()
     key(page, "token").click()

@@ -259,7 +259,7 @@ async function fromSaved(name) {
       shown: true,
     };
   } catch (problem) {
-    store.change({ answer: { status: "failed", problem } });
+    actions.tell(problem.message || t("unreachable"));
     return null;
   }
 }
