@@ -163,6 +163,11 @@ def test_groupings_have_noise_of_their_own_and_ranges_are_exact(make: Make) -> N
         (GEOMETRIC, "history = { difference = 5 }", "a guard on history beside a guarantee"),
         (GEOMETRIC, "account = { each = 2, user = 1 }", "1 is below what one table costs"),
         (GEOMETRIC + 'draw = "fresh"\n', "account = { each = 1, user = 1 }", "noise that is drawn afresh"),
+        (
+            GEOMETRIC,
+            "account = { each = 1, user = 1 }\ncounted = 60_000_000",
+            "60000000 is above limits.published",
+        ),
     ],
 )
 def test_what_has_no_meaning_beside_a_guarantee_is_refused(

@@ -119,3 +119,4 @@ def test_a_sentence_that_was_read_from_a_file_is_known_again(text: str, german: 
     assert recognised(text) == text
     assert said(recognised(text), DE) == german
     assert recognised(LARGE) is LARGE
+    assert recognised(text * 200) == text * 200, "what is too long to be matched stays as it is"

@@ -18,6 +18,7 @@ from discreet.population import encode
 from discreet.population.block import Block, Codes, ordered
 from discreet.population.needs import Needs, missing_columns, with_order
 from discreet.population.relocation import Relocation
+from discreet.schema.expression import masks
 
 _SHOWN = 5  # unknown codes named in a message
 _MOST = 1000  # unknown codes beyond which a column rather holds ids, which no message shows
@@ -139,8 +140,9 @@ class UnitReader:
             return np.zeros(len(column), dtype=kind)
 
     def _judge(self, codes: Mapping[str, Codes]) -> None:
-        for rule in self._needs.rules:
-            if codes.keys() >= set(rule.variables) and rule.mask(codes).any():
+        rules = [rule for rule in self._needs.rules if codes.keys() >= set(rule.variables)]
+        for rule, broken in zip(rules, masks(rules, codes), strict=True):
+            if broken.any():
                 self._note(
                     "structural_zeros", f"records with {rule.text}", "correct the records or drop the rule"
                 )

@@ -15,7 +15,7 @@ from __future__ import annotations
 import ast
 import json
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property, reduce
@@ -75,11 +75,6 @@ class Junction:
             f"({term.canonical})" if isinstance(term, Junction) else term.canonical for term in self.terms
         )
 
-    def mask(self, columns: Columns) -> NDArray[np.bool_]:
-        """Join the masks of the terms."""
-        join = np.logical_and if self.word == "and" else np.logical_or
-        return reduce(join, (term.mask(columns) for term in self.terms))
-
 
 Term = Comparison | Junction
 
@@ -99,12 +94,27 @@ class Filter:
 
     def mask(self, columns: Columns) -> NDArray[np.bool_]:
         """Mark the records that pass, given the leaf index of each under each variable of ``variables``."""
-        return self.term.mask(columns)
+        return next(masks([self], columns))
 
     @property
     def passes_all(self) -> bool:
         """Whether every record passes, whatever its codes."""
         return isinstance(self.term, Comparison) and all(self.term.passing)
+
+
+def masks(filters: Iterable[Filter], columns: Columns) -> Iterator[NDArray[np.bool_]]:
+    """The masks of several filters on the same records; what they share is looked up once."""
+    seen: dict[str, NDArray[np.bool_]] = {}
+
+    def mask(term: Term) -> NDArray[np.bool_]:
+        if isinstance(term, Junction):
+            join = np.logical_and if term.word == "and" else np.logical_or
+            return reduce(join, map(mask, term.terms))
+        if term.canonical not in seen:
+            seen[term.canonical] = term.mask(columns)
+        return seen[term.canonical]
+
+    return (mask(one.term) for one in filters)
 
 
 def parse_filter(

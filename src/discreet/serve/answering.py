@@ -49,6 +49,7 @@ def serve_programme(
     noise: NoiseOf = OneNoise(chosen, PublicNoise(known_noise(statement)))
     accounts = None
     if isinstance(chosen, PrivateMechanism):
+        _refuse_dense(programme, chosen)
         private = PrivateTables(programme, chosen)
         words = account_words(private.rule, private.account) if private.rule.claim is Claim.DP else None
         statement = statement.model_copy(update={"guarantee": words})
@@ -96,6 +97,15 @@ def _refuse_fresh(programme: Programme) -> None:
     if isinstance(noise, PrivateNoise) and noise.draw is Draw.FRESH:
         remedy = 'use draw = "description": a repeated question must have the same answer'
         raise mistake(programme.path, "noise.draw", "noise that is drawn afresh", remedy)
+
+
+def _refuse_dense(programme: Programme, chosen: PrivateMechanism) -> None:
+    """A table that is too dense once it is perturbed would be charged for and then refused."""
+    if programme.serve.counted > chosen.most_cells:
+        value = f"{programme.serve.counted} is above limits.published, {chosen.most_cells}"
+        raise mistake(
+            programme.path, "serve.counted", value, "noise can fill every cell: lower one or raise the other"
+        )
 
 
 def _refuse_large_delta(programme: Programme, private: PrivateTables, records: int) -> None:

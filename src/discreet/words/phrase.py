@@ -15,6 +15,7 @@ from typing import Any
 from discreet.words.german import GERMAN
 
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
+LONGEST_READ = 2_000  # characters of a sentence that is read back: matching takes longer than it is long
 LEAST_LITERAL = 6  # letters that a template has of its own, for a sentence to be known by them
 
 
@@ -95,7 +96,7 @@ def _shown(value: object, language: Language) -> str:
 @lru_cache(maxsize=256)
 def recognised(text: str) -> str:
     """The phrase that an English sentence of ours once was, where it was read back from a file; else the text."""
-    if isinstance(text, Phrase):
+    if isinstance(text, Phrase) or len(text) > LONGEST_READ:
         return text
     for template, pattern in _patterns():
         found = pattern.fullmatch(text)
