@@ -12,8 +12,10 @@ export function branchesOf({ codes, parents }) {
   const parentOf = new Map(codes.map((code, place) => [code, parents[place]]));
   const below = new Map();
   for (const code of codes)
-    for (let above = parentOf.get(code); above && above !== TOTAL; above = parentOf.get(above))
-      below.set(above, [...(below.get(above) || []), code]);
+    for (let above = parentOf.get(code); above && above !== TOTAL; above = parentOf.get(above)) {
+      if (!below.has(above)) below.set(above, []);
+      below.get(above).push(code);
+    }
   return below;
 }
 
@@ -27,14 +29,16 @@ export function topmost(codelist, chosen) {
 /** Where a code stands for its whole branch: what is ticked with it, and what cannot stay ticked without it. */
 export function wholeBranches(codelist) {
   const below = branchesOf(codelist);
-  const above = (code) => [...below.keys()].filter((one) => below.get(one).includes(code));
-  return (code, on) => [code, ...(below.get(code) || []), ...(on ? [] : above(code))];
+  const parentOf = new Map(codelist.codes.map((code, place) => [code, codelist.parents[place]]));
+  const above = (code) => (code ? [code, ...above(parentOf.get(code))] : []);
+  return (code, on) => [...(on ? [code] : above(code)), ...(below.get(code) || [])];
 }
 
 /** The list with its search and its shortcuts. `chosen` is a set of codes, `changed` is called when it is another one,
  * `together` says which codes a tick moves. */
 export function makePicker(codelist, chosen, changed, together = (code) => [code]) {
   const branches = branchesOf(codelist);
+  const known = new Set(codelist.codes);
   const list = el("ul", { class: "codes", on: { keydown: byArrow } });
   const listed = el("p", { class: "quiet listed", role: "status" });
   let wanted = "";
@@ -130,7 +134,7 @@ export function makePicker(codelist, chosen, changed, together = (code) => [code
         shortcut(t("codes.untick"), "untick", () => set(codesFound(), false)),
         levels(codelist).map(([depth, codes]) =>
           shortcut(t("codes.depth", { depth, count: number(codes.length) }), `depth-${depth}`, () =>
-            only(codelist.codes.filter((code) => code === TOTAL || codes.includes(code))),
+            only([TOTAL, ...codes].filter((code) => known.has(code))),
           ),
         ),
       ),

@@ -6,7 +6,7 @@ import { decimal, labelLang, number, t } from "./language.js";
 import { axesWords, title } from "./names.js";
 import { axesOf, cellsOf, queryOf, sameness } from "./question.js";
 
-const SHOWN = 12; // areas that are listed at once
+const SHOWN = 200; // areas that are listed
 const FORMATS = ["json-stat", "csv", "xlsx", "parquet", "px", "sdmx-csv"]; // the first is shown on the page
 
 /** The bar under the choices. */
