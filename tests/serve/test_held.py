@@ -55,5 +55,5 @@ def test_a_unit_counts_what_a_pass_over_its_blocks_counts(
         counter = CubeCounter([cube], pool)
         counter.add(block)
     monkeypatch.setattr(grids, "DENSE_CELLS", dense)
-    found = HeldUnit(pieces(block, [3, 700, 1, 1500]), cube.axes).count(cube)
+    found = HeldUnit(list(pieces(block, [3, 700, 1, 1500])), cube.axes).count(cube)
     assert (whole(found) == whole(counter.table(0))).all()

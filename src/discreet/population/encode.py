@@ -33,7 +33,22 @@ def code_type(categories: int) -> type[np.unsignedinteger[Any]]:
     return np.uint8 if categories <= 256 else np.uint16 if categories <= 65536 else np.uint32
 
 
-def encode(column: pa.Array, leaves: Mapping[str, int]) -> tuple[Codes, set[str]]:
+def room(categories: Mapping[str, int], rows: int) -> dict[str, Codes]:
+    """Columns for the codes of some variables, all in one piece: small ones would stay with the thread that made them.
+
+    The widest stand first, so that each is aligned.
+    """
+    kinds = {name: np.dtype(code_type(size)) for name, size in categories.items()}
+    whole = np.empty(rows * sum(kind.itemsize for kind in kinds.values()), dtype=np.uint8)
+    columns, start = {}, 0
+    for name in sorted(kinds, key=lambda name: -kinds[name].itemsize):
+        end = start + rows * kinds[name].itemsize
+        columns[name] = whole[start:end].view(kinds[name])
+        start = end
+    return columns
+
+
+def encode(column: pa.Array, leaves: Mapping[str, int], out: Codes | None = None) -> tuple[Codes, set[str]]:
     """Encode a column by the leaves of its codelist; return the codes and the values that are no leaf.
 
     A value that is no leaf is encoded as the first leaf: the caller must not use the block then.
@@ -56,7 +71,7 @@ def encode(column: pa.Array, leaves: Mapping[str, int]) -> tuple[Codes, set[str]
     if unknown:
         used = set(pc.unique(column.indices).to_pylist())
         unknown = {value for place, value in enumerate(values) if value in unknown and place in used}
-    codes = np.empty(len(column), dtype=code_type(len(leaves)))
+    codes = np.empty(len(column), dtype=code_type(len(leaves))) if out is None else out
     if found:
         table = np.maximum(np.array(found, dtype=np.int64), 0).astype(codes.dtype)
         recode(column.indices.to_numpy(zero_copy_only=False), table, codes)

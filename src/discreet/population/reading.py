@@ -22,6 +22,7 @@ from discreet.schema.expression import masks
 
 _SHOWN = 5  # unknown codes named in a message
 _MOST = 1000  # unknown codes beyond which a column rather holds ids, which no message shows
+_JUDGED = 1 << 16  # records whose masks stay in the cache together
 _Item = TypeVar("_Item")
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
@@ -75,7 +76,8 @@ class UnitReader:
     def _block(self, batch: pa.RecordBatch, pool: Executor) -> Block:
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         names = [variable.name for variable in self._needs.variables]
-        read = pool.map(lambda v: self._codes(v.name, columns[v.column]), self._needs.variables)
+        room = encode.room({name: len(self._leaves[name]) for name in names}, batch.num_rows)
+        read = pool.map(lambda v: self._codes(v.name, columns[v.column], room[v.name]), self._needs.variables)
         codes = dict(zip(names, read, strict=True))
         self._judge({name: held for name, held in codes.items() if name not in self._unsound})
         self._relocate(batch, codes)
@@ -100,14 +102,13 @@ class UnitReader:
         except encode.BadColumn as bad:
             self._note(f"column {self._relocation.column}", bad.value, bad.remedy)
 
-    def _codes(self, name: str, column: pa.Array) -> Codes:
-        leaves = self._leaves[name]
+    def _codes(self, name: str, column: pa.Array, out: Codes) -> Codes:
         try:
-            codes, unknown = encode.encode(column, leaves)
+            codes, unknown = encode.encode(column, self._leaves[name], out)
         except encode.BadColumn as bad:
             self._note(f"variables.{name}", bad.value, bad.remedy)
             self._unsound.add(name)
-            return np.zeros(len(column), dtype=encode.code_type(len(leaves)))
+            return np.zeros_like(out)
         if unknown:
             self._unsound.add(name)
             known = self._unknown.setdefault(name, set())
@@ -141,11 +142,16 @@ class UnitReader:
 
     def _judge(self, codes: Mapping[str, Codes]) -> None:
         rules = [rule for rule in self._needs.rules if codes.keys() >= set(rule.variables)]
-        for rule, broken in zip(rules, masks(rules, codes), strict=True):
-            if broken.any():
-                self._note(
-                    "structural_zeros", f"records with {rule.text}", "correct the records or drop the rule"
-                )
+        records = len(next(iter(codes.values()), ()))
+        for start in range(0, records if rules else 0, _JUDGED):
+            part = {name: held[start : start + _JUDGED] for name, held in codes.items()}
+            for rule, broken in zip(rules, masks(rules, part), strict=True):
+                if broken.any():
+                    self._note(
+                        "structural_zeros",
+                        f"records with {rule.text}",
+                        "correct the records or drop the rule",
+                    )
 
     def _note(self, key: str, value: str, remedy: str) -> None:
         self._bad.setdefault((key, value), Problem(self._records.name, key, value, remedy))

@@ -5,9 +5,8 @@ It owns the columns and the counting; what it counts is confidential and goes to
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from threading import Lock
-from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,27 +20,19 @@ from discreet.tabulate.grids import AxisRows, Nodes, grid_for
 from discreet.tabulate.table import ConfidentialTable
 
 NARROW = 256  # axes of at most so many nodes are held as bytes
-_GROWTH = 4  # memory that is not written to is not taken
 
 Mask = NDArray[np.bool_]
-T = TypeVar("T", bound=np.generic)
 
 
 class HeldUnit:
     """The records of one unit; safe for threads."""
 
-    def __init__(self, blocks: Iterable[Block], axes: Sequence[Breakdown]) -> None:
-        """Take over all blocks, one after the other; ``axes`` are what can be counted without delay."""
-        codes: dict[str, _Growing[Any]] = {}
-        flags: dict[str, _Growing[np.bool_]] = {}
-        keys: dict[str, _Growing[np.uint32]] = {}
-        for block in blocks:
-            _add(codes, block.codes)
-            _add(flags, block.flags)
-            _add(keys, {"": block.keys})
-        self._codes = {name: column.whole for name, column in codes.items()}
-        self._flags = {name: column.whole for name, column in flags.items()}
-        self._keys = keys[""].whole if keys else np.zeros(0, dtype=np.uint32)
+    def __init__(self, blocks: Sequence[Block], axes: Sequence[Breakdown]) -> None:
+        """Take over all blocks; ``axes`` are the breakdowns that can be counted without delay."""
+        first = blocks[0]
+        self._codes = {name: np.concatenate([block.codes[name] for block in blocks]) for name in first.codes}
+        self._flags = {name: np.concatenate([block.flags[name] for block in blocks]) for name in first.flags}
+        self._keys = np.concatenate([block.keys for block in blocks])
         narrow = [axis for axis in axes if 1 < len(axis) <= NARROW]
         wide = [axis for axis in axes if len(axis) > NARROW]
         self._narrow = _NodeColumns(narrow, self._codes, len(self), np.uint8)
@@ -80,37 +71,6 @@ class HeldUnit:
             return np.zeros(0, dtype=bool) if cube.base is None else cube.base.mask(self._codes)
         flagged = self._flags[cube.count]
         return flagged if cube.base is None else flagged & cube.base.mask(self._codes)
-
-
-class _Growing(Generic[T]):
-    """A column that pieces are copied to, so that each can be forgotten at once."""
-
-    def __init__(self, first: NDArray[T]) -> None:
-        self._held, self._size = np.empty(_GROWTH * len(first), dtype=first.dtype), 0
-        self.add(first)
-
-    def add(self, piece: NDArray[T]) -> None:
-        """Copy a piece to the end."""
-        end = self._size + len(piece)
-        if end > len(self._held):
-            larger = np.empty(_GROWTH * end, dtype=self._held.dtype)
-            larger[: self._size] = self.whole
-            self._held = larger
-        self._held[self._size : end] = piece
-        self._size = end
-
-    @property
-    def whole(self) -> NDArray[T]:
-        """All pieces, one after the other."""
-        return self._held[: self._size]
-
-
-def _add(columns: dict[str, _Growing[T]], pieces: Mapping[str, NDArray[T]]) -> None:
-    for name, piece in pieces.items():
-        if name in columns:
-            columns[name].add(piece)
-        else:
-            columns[name] = _Growing(piece)
 
 
 class _NodeColumns:

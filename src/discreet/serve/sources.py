@@ -6,7 +6,7 @@ asked for is decided elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
@@ -15,7 +15,6 @@ from discreet.perturb.mechanism import Mechanism
 from discreet.perturb.table import ProtectedTable
 from discreet.pipeline.progress import Progress
 from discreet.pipeline.soundness import record_problems
-from discreet.population.block import Block
 from discreet.population.needs import needs_of
 from discreet.population.reading import UnitReader
 from discreet.schema.codelist import Breakdown
@@ -155,19 +154,18 @@ class _Reading:
         needs = needs_of(self._programme, unit, self._wanted(unit.name, axes))
         moved = relocations.of(unit) if relocations else None
         reader = UnitReader(needs, self._secret, self._threads, moved)
-        held = HeldUnit(self._stepping(reader.blocks()), axes)
+        blocks = []
+        for block in reader.blocks():
+            blocks.append(block)
+            self._progress.step(len(block))
+        records = sum(len(block) for block in blocks)
         problems = [
-            *record_problems(reader, self._mechanism.key_modulus, len(held)),
-            *self._mechanism.problems(len(held)),
+            *record_problems(reader, self._mechanism.key_modulus, records),
+            *self._mechanism.problems(records),
         ]
         if problems:
             raise Mistakes(problems)
-        return held
-
-    def _stepping(self, blocks: Iterable[Block]) -> Iterator[Block]:
-        for block in blocks:
-            yield block
-            self._progress.step(len(block))
+        return HeldUnit(blocks, axes)
 
     def _axes(self, unit: str) -> Iterable[Breakdown]:
         for variable in self._catalogue.variables.values():
