@@ -51,10 +51,20 @@ def test_a_large_table_is_made_in_the_background(web: Web, ruled: Ruled, tmp_pat
     assert answer.headers["content-disposition"].endswith('.parquet"')
     values = pq.read_table(io.BytesIO(answer.content))["value"].to_pylist()
     assert values == list(cells(builder.ask(query(*LARGE["axes"]), "u", job=True)).values())
-    assert [one["id"] for one in client.get("/api/v1/jobs").json()["jobs"]] == [said["id"]]
     problem(client.get(path, headers=bearer(token)), 404)
     problem(client.get(f"{path}/result", headers=bearer(token)), 404)
-    assert client.get("/api/v1/jobs", headers=bearer(token)).json()["jobs"] == []
+
+
+def test_jobs_are_listed_for_those_with_a_token_since_others_share_an_address(
+    web: Web, tmp_path: Path
+) -> None:
+    token = create_token(tmp_path / "t.json", "ann", Role.PUBLIC, "")
+    client, asked = web(tokens=tmp_path / "t.json"), {"query": {"axes": ["SEX"]}}
+    assert client.post("/api/v1/jobs", json=asked).status_code == 202
+    assert client.get("/api/v1/jobs").json()["jobs"] == []
+    mine = client.post("/api/v1/jobs", json=asked, headers=bearer(token)).json()
+    listed = client.get("/api/v1/jobs", headers=bearer(token)).json()["jobs"]
+    assert [one["id"] for one in listed] == [mine["id"]]
 
 
 def test_a_job_that_the_rules_refuse_is_refused_at_once(web: Web, ruled: Ruled) -> None:

@@ -69,8 +69,8 @@ async def submit(service: ServiceOf, caller: CallerOf, request: Request, body: J
 
 @router.get("")
 async def mine(request: Request, service: ServiceOf, caller: CallerOf) -> Response:
-    """The jobs of the caller, newest first."""
-    found = await service.desk.run(lambda: service.store.jobs(caller.user))
+    """The jobs of a caller with a token, newest first; without one, others at the address are not told of them."""
+    found = await service.desk.run(lambda: service.store.jobs(caller.user)) if caller.is_known else []
     return send_json(request, {"jobs": [job_json(job) for job in found]})
 
 

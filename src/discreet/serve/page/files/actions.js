@@ -3,6 +3,7 @@
 import { parsed } from "./answer.js";
 import * as api from "./api.js";
 import { handOver } from "./dom.js";
+import { keepJobs, keptJobs } from "./kept_jobs.js";
 import { number, t } from "./language.js";
 import { fragmentOf } from "./link.js";
 import { title } from "./names.js";
@@ -174,6 +175,7 @@ export function makeActions(store) {
     store.change({ submitting: true });
     try {
       const job = await api.submit(queryOf(store.state), format);
+      if (!api.hasToken()) keepJobs([job.id, ...keptJobs()]);
       store.change({ jobs: [job, ...store.state.jobs] });
       tell(t("job.begun"));
       follow(job.id);
@@ -198,14 +200,23 @@ export function makeActions(store) {
 
   /** The jobs that this reader left here before. */
   async function recallJobs() {
-    const jobs = await api.jobs().catch(() => []);
+    const jobs = await (api.hasToken() ? api.jobs().catch(() => []) : recalled());
     store.change({ jobs });
     for (const job of jobs) if (UNFINISHED.includes(job.state)) follow(job.id);
+  }
+
+  /** What has become of the jobs that this browser asked for; those that are gone are forgotten. */
+  async function recalled() {
+    const gone = (problem) => (problem.status === 404 ? { gone: true } : null);
+    const found = await Promise.all(keptJobs().map((id) => api.job(id).catch(gone)));
+    keepJobs(keptJobs().filter((_, place) => !found[place]?.gone));
+    return found.filter((job) => job && !job.gone);
   }
 
   /** Give a job up, or throw its result away. */
   async function cancelJob(job) {
     if (!(await trying(api.dropJob(job.id)))) return;
+    keepJobs(keptJobs().filter((id) => id !== job.id));
     store.change({ jobs: store.state.jobs.filter((one) => one.id !== job.id) });
     announce(t("job.dropped"));
   }
