@@ -76,6 +76,11 @@ def test_large_tables_are_made_in_the_background(opens: Opens) -> None:
     with page.expect_download() as coming:
         ready.first.click()
     assert coming.value.path().stat().st_size > 10_000
+    page.reload()
+    page.locator(".jobs li").first.wait_for()  # this browser remembers what it asked for
+    elsewhere = opens(link(rows=["SEX"]))
+    shown(elsewhere)
+    expect(elsewhere.locator(".jobs li")).to_have_count(0)  # another one at the same address is not told
 
 
 def test_large_answers_keep_the_document_small(opens: Opens) -> None:
