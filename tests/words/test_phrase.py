@@ -34,7 +34,7 @@ def test_phrases_inside_a_phrase_are_said_in_its_language() -> None:
     offer = joined(
         "",
         phrase("larger areas: {new} for {old}", new="GEO.L", old="GEO.H"),
-        phrase("without {breakdown}", breakdown="SEX"),
+        phrase("without {variable}", variable="SEX"),
         by=", ",
     )
     assert offer == "larger areas: GEO.L for GEO.H, without SEX"

@@ -53,19 +53,20 @@ def _whole(query: Query) -> Query:
 
 
 def _changes(one: Nearest, catalogue: Catalogue) -> Iterator[Nearest]:
-    query = one.query
+    query, labels = one.query, catalogue.labels
     for place, axis in enumerate(query.axes):
         coarser = _coarser(axis, catalogue)
         if coarser is not None:
             changed = replace(query, axes=_with(query.axes, place, coarser))
             is_place = catalogue.variables[coarser.variable].is_place
-            names = {"new": coarser.breakdown, "old": axis.breakdown}
+            old = labels.breakdowns.get(axis.breakdown, axis.breakdown)
+            names = {"new": labels.axis(coarser.breakdown), "old": old}
             larger = phrase("larger areas: {new} for {old}", **names)
             said = larger if is_place else phrase("coarser: {new} for {old}", **names)
             yield Nearest(changed, joined(one.words, said, by=", "))
         if len(query.axes) > 1:
             left = (*query.axes[:place], *query.axes[place + 1 :])
-            said = phrase("without {breakdown}", breakdown=axis.breakdown)
+            said = phrase("without {variable}", variable=labels.variable(axis.variable))
             yield Nearest(replace(query, axes=left), joined(one.words, said, by=", "))
 
 

@@ -48,7 +48,7 @@ ANSWERS = {
     "the same table without the filter": "dieselbe Tabelle ohne den Filter",
     "larger areas: {new} for {old}": "größere Gebiete: {new} statt {old}",
     "coarser: {new} for {old}": "gröber: {new} statt {old}",
-    "without {breakdown}": "ohne {breakdown}",
+    "without {variable}": "ohne {variable}",
     # titles and notes
     "{unit} with {count} = 1": "{unit} mit {count} = 1",
     "by {axes}": "nach {axes}",
