@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,13 @@ Query = dict[str, Any]
 
 
 def sections(data: Path, persons: int, repeats: int) -> list[Section]:
-    with tempfile.TemporaryDirectory() as place, _server(census(data, persons), Path(place)) as server:
+    folder = census(data, persons)
+    with tempfile.TemporaryDirectory() as place:
+        return [_over_records(folder, persons, Path(place)), _over_release(folder, persons, Path(place))]
+
+
+def _over_records(folder: Path, persons: int, place: Path) -> Section:
+    with _server([str(folder / "programme.toml"), "--secret", _secret(place)], place) as server:
         address, started, pid = server
         catalogue = _get(address, "/api/v1/catalogue")
         queries, began = three_way(catalogue), _used(pid)
@@ -58,7 +65,40 @@ def sections(data: Path, persons: int, repeats: int) -> list[Section]:
         _line(f"{len(new)} new three-way tables", new, Cost(after - before, wall, peak), 150),
         _line("the same again, from the cache", again, Cost(last - after, wall_again, peak), 20),
     )
-    return [Section("The table builder", lines, tuple(_notes(new, again)))]
+    notes = (
+        f"Tables of {' or '.join(PLACES)} by two variables, up to {MOST_CELLS:,} cells, as plain JSON-stat.",
+    )
+    return Section("The table builder over records", lines, (*notes, *_notes(new, again)))
+
+
+def _over_release(folder: Path, persons: int, place: Path) -> Section:
+    release = place / "release"
+    made = [
+        "protect",
+        str(folder / "programme.toml"),
+        "--secret",
+        _secret(place),
+        "--out",
+        str(release),
+        "--quiet",
+    ]
+    subprocess.run([sys.executable, "-c", MAIN, *made], check=True, stdout=subprocess.DEVNULL)
+    with _server([str(release)], place) as server:
+        address, started, pid = server
+        queries, began = parts_of_tables(_get(address, "/api/v1/catalogue")), _used(pid)
+        new, wall = _load(address, queries)
+        after = _used(pid)
+        again, wall_again = _load(address, queries)
+        peak, last = _peak(pid), _used(pid)
+    lines = (
+        Line(f"start, the release of {persons:,} persons", "Discreet", Cost(began, started, peak)),
+        _line(f"{len(new)} tables, each for the first time", new, Cost(after - began, wall, peak), 20),
+        _line("the same again, from the cache", again, Cost(last - after, wall_again, peak), 20),
+    )
+    notes = (
+        f"Up to three axes of a published table of persons, up to {MOST_CELLS:,} cells, as plain JSON-stat.",
+    )
+    return Section("The table builder over a release", lines, (*notes, *_notes(new, again)))
 
 
 def _line(work: str, times: Sequence[float], cost: Cost, limit: float) -> Line:
@@ -67,7 +107,6 @@ def _line(work: str, times: Sequence[float], cost: Cost, limit: float) -> Line:
 
 
 def _notes(new: Sequence[float], again: Sequence[float]) -> Iterator[str]:
-    yield f"Tables of {' or '.join(PLACES)} by two variables, up to {MOST_CELLS:,} cells, as plain JSON-stat."
     yield "The users run on the same cores as the server; CPU s is the server's alone, its peak that of its process."
     for name, times in (("new", new), ("again", again)):
         shown = ", ".join(
@@ -96,6 +135,24 @@ def three_way(catalogue: Any) -> list[Query]:
         for one, other in itertools.combinations(others, 2)
         if one.partition(".")[0] != other.partition(".")[0]
         and sizes[place] * sizes[one] * sizes[other] <= MOST_CELLS
+    ]
+    random.Random(1).shuffle(found)
+    return found[:TABLES]
+
+
+def parts_of_tables(catalogue: Any) -> list[Query]:
+    """Different parts of the published tables of persons, in a fixed random order."""
+    sizes = sizes_of(catalogue)
+    parts = {
+        (chosen, table["base"], table["count"])
+        for table in catalogue["tables"]
+        if table["unit"] == "persons"
+        for number in (1, 2, 3)
+        for chosen in itertools.combinations(table["axes"], number)
+        if prod(sizes[name] for name in chosen) <= MOST_CELLS
+    }
+    found = [
+        {"axes": list(chosen), "where": base, "count": count or ""} for chosen, base, count in sorted(parts)
     ]
     random.Random(1).shuffle(found)
     return found[:TABLES]
@@ -140,15 +197,18 @@ def _get(address: str, path: str) -> Any:
     return said
 
 
-@contextmanager
-def _server(folder: Path, place: Path) -> Iterator[tuple[str, float, int]]:
-    """A server in a process of its own: its address, the seconds until it answered, and its number."""
+def _secret(place: Path) -> str:
     key = place / "secret.key"
-    key.write_text(SECRET.hex())
-    key.chmod(0o600)
+    if not key.exists():
+        key.write_text(SECRET.hex())
+        key.chmod(0o600)
+    return str(key)
+
+
+@contextmanager
+def _server(what: Sequence[str], place: Path) -> Iterator[tuple[str, float, int]]:
+    """A server in a process of its own: its address, the seconds until it answered, and its number."""
     options = [
-        "--secret",
-        str(key),
         "--store",
         str(place / "store.sqlite"),
         "--port",
@@ -157,7 +217,7 @@ def _server(folder: Path, place: Path) -> Iterator[tuple[str, float, int]]:
         RATE,
         "--json",
     ]
-    command = [sys.executable, "-c", MAIN, "serve", str(folder / "programme.toml"), *options]
+    command = [sys.executable, "-c", MAIN, "serve", *what, *options]
     begun = time.perf_counter()
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout is not None

@@ -9,6 +9,7 @@ from discreet.perturb.table import ProtectedTable
 from discreet.schema.cube import Cube
 
 MOST_BYTES = 256 << 20
+CELL_BYTES = 16  # a position and a value
 
 Key = tuple[str, str, str, tuple[str, ...]]
 
@@ -34,6 +35,10 @@ class KeptTables:
             if table is not None:
                 self._tables.move_to_end(key_of(cube))
             return table
+
+    def has_room(self, cells: int) -> bool:
+        """Whether a table of so many cells could be kept with nothing forgotten for it."""
+        return self._held + CELL_BYTES * cells <= self._most
 
     def put(self, cube: Cube, table: ProtectedTable) -> None:
         """Keep a table; one that is too large alone is not kept."""

@@ -6,6 +6,7 @@ It reads public files alone; there are no records and there is no secret where i
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +21,12 @@ from discreet.schema.serve_rule import ServeRule
 from discreet.serve.catalogue import Catalogue, ServedTable, ServedVariable
 from discreet.serve.describing import by_name
 from discreet.serve.intervals import NoiseReader, PublicNoise
-from discreet.serve.kept_tables import KeptTables
+from discreet.serve.kept_tables import KeptTables, key_of
 from discreet.serve.picking import LEFT_OUT, picked
 from discreet.words.phrase import phrase
 
 Integers = NDArray[np.int64]
+MOST_REMEMBERED = 10_000  # questions of which it is known which cube holds them
 
 
 class ReleaseSource:
@@ -37,6 +39,7 @@ class ReleaseSource:
         self._catalogue = release_catalogue(release, held.universes, rule)
         self._noise = PublicNoise(known_noise(release.manifest.noise))
         self._kept, self._whole = KeptTables(), KeptTables()
+        self._smallest = lru_cache(MOST_REMEMBERED)(self._found)
 
     @property
     def catalogue(self) -> Catalogue:
@@ -75,7 +78,12 @@ class ReleaseSource:
         return table
 
     def prepare(self) -> None:
-        """Nothing: cubes are read when they are wanted."""
+        """Read the cubes, the smallest first, as long as all that is read can be kept."""
+        tables = [one for universe in self._universes.values() for one in universe.tables]
+        for one in sorted(tables, key=lambda one: self._cells[one.id]):
+            if not self._whole.has_room(self._cells[one.id]):
+                return
+            self._read(one)
 
     def _read(self, held: PublishedTable) -> Cells:
         kept = self._whole.get(held.cube)
@@ -85,10 +93,17 @@ class ReleaseSource:
         return kept.cells, kept.values
 
     def _holding(self, cube: Cube) -> PublishedTable | None:
-        base = cube.base.canonical if cube.base else ""
-        universe = self._universes.get((cube.unit, base, cube.count or ""))
-        tables = universe.tables if universe else ()
-        fitting = [one for one in tables if all(_holds(one.cube, axis) for axis in cube.axes)]
+        return self._smallest(*key_of(cube))
+
+    def _found(self, unit: str, base: str, count: str, names: tuple[str, ...]) -> PublishedTable | None:
+        """The smallest table that holds some breakdowns; looking takes longer than cutting a small one out."""
+        universe = self._universes.get((unit, base, count))
+        axes = [self._catalogue.breakdown(name) for name in names]
+        fitting = [
+            one
+            for one in (universe.tables if universe else ())
+            if all(axis is not None and _holds(one.cube, axis) for axis in axes)
+        ]
         return min(fitting, key=lambda one: (self._cells[one.id], one.id), default=None)
 
 
@@ -141,7 +156,8 @@ def _variables(
 
 def _holds(cube: Cube, axis: Breakdown) -> bool:
     return any(
-        one.variable == axis.variable and one.position.keys() >= axis.position.keys() for one in cube.axes
+        one.variable == axis.variable and (one is axis or one.position.keys() >= axis.position.keys())
+        for one in cube.axes
     )
 
 

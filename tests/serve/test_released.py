@@ -1,0 +1,30 @@
+"""A release as a source: what is read ahead is answered from memory."""
+
+import shutil
+from pathlib import Path
+
+from discreet.release.read import Release, open_release
+from discreet.serve.answering import serve_release
+from discreet.serve.kept_tables import CELL_BYTES, KeptTables
+from discreet.serve.store import Store
+from tests.serve.conftest import cells, query
+
+
+def test_a_prepared_release_reads_no_file_for_an_answer(
+    release: Release, store: Store, tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(release.folder, copy)
+    fresh, prepared = serve_release(release, store), serve_release(open_release(copy), store)
+    prepared.prepare()
+    for file in copy.rglob("*.parquet"):
+        file.unlink()
+    for table in prepared.catalogue.tables:
+        asked = query(*table.axes, where=table.base, count=table.count, unit=table.unit)
+        assert cells(prepared.ask(asked, "u", job=True)) == cells(fresh.ask(asked, "u", job=True))
+
+
+def test_what_has_no_room_is_not_read_ahead() -> None:
+    kept = KeptTables(10 * CELL_BYTES)
+    assert kept.has_room(10)
+    assert not kept.has_room(11)
