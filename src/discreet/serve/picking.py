@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from discreet.schema.cube import Cube
@@ -25,17 +27,37 @@ def picked(
     ``maps[k]`` gives for each node of the cube's axis k its new node, or LEFT_OUT. ``order`` lists the axes of the cube
     that stay, as they follow each other in the new grid of this shape; the other axes only pick.
     """
-    kept = np.arange(len(cells))
-    place = np.zeros(len(cells), dtype=np.int64)
     strides = {axis: prod(shape[new + 1 :]) for new, axis in enumerate(order)}
-    for k in sorted(range(len(maps)), key=lambda k: float(np.mean(maps[k] != LEFT_OUT))):
-        node = maps[k][cube.nodes(cells[kept], k)]
-        inside = node != LEFT_OUT
-        if not inside.all():
-            kept, place, node = kept[inside], place[inside], node[inside]
-        if k in strides:
-            place += node * strides[k]
-    return place, kept
+    # the axis that leaves out most is looked at first
+    axes = sorted(range(len(maps)), key=lambda k: np.count_nonzero(maps[k] != LEFT_OUT) / len(maps[k]))
+    form = [(cube.strides[k], cube.shape[k], strides.get(k, 0), len(maps[k])) for k in axes]
+    table = np.array(form, dtype=np.uint64).reshape(len(axes), 4)
+    flat = np.concatenate([*(maps[k] for k in axes), np.zeros(0, dtype=np.int64)])
+    place, kept = np.empty(len(cells), dtype=np.int64), np.empty(len(cells), dtype=np.intp)
+    found = _pick(cells.view(np.uint64), table, flat, place, kept)
+    return place[:found], kept[:found]
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _pick(cells: Any, axes: Any, maps: Any, place: Any, kept: Any) -> Any:
+    """Fill in the new positions of wanted cells and which these are; return their number.
+
+    Of each axis: its stride and size, its new stride, and the length of its map.
+    """
+    found = 0
+    for c in range(cells.size):
+        position, start, inside = np.int64(0), np.int64(0), True
+        for k in range(axes.shape[0]):
+            node = maps[start + np.int64((cells[c] // axes[k, 0]) % axes[k, 1])]
+            if node == LEFT_OUT:
+                inside = False
+                break
+            position += node * np.int64(axes[k, 2])
+            start += np.int64(axes[k, 3])
+        if inside:
+            place[found], kept[found] = position, c
+            found += 1
+    return found
 
 
 def map_of(size: int, nodes: Integers) -> Integers:

@@ -6,7 +6,6 @@ It reads public files alone; there are no records and there is no secret where i
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +25,6 @@ from discreet.serve.picking import LEFT_OUT, picked
 from discreet.words.phrase import phrase
 
 Integers = NDArray[np.int64]
-MOST_REMEMBERED = 10_000  # questions of which it is known which cube holds them
 
 
 class ReleaseSource:
@@ -39,7 +37,7 @@ class ReleaseSource:
         self._catalogue = release_catalogue(release, held.universes, rule)
         self._noise = PublicNoise(known_noise(release.manifest.noise))
         self._kept, self._whole = KeptTables(), KeptTables()
-        self._smallest = lru_cache(MOST_REMEMBERED)(self._found)
+        self._gives = {one.id: _names(one.cube, self._catalogue) for one in self._tables()}
 
     @property
     def catalogue(self) -> Catalogue:
@@ -79,8 +77,7 @@ class ReleaseSource:
 
     def prepare(self) -> None:
         """Read the cubes, the smallest first, as long as all that is read can be kept."""
-        tables = [one for universe in self._universes.values() for one in universe.tables]
-        for one in sorted(tables, key=lambda one: self._cells[one.id]):
+        for one in sorted(self._tables(), key=lambda one: self._cells[one.id]):
             if not self._whole.has_room(self._cells[one.id]):
                 return
             self._read(one)
@@ -93,18 +90,14 @@ class ReleaseSource:
         return kept.cells, kept.values
 
     def _holding(self, cube: Cube) -> PublishedTable | None:
-        return self._smallest(*key_of(cube))
-
-    def _found(self, unit: str, base: str, count: str, names: tuple[str, ...]) -> PublishedTable | None:
-        """The smallest table that holds some breakdowns; looking takes longer than cutting a small one out."""
+        unit, base, count, names = key_of(cube)
         universe = self._universes.get((unit, base, count))
-        axes = [self._catalogue.breakdown(name) for name in names]
-        fitting = [
-            one
-            for one in (universe.tables if universe else ())
-            if all(axis is not None and _holds(one.cube, axis) for axis in axes)
-        ]
+        tables = universe.tables if universe else ()
+        fitting = [one for one in tables if self._gives[one.id].issuperset(names)]
         return min(fitting, key=lambda one: (self._cells[one.id], one.id), default=None)
+
+    def _tables(self) -> list[PublishedTable]:
+        return [one for universe in self._universes.values() for one in universe.tables]
 
 
 def release_catalogue(release: Release, universes: tuple[Universe, ...], rule: ServeRule) -> Catalogue:
@@ -154,11 +147,16 @@ def _variables(
             )
 
 
-def _holds(cube: Cube, axis: Breakdown) -> bool:
-    return any(
-        one.variable == axis.variable and (one is axis or one.position.keys() >= axis.position.keys())
-        for one in cube.axes
+def _names(cube: Cube, catalogue: Catalogue) -> frozenset[str]:
+    """The breakdowns whose codes all stand in a cube."""
+    known = (
+        catalogue.variables[axis.variable].breakdowns
+        for axis in cube.axes
+        if axis.variable in catalogue.variables
     )
+    held = {axis.variable: axis.position.keys() for axis in cube.axes}
+    axes = (axis for breakdowns in known for axis in breakdowns.values())
+    return frozenset(axis.full_name for axis in axes if held[axis.variable] >= axis.position.keys())
 
 
 def _axis_of(cube: Cube, variable: str) -> int:

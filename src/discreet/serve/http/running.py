@@ -90,7 +90,9 @@ class Serving:
     def _builder(self, store: Store, progress: Progress | None) -> TableBuilder:
         if self.source.is_dir():
             rule = load_declaration(self.rules).serve if self.rules else DEFAULT_SERVE
-            return serve_release(open_release(self.source), store, rule=rule)
+            builder = serve_release(open_release(self.source), store, rule=rule)
+            builder.prepare()  # files are read in a second or two, and no question waits for them
+            return builder
         if self.secret is None:
             raise mistake(self.source, "secret", "is missing", "name the secret of its release with --secret")
         programme = load_programme(self.source)
