@@ -98,7 +98,9 @@ class TableBuilder:
         refusal = judge_form(question, self.catalogue, job=job)
         if refusal is not None:
             return Verdict(refusal)
-        lacking = self._source.lacks(question.cube) or self._source.lacks(question.judged)
+        lacking = self._source.lacks(question.cube)
+        if not lacking and question.judged is not question.cube:
+            lacking = self._source.lacks(question.judged)
         if lacking:
             return Verdict(Refusal(Rule.NOT_PUBLISHED, lacking))
         rule = self.catalogue.rule

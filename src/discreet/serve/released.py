@@ -32,12 +32,11 @@ class ReleaseSource:
 
     def __init__(self, release: Release, rule: ServeRule) -> None:
         held = published(release)
-        self._universes = {(one.unit, one.base, one.count): one for one in held.universes}
         self._cells = {entry.id: entry.cells for entry in release.manifest.cubes}
         self._catalogue = release_catalogue(release, held.universes, rule)
         self._noise = PublicNoise(known_noise(release.manifest.noise))
         self._kept, self._whole = KeptTables(), KeptTables()
-        self._gives = {one.id: _names(one.cube, self._catalogue) for one in self._tables()}
+        self._gives = {(one.unit, one.base, one.count): self._smallest_first(one) for one in held.universes}
 
     @property
     def catalogue(self) -> Catalogue:
@@ -77,7 +76,8 @@ class ReleaseSource:
 
     def prepare(self) -> None:
         """Read the cubes, the smallest first, as long as all that is read can be kept."""
-        for one in sorted(self._tables(), key=lambda one: self._cells[one.id]):
+        tables = [one for held in self._gives.values() for one, _ in held]
+        for one in sorted(tables, key=lambda one: self._cells[one.id]):
             if not self._whole.has_room(self._cells[one.id]):
                 return
             self._read(one)
@@ -91,13 +91,13 @@ class ReleaseSource:
 
     def _holding(self, cube: Cube) -> PublishedTable | None:
         unit, base, count, names = key_of(cube)
-        universe = self._universes.get((unit, base, count))
-        tables = universe.tables if universe else ()
-        fitting = [one for one in tables if self._gives[one.id].issuperset(names)]
-        return min(fitting, key=lambda one: (self._cells[one.id], one.id), default=None)
+        tables = self._gives.get((unit, base, count), ())
+        return next((one for one, given in tables if given.issuperset(names)), None)
 
-    def _tables(self) -> list[PublishedTable]:
-        return [one for universe in self._universes.values() for one in universe.tables]
+    def _smallest_first(self, universe: Universe) -> list[tuple[PublishedTable, frozenset[str]]]:
+        """The tables of a universe, and the breakdowns that each can give."""
+        tables = sorted(universe.tables, key=lambda one: (self._cells[one.id], one.id))
+        return [(one, _names(one.cube, self._catalogue)) for one in tables]
 
 
 def release_catalogue(release: Release, universes: tuple[Universe, ...], rule: ServeRule) -> Catalogue:

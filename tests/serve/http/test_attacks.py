@@ -148,6 +148,11 @@ def test_tables_can_be_for_those_who_have_a_token_at_every_door(web: Web, tmp_pa
     client.headers.update(bearer(token))
     for name, door in DOORS.items():
         assert door(client).status_code == 200, name
+    del client.headers["authorization"]
+    for name, door in DOORS.items():
+        assert door(client).status_code == 401, (
+            f"{name}: what a token holder was answered is not had without one"
+        )
 
 
 def test_tables_for_those_with_tokens_need_a_file_of_tokens(tmp_path: Path) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from itertools import product
 
 from discreet.serve.answer import Answer
 from discreet.serve.catalogue import Catalogue
-from discreet.serve.http.json_stat import contents_code, notes
+from discreet.serve.http.json_stat import as_bytes, contents_code, notes
 from discreet.serve.http.px_file import WITHHELD_SYMBOL
 from discreet.words.phrase import said
 
@@ -29,7 +28,7 @@ def json_px(answer: Answer, catalogue: Catalogue, title: str) -> bytes:
         "data": _cells(answer),
         "metadata": [{"infofile": "", "updated": "", "label": title, "source": catalogue.heading}],
     }
-    return json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode()
+    return as_bytes(told)
 
 
 def _cells(answer: Answer) -> list[dict[str, list[str]]]:

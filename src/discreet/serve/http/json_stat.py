@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
+import orjson
 
 from discreet.schema.codelist import TOTAL
 from discreet.schema.labels import Labels
@@ -54,14 +54,14 @@ def head_of(
 
 def with_values(head: Mapping[str, Any], answer: Answer) -> dict[str, Any]:
     """Put the values, the status of those withheld and the notes to a head."""
-    values: list[int | None] = answer.values.tolist()
     missing = np.flatnonzero(answer.withheld).tolist()
+    if not missing:
+        return {**head, "note": notes(answer), "value": answer.values}
+    values: list[int | None] = answer.values.tolist()
     for cell in missing:
         values[cell] = None
-    whole = {**head, "note": notes(answer), "value": values}
-    if missing:
-        whole["status"] = dict.fromkeys(map(str, missing), WITHHELD)
-    return whole
+    status = dict.fromkeys(map(str, missing), WITHHELD)
+    return {**head, "note": notes(answer), "value": values, "status": status}
 
 
 def version_1(whole: Mapping[str, Any]) -> dict[str, Any]:
@@ -72,8 +72,8 @@ def version_1(whole: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def as_bytes(whole: Mapping[str, Any]) -> bytes:
-    """A dataset as a file."""
-    return json.dumps(whole, ensure_ascii=False, separators=(",", ":")).encode()
+    """A dataset as a file; all of it was made here, so that its numbers fit into 64 bits and its texts into UTF-8."""
+    return orjson.dumps(whole, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
 def notes(answer: Answer) -> list[str]:

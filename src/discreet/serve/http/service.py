@@ -54,6 +54,7 @@ class Service:
 
         Where books are kept of what users have, only what this user has had is taken: it was charged and remembered.
         """
+        self.check(caller)  # before what others were answered is looked at
         whose = caller.user if self._keeps_books else caller.role.value
         key = (whose, query, way, caller.language)
         kept = self._files.get(key)
