@@ -5,6 +5,7 @@ It owns how the parts are opened and in which processes; the command line owns t
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import socket
@@ -85,7 +86,10 @@ class Serving:
             self.log_queries,
             self.geometry,
         )
-        return create_app(builder, settings)
+        app = create_app(builder, settings)
+        gc.collect()
+        gc.freeze()  # what a server is made of stays: looking through it again and again would hold answers up
+        return app
 
     def _builder(self, store: Store, progress: Progress | None) -> TableBuilder:
         if self.source.is_dir():
