@@ -24,7 +24,8 @@ from discreet.audit.truth import Truth
 from discreet.engine.progress import Progress, Quiet
 from discreet.errors import mistake
 from discreet.maths.aligned import aligned, nodes_along
-from discreet.maths.disclosure import ORIGINAL, PUBLISHED, Rows, Side, rows, side, small_counts
+from discreet.maths.disclosure import Rows, Side, rows, side, small_counts
+from discreet.maths.disclosure_kernels import ORIGINAL, PUBLISHED
 
 
 @dataclass(frozen=True)

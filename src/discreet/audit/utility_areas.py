@@ -15,7 +15,8 @@ import numpy as np
 
 from discreet.audit.once import OwnedTable
 from discreet.maths.aligned import Integers, nodes_along
-from discreet.maths.disclosure import ORIGINAL, PUBLISHED, Side
+from discreet.maths.disclosure import Side
+from discreet.maths.disclosure_kernels import ORIGINAL, PUBLISHED
 from discreet.maths.pmf import Floats
 from discreet.maths.utility import ExpectedLosses, class_names
 from discreet.schema.crosstab import Levels

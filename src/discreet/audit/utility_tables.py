@@ -14,7 +14,8 @@ import numpy as np
 from discreet.audit.once import OwnedTable
 from discreet.maths.aligned import nodes_along
 from discreet.maths.association import Independence, independence, rank_correlation
-from discreet.maths.disclosure import ORIGINAL, PUBLISHED, Side
+from discreet.maths.disclosure import Side
+from discreet.maths.disclosure_kernels import ORIGINAL, PUBLISHED
 from discreet.schema.crosstab import crossed as in_words
 
 
