@@ -3,6 +3,7 @@
 from contextlib import suppress
 from typing import Any
 
+import httpx
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
@@ -53,3 +54,12 @@ def answered(cases: st.SearchStrategy[schemathesis.Case[Any]]) -> None:
 def test_the_document_names_the_routes(described: schemathesis.BaseSchema) -> None:
     paths = set(described.raw_schema["paths"])
     assert {"/api/v1/table", "/api/v2/tables/{id}/data", "/q/{name}", "/api/v1/jobs/{name}/result"} <= paths
+
+
+@pytest.mark.parametrize("form", ["json-stat", "csv", "xlsx", "px", "parquet", "sdmx-csv"])
+def test_the_document_names_what_a_table_comes_as(
+    described: schemathesis.BaseSchema, address: str, form: str
+) -> None:
+    answer = httpx.post(f"{address}/api/v1/table", params={"format": form}, json={"axes": ["SEX"]})
+    told = described.raw_schema["paths"]["/api/v1/table"]["post"]["responses"]["200"]["content"]
+    assert answer.headers["content-type"].partition(";")[0] in told

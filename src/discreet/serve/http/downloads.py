@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -66,6 +67,12 @@ _MEDIA = {
     Format.PX: (MEDIA_TYPE, "px"),
     Format.PARQUET: ("application/vnd.apache.parquet", "parquet"),
     Format.SDMX_CSV: ("application/vnd.sdmx.data+csv; version=2.0.0", "csv"),
+}
+TABLES: dict[int | str, dict[str, Any]] = {  # how the description of the API tells what a table comes as
+    200: {
+        "description": "A protected table.",
+        "content": {media_type.partition(";")[0]: {} for media_type, _ in _MEDIA.values()},
+    }
 }
 
 

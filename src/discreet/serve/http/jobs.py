@@ -21,7 +21,7 @@ from discreet.errors import DatabaseAway, DiscreetError, Mistakes
 from discreet.serve.answer import Refusal
 from discreet.serve.answering import TableBuilder
 from discreet.serve.http.bodies import JobBody, LayoutBody
-from discreet.serve.http.downloads import File, Format, require_form, written
+from discreet.serve.http.downloads import TABLES, File, Format, require_form, written
 from discreet.serve.http.middleware import where_of
 from discreet.serve.http.problems import HttpProblem, Refused, mistakes_problem, retry_after, unexpected
 from discreet.serve.http.respond import as_json, send, send_json
@@ -80,7 +80,7 @@ async def one(request: Request, service: ServiceOf, caller: CallerOf, name: JobN
     return send_json(request, job_json(await _find(service, caller, name)))
 
 
-@router.get("/{name}/result")
+@router.get("/{name}/result", responses=TABLES)
 async def result(request: Request, service: ServiceOf, caller: CallerOf, name: JobName) -> Response:
     """The table that a finished job made."""
     job = await _find(service, caller, name)

@@ -18,7 +18,7 @@ from discreet.schema.labels import Labels
 from discreet.serve.answer import Answer, Balance, Preview
 from discreet.serve.catalogue import Catalogue, ServedVariable
 from discreet.serve.http.bodies import QueryBody, RangesBody
-from discreet.serve.http.downloads import File, Format, require_form, written
+from discreet.serve.http.downloads import TABLES, File, Format, require_form, written
 from discreet.serve.http.layout import Layout, Percent, Texts
 from discreet.serve.http.problems import HttpProblem, areas_json, invalid_problem, refusal_members
 from discreet.serve.http.respond import SHARED, send, send_json, send_words
@@ -109,7 +109,7 @@ async def preview_of_text(
     return send_words(request, preview_json(await look(caller, read_query(query))))
 
 
-@router.post("/table")
+@router.post("/table", responses=TABLES)
 async def table(
     request: Request,
     service: ServiceOf,
@@ -122,7 +122,7 @@ async def table(
     return await table_response(request, service, caller, query.query(), form, layout)
 
 
-@router.get("/table")
+@router.get("/table", responses=TABLES)
 async def table_of_text(
     request: Request,
     service: ServiceOf,

@@ -13,6 +13,7 @@ from fastapi import APIRouter, Request
 from fastapi import Query as Parameter
 from fastapi.responses import Response
 
+from discreet.serve.http.downloads import TABLES
 from discreet.serve.http.problems import HttpProblem
 from discreet.serve.http.pxweb_bodies import SelectionBody
 from discreet.serve.http.pxweb_data import (
@@ -131,7 +132,7 @@ def codelist(request: Request, service: ServiceOf, id: str, lang: Lang = None) -
     return send_json(request, words_of(request, service).codelist(found), cache=SHARED)
 
 
-@router.get("/tables/{id}/data", openapi_extra=_EXTRA)
+@router.get("/tables/{id}/data", openapi_extra=_EXTRA, responses=TABLES)
 async def data(
     request: Request,
     service: ServiceOf,
@@ -148,7 +149,7 @@ async def data(
     return await data_response(request, service, caller, table, selection_in(request), asked)
 
 
-@router.post("/tables/{id}/data", openapi_extra=_EXTRA)
+@router.post("/tables/{id}/data", openapi_extra=_EXTRA, responses=TABLES)
 async def data_by_post(
     request: Request,
     service: ServiceOf,

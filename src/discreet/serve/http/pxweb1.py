@@ -15,6 +15,7 @@ from fastapi.responses import Response
 from pydantic import ValidationError
 
 from discreet.serve.catalogue import Catalogue
+from discreet.serve.http.downloads import TABLES
 from discreet.serve.http.json_stat import CONTENTS
 from discreet.serve.http.languages import language_tagged, note, offered
 from discreet.serve.http.layout import Layout, Texts
@@ -120,7 +121,7 @@ def metadata(
     return _told(request, service, caller, table_metadata(table_of(service, table), service.catalogue))
 
 
-@router.post("/{lang}/{database}/{table}", openapi_extra=_BODY)
+@router.post("/{lang}/{database}/{table}", openapi_extra=_BODY, responses=TABLES)
 @router.post("/{lang}/{database}/{table}/", include_in_schema=False)
 async def data(
     request: Request, service: ServiceOf, caller: CallerOf, lang: Lang, database: Database, table: str

@@ -10,6 +10,7 @@ from fastapi import Query as Parameter
 from fastapi.responses import Response
 from pydantic import ValidationError
 
+from discreet.serve.http.downloads import TABLES
 from discreet.serve.http.problems import HttpProblem
 from discreet.serve.http.pxweb_bodies import SavedBody
 from discreet.serve.http.pxweb_data import PREFIX, data_response, table_of, words_of
@@ -65,7 +66,7 @@ async def saved_selection(
     return send_json(request, {**said, "placement": placement}, cache=SHARED)
 
 
-@router.get("/{id}/data")
+@router.get("/{id}/data", responses=TABLES)
 async def saved_data(
     request: Request,
     service: ServiceOf,

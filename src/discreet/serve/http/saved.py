@@ -10,7 +10,7 @@ from fastapi import APIRouter, Path, Request
 from fastapi.responses import RedirectResponse, Response
 
 from discreet.serve.http.bodies import SaveBody
-from discreet.serve.http.downloads import Format
+from discreet.serve.http.downloads import TABLES, Format
 from discreet.serve.http.native import FormatOf, LayoutOf, table_response
 from discreet.serve.http.problems import HttpProblem, table_address
 from discreet.serve.http.respond import SHARED, as_json, send_json
@@ -44,7 +44,7 @@ async def saved(request: Request, service: ServiceOf, name: SavedName) -> Respon
     return send_json(request, saved_json(await find(service, name)), cache=SHARED)
 
 
-@router.get("/q/{name}")
+@router.get("/q/{name}", responses=TABLES)
 async def follow(
     request: Request,
     service: ServiceOf,
