@@ -34,6 +34,32 @@ def test_mistakes_of_an_operator_are_told_before_anything_listens(tmp_path: Path
     assert "create a ledger" in refused(town / "programme.toml", *ledger)
 
 
+@pytest.mark.parametrize(
+    ("held", "said"),
+    [
+        (None, "no such file"),
+        ("[population]", "is no JSON"),
+        ("[1]", "no GeoJSON with features"),
+        ('{"features": []}', "no GeoJSON with features"),
+    ],
+)
+def test_a_map_that_is_none_is_told_before_anything_listens(
+    tmp_path: Path, held: str | None, said: str
+) -> None:
+    town, path = build(tmp_path / "town"), tmp_path / "map.json"
+    if held is not None:
+        path.write_text(held)
+    given = ("--secret", town / "secret.key", "--store", tmp_path / "s.sqlite", "--port", 0)
+    assert said in refused(town / "programme.toml", *given, "--geometry", path)
+    assert not (tmp_path / "s.sqlite").exists()
+
+
+def test_a_language_is_a_tag(tmp_path: Path) -> None:
+    town = build(tmp_path / "town")
+    given = ("--secret", town / "secret.key", "--store", tmp_path / "s.sqlite", "--port", 0)
+    assert "write a tag such as en" in refused(town / "programme.toml", *given, "--language", 'x"><b>')
+
+
 def test_an_address_that_is_taken_or_not_ours_is_a_mistake(tmp_path: Path) -> None:
     town = build(tmp_path / "town")
     given = (

@@ -6,8 +6,10 @@ It owns how the parts are opened and in which processes; the command line owns t
 from __future__ import annotations
 
 import gc
+import json
 import logging
 import os
+import re
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -34,6 +36,7 @@ from discreet.serve.http.settings import Limits, Settings
 from discreet.serve.store import Store
 
 LONGEST_START = 600  # seconds in which a worker has read its records
+LANGUAGE_TAG = re.compile("[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*")
 USERS = "users"  # the name of the key of anonymous users
 
 
@@ -62,6 +65,7 @@ class Serving:
 
     def lay_out(self) -> None:
         """Open the books once before the workers do: what is wrong with them is told once, and nothing listens."""
+        self._check()
         store = Store(_place(self.store), _now)
         History(store.database, HistoryRule())
         kept_key(store.database, USERS)
@@ -69,9 +73,7 @@ class Serving:
 
     def app(self, progress: Progress | None = None) -> FastAPI:
         """Open the books and the source, and make the application."""
-        if self.tokens_only and self.tokens is None:
-            remedy = "name a file of tokens with --tokens; make one with: discreet token create FILE NAME"
-            raise mistake("", "--tokens-only", "there are no tokens", remedy)
+        self._check()
         store = Store(_place(self.store), _now)
         builder = self._builder(store, progress)
         key = derive(self.secret, "serve-users") if self.secret else kept_key(store.database, USERS)
@@ -90,6 +92,16 @@ class Serving:
         gc.collect()
         gc.freeze()  # what a server is made of stays: looking through it again and again would hold answers up
         return app
+
+    def _check(self) -> None:
+        """Refuse what cannot be, before anything is opened."""
+        if self.tokens_only and self.tokens is None:
+            remedy = "name a file of tokens with --tokens; make one with: discreet token create FILE NAME"
+            raise mistake("", "--tokens-only", "there are no tokens", remedy)
+        if not LANGUAGE_TAG.fullmatch(self.language):
+            raise mistake("", "--language", repr(self.language), "write a tag such as en, de or pt-BR")
+        if self.geometry is not None:
+            _check_geometry(self.geometry)
 
     def _builder(self, store: Store, progress: Progress | None) -> TableBuilder:
         if self.source.is_dir():
@@ -155,6 +167,20 @@ def _config(app: FastAPI | Serving, proxies: str, workers: int = 1) -> uvicorn.C
     )
 
 
+def _check_geometry(path: Path) -> None:
+    remedy = "give a FeatureCollection whose features have the codes of areas as id or property"
+    try:
+        said = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        reason = (error.strerror or "cannot be read").lower()
+        raise mistake(path, "--geometry", reason, "name a GeoJSON file that you may read") from None
+    except ValueError:
+        raise mistake(path, "--geometry", "is no JSON in UTF-8", remedy) from None
+    features = said.get("features") if isinstance(said, dict) else None
+    if not isinstance(features, list) or not features:
+        raise mistake(path, "--geometry", "is no GeoJSON with features", remedy)
+
+
 def _socket(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # named, because asyncio sends small packets at once only where the protocol is said to be TCP
@@ -166,7 +192,7 @@ def _socket(host: str, port: int) -> socket.socket:
     except OSError as error:
         made.close()
         reason = (error.strerror or "cannot be used").lower()
-        raise mistake("", f"--host {host} --port {port}", reason, "choose another port") from None
+        raise mistake("", f"--host {host} --port {port}", reason, "choose another address or port") from None
     made.set_inheritable(True)
     return made
 
