@@ -87,7 +87,10 @@ def _accounts(
         return None
     if ledger is None:
         raise mistake(
-            programme.path, "ledger", "is missing", "noise with a guarantee is accounted for: name a ledger"
+            programme.path,
+            "ledger",
+            "is missing",
+            "noise with a guarantee is accounted for: name a ledger with --ledger (discreet ledger create)",
         )
     return Accounts(ledger, private, key)
 

@@ -69,7 +69,7 @@ class Accounts:
         new = self._new(user, cube)
         if not new:
             return phrase("nothing: you have it already")
-        price = f"{self._measure} = {self._price(new)}"
+        price = self._told(self._price(new))
         return phrase("{price} for {number} new cross-tabulations", price=price, number=len(new))
 
     def balance(self, user: str, cube: Cube) -> Balance:
@@ -83,6 +83,10 @@ class Accounts:
     @property
     def _measure(self) -> str:
         return "rho" if self._prices.rule.is_gaussian else "epsilon"
+
+    def _told(self, amount: Fraction) -> str:
+        """An amount for people; the ledger has it exactly."""
+        return phrase("{measure} = {amount}", measure=self._measure, amount=float(f"{float(amount):.4g}"))
 
     def _price(self, new: dict[str, Signature]) -> Fraction:
         return sum((self._prices.share(signature) for signature in new.values()), Fraction(0))
@@ -107,7 +111,7 @@ class Accounts:
         price, left = self._prices.loss(wanted), self._ledger.remaining(account)
         needed, held = getattr(price, self._measure), getattr(left, self._measure)
         # deltas are fractions of many digits, told only where it is the delta that is short
-        told = [f"{self._measure} = {one}" for one in (needed, held)] if needed > held else [price, left]
+        told = [self._told(one) for one in (needed, held)] if needed > held else [price, left]
         words = phrase(
             "This table would cost {price}; {left} is left of your privacy budget. "
             "Tables that you already have stay free: ask for fewer axes, or for one of those.",

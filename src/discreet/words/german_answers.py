@@ -49,6 +49,7 @@ ANSWERS = {
     "larger areas: {new} for {old}": "größere Gebiete: {new} statt {old}",
     "coarser: {new} for {old}": "gröber: {new} statt {old}",
     "without {variable}": "ohne {variable}",
+    "{measure} = {amount}": "{measure} = {amount}",
     # titles and notes
     "{unit} with {count} = 1": "{unit} mit {count} = 1",
     "by {axes}": "nach {axes}",

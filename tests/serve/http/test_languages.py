@@ -176,8 +176,8 @@ def test_costs_and_budgets_are_told_in_both_languages(web: Web, census: Path, tm
     store = Store(tmp_path / "s.sqlite", lambda: NOON)
     client = web(serve_programme(programme, SECRET, store, ledger=ledger))
     english, said = in_both(client, "/api/v1/preview", json={"axes": ["OCC"]})
-    assert re.fullmatch(r"epsilon = [\d/]+ for \d+ new cross-tabulations", english["cost"])
-    assert re.fullmatch(r"epsilon = [\d/]+; neue Kreuztabellen: \d+", said["cost"])
+    assert re.fullmatch(r"epsilon = [\d.]+ for \d+ new cross-tabulations", english["cost"])
+    assert re.fullmatch(r"epsilon = [\d,]+; neue Kreuztabellen: \d+", said["cost"])
     english, said = in_both(client, "/api/v1/table", json={"axes": ["OCC", "HAR", "LOC"]})
     assert (english["rule"], said["rule"]) == ("budget", "budget")
     assert "vom Privatheitsbudget" in said["detail"]
