@@ -3,6 +3,9 @@
 import shutil
 from pathlib import Path
 
+import pytest
+
+from discreet.errors import Mistakes
 from discreet.release.read import Release, open_release
 from discreet.serve.answering import serve_release
 from discreet.serve.kept_tables import CELL_BYTES, KeptTables
@@ -22,6 +25,13 @@ def test_a_prepared_release_reads_no_file_for_an_answer(
     for table in prepared.catalogue.tables:
         asked = query(*table.axes, where=table.base, count=table.count, unit=table.unit)
         assert cells(prepared.ask(asked, "u", job=True)) == cells(fresh.ask(asked, "u", job=True))
+
+
+def test_a_release_without_tables_of_counts_is_refused(release: Release, store: Store) -> None:
+    weighted = [entry.model_copy(update={"weight": "w"}) for entry in release.manifest.cubes]
+    held = Release(release.folder, release.manifest.model_copy(update={"cubes": tuple(weighted)}))
+    with pytest.raises(Mistakes, match="there are no tables of counts"):
+        serve_release(held, store)
 
 
 def test_what_has_no_room_is_not_read_ahead() -> None:

@@ -65,7 +65,11 @@ def serve_programme(
 
 def serve_release(release: Release, store: Store, *, rule: ServeRule = DEFAULT_SERVE) -> TableBuilder:
     """A table builder over a release folder: no records, no secret, what it holds and nothing more."""
-    return TableBuilder(ReleaseSource(release, rule), History(store.database, rule.history))
+    source = ReleaseSource(release, rule)
+    if not source.catalogue.units:
+        remedy = "serve a release that has some; weighted tables cannot be asked for"
+        raise mistake(release.folder, "cubes", "there are no tables of counts", remedy)
+    return TableBuilder(source, History(store.database, rule.history))
 
 
 class _PrivateNoiseOf:
