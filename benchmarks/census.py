@@ -13,17 +13,16 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from benchmarks.costs import Stopwatch, measured
-from discreet.maths.lookup import Order, build
-from discreet.maths.ptable_solver import PTableParameters, solve
+from discreet.maths.cells.lookup import Order, build
+from discreet.maths.noise.ptable_solver import PTableParameters, solve
 from discreet.perturb.cell_key import CellKeyMechanism
-from discreet.population.block import Block
-from discreet.population.needs import needs_of
-from discreet.population.reading import UnitReader
-from discreet.population.synth import generate
-from discreet.schema import eu2021
-from discreet.schema.codelist import Breakdown
-from discreet.schema.cube import Cube
-from discreet.schema.programme import Programme, load_programme
+from discreet.population.encode import Block
+from discreet.population.reading import UnitReader, needs_of
+from discreet.programme import eu2021
+from discreet.programme.codelist import Breakdown
+from discreet.programme.cube import Cube
+from discreet.programme.programme import Programme, load_programme
+from discreet.synth import generate
 
 SECRET = bytes(range(32))
 THIRTY = range(3, 33)  # the person groups whose first table is counted

@@ -23,8 +23,8 @@ from benchmarks.census import (
 from benchmarks.costs import Cost, Stopwatch, measured
 from benchmarks.lines import Line, Section, Target, against
 from discreet.perturb.cell_key import CellKeyMechanism
-from discreet.population.block import Block
-from discreet.schema.cube import Cube
+from discreet.population.encode import Block
+from discreet.programme.cube import Cube
 from discreet.tabulate.counter import CubeCounter
 
 PERSONS = 10_000_000

@@ -9,10 +9,10 @@ import numpy as np
 from benchmarks.costs import Stopwatch, measured
 from benchmarks.lines import Line, Section, Target
 from discreet.inference import noise_by, total
-from discreet.maths.laws import discrete_laplace, truncated_laplace
-from discreet.maths.noisy_binomial import binomial_test
-from discreet.maths.noisy_counts import count_noise
-from discreet.maths.noisy_independence import independence_tests
+from discreet.maths.inference.binomial import binomial_test
+from discreet.maths.inference.independence import independence_tests
+from discreet.maths.noise.additive import discrete_laplace, truncated_laplace
+from discreet.maths.noise.publishing import count_noise
 
 PERSONS = 1000  # tables
 SECONDS = 10

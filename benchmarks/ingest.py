@@ -16,14 +16,13 @@ import pyarrow as pa
 from benchmarks.census import SECRET, census, chosen, loaded, noise, programme, shuffled
 from benchmarks.costs import Cost, Stopwatch, measured
 from benchmarks.lines import Line, Section, Target, against
-from discreet.perturb.table import ProtectedTable
+from discreet.formats.columns import batches
+from discreet.formats.parquet import write_parquet
 from discreet.pipeline.protect import protect
-from discreet.population.needs import Needs, needs_of
-from discreet.population.reading import UnitReader
-from discreet.release.columns import batches
-from discreet.release.parquet import write_parquet
-from discreet.schema.programme import Programme
+from discreet.population.reading import Needs, UnitReader, needs_of
+from discreet.programme.programme import Programme
 from discreet.tabulate.counter import CubeCounter
+from discreet.tabulate.tables import ProtectedTable
 
 PERSONS = 10_000_000
 THREADS = os.cpu_count() or 1

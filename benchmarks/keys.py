@@ -11,8 +11,8 @@ import pyarrow as pa
 from benchmarks.census import SECRET
 from benchmarks.costs import Cost, Stopwatch, measured
 from benchmarks.lines import Line, Section, against
-from discreet.engine.records import BATCH
-from discreet.maths.keys import record_keys
+from discreet.io.files import BATCH
+from discreet.maths.cells.keys import record_keys
 from discreet.population.encode import hashed_ids
 
 PERSONS = 10_000_000

@@ -11,10 +11,9 @@ import opendp.prelude as dp
 from benchmarks.census import SECRET
 from benchmarks.costs import Cost, Stopwatch, measured
 from benchmarks.lines import Line, Section, Target
-from discreet.maths.exact_draws import BitSource, draw_into
-from discreet.maths.laws import AdditiveLaw, discrete_gaussian_of_sigma, discrete_laplace
-from discreet.maths.sparse_draws import visible_cells
-from discreet.maths.thresholds import threshold_table
+from discreet.maths.noise.additive import AdditiveLaw, discrete_gaussian_of_sigma, discrete_laplace
+from discreet.maths.noise.draws import BitSource, draw_into, visible_cells
+from discreet.maths.noise.thresholds import threshold_table
 
 PERSONS = 100_000_000  # samples
 SAMPLE = 1000  # OpenDP draws one of so many, and its time is multiplied

@@ -16,15 +16,15 @@ from cell_key_perturbation.create_perturbed_table import create_perturbed_table
 from benchmarks.census import first
 from benchmarks.costs import Stopwatch, measured
 from benchmarks.lines import Line, Section, Target
-from discreet.engine.records import BATCH
+from discreet.io.files import BATCH
+from discreet.io.ptable_files import read_ptable
 from discreet.perturb.cell_key import CellKeyMechanism
-from discreet.perturb.table import ProtectedTable
 from discreet.population import encode
-from discreet.population.block import Block
-from discreet.schema.codelist import Breakdown, Code, breakdown, codelist
-from discreet.schema.cube import Cube
-from discreet.schema.ptable_files import read_ptable
+from discreet.population.encode import Block
+from discreet.programme.codelist import Breakdown, Code, breakdown, codelist
+from discreet.programme.cube import Cube
 from discreet.tabulate.counter import CubeCounter
+from discreet.tabulate.tables import ProtectedTable
 
 PERSONS = 5_000_000
 CODES = {"area": 400, "sex": 2, "age": 21}

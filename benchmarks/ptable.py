@@ -6,7 +6,7 @@ from pathlib import Path
 
 from benchmarks.costs import Stopwatch, measured
 from benchmarks.lines import Line, Section, Target
-from discreet.maths.ptable_solver import PTableParameters, solve
+from discreet.maths.noise.ptable_solver import PTableParameters, solve
 
 PERSONS = 0
 

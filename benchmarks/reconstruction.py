@@ -9,11 +9,10 @@ import numpy as np
 
 from benchmarks.costs import Cost, Stopwatch, measured
 from benchmarks.lines import Line, Section, Target
-from discreet.maths.laws import Law, discrete_laplace
-from discreet.maths.ptable_solver import PTableParameters, solve
-from discreet.maths.readings import Reading, by_law, plainly, within
-from discreet.maths.reconstruct import Sums, reconstruct
-from discreet.maths.row_laws import PTableLaw
+from discreet.maths.attacks.reconstruction import Reading, Sums, by_law, plainly, reconstruct, within
+from discreet.maths.noise.additive import Law, discrete_laplace
+from discreet.maths.noise.hellinger import PTableLaw
+from discreet.maths.noise.ptable_solver import PTableParameters, solve
 
 PERSONS = 1000  # of all areas together
 SHAPE = (2, 18, 6)  # sex, age, a third variable

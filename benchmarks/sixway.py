@@ -25,10 +25,10 @@ from benchmarks.costs import Stopwatch, measured
 from benchmarks.counting import counted
 from benchmarks.lines import Line, Section, Target, against
 from benchmarks.ons import axis
-from discreet.maths.keys import hash_integers, record_keys
-from discreet.population.block import Block
-from discreet.schema.cube import Cube
-from discreet.schema.programme import Programme
+from discreet.maths.cells.keys import hash_integers, record_keys
+from discreet.population.encode import Block
+from discreet.programme.cube import Cube
+from discreet.programme.programme import Programme
 from discreet.tabulate.counter import CubeCounter
 
 PERSONS = 10_000_000

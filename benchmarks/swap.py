@@ -7,7 +7,7 @@ from pathlib import Path
 from benchmarks.census import SECRET, census
 from benchmarks.costs import Cost, Stopwatch, measured
 from benchmarks.lines import Line, Section, Target
-from discreet.schema.programme import Programme, load_programme
+from discreet.programme.programme import Programme, load_programme
 from discreet.swap.swapping import swap
 
 PERSONS = 10_000_000

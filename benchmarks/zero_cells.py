@@ -11,15 +11,14 @@ import numpy as np
 from benchmarks.census import SECRET
 from benchmarks.costs import Stopwatch, measured
 from benchmarks.lines import Line, Section, Target
-from discreet.maths.laws import LawKind
+from discreet.maths.noise.additive import LawKind
 from discreet.perturb.budget import plan
 from discreet.perturb.private import PrivateMechanism
-from discreet.schema.codelist import Code, breakdown, codelist
-from discreet.schema.crosstab import signatures
-from discreet.schema.cube import Cube
-from discreet.schema.noise import BudgetRule, PostProcessing, PrivateNoise
-from discreet.tabulate.grids import AxisRows, SparseGrid
-from discreet.tabulate.table import ConfidentialTable
+from discreet.programme.codelist import Code, breakdown, codelist
+from discreet.programme.cube import Cube, signatures
+from discreet.programme.noise import BudgetRule, PostProcessing, PrivateNoise
+from discreet.tabulate.counter import AxisRows, SparseGrid
+from discreet.tabulate.tables import ConfidentialTable
 
 PERSONS = 10_000_000
 CODES = {"A": 1000, "B": 100, "C": 100, "D": 100}

@@ -15,8 +15,8 @@ from itertools import product
 import numpy as np
 
 from discreet.audit.redundancy import Mode, eu_redundancy, regions_of
-from discreet.maths.averaging import contour, exact_success, laplace_epsilon, least_variance, success
-from discreet.maths.bound_disclosure import (
+from discreet.maths.attacks.averaging import contour, exact_success, laplace_epsilon, least_variance, success
+from discreet.maths.attacks.bounds import (
     epsilon_of_bound,
     epsilon_of_reconstruction,
     exceeds_geometric,
@@ -25,8 +25,8 @@ from discreet.maths.bound_disclosure import (
     reveals,
     tuples_needed,
 )
-from discreet.maths.laws import uniform
-from discreet.maths.redundancy import Level, Redundancy, Tables, redundancies
+from discreet.maths.attacks.redundancy import Level, Redundancy, Tables, redundancies
+from discreet.maths.noise.additive import uniform
 from examples.bach_2020_charts import charts
 from examples.claims import Claim, differs, exact, near, unprinted
 from examples.running import Example, Replication, Size, main

@@ -9,9 +9,15 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from discreet.maths.averaging import chebyshev_contour, contour, laplace_epsilon, least_variance, success
-from discreet.maths.bound_disclosure import epsilon_of_bound, maximum_entropy, reveals, tuples_needed
-from discreet.maths.redundancy import Redundancy
+from discreet.maths.attacks.averaging import (
+    chebyshev_contour,
+    contour,
+    laplace_epsilon,
+    least_variance,
+    success,
+)
+from discreet.maths.attacks.bounds import epsilon_of_bound, maximum_entropy, reveals, tuples_needed
+from discreet.maths.attacks.redundancy import Redundancy
 from examples.running import Chart, data
 
 ALPHA = 0.68

@@ -12,10 +12,10 @@ from functools import cache
 
 import numpy as np
 
-from discreet.maths.bayes_hierarchy import Chain, Hierarchy
-from discreet.maths.bayes_risk import Adversary
-from discreet.maths.concentrated import epsilon_of_rho, epsilon_of_rho_as_published
-from discreet.maths.laws import Number, discrete_gaussian
+from discreet.maths.attacks.bayes import Adversary
+from discreet.maths.attacks.bayes_hierarchy import Chain, Hierarchy
+from discreet.maths.noise.additive import Number, discrete_gaussian
+from discreet.maths.privacy.accounting import epsilon_of_rho, epsilon_of_rho_as_published
 from examples.claims import Claim, differs, exact, near, unprinted
 from examples.kazan_reiter_2022_charts import charts
 from examples.running import Example, Replication, Size, main

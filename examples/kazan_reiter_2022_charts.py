@@ -8,9 +8,9 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from discreet.maths.bayes_hierarchy import Chain, Hierarchy
-from discreet.maths.bayes_risk import Adversary
-from discreet.maths.laws import discrete_gaussian
+from discreet.maths.attacks.bayes import Adversary
+from discreet.maths.attacks.bayes_hierarchy import Chain, Hierarchy
+from discreet.maths.noise.additive import discrete_gaussian
 from examples.running import Chart, data
 
 PRIORS = {"1/2": 0.5, "1/5": 0.2, "1/10": 0.1, "1/50": 0.02, "1/864": 1 / 864}

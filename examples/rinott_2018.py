@@ -12,7 +12,8 @@ from fractions import Fraction
 
 from scipy.stats import chi2
 
-from discreet.maths.laws import (
+from discreet.maths.inference.binomial import binomial_test
+from discreet.maths.noise.additive import (
     AdditiveLaw,
     SquareSensitivity,
     discrete_laplace,
@@ -20,10 +21,9 @@ from discreet.maths.laws import (
     truncated_laplace,
     truncated_normal,
 )
-from discreet.maths.noisy_binomial import binomial_test
-from discreet.maths.noisy_counts import NO_NOISE, count_noise
-from discreet.maths.pmf import Loss
-from discreet.maths.sensitivity import with_margins
+from discreet.maths.noise.law import Loss
+from discreet.maths.noise.publishing import NO_NOISE, count_noise
+from discreet.maths.privacy.sensitivity import with_margins
 from examples.claims import Claim, differs, exact, near, unprinted
 from examples.rinott_2018_charts import charts
 from examples.rinott_2018_trials import Figure, Sizes, figures, independent, larger, with_dependence

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.maths.association import independence
-from discreet.maths.laws import (
+from discreet.maths.inference.independence import Statistic, independence_tests
+from discreet.maths.noise.additive import (
     AdditiveLaw,
     SquareSensitivity,
     matched_truncation,
     truncated_laplace,
     truncated_normal,
 )
-from discreet.maths.noisy_counts import NO_NOISE, count_noise
-from discreet.maths.noisy_independence import Statistic, independence_tests
+from discreet.maths.noise.publishing import NO_NOISE, count_noise
+from discreet.maths.utility import independence
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from discreet.maths.sum_noise import expected_absolute_sum, expected_relative_error
-from discreet.pipeline.prior_knowledge import SENSITIVITY, Outcome, Study, study
-from discreet.pipeline.study_picture import study_picture
+from discreet.advise.prior_knowledge import SENSITIVITY, Outcome, Study, study
+from discreet.maths.microaggregation import expected_absolute_sum, expected_relative_error
+from discreet.report.prior_knowledge import study_picture
 from examples.claims import Claim, exact, unprinted
 from examples.running import Example, Replication, Size, main
 

@@ -10,9 +10,9 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from discreet.maths.ptable_solver import PTableParameters, solve
-from discreet.maths.row_laws import PTableLaw
-from discreet.population.synth import generate
+from discreet.maths.noise.hellinger import PTableLaw
+from discreet.maths.noise.ptable_solver import PTableParameters, solve
+from discreet.synth import generate
 from examples.claims import Claim, exact, unprinted
 from examples.running import Example, Replication, Size, main
 from examples.statistics_netherlands_2022_charts import charts

@@ -13,23 +13,20 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
-from discreet.audit.crossing import Crossing
-from discreet.audit.difference_noise import CellChange, ExactNoise
-from discreet.audit.differencing_areas import difference_areas
+from discreet.audit.case import open_case, variants
+from discreet.audit.differencing import CellChange, ExactNoise
+from discreet.audit.differencing_areas import Crossing, difference_areas
 from discreet.audit.disclosure import DisclosureRule, judge
-from discreet.audit.published import Published
-from discreet.audit.truth import Truth
+from discreet.audit.evidence import Published, Truth
 from discreet.audit.utility import utility
-from discreet.maths.ptable_solver import PTableParameters, solve
-from discreet.maths.row_laws import PTableLaw
+from discreet.io.progress import Quiet
+from discreet.maths.noise.hellinger import PTableLaw
+from discreet.maths.noise.ptable_solver import PTableParameters, solve
 from discreet.maths.utility import Measure
-from discreet.pipeline.case import open_case
-from discreet.pipeline.progress import Quiet
 from discreet.pipeline.protect import protect
 from discreet.pipeline.swap import write_swap
-from discreet.pipeline.variants import variants
-from discreet.release.read import open_release
-from discreet.schema.programme import load_programme
+from discreet.programme.programme import load_programme
+from discreet.release.reader import open_release
 
 SECRET = bytes(range(32))
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.engine.postgresql_server import NO_SERVER, Server, binaries, running
+from tests.io.postgresql_server import NO_SERVER, Server, binaries, running
 
 settings.register_profile("discreet", deadline=None)
 settings.load_profile("discreet")

@@ -9,37 +9,37 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from discreet.engine.secret import make_secret, read_secret
     from discreet.errors import DiscreetError, Mistakes, Problem
-    from discreet.maths.ptable import PTable
-    from discreet.maths.ptable_solver import PTableParameters, solve
-    from discreet.perturb.table import ProtectedTable
+    from discreet.io.secret import make_secret, read_secret
+    from discreet.maths.noise.ptable import PTable
+    from discreet.maths.noise.ptable_solver import PTableParameters, solve
     from discreet.pipeline.check import check_data
     from discreet.pipeline.protect import Protected, protect
-    from discreet.population.synth import generate
-    from discreet.release.read import Release, open_release
+    from discreet.programme.programme import Programme, load_programme
+    from discreet.release.reader import Release, open_release
     from discreet.release.verify import Verification, verify
-    from discreet.schema.programme import Programme, load_programme
+    from discreet.synth import generate
+    from discreet.tabulate.tables import ProtectedTable
 
 _HOMES = {
     "DiscreetError": "errors",
     "Mistakes": "errors",
-    "PTable": "maths.ptable",
-    "PTableParameters": "maths.ptable_solver",
+    "PTable": "maths.noise.ptable",
+    "PTableParameters": "maths.noise.ptable_solver",
     "Problem": "errors",
-    "Programme": "schema.programme",
+    "Programme": "programme.programme",
     "Protected": "pipeline.protect",
-    "ProtectedTable": "perturb.table",
-    "Release": "release.read",
+    "ProtectedTable": "tabulate.tables",
+    "Release": "release.reader",
     "Verification": "release.verify",
     "check_data": "pipeline.check",
-    "generate": "population.synth",
-    "load_programme": "schema.programme",
-    "make_secret": "engine.secret",
-    "open_release": "release.read",
+    "generate": "synth",
+    "load_programme": "programme.programme",
+    "make_secret": "io.secret",
+    "open_release": "release.reader",
     "protect": "pipeline.protect",
-    "read_secret": "engine.secret",
-    "solve": "maths.ptable_solver",
+    "read_secret": "io.secret",
+    "solve": "maths.noise.ptable_solver",
     "verify": "release.verify",
 }
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.crossing import Crossing
+from discreet.audit.differencing_areas import Crossing
 
 
 @dataclass(frozen=True)

@@ -9,19 +9,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.published import Cells, KnownNoise, Published, PublishedTable, Universe
-from discreet.audit.truth import Truth
-from discreet.maths.counting import counts_of
-from discreet.maths.lookup import Order, build
-from discreet.maths.ptable_solver import PTableParameters, solve
-from discreet.maths.row_laws import PTableLaw
+from discreet.audit.evidence import Cells, KnownNoise, Published, PublishedTable, Truth, Universe
+from discreet.maths.cells.counting import counts_of
+from discreet.maths.cells.lookup import Order, build
+from discreet.maths.noise.hellinger import PTableLaw
+from discreet.maths.noise.ptable_solver import PTableParameters, solve
 from discreet.perturb.cell_key import CellKeyMechanism
 from discreet.perturb.mechanism import Mechanism
-from discreet.population.block import Block
-from discreet.schema.codelist import Breakdown, Code, Codelist, breakdown, codelist
-from discreet.schema.cube import Cube
+from discreet.population.encode import Block
+from discreet.programme.codelist import Breakdown, Code, Codelist, breakdown, codelist
+from discreet.programme.cube import Cube
 from discreet.tabulate.counter import CubeCounter
-from discreet.tabulate.table import ConfidentialTable
+from discreet.tabulate.tables import ConfidentialTable
 
 Columns = Mapping[str, NDArray[np.uint32]]  # variable -> leaf index of each person
 

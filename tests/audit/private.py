@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from discreet.audit.published import KnownNoise
-from discreet.maths.laws import LawKind
+from discreet.audit.evidence import KnownNoise
+from discreet.maths.noise.additive import LawKind
 from discreet.perturb.budget import law_of, plan
 from discreet.perturb.private import PrivateMechanism
-from discreet.schema.codelist import Codelist
-from discreet.schema.cube import Cube
-from discreet.schema.noise import BudgetRule, Draw, KeptZeros, PostProcessing, PrivateNoise
+from discreet.programme.codelist import Codelist
+from discreet.programme.cube import Cube
+from discreet.programme.noise import BudgetRule, Draw, KeptZeros, PostProcessing, PrivateNoise
 from tests.audit.made import axis
 
 

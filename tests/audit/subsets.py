@@ -8,14 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.published import Cells, KnownNoise, PublishedTable, Universe
-from discreet.maths.counting import counts_of
+from discreet.audit.evidence import Cells, KnownNoise, PublishedTable, Universe
+from discreet.maths.cells.counting import counts_of
 from discreet.perturb.mechanism import Mechanism
-from discreet.population.block import Block
-from discreet.schema.codelist import Codelist
-from discreet.schema.cube import Cube
+from discreet.population.encode import Block
+from discreet.programme.codelist import Codelist
+from discreet.programme.cube import Cube
 from discreet.tabulate.counter import CubeCounter
-from discreet.tabulate.table import ConfidentialTable
+from discreet.tabulate.tables import ConfidentialTable
 from tests.audit.made import Columns, axis
 
 EXACT = KnownNoise("none", same_noise=True, keeps_zeros=True)

@@ -1,9 +1,9 @@
 import numpy as np
 
 from discreet.audit.area_tables import joint_space
-from discreet.audit.published import PublishedTable, Universe
-from discreet.schema.codelist import breakdown
-from discreet.schema.cube import Cube
+from discreet.audit.evidence import PublishedTable, Universe
+from discreet.programme.codelist import breakdown
+from discreet.programme.cube import Cube
 from tests.audit.made import axis, nested
 
 NONE = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))

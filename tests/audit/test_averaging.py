@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 from discreet.audit.averaging import Averaging, Estimates, Limits, Realised, average, judge
-from discreet.audit.published import Cells, KnownNoise, Published, PublishedTable, Universe
-from discreet.audit.truth import Truth
-from discreet.maths.laws import discrete_gaussian, discrete_laplace
-from discreet.maths.representations import Method
-from discreet.schema.codelist import Breakdown, Code, Codelist, breakdown, codelist
-from discreet.schema.cube import Cube
-from discreet.schema.noise import Negatives, PostProcessing
+from discreet.audit.evidence import Cells, KnownNoise, Published, PublishedTable, Truth, Universe
+from discreet.maths.attacks.averaging import Method
+from discreet.maths.noise.additive import discrete_gaussian, discrete_laplace
+from discreet.programme.codelist import Breakdown, Code, Codelist, breakdown, codelist
+from discreet.programme.cube import Cube
+from discreet.programme.noise import Negatives, PostProcessing
 from tests.audit.made import Made, axis, cell_key, flat, made, nested, random_columns
 
 KEPT = PostProcessing(Negatives.KEEP)

@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 from discreet.audit.bayes import Belief, exposed, scan
-from discreet.audit.published import Published
+from discreet.audit.evidence import Published, Truth, values_at
 from discreet.audit.published_law import PublishedLaw
-from discreet.audit.truth import Truth, values_at
 from discreet.errors import Mistakes
-from discreet.maths.bayes_risk import Adversary
-from discreet.schema.noise import KeptZeros, Negatives, PostProcessing
+from discreet.maths.attacks.bayes import Adversary
+from discreet.programme.noise import KeptZeros, Negatives, PostProcessing
 from tests.audit.made import Made, cell_key, flat, made, nested, random_columns
 from tests.audit.private import gaussian
 

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from discreet.audit.bayes_histograms import AreaAttack, HistogramFinding, Prior, attack_histograms
-from discreet.audit.published import Published
+from discreet.audit.evidence import Published, Truth, values_at
 from discreet.audit.published_law import PublishedLaw
-from discreet.audit.truth import Truth, values_at
 from discreet.errors import Mistakes
-from discreet.maths.bayes_histogram import HistogramAdversary
+from discreet.maths.attacks.bayes_histogram import HistogramAdversary
 from tests.audit.made import Made, cell_key, flat, made, nested, random_columns
 from tests.audit.private import gaussian
 

@@ -6,13 +6,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from discreet.audit.bayes import Belief, scan
-from discreet.audit.bayes_levels import scan_levels
+from discreet.audit.bayes import Belief, scan, scan_levels
+from discreet.audit.evidence import values_at
 from discreet.audit.published_law import PublishedLaw
-from discreet.audit.truth import values_at
 from discreet.errors import Mistakes
-from discreet.maths.bayes_risk import Adversary
-from discreet.maths.bayes_together import Together
+from discreet.maths.attacks.bayes import Adversary, Together
 from tests.audit.made import Made, cell_key, flat, made, nested, random_columns
 from tests.audit.private import gaussian
 

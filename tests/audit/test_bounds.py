@@ -9,14 +9,12 @@ import pytest
 
 from discreet.audit.bound_propagation import Deductions, Limits
 from discreet.audit.bounds import bound_attack, judge
-from discreet.audit.published import KnownNoise, Published, PublishedTable, Universe
-from discreet.audit.truth import Truth
-from discreet.maths.counting import counts_of, keys_of
-from discreet.maths.laws import truncated_laplace
+from discreet.audit.evidence import KnownNoise, Published, PublishedTable, Truth, Universe
+from discreet.maths.cells.counting import counts_of, keys_of
+from discreet.maths.noise.additive import truncated_laplace
 from discreet.perturb.mechanism import Mechanism
-from discreet.perturb.table import ProtectedTable
-from discreet.schema.cube import Cube
-from discreet.tabulate.table import ConfidentialTable
+from discreet.programme.cube import Cube
+from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
 from tests.audit.made import Made, axis, cell_key, flat, made, nested, random_columns
 
 TREES = [nested("GEO", 10, 20), flat("SEX", 2), flat("AGE", 6)]

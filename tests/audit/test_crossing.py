@@ -8,8 +8,8 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.audit.crossing import Crossing, crossing_of_codes, read_crossing
-from discreet.engine.records import Records
+from discreet.audit.differencing_areas import Crossing, crossing_of_codes, read_crossing
+from discreet.io.files import Records
 from tests.audit.made import flat
 
 rows = st.lists(

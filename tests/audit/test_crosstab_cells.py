@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from discreet.audit.crosstab_cells import Reader, described, held
+from discreet.audit.cells import Reader, described, held
 from tests.audit.made import flat, nested, random_columns
 from tests.audit.subsets import record_keys, universe
 

@@ -3,13 +3,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from discreet.audit.difference_noise import CellChange, ExactNoise, MeanRate, NormalNoise, OutsiderNoise
-from discreet.audit.published import KnownNoise
-from discreet.maths.laws import discrete_laplace, uniform
-from discreet.maths.ptable_solver import PTableParameters, solve
-from discreet.maths.row_laws import PTableLaw, hellinger
-from discreet.schema.crosstab import Signature
-from discreet.schema.noise import Negatives, PostProcessing
+from discreet.audit.differencing import CellChange, ExactNoise, MeanRate, NormalNoise, OutsiderNoise
+from discreet.audit.evidence import KnownNoise
+from discreet.maths.noise.additive import discrete_laplace, uniform
+from discreet.maths.noise.hellinger import PTableLaw, hellinger
+from discreet.maths.noise.ptable_solver import PTableParameters, solve
+from discreet.programme.cube import Signature
+from discreet.programme.noise import Negatives, PostProcessing
 
 ONE = Signature("persons", "", "", (("SEX", 1),))
 TWO = Signature("persons", "", "", (("AGE", 1),))

@@ -6,12 +6,11 @@ import math
 import numpy as np
 import pytest
 
-from discreet.audit.bases import nested as nested_bases
 from discreet.audit.differencing import Judgement, difference, judge
-from discreet.audit.published import KnownNoise, Published, Universe
-from discreet.audit.truth import Truth
+from discreet.audit.differencing import nested as nested_bases
+from discreet.audit.evidence import KnownNoise, Published, Truth, Universe
 from discreet.perturb.mechanism import Mechanism
-from discreet.schema.codelist import Codelist
+from discreet.programme.codelist import Codelist
 from tests.audit.made import cell_key, flat, nested, random_columns
 from tests.audit.subsets import EXACT, record_keys, universe
 

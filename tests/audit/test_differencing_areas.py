@@ -5,14 +5,13 @@ import json
 import numpy as np
 import pytest
 
-from discreet.audit.crossing import Crossing
-from discreet.audit.difference_noise import CellChange, ExactNoise
-from discreet.audit.differencing_areas import difference_areas
-from discreet.maths.differencing import differences
-from discreet.maths.laws import uniform
-from discreet.maths.ptable_solver import PTableParameters, solve
-from discreet.maths.row_laws import PTableLaw
-from discreet.schema.noise import Negatives, PostProcessing
+from discreet.audit.differencing import CellChange, ExactNoise
+from discreet.audit.differencing_areas import Crossing, difference_areas
+from discreet.maths.attacks.differencing import differences
+from discreet.maths.noise.additive import uniform
+from discreet.maths.noise.hellinger import PTableLaw
+from discreet.maths.noise.ptable_solver import PTableParameters, solve
+from discreet.programme.noise import Negatives, PostProcessing
 from tests.audit.hamlets import hamlets
 from tests.audit.made import cell_key, flat
 from tests.audit.subsets import record_keys, universe

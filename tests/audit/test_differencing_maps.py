@@ -6,11 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from discreet.audit.differencing_maps import difference_maps, judge_maps
-from discreet.audit.published import KnownNoise, Published
-from discreet.audit.truth import Truth
+from discreet.audit.differencing_areas import difference_maps, judge_maps
+from discreet.audit.evidence import KnownNoise, Published, Truth
 from discreet.errors import Mistakes
-from discreet.maths.differencing import Geography, differences
+from discreet.maths.attacks.differencing import Geography, differences
 from discreet.perturb.mechanism import Mechanism
 from tests.audit.hamlets import Hamlets, hamlets
 from tests.audit.made import cell_key, flat

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from discreet.audit.differencing_releases import difference_releases, judge_releases
-from discreet.audit.published import KnownNoise, Published
-from discreet.audit.truth import Truth
+from discreet.audit.differencing import difference_releases, judge_releases
+from discreet.audit.evidence import KnownNoise, Published, Truth
 from discreet.errors import Mistakes
 from discreet.perturb.mechanism import Mechanism
 from tests.audit.made import Columns, cell_key, flat, nested, random_columns

@@ -9,14 +9,13 @@ import pytest
 from numpy.typing import NDArray
 
 from discreet.audit.disclosure import DisclosureRule, Disclosures, disclosures, judge
-from discreet.audit.published import KnownNoise, Published, PublishedTable, Universe
-from discreet.audit.truth import Truth
+from discreet.audit.evidence import KnownNoise, Published, PublishedTable, Truth, Universe
 from discreet.errors import Mistakes
-from discreet.maths.disclosure import RowKind
-from discreet.maths.laws import discrete_laplace
-from discreet.schema.codelist import Code, codelist
-from discreet.schema.cube import Cube
-from discreet.schema.noise import PostProcessing
+from discreet.maths.attacks.disclosure import RowKind
+from discreet.maths.noise.additive import discrete_laplace
+from discreet.programme.codelist import Code, codelist
+from discreet.programme.cube import Cube
+from discreet.programme.noise import PostProcessing
 from tests.audit.made import Columns, Made, axis, cell_key, flat, made, nested, random_columns
 
 TREES = [nested("GEO", 5, 12), flat("SEX", 2), flat("AGE", 12), flat("JOB", 8)]

@@ -2,11 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from discreet.audit.grid_blocks import blocks, fresh
-from discreet.audit.once import once
-from discreet.audit.published import PublishedTable, Universe
-from discreet.schema.crosstab import crosstabs
-from discreet.schema.cube import Cube
+from discreet.audit.bound_propagation import blocks, fresh
+from discreet.audit.cells import once
+from discreet.audit.evidence import PublishedTable, Universe
+from discreet.programme.cube import Cube, crosstabs
 from tests.audit.made import axis, flat, nested
 
 GEO, SEX, AGE = nested("GEO", 3, 4), flat("SEX", 2), flat("AGE", 5)

@@ -1,6 +1,6 @@
 import numpy as np
 
-from discreet.audit.truth import values_at
+from discreet.audit.evidence import values_at
 from tests.audit.made import cell_key, flat, made, nested, random_columns
 
 

@@ -7,16 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.audit.bayes import Belief, scan
-from discreet.audit.crosstab_cells import Reader, held
+from discreet.audit.cells import Reader, held, once
 from discreet.audit.disclosure import judge
-from discreet.audit.once import once
-from discreet.audit.published import Cells, Published, PublishedTable, Universe
-from discreet.audit.truth import Truth
+from discreet.audit.evidence import Cells, Published, PublishedTable, Truth, Universe
 from discreet.audit.utility import UtilityRule, utility
 from discreet.perturb.mechanism import Mechanism
-from discreet.schema.codelist import Codelist, breakdown
-from discreet.schema.cube import Cube
-from discreet.tabulate.table import ConfidentialTable
+from discreet.programme.codelist import Codelist, breakdown
+from discreet.programme.cube import Cube
+from discreet.tabulate.tables import ConfidentialTable
 from tests.audit.made import axis, cell_key, flat, nested
 from tests.audit.subsets import counted, occupied
 

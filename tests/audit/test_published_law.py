@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.audit.published_law import PublishedLaw
-from discreet.maths.bayes_risk import Adversary
-from discreet.maths.laws import Law, discrete_gaussian, discrete_laplace, truncated_laplace
-from discreet.maths.ptable_solver import PTableParameters, solve
-from discreet.maths.row_laws import PTableLaw, hellinger
-from discreet.schema.noise import Negatives, PostProcessing
+from discreet.maths.attacks.bayes import Adversary
+from discreet.maths.noise.additive import Law, discrete_gaussian, discrete_laplace, truncated_laplace
+from discreet.maths.noise.hellinger import PTableLaw, hellinger
+from discreet.maths.noise.ptable_solver import PTableParameters, solve
+from discreet.programme.noise import Negatives, PostProcessing
 
 TABLE = PTableLaw(solve(PTableParameters(5, 2.0)))
 LAWS: list[Law] = [

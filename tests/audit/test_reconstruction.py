@@ -10,20 +10,19 @@ from functools import cache
 import numpy as np
 import pytest
 
+from discreet.audit.evidence import KnownNoise, Published
 from discreet.audit.linkage import Auxiliary, Confirmed, auxiliary, confirm, link, made_auxiliary
-from discreet.audit.published import KnownNoise, Published
 from discreet.audit.reconstruction import Judged, Limits, Reconstruction, Records, judge, reconstruct
 from discreet.errors import Mistakes, Problem
-from discreet.maths.counting import counts_of
-from discreet.maths.laws import LawKind
-from discreet.maths.reconstruct import Status
+from discreet.maths.attacks.reconstruction import Status
+from discreet.maths.cells.counting import counts_of
+from discreet.maths.noise.additive import LawKind
 from discreet.perturb.budget import law_of, plan
 from discreet.perturb.mechanism import Mechanism, NoiseFacts
 from discreet.perturb.private import PrivateMechanism
-from discreet.perturb.table import ProtectedTable
-from discreet.schema.cube import Cube
-from discreet.schema.noise import BudgetRule, PrivateNoise
-from discreet.tabulate.table import ConfidentialTable
+from discreet.programme.cube import Cube
+from discreet.programme.noise import BudgetRule, PrivateNoise
+from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
 from tests.audit.made import Columns, axis, cell_key, flat, made, nested, random_columns
 
 PERSONS = 800

@@ -4,8 +4,8 @@ import pytest
 
 from discreet.audit.redundancy import Mode, Universe, eu_redundancy, programme_redundancy, regions_of
 from discreet.errors import Mistakes
-from discreet.maths.redundancy import Redundancy
-from discreet.schema.programme import Programme, load_declaration
+from discreet.maths.attacks.redundancy import Redundancy
+from discreet.programme.programme import Programme, load_declaration
 
 PAPER = {  # Bach 2020, table 1
     (): (2775, 6378),

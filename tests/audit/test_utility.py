@@ -9,12 +9,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from discreet.audit.published import KnownNoise, Published
-from discreet.audit.truth import Truth
-from discreet.audit.utility import Utility, UtilityRule, side_by_side, utility
-from discreet.audit.utility_areas import SizeClass
+from discreet.audit.evidence import KnownNoise, Published, Truth
+from discreet.audit.utility import SizeClass, Utility, UtilityRule, side_by_side, utility
 from discreet.errors import Mistakes
-from discreet.maths.laws import Law, discrete_laplace
+from discreet.maths.noise.additive import Law, discrete_laplace
 from discreet.maths.utility import Measure
 from tests.audit.made import Made, cell_key, flat, made, nested, random_columns
 

@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from discreet.cli.app import app
 from discreet.errors import Mistakes
-from discreet.schema.noise import CellKeyNoise
-from discreet.schema.programme import load_programme
+from discreet.programme.noise import CellKeyNoise
+from discreet.programme.programme import load_programme
 from tests.cli import town
 
 runner = CliRunner()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.population.synth import generate
+from discreet.synth import generate
 from tests.pipeline.conftest import with_cubes
 
 SECRET = "ab" * 32

@@ -7,10 +7,10 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner, Result
 
+from discreet.advise.forecast import SIZES
 from discreet.cli.app import app
 from discreet.errors import Mistakes
-from discreet.pipeline.forecast_laws import SIZES
-from discreet.schema.programme import load_declaration, load_programme
+from discreet.programme.programme import load_declaration, load_programme
 from tests.cli.town import build, edit
 
 AXES = {"people": {0, 1, 2, 3}, "workers": {0, 1, 2}, "homes": {0, 1, 2}}

@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 
 from discreet.cli.infer import app
 from discreet.errors import DiscreetError, Mistakes
-from discreet.maths.lookup import Order, build
-from discreet.maths.ptable_solver import PTableParameters, solve
-from discreet.schema.ptable_files import PTableFormat, write_ptable
+from discreet.io.ptable_files import PTableFormat, write_ptable
+from discreet.maths.cells.lookup import Order, build
+from discreet.maths.noise.ptable_solver import PTableParameters, solve
 from tests.release.small import publish
 
 RUNNER = CliRunner()

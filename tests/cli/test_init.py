@@ -12,8 +12,8 @@ import pytest
 
 from discreet.cli.init import init
 from discreet.errors import Mistakes
-from discreet.schema.programme import load_programme
-from discreet.schema.sources import FileSource
+from discreet.programme.programme import load_programme
+from discreet.programme.sources import FileSource
 
 PERSONS = pa.table(
     {

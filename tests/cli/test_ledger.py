@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from discreet.cli.app import main
-from discreet.engine.secret import make_secret
-from discreet.population.synth import generate
+from discreet.io.secret import make_secret
+from discreet.synth import generate
 
 
 @pytest.fixture(scope="module")

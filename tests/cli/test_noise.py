@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from discreet.cli.noise import Kind, app
 from discreet.errors import DiscreetError, Mistakes
-from discreet.maths.laws import discrete_laplace, truncated_laplace
-from discreet.maths.named_laws import NEEDED
+from discreet.maths.noise.additive import discrete_laplace, truncated_laplace
+from discreet.maths.noise.named import NEEDED
 
 RUNNER = CliRunner()
 

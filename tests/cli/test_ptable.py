@@ -6,10 +6,10 @@ import pytest
 from typer.testing import CliRunner
 
 from discreet.cli.ptable import app
-from discreet.engine.secret import make_secret
 from discreet.errors import DiscreetError, InfeasiblePTable, Mistakes
-from discreet.maths.lookup import change
-from discreet.schema.ptable_files import PTableFormat, read_ptable
+from discreet.io.ptable_files import PTableFormat, read_ptable
+from discreet.io.secret import make_secret
+from discreet.maths.cells.lookup import change
 
 RUNNER = CliRunner()
 

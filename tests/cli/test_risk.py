@@ -8,10 +8,10 @@ from typer.testing import CliRunner
 
 from discreet.cli.risk import app
 from discreet.errors import DiscreetError, Mistakes
-from discreet.maths.lookup import Order, build
-from discreet.maths.ptable_solver import PTableParameters, solve
-from discreet.maths.row_laws import PTableLaw
-from discreet.schema.ptable_files import PTableFormat, write_ptable
+from discreet.io.ptable_files import PTableFormat, write_ptable
+from discreet.maths.cells.lookup import Order, build
+from discreet.maths.noise.hellinger import PTableLaw
+from discreet.maths.noise.ptable_solver import PTableParameters, solve
 
 RUNNER = CliRunner()
 

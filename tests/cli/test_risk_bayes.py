@@ -8,13 +8,13 @@ from typer.testing import CliRunner
 
 from discreet.cli.risk import app
 from discreet.errors import DiscreetError, Mistakes
-from discreet.maths.bayes_histogram import HistogramAdversary
-from discreet.maths.bayes_risk import Adversary
-from discreet.maths.laws import discrete_gaussian, discrete_laplace, truncated_laplace
-from discreet.maths.lookup import Order, build
-from discreet.maths.ptable_solver import PTableParameters, solve
-from discreet.maths.row_laws import PTableLaw
-from discreet.schema.ptable_files import PTableFormat, write_ptable
+from discreet.io.ptable_files import PTableFormat, write_ptable
+from discreet.maths.attacks.bayes import Adversary
+from discreet.maths.attacks.bayes_histogram import HistogramAdversary
+from discreet.maths.cells.lookup import Order, build
+from discreet.maths.noise.additive import discrete_gaussian, discrete_laplace, truncated_laplace
+from discreet.maths.noise.hellinger import PTableLaw
+from discreet.maths.noise.ptable_solver import PTableParameters, solve
 
 RUNNER = CliRunner()
 

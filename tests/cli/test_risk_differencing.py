@@ -17,9 +17,9 @@ from typer.testing import CliRunner
 
 from discreet.cli.risk import app
 from discreet.errors import DiscreetError, Mistakes
-from discreet.maths.lookup import Order, build
-from discreet.maths.ptable_solver import PTableParameters, solve
-from discreet.schema.ptable_files import PTableFormat, write_ptable
+from discreet.io.ptable_files import PTableFormat, write_ptable
+from discreet.maths.cells.lookup import Order, build
+from discreet.maths.noise.ptable_solver import PTableParameters, solve
 
 PIECES = [("g1", "l10", 500), ("g1", "l11", 40), ("g2", "l12", 300), ("g2", "l11", 3)]
 AREAS = ("--a", "grid", "--b", "lau")

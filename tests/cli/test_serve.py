@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from discreet.cli.app import app
 from discreet.errors import Mistakes
-from discreet.serve.http.tokens import Role, TokenBook, read_tokens
+from discreet.serve.http.security import Role, TokenBook, read_tokens
 from tests.cli.town import build
 
 

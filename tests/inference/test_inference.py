@@ -29,15 +29,15 @@ from discreet.inference import (
     total,
 )
 from discreet.inference.tables import long_table
-from discreet.maths.laws import truncated_laplace
-from discreet.maths.lookup import Order, build
-from discreet.maths.noisy_intervals import Flat, Geometric
-from discreet.maths.ptable_solver import PTableParameters, solve
+from discreet.io.ptable_files import PTableFormat, write_ptable
+from discreet.maths.cells.lookup import Order, build
+from discreet.maths.inference.intervals import Flat, Geometric
+from discreet.maths.noise.additive import truncated_laplace
+from discreet.maths.noise.ptable_solver import PTableParameters, solve
 from discreet.perturb.mechanism import NoiseFacts
-from discreet.release.noise import noise_statement
-from discreet.release.read import open_release
-from discreet.schema.ptable_files import PTableFormat, write_ptable
-from discreet.schema.rules import Disclosure
+from discreet.perturb.statement import noise_statement
+from discreet.programme.population import Disclosure
+from discreet.release.reader import open_release
 from tests.release.small import cubes as small_cubes
 from tests.release.small import publish, table
 

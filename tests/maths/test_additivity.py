@@ -1,7 +1,7 @@
 import numpy as np
 
-from discreet.maths.additivity import CellNoise, Gaps, gaps
-from discreet.maths.aligned import wider_cells
+from discreet.maths.cells.alignment import wider_cells
+from discreet.maths.utility import CellNoise, Gaps, gaps
 
 PARENTS = np.array([-1, 0, 1, 1, 0], dtype=np.int32)  # a total of A (with A1 and A2) and B
 CHILDREN = np.array([2, 2, 0, 0, 0])

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2_contingency, spearmanr
 from scipy.stats.contingency import association
 
-from discreet.maths.association import NEITHER, independence, rank_correlation
+from discreet.maths.utility import NEITHER, independence, rank_correlation
 
 tables = st.lists(st.lists(st.integers(1, 50), min_size=3, max_size=3), min_size=2, max_size=5)
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.maths.averaging import contour, geometric_epsilon, laplace_epsilon, least_variance
-from discreet.maths.bound_disclosure import epsilon_of_bound, maximum_entropy, reveals
+from discreet.maths.attacks.averaging import contour, geometric_epsilon, laplace_epsilon, least_variance
+from discreet.maths.attacks.bounds import epsilon_of_bound, maximum_entropy, reveals
 from discreet.maths.feasible import (
     GAUSSIAN,
     GEOMETRIC,
@@ -26,8 +26,8 @@ from discreet.maths.feasible import (
     reveal,
     three_tuples,
 )
-from discreet.maths.laws import AdditiveLaw, discrete_gaussian, discrete_laplace
-from discreet.maths.ptable_solver import PTableParameters, solve
+from discreet.maths.noise.additive import AdditiveLaw, discrete_gaussian, discrete_laplace
+from discreet.maths.noise.ptable_solver import PTableParameters, solve
 
 MALTA, GERMANY = {(2, 2): 710_000}, {(2, 2): 28_000_000}  # the paper's tuples of two parts
 VARIANCES = np.arange(1, 81) / 10

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import nbinom
 
-from discreet.maths.sum_noise import expected_absolute_sum, expected_relative_error
+from discreet.maths.microaggregation import expected_absolute_sum, expected_relative_error
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.maths.swap_pairing import Candidates, Outcome, Paired, Terms, pair
+from discreet.maths.swap import Candidates, Outcome, Paired, Terms, pair
 
 LEVELS = 3
 NO_LIMIT = 10**9

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.maths.swap_risk import NOBODY, add_members, combine, least_counts, numbered
+from discreet.maths.swap import NOBODY, add_members, combine, least_counts, numbered
 
 
 @given(st.integers(0, 10**6), st.integers(1, 200))

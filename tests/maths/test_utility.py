@@ -7,13 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.maths.aligned import Integers
-from discreet.maths.cell_error import expected_error
-from discreet.maths.laws import Law, discrete_laplace, truncated_laplace
-from discreet.maths.pmf import Loss, losses
-from discreet.maths.ptable_solver import PTableParameters, solve
-from discreet.maths.row_laws import PTableLaw
-from discreet.maths.row_laws import hellinger as hellinger_law
+from discreet.maths.cells.alignment import Integers
+from discreet.maths.noise.additive import Law, discrete_laplace, truncated_laplace
+from discreet.maths.noise.hellinger import PTableLaw
+from discreet.maths.noise.hellinger import hellinger as hellinger_law
+from discreet.maths.noise.law import Loss, losses
+from discreet.maths.noise.ptable_solver import PTableParameters, solve
 from discreet.maths.utility import (
     ABSOLUTE_BINS,
     ExpectedLosses,
@@ -21,6 +20,7 @@ from discreet.maths.utility import (
     absolute_quantile,
     class_names,
     errors,
+    expected_error,
     expected_errors,
     hellinger,
     relative_quantile,

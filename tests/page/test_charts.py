@@ -3,13 +3,14 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from discreet.page.charts import Chart, Drawing
-from discreet.page.shapes import (
+from discreet.page.charts import (
     Axis,
     Bar,
+    Chart,
+    Drawing,
+    HeatTile,
     Mark,
     Point,
-    Tile,
     bars,
     cloud,
     columns,
@@ -37,7 +38,12 @@ DRAWN = {
     "cloud": lambda width: cloud(POINTS, COLOURS, Axis("x", top=1), Axis("y", top=1), width),
     "columns": lambda width: columns(POINTS, COLOURS, Axis("x"), Axis("y"), width),
     "tiled": lambda width: tiled(
-        [Tile(0, 1, 0, 1, "a"), Tile(1, 2, 0, 1, "b")], [Mark(1, 0.5, "here")], COLOURS, Axis("x"), Axis("y"), width
+        [HeatTile(0, 1, 0, 1, "a"), HeatTile(1, 2, 0, 1, "b")],
+        [Mark(1, 0.5, "here")],
+        COLOURS,
+        Axis("x"),
+        Axis("y"),
+        width,
     ),
     "nothing": lambda width: bars([Bar("none", 0, "0")], {"": BLUE}, Axis("n"), width),
 }  # fmt: skip
@@ -98,7 +104,7 @@ def test_long_names_are_wrapped_where_the_screen_is_narrow() -> None:
 
 def test_names_of_neighbouring_points_do_not_cover_each_other() -> None:
     marks = [Mark(1.0, 0.5, "one"), Mark(1.01, 0.5, "other")]
-    area = [Tile(0, 2, 0, 1, "a")]
+    area = [HeatTile(0, 2, 0, 1, "a")]
     drawn = Chart("n", "t", "s", lambda width: tiled(area, marks, COLOURS, Axis("x"), Axis("y"), width)).svg()
     heights = [
         float(re.search(rf'translate\([\d.]+,([\d.]+)\)"[^>]*>{name}<', drawn)[1])  # type: ignore[index]

@@ -4,8 +4,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.page.markup import As, Column, Tile, paragraph, safe, table, tiles
-from discreet.page.numbers import count, decimal, several, share
+from discreet.page.markup import (
+    As,
+    Column,
+    Tile,
+    count,
+    decimal,
+    paragraph,
+    safe,
+    several,
+    share,
+    table,
+    tiles,
+)
 
 
 class Read(HTMLParser):

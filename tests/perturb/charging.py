@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 
 from discreet.errors import BudgetExceeded
-from discreet.maths.accounting import PureEpsilon
+from discreet.maths.privacy.accounting import PureEpsilon
 from discreet.perturb.ledger import Ledger
 
 

@@ -14,15 +14,15 @@ from scipy import stats
 
 import discreet
 from discreet.errors import Mistakes, UncoveredCount
-from discreet.maths.counting import increments
-from discreet.maths.keys import derive
-from discreet.maths.lookup import KEYS, Order, build, change, lookup_of_rows
-from discreet.maths.ptable import PTable
-from discreet.maths.ptable_solver import PTableParameters, Variance, solve
+from discreet.maths.cells.counting import increments
+from discreet.maths.cells.keys import derive
+from discreet.maths.cells.lookup import KEYS, Order, build, change, lookup_of_rows
+from discreet.maths.noise.ptable import PTable
+from discreet.maths.noise.ptable_solver import PTableParameters, Variance, solve
 from discreet.perturb.cell_key import CellKeyMechanism
-from discreet.schema.codelist import Code, breakdown, codelist
-from discreet.schema.cube import Cube
-from discreet.tabulate.table import ConfidentialTable
+from discreet.programme.codelist import Code, breakdown, codelist
+from discreet.programme.cube import Cube
+from discreet.tabulate.tables import ConfidentialTable
 
 SECRET = bytes(range(7, 39))
 CELLS = 60_000

@@ -20,7 +20,7 @@ from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.pool import NullPool
 
 from discreet.errors import BudgetExceeded, Mistakes
-from discreet.maths.accounting import EpsilonDelta, Neighbours, PrivacyLoss, PureEpsilon, Rho, basic
+from discreet.maths.privacy.accounting import EpsilonDelta, Neighbours, PrivacyLoss, PureEpsilon, Rho, basic
 from discreet.perturb.ledger import Head, Ledger, question_key
 
 ROOT = Path(__file__).parents[2]

@@ -10,12 +10,12 @@ import pytest
 from cell_key_perturbation.create_perturbed_table import create_perturbed_table
 from cell_key_perturbation.utils.generate_test_ptable import generate_ptable_10_5_rule
 
+from discreet.io.ptable_files import read_ptable
 from discreet.perturb.cell_key import CellKeyMechanism
 from discreet.population import encode
-from discreet.population.block import Block
-from discreet.schema.codelist import Code, breakdown, codelist
-from discreet.schema.cube import Cube
-from discreet.schema.ptable_files import read_ptable
+from discreet.population.encode import Block
+from discreet.programme.codelist import Code, breakdown, codelist
+from discreet.programme.cube import Cube
 from discreet.tabulate.counter import CubeCounter
 
 SIZES = {"area": 6, "sex": 2, "age": 5}

@@ -7,17 +7,15 @@ import pytest
 from scipy import stats
 
 from discreet.errors import Mistakes
-from discreet.maths.counting import increments
-from discreet.maths.laws import LawKind
+from discreet.maths.cells.counting import increments
+from discreet.maths.noise.additive import LawKind
 from discreet.perturb import private
 from discreet.perturb.budget import plan, reach
 from discreet.perturb.private import PrivateMechanism, least_visible, post_processed
-from discreet.perturb.table import ProtectedTable
-from discreet.schema.codelist import Breakdown, Code, Codelist, breakdown, codelist
-from discreet.schema.crosstab import crosstabs, signatures
-from discreet.schema.cube import Cube
-from discreet.schema.expression import Filter, parse_filter
-from discreet.schema.noise import (
+from discreet.programme.codelist import Breakdown, Code, Codelist, breakdown, codelist
+from discreet.programme.cube import Cube, crosstabs, signatures
+from discreet.programme.filter import Filter, parse_filter
+from discreet.programme.noise import (
     BudgetRule,
     Claim,
     Draw,
@@ -28,8 +26,8 @@ from discreet.schema.noise import (
     Protects,
     Split,
 )
-from discreet.tabulate.grids import AxisRows, SparseGrid
-from discreet.tabulate.table import ConfidentialTable
+from discreet.tabulate.counter import AxisRows, SparseGrid
+from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
 
 KEY = bytes(range(32))
 Integers = np.ndarray[tuple[int, ...], np.dtype[np.int64]]

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from discreet.pipeline.protect import Protected, protect
-from discreet.population.synth import generate
-from discreet.schema.programme import load_programme
+from discreet.programme.programme import load_programme
+from discreet.synth import generate
 
 SECRET = bytes(range(32))
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -8,7 +8,7 @@ import json
 import tempfile
 from pathlib import Path
 
-from discreet.population.synth import generate
+from discreet.synth import generate
 from tests.pipeline.conftest import contents, run
 
 GOLDEN = Path(__file__).with_name("golden.json")

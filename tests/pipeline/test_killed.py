@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.engine.secret import make_secret
+from discreet.io.secret import make_secret
 from discreet.release.verify import verify
 from tests.pipeline.conftest import contents
 

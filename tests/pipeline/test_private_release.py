@@ -7,10 +7,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.errors import Mistakes
-from discreet.population.synth import generate
-from discreet.release.read import open_release
+from discreet.programme.programme import load_programme
+from discreet.release.reader import open_release
 from discreet.release.verify import verify
-from discreet.schema.programme import load_programme
+from discreet.synth import generate
 from tests.pipeline.conftest import contents, run
 
 

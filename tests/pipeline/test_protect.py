@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.engine import databases, files
 from discreet.errors import Mistakes
-from discreet.release.read import open_release
+from discreet.io import databases, files
+from discreet.release.reader import open_release
 from discreet.release.verify import verify
 from tests.pipeline.conftest import SECRET, contents, run
 
@@ -60,7 +60,7 @@ def test_row_order_does_not_change_a_value(census: Path, release: Path, tmp_path
 def test_sparse_and_dense_grids_agree(
     census: Path, release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("discreet.tabulate.grids.DENSE_CELLS", 1000)
+    monkeypatch.setattr("discreet.tabulate.counter.DENSE_CELLS", 1000)
     run(census, tmp_path / "r")
     assert contents(tmp_path / "r") == contents(release)
 
@@ -68,7 +68,7 @@ def test_sparse_and_dense_grids_agree(
 def test_several_passes_agree_with_one(
     census: Path, release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("discreet.pipeline.tabulating.CELLS_AT_ONCE", 5000)
+    monkeypatch.setattr("discreet.run.tabulating.CELLS_AT_ONCE", 5000)
     run(census, tmp_path / "r")
     assert contents(tmp_path / "r") == contents(release)
 

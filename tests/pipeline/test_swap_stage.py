@@ -8,11 +8,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.errors import Mistakes
+from discreet.io.atomic_folder import WholeFolder
 from discreet.pipeline.check import check_data
-from discreet.schema.programme import load_programme
-from discreet.swap.microdata import write_microdata
+from discreet.programme.programme import load_programme
+from discreet.swap.output import write_microdata
 from discreet.swap.swapping import swap
-from discreet.swap.whole_folder import WholeFolder
 from tests.pipeline.conftest import SECRET, contents, run
 
 SWAP = """

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from discreet.errors import Mistakes
 from discreet.population import look as module
 from discreet.population.look import look
-from discreet.schema.draft import Kind, TableFacts
-from discreet.schema.sources import file_source
+from discreet.programme.draft import Kind, TableFacts
+from discreet.programme.sources import file_source
 
 TABLE = pa.table(
     {

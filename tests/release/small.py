@@ -9,17 +9,17 @@ from pathlib import Path
 
 import numpy as np
 
+from discreet.formats.columns import Publication
+from discreet.formats.writers import with_parquet, writers
 from discreet.perturb.mechanism import NoiseFacts
-from discreet.perturb.table import ProtectedTable
+from discreet.perturb.statement import noise_statement
+from discreet.programme.codelist import Breakdown, Code, breakdown, codelist
+from discreet.programme.cube import Cube
+from discreet.programme.population import Disclosure, ReleaseFormat
 from discreet.release.assemble import release_manifest, write_cube, write_shared
 from discreet.release.folder import ReleaseFolder
 from discreet.release.manifest import CubeEntry, Digests, FileEntry, Manifest
-from discreet.release.noise import noise_statement
-from discreet.release.publication import Publication
-from discreet.release.writers import with_parquet, writers
-from discreet.schema.codelist import Breakdown, Code, breakdown, codelist
-from discreet.schema.cube import Cube
-from discreet.schema.rules import Disclosure, ReleaseFormat
+from discreet.tabulate.tables import ProtectedTable
 
 ALL = tuple(ReleaseFormat)
 

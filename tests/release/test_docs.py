@@ -4,7 +4,7 @@ import json
 import re
 from pathlib import Path
 
-from discreet.release.parquet import _metadata
+from discreet.formats.parquet import _metadata
 from tests.release.small import ALL, cubes, publish
 
 DOCS = (Path(__file__).parents[2] / "docs" / "release-format.md").read_text()

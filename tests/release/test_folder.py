@@ -10,14 +10,13 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import Mistakes
+from discreet.formats.writers import writers
+from discreet.programme.population import ReleaseFormat
 from discreet.release import folder as folder_module
 from discreet.release.assemble import write_cube
-from discreet.release.exchange import exchange
-from discreet.release.folder import ReleaseFolder
+from discreet.release.folder import ReleaseFolder, exchange
 from discreet.release.manifest import read_manifest
 from discreet.release.verify import verify
-from discreet.release.writers import writers
-from discreet.schema.rules import ReleaseFormat
 from tests.release.small import PUBLICATION, cubes, publish, table
 
 

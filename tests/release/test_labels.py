@@ -10,14 +10,14 @@ from pyjstat import pyjstat
 from pysdmx.io import read_sdmx
 from pysdmx.model import Codelist, ConceptScheme, Dataflow
 
+from discreet.formats.columns import Publication
+from discreet.formats.json_stat import write_json_stat
+from discreet.formats.sdmx import write_structures
+from discreet.formats.xlsx import write_xlsx
+from discreet.programme.labels import Labels
 from discreet.release.assemble import release_manifest
-from discreet.release.json_stat import write_json_stat
 from discreet.release.manifest import Digests, Manifest, read_manifest
-from discreet.release.publication import Publication
 from discreet.release.readme import readme
-from discreet.release.sdmx_structures import write_structures
-from discreet.release.xlsx import write_xlsx
-from discreet.schema.labels import Labels
 from tests.release.small import PUBLICATION, cubes, publish, table
 
 LABELS = Labels(

@@ -10,10 +10,16 @@ from pydantic import ValidationError
 
 from discreet.errors import BrokenRelease, Mistakes
 from discreet.perturb.mechanism import NoiseFacts
-from discreet.release.manifest import FileEntry, is_release, read_manifest
-from discreet.release.noise import noise_statement
-from discreet.release.private import PrivateManifest, require_private_place, write_private_manifest
-from discreet.schema.rules import Disclosure
+from discreet.perturb.statement import noise_statement
+from discreet.programme.population import Disclosure
+from discreet.release.manifest import (
+    FileEntry,
+    PrivateManifest,
+    is_release,
+    read_manifest,
+    require_private_place,
+    write_private_manifest,
+)
 from tests.release.small import publish
 
 PARAMETERS = {"D": 7, "V": 1.5, "js": 2}

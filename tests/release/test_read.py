@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import BrokenRelease, Mistakes
-from discreet.release.read import open_release
+from discreet.release.reader import open_release
 from tests.release.small import AGE_M, cubes, publish, table
 
 

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import BrokenRelease
-from discreet.perturb.table import ProtectedTable
-from discreet.release import compare
+from discreet.programme.cube import Cube
+from discreet.programme.filter import parse_filter
+from discreet.release import verify as compare
 from discreet.release.manifest import Manifest, read_manifest
 from discreet.release.verify import verify
-from discreet.schema.cube import Cube
-from discreet.schema.expression import parse_filter
+from discreet.tabulate.tables import ProtectedTable
 from tests.release.small import AGE_L, AGE_M, ALL, GEO_L, GEO_M, SEX, SEX_CODES, cube, cubes, publish, table
 
 

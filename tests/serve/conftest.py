@@ -12,14 +12,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.pipeline.protect import protect
-from discreet.population.synth import generate
-from discreet.release.read import Release, open_release
-from discreet.schema.programme import Programme, load_programme
-from discreet.schema.serve_rule import ServeRule
+from discreet.programme.programme import Programme, load_programme
+from discreet.programme.serve import ServeRule
+from discreet.release.reader import Release, open_release
 from discreet.serve.answer import Answer
-from discreet.serve.answering import TableBuilder, serve_programme
+from discreet.serve.jobs_store import Store
+from discreet.serve.open import TableBuilder, serve_programme
 from discreet.serve.query import Axis, Query
-from discreet.serve.store import Store
+from discreet.synth import generate
 
 SECRET = bytes(range(32))
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -10,17 +10,16 @@ import pytest
 
 from discreet.errors import Mistakes
 from discreet.perturb.ledger import Ledger
-from discreet.schema.codelist import Code, codelist
-from discreet.schema.expression import parse_filter
-from discreet.schema.programme import Programme
-from discreet.schema.serve_rule import HistoryRule, ServeRule, SparsityRule
+from discreet.programme.codelist import Code, codelist
+from discreet.programme.filter import parse_filter
+from discreet.programme.programme import Programme
+from discreet.programme.serve import HistoryRule, ServeRule, SparsityRule
 from discreet.serve.answer import Answer, Refusal, Rule
-from discreet.serve.answering import TableBuilder, serve_programme
 from discreet.serve.budget import account_of
-from discreet.serve.grouping import grouped
+from discreet.serve.jobs_store import Store
+from discreet.serve.open import TableBuilder, serve_programme
 from discreet.serve.query import Axis, Group, Query
-from discreet.serve.question import resolve
-from discreet.serve.store import Store
+from discreet.serve.question import grouped, resolve
 from tests.serve.conftest import NOON, SECRET, cells, query
 from tests.serve.test_budget import GEOMETRIC, declared
 

@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import Mistakes
-from discreet.maths.accounting import EpsilonDelta, Rho
+from discreet.maths.privacy.accounting import EpsilonDelta, Rho
 from discreet.perturb.ledger import Ledger
 from discreet.pipeline.protect import protect
-from discreet.release.read import open_release
-from discreet.schema.programme import Programme, load_programme
-from discreet.schema.serve_rule import AccountRule
+from discreet.programme.programme import Programme, load_programme
+from discreet.programme.serve import AccountRule
+from discreet.release.reader import open_release
 from discreet.serve.answer import Answer, Balance, Refusal, Rule
-from discreet.serve.answering import TableBuilder, serve_programme
 from discreet.serve.budget import account_of
+from discreet.serve.jobs_store import Store
+from discreet.serve.open import TableBuilder, serve_programme
 from discreet.serve.query import Axis, Group, Query
-from discreet.serve.store import Store
 from tests.serve.conftest import NOON, SECRET, cells, published, query
 
 Make = Callable[[str, str], TableBuilder]

@@ -7,14 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.engine.transactions import Database, Journal
-from discreet.maths.redundancy import exposure, riskiest
-from discreet.schema.serve_rule import HistoryRule
-from discreet.serve import collected
+from discreet.io.store import Database, Journal
+from discreet.maths.attacks.redundancy import exposure, riskiest
+from discreet.programme.serve import HistoryRule
+from discreet.serve import history_store as collected
 from discreet.serve.answer import Refusal
-from discreet.serve.collected import MOST_COMPARED, Collected, CollectedBook, Population
-from discreet.serve.held_tables import Held
 from discreet.serve.history import History
+from discreet.serve.history_store import MOST_COMPARED, Collected, CollectedBook, Held, Population
 from tests.serve.test_history import no_difference, statistic, table
 
 LEVELS = st.dictionaries(st.sampled_from("ABCD"), st.integers(1, 3), max_size=4).map(

@@ -8,15 +8,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from discreet.population.block import Block
-from discreet.population.needs import needs_of
-from discreet.population.reading import UnitReader
-from discreet.schema.cube import Cube
-from discreet.schema.programme import Programme
-from discreet.serve.held import HeldUnit
-from discreet.tabulate import grids
+from discreet.population.encode import Block
+from discreet.population.reading import UnitReader, needs_of
+from discreet.programme.cube import Cube
+from discreet.programme.programme import Programme
+from discreet.serve.records import HeldUnit
+from discreet.tabulate import counter as grids
 from discreet.tabulate.counter import CubeCounter
-from discreet.tabulate.table import ConfidentialTable
+from discreet.tabulate.tables import ConfidentialTable
 from tests.serve.conftest import SECRET
 
 

@@ -6,16 +6,15 @@ from fractions import Fraction
 
 import pytest
 
-from discreet.engine.transactions import Database, Journal
-from discreet.schema.crosstab import Signature
-from discreet.schema.serve_rule import Action, HistoryRule
+from discreet.io.store import Database, Journal
+from discreet.programme.cube import Signature
+from discreet.programme.serve import Action, HistoryRule
 from discreet.serve.answer import Answer, Refusal, Rule
-from discreet.serve.answering import TableBuilder
-from discreet.serve.collected import Collected, Population, Statistic
-from discreet.serve.held_tables import Held, Levels
 from discreet.serve.history import History, representations
+from discreet.serve.history_store import Collected, Held, Levels, Population, Statistic
+from discreet.serve.jobs_store import Store
+from discreet.serve.open import TableBuilder
 from discreet.serve.query import Axis, Group, Query
-from discreet.serve.store import Store
 from tests.serve.conftest import NOON, cells, query
 
 Make = Callable[..., TableBuilder]

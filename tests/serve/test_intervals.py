@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from discreet.errors import Mistakes
-from discreet.schema.programme import Disclosure, Programme
+from discreet.programme.programme import Disclosure, Programme
 from discreet.serve.answer import Answer
-from discreet.serve.answering import TableBuilder, serve_programme
-from discreet.serve.store import Store
+from discreet.serve.jobs_store import Store
+from discreet.serve.open import TableBuilder, serve_programme
 from tests.serve.conftest import SECRET, query
 
 Make = Callable[[Disclosure], Answer]

@@ -3,16 +3,14 @@
 from dataclasses import replace
 from pathlib import Path
 
-from discreet.audit.published import Universe
-from discreet.release.outsider import published
-from discreet.release.read import Release, open_release
-from discreet.schema.labels import NO_LABELS
-from discreet.schema.programme import Programme
-from discreet.schema.serve_rule import DEFAULT_SERVE
-from discreet.serve.answering import TableBuilder
-from discreet.serve.catalogue import Catalogue
-from discreet.serve.describing import programme_catalogue
-from discreet.serve.http.native import catalogue_json
+from discreet.audit.evidence import Universe, published
+from discreet.programme.labels import NO_LABELS
+from discreet.programme.programme import Programme
+from discreet.programme.serve import DEFAULT_SERVE
+from discreet.release.reader import Release, open_release
+from discreet.serve.catalogue import Catalogue, programme_catalogue
+from discreet.serve.http.api import catalogue_json
+from discreet.serve.open import TableBuilder
 from discreet.serve.released import release_catalogue
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import Mistakes
-from discreet.serve.answering import TableBuilder
+from discreet.serve.open import TableBuilder
 from discreet.serve.query import Axis, Group, Query, from_json, to_json
 from discreet.serve.question import resolve
 from tests.serve.conftest import query

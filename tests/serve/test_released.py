@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import Mistakes
-from discreet.release.read import Release, open_release
-from discreet.serve.answering import serve_release
-from discreet.serve.kept_tables import CELL_BYTES, KeptTables
-from discreet.serve.store import Store
+from discreet.release.reader import Release, open_release
+from discreet.serve.cache import CELL_BYTES, KeptTables
+from discreet.serve.jobs_store import Store
+from discreet.serve.open import serve_release
 from tests.serve.conftest import cells, query
 
 

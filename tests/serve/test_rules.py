@@ -5,9 +5,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from discreet.schema.serve_rule import ServeRule, SparsityRule
+from discreet.programme.serve import ServeRule, SparsityRule
 from discreet.serve.answer import Answer, Refusal, Rule
-from discreet.serve.answering import TableBuilder
+from discreet.serve.open import TableBuilder
 from discreet.serve.query import Axis, Group, Query
 from tests.serve.conftest import cells, query
 

@@ -3,10 +3,10 @@
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from discreet.release.read import Release
-from discreet.serve.answering import TableBuilder, serve_release
+from discreet.release.reader import Release
+from discreet.serve.jobs_store import Store
+from discreet.serve.open import TableBuilder, serve_release
 from discreet.serve.query import Axis, Group, Query
-from discreet.serve.store import Store
 from tests.serve.conftest import cells, published, query
 
 QUICK = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])

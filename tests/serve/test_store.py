@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from discreet.serve.store import JobState, Store
+from discreet.serve.jobs_store import JobState, Store
 from tests.serve.conftest import query
 
 ASKED = query("SEX", "AGE.L", where='EDU == "1"')

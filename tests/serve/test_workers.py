@@ -10,10 +10,10 @@ from pathlib import Path
 
 from sqlalchemy import func, select
 
-from discreet.maths.accounting import PureEpsilon
+from discreet.maths.privacy.accounting import PureEpsilon
 from discreet.perturb.ledger import Ledger
-from discreet.schema.crosstab import signatures
-from discreet.schema.programme import Programme
+from discreet.programme.cube import signatures
+from discreet.programme.programme import Programme
 from discreet.serve.budget import _charged, account_of
 from tests.serve.working import USER, now
 

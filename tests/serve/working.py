@@ -11,18 +11,17 @@ from fractions import Fraction
 from pathlib import Path
 from typing import cast
 
-from discreet.engine.transactions import Database
-from discreet.maths.accounting import Neighbours, PureEpsilon
+from discreet.io.store import Database
+from discreet.maths.privacy.accounting import Neighbours, PureEpsilon
 from discreet.perturb.ledger import Ledger
-from discreet.schema.crosstab import Signature
-from discreet.schema.noise import Protects
-from discreet.schema.programme import load_programme
-from discreet.schema.serve_rule import HistoryRule
-from discreet.serve.budget import Accounts
+from discreet.programme.cube import Signature
+from discreet.programme.noise import Protects
+from discreet.programme.programme import load_programme
+from discreet.programme.serve import HistoryRule
+from discreet.serve.budget import Accounts, PrivateTables
 from discreet.serve.history import History
 from discreet.serve.http.security import kept_key
-from discreet.serve.private_noise import PrivateTables
-from discreet.serve.store import Store
+from discreet.serve.jobs_store import Store
 
 USER = "ann"
 

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from discreet.schema.programme import Programme, load_programme
+from discreet.programme.programme import Programme, load_programme
 
 SECRET = bytes(range(1, 33))
 SWAP = """

@@ -10,10 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.schema.programme import load_programme
-from discreet.swap.distances import coordinate_columns, distances_of
-from discreet.swap.figures import Figures, figures_of
-from discreet.swap.members import Members, read_members
+from discreet.programme.programme import load_programme
+from discreet.swap.figures import Figures, Members, coordinate_columns, distances_of, figures_of, read_members
 from discreet.swap.result import Households, Moves, SwapResult, Why
 from tests.swap.village_files import HOMES, SECRET, TOWNS, build, swapped, tables
 

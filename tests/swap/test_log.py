@@ -12,12 +12,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.schema.rules import Disclosure
-from discreet.swap.log import LOG, log_table, write_log
-from discreet.swap.naming import EXCLUDED, WHY, profile_names
-from discreet.swap.result import Excluded, Why
-from discreet.swap.summary import markdown, public_summary, rounded_share, write_summary
-from discreet.swap.whole_folder import WholeFolder
+from discreet.io.atomic_folder import WholeFolder
+from discreet.programme.population import Disclosure
+from discreet.swap.output import (
+    LOG,
+    log_table,
+    markdown,
+    public_summary,
+    rounded_share,
+    write_log,
+    write_summary,
+)
+from discreet.swap.result import EXCLUDED, WHY, Excluded, Why, profile_names
 from tests.swap.village_files import SECRET, TOWNS, build, household_ids, swapped, tables
 
 PAIRS = [(0, 1), (2, 7)]

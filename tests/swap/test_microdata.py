@@ -16,10 +16,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.errors import Mistakes
-from discreet.schema.programme import Programme, load_programme
-from discreet.swap.microdata import write_microdata
+from discreet.io.atomic_folder import WholeFolder
+from discreet.programme.programme import Programme, load_programme
+from discreet.swap.output import write_microdata
 from discreet.swap.result import Moves
-from discreet.swap.whole_folder import WholeFolder
 from tests.swap.village_files import HOMES, PLACE, SECRET, build, household_ids, swapped, tables
 
 PAIRS = [(0, 1), (2, 7), (5, 10), (22, 20)]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from discreet.errors import Mistakes
 from discreet.population.encode import hashed_ids
-from discreet.schema.programme import Programme, load_programme
+from discreet.programme.programme import Programme, load_programme
 from discreet.swap.result import HOUSEHOLD, Excluded, SwapResult, Why
 from discreet.swap.swapping import swap
 from tests.swap.hamlets import SECRET, SWAP, Tables, build, shuffled, tables

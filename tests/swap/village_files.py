@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from discreet.population.encode import hashed_ids
-from discreet.schema.programme import Programme, load_programme
+from discreet.programme.programme import Programme, load_programme
 from discreet.swap.result import HOUSEHOLD, Households, Moves, SwapResult, Why
 
 SECRET = b"s" * 32

@@ -7,17 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from discreet.maths.lookup import change
+from discreet.maths.cells.lookup import change
 from discreet.perturb.cell_key import CellKeyMechanism
 from discreet.perturb.choose import cell_key_mechanism
-from discreet.perturb.table import ProtectedTable
-from discreet.population.needs import needs_of
-from discreet.population.reading import UnitReader
-from discreet.schema.noise import CellKeyNoise
-from discreet.schema.programme import Programme
-from discreet.tabulate import grids
+from discreet.population.reading import UnitReader, needs_of
+from discreet.programme.noise import CellKeyNoise
+from discreet.programme.programme import Programme
+from discreet.tabulate import counter as grids
 from discreet.tabulate.counter import CubeCounter, groups
-from discreet.tabulate.table import ConfidentialTable
+from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
 from tests.tabulate.village import SECRET, Cell, Record, brute_force, cells_of, content, people, programme
 
 CUBES = """
@@ -161,7 +159,7 @@ def test_order_chunks_and_threads_change_no_bit(
     threads: int,
     seed: int,
 ) -> None:
-    monkeypatch.setattr("discreet.engine.files.BATCH", batch)
+    monkeypatch.setattr("discreet.io.files.BATCH", batch)
     shuffled = [records[k] for k in np.random.default_rng(seed).permutation(len(records))]
     other = tables(programme(tmp_path, shuffled, CUBES), threads)
     for name, table in tables(asked).items():

@@ -5,11 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from discreet.maths.counting import counts_of
-from discreet.population.block import Block
-from discreet.population.encode import code_type
-from discreet.schema.codelist import Code, breakdown, codelist
-from discreet.schema.cube import Cube
+from discreet.maths.cells.counting import counts_of
+from discreet.population.encode import Block, code_type
+from discreet.programme.codelist import Code, breakdown, codelist
+from discreet.programme.cube import Cube
 from discreet.tabulate.counter import CubeCounter
 
 

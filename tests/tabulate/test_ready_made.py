@@ -13,14 +13,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.errors import Mistakes
-from discreet.maths.lookup import Order, build
-from discreet.maths.ptable_solver import PTableParameters, solve
+from discreet.maths.cells.lookup import Order, build
+from discreet.maths.noise.ptable_solver import PTableParameters, solve
 from discreet.perturb.cell_key import CellKeyMechanism
 from discreet.pipeline.check import check_data
 from discreet.pipeline.protect import protect
-from discreet.release.read import open_release
+from discreet.programme.programme import load_programme
+from discreet.release.reader import open_release
 from discreet.release.verify import verify
-from discreet.schema.programme import load_programme
 from discreet.tabulate.ready_made import ready_made_table
 from tests.tabulate.village import SECRET, Record, brute_force, content, finest, people, programme
 

@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from discreet.maths.keys import hash_integers, record_keys
-from discreet.schema.codelist import Breakdown
-from discreet.schema.cube import Cube
-from discreet.schema.programme import Programme, load_programme
-from discreet.tabulate.table import ConfidentialTable
+from discreet.maths.cells.keys import hash_integers, record_keys
+from discreet.programme.codelist import Breakdown
+from discreet.programme.cube import Cube
+from discreet.programme.programme import Programme, load_programme
+from discreet.tabulate.tables import ConfidentialTable
 
 SECRET = bytes(range(100, 132))
 PARENTS = {

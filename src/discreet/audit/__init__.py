@@ -1,1 +1,1 @@
-"""Risk measures of programmes and releases: what noise leaves to be found out."""
+"""Attacks, risk measures, utility and gates on a release."""

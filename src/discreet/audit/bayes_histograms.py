@@ -16,14 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logsumexp
 
-from discreet.audit.once import OwnedTable, once
-from discreet.audit.published import Cells, Integers, Published
+from discreet.audit.cells import OwnedTable, once
+from discreet.audit.evidence import Cells, Integers, Published, Truth, values_at
 from discreet.audit.published_law import PublishedLaw, PublishedLaws
-from discreet.audit.truth import Truth, values_at
-from discreet.engine.progress import Progress, Quiet
 from discreet.errors import mistake
-from discreet.maths.pmf import Floats
-from discreet.schema.crosstab import CrossTab, Levels, crossed
+from discreet.io.progress import Progress, Quiet
+from discreet.maths.noise.law import Floats
+from discreet.programme.cube import CrossTab, Levels, crossed
 
 MOST_CATEGORIES = 4096
 AT_ONCE = 2**21  # cells of histograms that are held together

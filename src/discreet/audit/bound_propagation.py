@@ -1,28 +1,181 @@
-"""Intervals of the true counts of a universe's tables, tightened within each table and exchanged between them.
-
-It owns the rounds over the tables and what they deduce; the propagation itself is maths', its report is bounds'.
-"""
+"""Intervals of true counts, tightened within each table and exchanged between tables."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
+from math import prod
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from discreet.audit.crosstab_cells import SplitTable
-from discreet.audit.grid_blocks import Block, CutTable, cut
-from discreet.audit.once import crosstab_numbers
-from discreet.audit.published import Integers, KnownNoise, Universe
+from discreet.audit.cells import OwnedTable, SplitTable, crosstab_numbers, once
+from discreet.audit.evidence import Cells, Integers, KnownNoise, PublishedTable, Universe
 from discreet.audit.published_law import PublishedLaw
-from discreet.engine.progress import Progress
-from discreet.maths.intervals import Bounds, Origins, origins, tighten
-from discreet.maths.laws import Law, uniform
-from discreet.maths.tuples import pinned_pairs, survey
-from discreet.schema.crosstab import Levels, crosstabs
-from discreet.schema.cube import Cube
+from discreet.io.progress import Progress
+from discreet.maths.attacks.bounds import Bounds, Families, Origins, families, origins, tighten
+from discreet.maths.attacks.tuples import Choice, pinned_pairs, survey
+from discreet.maths.noise.additive import Law, uniform
+from discreet.programme.codelist import Breakdown
+from discreet.programme.cube import CrossTab, Cube, Levels, crosstabs
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """The cells of a cube whose first axis has the nodes first <= node < last: a whole sub-tree, or one node."""
+
+    cube: Cube
+    first: int
+    last: int
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """The number of nodes along each axis; a cube without axes is one cell."""
+        return (self.last - self.first, *self.cube.shape[1:])
+
+    @property
+    def size(self) -> int:
+        """The number of cells."""
+        return prod(self.shape)
+
+    @property
+    def offset(self) -> int:
+        """The position of its first cell in the cube."""
+        return self.first * (self.cube.size // max(1, len(self.cube.axes[0]))) if self.cube.axes else 0
+
+    @cached_property
+    def families(self) -> tuple[Families, ...]:
+        """The families along each axis; those that reach beyond the block are left out."""
+        return tuple(self._families(k) for k in range(len(self.cube.axes)))
+
+    def _families(self, axis: int) -> Families:
+        above = self.cube.axes[axis].parents
+        if axis == 0:
+            above = np.maximum(above[self.first : self.last] - self.first, -1).astype(np.int32)
+        return families(above)
+
+    def depths(self, axis: int) -> NDArray[np.int32]:
+        """The depth of each of its nodes along an axis."""
+        depths = self.cube.axes[axis].depths
+        return depths[self.first : self.last] if axis == 0 else depths
+
+    def dense(self, cells: Cells) -> NDArray[np.int32]:
+        """The values of its cells, zero where a table lists none."""
+        places, values = cells
+        begin, end = np.searchsorted(places, [self.offset, self.offset + self.size])
+        grid = np.zeros(self.size, dtype=np.int32)
+        grid[places[begin:end] - self.offset] = values[begin:end]
+        return grid
+
+    def cells_of(self, crosstab: CrossTab) -> Integers:
+        """The cells of the cube in this block that belong to a cross-tabulation."""
+        cells = np.zeros(1, dtype=np.int64)
+        for k, level in enumerate(crosstab.levels):
+            nodes = level.nodes
+            if k == 0:
+                nodes = nodes[(nodes >= self.first) & (nodes < self.last)]
+            cells = (cells[:, None] + nodes[None, :] * self.cube.strides[k]).ravel()
+        return cells
+
+
+def blocks(cube: Cube, most: int) -> Iterator[Block]:
+    """Cut a cube along its first axis into the largest sub-trees of at most ``most`` cells, or else single nodes."""
+    if not cube.axes:
+        yield Block(cube, 0, 1)
+        return
+    across = cube.size // len(cube.axes[0])
+    sizes = _sizes(cube.axes[0])
+    node = 0
+    while node < len(sizes):
+        nodes = sizes[node] if sizes[node] * across <= most else 1
+        yield Block(cube, node, node + nodes)
+        node += nodes
+
+
+def _sizes(axis: Breakdown) -> list[int]:
+    """How many nodes each node's sub-tree has; in preorder they stand together."""
+    sizes = [1] * len(axis)
+    for node in range(len(axis) - 1, 0, -1):
+        sizes[int(axis.parents[node])] += sizes[node]
+    return sizes
+
+
+def fresh(owned: OwnedTable, axis: int) -> NDArray[np.bool_]:
+    """The tuples along an axis whose parts no table before has shown.
+
+    [depths of the axes before, depth of the parent, depths of the axes after]. Where two breakdowns of one variable
+    hold different nodes of a level, their common tuples count twice.
+    """
+    levels = [int(one.depths.max()) + 1 for one in owned.cube.axes]
+    parts = owned.owned.reshape(prod(levels[:axis]), levels[axis], prod(levels[axis + 1 :]))
+    found = np.zeros_like(parts)
+    found[:, :-1] = parts[:, 1:]
+    return found
+
+
+def _choice(block: Block, axis: int, new: NDArray[np.bool_]) -> Choice:
+    """The chosen tuples of a block along an axis."""
+    axes = range(len(block.shape))
+    depths = block.depths(axis).astype(np.int64)
+    return Choice(
+        depths[block.families[axis].parents],
+        _classes(block, [k for k in axes if k < axis]),
+        _classes(block, [k for k in axes if k > axis]),
+        new,
+    )
+
+
+def _classes(block: Block, axes: Sequence[int]) -> Integers:
+    """Position along some axes -> number of its depths."""
+    classes = np.zeros(1, dtype=np.int64)
+    for k in axes:
+        many = int(block.cube.axes[k].depths.max()) + 1
+        classes = (classes[:, None] * many + block.depths(k)[None, :]).ravel()
+    return classes
+
+
+@dataclass(frozen=True, eq=False)
+class CutTable:
+    """A table in blocks that fit, and which of its tuples are new."""
+
+    table: PublishedTable
+    blocks: tuple[Block, ...]
+    fresh: tuple[NDArray[np.bool_], ...]  # along each axis
+
+    def tuples(self, block: Block) -> Iterator[Tuples]:
+        """The tuples of a block along each axis that has any."""
+        for axis, members in enumerate(block.families):
+            if len(members):
+                shape = (prod(block.shape[:axis]), block.shape[axis], prod(block.shape[axis + 1 :]))
+                yield Tuples(shape, members, _choice(block, axis, self.fresh[axis]))
+
+
+@dataclass(frozen=True, eq=False)
+class Tuples:
+    """The families along one axis of a block, seen as a grid (before, node, after), and the new ones among them."""
+
+    shape: tuple[int, int, int]
+    families: Families
+    choice: Choice
+
+    @property
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """What kernels take after the grids."""
+        return (*self.families.arrays, *self.choice.arrays)
+
+
+def cut(universe: Universe, most: int) -> Iterator[CutTable]:
+    """The tables of a universe that can be cut into blocks of at most ``most`` cells."""
+    cuts = {table: tuple(blocks(table.cube, most)) for table in universe.tables}
+    fitting = tuple(table for table, parts in cuts.items() if max(part.size for part in parts) <= most)
+    for owned in once(replace(universe, tables=fitting)):
+        new = tuple(fresh(owned, axis) for axis in range(len(owned.cube.axes)))
+        yield CutTable(owned.table, cuts[owned.table], new)
+
 
 UNBOUNDED = np.int32(np.iinfo(np.int32).max)
 LARGEST_SHOWN = 1 << 16  # a gap that needs a larger bound is counted with this one

@@ -13,15 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.bound_propagation import Deductions, Findings, Limits, Propagation, assumption
-from discreet.audit.grid_blocks import cut
-from discreet.audit.published import LARGE, KnownNoise, Published
-from discreet.audit.truth import Truth, values_at
-from discreet.engine.progress import Progress, Quiet
-from discreet.maths.bound_disclosure import maximum_entropy
-from discreet.maths.lookup import Lookup
-from discreet.maths.pmf import Floats, Pmf
-from discreet.maths.tuples import (
+from discreet.audit.bound_propagation import Deductions, Findings, Limits, Propagation, assumption, cut
+from discreet.audit.evidence import LARGE, KnownNoise, Published, Truth, values_at
+from discreet.io.progress import Progress, Quiet
+from discreet.maths.attacks.bounds import maximum_entropy
+from discreet.maths.attacks.tuples import (
     Expected,
     Groups,
     count_pairs,
@@ -30,6 +26,8 @@ from discreet.maths.tuples import (
     keyed_gaps,
     small_pairs,
 )
+from discreet.maths.cells.lookup import Lookup
+from discreet.maths.noise.law import Floats, Pmf
 
 Marks = NDArray[np.bool_]
 

@@ -1,24 +1,212 @@
-"""Differencing of population bases: what is left when cells of one are subtracted from cells of a larger one.
-
-Two releases are differencing_releases', geographies that do not nest differencing_areas'. Breakdowns of one variable
-are cuts of one tree, so that they differ by published cells alone.
-"""
+"""Differencing of population bases and of releases: what subtraction of published counts reveals."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from itertools import permutations
+from math import prod
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from discreet.audit.bases import nested
-from discreet.audit.crosstab_cells import Held, Reader, described, held
-from discreet.audit.difference_noise import MeanRate, OutsiderNoise
-from discreet.audit.published import Cells, Integers, Published, Universe
-from discreet.audit.truth import Truth, values_at
-from discreet.engine.progress import Progress, Quiet
-from discreet.schema.crosstab import Levels
+from discreet.audit.cells import Held, Reader, described, held
+from discreet.audit.evidence import (
+    NOTHING_MORE,
+    Cells,
+    Integers,
+    KnownNoise,
+    Published,
+    Truth,
+    Universe,
+    values_at,
+)
+from discreet.errors import Mistakes, mistake
+from discreet.io.progress import Progress, Quiet
+from discreet.maths.attacks.averaging import success
+from discreet.maths.attacks.differencing import cancel
+from discreet.maths.noise.additive import AdditiveLaw, Law
+from discreet.maths.noise.hellinger import PTableLaw
+from discreet.maths.noise.law import Pmf
+from discreet.perturb.private import post_processed
+from discreet.programme.codelist import Codelist
+from discreet.programme.cube import Levels, Signature, codes_at
+from discreet.programme.filter import Filter, parse_filter
+from discreet.programme.noise import Negatives, PostProcessing
+
+MOST_COMBINATIONS = 1_000_000  # of codes that two filters are compared on
+
+
+def nested(universes: Iterable[Universe]) -> Iterator[tuple[Universe, Universe]]:
+    """All pairs of universes (outer, inner) of which the inner counts some of the outer's records."""
+    for outer, inner in permutations(universes, 2):
+        counted = outer.count in ("", inner.count)
+        if outer.unit == inner.unit and counted and _holds(outer, inner):
+            yield outer, inner
+
+
+def _holds(outer: Universe, inner: Universe) -> bool:
+    """Whether every record of the inner base is surely in the outer one."""
+    if outer.base in ("", inner.base):
+        return True
+    if not inner.base:
+        return False
+    try:
+        filters = [parse_filter(base, outer.codelists) for base in (outer.base, inner.base)]
+    except Mistakes:  # codes that no table shows: what both say in the same words is still known
+        return _says_more(inner.base, outer.base)
+    columns = _combinations(filters, outer.codelists)
+    if columns is None:
+        return _says_more(inner.base, outer.base)
+    wide, narrow = (one.mask(columns) for one in filters)
+    return bool((wide | ~narrow).all())
+
+
+def _says_more(inner: str, outer: str) -> bool:
+    """Whether a filter has all conditions of another; filters with alternatives are not compared."""
+    if " or " in inner or " or " in outer:
+        return False
+    return set(outer.split(" and ")) <= set(inner.split(" and "))
+
+
+def _combinations(
+    filters: Iterable[Filter], codelists: Mapping[str, Codelist]
+) -> dict[str, NDArray[np.uint32]] | None:
+    """Every combination of leaves of the variables that filters name; None where there are too many."""
+    names = sorted({name for one in filters for name in one.variables})
+    sizes = [len(codelists[name].leaves) for name in names]
+    if prod(sizes) > MOST_COMBINATIONS:
+        return None
+    grid = np.indices(sizes, dtype=np.uint32).reshape(len(sizes), -1)
+    return dict(zip(names, grid, strict=True))
+
+
+SAMPLE = 2_000  # differences of a lot that a mean is worked out on
+
+
+class DifferenceNoise(Protocol):
+    """Says how probably the noise of a difference is zero."""
+
+    def right(self, added: Iterable[int], subtracted: Iterable[int]) -> float:
+        """Pr[the published difference is the true one], given the true counts of its cells."""
+        ...
+
+
+class NormalNoise:
+    """Noise of which the variance V is known: erf(1/2 / sqrt(2 V m)) for m cells that are not empty."""
+
+    def __init__(self, variance: float) -> None:
+        self._variance = variance
+
+    def right(self, added: Iterable[int], subtracted: Iterable[int]) -> float:
+        """The chance that normal noise with the variance m V rounds to zero."""
+        cells = sum(count > 0 for part in (added, subtracted) for count in part)
+        return success(self._variance, cells) if cells else 1.0
+
+
+class CellChange:
+    """The law of what is added to a count until it is published, for every true count."""
+
+    def __init__(self, law: Law, keeps_zeros: bool, published: PostProcessing = NOTHING_MORE) -> None:
+        self._law, self._keeps_zeros, self._published = law, keeps_zeros, published
+        self._alike = _alike(law, published)
+        self._laws: dict[int, Pmf] = {}
+
+    def classes(self, counts: Iterable[int]) -> Counter[int]:
+        """How many of some counts are noisy, by a count whose change has the same law."""
+        return Counter(self._alike(count) for count in counts if count > 0 or not self._keeps_zeros)
+
+    def law(self, count: int) -> Pmf:
+        """The law of the change of a count."""
+        if count not in self._laws:
+            row = self._law.row(count)
+            values = post_processed(row.values, self._published) - count
+            first = int(values.min())
+            self._laws[count] = Pmf(
+                first, np.bincount(values - first, weights=row.p).astype(np.float64), row.omitted
+            )
+        return self._laws[count]
+
+
+class ExactNoise:
+    """Noise of known laws, independent from cell to cell; the same question is worked out once."""
+
+    def __init__(self, added: CellChange, subtracted: CellChange) -> None:
+        self._sides = (added, subtracted)
+        self._known: dict[tuple[frozenset[tuple[int, int]], ...], float] = {}
+
+    def right(self, added: Iterable[int], subtracted: Iterable[int]) -> float:
+        """By the exact law of the summed noise."""
+        parts = zip(self._sides, (added, subtracted), strict=True)
+        found = [(change, change.classes(counts)) for change, counts in parts]
+        key = tuple(frozenset(classes.items()) for _, classes in found)
+        if key not in self._known:
+            plus, minus = ({change.law(n): many for n, many in part.items()} for change, part in found)
+            self._known[key] = cancel(plus, minus)
+        return self._known[key]
+
+
+def _alike(law: Law, published: PostProcessing) -> Callable[[int], int]:
+    """Count -> a count whose change has the same law, one for as many as possible."""
+    changed = published.threshold > 0 or published.rounding > 1
+    if isinstance(law, PTableLaw) and not changed:
+        return law.ptable.row_of
+    if isinstance(law, AdditiveLaw) and published.rounding == 1:
+        clipped = published.negatives is Negatives.ZERO or changed
+        far = published.threshold - law.pmf.first if clipped else 0
+        return lambda count: min(count, far)
+    return lambda count: count
+
+
+class OutsiderNoise:
+    """What an outsider can say of differences between the cells of two cross-tabulations."""
+
+    def __init__(self, noise: KnownNoise) -> None:
+        self._noise = noise
+        self._known: dict[tuple[Law, Law], ExactNoise] = {}
+
+    def of(self, added: Signature, subtracted: Signature) -> DifferenceNoise | None:
+        """By the law where it is public, else by the variance; None where neither is."""
+        noise = self._noise
+        if noise.law is None:
+            return None if noise.variance is None else NormalNoise(noise.variance)
+        laws = (noise.law_of(added), noise.law_of(subtracted))
+        if laws not in self._known:
+            self._known[laws] = ExactNoise(
+                *(CellChange(law, noise.keeps_zeros, noise.published) for law in laws)
+            )
+        return self._known[laws]
+
+
+class MeanRate:
+    """The mean probability that differences are right, each lot on a spread of at most so many of it."""
+
+    def __init__(self) -> None:
+        self._sum, self._known = 0.0, True
+
+    def add(
+        self,
+        noise: DifferenceNoise | None,
+        many: int,
+        cells: Callable[[int], tuple[Integers, Integers]],
+    ) -> None:
+        """Take so many differences in; ``cells`` gives the true counts that one of them adds and subtracts."""
+        if not many:
+            return
+        if noise is None:
+            self._known = False
+            return
+        chosen = np.unique(np.linspace(0, many - 1, SAMPLE).astype(np.int64)).tolist()
+        rates = [noise.right(*(side.tolist() for side in cells(at))) for at in chosen]
+        self._sum += float(np.mean(rates)) * many
+
+    @property
+    def expected(self) -> float | None:
+        """The expected number of right ones among all; None where nothing is known of the noise."""
+        return self._sum if self._known else None
+
 
 THRESHOLD = 10
 SHOWN = 10  # differences that are spelled out
@@ -187,3 +375,142 @@ def _shared(
     for levels in shared:
         pair = (wide[levels], narrow[levels])
         yield levels, pair, (read[0].cells(pair[0]), read[1].cells(pair[1]))
+
+
+@dataclass(frozen=True)
+class Update:
+    """What two releases give away together."""
+
+    crosstabs: int
+    compared: int  # cells that are not zero in both
+    changed: int
+    small: int  # changed by less than the threshold
+    participants: int | None  # cells whose people surely changed; None unless the noise follows the people
+    skipped: tuple[str, ...]  # cross-tabulations whose codes are not the same in both
+    examples: tuple[Apparent, ...]
+
+    def summary(self) -> dict[str, Any]:
+        """JSON-ready; every number in it is public."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class UpdateJudgement:
+    """How much of that is true, for the office: numbers of cells, never their sizes."""
+
+    moved: int  # cells whose true count changed, by less than the threshold
+    seen: int  # of these, published with a change
+    revealed: int  # of these, published with the true change
+    expected: (
+        float | None
+    )  # the same by the law of the noise, if the people of a cell decide it or chance does
+    still: int  # cells whose true count is the same
+    unfounded: int  # of these, published with a change
+
+    def summary(self) -> dict[str, Any]:
+        """JSON-ready, with the share of changes that is revealed."""
+        return {**asdict(self), "revealed_rate": self.revealed / self.moved if self.moved else None}
+
+
+@dataclass(frozen=True, eq=False)
+class _Both:
+    """A cross-tabulation that both releases hold, and where."""
+
+    universe: Universe
+    levels: Levels
+    first: Held
+    second: Held
+
+
+def difference_releases(
+    first: Published,
+    second: Published,
+    same_keys: bool,
+    threshold: int = THRESHOLD,
+    progress: Progress | None = None,
+) -> Update:
+    """Subtract the first release from the second; with the same keys, the same people have the same noise."""
+    both, skipped = _both(first, second)
+    told, compared, changed, small = progress or Quiet(), 0, 0, 0
+    told.stage("subtracting releases", len(both))
+    examples: list[Apparent] = []
+    for one, old, new in _cells(both, Reader(), Reader()):
+        numbers, change = _change(one, old, new)
+        moved = np.flatnonzero((change != 0) & (np.abs(change) < threshold))
+        compared, changed, small = (
+            compared + len(numbers),
+            changed + int((change != 0).sum()),
+            small + len(moved),
+        )
+        for at in moved[: SHOWN - len(examples)]:
+            cell = described(one.levels, one.universe.codelists, int(numbers[at]))
+            examples.append(Apparent(cell, int(change[at])))
+        told.step()
+    follows = same_keys and first.noise.same_noise and second.noise.same_noise
+    certain = changed if follows else None
+    return Update(len(both), compared, changed, small, certain, skipped, tuple(examples))
+
+
+def judge_releases(
+    first: Published,
+    second: Published,
+    truths: tuple[Truth, Truth],
+    threshold: int = THRESHOLD,
+    progress: Progress | None = None,
+) -> UpdateJudgement:
+    """Say how many of the changes between two releases are true."""
+    both, _ = _both(first, second)
+    told, noises, rate = progress or Quiet(), OutsiderNoise(first.noise), MeanRate()
+    told.stage("judging changes between releases", len(both))
+    moved, seen, revealed, still, unfounded = 0, 0, 0, 0, 0
+    shown = _cells(both, Reader(), Reader())
+    true = _cells(both, Reader(truths[0].counted), Reader(truths[1].counted))
+    for (one, *public), (_, *secret) in zip(shown, true, strict=True):
+        numbers, change = _change(one, *secret)
+        said = values_at(public[1], numbers) - values_at(public[0], numbers)
+        small, same = (change != 0) & (np.abs(change) < threshold), change == 0
+        moved, still = moved + int(small.sum()), still + int(same.sum())
+        seen, revealed = seen + int((said[small] != 0).sum()), revealed + int((said == change)[small].sum())
+        unfounded += int((said[same] != 0).sum())
+        signature = one.universe.signature(one.levels)
+        counts = counts_of_pairs((secret[1], secret[0]), numbers[small])
+        rate.add(noises.of(signature, signature), int(small.sum()), counts)
+        told.step()
+    return UpdateJudgement(moved, seen, revealed, rate.expected, still, unfounded)
+
+
+def _change(one: _Both, old: Cells, new: Cells) -> tuple[Integers, Integers]:
+    """The cells that are not zero in one of the two, and by how much they grew."""
+    numbers = np.union1d(old[0], new[0])
+    numbers = numbers[one.first.has(numbers) & one.second.has(numbers)]
+    return numbers, values_at(new, numbers) - values_at(old, numbers)
+
+
+def _both(first: Published, second: Published) -> tuple[list[_Both], tuple[str, ...]]:
+    """What both releases hold, table by table, and what they hold with other codes."""
+    others = {(one.unit, one.base, one.count): one for one in second.universes}
+    found: list[_Both] = []
+    skipped: list[str] = []
+    for universe in first.universes:
+        other = others.get((universe.unit, universe.base, universe.count))
+        if other is None:
+            continue
+        ours, theirs = held(universe), held(other)
+        for levels in (levels for levels in ours if levels in theirs):
+            if all(_same_codes(universe, other, *level) for level in levels):
+                found.append(_Both(universe, levels, ours[levels], theirs[levels]))
+            else:
+                skipped.append(str(universe.signature(levels)))
+    if not found:
+        remedy = "give two releases of the same tables"
+        raise mistake("", "releases", "they have no cross-tabulation in common", remedy)
+    return sorted(found, key=lambda one: (one.first.table, one.second.table)), tuple(skipped)
+
+
+def _same_codes(one: Universe, other: Universe, variable: str, depth: int) -> bool:
+    return codes_at(one.codelists[variable], depth) == codes_at(other.codelists[variable], depth)
+
+
+def _cells(both: list[_Both], first: Reader, second: Reader) -> Iterator[tuple[_Both, Cells, Cells]]:
+    for one in both:
+        yield one, first.cells(one.first), second.cells(one.second)

@@ -1,31 +1,263 @@
-"""Small counts, uniques and groups that share an attribute: how many a release shows, and how many of them are true.
-
-It owns the measure over a whole release and what is told of it; what counts as a disclosure is maths.disclosure's.
-Numbers of disclosures and published values are told, true counts of cells never; which of those seen are true is
-confidential, and so is a judged result.
-"""
+"""Small counts, uniques and attribute disclosure: how many a release shows, and how many are true."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from heapq import nsmallest
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.disclosure_figures import Figures, Sums
-from discreet.audit.once import OwnedTable, once
-from discreet.audit.published import Published
-from discreet.audit.small_count_chances import Chance, Chances
-from discreet.audit.truth import Truth
-from discreet.engine.progress import Progress, Quiet
+from discreet.audit.cells import OwnedTable, Way, once, ways
+from discreet.audit.evidence import LARGE, KnownNoise, Published, Truth
+from discreet.audit.published_law import PublishedLaw
 from discreet.errors import mistake
-from discreet.maths.aligned import aligned, nodes_along
-from discreet.maths.disclosure import Rows, Side, rows, side, small_counts
-from discreet.maths.disclosure_kernels import ORIGINAL, PUBLISHED
+from discreet.io.progress import Progress, Quiet
+from discreet.maths.attacks.disclosure import (
+    ORIGINAL,
+    PUBLISHED,
+    Column,
+    RowKind,
+    Rows,
+    Side,
+    Tallies,
+    histogram,
+    mixture,
+    rows,
+    side,
+    small_counts,
+)
+from discreet.maths.cells.alignment import Integers, aligned, nodes_along
+from discreet.maths.noise.additive import Law
+from discreet.maths.noise.law import Pmf
+
+LEAST_WINDOW, WIDEST_WINDOW = 64, 512
+SPREADS = 6  # standard deviations that a true count may lie beyond the window
+
+
+@dataclass(frozen=True)
+class Chance:
+    """The estimated share of the cells published as a value that truly have it."""
+
+    value: int
+    published: int  # cells
+    chance: float
+
+    def summary(self) -> dict[str, Any]:
+        """The same, ready for JSON."""
+        return dict(vars(self))
+
+
+@dataclass(eq=False)
+class Chances:
+    """Published values by universe and noise law, and what they say of small counts."""
+
+    noise: KnownNoise
+    below: int
+    seen: dict[tuple[str, Law], Integers] = field(default_factory=dict)
+
+    @cached_property
+    def spread(self) -> float:
+        """The standard deviation of the noise in large counts; 0 where it is not known."""
+        return math.sqrt(self.noise.law.row(LARGE).variance) if self.noise.law else 0.0
+
+    @property
+    def window(self) -> int:
+        """Published values below this are used."""
+        return min(WIDEST_WINDOW, LEAST_WINDOW + math.ceil(SPREADS * self.spread))
+
+    def add(self, owned: OwnedTable, table: Side) -> None:
+        """Add a table's cells by cross-tabulation and published value."""
+        if self.noise.law is None or not self.noise.keeps_zeros:
+            return
+        seen = histogram(table, owned.grid, self.window)
+        for crosstab in np.flatnonzero(owned.owned).tolist():
+            law = self.noise.law_of(owned.signature(crosstab))
+            key = owned.universe.counted, law
+            self.seen[key] = self.seen.get(key, 0) + seen[crosstab]
+
+    def chances(self) -> tuple[Chance, ...]:
+        """The chance for each small value, over all universes."""
+        cells = np.zeros(self.below, dtype=np.int64)
+        true = np.zeros(self.below)
+        for (_, law), seen in self.seen.items():
+            found = mixture(self._laws(law), 1, seen[1:].tolist())
+            for value in range(1, self.below):
+                cells[value] += seen[value]
+                true[value] += seen[value] * (found.chance_true(value) or 0.0)
+        return tuple(
+            Chance(value, int(cells[value]), float(true[value] / cells[value]))
+            for value in range(1, self.below)
+            if cells[value]
+        )
+
+    def _laws(self, law: Law) -> Sequence[tuple[int, Pmf]]:
+        """The true counts that can be published in the window, as zeros stay zeros."""
+        most = self.window + math.ceil(SPREADS * self.spread)
+        published = PublishedLaw(law, self.noise.published, self.noise.keeps_zeros)
+        return [(count, published.row(count)) for count in range(1, most)]
+
+
+@dataclass(frozen=True)
+class Tally:
+    """One kind of disclosure: seen in the published tables; None where the truth was not at hand."""
+
+    seen: int
+    original: int | None = None  # in the true tables before swapping
+    counted: int | None = None  # in the true tables after swapping
+    true: int | None = None  # of those seen, so before swapping
+    true_counted: int | None = None  # of those seen, so after swapping
+    kept: int | None = None  # of those before swapping, still seen
+
+    @property
+    def share_true(self) -> float | None:
+        """The share of those seen that are true: what an attacker who believes them is right in."""
+        return _share(self.true, self.seen)
+
+    @property
+    def share_true_counted(self) -> float | None:
+        """The same against the swapped records: what noise alone leaves."""
+        return _share(self.true_counted, self.seen)
+
+    @property
+    def share_kept(self) -> float | None:
+        """The share of the true ones that are still seen."""
+        return _share(self.kept, self.original)
+
+    def summary(self) -> dict[str, Any]:
+        """The same, ready for JSON."""
+        if self.true is None:
+            return {"seen": self.seen}
+        shares = {name: getattr(self, name) for name in ("share_true", "share_true_counted", "share_kept")}
+        return {**vars(self), **shares}
+
+
+@dataclass(frozen=True, eq=False)
+class Figures:
+    """Cells by count and rows by kind, over some of the tables."""
+
+    cells: Tally  # not empty
+    small: tuple[Tally, ...]  # of value 1, 2, ..
+    rows: dict[RowKind, Tally]
+    has_cells: bool = True  # False where only rows were added up
+
+    @property
+    def ones(self) -> Tally:
+        """Uniques: cells of value 1."""
+        return self.small[0]
+
+    @property
+    def share_small(self) -> float | None:
+        """The share of ones and twos among the cells that are not empty."""
+        return _share(sum(tally.seen for tally in self.small[:2]), self.cells.seen)
+
+    @property
+    def weight(self) -> int:
+        """Uniques and telling groups (true ones where judged)."""
+        tallies = (self.ones, self.rows[RowKind.INDIVIDUAL], self.rows[RowKind.GROUP])
+        return sum(tally.seen if tally.true is None else tally.true for tally in tallies)
+
+    def summary(self) -> dict[str, Any]:
+        """The same, ready for JSON."""
+        cells = {
+            "share_ones_and_twos": self.share_small,
+            "non_empty": self.cells.summary(),
+            **{f"count_{value}": tally.summary() for value, tally in enumerate(self.small, start=1)},
+        }
+        return {
+            **(cells if self.has_cells else {}),
+            **{kind.name.lower(): tally.summary() for kind, tally in self.rows.items()},
+        }
+
+
+class AllFigures(TypedDict):
+    """The ways in which figures are told."""
+
+    total: Figures
+    whole_areas: Figures
+    universes: dict[str, Figures]
+    cubes: dict[str, Figures]
+    axes: dict[int, Figures]
+    levels: dict[str, Figures]
+    attributes: dict[str, Figures]
+
+
+@dataclass(eq=False)
+class Sums:
+    """Tallies of cross-tabulations, added up by what they belong to."""
+
+    below: int
+    is_judged: bool
+    areas: tuple[str, ...]
+    cells: dict[Way, Integers] = field(default_factory=dict)
+    rows: dict[Way, Integers] = field(default_factory=dict)
+
+    def add_cells(self, owned: OwnedTable, tallies: Tallies) -> None:
+        """Add the cells of a table."""
+        for crosstab in np.flatnonzero(owned.owned).tolist():
+            for key in ways(owned, owned.levels(crosstab), self.areas):
+                _add(self.cells, key, tallies[crosstab])
+
+    def add_rows(self, owned: OwnedTable, axis: int, tallies: Tallies) -> None:
+        """Add the rows of a table that one of its axes is the attribute of."""
+        variable = owned.cube.axes[axis].variable
+        for crosstab in np.flatnonzero(owned.owned).tolist():
+            if not owned.depths[crosstab][axis]:
+                continue
+            levels = owned.levels(crosstab)
+            keys: list[Way] = [*ways(owned, levels, self.areas), ("attributes", variable)]
+            group = [name for name, _ in levels if name != variable]
+            if len(group) == 1 and group[0] in self.areas:
+                keys.append(("whole_areas", ""))
+            for key in keys:
+                _add(self.rows, key, tallies[crosstab])
+
+    def figures(self) -> AllFigures:
+        """Everything added up."""
+        return AllFigures(
+            total=self._figures(("total", "")),
+            whole_areas=self._figures(("whole_areas", "")),
+            universes=self._all("universes"),
+            cubes=self._all("cubes"),
+            axes=self._all("axes"),
+            levels=self._all("levels"),
+            attributes=self._all("attributes"),
+        )
+
+    def _all(self, way: str) -> dict[Any, Figures]:
+        keys = dict.fromkeys(key for key in (*self.cells, *self.rows) if key[0] == way)
+        return {key[1]: self._figures(key) for key in keys}
+
+    def _figures(self, key: Way) -> Figures:
+        cells = self.cells.get(key, np.zeros((self.below, len(Column)), dtype=np.int64))
+        rows = self.rows.get(key, np.zeros((len(RowKind), len(Column)), dtype=np.int64))
+        return Figures(
+            self._tally(cells[0]),
+            tuple(map(self._tally, cells[1:])),
+            {kind: self._tally(rows[kind]) for kind in RowKind},
+            has_cells=key[0] not in ("attributes", "whole_areas"),
+        )
+
+    def _tally(self, numbers: Integers) -> Tally:
+        if not self.is_judged:
+            return Tally(int(numbers[Column.SEEN]))
+        return Tally(*map(int, numbers))
+
+
+def _add(sums: dict[Way, Integers], key: Way, tallies: Integers) -> None:
+    if key in sums:
+        sums[key] += tallies
+    else:
+        sums[key] = tallies.copy()
+
+
+def _share(part: int | None, whole: int | None) -> float | None:
+    return part / whole if part is not None and whole else None
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.audit.area_tables import Space, places
-from discreet.audit.published import Integers
+from discreet.audit.evidence import Integers
 from discreet.audit.reconstruction import Judged, Reconstruction, Records, share_of
 from discreet.errors import Mistakes, Problem, mistake
 

@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from discreet.audit.published import NOTHING_MORE, Integers, KnownNoise
-from discreet.maths.bayes_risk import Adversary, probabilities
-from discreet.maths.distinct_numbers import distinct_numbers
-from discreet.maths.laws import Law
-from discreet.maths.pmf import Floats, Pmf
-from discreet.maths.row_laws import settled
+from discreet.audit.evidence import NOTHING_MORE, Integers, KnownNoise
+from discreet.maths.attacks.bayes import Adversary, probabilities
+from discreet.maths.cells.alignment import distinct_numbers
+from discreet.maths.noise.additive import Law
+from discreet.maths.noise.hellinger import settled
+from discreet.maths.noise.law import Floats, Pmf
 from discreet.perturb.private import post_processed
-from discreet.schema.crosstab import Signature
-from discreet.schema.noise import Negatives, PostProcessing
+from discreet.programme.cube import Signature
+from discreet.programme.noise import Negatives, PostProcessing
 
 MOST_KEPT = 64  # pairs of rows that are kept to be looked up again
 EMPTY = np.ones(1)  # the law of a cell that stays empty

@@ -20,19 +20,19 @@ from numpy.typing import NDArray
 from discreet.audit.area_tables import (
     AreaSums,
     AreaTables,
+    NoiseReader,
     Space,
     finest_codes,
     joint_space,
     places,
     tables_about,
 )
-from discreet.audit.noise_reading import NoiseReader
-from discreet.audit.published import Integers, Published, Universe
-from discreet.engine.progress import Progress, Quiet
+from discreet.audit.evidence import Integers, Published, Universe
 from discreet.errors import mistake
-from discreet.maths.reconstruct import Solution, Status, nothing
-from discreet.maths.reconstruct import reconstruct as solve
-from discreet.schema.codelist import Codelist
+from discreet.io.progress import Progress, Quiet
+from discreet.maths.attacks.reconstruction import Solution, Status, nothing
+from discreet.maths.attacks.reconstruction import reconstruct as solve
+from discreet.programme.codelist import Codelist
 
 BASELINE_DRAWS = 20  # guesses for each area that the baselines are the mean of
 

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import mistake
-from discreet.maths.redundancy import Level, Redundancy, Tables, redundancies
-from discreet.population.synth.geography import COUNTRIES
-from discreet.schema import eu2021
-from discreet.schema.codelist import Breakdown, codelist
-from discreet.schema.programme import Programme
+from discreet.maths.attacks.redundancy import Level, Redundancy, Tables, redundancies
+from discreet.programme import eu2021
+from discreet.programme.codelist import Breakdown, codelist
+from discreet.programme.programme import Programme
+from discreet.synth.geography import COUNTRIES
 
 Regions = tuple[int, int, int, int]  # NUTS 1, NUTS 2, NUTS 3, LAU
 

@@ -18,10 +18,10 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.published import Cells, Universe
-from discreet.maths.representations import join_only_children, join_same
-from discreet.schema.codelist import Breakdown, Codelist
-from discreet.schema.cube import Cube
+from discreet.audit.evidence import Cells, Universe
+from discreet.maths.attacks.averaging import join_only_children, join_same
+from discreet.programme.codelist import Breakdown, Codelist
+from discreet.programme.cube import Cube
 
 Integers = NDArray[np.int64]
 Places = NDArray[np.int32]

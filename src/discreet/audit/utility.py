@@ -1,34 +1,280 @@
-"""The utility of a release against the truth: errors of cells, associations, small areas and additivity.
-
-It owns the run over all tables and what is told of it; the measures themselves are in maths. All of it is the office's
-own: sums and shares over many cells, never the true count of one.
-"""
+"""Utility of a release against the truth: errors, associations, small areas and additivity."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from discreet.audit.once import OwnedTable, once
-from discreet.audit.published import Published
-from discreet.audit.truth import Truth
-from discreet.audit.utility_areas import AreaCounts, AreaDistortion
+from discreet.audit.cells import OwnedTable, once
+from discreet.audit.evidence import Published, Truth
 from discreet.audit.utility_figures import ErrorWays, GapFigures, GapSums, WaySums
-from discreet.audit.utility_tables import TwoWay, two_way
-from discreet.engine.progress import Progress, Quiet
 from discreet.errors import mistake
-from discreet.maths.additivity import CellNoise, gaps
-from discreet.maths.aligned import Integers, Places, aligned
-from discreet.maths.disclosure import Side, parts_along, side
-from discreet.maths.laws import Law
-from discreet.maths.pmf import Floats
-from discreet.maths.utility import ExpectedLosses, errors, expected_errors
+from discreet.io.progress import Progress, Quiet
+from discreet.maths.attacks.disclosure import ORIGINAL, PUBLISHED, Side, parts_along, side
+from discreet.maths.cells.alignment import Integers, Places, aligned, nodes_along
+from discreet.maths.noise.additive import Law
+from discreet.maths.noise.law import Floats
+from discreet.maths.utility import (
+    CellNoise,
+    ExpectedLosses,
+    Independence,
+    class_names,
+    errors,
+    expected_errors,
+    gaps,
+    independence,
+    rank_correlation,
+)
 from discreet.perturb.private import post_processed
+from discreet.programme.cube import Levels
+from discreet.programme.cube import crossed as in_words
 
-ORIGINAL, COUNTED = "original", "counted"  # before and after swapping
+
+@dataclass(frozen=True)
+class TwoWay:
+    """One two-way table, true and published."""
+
+    counted: str
+    levels: str
+    cube: str
+    true: Independence
+    published: Independence
+    rank: float | None  # Spearman's correlation of the cells with somebody in them on either side
+
+    @property
+    def shift(self) -> float | None:
+        """By how much Cramer's V is off."""
+        if self.true.cramers_v is None or self.published.cramers_v is None:
+            return None
+        return abs(self.published.cramers_v - self.true.cramers_v)
+
+    def is_changed(self, level: float) -> bool:
+        """Whether the test of independence is decided otherwise."""
+        before, after = self.true.p_value, self.published.p_value
+        return before is not None and after is not None and (before < level) != (after < level)
+
+    def summary(self) -> dict[str, Any]:
+        """The same, ready for JSON; statistics of whole tables, no count."""
+        return {
+            "counted": self.counted,
+            "levels": self.levels,
+            "cube": self.cube,
+            "cramers_v": self.true.cramers_v,
+            "published_cramers_v": self.published.cramers_v,
+            "p_value": self.true.p_value,
+            "published_p_value": self.published.p_value,
+            "rank_correlation": self.rank,
+        }
+
+
+def two_way(owned: OwnedTable, found: Side) -> Iterator[TwoWay]:
+    """Every two-way table that this one stands for."""
+    for crosstab in np.flatnonzero(owned.owned).tolist():
+        crossed = [k for k, depth in enumerate(owned.depths[crosstab]) if depth]
+        if len(crossed) == 2:
+            yield _read(owned, found, crosstab, *crossed)
+
+
+def _read(owned: OwnedTable, found: Side, crosstab: int, down: int, across: int) -> TwoWay:
+    here = np.flatnonzero(found.crosstab == crosstab)
+    cells, values = found.cells[here], found.values[here]
+    cube = owned.cube
+    rows, columns = (
+        nodes_along(cells, cube.strides[k], cube.shape[k]).astype(np.int64) for k in (down, across)
+    )
+    held = (values[:, PUBLISHED] > 0) | (values[:, ORIGINAL] > 0)
+    return TwoWay(
+        owned.universe.counted,
+        in_words(owned.levels(crosstab)),
+        owned.table.id,
+        independence(rows, columns, values[:, ORIGINAL]),
+        independence(rows, columns, values[:, PUBLISHED]),
+        rank_correlation(values[held, ORIGINAL], values[held, PUBLISHED]),
+    )
+
+
+LawOf = Callable[[OwnedTable, int], ExpectedLosses | None]
+
+
+@dataclass(frozen=True, eq=False)
+class SizeClass:
+    """Areas of one size class of the true count: limit -> how many are distorted by that share or more."""
+
+    size: str
+    observations: int
+    distorted: dict[float, int]
+    expected: dict[float, float] | None
+    areas: int  # with people in every category, by their total
+    broadband: dict[float, int]
+    expected_broadband: dict[float, float] | None
+
+    def summary(self) -> dict[str, Any]:
+        """The same, ready for JSON."""
+        return {
+            name: {str(limit): number for limit, number in value.items()}
+            if isinstance(value, dict)
+            else value
+            for name, value in vars(self).items()
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class AreaDistortion:
+    """The areas of one level in one universe."""
+
+    counted: str
+    level: str
+    by: str
+    classes: tuple[SizeClass, ...]
+
+    def summary(self) -> dict[str, Any]:
+        """The same, ready for JSON."""
+        return {
+            "counted": self.counted,
+            "level": self.level,
+            "by": self.by,
+            "classes": [one.summary() for one in self.classes],
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class _Observed:
+    """The observations of one level: area, category (0 for the total), counts and chances of a distortion."""
+
+    area: Integers  # node of the area's axis, which is the same in every table of the universe
+    category: Integers
+    true: Integers
+    published: Integers
+    chance_up: Floats  # [observation, limit]; nan where the law is not known
+    chance_down: Floats
+
+
+@dataclass(eq=False)
+class AreaCounts:
+    """The observations, while tables are added."""
+
+    areas: tuple[str, ...]
+    by: str
+    limits: tuple[float, ...]
+    edges: tuple[int, ...]
+    seen: dict[tuple[str, str, int], list[_Observed]] = field(default_factory=dict)
+    codes: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict)
+
+    def add(self, owned: OwnedTable, found: Side, law_of: LawOf) -> None:
+        """Take the areas' totals and categories that this table stands for."""
+        for crosstab in np.flatnonzero(owned.owned).tolist():
+            levels = owned.levels(crosstab)
+            area = self._area(levels)
+            if area is not None:
+                variable, depth = area
+                observed = self._observed(owned, found, crosstab, variable, law_of(owned, crosstab))
+                self.seen.setdefault((owned.universe.counted, variable, depth), []).append(observed)
+
+    def distortions(self) -> tuple[AreaDistortion, ...]:
+        """Count the distorted areas of every level."""
+        return tuple(
+            AreaDistortion(counted, f"{variable}:{depth}", self.by, tuple(self._classes(_joined(observed))))
+            for (counted, variable, depth), observed in sorted(self.seen.items())
+        )
+
+    def _area(self, levels: Levels) -> tuple[str, int] | None:
+        """The level of the areas, where a cross-tabulation is of areas alone or of areas by the categories."""
+        areas = [level for level in levels if level[0] in self.areas]
+        others = [level for level in levels if level[0] not in self.areas]
+        if len(areas) == 1 and (not others or others == [(self.by, 1)]):
+            return areas[0]
+        return None
+
+    def _observed(
+        self, owned: OwnedTable, found: Side, crosstab: int, variable: str, law: ExpectedLosses | None
+    ) -> _Observed:
+        here = np.flatnonzero(found.own & (found.crosstab == crosstab) & (found.values[:, ORIGINAL] > 0))
+        values = found.values[here]
+        area = self._codes(owned, found.cells[here], variable)
+        category = (
+            self._codes(owned, found.cells[here], self.by) + 1
+            if len(owned.levels(crosstab)) == 2
+            else np.zeros(len(here), dtype=np.int64)
+        )
+        up, down = self._chances(values[:, ORIGINAL], values[:, -1], law)
+        return _Observed(area, category, values[:, ORIGINAL], values[:, PUBLISHED], up, down)
+
+    def _codes(self, owned: OwnedTable, cells: Integers, variable: str) -> Integers:
+        """One number for each code of a variable, whichever breakdown a table has it in."""
+        known = self.codes.setdefault((owned.universe.counted, variable), {})
+        k = next(k for k, axis in enumerate(owned.cube.axes) if axis.variable == variable)
+        axis = owned.cube.axes[k]
+        numbers = np.array([known.setdefault(code, len(known)) for code in axis.codes], dtype=np.int64)
+        return numbers[nodes_along(cells, owned.cube.strides[k], len(axis))]
+
+    def _chances(
+        self, true: Integers, counted: Integers, law: ExpectedLosses | None
+    ) -> tuple[Floats, Floats]:
+        """The probabilities that noise on the counted value distorts the true one by each limit, up and down."""
+        up, down = (np.full((len(true), len(self.limits)), np.nan) for _ in range(2))
+        if law is not None:
+            pairs, place = np.unique(np.stack([true, counted]), axis=1, return_inverse=True)
+            found = np.array(
+                [law.tails(int(a), int(c), self.limits) for a, c in pairs.T], dtype=np.float64
+            ).reshape(-1, 2, len(self.limits))
+            up, down = found[place.ravel(), 0], found[place.ravel(), 1]
+        return up, down
+
+    def _classes(self, seen: _Observed) -> Iterator[SizeClass]:
+        relative = (seen.published - seen.true) / seen.true
+        klass = np.searchsorted(np.array(self.edges), seen.true, side="right")
+        whole = _whole_areas(seen)
+        total = {int(area): int(k) for area, k in zip(seen.area[seen.category == 0],
+                                                      klass[seen.category == 0], strict=True)}  # fmt: skip
+        of_area = np.array([total[int(area)] for area, _ in whole], dtype=np.int64)
+        for k, name in enumerate(class_names(self.edges)[1:], start=1):
+            here = klass == k
+            groups = [members for (_, members), size in zip(whole, of_area, strict=True) if size == k]
+            yield SizeClass(
+                name,
+                int(here.sum()),
+                {limit: int((np.abs(relative[here]) >= limit).sum()) for limit in self.limits},
+                self._expected((seen.chance_up + seen.chance_down)[here]),
+                len(groups),
+                {limit: sum(_is_broadband(relative[m], limit) for m in groups) for limit in self.limits},
+                self._expected(_products(seen, groups)),
+            )
+
+    def _expected(self, chances: Floats) -> dict[float, float] | None:
+        """Sums of probabilities; None where the law is not known."""
+        sums = chances.sum(axis=0) if len(chances) else np.zeros(len(self.limits))
+        return None if np.isnan(sums).any() else dict(zip(self.limits, sums.tolist(), strict=True))
+
+
+def _joined(observed: list[_Observed]) -> _Observed:
+    return _Observed(
+        *(np.concatenate([getattr(one, name) for one in observed]) for name in vars(observed[0]))
+    )
+
+
+def _whole_areas(seen: _Observed) -> list[tuple[int, Integers]]:
+    """The areas with somebody in every category, and the places of their observations."""
+    categories = len(np.unique(seen.category))
+    order = np.argsort(seen.area, kind="stable")
+    starts = np.flatnonzero(np.diff(seen.area[order], prepend=-1))
+    parts = np.split(order, starts[1:])
+    return [(int(seen.area[part[0]]), part) for part in parts if len(part) == categories > 1]
+
+
+def _is_broadband(relative: Floats, limit: float) -> bool:
+    return bool((relative >= limit).all() or (relative <= -limit).all())
+
+
+def _products(seen: _Observed, groups: list[Integers]) -> Floats:
+    """The chance that all observations of an area go up, or all down, their noises taken as independent."""
+    return np.array([seen.chance_up[m].prod(axis=0) + seen.chance_down[m].prod(axis=0) for m in groups])
+
+
+UNSWAPPED, COUNTED = "original", "counted"  # before and after swapping
 
 
 @dataclass(frozen=True)
@@ -71,7 +317,7 @@ class Utility:
     @property
     def total(self) -> ErrorWays:
         """Against the original."""
-        return self.errors[ORIGINAL]
+        return self.errors[UNSWAPPED]
 
     @property
     def changed_tests(self) -> int:
@@ -127,7 +373,7 @@ class _Run:
     laws: dict[Law, ExpectedLosses] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        names = (ORIGINAL, COUNTED) if self.truth.is_swapped else (ORIGINAL,)
+        names = (UNSWAPPED, COUNTED) if self.truth.is_swapped else (UNSWAPPED,)
         self.sums = {name: WaySums(self.rule.edges, self.rule.quantiles, self.rule.areas) for name in names}
         self.areas = AreaCounts(self.rule.areas, self.rule.by, self.rule.distortions, self.rule.area_edges)
 

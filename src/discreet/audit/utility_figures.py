@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from discreet.audit.once import OwnedTable, Way, ways
-from discreet.maths.additivity import Gaps
-from discreet.maths.aligned import Integers
-from discreet.maths.pmf import Floats
+from discreet.audit.cells import OwnedTable, Way, ways
+from discreet.maths.cells.alignment import Integers
+from discreet.maths.noise.law import Floats
 from discreet.maths.utility import (
     Errors,
+    Gaps,
     Measure,
     absolute_quantile,
     class_names,
     hellinger,
     relative_quantile,
 )
-from discreet.schema.crosstab import crossed
+from discreet.programme.cube import crossed
 
 LOSSES = (Measure.L1, Measure.L2, Measure.L3)
 

@@ -1,1 +1,1 @@
-"""The command line; it shows what the library returns and owns no method."""
+"""The command line."""

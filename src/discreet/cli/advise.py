@@ -8,25 +8,24 @@ from typing import Annotated, Any
 
 import typer
 
+from discreet.advise.advise import Advice, Task, task_of
+from discreet.advise.advise import advise as advise_on
+from discreet.advise.curves import Curves, curves
+from discreet.advise.facts import counted_facts, declared_facts, eu_facts, seeded_secret
+from discreet.advise.reasons import caveats, conflicts, declared_words, reasons, summary, swap_words
+from discreet.advise.swap import advise_swap
+from discreet.advise.write import write_noise
 from discreet.audit.redundancy import Mode, Regions, regions_of
+from discreet.cli.noise_options import confidence as checked_confidence
 from discreet.cli.output import JSON, QUIET, THREADS, console, emit_json, shown_progress
-from discreet.cli.risk_noise import confidence as checked_confidence
 from discreet.errors import Mistakes, mistake
+from discreet.io.atomic_folder import require_free
+from discreet.io.progress import Progress
 from discreet.maths.feasible import Limits
-from discreet.maths.laws import LawKind
-from discreet.pipeline.advise import Advice, Task, task_of
-from discreet.pipeline.advise import advise as advise_on
-from discreet.pipeline.advise_facts import counted_facts, declared_facts, eu_facts, seeded_secret
-from discreet.pipeline.advise_picture import pictures
-from discreet.pipeline.advise_swap import advise_swap
-from discreet.pipeline.advise_words import caveats, conflicts, declared_words, reasons, summary, swap_words
-from discreet.pipeline.advise_write import write_noise
-from discreet.pipeline.curves import Curves, curves
-from discreet.pipeline.pictured import write_pictures
-from discreet.pipeline.progress import Progress
-from discreet.schema import eu2021
-from discreet.schema.programme import Programme, inspect_programme
-from discreet.swap.whole_folder import require_free
+from discreet.maths.noise.additive import LawKind
+from discreet.programme import eu2021
+from discreet.programme.programme import Programme, inspect_programme
+from discreet.report.advice import pictures, write_pictures
 
 USUAL = Limits()
 USUAL_D = 5

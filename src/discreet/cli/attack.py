@@ -8,19 +8,18 @@ from typing import Annotated
 
 import typer
 
-from discreet.audit.crossing import Crossing, read_crossing
-from discreet.audit.published import KnownNoise, Published
+from discreet.audit.attack import ATTACKS, Outsider
+from discreet.audit.attack import attack as run_attack
+from discreet.audit.differencing_areas import Crossing, read_crossing
+from discreet.audit.evidence import KnownNoise, Published, published
 from discreet.cli.audit import WITHOUT
+from discreet.cli.findings import attack_lines
 from discreet.cli.noise_options import PTABLE, ptable_law
 from discreet.cli.output import JSON, QUIET, THREADS, emit_json, shown_progress
-from discreet.cli.risk_words import attack_lines
-from discreet.engine.files import open_files
 from discreet.errors import mistake
-from discreet.pipeline.attack import ATTACKS, Outsider
-from discreet.pipeline.attack import attack as run_attack
-from discreet.release.outsider import published
-from discreet.release.read import Release, open_release
-from discreet.schema.sources import file_source
+from discreet.io.files import open_files
+from discreet.programme.sources import file_source
+from discreet.release.reader import Release, open_release
 
 
 def attack(

@@ -8,16 +8,16 @@ from typing import Annotated
 
 import typer
 
+from discreet.audit.case import open_case
+from discreet.cli.findings import audit_lines
 from discreet.cli.output import JSON, QUIET, THREADS, WANTING, emit_json, shown_progress
-from discreet.cli.risk_words import audit_lines
-from discreet.engine.secret import read_secret
+from discreet.io.atomic_folder import require_free
+from discreet.io.secret import read_secret
 from discreet.pipeline.audit import REPORT, SECTIONS, require_known, require_outside, write_audit
 from discreet.pipeline.audit import audit as run_audit
-from discreet.pipeline.case import open_case
-from discreet.pipeline.report.writing import AUDIT_PAGE, PUBLIC_PAGE
-from discreet.release.read import open_release
-from discreet.schema.programme import load_programme
-from discreet.swap.whole_folder import require_free
+from discreet.programme.programme import load_programme
+from discreet.release.reader import open_release
+from discreet.report.confidential import AUDIT_PAGE, PUBLIC_PAGE
 
 WITHOUT = Annotated[
     list[str] | None,

@@ -10,7 +10,7 @@ import typer
 from discreet.cli.output import JSON, QUIET, THREADS, emit_json, shown_progress
 from discreet.errors import Mistakes
 from discreet.pipeline.check import check_data
-from discreet.schema.programme import inspect_programme
+from discreet.programme.programme import inspect_programme
 
 WRONG_INPUT = 2
 

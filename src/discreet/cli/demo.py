@@ -13,16 +13,15 @@ from typing import Annotated
 import typer
 
 from discreet.cli.output import JSON, QUIET, THREADS, emit_json, shown_progress
-from discreet.engine.secret import make_secret, read_secret
 from discreet.errors import BrokenRelease, Mistakes, mistake
+from discreet.io.secret import make_secret, read_secret
 from discreet.pipeline.check import check_data
 from discreet.pipeline.protect import protect
-from discreet.population.synth import generate
-from discreet.release.codelist_files import PublishedCodes
-from discreet.release.read import open_release
+from discreet.programme.codelist import TOTAL
+from discreet.programme.programme import load_programme
+from discreet.release.reader import PublishedCodes, open_release
 from discreet.release.verify import verify
-from discreet.schema.codelist import TOTAL
-from discreet.schema.programme import load_programme
+from discreet.synth import generate
 
 TABLES = (
     "1",

@@ -10,15 +10,23 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from discreet.advise.forecast import (
+    DELTA,
+    SIZES,
+    CandidateForecast,
+    Forecast,
+    LawForecast,
+    MarginForecast,
+    Unavailable,
+    candidates_for,
+    read_epsilons,
+)
+from discreet.advise.forecast import forecast as forecast_of
 from discreet.cli.output import JSON, console, emit_json
 from discreet.errors import mistake
-from discreet.pipeline.candidates import DELTA, candidates_for, read_epsilons
-from discreet.pipeline.forecast import CandidateForecast, Forecast, MarginForecast, Unavailable
-from discreet.pipeline.forecast import forecast as forecast_of
-from discreet.pipeline.forecast_laws import SIZES, LawForecast
-from discreet.pipeline.forecast_picture import check_picture, write_forecast_picture
-from discreet.schema.noise import PrivateNoise
-from discreet.schema.programme import Programme, load_declaration
+from discreet.programme.noise import PrivateNoise
+from discreet.programme.programme import Programme, load_declaration
+from discreet.report.forecast import check_picture, write_forecast_picture
 
 SHOWN_SIZES = (1, 3, 10, 100, 1000)
 MOST_LAWS = 12  # of one candidate in the summary

@@ -29,14 +29,21 @@ from discreet.cli.noise_options import (
 )
 from discreet.cli.output import JSON, console, emit_json
 from discreet.errors import mistake
-from discreet.inference.cells import difference, interval, ratio, total
-from discreet.inference.models import binomial, independence, loglinear
+from discreet.inference.estimates import (
+    LogLinearResult,
+    binomial,
+    difference,
+    independence,
+    interval,
+    loglinear,
+    ratio,
+    total,
+)
 from discreet.inference.noise import Noise, noise_by, noise_of, noise_of_ptable_file
-from discreet.inference.results import LogLinearResult
 from discreet.inference.tables import CrossTable, integers, long_table, table_in
-from discreet.maths.laws import LawKind
-from discreet.maths.noisy_intervals import Flat, Geometric, Prior
-from discreet.schema.noise import Negatives
+from discreet.maths.inference.intervals import Flat, Geometric, Prior
+from discreet.maths.noise.additive import LawKind
+from discreet.programme.noise import Negatives
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
 

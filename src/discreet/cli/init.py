@@ -12,12 +12,10 @@ import typer
 
 from discreet.errors import Mistakes, Problem, mistake
 from discreet.population.look import look
-from discreet.schema.codelist import codelist
-from discreet.schema.codelist_files import write_codelist
-from discreet.schema.declared import UNITS
-from discreet.schema.draft import Draft, TableFacts, draft, unit_of
-from discreet.schema.draft_text import programme_text
-from discreet.schema.sources import file_source
+from discreet.programme.codelist import codelist, write_codelist
+from discreet.programme.declared import UNITS
+from discreet.programme.draft import Draft, TableFacts, draft, programme_text, unit_of
+from discreet.programme.sources import file_source
 
 PROGRAMME = "programme.toml"
 

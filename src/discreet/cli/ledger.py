@@ -11,12 +11,12 @@ from typing import Annotated
 import typer
 
 from discreet.cli.output import JSON, emit_json
-from discreet.engine.secret import read_secret
 from discreet.errors import mistake
-from discreet.maths.accounting import EpsilonDelta, Neighbours, PrivacyLoss, PureEpsilon, Rho
-from discreet.maths.keys import derive
+from discreet.io.secret import read_secret
+from discreet.maths.cells.keys import derive
+from discreet.maths.privacy.accounting import EpsilonDelta, Neighbours, PrivacyLoss, PureEpsilon, Rho
 from discreet.perturb.ledger import Ledger
-from discreet.schema.noise import Protects
+from discreet.programme.noise import Protects
 
 FAILED = 1
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)

@@ -20,14 +20,14 @@ from rich.table import Table
 from discreet.cli.noise_options import BOUND, EPSILON, JS, RHO, SENSITIVITY, SIGMA, AnyLaw, D, V
 from discreet.cli.output import JSON, QUIET, console, emit_json
 from discreet.errors import mistake
-from discreet.maths.certificates import GAUSSIAN_DELTA, Certificate, certificate
-from discreet.maths.exact_draws import BitSource, draw
-from discreet.maths.laws import AdditiveLaw, LawKind, SquareSensitivity, exact
-from discreet.maths.lookup import Order, build, change
-from discreet.maths.named_laws import NoiseParameters, named_law
-from discreet.maths.pmf import Loss, Pmf
-from discreet.maths.row_laws import PTableLaw
-from discreet.maths.thresholds import row_table, threshold_table
+from discreet.maths.cells.lookup import Order, build, change
+from discreet.maths.noise.additive import AdditiveLaw, LawKind, SquareSensitivity, exact
+from discreet.maths.noise.certificates import GAUSSIAN_DELTA, Certificate, certificate
+from discreet.maths.noise.draws import BitSource, draw
+from discreet.maths.noise.hellinger import PTableLaw
+from discreet.maths.noise.law import Loss, Pmf
+from discreet.maths.noise.named import NoiseParameters, named_law
+from discreet.maths.noise.thresholds import row_table, threshold_table
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
 

@@ -19,8 +19,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from discreet.pipeline.progress import Progress as Listener
-from discreet.pipeline.progress import Quiet
+from discreet.io.progress import Progress as Listener
+from discreet.io.progress import Quiet
 
 WANTING = 1  # exit code: a check found the release wanting
 

@@ -11,12 +11,11 @@ import typer
 
 from discreet.cli.ledger import ledger_at
 from discreet.cli.output import JSON, QUIET, THREADS, WANTING, emit_json, shown_progress
-from discreet.engine.secret import read_secret
 from discreet.errors import mistake
+from discreet.io.secret import read_secret
+from discreet.pipeline.protect import Spending, rehearse
 from discreet.pipeline.protect import protect as run_protect
-from discreet.pipeline.protect import rehearse
-from discreet.pipeline.spending import Spending
-from discreet.schema.programme import Programme, load_programme
+from discreet.programme.programme import Programme, load_programme
 
 
 def protect(

@@ -12,21 +12,14 @@ import typer
 from rich.table import Table
 
 from discreet.cli.output import JSON, console, emit_json
-from discreet.engine.secret import read_secret
 from discreet.errors import Mistakes, Problem, mistake
-from discreet.maths.keys import derive
-from discreet.maths.lookup import Order
-from discreet.maths.ptable_facts import Demands, Law, RowFacts, row_facts, unmet
-from discreet.maths.ptable_solver import PTableParameters, Variance, solve
-from discreet.perturb.ptable_picture import write_picture
-from discreet.schema.ptable_files import (
-    PTableFile,
-    PTableFormat,
-    WrapRule,
-    lookup_for,
-    read_ptable,
-    write_ptable,
-)
+from discreet.io.ptable_files import PTableFile, PTableFormat, WrapRule, lookup_for, read_ptable, write_ptable
+from discreet.io.secret import read_secret
+from discreet.maths.cells.keys import derive
+from discreet.maths.cells.lookup import Order
+from discreet.maths.noise.ptable import Demands, Law, RowFacts, row_facts, unmet
+from discreet.maths.noise.ptable_solver import PTableParameters, Variance, solve
+from discreet.report.ptable import write_picture
 
 T = TypeVar("T")
 

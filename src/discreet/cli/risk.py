@@ -9,21 +9,13 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from discreet.audit.redundancy import (
-    Mode,
-    Regions,
-    Universe,
-    eu_redundancy,
-    programme_redundancy,
-    regions_of,
-)
-from discreet.cli.noise_options import PTABLE, ptable_law
+from discreet.audit.redundancy import Mode, Regions, Universe, eu_redundancy, programme_redundancy, regions_of
+from discreet.cli.noise_options import PTABLE, confidence, dp, ptable_law, say, variance
 from discreet.cli.output import JSON, console, emit_json
 from discreet.cli.risk_bayes import bayes
 from discreet.cli.risk_differencing import differencing
-from discreet.cli.risk_noise import confidence, dp, say, variance
 from discreet.errors import mistake
-from discreet.maths.averaging import (
+from discreet.maths.attacks.averaging import (
     chebyshev,
     contour,
     exact_success,
@@ -32,7 +24,7 @@ from discreet.maths.averaging import (
     least_variance,
     success,
 )
-from discreet.maths.bound_disclosure import (
+from discreet.maths.attacks.bounds import (
     epsilon_of_bound,
     epsilon_of_reconstruction,
     maximum_entropy,
@@ -42,13 +34,13 @@ from discreet.maths.bound_disclosure import (
     reveals,
     tuples_needed,
 )
-from discreet.maths.laws import uniform
-from discreet.maths.pmf import Pmf
-from discreet.maths.ptable_solver import PTableParameters, solve
-from discreet.maths.redundancy import Average, Exposure, Redundancy
-from discreet.maths.row_laws import PTableLaw
-from discreet.schema import eu2021
-from discreet.schema.programme import load_declaration
+from discreet.maths.attacks.redundancy import Average, Exposure, Redundancy
+from discreet.maths.noise.additive import uniform
+from discreet.maths.noise.hellinger import PTableLaw
+from discreet.maths.noise.law import Pmf
+from discreet.maths.noise.ptable_solver import PTableParameters, solve
+from discreet.programme import eu2021
+from discreet.programme.programme import load_declaration
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
 

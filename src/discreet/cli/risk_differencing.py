@@ -8,20 +8,33 @@ from typing import Annotated
 
 import typer
 
-from discreet.audit.crossing import read_crossing
-from discreet.audit.difference_noise import CellChange, DifferenceNoise, ExactNoise, NormalNoise
-from discreet.audit.differencing import THRESHOLD
-from discreet.audit.differencing_areas import AreaDifferences, ListedDifference, difference_areas
-from discreet.cli.noise_options import BOUND, EPSILON, JS, PTABLE, RHO, D, ptable_law
+from discreet.audit.differencing import THRESHOLD, CellChange, DifferenceNoise, ExactNoise, NormalNoise
+from discreet.audit.differencing_areas import (
+    AreaDifferences,
+    ListedDifference,
+    difference_areas,
+    read_crossing,
+)
+from discreet.cli.noise_options import (
+    BOUND,
+    EPSILON,
+    JS,
+    PTABLE,
+    RHO,
+    D,
+    confidence,
+    ptable_law,
+    say,
+    variance,
+)
 from discreet.cli.output import JSON, emit_json, shown_progress
-from discreet.cli.risk_noise import confidence, say, variance
-from discreet.engine.files import open_files
 from discreet.errors import mistake
-from discreet.maths.differencing import REACH
-from discreet.maths.laws import Law, LawKind
-from discreet.maths.named_laws import NoiseParameters, named_law
-from discreet.schema.noise import Negatives, PostProcessing
-from discreet.schema.sources import file_source
+from discreet.io.files import open_files
+from discreet.maths.attacks.differencing import REACH
+from discreet.maths.noise.additive import Law, LawKind
+from discreet.maths.noise.named import NoiseParameters, named_law
+from discreet.programme.noise import Negatives, PostProcessing
+from discreet.programme.sources import file_source
 
 LARGEST_THRESHOLD = 1000
 LARGEST_REACH = 1000

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.engine.secret import make_secret
+from discreet.io.secret import make_secret
 
 
 def secret(

@@ -10,10 +10,10 @@ from typing import Annotated
 import typer
 
 from discreet.cli.output import JSON, QUIET, THREADS, emit_json, shown_progress
-from discreet.engine.secret import read_secret
 from discreet.errors import mistake
-from discreet.serve.http.running import Serving, run
-from discreet.serve.http.settings import Limits, RateLimit
+from discreet.io.secret import read_secret
+from discreet.serve.http.limits import Limits, RateLimit
+from discreet.serve.http.server import Serving, run
 
 
 def serve(

@@ -14,11 +14,18 @@ from typing import Annotated, Any, TypeVar
 import typer
 from rich.table import Table
 
+from discreet.advise.prior_knowledge import (
+    LEAST_COUNT,
+    SENSITIVITY,
+    Differences,
+    Outcome,
+    Study,
+    check,
+    study,
+)
 from discreet.cli.output import JSON, QUIET, console, emit_json, shown_progress
 from discreet.errors import mistake
-from discreet.pipeline.prior_knowledge import SENSITIVITY, Outcome, Study, check, study
-from discreet.pipeline.study_picture import write_study_picture
-from discreet.pipeline.study_utility import LEAST_COUNT, Differences
+from discreet.report.prior_knowledge import write_study_picture
 
 T = TypeVar("T", int, float)
 

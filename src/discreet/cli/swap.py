@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 
 from discreet.cli.output import JSON, QUIET, THREADS, emit_json, shown_progress
-from discreet.engine.secret import read_secret
 from discreet.errors import mistake
+from discreet.io.secret import read_secret
 from discreet.pipeline.swap import Swapped, write_swap
-from discreet.schema.programme import load_programme
+from discreet.programme.programme import load_programme
 
 
 def swap(

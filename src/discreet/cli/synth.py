@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from discreet.population.synth import Census, generate
+from discreet.synth import Census, generate
 
 
 def synth(

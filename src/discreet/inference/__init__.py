@@ -7,10 +7,7 @@
 It owns the words for people; the formulas are in maths, and nothing here knows more than the public files say.
 """
 
-from discreet.inference.cells import difference, interval, ratio, total
-from discreet.inference.models import binomial, independence, independence_of_many, loglinear
-from discreet.inference.noise import Noise, noise_by, noise_of, noise_of_law, noise_of_ptable_file
-from discreet.inference.results import (
+from discreet.inference.estimates import (
     BinomialResult,
     CellResult,
     IndependenceResult,
@@ -18,7 +15,16 @@ from discreet.inference.results import (
     Pair,
     RatioResult,
     SumResult,
+    binomial,
+    difference,
+    independence,
+    independence_of_many,
+    interval,
+    loglinear,
+    ratio,
+    total,
 )
+from discreet.inference.noise import Noise, noise_by, noise_of, noise_of_law, noise_of_ptable_file
 from discreet.inference.tables import CrossTable, cross_table
 
 __all__ = [

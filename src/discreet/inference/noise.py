@@ -12,17 +12,22 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.published import KnownNoise
+from discreet.audit.evidence import KnownNoise, known_noise
 from discreet.errors import mistake
-from discreet.maths.laws import Law, LawKind
-from discreet.maths.named_laws import NoiseParameters, named_law
-from discreet.maths.noisy_counts import CountNoise, Publishing, count_noise, noise_of_ptable, noise_of_rows
-from discreet.maths.ptable_solver import PTableParameters, solve
-from discreet.maths.row_laws import PTableLaw
-from discreet.release.outsider import known_noise
-from discreet.release.read import Release, open_release
-from discreet.schema.noise import Negatives
-from discreet.schema.ptable_files import read_ptable
+from discreet.io.ptable_files import read_ptable
+from discreet.maths.noise.additive import Law, LawKind
+from discreet.maths.noise.hellinger import PTableLaw
+from discreet.maths.noise.named import NoiseParameters, named_law
+from discreet.maths.noise.ptable_solver import PTableParameters, solve
+from discreet.maths.noise.publishing import (
+    CountNoise,
+    Publishing,
+    count_noise,
+    noise_of_ptable,
+    noise_of_rows,
+)
+from discreet.programme.noise import Negatives
+from discreet.release.reader import Release, open_release
 
 SUPPOSED_BOUND = 10  # where a release tells the variance and no bound
 ZEROS = (

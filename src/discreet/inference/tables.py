@@ -15,9 +15,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.errors import mistake
-from discreet.maths.noisy_counts import LARGEST_COUNT
-from discreet.release.read import Release, open_release
-from discreet.schema.codelist import TOTAL
+from discreet.maths.noise.publishing import LARGEST_COUNT
+from discreet.programme.codelist import TOTAL
+from discreet.release.reader import Release, open_release
 
 Integers = NDArray[np.int64]
 LARGEST_TABLE = 10**7

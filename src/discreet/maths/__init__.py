@@ -1,1 +1,1 @@
-"""Pure functions on arrays and numbers: p-tables, keys, counting kernels; no files, no configuration."""
+"""Pure functions on arrays and numbers; no files, no configuration, no logging."""

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from discreet.maths.averaging import contour, success
-from discreet.maths.bound_disclosure import (
+from discreet.maths.attacks.averaging import contour, success
+from discreet.maths.attacks.bounds import (
     SEXES,
     epsilon_of_reconstruction,
     exceeds_geometric,
@@ -25,9 +25,9 @@ from discreet.maths.bound_disclosure import (
     reveals,
     tuples_needed,
 )
-from discreet.maths.pmf import Floats, Pmf
-from discreet.maths.ptable_solver import PTableParameters, solve
-from discreet.maths.tuples import Expected, Groups, expected
+from discreet.maths.attacks.tuples import Expected, Groups, expected
+from discreet.maths.noise.law import Floats, Pmf
+from discreet.maths.noise.ptable_solver import PTableParameters, solve
 
 Bools = NDArray[np.bool_]
 Integers = NDArray[np.int64]

@@ -1,13 +1,4 @@
-"""How far published counts lie from the true ones: losses, shares and quantiles, realised and expected.
-
-It owns the measures of one table; which tables are measured and how it is told is the audit's.
-
-For a true count a and a published one b (Rinott et al. 2018, section 4.2, for the losses):
-
-    l1 = abs(b - a), l2 = (b - a)^2, l3 = abs(sqrt b - sqrt a) where a negative b has the root -sqrt(-b),
-    relative error = abs(b - a) / a,
-    Hellinger distance of a cross-tabulation = sqrt(1 - sum sqrt(a b) / sqrt(sum a sum b)), negative b as zero.
-"""
+"""Utility: errors of published counts, realised and expected, additivity gaps, and measures of association."""
 
 from __future__ import annotations
 
@@ -19,11 +10,13 @@ from typing import Any
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
+from scipy.stats import chi2, rankdata
 
-from discreet.maths.aligned import Integers, Places
-from discreet.maths.laws import Law
-from discreet.maths.pmf import Floats, Pmf
-from discreet.maths.row_laws import settled
+from discreet.maths.cells.alignment import NOWHERE, Integers, Places
+from discreet.maths.noise.additive import Law
+from discreet.maths.noise.hellinger import settled
+from discreet.maths.noise.law import Floats, Pmf
 
 PLAIN = 64  # absolute errors below this have a bin of their own
 PER_OCTAVE = 16  # bins beyond, each with its upper end: a quantile is told at most 4.5 % too high
@@ -255,3 +248,171 @@ def class_names(edges: tuple[int, ...]) -> tuple[str, ...]:
         for first, last in zip(edges, ends, strict=True)
     ]
     return ("0", *names)
+
+
+@dataclass(frozen=True)
+class CellError:
+    """Expected errors of a published count b for the true count a.
+
+    l1 = E abs(b - a); rmse = sqrt(E (b - a)^2); relative = l1/a; unchanged = Pr[b = a]; false_zero = Pr[b = 0] where
+    a > 0; false_positive = Pr[b > 0] where a = 0. None where a measure has no meaning.
+    """
+
+    count: int
+    l1: float
+    rmse: float
+    relative: float | None
+    unchanged: float
+    false_zero: float | None
+    false_positive: float | None
+
+
+def expected_error(count: int, published: NDArray[np.int64], p: Floats) -> CellError:
+    """The expected errors where published[k] has the probability p[k]; a value may stand several times."""
+    distance = np.abs(published - count).astype(np.float64)
+    l1 = float(p @ distance)
+    return CellError(
+        count,
+        l1,
+        math.sqrt(float(p @ distance**2)),
+        l1 / count if count else None,
+        float(p[distance == 0].sum()),
+        float(p[published == 0].sum()) if count else None,
+        None if count else float(p[published > 0].sum()),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class CellNoise:
+    """Mean and variance of the noise of each listed cell, and of an empty cell of each cross-tabulation."""
+
+    listed: Floats  # [cell, 2]
+    empty: Floats  # [cross-tabulation, 2]
+    same_noise: bool  # the same participants have the same noise
+
+
+@dataclass(frozen=True, eq=False)
+class Gaps:
+    """Sums by cross-tabulation of the parts: [totals, open gaps, sum of sizes, sum of squares, expected squares]."""
+
+    sums: Floats
+    largest: Integers
+
+    TOTALS, OPEN, SIZE, SQUARE, EXPECTED = range(5)
+
+
+def gaps(
+    published: Integers,
+    true: Integers,
+    noise: CellNoise,
+    wider: Places,
+    children: Integers,
+    crosstab: Places,
+    own: NDArray[np.bool_],
+) -> Gaps:
+    """Compare each total with somebody in it with the sum of the cells below it along one axis.
+
+    With independent noise the gap has the expected square var(total) + sum var(parts) + (bias of the total - sum of
+    biases)^2; with the noise of participants it is zero where one part has all of them. ``children`` is the number of
+    parts that each cell has along the axis, listed or not, ``crosstab`` the cross-tabulation of the parts, and ``own``
+    tells whether they are counted here.
+    """
+    found = Gaps(np.zeros((len(noise.empty), 5)), np.zeros(len(noise.empty), dtype=np.int64))
+    parts, number = np.zeros((2, len(published)), dtype=np.int64)
+    summed = np.zeros((len(published), 2))
+    same = np.zeros(len(published), dtype=np.bool_)
+    _gather(published, true, noise.listed, wider, noise.same_noise, parts, number, summed, same)
+    _compare(
+        published, true, noise.listed, noise.empty, children, crosstab, own, parts, number, summed, same,
+        found.sums, found.largest,
+    )  # fmt: skip
+    return found
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _gather(
+    published: Any,
+    true: Any,
+    moments: Any,
+    wider: Any,
+    same_noise: Any,
+    parts: Any,
+    number: Any,
+    summed: Any,
+    same: Any,
+) -> None:
+    for i in range(published.size):
+        j = wider[i]
+        if j == NOWHERE:
+            continue
+        parts[j] += published[i]
+        number[j] += 1
+        summed[j, 0] += moments[i, 0]
+        summed[j, 1] += moments[i, 1]
+        same[j] |= same_noise and true[i] == true[j]
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _compare(
+    published: Any,
+    true: Any,
+    moments: Any,
+    empty: Any,
+    children: Any,
+    crosstab: Any,
+    own: Any,
+    parts: Any,
+    number: Any,
+    summed: Any,
+    same: Any,
+    sums: Any,
+    largest: Any,
+) -> None:
+    for j in range(published.size):
+        if true[j] <= 0 or children[j] == 0 or not own[j]:
+            continue
+        c, gap = crosstab[j], abs(published[j] - parts[j])
+        unlisted = children[j] - number[j]
+        sums[c, 0] += 1
+        sums[c, 1] += gap != 0
+        sums[c, 2] += gap
+        sums[c, 3] += float(gap) * gap
+        if not same[j]:
+            bias = moments[j, 0] - summed[j, 0] - unlisted * empty[c, 0]
+            sums[c, 4] += moments[j, 1] + summed[j, 1] + unlisted * empty[c, 1] + bias * bias
+        largest[c] = max(largest[c], gap)
+
+
+@dataclass(frozen=True)
+class Independence:
+    """chi2 = n (sum x^2 / (r c) - 1); V = sqrt(chi2 / (n min(rows - 1, columns - 1))); None where it has no meaning."""
+
+    cramers_v: float | None
+    p_value: float | None
+
+
+NEITHER = Independence(None, None)
+
+
+def independence(rows: Integers, columns: Integers, values: Integers) -> Independence:
+    """Test the cells of a two-way table; negative values are taken as zero, and margins are sums of the cells."""
+    here = values > 0
+    rows, columns, x = rows[here], columns[here], values[here].astype(np.float64)
+    r, c, n = np.bincount(rows, weights=x), np.bincount(columns, weights=x), float(x.sum())
+    height, width = int((r > 0).sum()), int((c > 0).sum())
+    if min(height, width) < 2:
+        return NEITHER
+    statistic = max(0.0, n * (float((x**2 / (r[rows] * c[columns])).sum()) - 1))
+    freedom = (height - 1) * (width - 1)
+    return Independence(
+        math.sqrt(statistic / (n * (min(height, width) - 1))), float(chi2.sf(statistic, freedom))
+    )
+
+
+def rank_correlation(true: Integers, published: Integers) -> float | None:
+    """Spearman's correlation of the cells' order, ties shared; None where one side does not vary."""
+    if len(true) < 2:
+        return None
+    ranks: list[Floats] = [rankdata(side) - (len(true) + 1) / 2 for side in (true, published)]
+    norm = math.sqrt(float(ranks[0] @ ranks[0]) * float(ranks[1] @ ranks[1]))
+    return float(ranks[0] @ ranks[1]) / norm if norm else None

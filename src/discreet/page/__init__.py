@@ -1,1 +1,1 @@
-"""Pages for people that need no network: their frame, style, tables and charts; they know nothing of statistics."""
+"""HTML pages that need no network: style, markup and charts."""

@@ -1,1 +1,1 @@
-"""The only place that turns a confidential table into a protected one."""
+"""The only package that turns a confidential table into a protected one."""

@@ -13,9 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
-from discreet.maths.accounting import EpsilonDelta
-from discreet.maths.concentrated import epsilon_of_rho
-from discreet.maths.laws import (
+from discreet.maths.noise.additive import (
     AdditiveLaw,
     LawKind,
     discrete_gaussian,
@@ -23,12 +21,12 @@ from discreet.maths.laws import (
     truncated_laplace,
     truncated_normal,
 )
-from discreet.maths.row_laws import HellingerLaw, hellinger
-from discreet.maths.sensitivity import split_by_margin, split_by_table, split_evenly
-from discreet.maths.thresholds import ThresholdTable, delta_between, row_table, threshold_table
-from discreet.schema.crosstab import Signature, signatures
-from discreet.schema.cube import Cube
-from discreet.schema.noise import BudgetRule, PrivateNoise, Protects, Split
+from discreet.maths.noise.hellinger import HellingerLaw, hellinger
+from discreet.maths.noise.thresholds import ThresholdTable, delta_between, row_table, threshold_table
+from discreet.maths.privacy.accounting import EpsilonDelta, epsilon_of_rho
+from discreet.maths.privacy.sensitivity import split_by_margin, split_by_table, split_evenly
+from discreet.programme.cube import Cube, Signature, signatures
+from discreet.programme.noise import BudgetRule, PrivateNoise, Protects, Split
 
 ARITHMETIC = Fraction(1, 10**18)  # a delta below this is rounding: stated, but it needs no declaration
 FIRST_ROWS = 4  # neighbouring counts differ most where they are smallest

@@ -14,13 +14,12 @@ from numba import njit
 from numpy.typing import NDArray
 
 from discreet.errors import Problem
-from discreet.maths.counting import counts_of
-from discreet.maths.lookup import Lookup, change_of
+from discreet.maths.cells.counting import counts_of
+from discreet.maths.cells.lookup import Lookup, change_of
 from discreet.perturb.mechanism import NoiseFacts
-from discreet.perturb.table import ProtectedTable
-from discreet.population.block import WEIGHT_UNIT
-from discreet.tabulate.table import ConfidentialTable
-from discreet.words.phrase import phrase
+from discreet.population.encode import WEIGHT_UNIT
+from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
+from discreet.text.phrase import phrase
 
 _LOW = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)

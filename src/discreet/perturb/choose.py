@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from discreet.errors import Mistakes, Problem
-from discreet.maths.keys import derive
-from discreet.maths.lookup import Lookup, Order, build
-from discreet.maths.ptable_solver import solve
+from discreet.io.ptable_files import PTableFormat, read_ptable
+from discreet.maths.cells.keys import derive
+from discreet.maths.cells.lookup import Lookup, Order, build
+from discreet.maths.noise.ptable_solver import solve
 from discreet.perturb.budget import ARITHMETIC, NoisePlan, plan
 from discreet.perturb.cell_key import CellKeyMechanism
 from discreet.perturb.mechanism import Mechanism
 from discreet.perturb.private import PrivateMechanism
-from discreet.schema.noise import CellKeyNoise, Claim, PrivateNoise
-from discreet.schema.programme import Programme
-from discreet.schema.ptable_files import PTableFormat, read_ptable
+from discreet.programme.noise import CellKeyNoise, Claim, PrivateNoise
+from discreet.programme.programme import Programme
 
 
 def mechanism(programme: Programme, secret: bytes, noise_key: bytes) -> Mechanism:

@@ -27,10 +27,9 @@ from sqlalchemy import (
     select,
 )
 
-from discreet.engine.books import Book, lay_out, one_at_a_time, open_book
-from discreet.engine.transactions import Database, append_only
 from discreet.errors import BudgetExceeded, Mistakes, Problem, mistake
-from discreet.maths.accounting import Neighbours, PrivacyLoss, basic, read_loss, within
+from discreet.io.store import Book, Database, append_only, lay_out, one_at_a_time, open_book
+from discreet.maths.privacy.accounting import Neighbours, PrivacyLoss, basic, read_loss, within
 
 Clock = Callable[[], datetime]
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from discreet.errors import Problem
-from discreet.perturb.table import ProtectedTable
-from discreet.tabulate.table import ConfidentialTable
+from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
 
 
 @dataclass(frozen=True)

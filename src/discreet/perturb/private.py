@@ -1,41 +1,75 @@
-"""Noise of a known law in every cell: the mechanism with a differential privacy guarantee.
-
-Each cross-tabulation has its own noise field: the noise of a cell follows from the key and the cell's number in the
-cross-tabulation alone, so that every cube shows the same value. Empty cells are drawn sparsely where there are many.
-It does not divide the budget (see budget).
-"""
+"""Noise of a known law in every cell: the mechanism with a differential privacy guarantee; structural zeros."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, reduce
 from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Problem, mistake
-from discreet.maths.cell_bits import cell_bits
-from discreet.maths.counting import counts_of, keys_of
-from discreet.maths.exact_draws import BitSource, from_words
-from discreet.maths.keys import derive
-from discreet.maths.row_laws import HellingerLaw
-from discreet.maths.sparse import absent, ordered
-from discreet.maths.sparse_draws import LARGEST_N, SparseLaw, sparse_law, visibility
-from discreet.maths.thresholds import ThresholdTable, row_table
+from discreet.maths.cells.counting import absent, counts_of, keys_of, ordered
+from discreet.maths.cells.keys import derive
+from discreet.maths.noise.draws import (
+    LARGEST_N,
+    BitSource,
+    SparseLaw,
+    cell_bits,
+    from_words,
+    sparse_law,
+    visibility,
+)
+from discreet.maths.noise.hellinger import HellingerLaw
+from discreet.maths.noise.thresholds import ThresholdTable, row_table
 from discreet.perturb.budget import NoisePlan, law_of
 from discreet.perturb.mechanism import NoiseFacts
-from discreet.perturb.structural import impossible
-from discreet.perturb.table import ProtectedTable
-from discreet.schema.codelist import Codelist
-from discreet.schema.crosstab import CrossTab, Signature, crosstabs
-from discreet.schema.cube import Cube
-from discreet.schema.expression import Filter
-from discreet.schema.noise import Claim, Draw, KeptZeros, Negatives, PostProcessing, PrivateNoise, Protects
-from discreet.tabulate.table import ConfidentialTable
-from discreet.words.phrase import Phrase, phrase
+from discreet.programme.codelist import Breakdown, Codelist
+from discreet.programme.cube import CrossTab, Cube, Signature, crosstabs
+from discreet.programme.filter import Comparison, Filter, Term
+from discreet.programme.noise import Claim, Draw, KeptZeros, Negatives, PostProcessing, PrivateNoise, Protects
+from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
+from discreet.text.phrase import Phrase, phrase
+
+
+def impossible(cube: Cube, cells: NDArray[np.int64], rules: Sequence[Filter]) -> NDArray[np.bool_]:
+    """Mark the cells all of whose possible records pass some rule.
+
+    A rule with an alternative (or) counts only where one of its parts covers the cell alone; a cell that is missed in
+    this way gets noise, which costs nothing.
+    """
+    found = np.zeros(len(cells), dtype=bool)
+    for rule in rules:
+        found |= _covered(rule.term, cube, cells)
+    return found
+
+
+def _covered(term: Term, cube: Cube, cells: NDArray[np.int64]) -> NDArray[np.bool_]:
+    if isinstance(term, Comparison):
+        return _within(term, cube, cells)
+    join = np.logical_and if term.word == "and" else np.logical_or
+    parts = (_covered(part, cube, cells) for part in term.terms)
+    return reduce(join, parts, np.full(len(cells), term.word == "and"))
+
+
+def _within(term: Comparison, cube: Cube, cells: NDArray[np.int64]) -> NDArray[np.bool_]:
+    for k, axis in enumerate(cube.axes):
+        if axis.variable == term.variable:
+            return passing_nodes(axis, term.lookup)[cube.nodes(cells, k)]
+    return np.full(len(cells), all(term.passing))
+
+
+def passing_nodes(axis: Breakdown, passing: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Mark the nodes of an axis all of whose leaves pass."""
+    nodes = np.ones(len(axis), dtype=bool)
+    np.logical_and.at(nodes, axis.node_of_leaf, passing)
+    for node in range(len(axis) - 1, 0, -1):
+        nodes[axis.parents[node]] &= nodes[node]
+    return nodes
+
 
 ALL_AT_ONCE = 1 << 16  # cross-tabulations of at most so many cells are drawn cell by cell
 AT_ONCE = 1 << 20  # cells whose words are held together

@@ -11,19 +11,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from discreet.advise.advise import region
 from discreet.audit import averaging
+from discreet.audit.case import Case
+from discreet.audit.gates import Verdict, judge_gates
+from discreet.audit.measures import USUAL_POSTERIOR, Measures
 from discreet.errors import mistake
-from discreet.pipeline.case import Case
-from discreet.pipeline.gating import judge_gates
-from discreet.pipeline.measures import USUAL_POSTERIOR, Measures
-from discreet.pipeline.progress import Progress, Quiet
-from discreet.pipeline.region import region
-from discreet.pipeline.report.confidential import confidential_page
-from discreet.pipeline.report.public import public_page, public_view
-from discreet.pipeline.report.writing import write_pages
-from discreet.pipeline.verdict import Verdict
-from discreet.release.read import open_release
-from discreet.swap.whole_folder import WholeFolder
+from discreet.io.atomic_folder import WholeFolder
+from discreet.io.progress import Progress, Quiet
+from discreet.release.reader import open_release
+from discreet.report.confidential import confidential_page, write_pages
+from discreet.report.public import public_page, public_view
 
 REPORT = "audit.json"
 

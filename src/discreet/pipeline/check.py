@@ -6,16 +6,15 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
-from discreet.engine.sources import open_source
 from discreet.errors import DiscreetError, Mistakes, Problem
-from discreet.maths.keys import SECRET_BYTES
+from discreet.io.databases import open_source
+from discreet.io.progress import Progress, Quiet
+from discreet.maths.cells.keys import SECRET_BYTES
 from discreet.perturb.choose import mechanism
-from discreet.pipeline.progress import Progress, Quiet
-from discreet.pipeline.soundness import modulus_problems, record_problems
-from discreet.population.needs import missing_columns, needs_of, only_present, with_all_rules
 from discreet.population.places import place_problems
-from discreet.population.reading import UnitReader
-from discreet.schema.programme import Programme, Unit
+from discreet.population.reading import UnitReader, missing_columns, needs_of, only_present, with_all_rules
+from discreet.programme.programme import Programme, Unit
+from discreet.run.tabulating import modulus_problems, record_problems
 from discreet.swap.households import gather
 from discreet.swap.tables import open_tables
 from discreet.tabulate.ready_made import ready_made_problems

@@ -1,34 +1,74 @@
-"""The whole path: a programme and a secret in, a protected release out; it owns the order, not the steps."""
+"""From a programme and a secret to a protected release: swap, count, perturb, judge, charge, publish."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from fractions import Fraction
 from importlib.metadata import version
+from math import ceil
 from pathlib import Path
 
-from discreet.errors import DiscreetError
+from discreet.audit.gates import Verdict, require_passed
+from discreet.errors import DiscreetError, mistake
+from discreet.formats.columns import Publication
+from discreet.formats.writers import with_parquet, writers
+from discreet.io.progress import Progress, Quiet
+from discreet.maths.privacy.accounting import EpsilonDelta, PrivacyLoss, Rho
 from discreet.perturb.choose import mechanism
+from discreet.perturb.ledger import Entry, Ledger
 from discreet.perturb.mechanism import Mechanism
-from discreet.pipeline.identity import Identity, digest_inputs, identify, noise_key
-from discreet.pipeline.progress import Progress, Quiet
-from discreet.pipeline.spending import Spending
-from discreet.pipeline.tabulating import Tabulator
-from discreet.pipeline.verdict import Verdict, require_passed
+from discreet.perturb.private import PrivateMechanism
+from discreet.perturb.statement import noise_statement
+from discreet.programme.noise import Claim
+from discreet.programme.programme import Programme
 from discreet.release.assemble import release_manifest, write_cube, write_shared
 from discreet.release.folder import ReleaseFolder
-from discreet.release.manifest import CubeEntry, Digests, Manifest
-from discreet.release.noise import noise_statement
-from discreet.release.private import PrivateManifest, require_private_place, write_private_manifest
-from discreet.release.publication import Publication
-from discreet.release.read import Release
-from discreet.release.writers import with_parquet, writers
-from discreet.schema.programme import Programme
+from discreet.release.manifest import (
+    CubeEntry,
+    Digests,
+    Manifest,
+    PrivateManifest,
+    require_private_place,
+    write_private_manifest,
+)
+from discreet.release.reader import Release
+from discreet.run.identity import Identity, digest_inputs, identify, noise_key
+from discreet.run.tabulating import Tabulator
 from discreet.swap.relocate import Relocations
 from discreet.swap.result import SwapResult
 from discreet.swap.swapping import swap
-from discreet.tabulate.table import ConfidentialTable
+from discreet.tabulate.tables import ConfidentialTable
+
+DELTA_UNITS = 10**30  # deltas are charged in whole units of 1e-30, rounded up
+
+
+@dataclass(frozen=True)
+class Spending:
+    """The account that a release is charged to."""
+
+    ledger: Ledger
+    account: str
+
+    def charge(self, mechanism: Mechanism, release: str, key: str) -> Entry:
+        """Write the charge down; the same key (the same noise on the same records) costs nothing again."""
+        loss = self._loss(mechanism)
+        return self.ledger.charge(self.account, loss, key, f"release {release}")
+
+    def _loss(self, mechanism: Mechanism) -> PrivacyLoss:
+        if not isinstance(mechanism, PrivateMechanism) or mechanism.rule.claim is Claim.NONE:
+            value = "a ledger beside noise without a guarantee"
+            raise mistake("", "ledger", value, "leave it out, or declare noise with a guarantee")
+        rule = mechanism.rule
+        account = self.ledger.account(self.account)
+        if (account.neighbours, account.unit) != (rule.neighbours, rule.protects.value):
+            value = f"account {self.account!r} is kept for {account.neighbours.value} of a {account.unit}"
+            raise mistake("", "ledger", value, "charge an account that is kept for what the noise protects")
+        if rule.is_gaussian:
+            return Rho(rule.budget.total)
+        delta = Fraction(ceil(mechanism.plan.delta() * DELTA_UNITS), DELTA_UNITS)
+        return EpsilonDelta(rule.budget.total, delta)
 
 
 @dataclass(frozen=True)
@@ -137,7 +177,7 @@ class _Run:
         if not gates.declared:
             return []
         # the attacks take longer to import than a small release to make, and most runs declare no gates
-        from discreet.pipeline.gating import judge_release  # noqa: PLC0415
+        from discreet.audit.gates import judge_release  # noqa: PLC0415
 
         release = Release(folder.tree, made.manifest)
         return judge_release(

@@ -10,20 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from discreet.errors import mistake
-from discreet.pipeline.progress import Progress, Quiet
-from discreet.schema.programme import PopulationRule, Programme
-from discreet.schema.sources import FileSource
-from discreet.schema.swap_rule import SwapRule
-from discreet.swap.figures import Figures, figures_of
-from discreet.swap.log import write_log
-from discreet.swap.members import read_members
-from discreet.swap.microdata import write_microdata
-from discreet.swap.naming import profile_names
-from discreet.swap.report import write_report
-from discreet.swap.result import SwapResult
-from discreet.swap.summary import public_summary, write_summary
+from discreet.io.atomic_folder import WholeFolder, require_free
+from discreet.io.progress import Progress, Quiet
+from discreet.programme.programme import PopulationRule, Programme
+from discreet.programme.sources import FileSource
+from discreet.programme.swap import SwapRule
+from discreet.report.swap import write_report
+from discreet.swap.figures import Figures, figures_of, read_members
+from discreet.swap.output import public_summary, write_log, write_microdata, write_summary
+from discreet.swap.result import SwapResult, profile_names
 from discreet.swap.swapping import swap
-from discreet.swap.whole_folder import WholeFolder, require_free
 
 OUT, PRIVATE = "--out", "--report"
 

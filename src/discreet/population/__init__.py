@@ -1,1 +1,1 @@
-"""Microdata: validation, encoding, record keys and the synthetic census; no protection."""
+"""Microdata: reading, checking and encoding records."""

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from discreet.engine.sources import open_source
-from discreet.schema.draft import MOST_PLACES, ColumnFacts, Kind, TableFacts, is_id, is_place
-from discreet.schema.sources import FileSource
+from discreet.io.databases import open_source
+from discreet.programme.draft import MOST_PLACES, ColumnFacts, Kind, TableFacts, is_id, is_place
+from discreet.programme.sources import FileSource
 
 Positions = NDArray[np.int64]  # record -> place of its value among the distinct ones, -1 for none
 

@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from discreet.engine.records import Records
-from discreet.engine.sources import open_source
 from discreet.errors import Problem
+from discreet.io.databases import open_source
+from discreet.io.files import Records
 from discreet.population import encode
-from discreet.schema.codelist import Codelist
-from discreet.schema.programme import Programme, Unit, Variable
+from discreet.programme.codelist import Codelist
+from discreet.programme.programme import Programme, Unit, Variable
 
 Place = tuple[str, ...]  # coarse to fine
 

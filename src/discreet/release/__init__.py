@@ -1,1 +1,1 @@
-"""Writing and verifying what is published; it accepts protected tables only."""
+"""Release folders: manifest, reading, verification."""

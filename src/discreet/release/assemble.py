@@ -7,17 +7,16 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
-from discreet.perturb.table import ProtectedTable
-from discreet.release.codelist_files import breakdowns, write_codes
-from discreet.release.columns import published
+from discreet.formats.columns import Publication, published
+from discreet.formats.sdmx import write_structures
+from discreet.formats.writers import SDMX_STRUCTURES, Writer, place
+from discreet.programme.cube import Cube
+from discreet.programme.population import ReleaseFormat
 from discreet.release.folder import ReleaseFolder
 from discreet.release.manifest import CubeEntry, Digests, FileEntry, Manifest, codelist_place, cube_entry
-from discreet.release.publication import Publication
+from discreet.release.reader import breakdowns, write_codes
 from discreet.release.readme import readme
-from discreet.release.sdmx_structures import write_structures
-from discreet.release.writers import SDMX_STRUCTURES, Writer, place
-from discreet.schema.cube import Cube
-from discreet.schema.rules import ReleaseFormat
+from discreet.tabulate.tables import ProtectedTable
 
 
 def write_cube(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from discreet.formats.columns import ADDITIVITY, SAME_CELL, SWAPPED, WEIGHTED, ZEROS, Publication
+from discreet.formats.writers import SDMX_STRUCTURES
+from discreet.programme.labels import Labels
+from discreet.programme.population import ReleaseFormat
 from discreet.release.manifest import CubeEntry
-from discreet.release.publication import ADDITIVITY, SAME_CELL, SWAPPED, WEIGHTED, ZEROS, Publication
-from discreet.release.writers import SDMX_STRUCTURES
-from discreet.schema.labels import Labels
-from discreet.schema.rules import ReleaseFormat
 
 _FORMATS = {
     ReleaseFormat.PARQUET: "`parquet/`: one Parquet file per table",

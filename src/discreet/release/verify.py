@@ -1,19 +1,254 @@
-"""Verification of a release: nothing missing, foreign or changed, and one value for every cell.
-
-It owns the checks and the words for what they find; how cells of many cubes are compared is in compare.
-"""
+"""Verification of a release: nothing missing, foreign or changed, and one value for every cell."""
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from discreet.release.compare import Comparison, compare
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import BrokenRelease
+from discreet.formats.columns import DECIMALS
+from discreet.programme.codelist import TOTAL
+from discreet.programme.population import ReleaseFormat
 from discreet.release.folder import file_sha256
 from discreet.release.manifest import MANIFEST, CubeEntry, FileEntry, Manifest, read_manifest
-from discreet.schema.rules import ReleaseFormat
+from discreet.release.reader import CubeFile, Values, read_codes
+
+ROWS_PER_PASS = 25_000_000  # bounds memory to about a gigabyte; more cells are compared in several passes
+NAMED = 20  # findings that are spelled out
+_WORD = 64
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What disagrees, and how many cells stand in more than one cube."""
+
+    problems: tuple[str, ...]
+    compared: int
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """What a node of an axis adds to a cell's description, and the cubes that know it."""
+
+    variable: str
+    codes: tuple[str, ...]
+    hashes: NDArray[np.uint64]  # node -> hash; 0 for the total
+    cubes: NDArray[np.uint64]  # (word, node) -> bits of the cubes that know the code; all bits for the total
+
+
+@dataclass(frozen=True)
+class _Member:
+    """One cube of a population, ready to be read."""
+
+    file: CubeFile
+    axes: tuple[_Axis, ...]
+
+    @property
+    def entry(self) -> CubeEntry:
+        """The description of the cube."""
+        return self.file.entry
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """Some rows of a cube."""
+
+    nodes: tuple[NDArray[np.int64], ...]  # one array for each axis
+    hashes: NDArray[np.uint64]
+    values: Values
+
+
+def compare(folder: Path, manifest: Manifest) -> Comparison:
+    """Compare the cubes of each population of a release whose files are intact."""
+    places = sorted({axis.codelist for cube in manifest.cubes for axis in cube.axes})
+    try:
+        known = {place: read_codes(folder / place).codes for place in places}
+    except BrokenRelease as broken:
+        return Comparison((str(broken),), 0)
+    problems: list[str] = []
+    compared = 0
+    for population in dict.fromkeys(cube.population for cube in manifest.cubes):
+        entries = [cube for cube in manifest.cubes if cube.population == population]
+        try:
+            outcome = _compare_population(_members(folder, entries, known), ROWS_PER_PASS)
+        except BrokenRelease as broken:
+            outcome = Comparison((str(broken),), 0)
+        problems.extend(outcome.problems)
+        compared += outcome.compared
+    return Comparison(tuple(problems), compared)
+
+
+def _members(
+    folder: Path, entries: Sequence[CubeEntry], known: Mapping[str, tuple[str, ...]]
+) -> list[_Member]:
+    """Number the cubes and note for every (variable, code) which of them know it."""
+    cubes_of: dict[tuple[str, str], int] = {}
+    for number, entry in enumerate(entries):
+        for axis in entry.axes:
+            for code in known[axis.codelist]:
+                cubes_of[axis.variable, code] = cubes_of.get((axis.variable, code), 0) | 1 << number
+    words = -(-len(entries) // _WORD)
+    axes = {
+        (axis.variable, axis.codelist): _axis(
+            axis.variable, known[axis.codelist], cubes_of, words, len(entries)
+        )
+        for entry in entries
+        for axis in entry.axes
+    }
+    return [
+        _Member(
+            CubeFile(entry, folder / file.path, tuple(known[axis.codelist] for axis in entry.axes)),
+            tuple(axes[axis.variable, axis.codelist] for axis in entry.axes),
+        )
+        for entry in entries
+        if (file := entry.file(ReleaseFormat.PARQUET)) is not None
+    ]
+
+
+def _axis(
+    variable: str, codes: tuple[str, ...], cubes_of: Mapping[tuple[str, str], int], words: int, cubes: int
+) -> _Axis:
+    every = (1 << cubes) - 1
+    bits = [every if code == TOTAL else cubes_of[variable, code] for code in codes]
+    word = (1 << _WORD) - 1
+    return _Axis(
+        variable,
+        codes,
+        np.array([_pair_hash(variable, code) for code in codes], dtype=np.uint64),
+        np.array([[mask >> (_WORD * k) & word for mask in bits] for k in range(words)], dtype=np.uint64),
+    )
+
+
+def _pair_hash(variable: str, code: str) -> int:
+    if code == TOTAL:
+        return 0
+    return int.from_bytes(hashlib.blake2b(f"{variable}\0{code}".encode(), digest_size=8).digest(), "little")
+
+
+def _compare_population(members: Sequence[_Member], rows_per_pass: int) -> Comparison:
+    passes = max(1, -(-sum(member.entry.cells for member in members) // rows_per_pass))
+    odd: list[NDArray[np.uint64]] = []
+    compared = 0
+    for number in range(passes):
+        hashes, values, expected = _shared_cells(members, number, passes)
+        compared += len(hashes)
+        odd.append(_disagreeing(hashes, values, expected))
+    found = np.concatenate(odd)
+    return Comparison(tuple(_described(members, found)), compared)
+
+
+def _shared_cells(
+    members: Sequence[_Member], number: int, passes: int
+) -> tuple[NDArray[np.uint64], Values, NDArray[np.int32]]:
+    """Hash, value and expected number of occurrences of the cells of one pass that several cubes must hold."""
+    hashes: list[NDArray[np.uint64]] = [np.empty(0, np.uint64)]
+    values: list[Values] = []
+    expected: list[NDArray[np.int32]] = [np.empty(0, np.int32)]
+    for member in members:
+        for cells in _read(member):
+            wanted = _occurrences(member, cells.nodes)
+            kept = (wanted > 1) & _of_pass(cells.hashes, number, passes)
+            hashes.append(cells.hashes[kept])
+            values.append(cells.values[kept])
+            expected.append(wanted[kept])
+    return np.concatenate(hashes), np.concatenate(values or [np.empty(0)]), np.concatenate(expected)
+
+
+def _of_pass(hashes: NDArray[np.uint64], number: int, passes: int) -> NDArray[np.bool_]:
+    upper = hashes >> np.uint64(32)
+    of_pass: NDArray[np.bool_] = np.equal((upper * np.uint64(passes)) >> np.uint64(32), np.uint64(number))
+    return of_pass
+
+
+def _occurrences(member: _Member, nodes: Sequence[NDArray[np.int64]]) -> NDArray[np.int32]:
+    """In how many cubes each cell must stand: those that know every one of its codes."""
+    total = np.zeros(len(nodes[0]), dtype=np.int32)
+    for word in range(len(member.axes[0].cubes)):
+        bits = member.axes[0].cubes[word][nodes[0]]
+        for axis, axis_nodes in zip(member.axes[1:], nodes[1:], strict=True):
+            bits &= axis.cubes[word][axis_nodes]
+        total += np.bitwise_count(bits)
+    return total
+
+
+def _disagreeing(
+    hashes: NDArray[np.uint64], values: Values, expected: NDArray[np.int32]
+) -> NDArray[np.uint64]:
+    """The cells whose occurrences differ in value, or that lack some."""
+    if len(hashes) == 0:
+        return hashes
+    order = np.argsort(hashes)
+    ordered, in_order = hashes[order], values[order]
+    starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+    counts = np.diff(starts, append=len(ordered))
+    spread = np.maximum.reduceat(in_order, starts) - np.minimum.reduceat(in_order, starts)
+    odd = (spread > _tolerance(values)) | (counts != expected[order[starts]])
+    disagreeing: NDArray[np.uint64] = ordered[starts][odd]
+    return disagreeing
+
+
+def _tolerance(values: Values) -> float:
+    """Counts agree exactly; sums of weights may differ in the last published digit by the order of addition."""
+    return 0 if values.dtype.kind == "i" else 1.01 * 10.0**-DECIMALS
+
+
+def _read(member: _Member) -> Iterator[_Cells]:
+    """The rows of a cube by row group, each with the hashes of its cells."""
+    for rows in member.file.parts():
+        hashes = np.zeros(len(rows.values), dtype=np.uint64)
+        for axis, nodes in zip(member.axes, rows.nodes, strict=True):
+            hashes += axis.hashes[nodes]
+        yield _Cells(rows.nodes, hashes, rows.values)
+
+
+def _described(members: Sequence[_Member], odd: NDArray[np.uint64]) -> Iterator[str]:
+    """One sentence for each of the first cells that disagree; all values are public ones."""
+    named = odd[:NAMED]
+    if len(named):
+        for (pairs, cubes), values in sorted(_occurrences_of(members, named).items()):
+            absent = [
+                f"not listed in {entry.id}"
+                for number, entry in _known_by(members, cubes)
+                if number not in values
+            ]
+            listed = [f"{value} in {members[number].entry.id}" for number, value in values.items()]
+            cell = ", ".join(f"{variable}={code}" for variable, code in pairs) or "the grand total"
+            yield f"{members[0].entry.unit}: {cell}: {', '.join([*listed, *absent])}"
+    if len(odd) > NAMED:
+        yield f"{members[0].entry.unit}: {len(odd) - NAMED} more cells disagree"
+
+
+def _known_by(members: Sequence[_Member], cubes: int) -> list[tuple[int, CubeEntry]]:
+    return [(number, member.entry) for number, member in enumerate(members) if cubes >> number & 1]
+
+
+def _occurrences_of(
+    members: Sequence[_Member], named: NDArray[np.uint64]
+) -> dict[tuple[tuple[tuple[str, str], ...], int], dict[int, int | float]]:
+    """Where the named cells stand: (pairs, cubes that know them) -> cube -> value."""
+    found: dict[tuple[tuple[tuple[str, str], ...], int], dict[int, int | float]] = {}
+    for number, member in enumerate(members):
+        for cells in _read(member):
+            for row in np.flatnonzero(np.isin(cells.hashes, named)):
+                nodes = [int(axis_nodes[row]) for axis_nodes in cells.nodes]
+                found.setdefault(_description(member, nodes), {})[number] = cells.values[row].item()
+    return found
+
+
+def _description(member: _Member, nodes: Sequence[int]) -> tuple[tuple[tuple[str, str], ...], int]:
+    pairs = sorted(
+        (axis.variable, axis.codes[node]) for axis, node in zip(member.axes, nodes, strict=True) if node
+    )
+    cubes = ~0
+    for axis, node in zip(member.axes, nodes, strict=True):
+        cubes &= sum(int(bits) << (_WORD * word) for word, bits in enumerate(axis.cubes[:, node]))
+    return tuple(pairs), cubes
 
 
 @dataclass(frozen=True)

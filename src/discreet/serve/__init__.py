@@ -1,1 +1,1 @@
-"""The table builder: answering questions with protected tables, under the rules of a programme."""
+"""The table builder."""

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.serve.query import Query
-from discreet.words.phrase import Language, said
+from discreet.text.phrase import Language, said
 
 WITHHELD = "withheld"  # the status of a cell of a blocked area
 

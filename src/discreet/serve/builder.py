@@ -1,26 +1,202 @@
-"""Asking the table builder: the order in which a question is resolved, judged, charged, answered and remembered.
-
-It owns that order; counting is the source's, judging the rules', books the store's and the ledger's.
-"""
+"""The table builder: resolves a question, judges it, charges it, answers it, or offers the nearest tables."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import islice
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
 
 from discreet.errors import Mistakes
-from discreet.perturb.table import ProtectedTable
-from discreet.serve.answer import Answer, Preview, Refusal, Rule
-from discreet.serve.answer_making import answer_of
+from discreet.formats.columns import ADDITIVITY, SWAPPED
+from discreet.programme.codelist import Breakdown
+from discreet.programme.cube import Signature
+from discreet.serve.answer import Answer, AnswerAxis, Nearest, NoiseRange, Preview, Refusal, Rule
 from discreet.serve.budget import Accounts
 from discreet.serve.catalogue import Catalogue
-from discreet.serve.collected import Collected
-from discreet.serve.collecting import Collecting
-from discreet.serve.history import Differing, History
-from discreet.serve.nearest import nearest
-from discreet.serve.query import Query
-from discreet.serve.question import Question, resolve
+from discreet.serve.history import Collecting, Differing, History
+from discreet.serve.history_store import Collected
+from discreet.serve.query import Axis, Query
+from discreet.serve.question import Question, resolve, root_of
+from discreet.serve.records import TableSource
+from discreet.serve.released import map_of, picked
 from discreet.serve.rules import Verdict, judge_cells, judge_form
-from discreet.serve.sources import TableSource
+from discreet.tabulate.tables import ProtectedTable
+from discreet.text.phrase import joined, phrase
+
+MOST_OFFERED = 3
+MOST_JUDGED = 12
+STEPS = 3  # changes of the refused table
+
+Passes = Callable[[Query], bool]
+
+
+def nearest(query: Query, catalogue: Catalogue, passes: Passes) -> tuple[Nearest, ...]:
+    """The largest tables within a few changes that pass; at most so many are judged."""
+    judged = islice(_in_order(query, catalogue), MOST_JUDGED)
+    return tuple(islice((change for change in judged if passes(change.query)), MOST_OFFERED))
+
+
+def _in_order(query: Query, catalogue: Catalogue) -> Iterator[Nearest]:
+    """One change before two, then more cells before fewer; no table twice."""
+    seen = {_whole(query).id}
+    level = [Nearest(_whole(query), "")]
+    if level[0].query != query:
+        unfiltered = phrase("the same table without the filter")
+        yield Nearest(_whole(query), unfiltered) if query.where else level[0]
+    for _ in range(STEPS):
+        following = {}
+        for one in level:
+            for change in _changes(one, catalogue):
+                if change.query.id not in seen:
+                    following[change.query.id] = change
+        seen |= following.keys()
+        level = sorted(following.values(), key=lambda one: -_cells(one.query, catalogue))
+        yield from level
+
+
+def _whole(query: Query) -> Query:
+    """The query without filter and picked codes: the rules are judged on this anyway."""
+    axes = tuple(replace(axis, codes=()) for axis in query.axes)
+    return replace(query, axes=axes, where="")
+
+
+def _changes(one: Nearest, catalogue: Catalogue) -> Iterator[Nearest]:
+    query, labels = one.query, catalogue.labels
+    for place, axis in enumerate(query.axes):
+        coarser = _coarser(axis, catalogue)
+        if coarser is not None:
+            changed = replace(query, axes=_with(query.axes, place, coarser))
+            is_place = catalogue.variables[coarser.variable].is_place
+            old = labels.breakdowns.get(axis.breakdown, axis.breakdown)
+            names = {"new": labels.axis(coarser.breakdown), "old": old}
+            larger = phrase("larger areas: {new} for {old}", **names)
+            said = larger if is_place else phrase("coarser: {new} for {old}", **names)
+            yield Nearest(changed, joined(one.words, said, by=", "))
+        if len(query.axes) > 1:
+            left = (*query.axes[:place], *query.axes[place + 1 :])
+            said = phrase("without {variable}", variable=labels.variable(axis.variable))
+            yield Nearest(replace(query, axes=left), joined(one.words, said, by=", "))
+
+
+def _coarser(axis: Axis, catalogue: Catalogue) -> Axis | None:
+    """The next coarser breakdown of the same variable that still divides it."""
+    known = catalogue.variables[axis.variable].breakdowns
+    if axis.groups:
+        return None
+    below = [name for name, held in known.items() if 1 < len(held) < len(known[axis.breakdown])]
+    return Axis(below[-1]) if below else None
+
+
+def _with(axes: tuple[Axis, ...], place: int, axis: Axis) -> tuple[Axis, ...]:
+    return (*axes[:place], axis, *axes[place + 1 :])
+
+
+def _cells(query: Query, catalogue: Catalogue) -> int:
+    return prod(
+        len(axis.groups) + 1
+        if axis.groups
+        else len(catalogue.variables[axis.variable].breakdowns[axis.breakdown])
+        for axis in query.axes
+    )
+
+
+Nodes = NDArray[np.int64]
+
+
+def answer_of(
+    question: Question,
+    table: ProtectedTable,
+    verdict: Verdict,
+    warnings: tuple[str, ...],
+    source: TableSource,
+) -> Answer:
+    """The answer to a question, blocked areas withheld."""
+    cube, catalogue = question.cube, source.catalogue
+    shape = tuple(len(nodes) for nodes in question.picked)
+    maps = [map_of(len(axis), question.picked[question.order.index(k)]) for k, axis in enumerate(cube.axes)]
+    places, rows = picked(cube, table.cells, maps, question.order, shape)
+    values = np.zeros(prod(shape), dtype=np.int64)
+    values[places] = table.values[rows]
+    withheld = _withheld(question, verdict, catalogue.rule.place, shape)
+    values[withheld] = 0
+    axes = [
+        _axis(cube.axes[k], nodes, said.breakdown, cube.axes[k].variable in catalogue.places)
+        for k, nodes, said in zip(question.order, question.picked, question.query.axes, strict=True)
+    ]
+    noise = joined(catalogue.noise.sentence(), SWAPPED if catalogue.swapped else "")
+    shown = {code for axis in axes if axis.variable == catalogue.rule.place for code in axis.codes}
+    return Answer(
+        question.query,
+        tuple(axes),
+        values,
+        withheld,
+        noise,
+        ADDITIVITY,
+        tuple(area for area in verdict.blocked if area.code in shown),
+        warnings,
+        _ranges(question, values, source),
+    )
+
+
+def _axis(axis: Breakdown, nodes: Nodes, breakdown: str, is_place: bool) -> AnswerAxis:
+    picked, parents, depths = nodes.tolist(), axis.parents.tolist(), axis.depths.tolist()
+    shown = set(picked)
+    above = (_above(node, parents, shown) for node in picked)
+    return AnswerAxis(
+        axis.variable.partition("~")[0],
+        breakdown,
+        tuple(axis.codes[node] for node in picked),
+        tuple(axis.labels[node] for node in picked),
+        tuple(axis.codes[node] if node >= 0 else "" for node in above),
+        tuple(depths[node] for node in picked),
+        is_place,
+    )
+
+
+def _above(node: int, parents: list[int], shown: set[int]) -> int:
+    """The nearest node above that is shown; -1 where there is none."""
+    node = parents[node]
+    while node >= 0 and node not in shown:
+        node = parents[node]
+    return node
+
+
+def _withheld(
+    question: Question, verdict: Verdict, place: str | None, shape: tuple[int, ...]
+) -> NDArray[np.bool_]:
+    """Every cell of a blocked area."""
+    withheld = np.zeros(shape, dtype=bool)
+    codes = {area.code for area in verdict.blocked}
+    for asked, k in enumerate(question.order):
+        axis = question.cube.axes[k]
+        if root_of(axis) == place and codes:
+            blocked = np.array([axis.codes[node] in codes for node in question.picked[asked]], dtype=bool)
+            np.moveaxis(withheld, asked, 0)[blocked] = True
+    return withheld.reshape(-1)
+
+
+def _ranges(
+    question: Question, values: NDArray[np.int64], source: TableSource
+) -> Callable[[int, float], NoiseRange | None]:
+    """Cell and level -> where its true count is likely to be."""
+    cube, shape = question.cube, tuple(len(nodes) for nodes in question.picked)
+    noise = source.noise
+
+    def range_of(cell: int, level: float) -> NoiseRange | None:
+        at = np.unravel_index(cell, shape) if shape else ()
+        levels = []
+        for asked, k in enumerate(question.order):
+            depth = int(cube.axes[k].depths[question.picked[asked][at[asked]]])
+            levels += [(cube.axes[k].variable, depth)] if depth else []
+        base = cube.base.canonical if cube.base else ""
+        signature = Signature(cube.unit, base, cube.count or "", tuple(sorted(levels)))
+        return noise.range_of(signature, int(values[cell]), level)
+
+    return range_of
 
 
 class TableBuilder:

@@ -1,17 +1,20 @@
-"""What a source can be asked for: units, variables with their breakdowns, declared tables, places and rules.
-
-It owns the description; it answers nothing, and everything in it is public.
-"""
+"""What a source can be asked for: units, variables, declared tables; from a programme or a release."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from discreet.release.noise import NoiseStatement
-from discreet.schema.codelist import Breakdown, Codelist
-from discreet.schema.labels import NO_LABELS, Labels
-from discreet.schema.serve_rule import DEFAULT_SERVE, ServeRule
+from discreet.errors import mistake
+from discreet.io.databases import open_source
+from discreet.perturb.statement import NoiseStatement
+from discreet.programme.codelist import Breakdown, Codelist
+from discreet.programme.cube import Cube
+from discreet.programme.filter import alternatives
+from discreet.programme.labels import NO_LABELS, Labels
+from discreet.programme.population import Variable
+from discreet.programme.programme import Programme
+from discreet.programme.serve import DEFAULT_SERVE, ServeRule
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,3 +80,99 @@ class Catalogue:
         """The breakdown of a full name, such as AGE.M; None where there is none."""
         variable = self.variables.get(full_name.partition(".")[0])
         return None if variable is None else variable.breakdowns.get(full_name)
+
+
+def programme_catalogue(programme: Programme, noise: NoiseStatement) -> Catalogue:
+    """What the records of a programme can be asked for: every variable that a unit has, unless fewer are named."""
+    rule, population = programme.serve, programme.population
+    if population is None:
+        raise mistake(programme.path, "population", "is missing", "serve its release instead")
+    columns = {
+        name: tuple(open_source(unit.source, f"population.{name}").schema.names)
+        for name, unit in population.units.items()
+    }
+    wanted = set(programme.variables if rule.variables is None else rule.variables)
+    served = {
+        name: _variable(variable, _units(variable, columns), population.geography, rule.groupings)
+        for name, variable in programme.variables.items()
+        if name in wanted
+    }
+    cubes = [cube for cube in programme.cubes if not cube.weight and _is_served(cube, served)]
+    bases = {cube.base for cube in cubes if cube.base}
+    return Catalogue(
+        programme.release.name,
+        programme.release.agency,
+        programme.release.version,
+        tuple(columns),
+        {name: variable for name, variable in served.items() if variable.units},
+        tuple(map(table_of, cubes)),
+        noise,
+        programme.swap is not None,
+        rule,
+        _counts(programme, columns),
+        {text: base.canonical for base in bases for text in (base.text, base.canonical)},
+        title=programme.release.title,
+        labels=programme.labels.only(
+            (name for variable in served.values() for name in variable.breakdowns), columns
+        ),
+    )
+
+
+def table_of(cube: Cube) -> ServedTable:
+    """A declared cube as a ready question."""
+    axes = tuple(axis.full_name for axis in cube.axes)
+    return ServedTable(
+        cube.id, cube.title, cube.unit, axes, cube.base.text if cube.base else "", cube.count or ""
+    )
+
+
+def by_name(axes: Iterable[Breakdown]) -> dict[str, Breakdown]:
+    """Breakdowns by full name, coarse to fine."""
+    return {axis.full_name: axis for axis in sorted(axes, key=len)}
+
+
+def _variable(
+    variable: Variable, units: tuple[str, ...], geography: tuple[str, ...], groupings: tuple[str, ...]
+) -> ServedVariable:
+    return ServedVariable(
+        variable.name,
+        variable.codelist,
+        by_name(variable.breakdowns.values()),
+        units,
+        variable.column in geography,
+        variable.name in groupings,
+    )
+
+
+def _units(variable: Variable, columns: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(
+        unit
+        for unit, held in columns.items()
+        if variable.column in held and (variable.units is None or unit in variable.units)
+    )
+
+
+def _is_served(cube: Cube, served: Mapping[str, ServedVariable]) -> bool:
+    names = {axis.variable for axis in cube.axes} | set(cube.base.variables if cube.base else ())
+    return all(name in served and cube.unit in served[name].units for name in names)
+
+
+def _counts(programme: Programme, columns: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """The 0/1 columns of each unit: those of its cubes, and those that the rule names."""
+    known = {column for held in columns.values() for column in held}
+    for name in programme.serve.counts:
+        if name not in known:
+            raise mistake(
+                programme.path, "serve.counts", f"unknown column {name!r}", alternatives(name, sorted(known))
+            )
+    return {
+        unit: tuple(
+            dict.fromkeys(
+                [
+                    *(cube.count for cube in programme.cubes if cube.unit == unit and cube.count),
+                    *(name for name in programme.serve.counts if name in held),
+                ]
+            )
+        )
+        for unit, held in columns.items()
+    }

@@ -1,26 +1,27 @@
-"""What each user has collected, and whether one more table would let them average or subtract the noise away.
-
-It owns the two guards and their words; the book is ``collected``, and it counts nothing itself. Users are told apart by
-opaque ids; whether two of them are one person is not known here.
-"""
+"""The history guard: whether one more table would let a user average or subtract the noise away."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
+import numpy as np
 from sqlalchemy import Connection
 
-from discreet.engine.books import one_at_a_time
-from discreet.engine.transactions import Database
-from discreet.maths.redundancy import Average, riskiest
-from discreet.schema.crosstab import Signature, crossed
-from discreet.schema.serve_rule import Action, HistoryRule
+from discreet.errors import Mistakes
+from discreet.io.store import Database, one_at_a_time
+from discreet.maths.attacks.redundancy import Average, riskiest
+from discreet.programme.cube import Signature, crossed, signatures
+from discreet.programme.filter import NOBODY
+from discreet.programme.serve import Action, HistoryRule
 from discreet.serve.answer import Refusal, Rule
-from discreet.serve.collected import Collected, CollectedBook, Statistic
-from discreet.serve.held_tables import Held
-from discreet.words.phrase import Phrase, joined, phrase
+from discreet.serve.history_store import Collected, CollectedBook, Held, Population, Statistic
+from discreet.serve.query import Query
+from discreet.serve.question import Question, resolve
+from discreet.serve.records import TableSource
+from discreet.tabulate.tables import ProtectedTable
+from discreet.text.phrase import Phrase, joined, phrase
 
 SLACK = 50  # noisy totals may differ by so much more than their populations do
 
@@ -160,3 +161,73 @@ def _named(signature: Signature) -> str:
     """A cross-tabulation as readers know it: what is counted by what, of whom."""
     of = [part for part in (signature.unit, signature.count, signature.base) if part]
     return f"{crossed(signature.levels)} ({', '.join(of)})"
+
+
+@dataclass(frozen=True)
+class Collecting:
+    """One question and the source that answers it."""
+
+    source: TableSource
+    question: Question
+
+    def collected(self, table: ProtectedTable) -> Collected:
+        """Every cross-tabulation and every population of an answer."""
+        cube = self.question.judged  # a filter shows cells of the table that has its variables as axes
+        sizes = {axis.variable: self._sizes(axis.variable) for axis in cube.axes}
+        statistics = tuple(Statistic(one, cells_of(one, sizes)) for one in signatures([cube]))
+        return Collected(statistics, tuple({one.base: one for one in self._populations(table)}.values()))
+
+    def differing(self, new: str, earlier: str) -> int | None:
+        """The published number of records that are in one of two populations alone; None where none can be."""
+        if new and earlier:
+            text = f"(({new}) and not ({earlier})) or (({earlier}) and not ({new}))"
+        else:
+            text = f"not ({new or earlier})"
+        try:
+            return self._number(text)
+        except Mistakes as mistakes:
+            if all(problem.remedy == NOBODY for problem in mistakes.problems):
+                return None  # no record can be in one alone: the filters mean the same
+            return 0  # too long or too deep to be compared: what cannot be judged is not let through
+
+    def _number(self, where: str) -> int:
+        """The published number of records that pass a filter."""
+        cube = self.question.cube
+        asked = Query(cube.unit, (), where, cube.count or "")
+        return value_at(self.source.table(resolve(asked, self.source.catalogue).cube), 0)
+
+    def _sizes(self, variable: str) -> tuple[int, ...]:
+        """The number of codes of each depth of a variable, or of a grouping of it."""
+        if "~" in variable:
+            axis = next(axis for axis in self.question.cube.axes if axis.variable == variable)
+            return (1, len(axis) - 1)
+        tree = self.source.catalogue.variables[variable].codelist
+        return tuple(np.bincount(np.array([0, *tree.depths])).tolist())
+
+    def _populations(self, table: ProtectedTable) -> Iterator[Population]:
+        """Who is counted: everybody, those who pass the filter, and each group of a grouping.
+
+        A release shows only populations that it has published, which nothing that is asked here can change.
+        """
+        catalogue, cube = self.source.catalogue, self.question.cube
+        if not catalogue.may_filter:
+            return
+        base = cube.base.canonical if cube.base else ""
+        yield Population("", self._number(""))
+        yield Population(base, value_at(table, 0))
+        for k, axis in enumerate(cube.axes):
+            variable, _, grouped = axis.variable.partition("~")
+            for node in range(1, len(axis)) if grouped else ():
+                leaves = np.flatnonzero(axis.node_of_leaf == node)
+                codes = (catalogue.variables[variable].codelist.leaf_codes[leaf] for leaf in leaves)
+                text = f"{variable} in ({', '.join(map(repr, codes))},)"
+                both = f"({base}) and {text}" if base else text
+                normal = resolve(Query(cube.unit, (), both, cube.count or ""), catalogue).query.where
+                yield Population(normal, value_at(table, node * cube.strides[k]))
+
+
+def value_at(table: ProtectedTable, cell: int) -> int:
+    """The published value of one cell; what is not stored is zero."""
+    place = int(np.searchsorted(table.cells, cell))
+    found = place < len(table) and int(table.cells[place]) == cell
+    return int(table.values[place]) if found else 0

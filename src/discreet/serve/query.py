@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from discreet.errors import mistake
-from discreet.words.phrase import phrase
+from discreet.text.phrase import phrase
 
 LONGEST_NAME = 200  # characters of a group's name
 REMEDY = phrase(

@@ -1,12 +1,10 @@
-"""A question that has been checked against a catalogue: the table to count, the table to judge, the cells to return.
-
-It owns what the words of a query mean; it does not know the rules nor where the records are.
-"""
+"""A checked question: custom groupings, the axes the rules look at, the table to count and the cells to return."""
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from math import prod
@@ -15,14 +13,169 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Mistakes, Problem
-from discreet.schema.codelist import Breakdown
-from discreet.schema.cube import Cube
-from discreet.schema.expression import MOST_TOLD, Comparison, Filter, alternatives, parse_filter
+from discreet.programme.codelist import TOTAL, TOTAL_LABEL, Breakdown, Codelist, breakdown
+from discreet.programme.cube import Cube
+from discreet.programme.filter import MOST_TOLD, Comparison, Filter, Term, alternatives, parse_filter
 from discreet.serve.catalogue import Catalogue, ServedVariable
-from discreet.serve.grouping import grouped, normal
-from discreet.serve.query import Axis, Query
-from discreet.serve.telling import is_grouping, judged_axes, root_of
-from discreet.words.phrase import phrase
+from discreet.serve.query import LONGEST_NAME, Axis, Group, Query
+from discreet.text.phrase import phrase
+
+MOST_GROUPS = 200
+
+
+def grouped(variable: ServedVariable, axis: Axis, key: str) -> tuple[Breakdown | None, list[Problem]]:
+    """The axis of some groups, the one with the first leaf first; leaves in no group count in the total alone."""
+    problems = list(_problems(variable, axis, key))
+    if problems:
+        return None, problems
+    masks = {group.name: variable.codelist.leaves_below(group.codes) for group in axis.groups}
+    names = sorted(masks, key=lambda name: int(np.argmax(masks[name])))
+    node_of_leaf = np.zeros(len(variable.codelist.leaves), dtype=np.int32)
+    for node, name in enumerate(names, start=1):
+        node_of_leaf[masks[name]] = node
+    parents = np.array([-1, *(0 for _ in names)], dtype=np.int32)
+    # as long as no two groupings can be found that share it: equal names have equal noise and are paid for once
+    alias = f"{variable.name}~{hashlib.blake2b(node_of_leaf.tobytes(), digest_size=32).hexdigest()}"
+    made = Breakdown(alias, alias, (TOTAL, *names), (TOTAL_LABEL, *names), parents, node_of_leaf)
+    return made, []
+
+
+def tree_of(axis: Breakdown) -> Codelist:
+    """The groups as a codelist of their own, which names them by their place and not by the user's words."""
+    groups = len(axis) - 1
+    return Codelist(axis.variable, axis.codes[1:], axis.labels[1:], (-1,) * groups, (1,) * groups)
+
+
+def normal(tree: Codelist, group: Group) -> Group:
+    """The group with the fewest codes that mean the same, in the order of the codelist."""
+    return Group(group.name, tree.fewest_codes(tree.leaves_below(group.codes)))
+
+
+def _problems(variable: ServedVariable, axis: Axis, key: str) -> Iterator[Problem]:
+    if axis.breakdown != variable.name:
+        value = phrase("groups beside the breakdown {name}", name=repr(axis.breakdown))
+        remedy = phrase("name the variable alone, {variable}", variable=variable.name)
+        yield Problem("", f"{key}.breakdown", value, remedy)
+    if len(axis.groups) > MOST_GROUPS:
+        value = phrase("{number} groups", number=len(axis.groups))
+        yield Problem("", f"{key}.groups", value, phrase("use at most {most}", most=MOST_GROUPS))
+        return
+    names = [group.name for group in axis.groups]
+    for name in names:
+        if not _is_plain(name) or name == TOTAL or len(name) > LONGEST_NAME or names.count(name) > 1:
+            remedy = phrase(
+                "give each group a name of its own, of up to {most} printable characters, the first none of = + - @",
+                most=LONGEST_NAME,
+            )
+            yield Problem("", f"{key}.groups", phrase("name {name}", name=repr(name[:60])), remedy)
+    unknown = list(islice(_unknown_codes(variable.codelist, axis.groups, key), MOST_TOLD))
+    yield from unknown or _overlaps(variable.codelist, axis.groups, key)
+
+
+def _is_plain(name: str) -> bool:
+    """Whether no file and no spreadsheet takes a name for more: links hand it on to others than its author."""
+    return name.isprintable() and bool(name.strip()) and not name.lstrip().startswith(("=", "+", "-", "@"))
+
+
+def _unknown_codes(tree: Codelist, groups: Sequence[Group], key: str) -> Iterator[Problem]:
+    for group in groups:
+        if not group.codes:
+            value = phrase("{group} holds no codes", group=repr(group.name[:60]))
+            yield Problem("", f"{key}.groups", value, phrase("name some"))
+        for code in group.codes:
+            if code not in tree.position:
+                value = phrase("unknown code {code}", code=repr(code[:60]))
+                yield Problem("", f"{key}.groups", value, alternatives(code, tree.codes))
+
+
+def _overlaps(tree: Codelist, groups: Sequence[Group], key: str) -> Iterator[Problem]:
+    held = np.zeros(len(tree.leaves), dtype=bool)
+    for group in groups:
+        leaves = tree.leaves_below(group.codes)
+        if (held & leaves).any():
+            value = phrase("{group} shares codes with another group", group=repr(group.name[:60]))
+            yield Problem("", f"{key}.groups", value, phrase("put each code into one group"))
+        held |= leaves
+
+
+Mask = NDArray[np.bool_]  # leaf -> is it inside
+EVERY_CODE = "*"  # the name of a breakdown that nobody declared
+
+
+def judged_axes(
+    axes: Sequence[Breakdown], base: Filter | None, catalogue: Catalogue, keeps: Callable[[str], bool]
+) -> Iterator[Breakdown]:
+    """The axes, each fine enough for the filter, and the variables that stand in the filter alone.
+
+    A grouping whose variable is not one to keep is judged by a breakdown that tells its groups apart.
+    """
+    grouped = {root_of(axis): axis for axis in axes if is_grouping(axis)}
+    held = {axis.variable: axis for axis in axes if not is_grouping(axis)}
+    parts = list(comparisons(base.term)) if base else []
+    yield from (axis for variable, axis in grouped.items() if keeps(variable))
+    for name in dict.fromkeys([*held, *grouped, *(part.variable for part in parts)]):
+        masks = [part.lookup for part in parts if part.variable == name]
+        if name in grouped and not keeps(name):
+            masks += masks_of(grouped[name])
+        if masks:
+            yield telling(catalogue.variables[name], masks, held.get(name))
+        elif name in held:
+            yield held[name]
+
+
+def telling(variable: ServedVariable, masks: Iterable[Mask], least: Breakdown | None = None) -> Breakdown:
+    """The coarsest breakdown that tells who is inside and has all codes of ``least``; all codes where none does."""
+    wanted = list(masks)
+    for axis in variable.breakdowns.values():
+        holds = least is None or axis.position.keys() >= least.position.keys()
+        if holds and all(_tells(axis, inside) for inside in wanted):
+            return axis
+    tree = variable.codelist
+    return breakdown(variable.name, EVERY_CODE, tree, tree.leaves)
+
+
+def masks_of(grouping: Breakdown) -> list[Mask]:
+    """The leaves of each group."""
+    return [grouping.node_of_leaf == node for node in range(1, len(grouping))]
+
+
+def picks_codes(axes: Iterable[Breakdown], told: Iterable[Breakdown]) -> bool:
+    """Whether some group is one finest code of the axis that tells it apart."""
+    by_variable = {axis.variable: axis for axis in told}
+    pairs = ((axis, by_variable.get(root_of(axis))) for axis in axes if is_grouping(axis))
+    return any(
+        len(np.unique(finer.node_of_leaf[inside])) == 1
+        for axis, finer in pairs
+        if finer is not None
+        for inside in masks_of(axis)
+    )
+
+
+def is_grouping(axis: Breakdown) -> bool:
+    """Whether the codes of an axis are groups of a user's."""
+    return "~" in axis.variable
+
+
+def root_of(axis: Breakdown) -> str:
+    """The variable of an axis, or the one whose codes it groups."""
+    return axis.variable.partition("~")[0]
+
+
+def comparisons(term: Term) -> Iterator[Comparison]:
+    """All comparisons of a filter."""
+    if isinstance(term, Comparison):
+        yield term
+    else:
+        for part in term.terms:
+            yield from comparisons(part)
+
+
+def _tells(axis: Breakdown, inside: Mask) -> bool:
+    """Whether all leaves of each node are inside, or none."""
+    leaves = np.bincount(axis.node_of_leaf, minlength=len(axis))
+    found = np.bincount(axis.node_of_leaf, weights=inside, minlength=len(axis))
+    return bool(((found == 0) | (found == leaves)).all())
+
 
 Nodes = NDArray[np.int64]
 

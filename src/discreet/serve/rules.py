@@ -13,16 +13,23 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.perturb.structural import passing_nodes
-from discreet.perturb.table import ProtectedTable
-from discreet.schema.codelist import Breakdown
-from discreet.schema.cube import Cube
-from discreet.schema.serve_rule import ServeRule, SparsityRule
+from discreet.perturb.private import passing_nodes
+from discreet.programme.codelist import Breakdown
+from discreet.programme.cube import Cube
+from discreet.programme.serve import ServeRule, SparsityRule
 from discreet.serve.answer import Area, Refusal, Rule
 from discreet.serve.catalogue import Catalogue
-from discreet.serve.question import Question
-from discreet.serve.telling import comparisons, is_grouping, masks_of, picks_codes, root_of, telling
-from discreet.words.phrase import joined, phrase
+from discreet.serve.question import (
+    Question,
+    comparisons,
+    is_grouping,
+    masks_of,
+    picks_codes,
+    root_of,
+    telling,
+)
+from discreet.tabulate.tables import ProtectedTable
+from discreet.text.phrase import joined, phrase
 
 Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]

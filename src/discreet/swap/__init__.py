@@ -1,1 +1,1 @@
-"""Targeted record swapping: risk, pairing, what moved and why."""
+"""Targeted record swapping."""

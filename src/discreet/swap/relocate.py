@@ -1,16 +1,116 @@
-"""What a finished swap changes in each unit's table, ready for its reader; it reads no records but to follow links."""
+"""Applies finished swaps: which household each record belongs to, and each unit's new places."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from discreet.engine.sources import open_source
-from discreet.population.block import Codes
-from discreet.population.relocation import Relocation
-from discreet.schema.programme import Programme, Unit, Variable
-from discreet.swap.links import unit_link
-from discreet.swap.result import Moves
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from discreet.errors import mistake
+from discreet.io.databases import open_source
+from discreet.io.files import Records
+from discreet.population import encode
+from discreet.population.encode import Codes
+from discreet.population.reading import Relocation
+from discreet.programme.programme import PopulationRule, Programme, Unit, Variable
+from discreet.swap.result import HOUSEHOLD, Moves
 from discreet.swap.tables import codes_of, leaves_of
+
+STAYS = -1
+
+Hash = Callable[[pa.Array], NDArray[np.uint64]]
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """A column of ids, the ids whose records move (hashed and sorted), and the move of each."""
+
+    column: str
+    ids: NDArray[np.uint64]
+    moves: NDArray[np.int64]
+    hashed: Hash
+
+    def moves_of(self, batch: pa.RecordBatch) -> NDArray[np.int64]:
+        """The move of each record, or STAYS; a record without an id belongs to no household and stays."""
+        return self._found(batch.column(self.column))
+
+    def _found(self, column: pa.Array) -> NDArray[np.int64]:
+        found = np.full(len(column), STAYS, dtype=np.int64)
+        if not len(self.ids):
+            return found
+        known = pc.is_valid(column)
+        hashes = self.hashed(column.filter(known))
+        places = np.minimum(np.searchsorted(self.ids, hashes), len(self.ids) - 1)
+        moves = np.where(self.ids[places] == hashes, self.moves[places], STAYS)
+        found[known.to_numpy(zero_copy_only=False)] = moves
+        return found
+
+
+def household_link(column: str, households: NDArray[np.uint64], hashed: Hash) -> Link:
+    """The link of a table that names the household of each record."""
+    return Link(column, households, np.arange(len(households)), hashed)
+
+
+def link_through(through: Records, own: str, household: Link, hashed: Hash) -> Link:
+    """The link of a table that has only its own ids, through one that has these and the household's.
+
+    A record that several households share, such as a dwelling, can only follow them where all go the same way.
+    """
+    ids: list[NDArray[np.uint64]] = []
+    moves: list[NDArray[np.int64]] = []
+    for batch in through.batches([own, household.column], []):
+        held = batch.filter(pc.is_valid(batch.column(own)))
+        ids.append(hashed(held.column(own)))
+        moves.append(household.moves_of(held))
+    pairs = _distinct(_joined(ids, np.uint64), _joined(moves, np.int64))
+    if (pairs[0][1:] == pairs[0][:-1]).any():
+        value = f"records of {own!r} are shared by households that are swapped to different places"
+        remedy = "swap none of these households: list them as excluded, or give each its own record"
+        raise mistake(through.name, "swap", value, remedy)
+    moving = pairs[1] != STAYS
+    return Link(own, pairs[0][moving], pairs[1][moving], hashed)
+
+
+def _joined(parts: Iterable[NDArray[np.generic]], kind: type[np.generic]) -> NDArray[np.generic]:
+    return np.concatenate([np.empty(0, dtype=kind), *parts])
+
+
+def _distinct(
+    ids: NDArray[np.generic], moves: NDArray[np.generic]
+) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    order = np.lexsort((moves, ids))
+    ids, moves = ids[order], moves[order]
+    new = np.ones(len(ids), dtype=bool)
+    new[1:] = (ids[1:] != ids[:-1]) | (moves[1:] != moves[:-1])
+    return ids[new].astype(np.uint64, copy=False), moves[new].astype(np.int64, copy=False)
+
+
+def hashing(secret: bytes, purpose: str) -> Hash:
+    """How ids are hashed for one purpose."""
+    return lambda column: encode.hashed_ids(column, secret, purpose)
+
+
+def unit_link(
+    name: str, tables: Mapping[str, Records], rule: PopulationRule, moves: Moves, secret: bytes
+) -> Link | None:
+    """How the records of a table find their household; None where the table holds no place."""
+    records = tables[name]
+    if not set(moves.values) & set(records.schema.names):
+        return None
+    household = rule.ids["households"]
+    direct = household_link(household, moves.ids, hashing(secret, HOUSEHOLD))
+    if household in records.schema.names:
+        return direct
+    own = rule.ids.get(name)
+    for other in tables.values():
+        if own in records.schema.names and {own, household} <= set(other.schema.names):
+            return link_through(other, str(own), direct, hashing(secret, f"swap/{name}"))
+    remedy = f"add the column {household!r}, or one that leads to it through another table"
+    raise mistake(records.name, f"population.{name}", "places that belong to no household", remedy)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,4 @@
-"""What swapping found and did: the households, their partners, the reasons and the moves; it computes none of it.
-
-Everything here is confidential: it tells who was exchanged with whom.
-"""
+"""The result of swapping: households, partners, reasons and moves, and their names in logs and reports."""
 
 from __future__ import annotations
 
@@ -12,6 +9,9 @@ from enum import IntEnum
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+
+from discreet.programme.codelist import Breakdown
+from discreet.programme.swap import Composition, Profile, SwapRule
 
 HOUSEHOLD = "swap/household"  # the purpose under which household ids are hashed
 
@@ -87,3 +87,40 @@ class SwapResult:
     def swapped(self) -> int:
         """The number of households that moved."""
         return int((self.partner >= 0).sum())
+
+
+NONE = ""  # where a household has no level, profile or partner
+
+WHY: dict[int, str] = {
+    Why.NOT_SWAPPED: "not swapped",
+    Why.AT_RISK: "at risk",
+    Why.DONOR: "donor",
+    Why.RATE: "rate",
+    Why.NO_DONOR: "no donor",
+    Why.EXCLUDED: "excluded",
+    Why.CAP: "cap",
+    Why.QUOTA: "quota",
+}
+EXCLUDED: dict[int, str] = {
+    Excluded.NO: NONE,
+    Excluded.RULE: "by rule",
+    Excluded.ZERO_RISK: "zero risk",
+    Excluded.SHARED_DWELLING: "shared dwelling",
+    Excluded.NOT_LISTED: "not in the table of households",
+}
+
+
+def profile_names(rule: SwapRule) -> tuple[str, ...]:
+    """Each profile in words, in the order in which they are tried."""
+    return tuple(_profile(profile) for profile in rule.similar)
+
+
+def _profile(profile: Profile) -> str:
+    return " + ".join(_part(part) for part in profile)
+
+
+def _part(part: Breakdown | Composition) -> str:
+    if isinstance(part, Breakdown):
+        return part.full_name
+    crossed = " x ".join(axis.full_name for axis in part.axes)
+    return f"members by {crossed}" if crossed else "number of members"

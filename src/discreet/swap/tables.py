@@ -14,13 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from discreet.engine.records import Records
-from discreet.engine.sources import open_source
 from discreet.errors import Mistakes, Problem, mistake
+from discreet.io.databases import open_source
+from discreet.io.files import Records
 from discreet.population import encode
-from discreet.population.block import Codes
-from discreet.schema.programme import PopulationRule, Programme, Variable
-from discreet.schema.swap_rule import SwapRule
+from discreet.population.encode import Codes
+from discreet.programme.programme import PopulationRule, Programme, Variable
+from discreet.programme.swap import SwapRule
 
 _SHOWN = 5
 PERSONS, HOUSEHOLDS, DWELLINGS = "persons", "households", "dwellings"

@@ -1,1 +1,1 @@
-"""Counting and rolling up the cubes; no noise."""
+"""Counting and rolling up cubes."""

@@ -8,17 +8,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.engine.records import Records
-from discreet.engine.sources import open_source
 from discreet.errors import Mistakes, Problem, mistake
-from discreet.maths.counting import counts_of, keys_of
-from discreet.maths.keys import improbably_small
+from discreet.io.databases import open_source
+from discreet.io.files import Records
+from discreet.maths.cells.counting import counts_of, keys_of
+from discreet.maths.cells.keys import improbably_small
 from discreet.population import encode
-from discreet.schema.codelist import Breakdown
-from discreet.schema.cube import Cube
-from discreet.schema.rules import ReadyMade
-from discreet.tabulate.grids import AxisRows, SparseGrid
-from discreet.tabulate.table import ConfidentialTable
+from discreet.programme.codelist import Breakdown
+from discreet.programme.cube import Cube
+from discreet.programme.population import ReadyMade
+from discreet.tabulate.counter import AxisRows, SparseGrid
+from discreet.tabulate.tables import ConfidentialTable
 
 _32 = np.uint64(32)
 _LARGEST = 0xFFFFFFFF  # that a count may be

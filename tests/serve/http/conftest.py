@@ -14,11 +14,11 @@ import uvicorn
 from fastapi import FastAPI
 from httpx import Client
 
-from discreet.serve.answering import TableBuilder
 from discreet.serve.http.app import create_app
-from discreet.serve.http.connections import Watched
-from discreet.serve.http.settings import Limits, RateLimit, Settings
-from discreet.serve.store import Store
+from discreet.serve.http.limits import Limits, RateLimit, Settings
+from discreet.serve.http.middleware import Watched
+from discreet.serve.jobs_store import Store
+from discreet.serve.open import TableBuilder
 
 OFTEN = RateLimit(1_000_000, 1)
 Web = Callable[..., Client]

@@ -16,12 +16,12 @@ from httpx import Client, Response
 
 from discreet.errors import Mistakes
 from discreet.perturb.ledger import Ledger
-from discreet.serve.answering import TableBuilder, serve_programme
-from discreet.serve.http.running import Serving, _config
-from discreet.serve.http.settings import Limits, RateLimit
-from discreet.serve.http.tokens import Role, create_token
+from discreet.serve.http.limits import Limits, RateLimit
+from discreet.serve.http.security import Role, create_token
+from discreet.serve.http.server import Serving, _config
+from discreet.serve.jobs_store import JobState, Store
+from discreet.serve.open import TableBuilder, serve_programme
 from discreet.serve.query import Query
-from discreet.serve.store import JobState, Store
 from tests.serve.conftest import NOON, SECRET
 from tests.serve.http.conftest import OFTEN, Web
 from tests.serve.http.test_jobs import finished

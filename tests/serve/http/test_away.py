@@ -13,19 +13,18 @@ from typing import Any
 import pytest
 from httpx import Client
 
-from discreet.engine.books import Book, lay_out
-from discreet.engine.transactions import Database, Journal
 from discreet.errors import DatabaseAway
-from discreet.release.read import Release
-from discreet.schema.programme import Programme
-from discreet.schema.serve_rule import HistoryRule, ServeRule
-from discreet.serve import store as stores
-from discreet.serve.answering import TableBuilder, serve_programme
+from discreet.io.store import Book, Database, Journal, lay_out
+from discreet.programme.programme import Programme
+from discreet.programme.serve import HistoryRule, ServeRule
+from discreet.release.reader import Release
+from discreet.serve import jobs_store as stores
 from discreet.serve.http import jobs
 from discreet.serve.http.app import create_app
-from discreet.serve.http.settings import Limits, Settings
-from discreet.serve.store import JobState, Store
-from tests.engine.postgresql_server import Server
+from discreet.serve.http.limits import Limits, Settings
+from discreet.serve.jobs_store import JobState, Store
+from discreet.serve.open import TableBuilder, serve_programme
+from tests.io.postgresql_server import Server
 from tests.serve.conftest import SECRET, query
 from tests.serve.http.conftest import OFTEN, running
 from tests.serve.working import now

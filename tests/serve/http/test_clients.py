@@ -9,7 +9,7 @@ import pytest
 from pxweb import PxApi
 from pyjstat import pyjstat
 
-from discreet.release.read import Release
+from discreet.release.reader import Release
 from tests.serve.conftest import published
 
 FIRST, CUBE = "3.1", "wide"

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from httpx import Client
 
-from discreet.serve.answering import TableBuilder
 from discreet.serve.http.app import create_app
-from discreet.serve.http.connections import Watched
+from discreet.serve.http.middleware import Watched
+from discreet.serve.open import TableBuilder
 from tests.serve.http.conftest import running, settings_in
 from tests.serve.http.test_native import problem
 

@@ -13,10 +13,10 @@ from openpyxl.utils.escape import unescape
 from pysdmx.io import read_sdmx
 
 from discreet.serve.answer import Answer, AnswerAxis, Area, Rule
-from discreet.serve.answering import TableBuilder
 from discreet.serve.http.downloads import Format, written
 from discreet.serve.http.layout import Layout, Percent, Texts, harmless, laid_out
 from discreet.serve.http.problems import HttpProblem
+from discreet.serve.open import TableBuilder
 from discreet.serve.query import Axis, Query
 
 GEO = AnswerAxis(

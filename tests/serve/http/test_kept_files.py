@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from discreet.schema.serve_rule import HistoryRule
+from discreet.programme.serve import HistoryRule
 from discreet.serve.answer import Answer, Refusal
-from discreet.serve.answering import TableBuilder
+from discreet.serve.cache import OVERHEAD, KeptFiles
 from discreet.serve.http.downloads import File
-from discreet.serve.http.kept_files import OVERHEAD, KeptFiles
-from discreet.serve.http.tokens import Role, create_token
+from discreet.serve.http.security import Role, create_token
+from discreet.serve.open import TableBuilder
 from discreet.serve.query import Query
 from tests.serve.http.conftest import Web
 from tests.serve.http.test_security import bearer

@@ -17,11 +17,11 @@ import pytest
 from httpx import Client, HTTPError
 from sqlalchemy import text
 
-from discreet.maths.keys import derive
+from discreet.maths.cells.keys import derive
 from discreet.perturb.ledger import Ledger
-from discreet.release.read import Release
-from discreet.serve.store import Store
-from tests.engine.postgresql_server import Server
+from discreet.release.reader import Release
+from discreet.serve.jobs_store import Store
+from tests.io.postgresql_server import Server
 from tests.serve.conftest import SECRET, published
 from tests.serve.test_budget import GEOMETRIC, declared
 

@@ -15,12 +15,12 @@ from httpx import Client, Response
 from openpyxl import load_workbook
 
 from discreet.perturb.ledger import Ledger
-from discreet.release.read import Release
-from discreet.schema.serve_rule import HistoryRule, ServeRule, SparsityRule
-from discreet.serve.answering import TableBuilder, serve_programme, serve_release
+from discreet.programme.serve import HistoryRule, ServeRule, SparsityRule
+from discreet.release.reader import Release
 from discreet.serve.http.jobs import JobWorker
-from discreet.serve.http.settings import Limits, RateLimit
-from discreet.serve.store import JobState, Store
+from discreet.serve.http.limits import Limits, RateLimit
+from discreet.serve.jobs_store import JobState, Store
+from discreet.serve.open import TableBuilder, serve_programme, serve_release
 from tests.serve.conftest import NOON, SECRET, query
 from tests.serve.http.conftest import Web
 from tests.serve.test_budget import GEOMETRIC, declared

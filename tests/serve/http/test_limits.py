@@ -9,10 +9,9 @@ import pytest
 from httpx import Client
 
 from discreet.serve.answer import Answer, Refusal
-from discreet.serve.answering import TableBuilder
-from discreet.serve.http.limits import Desk
+from discreet.serve.http.limits import Desk, Limits
 from discreet.serve.http.problems import HttpProblem
-from discreet.serve.http.settings import Limits
+from discreet.serve.open import TableBuilder
 from discreet.serve.query import Query
 from tests.serve.http.conftest import OFTEN, Web
 from tests.serve.http.test_native import problem

@@ -6,9 +6,9 @@ from collections.abc import Callable
 import pytest
 from httpx import Client, Response
 
-from discreet.release.read import Release
-from discreet.schema.serve_rule import SparsityRule
-from discreet.serve.answering import TableBuilder
+from discreet.programme.serve import SparsityRule
+from discreet.release.reader import Release
+from discreet.serve.open import TableBuilder
 from discreet.serve.query import Axis, Query
 from tests.serve.conftest import cells, published
 from tests.serve.http.conftest import Web

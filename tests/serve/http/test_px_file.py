@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from discreet.schema.labels import Labels
+from discreet.programme.labels import Labels
 from discreet.serve.answer import Answer, AnswerAxis
-from discreet.serve.answering import TableBuilder
 from discreet.serve.catalogue import Catalogue
 from discreet.serve.http.px_file import Named, px_file
+from discreet.serve.open import TableBuilder
 from discreet.serve.query import Axis, Query
 
 # as far as we write them, in the order that the description of the format (AXIS-VERSION 2013) recommends

@@ -8,11 +8,11 @@ from httpx import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.release.read import Release
-from discreet.serve.answering import TableBuilder, serve_release
+from discreet.release.reader import Release
 from discreet.serve.http.problems import HttpProblem
-from discreet.serve.http.pxweb_select import DEFAULT_CELLS, expanded, px_tables, question_of, split_values
-from discreet.serve.store import Store
+from discreet.serve.http.pxweb_selection import DEFAULT_CELLS, expanded, px_tables, question_of, split_values
+from discreet.serve.jobs_store import Store
+from discreet.serve.open import TableBuilder, serve_release
 from tests.serve.conftest import published
 from tests.serve.http.conftest import Web
 from tests.serve.http.test_native import problem

@@ -13,11 +13,11 @@ from httpx import Client, Response
 from pyjstat import pyjstat
 
 from discreet.perturb.ledger import Ledger
-from discreet.release.read import Release
-from discreet.schema.serve_rule import HistoryRule
-from discreet.serve.answering import TableBuilder, serve_programme
-from discreet.serve.http.settings import Limits, RateLimit
-from discreet.serve.store import Store
+from discreet.programme.serve import HistoryRule
+from discreet.release.reader import Release
+from discreet.serve.http.limits import Limits, RateLimit
+from discreet.serve.jobs_store import Store
+from discreet.serve.open import TableBuilder, serve_programme
 from tests.serve.conftest import NOON, SECRET, published
 from tests.serve.http.conftest import Web
 from tests.serve.http.test_clients import OWN_WARNING

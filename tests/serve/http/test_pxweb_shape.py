@@ -8,7 +8,7 @@ import pytest
 from httpx import Client
 
 from discreet.serve.http.problems import HttpProblem
-from discreet.serve.http.pxweb_shape import Asked, Placement, asked_of, placed, shaped
+from discreet.serve.http.pxweb_selection import Asked, Placement, asked_of, placed, shaped
 from discreet.serve.query import Axis, Query
 from tests.serve.http.test_native import problem
 

@@ -11,13 +11,11 @@ from httpx import Client
 from sqlalchemy import text
 
 from discreet.errors import Mistakes
-from discreet.schema.serve_rule import HistoryRule
-from discreet.serve.answering import TableBuilder
-from discreet.serve.http.limits import Rates
+from discreet.programme.serve import HistoryRule
+from discreet.serve.http.limits import Limits, RateLimit, Rates
 from discreet.serve.http.problems import HttpProblem
-from discreet.serve.http.security import kept_key
-from discreet.serve.http.settings import Limits, RateLimit
-from discreet.serve.http.tokens import Role, create_token, read_tokens, revoke_token
+from discreet.serve.http.security import Role, create_token, kept_key, read_tokens, revoke_token
+from discreet.serve.open import TableBuilder
 from tests.serve.http.conftest import OFTEN, Web, settings_in
 from tests.serve.http.test_native import problem
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
 
-from discreet.schema.programme import Programme
-from discreet.schema.serve_rule import ServeRule
-from discreet.serve.answering import serve_programme
+from discreet.programme.programme import Programme
+from discreet.programme.serve import ServeRule
 from discreet.serve.http.app import create_app
-from discreet.serve.http.tokens import Role, create_token
-from discreet.serve.store import Store
+from discreet.serve.http.security import Role, create_token
+from discreet.serve.jobs_store import Store
+from discreet.serve.open import serve_programme
 from tests.serve.conftest import SECRET
 from tests.serve.http.conftest import running, settings_in
 from tests.serve.page.reading import asked

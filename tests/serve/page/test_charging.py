@@ -8,9 +8,9 @@ import pytest
 from playwright.sync_api import expect
 
 from discreet.perturb.ledger import Ledger
-from discreet.serve.answering import serve_programme
 from discreet.serve.http.app import create_app
-from discreet.serve.store import Store
+from discreet.serve.jobs_store import Store
+from discreet.serve.open import serve_programme
 from tests.serve.conftest import SECRET
 from tests.serve.http.conftest import running, settings_in
 from tests.serve.page.conftest import Opens

@@ -3,7 +3,7 @@
 import re
 from importlib.resources import files
 
-from discreet.schema import eu2021
+from discreet.programme import eu2021
 
 
 def known(kind: str) -> dict[str, str]:

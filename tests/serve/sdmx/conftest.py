@@ -8,14 +8,14 @@ import pytest
 from fastapi import FastAPI
 from httpx import Client
 
-from discreet.release.read import Release
-from discreet.release.sdmx_ids import code_ids
-from discreet.schema.codelist import Breakdown
-from discreet.schema.programme import Programme
-from discreet.serve.answering import TableBuilder, serve_release
+from discreet.formats.sdmx import code_ids
+from discreet.programme.codelist import Breakdown
+from discreet.programme.programme import Programme
+from discreet.release.reader import Release
 from discreet.serve.http.app import ROUTERS, create_app
+from discreet.serve.jobs_store import Store
+from discreet.serve.open import TableBuilder, serve_release
 from discreet.serve.sdmx.routes import PREFIX, router
-from discreet.serve.store import Store
 from tests.serve.conftest import NOON, published
 from tests.serve.http.conftest import running, settings_in
 

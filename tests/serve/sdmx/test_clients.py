@@ -33,9 +33,9 @@ from requests import HTTPError
 from sdmx.format import Version
 from sdmx.source import Source
 
-from discreet.release.read import Release
-from discreet.release.sdmx_ids import code_ids
-from discreet.schema.codelist import Breakdown
+from discreet.formats.sdmx import code_ids
+from discreet.programme.codelist import Breakdown
+from discreet.release.reader import Release
 from tests.serve.conftest import published
 from tests.serve.sdmx.conftest import Cells
 

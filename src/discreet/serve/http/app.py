@@ -16,24 +16,23 @@ from fastapi import APIRouter, FastAPI
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.middleware.gzip import GZipMiddleware
 
-from discreet.serve.answering import TableBuilder
-from discreet.serve.http import admin, jobs, native, problems, pxweb, pxweb1, pxweb_saved, saved
-from discreet.serve.http.limits import Desk, Rates
+from discreet.serve.http import admin, api, jobs, problems, pxweb, pxweb1, saved
+from discreet.serve.http.limits import Desk, Rates, Settings
 from discreet.serve.http.middleware import Errors, Inside, Outside, errors, where_of
 from discreet.serve.http.security import Reception
 from discreet.serve.http.service import Service
-from discreet.serve.http.settings import Settings
+from discreet.serve.open import TableBuilder
 from discreet.serve.page import routes as page
 from discreet.serve.sdmx import routes as sdmx
 
 GZIP_FROM, GZIP_LEVEL = 1_000, 4
 ROUTERS: tuple[APIRouter, ...] = (
     page.router,
-    native.router,
+    api.router,
     saved.router,
     jobs.router,
     pxweb.router,
-    pxweb_saved.router,
+    pxweb.saved_router,
     pxweb1.router,
     admin.router,
 )

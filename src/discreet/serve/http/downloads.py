@@ -19,8 +19,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-from discreet.release.sdmx_ids import code_ids, component_id, dataflow_id
-from discreet.release.sdmx_status import PUBLISHED, SUPPRESSED
+from discreet.formats.sdmx import PUBLISHED, SUPPRESSED, code_ids, component_id, dataflow_id
 from discreet.serve.answer import Answer
 from discreet.serve.catalogue import Catalogue
 from discreet.serve.http.json_stat import dataset, notes, title_in

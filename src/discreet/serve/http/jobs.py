@@ -19,19 +19,18 @@ from fastapi.responses import Response
 
 from discreet.errors import DatabaseAway, DiscreetError, Mistakes
 from discreet.serve.answer import Refusal
-from discreet.serve.answering import TableBuilder
-from discreet.serve.http.bodies import JobBody, LayoutBody
+from discreet.serve.http.api import JobBody, LayoutBody
 from discreet.serve.http.downloads import TABLES, File, Format, require_form, written
+from discreet.serve.http.limits import Limits
 from discreet.serve.http.middleware import where_of
 from discreet.serve.http.problems import HttpProblem, Refused, mistakes_problem, retry_after, unexpected
 from discreet.serve.http.respond import as_json, send, send_json
-from discreet.serve.http.security import Caller
+from discreet.serve.http.security import Caller, Role
 from discreet.serve.http.service import CallerOf, Service, ServiceOf
-from discreet.serve.http.settings import Limits
-from discreet.serve.http.tokens import Role
+from discreet.serve.jobs_store import Job, JobState, Store
+from discreet.serve.open import TableBuilder
 from discreet.serve.query import to_json
-from discreet.serve.store import Job, JobState, Store
-from discreet.words.phrase import Language, phrase, said
+from discreet.text.phrase import Language, phrase, said
 
 POLL = 5.0  # seconds after which a worker looks for jobs that came in elsewhere
 UNFINISHED = (JobState.QUEUED, JobState.RUNNING)

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import orjson
 
-from discreet.schema.codelist import TOTAL
-from discreet.schema.labels import Labels
+from discreet.programme.codelist import TOTAL
+from discreet.programme.labels import Labels
 from discreet.serve.answer import WITHHELD, Answer, AnswerAxis
 from discreet.serve.catalogue import Catalogue
 from discreet.serve.http.problems import areas_json
 from discreet.serve.query import Query, to_json
-from discreet.words.phrase import Language, phrase, said
+from discreet.text.phrase import Language, phrase, said
 
 CONTENTS = "ContentsCode"  # the dimension that says what is counted, as PxWeb names it
 CONTENTS_LABEL = phrase("contents")

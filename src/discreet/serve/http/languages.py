@@ -12,7 +12,7 @@ from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.types import Scope
 
-from discreet.words.phrase import Language
+from discreet.text.phrase import Language
 
 MOST_RANGES = 50  # of a header that are looked at
 STATE = "language"

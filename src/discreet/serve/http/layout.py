@@ -15,12 +15,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.release.columns import LABEL_SUFFIX, VALUE
-from discreet.schema.codelist import TOTAL
+from discreet.formats.columns import LABEL_SUFFIX, VALUE
+from discreet.programme.codelist import TOTAL
 from discreet.serve.answer import WITHHELD, Answer, AnswerAxis
 from discreet.serve.http.problems import HttpProblem
 from discreet.serve.query import Query
-from discreet.words.phrase import phrase
+from discreet.text.phrase import phrase
 
 STATUS = "status"
 DECIMALS = 2  # of a percentage

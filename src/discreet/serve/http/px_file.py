@@ -8,11 +8,11 @@ from math import prod
 
 import numpy as np
 
-from discreet.schema.codelist import TOTAL
-from discreet.schema.labels import Labels
+from discreet.programme.codelist import TOTAL
+from discreet.programme.labels import Labels
 from discreet.serve.answer import Answer, AnswerAxis
 from discreet.serve.catalogue import Catalogue
-from discreet.words.phrase import phrase, said
+from discreet.text.phrase import phrase, said
 
 LONGEST = 250  # characters of a line
 MEDIA_TYPE = "application/octet-stream"

@@ -20,16 +20,24 @@ from discreet.serve.http.json_stat import CONTENTS
 from discreet.serve.http.languages import language_tagged, note, offered
 from discreet.serve.http.layout import Layout, Texts
 from discreet.serve.http.problems import HttpProblem, invalid_problem
-from discreet.serve.http.pxweb_bodies import TableQueryBody
 from discreet.serve.http.pxweb_data import holds, rate_of, shaped_response, table_of, words_of
-from discreet.serve.http.pxweb_select import PxTable, px_tables, question_of
-from discreet.serve.http.pxweb_shape import JSON_PX, JSON_STAT, JSON_STAT_1, Shape, placed
-from discreet.serve.http.pxweb_words import UNLIMITED, title_of
+from discreet.serve.http.pxweb_metadata import UNLIMITED, title_of
+from discreet.serve.http.pxweb_selection import (
+    JSON_PX,
+    JSON_STAT,
+    JSON_STAT_1,
+    PxTable,
+    Shape,
+    TableQueryBody,
+    placed,
+    px_tables,
+    question_of,
+)
 from discreet.serve.http.respond import SHARED, send_json, send_words
 from discreet.serve.http.security import Caller
 from discreet.serve.http.service import CallerOf, Service, ServiceOf
 from discreet.serve.query import Query
-from discreet.words.phrase import phrase
+from discreet.text.phrase import phrase
 
 PREFIX = "/pxweb/api/v1"  # clients look for the configuration at every part of the address; /api/v1 is our own API's
 FORMS = {  # format of PxWebApi 1 -> ours, and the texts of CSV

@@ -1,32 +1,70 @@
-"""From a selection to data, for all versions of PxWebApi: which table, which question, which file.
-
-It owns how these doors ask the table builder; their routes are modules of their own.
-"""
+"""Data of PxWebApi: from a selection to a file, including the JSON of version 1."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import product
 from typing import Any
 
 from fastapi import Request
 from fastapi.responses import Response
 
 from discreet.serve.answer import Answer
+from discreet.serve.catalogue import Catalogue
 from discreet.serve.http.downloads import File, Format, written
-from discreet.serve.http.json_px import json_px
+from discreet.serve.http.json_stat import as_bytes, contents_code, notes
 from discreet.serve.http.languages import language_of
+from discreet.serve.http.limits import RateLimit
 from discreet.serve.http.problems import HttpProblem
-from discreet.serve.http.px_file import MEDIA_TYPE, Named, px_file
-from discreet.serve.http.pxweb_select import Picked, PxTable, px_tables, question_of, split_values
-from discreet.serve.http.pxweb_shape import JSON_PX, JSON_STAT, JSON_STAT_1, Asked, Shape, shaped
-from discreet.serve.http.pxweb_words import PxWords, title_of
+from discreet.serve.http.px_file import MEDIA_TYPE, WITHHELD_SYMBOL, Named, px_file
+from discreet.serve.http.pxweb_metadata import PxWords, title_of
+from discreet.serve.http.pxweb_selection import (
+    JSON_PX,
+    JSON_STAT,
+    JSON_STAT_1,
+    Asked,
+    Picked,
+    PxTable,
+    Shape,
+    px_tables,
+    question_of,
+    shaped,
+    split_values,
+)
 from discreet.serve.http.respond import send
 from discreet.serve.http.security import Caller
 from discreet.serve.http.service import Service
-from discreet.serve.http.settings import RateLimit
 from discreet.serve.query import Query
-from discreet.words.phrase import phrase, said
+from discreet.text.phrase import phrase, said
+
+DIMENSION, CONTENT = "d", "c"
+
+
+def json_px(answer: Answer, catalogue: Catalogue, title: str) -> bytes:
+    """An answer, its values as texts, as that API has always written them."""
+    labels, query = catalogue.labels, answer.query
+    columns = [
+        {"code": axis.variable, "text": labels.axis(axis.breakdown), "type": DIMENSION}
+        for axis in answer.axes
+    ]
+    text = said(labels.counted(query.unit, query.count), answer.language)
+    counted = {"code": contents_code(query.count), "text": text}
+    told = {
+        "columns": [*columns, {**counted, "comment": " ".join(notes(answer)), "type": CONTENT}],
+        "comments": [],
+        "data": _cells(answer),
+        "metadata": [{"infofile": "", "updated": "", "label": title, "source": catalogue.heading}],
+    }
+    return as_bytes(told)
+
+
+def _cells(answer: Answer) -> list[dict[str, list[str]]]:
+    keys = product(*(axis.codes for axis in answer.axes))
+    shown = zip(answer.values.tolist(), answer.withheld.tolist(), strict=True)
+    values = (WITHHELD_SYMBOL if withheld else str(value) for value, withheld in shown)
+    return [{"key": list(key), "values": [value]} for key, value in zip(keys, values, strict=True)]
+
 
 PREFIX = "/api/v2"
 UNCOUNTED = RateLimit(0, 0)

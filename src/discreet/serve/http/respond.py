@@ -12,7 +12,7 @@ from fastapi.responses import Response
 
 from discreet.serve.http.downloads import File
 from discreet.serve.http.languages import language_of
-from discreet.words.phrase import spoken
+from discreet.text.phrase import spoken
 
 PRIVATE = "private, no-cache"  # an answer is one user's: no cache on the way may give it to another
 SHARED = "no-cache"  # may be kept, and is asked after each time

@@ -9,15 +9,14 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import RedirectResponse, Response
 
-from discreet.serve.http.bodies import SaveBody
+from discreet.serve.http.api import FormatOf, LayoutOf, SaveBody, table_response
 from discreet.serve.http.downloads import TABLES, Format
-from discreet.serve.http.native import FormatOf, LayoutOf, table_response
 from discreet.serve.http.problems import HttpProblem, table_address
 from discreet.serve.http.respond import SHARED, as_json, send_json
 from discreet.serve.http.service import CallerOf, Service, ServiceOf
+from discreet.serve.jobs_store import SavedQuery
 from discreet.serve.query import to_json
-from discreet.serve.store import SavedQuery
-from discreet.words.phrase import phrase
+from discreet.text.phrase import phrase
 
 LONGEST_EXTRA = 20_000
 router = APIRouter(tags=["saved queries"])

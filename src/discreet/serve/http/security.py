@@ -1,26 +1,147 @@
-"""Who asks, and the headers that keep a browser honest; it owns names of users and roles, not what they may have.
-
-A user with a token is known by the name of the token, any other by a keyed hash of the network address: the books hold
-no address, and the same address has the same history after a restart.
-"""
+"""API tokens, the identity of callers, and security headers."""
 
 from __future__ import annotations
 
 import hashlib
+import json
+import os
+import re
 import secrets
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from enum import StrEnum
 from ipaddress import IPv6Address, ip_address, ip_network
+from pathlib import Path
 
+from pydantic import BaseModel, ConfigDict, ValidationError
 from sqlalchemy import Column, LargeBinary, MetaData, String, Table, select
 from starlette.requests import HTTPConnection
 
-from discreet.engine.books import Book, add_new, lay_out
-from discreet.engine.transactions import Database
-from discreet.serve.http.limits import Rates
+from discreet.errors import Mistakes, mistake
+from discreet.io.store import Book, Database, add_new, lay_out
+from discreet.serve.http.limits import RateLimit, Rates, Settings
 from discreet.serve.http.problems import HttpProblem
-from discreet.serve.http.settings import RateLimit, Settings
-from discreet.serve.http.tokens import Role, TokenBook
-from discreet.words.phrase import Language, phrase
+from discreet.text.phrase import Language, phrase
+
+PREFIX = "dsc_"
+_NAME = re.compile(r"[A-Za-z0-9._@-]{1,64}")
+
+
+class Role(StrEnum):
+    """Who may do what: everybody, those the office trusts with more at once, and those who run the server."""
+
+    PUBLIC = "public"
+    TRUSTED = "trusted"
+    ADMIN = "admin"
+
+
+@dataclass(frozen=True)
+class Token:
+    """A token without the token."""
+
+    name: str
+    role: Role
+    hash: str
+    created: str
+
+
+class _Line(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    name: str
+    role: Role
+    hash: str
+    created: str
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    tokens: list[_Line] = []
+
+
+def hashed(token: str) -> str:
+    """What is kept of a token."""
+    return hashlib.blake2b(
+        token.encode("utf-8", "replace"), digest_size=32, person=b"discreet-token"
+    ).hexdigest()
+
+
+def read_tokens(path: Path) -> tuple[Token, ...]:
+    """Read a file of tokens."""
+    try:
+        found = _File.model_validate_json(path.read_bytes())
+    except OSError as error:
+        reason = (error.strerror or "cannot be read").lower()
+        raise mistake(path, "tokens", reason, "make one with: discreet token create FILE NAME") from None
+    except ValidationError:
+        raise mistake(
+            path, "tokens", "not a file of tokens", "make one with: discreet token create"
+        ) from None
+    return tuple(Token(line.name, line.role, line.hash, line.created) for line in found.tokens)
+
+
+def create_token(path: Path, name: str, role: Role, created: str) -> str:
+    """Add a token to a file, which is made where there is none; return the token, which is kept nowhere."""
+    if _NAME.fullmatch(name) is None:
+        raise mistake(path, "name", repr(name[:70]), "use up to 64 letters, digits and . _ @ -")
+    held = read_tokens(path) if path.exists() else ()
+    if any(token.name == name for token in held):
+        raise mistake(path, "name", f"{name!r} has a token", "revoke it first, or choose another name")
+    token = PREFIX + secrets.token_urlsafe(32)
+    _write(path, (*held, Token(name, role, hashed(token), created)))
+    return token
+
+
+def revoke_token(path: Path, name: str) -> None:
+    """Take a token out of a file; running servers notice."""
+    held = read_tokens(path)
+    kept = tuple(token for token in held if token.name != name)
+    if len(kept) == len(held):
+        known = ", ".join(token.name for token in held) or "none"
+        raise mistake(path, "name", f"no token of {name[:70]!r}", f"choose from {known}")
+    _write(path, kept)
+
+
+def _write(path: Path, tokens: tuple[Token, ...]) -> None:
+    """Replace the file in one step, readable by its owner only."""
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        json.dump({"tokens": [asdict(token) for token in tokens]}, file, indent=1)
+        file.flush()
+        os.fsync(file.fileno())
+    beside.replace(path)
+
+
+class TokenBook:
+    """The tokens of a file as they are now; a file that becomes unreadable lets nobody in."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._seen: tuple[int, int] = (0, 0)
+        self._tokens: dict[str, Token] = {}
+        if path is not None:
+            self._tokens = {token.hash: token for token in read_tokens(path)}
+            self._seen = _mark(path)
+
+    def find(self, token: str) -> Token | None:
+        """Whose token it is."""
+        if self._path is None:
+            return None
+        try:
+            mark = _mark(self._path)
+            if mark != self._seen:
+                self._tokens = {one.hash: one for one in read_tokens(self._path)}
+                self._seen = mark
+        except (OSError, Mistakes):
+            return None
+        return self._tokens.get(hashed(token))
+
+
+def _mark(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_mtime_ns, found.st_ino
+
 
 KNOWN = "token:"  # before the name of a user who has one
 API_POLICY = "default-src 'none'; frame-ancestors 'none'"

@@ -11,19 +11,18 @@ from typing import Annotated, TypeVar
 
 from fastapi import Depends, Request
 
-from discreet.schema.serve_rule import HistoryRule
+from discreet.programme.serve import HistoryRule
 from discreet.serve.answer import Answer, Preview, Refusal
-from discreet.serve.answering import TableBuilder
+from discreet.serve.cache import KeptFiles
 from discreet.serve.catalogue import Catalogue
 from discreet.serve.http.downloads import File
-from discreet.serve.http.kept_files import KeptFiles
-from discreet.serve.http.limits import Desk
+from discreet.serve.http.limits import Desk, Settings
 from discreet.serve.http.problems import HttpProblem, Refused
 from discreet.serve.http.security import Caller
-from discreet.serve.http.settings import Settings
+from discreet.serve.jobs_store import Store
+from discreet.serve.open import TableBuilder
 from discreet.serve.query import Query
-from discreet.serve.store import Store
-from discreet.words.phrase import phrase
+from discreet.text.phrase import phrase
 
 T = TypeVar("T")
 

@@ -20,7 +20,7 @@ from discreet.serve.http.problems import HttpProblem
 from discreet.serve.http.respond import SHARED, send, send_json
 from discreet.serve.http.security import PAGE_POLICY
 from discreet.serve.http.service import ServiceOf
-from discreet.words.phrase import phrase
+from discreet.text.phrase import phrase
 
 FOR_EVER = "public, max-age=31536000, immutable"  # the address of a file changes with its content
 MEDIA = {

@@ -8,12 +8,10 @@ from math import inf
 
 from discreet.serve.http.problems import HttpProblem
 from discreet.serve.query import Axis, Query
-from discreet.serve.sdmx.faults import unknown_value
-from discreet.serve.sdmx.keys import Pick
-from discreet.serve.sdmx.naming import ANY, matches, matches_version
-from discreet.serve.sdmx.observations import Detail
-from discreet.serve.sdmx.registry import Flow, Registry
-from discreet.words.phrase import phrase
+from discreet.serve.sdmx.data import Detail
+from discreet.serve.sdmx.negotiation import unknown_value
+from discreet.serve.sdmx.registry import ANY, Flow, Pick, Registry, matches, matches_version
+from discreet.text.phrase import phrase
 
 CONTEXTS = ("dataflow", "datastructure", "provisionagreement", "*")
 _DETAILS = {

@@ -1,13 +1,17 @@
-"""The declared tables of a catalogue as SDMX artefacts: those of a release, under its names; it answers no request."""
+"""SDMX artefacts of the declared tables: names and versions, dataflows, keys and component filters."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from math import prod
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from pysdmx.model import (
     Agency,
     AgencyScheme,
@@ -18,12 +22,58 @@ from pysdmx.model import (
     Hierarchy,
 )
 
-from discreet.release.publication import Publication
-from discreet.release.sdmx_ids import code_ids, component_id, dataflow_id, structure_id
-from discreet.release.sdmx_structures import CONCEPTS, Described, counted, structures
-from discreet.schema.codelist import Breakdown
-from discreet.schema.labels import Labels
+from discreet.formats.columns import Publication
+from discreet.formats.sdmx import (
+    CONCEPTS,
+    Described,
+    code_ids,
+    component_id,
+    counted,
+    dataflow_id,
+    structure_id,
+    structures,
+)
+from discreet.programme.codelist import Breakdown
+from discreet.programme.labels import Labels
 from discreet.serve.catalogue import Catalogue, ServedTable
+from discreet.serve.http.problems import HttpProblem
+from discreet.serve.sdmx.negotiation import unknown_value
+from discreet.text.phrase import phrase
+
+ANY = frozenset({"", "*", "all"})
+_ANY_VERSION = ANY | {"latest", "+", "~"}
+_NUMBERS = re.compile(r"[0-9]+")
+
+
+def matches(asked: str, held: str) -> bool:
+    """Whether a name in an address means a held one: itself, a list with it, or all."""
+    return any(part in ANY or part == held for part in re.split(r"[,+ ]", asked))
+
+
+def matches_version(asked: str, held: str) -> bool:
+    """Whether a version in an address means the held one: only one version of anything is held.
+
+    ``1.0`` is ``1.0.0``; ``2.3+.0`` (or ``~``) is any version from 2.3.0 on whose numbers before the sign are the same.
+    """
+    return any(_one_version(part, held) for part in asked.split(","))
+
+
+def _one_version(asked: str, held: str) -> bool:
+    if asked in _ANY_VERSION:
+        return True
+    before, sign, _ = asked.replace("~", "+").partition("+")
+    wanted, have = _numbers(asked), _numbers(held)
+    if not wanted:
+        return False
+    if not sign:
+        return wanted == have and bool(re.fullmatch(r"[0-9.]+", asked))
+    fixed = len(_NUMBERS.findall(before)) - 1
+    return wanted[:fixed] == have[:fixed] and wanted <= have
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    found = [int(number[:9]) for number in _NUMBERS.findall(version)[:3]]
+    return (*found, *[0] * (3 - len(found))) if found else ()
 
 
 class Kind(StrEnum):
@@ -158,3 +208,152 @@ def _references(key: Key, made: Any) -> Iterator[Key]:
         yield from ((Kind.CODELIST, one.local_codes.id) for one in made.components if one.local_codes)
     elif kind is Kind.HIERARCHY:
         yield Kind.CODELIST, name.replace("H_", "CL_", 1)
+
+
+MOST_KEYS = 100  # in one request
+MOST_SEARCHES = 100  # component filters, and values of one: each goes through all codes
+MOST_CELLS = 1_000_000  # of the hull of several keys
+_FILTER = re.compile(r"c\[([^\]]*)\]")
+_OPERATORS: dict[str, Callable[[str, frozenset[str]], bool]] = {
+    "eq": lambda code, said: code in said,
+    "ne": lambda code, said: code not in said,
+    "lt": lambda code, said: any(code < one for one in said),
+    "le": lambda code, said: any(code <= one for one in said),
+    "gt": lambda code, said: any(code > one for one in said),
+    "ge": lambda code, said: any(code >= one for one in said),
+    "co": lambda code, said: any(one in code for one in said),
+    "nc": lambda code, said: all(one not in code for one in said),
+    "sw": lambda code, said: any(code.startswith(one) for one in said),
+    "ew": lambda code, said: any(code.endswith(one) for one in said),
+}
+
+KeyCodes = tuple[frozenset[str], ...]  # dimension -> SDMX ids of the codes
+
+
+_TOO_MANY = phrase("A request may have {most} filters; name the codes in its key.", most=MOST_SEARCHES)
+
+
+@dataclass(frozen=True)
+class Pick:
+    """Codes along each dimension in the order of its codelist, and the keys of which they are the hull."""
+
+    codes: tuple[tuple[str, ...], ...]  # dimension -> SDMX ids
+    keys: tuple[KeyCodes, ...]
+
+    @property
+    def cells(self) -> int:
+        """The number of observations."""
+        return int(self.inside.sum()) if len(self.keys) > 1 else prod(map(len, self.codes))
+
+    @property
+    def inside(self) -> NDArray[np.bool_]:
+        """Which cells of the hull belong to some key, in row-major order."""
+        found = np.zeros(tuple(map(len, self.codes)), dtype=bool)
+        for key in self.keys:
+            places = [
+                [at for at, code in enumerate(codes) if code in wanted]
+                for codes, wanted in zip(self.codes, key, strict=True)
+            ]
+            found[np.ix_(*places)] = True
+        return found.reshape(-1)
+
+
+def pick(flow: Flow, key: str, filters: Iterable[tuple[str, str]]) -> Pick:
+    """Read a key and the parameters of a request; parameters that are no component filters are passed over."""
+    passing = _passing(flow, filters)
+    keys = []
+    for positions in _positions(flow, key):
+        codes = [
+            passed if said is None else passed & said for said, passed in zip(positions, passing, strict=True)
+        ]
+        if all(codes):
+            keys.append(tuple(codes))
+    if not keys:
+        words = phrase("No results: {flow} has no observation with this key.", flow=flow.id)
+        raise HttpProblem(404, words)
+    hull = [frozenset().union(*column) for column in zip(*keys, strict=True)]
+    ordered = tuple(
+        tuple(code for code in dimension.codes if code in wanted)
+        for dimension, wanted in zip(flow.dimensions, hull, strict=True)
+    )
+    found = Pick(ordered, tuple(dict.fromkeys(keys)))
+    if len(found.keys) > 1 and prod(map(len, ordered)) > MOST_CELLS:
+        raise HttpProblem(413, phrase("These keys span too much; ask for them one by one."), kind="key")
+    return found
+
+
+def _positions(flow: Flow, key: str) -> Iterator[list[frozenset[str] | None]]:
+    """For each key the codes that it names, None for all."""
+    if key in ANY:
+        yield [None] * len(flow.dimensions)
+        return
+    keys = key.split(",")
+    if len(keys) > MOST_KEYS:
+        words = phrase("A request may have {most} keys; ask for the rest in another one.", most=MOST_KEYS)
+        raise HttpProblem(400, words)
+    for one in keys:
+        parts = re.sub(r" ", "+", one).split(".")
+        if len(parts) != len(flow.dimensions):
+            names = ".".join(dimension.id for dimension in flow.dimensions)
+            words = phrase(
+                "A key of {flow} has {number} positions, {names}; this one has {found}.",
+                flow=flow.id,
+                number=len(flow.dimensions),
+                names=names,
+                found=len(parts),
+            )
+            raise HttpProblem(400, words, kind="key")
+        yield [None if part in ANY else frozenset(part.split("+")) for part in parts]
+
+
+def _passing(flow: Flow, filters: Iterable[tuple[str, str]]) -> list[frozenset[str]]:
+    """The codes of each dimension that pass all filters."""
+    passing = {dimension.id: frozenset(dimension.codes) for dimension in flow.dimensions}
+    searches = 0
+    for name, value in filters:
+        found = _FILTER.fullmatch(name)
+        if found is None:
+            continue
+        if found[1] not in passing:
+            words = phrase(
+                "{flow} has no dimension {name}; filter by {names}.",
+                flow=flow.id,
+                name=repr(found[1][:60]),
+                names=tuple(passing),
+            )
+            raise HttpProblem(400, words, kind="filter")
+        parts = re.split(r"[+ ]", value)  # a plus in an address is read as a blank
+        searches += len(parts)
+        if searches > MOST_SEARCHES:
+            raise HttpProblem(400, _TOO_MANY, kind="filter")
+        for part in parts:
+            passing[found[1]] = _passed(passing[found[1]], part)
+    return [passing[dimension.id] for dimension in flow.dimensions]
+
+
+def _passed(codes: frozenset[str], said: str) -> frozenset[str]:
+    operator, colon, values = said.partition(":")
+    if not colon:
+        operator, values = "eq", said
+    if operator not in _OPERATORS:
+        words = phrase(
+            "Unknown operator {operator}; use one of {names}.",
+            operator=repr(operator[:20]),
+            names=tuple(_OPERATORS),
+        )
+        raise HttpProblem(400, words, kind="filter")
+    test, wanted = _OPERATORS[operator], frozenset(values.split(","))
+    if operator not in ("eq", "ne") and len(wanted) > MOST_SEARCHES:
+        raise HttpProblem(400, _TOO_MANY, kind="filter")
+    return frozenset(code for code in codes if test(code, wanted))
+
+
+def dimension_at(flow: Flow, said: str) -> Dimension | None:
+    """The dimension at the observation; None where all are, as in tables without time."""
+    if said in ("", "AllDimensions", "TIME_PERIOD"):
+        return None
+    for dimension in flow.dimensions:
+        if dimension.id == said:
+            return dimension
+    names = ("AllDimensions", *(dimension.id for dimension in flow.dimensions))
+    raise unknown_value("dimensionAtObservation", said, names)

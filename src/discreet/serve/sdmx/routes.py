@@ -1,13 +1,9 @@
-"""SDMX REST as clients call it: structures, schemas, data and availability in the spellings of 2.1 and 3.0.
-
-It owns the routes; each thing that is sent has its own module. Both versions live under one address: 3.0 names a
-context (``/data/dataflow/..``) or says ``/structure/..``, which no id of 2.1 does.
-"""
+"""SDMX REST routes (2.1 and 3.0): structures, schemas, data and availability."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any
 from urllib.parse import parse_qsl
@@ -16,31 +12,98 @@ from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
 
 from discreet.serve.answer import Answer
-from discreet.serve.answering import TableBuilder
+from discreet.serve.cache import KeptFiles
 from discreet.serve.http.downloads import File
-from discreet.serve.http.kept_files import KeptFiles
 from discreet.serve.http.problems import HttpProblem
 from discreet.serve.http.respond import SHARED, send
 from discreet.serve.http.security import Caller
 from discreet.serve.http.service import CallerOf, Service, ServiceOf
-from discreet.serve.sdmx import media
+from discreet.serve.open import TableBuilder
+from discreet.serve.sdmx import negotiation as media
 from discreet.serve.sdmx.addresses import (
     CONTEXTS,
     components_of,
     data_address,
+    detail_of,
     flow_of,
+    number_of,
     parts_of,
     query_of,
 )
-from discreet.serve.sdmx.availability import constraint, with_references
-from discreet.serve.sdmx.faults import SdmxRoute
-from discreet.serve.sdmx.keys import Pick, pick
-from discreet.serve.sdmx.observations import Detail, keys_alone, observations
-from discreet.serve.sdmx.registry import Kind, Registry
-from discreet.serve.sdmx.selecting import ALL_KINDS, OTHER_KINDS, StructureRequest, select
-from discreet.serve.sdmx.structure_messages import write_structures
-from discreet.serve.sdmx.writing import writing_of
-from discreet.words.phrase import phrase
+from discreet.serve.sdmx.data import (
+    V2_1,
+    V3_0,
+    Detail,
+    Observations,
+    keys_alone,
+    observations,
+    write_csv_1,
+    write_csv_2,
+    write_generic,
+    write_json_1,
+    write_json_2,
+    write_specific,
+)
+from discreet.serve.sdmx.negotiation import SdmxRoute
+from discreet.serve.sdmx.registry import Dimension, Flow, Kind, Pick, Registry, dimension_at, pick
+from discreet.serve.sdmx.structures import (
+    ALL_KINDS,
+    OTHER_KINDS,
+    StructureRequest,
+    constraint,
+    select,
+    with_references,
+    write_structures,
+)
+from discreet.text.phrase import phrase
+
+_ROWS: dict[media.Media, Callable[[Observations], bytes]] = {
+    media.CSV_2: write_csv_2,
+    media.CSV_1: write_csv_1,
+}
+_NESTED: dict[media.Media, Callable[[Observations, Dimension | None], bytes]] = {
+    media.GENERIC: write_generic,
+    media.SPECIFIC: partial(write_specific, version=V2_1),
+    media.DATA_3_0: partial(write_specific, version=V3_0),
+    media.JSON_2: write_json_2,
+    media.JSON_1: write_json_1,
+}
+
+
+@dataclass(frozen=True)
+class Writing:
+    """What a client wants: equal ones write equal bytes."""
+
+    media: media.Media
+    detail: Detail
+    at: str  # the dimension at the observation, empty for all
+    number: int  # of observations of a series, 0 for all, negative for the last ones
+
+    def write(self, found: Observations) -> File:
+        """The file."""
+        at = dimension_at(found.flow, self.at)
+        if at is not None and self.number:
+            found = found.with_last(at).first(self.number)
+        return File(self._body(found, at), self.media.text, self.media.ending)
+
+    def _body(self, found: Observations, at: Dimension | None) -> bytes:
+        if self.media in _ROWS:
+            return _ROWS[self.media](found)
+        if at is None and self.detail is Detail.KEYS:
+            at = found.flow.dimensions[-1]  # keys are told as series: one dimension is left to observations
+        return _NESTED[self.media](found, at)
+
+
+def writing_of(flow: Flow, accept: str, parameters: Mapping[str, str]) -> Writing:
+    """Read what a client wants; it is settled before anything is asked, and so before anything is charged."""
+    at = dimension_at(flow, parameters.get("dimensionAtObservation", ""))
+    return Writing(
+        media.wanted(accept, media.DATA),
+        detail_of(parameters),
+        at.id if at else "",
+        number_of(parameters),
+    )
+
 
 PREFIX = "/sdmx"
 FORM = "application/x-www-form-urlencoded"

@@ -1,0 +1,1 @@
+"""Choosing parameters before a release: adviser, forecast, curves."""

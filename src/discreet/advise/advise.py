@@ -1,0 +1,338 @@
+"""The adviser: noise parameters that keep risk and error of a programme within limits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from discreet.advise.facts import PERSONS, Facts
+from discreet.advise.forecast import DELTA, rho_for
+from discreet.advise.swap import SwapAdvice
+from discreet.audit.measures import Measures
+from discreet.errors import InfeasiblePTable, Mistakes, mistake
+from discreet.maths.attacks.averaging import contour, laplace_epsilon, least_variance, success
+from discreet.maths.attacks.bounds import epsilon_of_bound, epsilon_of_reconstruction
+from discreet.maths.feasible import (
+    GAUSSIAN,
+    GEOMETRIC,
+    UTILITY,
+    Constraint,
+    Exposed,
+    Limits,
+    Line,
+    LineFacts,
+    Plane,
+    beyond,
+    line,
+    plane,
+    reveal,
+)
+from discreet.maths.noise.additive import Law, LawKind
+from discreet.maths.noise.hellinger import PTableLaw
+from discreet.maths.noise.law import Pmf
+from discreet.maths.noise.ptable_solver import PTableParameters, solve
+from discreet.maths.utility import ExpectedLosses
+from discreet.perturb.budget import law_of, noise_parameters
+from discreet.programme.noise import BudgetRule, CellKeyNoise, PrivateNoise
+from discreet.programme.programme import Programme
+
+KINDS = (LawKind.CELL_KEY, LawKind.GEOMETRIC, LawKind.DISCRETE_GAUSSIAN)
+DISTORTIONS = (0.2, 0.5, 1.0)  # relative errors of Bach's Figure 4
+STEPS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 50.0, 100.0)
+MOST_COLUMNS, LEAST_TOP = 100, 8.0  # of the grid of variances
+LEAST_ROWS, MOST_ROWS = 15, 60  # of the grid of largest changes
+DIGITS = 3  # of an epsilon or rho that is proposed
+RECONSTRUCTION_CONFIDENCE = 0.99  # as the paper tells it
+USUAL_LIMITS = Limits()
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is asked: which noise, within which limits, and what of a declared rule stays."""
+
+    kind: LawKind = LawKind.CELL_KEY
+    limits: Limits = USUAL_LIMITS
+    js: int = 0
+    declared: tuple[float, int] | None = None  # V and D of the programme
+    rule: PrivateNoise | None = None  # a law with a budget of 1, split as declared
+    parameters: tuple[float, float] | None = (
+        None  # the smallest and largest noise parameter under that budget
+    )
+    budget: float | None = None  # most that the whole programme may cost
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            remedy = f"the adviser knows {', '.join(kind.value for kind in KINDS)}"
+            raise mistake("", "--kind", self.kind.value, remedy)
+        if self.kind is not LawKind.CELL_KEY and self.rule is None:
+            raise mistake("", "--kind", self.kind.value, "give a programme file, whose budget can be divided")
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a law does under the limits, by the law itself."""
+
+    variance: float
+    success: float  # of averaging the riskiest statistic
+    revealed: float | None  # that the tuples reveal the bound; None of unbounded noise
+    stays: float  # probability that a count of 1 is published as it is
+    distorted: float  # share of small counts that are off by more than the limit
+    areas: Mapping[float, float] | None  # relative error -> areas expected to be off by so much; needs data
+
+    def summary(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        areas = None if self.areas is None else {str(limit): number for limit, number in self.areas.items()}
+        return {**vars(self), "areas": areas}
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """Parameters, as a programme file writes them, and what they do."""
+
+    noise: Mapping[str, str | float | int]
+    parameter: float | None  # of one count, of a law with a budget
+    judged: Judged
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return ", ".join(f"{key} = {value}" for key, value in self.noise.items())
+
+
+@dataclass(frozen=True, eq=False)
+class Advice:
+    """Everything found out; a proposal, or none where nothing is feasible."""
+
+    facts: Facts
+    task: Task
+    plane: Plane
+    line: Line | None  # of the law that is asked for, of the geometric law with the cell key method
+    proposal: Proposal | None
+    declared: tuple[Constraint, ...] | None  # what the declared V and D break; None where none are declared
+    swap: SwapAdvice | None = None
+    failures: tuple[str, ...] = ()  # why a proposal had to be given up
+
+    @cached_property
+    def least_variance(self) -> float:
+        """The V from which on averaging is held off."""
+        return least_variance(self.facts.same_noise.ratio, self.task.limits.averaging)
+
+    @cached_property
+    def relaxed(self) -> dict[Constraint, tuple[float, int]]:
+        """What would be feasible if one constraint alone were given up."""
+        options = {name: self.plane.without(name) for name in self.plane.holds}
+        return {name: found for name, found in options.items() if found is not None}
+
+
+def advise(facts: Facts, task: Task, swap: SwapAdvice | None = None) -> Advice:
+    """Find the feasible region and propose the least noise, or the least budget, inside it."""
+    exposed = Exposed(facts.same_noise.ratio, facts.tuples)
+    V, D = grid(exposed, task.limits)
+    judged = plane(V, D, exposed, task.limits, task.js)
+    drawn = _line(facts, task)
+    made = _cell_key(judged, facts, task) if task.kind is LawKind.CELL_KEY else _private(drawn, facts, task)
+    failures = () if not isinstance(made, str) else (made,)
+    broken = None if task.declared is None else _broken(exposed, task)
+    return Advice(facts, task, judged, drawn, None if isinstance(made, str) else made, broken, swap, failures)
+
+
+def grid(exposed: Exposed, limits: Limits) -> tuple[Any, Any]:
+    """Variances and largest changes to look at, some way beyond what the constraints ask for."""
+    need = contour(limits.averaging) / exposed.ratio
+    top = max(LEAST_TOP, 1.5 * need)
+    step = next((step for step in STEPS if top / step <= MOST_COLUMNS), STEPS[-1])
+    columns = min(math.ceil(top / step), MOST_COLUMNS)
+    widest = math.ceil(math.sqrt(3 * need)) + 3
+    rows = min(max(LEAST_ROWS, limits.largest_change + 5, widest), max(MOST_ROWS, limits.largest_change))
+    return np.arange(1, columns + 1) * step, np.arange(1, rows + 1, dtype=np.int64)
+
+
+def task_of(programme: Programme, kind: LawKind | None, limits: Limits) -> Task:
+    """What a programme's own declaration asks for; its gates limit further."""
+    noise, gates = programme.noise, programme.gates
+    wanted = kind or (noise.kind if isinstance(noise, PrivateNoise) else LawKind.CELL_KEY)
+    limits = replace(
+        limits,
+        averaging=min(limits.averaging, gates.averaging or 1.0),
+        revealed=min(limits.revealed, gates.bound_revealed or 1.0),
+    )
+    table = noise.table if isinstance(noise, CellKeyNoise) else None
+    plain = isinstance(table, PTableParameters) and isinstance(table.V, int | float)
+    declared = (float(table.V), table.D) if plain else None  # type: ignore[union-attr, arg-type]
+    js = table.js if isinstance(table, PTableParameters) else 0
+    rule = _rule(noise, wanted)
+    budget = None if gates.epsilon is None else _budget(gates.epsilon, wanted)
+    return Task(wanted, limits, js, declared, rule, _parameters(rule, programme), budget)
+
+
+def _rule(noise: CellKeyNoise | PrivateNoise, kind: LawKind) -> PrivateNoise:
+    """The law with a budget of one, divided as the programme divides it."""
+    wanted = LawKind.GEOMETRIC if kind not in (LawKind.GEOMETRIC, LawKind.DISCRETE_GAUSSIAN) else kind
+    template = noise if isinstance(noise, PrivateNoise) else PrivateNoise(wanted, BudgetRule(Fraction(1)))
+    return replace(template, kind=wanted, budget=replace(template.budget, total=Fraction(1)), bound=None)
+
+
+def _budget(epsilon: Fraction, kind: LawKind) -> float:
+    return float(rho_for(epsilon, DELTA) if kind is LawKind.DISCRETE_GAUSSIAN else epsilon)
+
+
+def _parameters(rule: PrivateNoise, programme: Programme) -> tuple[float, float] | None:
+    """The smallest and largest parameter of a count of persons, or of whatever is counted."""
+    every = noise_parameters(rule, [cube for cube in programme.cubes if not cube.weight])
+    persons = [float(value) for signature, value in every.items() if signature.unit == PERSONS]
+    values = persons or [float(value) for value in every.values()]
+    return (min(values), max(values)) if values else None
+
+
+def _line(facts: Facts, task: Task) -> Line | None:
+    low, high = task.parameters or (1 / facts.crosstabs, 1 / facts.crosstabs)
+    law = GAUSSIAN if task.kind is LawKind.DISCRETE_GAUSSIAN else GEOMETRIC
+    told = LineFacts(
+        facts.same_noise.ratio, facts.areas, facts.population, facts.cells, high / low, 1 / low, task.budget
+    )
+    return line(law, told, task.limits)
+
+
+def _cell_key(judged: Plane, facts: Facts, task: Task) -> Proposal | str | None:
+    """The smallest V, then the smallest D; solved, so that it is the table itself that is judged."""
+    found = judged.smallest
+    if found is None:
+        return None
+    V, D = round(found[0], 6), found[1]
+    try:
+        table = solve(PTableParameters(D, V, task.js))
+    except (InfeasiblePTable, Mistakes) as problem:
+        return f"the p-table of V {V:g} and D {D} cannot be made: {problem}"
+    law, last = PTableLaw(table), table.last_row
+    noise: dict[str, str | float | int] = {"kind": LawKind.CELL_KEY.value, "V": V, "D": D, "js": task.js}
+    return Proposal(noise, None, judge(law, law.row(last).shifted(-last), D, facts, task.limits), table.notes)
+
+
+def _private(drawn: Line | None, facts: Facts, task: Task) -> Proposal | None:
+    """The smallest parameter that the counts can be used with: more noise protects more."""
+    if drawn is None or task.rule is None or task.parameters is None or not drawn.is_feasible:
+        return None
+    if drawn.least is None:
+        return None
+    parameter = _rounded_up(drawn.least.value)
+    if drawn.most is not None and parameter > drawn.most.value:
+        parameter = drawn.least.value
+    total = _rounded_up(parameter / task.parameters[0])
+    if drawn.most is not None and total * task.parameters[0] > drawn.most.value:
+        total = parameter / task.parameters[0]
+    law = law_of(task.rule, Fraction(str(parameter)))
+    noise: dict[str, str | float | int] = {"kind": task.kind.value, drawn.law.name: total}
+    change = law.row(0)
+    return Proposal(noise, parameter, judge(law, change, None, facts, task.limits))
+
+
+def _rounded_up(value: float) -> float:
+    """Cut to a few digits, upwards."""
+    unit = 10.0 ** (math.floor(math.log10(value)) - DIGITS + 1)
+    return float(f"{math.ceil(value / unit - 1e-9) * unit:.{DIGITS}g}")
+
+
+def judge(law: Law, change: Pmf, bound: int | None, facts: Facts, limits: Limits) -> Judged:
+    """Measure a law: its change of large counts, and what it does to the areas where they are known."""
+    return Judged(
+        change.variance,
+        success(change.variance, facts.same_noise.ratio),
+        None if bound is None else reveal(change, facts.tuples).probability,
+        law.row(1).at(1),
+        beyond(change, limits.change),
+        _distorted(law, facts),
+    )
+
+
+def _distorted(law: Law, facts: Facts) -> dict[float, float] | None:
+    """How many areas' totals are expected to be off by a share of themselves or more (Bach 2020, Figure 4)."""
+    if facts.area_totals is None:
+        return None
+    losses = ExpectedLosses(law, np.asarray, keeps_zeros=True)
+    found = dict.fromkeys(DISTORTIONS, 0.0)
+    for total, areas in zip(
+        *np.unique(facts.area_totals[facts.area_totals > 0], return_counts=True), strict=True
+    ):
+        for limit, up, down in zip(
+            DISTORTIONS, *losses.tails(int(total), int(total), DISTORTIONS), strict=True
+        ):
+            found[limit] += int(areas) * (up + down)
+    return found
+
+
+def _broken(exposed: Exposed, task: Task) -> tuple[Constraint, ...]:
+    """Which constraints the declared V and D do not obey."""
+    if task.declared is None:
+        return ()
+    V, D = task.declared
+    here = plane(np.array([V]), np.array([D], dtype=np.int64), exposed, task.limits, task.js)
+    return tuple(name for name, held in here.holds.items() if not held.all())
+
+
+@dataclass(frozen=True)
+class PaperLine:
+    """The closed forms of the paper for Laplace noise, for comparison with its Figures 2, 5 and 6."""
+
+    averaging_same_noise: float
+    averaging_fresh_noise: float
+    areas: float | None
+    reconstruction: float | None
+    confidences: Mapping[str, float] = field(default_factory=dict)
+
+
+def paper_line(facts: Facts, limits: Limits) -> PaperLine:
+    """Epsilon of a count: averaging succeeds above the first two, areas need at least the third (eq. 8, 12, 16)."""
+    return PaperLine(
+        laplace_epsilon(least_variance(facts.same_noise.ratio, limits.averaging)),
+        laplace_epsilon(least_variance(facts.fresh_noise.ratio, limits.averaging)),
+        epsilon_of_bound(limits.area_change, facts.areas, limits.area_confidence) if facts.areas else None,
+        epsilon_of_reconstruction(facts.population, RECONSTRUCTION_CONFIDENCE) if facts.population else None,
+        {
+            "averaging": limits.averaging,
+            "areas": limits.area_confidence,
+            "reconstruction": RECONSTRUCTION_CONFIDENCE,
+        },
+    )
+
+
+def ranges(found: Plane) -> Iterator[dict[str, Any]]:
+    """For each D that has any: the smallest and largest feasible V."""
+    for row, D in enumerate(found.D.tolist()):
+        inside = found.V[found.feasible[row]]
+        if len(inside):
+            yield {"D": D, "V": [round(float(inside[0]), 6), round(float(inside[-1]), 6)]}
+
+
+def region(measures: Measures) -> dict[str, Any]:
+    """The V x D plane of the cell key method, ready for JSON; each row of a constraint is a text of 0 and 1."""
+    noise = measures.case.programme.noise
+    if not isinstance(noise, CellKeyNoise):
+        return {"not_possible": "the plane of variance and largest change is that of the cell key method"}
+    task = task_of(measures.case.programme, None, USUAL_LIMITS)
+    ratio = min(
+        one["riskiest_k_over_t2"] for universe in measures.redundancy() for one in universe["exposed"]
+    )
+    exposed = Exposed(ratio, measures.bounds.groups)
+    return _summary(plane(*grid(exposed, task.limits), exposed, task.limits, task.js), task)
+
+
+def _summary(found: Plane, task: Task) -> dict[str, Any]:
+    declared, smallest = task.declared, found.smallest
+    return {
+        "V": [round(float(v), 6) for v in found.V],
+        "D": found.D.tolist(),
+        "holds": {
+            name.value: ["".join("1" if one else "0" for one in row) for row in held]
+            for name, held in found.holds.items()
+        },
+        "utility": [name.value for name in UTILITY if name in found.holds],
+        "exists": Constraint.PTABLE.value,
+        "chosen": None if declared is None else {"V": declared[0], "D": declared[1]},
+        "least": None if smallest is None else {"V": smallest[0], "D": smallest[1]},
+        "limits": vars(task.limits),
+    }

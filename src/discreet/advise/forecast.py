@@ -1,0 +1,416 @@
+"""Forecast of a programme: expected errors of every kind of cell under each candidate noise."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from math import prod
+
+import numpy as np
+
+from discreet.errors import Mistakes, mistake
+from discreet.maths.cells.lookup import Lookup, Order
+from discreet.maths.noise.additive import AdditiveLaw, LawKind, exact
+from discreet.maths.noise.hellinger import HellingerLaw
+from discreet.maths.noise.law import Pmf, Symmetric, checked_support
+from discreet.maths.noise.ptable_solver import PTableParameters
+from discreet.maths.noise.thresholds import BITS, GUARD_BITS
+from discreet.maths.privacy.accounting import epsilon_of_rho
+from discreet.maths.utility import CellError, expected_error
+from discreet.perturb.budget import law_of, noise_parameters, reach
+from discreet.perturb.choose import cell_key_mechanism
+from discreet.perturb.private import post_processed
+from discreet.programme.cube import Cube, Signature, signatures
+from discreet.programme.noise import BudgetRule, CellKeyNoise, Claim, Draw, KeptZeros, PrivateNoise
+from discreet.programme.programme import Programme
+
+SIZES = (0, 1, 2, 3, 5, 10, 20, 50, 100, 1000)  # true counts of the cells that are forecast
+REPORTED_BITS = 64  # infinite laws are summed down to tails of 2^-64, below the rounding of floats
+
+
+@dataclass(frozen=True, eq=False)
+class LawForecast:
+    """What one law does to cells; it has no errors where it is too wide to be drawn: too much noise."""
+
+    parameter: Fraction | None  # the epsilon or rho of one cell; None for a p-table
+    deviation: float  # the standard deviation of the noise of a large cell, before post-processing
+    errors: tuple[CellError, ...]  # by SIZES
+
+    @property
+    def too_much(self) -> bool:
+        """Whether the noise is too wide to be drawn."""
+        return not self.errors
+
+    def error(self, size: int) -> CellError | None:
+        """The expected errors of a cell of this size; None where there is too much noise."""
+        return next((error for error in self.errors if error.count == size), None)
+
+
+def ptable_law(lookup: Lookup) -> LawForecast:
+    """The cell key method: the rows of its lookup; zeros stay zero and nothing negative is published."""
+    errors = []
+    for size in SIZES:
+        lengths = lookup.lengths(_row_of(lookup, size)) if size else {0: lookup.modulus}
+        published = np.maximum(np.array(list(lengths)) + size, 0)
+        errors.append(expected_error(size, published, np.array(list(lengths.values())) / lookup.modulus))
+    return LawForecast(None, errors[-1].rmse, tuple(errors))
+
+
+def _row_of(lookup: Lookup, count: int) -> int:
+    beyond = count - lookup.wrap_from
+    return count if count <= lookup.last_row else lookup.wrap_from + beyond % lookup.wrap_length
+
+
+def private_law(rule: PrivateNoise, parameter: Fraction) -> LawForecast:
+    """Noise of a law at one parameter, or its standard deviation alone where it cannot be drawn."""
+    try:
+        rows = _rows(rule, parameter)
+    except Mistakes:
+        return LawForecast(parameter, wide_deviation(rule.kind, parameter), ())
+    return LawForecast(
+        parameter, math.sqrt(rows[-1].variance), tuple(map(_error, rows, SIZES, [rule] * len(rows)))
+    )
+
+
+def _error(row: Pmf, size: int, rule: PrivateNoise) -> CellError:
+    if size == 0 and rule.keep_zeros is KeptZeros.ALL:
+        return expected_error(0, np.zeros(1, dtype=np.int64), np.ones(1))
+    return expected_error(size, post_processed(row.values, rule.published), row.p)
+
+
+def _rows(rule: PrivateNoise, parameter: Fraction) -> list[Pmf]:
+    """The laws of the noisy counts of SIZES; noise that could not be drawn raises."""
+    law = law_of(rule, parameter)
+    if isinstance(law, HellingerLaw):
+        for size in SIZES:
+            law.last_target(size, BITS + GUARD_BITS)
+        return [law.row(size) for size in SIZES]
+    pmf = _changes(law)
+    return [pmf.shifted(size) for size in SIZES]
+
+
+def _changes(law: AdditiveLaw) -> Pmf:
+    shape = law.exponents
+    if not isinstance(shape, Symmetric):
+        return law.pmf
+    checked_support(2 * shape.reach(BITS + GUARD_BITS) + 1)  # what a table of thresholds is made of
+    return replace(shape, bound=shape.reach(REPORTED_BITS)).pmf()
+
+
+def wide_deviation(kind: LawKind, parameter: Fraction) -> float:
+    """The standard deviation of wide noise by formula.
+
+    Discrete Laplace: sqrt(2 a)/(1 - a), a = e^-epsilon. Discrete Gaussian: 1/sqrt(2 rho), to all digits where it is
+    wide. Hellinger-type: the root mean square of j in an empty cell, where u = sqrt j has about the density
+    c^2 u e^(-c u), c = epsilon/2, so that E j^2 = 5!/c^4.
+    """
+    value = float(parameter)
+    if kind is LawKind.DISCRETE_GAUSSIAN:
+        return 1 / math.sqrt(2 * value)
+    if kind is LawKind.HELLINGER:
+        return math.sqrt(120) / (value / 2) ** 2
+    return math.sqrt(2 * math.exp(-value)) / -math.expm1(-value)
+
+
+@dataclass(frozen=True)
+class Unavailable:
+    """Noise that cannot be had, and why."""
+
+    reason: str
+
+
+CandidateNoise = Lookup | PrivateNoise | Unavailable
+Layout = Mapping[
+    tuple[str, int, Fraction], tuple[int, int]
+]  # (cube, axes, weight) -> (cross-tabulations, cells)
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A noise to forecast: the lookup of a p-table, or a law with a budget for the whole programme."""
+
+    name: str
+    noise: CandidateNoise
+    notes: tuple[str, ...] = ()  # why protect would refuse it, or what else must be known
+
+
+@dataclass(frozen=True, eq=False)
+class MarginForecast:
+    """The cross-tabulations of a cube that have so many axes and the same law."""
+
+    cube: str
+    axes: int  # 0 is the grand total
+    crosstabs: int
+    cells: int
+    law: LawForecast
+
+
+@dataclass(frozen=True, eq=False)
+class CandidateForecast:
+    """What one candidate does to every margin of every cube."""
+
+    candidate: Candidate
+    margins: tuple[MarginForecast, ...]  # none where the noise is not available
+
+    @cached_property
+    def laws(self) -> tuple[LawForecast, ...]:
+        """The different laws, the one of most cross-tabulations first."""
+        uses: Counter[LawForecast] = Counter()
+        for margin in self.margins:
+            uses[margin.law] += margin.crosstabs
+        return tuple(law for law, _ in uses.most_common())
+
+
+@dataclass(frozen=True, eq=False)
+class Forecast:
+    """The forecasts of all candidates for one programme."""
+
+    programme: str
+    crosstabs: int  # different ones: a budget is divided over them
+    candidates: tuple[CandidateForecast, ...]
+
+    def only(self, cubes: Collection[str]) -> Forecast:
+        """The part of some cubes; the budget is still that of the whole programme."""
+        kept = (
+            CandidateForecast(one.candidate, tuple(margin for margin in one.margins if margin.cube in cubes))
+            for one in self.candidates
+        )
+        return replace(self, candidates=tuple(kept))
+
+
+def forecast(programme: Programme, candidates: Sequence[Candidate]) -> Forecast:
+    """Forecast the errors of every cube, margin and cell size under each candidate."""
+    parts = [part for cube in programme.cubes for part in _parts(cube)]
+    crosstabs = {part.signature for part in parts}
+    layouts: dict[Hashable, Layout] = {}  # candidates that divide their budgets alike share one
+    told = []
+    for candidate in candidates:
+        noise = candidate.noise
+        key = _division(noise)
+        if key not in layouts:
+            layouts[key] = _layout(parts, _weights(noise, programme.cubes, crosstabs))
+        margins = _margins(layouts[key], _laws(noise, layouts[key]))
+        told.append(CandidateForecast(candidate, margins))
+    return Forecast(programme.name, len(crosstabs), tuple(told))
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A cross-tabulation in a cube."""
+
+    cube: str
+    signature: Signature
+    cells: int
+
+
+def _parts(cube: Cube) -> list[_Part]:
+    """The cross-tabulations of a cube, those of fewest axes first."""
+    widths = {axis.variable: Counter(map(int, axis.depths)) for axis in cube.axes}
+    found = sorted(signatures([cube]), key=lambda signature: len(signature.levels))
+    return [_Part(cube.id, one, prod(widths[name][depth] for name, depth in one.levels)) for one in found]
+
+
+def _division(noise: CandidateNoise) -> Hashable:
+    """What decides which part of a budget each cross-tabulation gets, the amount and the law aside."""
+    if not isinstance(noise, PrivateNoise):
+        return isinstance(noise, Lookup)
+    split = (noise.budget.split, frozenset(noise.budget.shares.items()))
+    return (split, noise.is_gaussian, noise.neighbours, noise.protects, noise.largest_household)
+
+
+def _weights(
+    noise: CandidateNoise, cubes: Sequence[Cube], crosstabs: Collection[Signature]
+) -> Mapping[Signature, Fraction]:
+    """The noise parameter of each cross-tabulation for a budget of 1; it grows with the budget."""
+    if isinstance(noise, Unavailable):
+        return {}
+    if isinstance(noise, Lookup):
+        return dict.fromkeys(crosstabs, Fraction(1))
+    return noise_parameters(replace(noise, budget=replace(noise.budget, total=Fraction(1))), cubes)
+
+
+def _layout(parts: Sequence[_Part], weights: Mapping[Signature, Fraction]) -> Layout:
+    layout: dict[tuple[str, int, Fraction], tuple[int, int]] = {}
+    for part in parts if weights else ():
+        group = (part.cube, len(part.signature.levels), weights[part.signature])
+        crosstabs, cells = layout.get(group, (0, 0))
+        layout[group] = (crosstabs + 1, cells + part.cells)
+    return layout
+
+
+def _laws(noise: CandidateNoise, layout: Layout) -> dict[Fraction, LawForecast]:
+    """The law of each weight, worked out once."""
+    weights = {weight for _, _, weight in layout}
+    if isinstance(noise, PrivateNoise):
+        return {weight: private_law(noise, weight * noise.budget.total) for weight in weights}
+    return {weight: ptable_law(noise) for weight in weights if isinstance(noise, Lookup)}
+
+
+def _margins(layout: Layout, laws: Mapping[Fraction, LawForecast]) -> tuple[MarginForecast, ...]:
+    return tuple(
+        MarginForecast(cube, axes, crosstabs, cells, laws[weight])
+        for (cube, axes, weight), (crosstabs, cells) in layout.items()
+    )
+
+
+EPSILONS = (Fraction(1), Fraction(5), Fraction(20))
+DELTA = Fraction(1, 10**9)
+LARGEST_EPSILON = 500  # e^epsilon stays a float
+LARGEST_BOUND = 100_000  # as programme files allow
+USUAL = PTableParameters(D=5, V=2.0, js=0)
+RHO_DIGITS = 4  # of a rho that is proposed
+NO_KEY = bytes(32)  # the law of a lookup does not depend on the order that a key gives it
+
+Uses = Mapping[tuple[str, Fraction], int]  # (unit, noise parameter) -> number of cross-tabulations
+
+
+def candidates_for(programme: Programme, epsilons: Sequence[Fraction] = EPSILONS) -> tuple[Candidate, ...]:
+    """The declared noise first, then the usual cell key method, then each law at each budget."""
+    return tuple(
+        replace(one, notes=(*one.notes, *_weighted_cubes(programme, one)))
+        for one in _every(programme, epsilons)
+    )
+
+
+def read_epsilons(text: str) -> tuple[Fraction, ...]:
+    """Different budgets in ascending order, from numbers or fractions with commas."""
+    found = {exact("--epsilon", part.strip()) for part in text.split(",") if part.strip()}
+    if not found or not all(0 < epsilon <= LARGEST_EPSILON for epsilon in found):
+        remedy = f"give budgets above 0 and at most {LARGEST_EPSILON} with commas, such as 1,5,20"
+        raise mistake("", "--epsilon", repr(text), remedy)
+    return tuple(sorted(found))
+
+
+def _every(programme: Programme, epsilons: Sequence[Fraction]) -> Iterator[Candidate]:
+    noise = programme.noise
+    yield declared(programme)
+    if not (isinstance(noise, CellKeyNoise) and noise.table == USUAL):
+        yield _cell_key("cell-key, V 2, D 5", CellKeyNoise(USUAL, Order.PLAIN))
+    template = (
+        noise if isinstance(noise, PrivateNoise) else PrivateNoise(LawKind.GEOMETRIC, BudgetRule(DELTA))
+    )
+    unit = replace(template, kind=LawKind.GEOMETRIC, budget=replace(template.budget, total=Fraction(1)))
+    uses = _uses(unit, programme.cubes)
+    for epsilon in epsilons:
+        at = {(name, parameter * epsilon): times for (name, parameter), times in uses.items()}
+        yield from _bought(template, epsilon, at)
+
+
+def declared(programme: Programme) -> Candidate:
+    """The noise that the programme declares; a p-table file is read."""
+    noise = programme.noise
+    if isinstance(noise, CellKeyNoise):
+        return _cell_key("declared: cell-key", noise)
+    budget = f"{'rho' if noise.is_gaussian else 'epsilon'} {shown(noise.budget.total)}"
+    return Candidate(f"declared: {noise.kind.value}, {budget}", noise, tuple(_excess(programme, noise)))
+
+
+def shown(number: Fraction) -> str:
+    """A budget as a short decimal."""
+    return f"{float(number):.6g}"
+
+
+def _cell_key(name: str, noise: CellKeyNoise) -> Candidate:
+    made = cell_key_mechanism(noise, NO_KEY)
+    return Candidate(name, made.lookup, made.notes)
+
+
+def _excess(programme: Programme, noise: PrivateNoise) -> Iterator[str]:
+    if noise.bound is None or noise.claim is Claim.NONE:
+        return
+    spent = programme_delta(noise, _uses(noise, programme.cubes))
+    if spent > noise.delta:
+        yield f"truncation costs a delta of {spent:.3g}, {float(noise.delta):.3g} is declared: protect refuses it"
+
+
+def _weighted_cubes(programme: Programme, candidate: Candidate) -> Iterator[str]:
+    weighted = [cube.id for cube in programme.cubes if cube.weight]
+    if weighted and isinstance(candidate.noise, PrivateNoise):
+        yield f"weights in {', '.join(weighted)}: protect refuses them with such noise"
+
+
+def _bought(template: PrivateNoise, epsilon: Fraction, uses: Uses) -> Iterator[Candidate]:
+    """What one budget buys: each law with what the template says of neighbours, splits and post-processing."""
+    told, budget = f"epsilon {shown(epsilon)}", replace(template.budget, total=epsilon)
+    plain = replace(
+        template,
+        kind=LawKind.GEOMETRIC,
+        budget=budget,
+        bound=None,
+        delta=Fraction(0),
+        draw=Draw.DESCRIPTION,
+        keep_zeros=KeptZeros.STRUCTURAL,
+        claim=Claim.DP,
+    )
+    yield Candidate(f"geometric, {told}", plain)
+    for kind in (LawKind.LAPLACE, LawKind.NORMAL):
+        yield _truncated(replace(plain, kind=kind, delta=DELTA), uses, told)
+    rho = rho_for(epsilon, DELTA)
+    gaussian = replace(plain, kind=LawKind.DISCRETE_GAUSSIAN, budget=replace(budget, total=rho), delta=DELTA)
+    yield Candidate(f"discrete-gaussian, {told}", gaussian, (f"rho {shown(rho)} at delta {float(DELTA):g}",))
+
+
+def _truncated(rule: PrivateNoise, uses: Uses, told: str) -> Candidate:
+    name, bound = f"{rule.kind.value}, {told}", bound_for(rule, uses, DELTA)
+    if bound is None:
+        reason = f"a delta of {float(DELTA):g} needs a bound above {LARGEST_BOUND}"
+        return Candidate(name, Unavailable(reason))
+    return Candidate(name, replace(rule, bound=bound), (f"bound {bound}, delta {float(DELTA):g}",))
+
+
+def bound_for(rule: PrivateNoise, uses: Uses, delta: Fraction) -> int | None:
+    """The smallest bound whose truncation costs less than delta over the programme; None where none is allowed."""
+    low, high = 0, LARGEST_BOUND + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if programme_delta(replace(rule, bound=middle), uses) < delta:
+            high = middle
+        else:
+            low = middle
+    return high if high <= LARGEST_BOUND else None
+
+
+def _uses(rule: PrivateNoise, cubes: Sequence[Cube]) -> Uses:
+    return Counter(
+        (signature.unit, parameter) for signature, parameter in noise_parameters(rule, cubes).items()
+    )
+
+
+def programme_delta(rule: PrivateNoise, uses: Uses) -> float:
+    """What truncation at m costs over the programme at its epsilon; floats, where NoisePlan.delta certifies.
+
+    A cell in which neighbours differ by k costs Pr[v > m - k]: the values that only one of the two can have, for
+    inside no ratio exceeds e^(k epsilon). It grows faster than k: to differ by the most in the fewest cells is worst.
+    """
+    total = 0.0
+    for (unit, parameter), times in uses.items():
+        touched = reach(unit, rule)
+        total += times * touched.l1 / touched.largest * _outermost(rule, parameter, touched.largest)
+    return total
+
+
+def _outermost(rule: PrivateNoise, parameter: Fraction, k: int) -> float:
+    """Pr[v > m - k] of a truncated law; 0 of others."""
+    law = law_of(rule, parameter)
+    if not isinstance(law, AdditiveLaw) or not isinstance(law.exponents, Symmetric) or law.bound is None:
+        return 0.0
+    v = np.arange(-law.bound, law.bound + 1, dtype=np.float64)
+    p = np.exp(-(float(law.exponents.linear) * np.abs(v) + float(law.exponents.quadratic) * v * v))
+    return float(p[:k].sum() / p.sum())
+
+
+def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The largest rho, cut to a few digits, that implies at most this epsilon at this delta."""
+    low, high = -20.0, math.log10(float(epsilon))  # rho <= epsilon(rho)
+    for _ in range(50):
+        middle = (low + high) / 2
+        if epsilon_of_rho(Fraction(10**middle), delta) <= epsilon:
+            low = middle
+        else:
+            high = middle
+    unit = Fraction(10) ** (math.floor(low) - RHO_DIGITS + 1)
+    return math.floor(Fraction(10**low) / unit) * unit

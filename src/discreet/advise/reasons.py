@@ -1,0 +1,326 @@
+"""What the adviser says: reasons, conflicts, remedies and caveats in plain sentences with their numbers.
+
+It owns the words; every number in them was found in advise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from discreet.advise.advise import Advice, Proposal, paper_line, ranges
+from discreet.maths.attacks.averaging import contour
+from discreet.maths.feasible import Constraint, Limits, LineLimit, can_reconstruct, three_tuples
+from discreet.maths.noise.additive import LawKind
+
+TOO_LARGE = 20  # an epsilon of the whole programme that promises nothing any more
+
+
+def reasons(advice: Advice) -> Iterator[str]:
+    """Why these parameters; nothing where there is no proposal."""
+    if advice.proposal is None:
+        return
+    if advice.task.kind is LawKind.CELL_KEY:
+        yield from _cell_key_reasons(advice, advice.proposal)
+    else:
+        yield from _private_reasons(advice, advice.proposal)
+    if advice.proposal.judged.areas is not None:
+        told = ", ".join(
+            f"{_few(number)} by {limit:.0%}" for limit, number in advice.proposal.judged.areas.items()
+        )
+        yield (
+            f"areas: of {advice.facts.areas:,} totals of {advice.facts.place} so many are expected to be "
+            f"off: {told} or more"
+        )
+
+
+def _cell_key_reasons(advice: Advice, proposal: Proposal) -> Iterator[str]:
+    facts, limits, judged = advice.facts, advice.task.limits, proposal.judged
+    V, D = proposal.noise["V"], int(proposal.noise["D"])
+    one = facts.same_noise
+    yield (
+        f"averaging: {one} can be put together {one.t:,} times from {one.k:,.6g} cells (k/t2 "
+        f"{one.ratio:.4g}), so that V "
+        f"must be at least {advice.least_variance:.4g}; with V = {V:g} the mean is the truth with "
+        "probability "
+        f"{judged.success:.3f} (below {limits.averaging:g} is asked)"
+    )
+    before = _revealed(advice, float(V), D - 1)
+    less = "" if before is None else f"; with D = {D - 1} it would be {before:.3g}"
+    yield (
+        f"bound: {sum(facts.tuples.values()):,} tuples of parts and total, "
+        f"{three_tuples(facts.tuples):,} of them with two "
+        f"parts, reveal D = {D} with probability {judged.revealed or 0:.3g} (below "
+        f"{limits.revealed:g} is asked){less}"
+    )
+    yield (
+        f"distortion: a count of {limits.size} is off by more than {limits.change} with probability "
+        f"{judged.distorted:.3g} "
+        f"({limits.share:g} is allowed)"
+    )
+    yield (
+        f"uniques: a 1 is published as 1 with probability {judged.stays:.3f} ({limits.uniques:g} is allowed)"
+    )
+    yield f"largest change: {D} of at most {limits.largest_change} is allowed"
+    if advice.task.js:
+        yield (
+            f"p-table: counts up to js = {advice.task.js} are never published, which a table with V = "
+            f"{V:g} can do"
+        )
+
+
+def _few(number: float) -> str:
+    return "none" if number < 1e-3 else f"{number:.2g}" if number < 100 else f"{number:,.0f}"
+
+
+def _revealed(advice: Advice, V: float, D: int) -> float | None:
+    found = advice.plane
+    columns, rows = (abs(found.V - V) < 1e-9).nonzero()[0], (found.D == D).nonzero()[0]
+    return float(found.revealed[rows[0], columns[0]]) if len(columns) and len(rows) else None
+
+
+def _private_reasons(advice: Advice, proposal: Proposal) -> Iterator[str]:
+    name = advice.line.law.name if advice.line else "epsilon"
+    total = float(proposal.noise[name])
+    yield (
+        f"{name} of a count: {proposal.parameter:.4g}, the smallest with which counts can be used: more "
+        "noise protects more"
+    )
+    for one in advice.line.limits if advice.line else ():
+        yield line_words(advice, one)
+    yield (
+        f"the whole programme then costs {name} {total:.6g}: its cross-tabulations "
+        f"({advice.facts.crosstabs:,} different ones) "
+        "each spend their part of it"
+    )
+
+
+def line_words(advice: Advice, one: LineLimit) -> str:
+    """One limit on the line, in words."""
+    facts, limits = advice.facts, advice.task.limits
+    name = advice.line.law.name if advice.line else "epsilon"
+    match one.constraint:
+        case Constraint.AVERAGING:
+            why = (
+                f"{facts.same_noise} (k/t2 {facts.same_noise.ratio:.4g}) is averaged to the truth in "
+                f"{limits.averaging:.0%}"
+            )
+        case Constraint.UNIQUES:
+            why = f"a 1 is published as 1 in {limits.uniques:.0%}"
+        case Constraint.DISTORTION:
+            why = f"a count of {limits.size} is off by more than {limits.change} in {limits.share:.1%}"
+        case Constraint.AREAS:
+            why = (
+                f"none of {facts.areas:,} area totals is off by more than {limits.area_change} with "
+                f"{limits.area_confidence:.0%}"
+            )
+        case Constraint.RECONSTRUCTION:
+            why = f"{facts.population:,} records can be reconstructed from {facts.cells:,} counts"
+        case _:
+            why = "the whole programme costs what its gate allows"
+    return (
+        f"{one.constraint.value}: {'at least' if one.is_least else 'at most'} {one.value:.4g}, where "
+        f"{why} ({name} of a count)"
+    )
+
+
+def conflicts(advice: Advice) -> Iterator[str]:
+    """Why nothing is feasible, and what would mend it."""
+    if advice.proposal is not None:
+        return
+    yield from advice.failures
+    if advice.task.kind is LawKind.CELL_KEY:
+        yield from _plane_conflicts(advice)
+    elif advice.line is not None and advice.line.least is not None and advice.line.most is not None:
+        least, most = advice.line.least, advice.line.most
+        yield f"{least.constraint.value} against {most.constraint.value}:"
+        yield f"  {line_words(advice, least)}"
+        yield f"  {line_words(advice, most)}"
+        yield from _line_remedies(advice, least, most)
+
+
+def _plane_conflicts(advice: Advice) -> Iterator[str]:
+    limits, found = advice.task.limits, advice.plane
+    for name, held in found.holds.items():
+        if not held.any():
+            yield f"{name.value}: no V up to {found.V[-1]:g} and D up to {found.D[-1]} obeys it"
+    for name, (V, D) in advice.relaxed.items():
+        yield (
+            f"without the limit of {name.value} V = {V:g} and D = {D} would do: {_relax(advice, name, V, D)}"
+        )
+    if not advice.relaxed:
+        yield "no single limit stands in the way: loosen several, or publish fewer tables"
+    others = [held for name, held in found.holds.items() if name is not Constraint.AVERAGING]
+    bearable = found.V[np.logical_and.reduce(others).any(axis=0)]
+    if len(bearable) and advice.least_variance > bearable[-1]:
+        one, ratio = advice.facts.same_noise, contour(limits.averaging) / float(bearable[-1])
+        yield (
+            f"or publish fewer tables that represent {one}: V up to {bearable[-1]:g} is bearable, for which "
+            f"its k/t2 has to be {ratio:.4g} instead of {one.ratio:.4g}"
+        )
+
+
+def _relax(advice: Advice, name: Constraint, V: float, D: int) -> str:
+    found = advice.plane
+    column, row = int(abs(found.V - V).argmin()), int((found.D == D).nonzero()[0][0])
+    match name:
+        case Constraint.AVERAGING:
+            return f"accept that averaging succeeds with probability {found.success[row, column]:.3f}"
+        case Constraint.UNIQUES:
+            return f"accept that a 1 is published as 1 with probability {found.stays[row, column]:.3f}"
+        case Constraint.BOUND:
+            return f"accept that the bound is revealed with probability {found.revealed[row, column]:.3g}"
+        case Constraint.LARGEST:
+            return f"accept changes up to {D}"
+        case Constraint.DISTORTION:
+            limits = advice.task.limits
+            return (
+                f"accept that a count of {limits.size} is off by more than {limits.change} in "
+                f"{found.distorted[row, column]:.1%}"
+            )
+    return f"publish small counts again (js = {advice.task.js} now)"
+
+
+def _line_remedies(advice: Advice, least: LineLimit, most: LineLimit) -> Iterator[str]:
+    limits: Limits = advice.task.limits
+    if least.constraint is Constraint.DISTORTION:
+        yield (
+            f"mend it with a larger --share, --relative or --size than {limits.share:g}, "
+            f"{limits.relative:g} and {limits.size}"
+        )
+    if least.constraint is Constraint.AREAS:
+        yield (
+            f"mend it with a larger --area-change than {limits.area_change}, or by publishing fewer, "
+            "larger areas"
+        )
+    if most.constraint is Constraint.AVERAGING:
+        yield f"or publish fewer tables that represent {advice.facts.same_noise}"
+    if most.constraint is Constraint.BUDGET:
+        yield "or publish fewer cross-tabulations, over which the budget is divided, or raise the gate"
+    yield "or use the cell key method, whose noise is bounded: --kind cell-key"
+
+
+def caveats(advice: Advice) -> Iterator[str]:
+    """What the numbers do not say."""
+    facts = advice.facts
+    yield (
+        "averaging takes every summed cell to have the noise of large counts; small counts have less "
+        "and empty cells none, so "
+        "that sparse tables average better than this: attack the release (discreet attack) before it "
+        "is published"
+    )
+    if facts.known_from != "data":
+        capped = (
+            "" if facts.population is None else f", at most {facts.population // 2:,} in a cross-tabulation"
+        )
+        yield (
+            f"without data every possible cell counts as occupied{capped}; with data fewer tuples are "
+            "left and D may be smaller"
+        )
+    if facts.known_from == "regulation":
+        yield (
+            "cross-tabulations are those of named breakdowns; a declared programme also publishes "
+            "sub-totals without a name"
+        )
+    if facts.population and not can_reconstruct(facts.population, facts.cells):
+        yield "the reconstruction theorem does not bind: it needs n log² n counts, more than are published"
+    if advice.task.kind is not LawKind.CELL_KEY and advice.proposal is not None:
+        total = float(advice.proposal.noise[advice.line.law.name]) if advice.line else 0.0
+        if total > TOO_LARGE:
+            yield (
+                f"a budget of {total:.6g} for the whole programme guarantees nothing worth the name; the "
+                "noise protects, not the proof"
+            )
+
+
+def declared_words(advice: Advice) -> str | None:
+    """How the declared parameters of the cell key method fare."""
+    if advice.declared is None or advice.task.declared is None:
+        return None
+    V, D = advice.task.declared
+    broken = ", ".join(name.value for name in advice.declared)
+    return f"declared: V = {V:g}, D = {D} " + (
+        f"breaks the limits of {broken}" if broken else "keeps all limits"
+    )
+
+
+def swap_words(advice: Advice) -> Iterator[str]:
+    """What the trials of swap rates showed."""
+    swap = advice.swap
+    if swap is None:
+        return
+    yield (
+        f"swap: {swap.at_risk:.1%} of the households have a member at risk in {swap.level} (fewer than "
+        f"{swap.k} alike)"
+    )
+    for trial in swap.trials:
+        true = (
+            "no apparent uniques"
+            if trial.true_uniques is None
+            else f"{trial.true_uniques:.1%} of apparent uniques true"
+        )
+        yield (
+            f"  rate {trial.rate:g}: {trial.swapped:.1%} swapped, {trial.at_risk_left:.1%} left at risk, "
+            f"{true}"
+        )
+    if swap.rate is None:
+        yield (
+            f"  none of these rates brings true uniques to {swap.limit:.0%}: swap at finer profiles, a "
+            "larger k or a higher rate"
+        )
+    else:
+        yield (
+            f"  rate = {swap.rate:g} is the smallest tried at which at most {swap.limit:.0%} of apparent "
+            "uniques are true"
+        )
+
+
+def summary(advice: Advice) -> dict[str, Any]:
+    """Everything, ready for JSON."""
+    paper, proposal = paper_line(advice.facts, advice.task.limits), advice.proposal
+    return {
+        "programme": advice.facts.programme,
+        "kind": advice.task.kind.value,
+        "limits": dict(vars(advice.task.limits)),
+        **advice.facts.summary(),
+        "contour": contour(advice.task.limits.averaging),
+        "least_variance": advice.least_variance,
+        "feasible": proposal is not None,
+        "proposal": None
+        if proposal is None
+        else {"noise": dict(proposal.noise), "parameter": proposal.parameter},
+        "judged": None if proposal is None else proposal.judged.summary(),
+        "notes": [] if proposal is None else list(proposal.notes),
+        "reasons": list(reasons(advice)),
+        "conflicts": list(conflicts(advice)),
+        "relaxed": {name.value: {"V": V, "D": D} for name, (V, D) in advice.relaxed.items()},
+        "declared": None if advice.declared is None else {"breaks": [name.value for name in advice.declared]},
+        "plane": {
+            "ranges": list(ranges(advice.plane)),
+            "V": _ends(advice.plane.V),
+            "D": _ends(advice.plane.D),
+        },
+        "line": None if advice.line is None else _line(advice),
+        "paper": {
+            "epsilon": {name: value for name, value in vars(paper).items() if name != "confidences"},
+            "confidences": dict(paper.confidences),
+        },
+        "swap": None if advice.swap is None else advice.swap.summary(),
+        "caveats": list(caveats(advice)),
+    }
+
+
+def _ends(values: Any) -> list[float]:
+    return [round(float(values[0]), 6), round(float(values[-1]), 6)]
+
+
+def _line(advice: Advice) -> dict[str, Any]:
+    assert advice.line is not None
+    return {
+        "parameter": advice.line.law.name,
+        "feasible": advice.line.is_feasible,
+        "least": {one.constraint.value: one.value for one in advice.line.limits if one.is_least},
+        "most": {one.constraint.value: one.value for one in advice.line.limits if not one.is_least},
+    }

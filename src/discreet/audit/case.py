@@ -1,0 +1,232 @@
+"""An auditor's case: programme, secret, published tables, true counts; and its tables under other protections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from discreet.audit.evidence import (
+    Cells,
+    KnownNoise,
+    Published,
+    PublishedTable,
+    Truth,
+    Universe,
+    known_noise,
+    published,
+)
+from discreet.errors import BrokenRelease, Mistakes, mistake
+from discreet.io.progress import Progress, Quiet
+from discreet.maths.cells.counting import counts_of
+from discreet.maths.cells.keys import derive
+from discreet.maths.noise.additive import LawKind
+from discreet.perturb.choose import mechanism
+from discreet.perturb.mechanism import Mechanism
+from discreet.perturb.statement import noise_statement
+from discreet.population.encode import Codes
+from discreet.population.reading import UnitReader, needs_of
+from discreet.programme.cube import Cube
+from discreet.programme.noise import BudgetRule, PrivateNoise
+from discreet.programme.population import Disclosure
+from discreet.programme.programme import Programme
+from discreet.release.reader import Release
+from discreet.run.identity import digest_inputs, identify, noise_key
+from discreet.run.tabulating import Tabulator
+from discreet.swap.relocate import Relocations
+from discreet.swap.swapping import swap
+from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
+
+
+def true_counts(
+    programme: Programme,
+    secret: bytes,
+    mechanism: Mechanism,
+    cubes: Sequence[Cube],
+    threads: int = 1,
+    progress: Progress | None = None,
+) -> Truth:
+    """Count cubes as they are, and as they are after swapping where the programme swaps."""
+    told = progress or Quiet()
+    plain = Tabulator(programme, secret, mechanism, threads, told)
+    original = _counted(plain, cubes)
+    if programme.swap is None:
+        return Truth(original, original)
+    moves = swap(programme, secret, threads, told).moves
+    moved = Tabulator(programme, secret, mechanism, threads, told, Relocations(programme, moves, secret))
+    return Truth(original, _counted(moved, cubes))
+
+
+def _counted(tabulator: Tabulator, cubes: Sequence[Cube]) -> dict[str, Cells]:
+    found: dict[str, Cells] = {}
+
+    def keep(table: ConfidentialTable) -> None:
+        found[table.cube.id] = occupied(table)
+
+    tabulator.run(cubes, keep)
+    return found
+
+
+def occupied(table: ConfidentialTable) -> Cells:
+    """The non-empty cells of a table and their true counts."""
+    here = np.flatnonzero(counts_of(table.cells))
+    cells = here if table.positions is None else table.positions[here]
+    return cells.astype(np.int64), counts_of(table.cells[here])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Case:
+    """A release and everything behind it; attacks on it know the whole law of the noise, the worst case."""
+
+    programme: Programme
+    secret: bytes
+    mechanism: Mechanism
+    published: Published
+    truth: Truth
+    threads: int = 1
+
+    def columns(self, unit: str, names: Sequence[str], progress: Progress) -> dict[str, Codes]:
+        """Some variables of a unit's records, as leaves of their codelists, before swapping."""
+        return read_columns(self.programme, self.secret, unit, names, self.threads, progress)
+
+
+def open_case(
+    programme: Programme, secret: bytes, release: Release, threads: int = 1, progress: Progress | None = None
+) -> Case:
+    """Bring a release and its confidential side together; one that does not belong to it is refused."""
+    told = progress or Quiet()
+    inputs = digest_inputs(programme, secret)
+    chosen = mechanism(programme, secret, noise_key(programme, secret, inputs))
+    _require_same(programme, chosen, secret, inputs, release)
+    return make_case(programme, secret, chosen, release, threads, told)
+
+
+def make_case(
+    programme: Programme, secret: bytes, chosen: Mechanism, release: Release, threads: int, progress: Progress
+) -> Case:
+    """Count the truth again and read the published tables with the office's knowledge of the noise."""
+    truth = true_counts(programme, secret, chosen, programme.cubes, threads, progress)
+    return Case(programme, secret, chosen, informed(published(release), chosen), truth, threads)
+
+
+def informed(seen: Published, chosen: Mechanism) -> Published:
+    """The same tables before somebody who knows the whole law of the noise."""
+    return replace(seen, noise=law_of(chosen))
+
+
+def law_of(chosen: Mechanism) -> KnownNoise:
+    """Everything about a mechanism but its key."""
+    return known_noise(noise_statement(chosen.facts(), Disclosure.LAW))
+
+
+def as_published(case: Case, tables: dict[str, PublishedTable], noise: KnownNoise) -> Published:
+    """The release with other values in some of its tables; those without are left out."""
+    universes = [
+        replace(universe, tables=tuple(tables[one.id] for one in universe.tables if one.id in tables))
+        for universe in case.published.universes
+    ]
+    return replace(case.published, universes=tuple(filter(_has_tables, universes)), noise=noise)
+
+
+def read_columns(
+    programme: Programme, secret: bytes, unit: str, names: Sequence[str], threads: int, progress: Progress
+) -> dict[str, Codes]:
+    """Read some variables of a unit's records."""
+    population = programme.population
+    if population is None or unit not in population.units:
+        raise mistake(programme.path, "population", f"no records of {unit}", "declare their table")
+    axes = tuple(max(programme.variables[name].breakdowns.values(), key=len) for name in dict.fromkeys(names))
+    needs = needs_of(programme, population.units[unit], [Cube("records", unit, axes)])
+    progress.stage(f"reading {unit}")
+    parts: list[dict[str, Codes]] = []
+    for block in UnitReader(needs, secret, threads).blocks():
+        parts.append({name: block.codes[name] for name in names})
+        progress.step(len(block))
+    return {name: np.concatenate([part[name] for part in parts]) for name in names}
+
+
+def _require_same(
+    programme: Programme, chosen: Mechanism, secret: bytes, inputs: str, release: Release
+) -> None:
+    """The public manifest carries keyed digests of what made the release: each is compared."""
+    manifest, folder = release.manifest, release.folder
+    if manifest.secret_fingerprint != derive(secret, "fingerprint", 8).hex():
+        raise mistake(
+            folder, "secret", "is not the one that made this release", "give the release's own secret"
+        )
+    identity = identify(programme, chosen, secret, inputs)
+    if (identity.parameters, identity.ptable) != (manifest.digests.parameters, manifest.digests.ptable):
+        remedy = "give the programme as it was when the release was made, or protect again"
+        raise mistake(folder, "programme", "is not the one that made this release", remedy)
+    if identity.inputs != manifest.digests.inputs:
+        raise mistake(folder, "microdata", "are not those of this release", "restore them, or protect again")
+
+
+def _has_tables(universe: Universe) -> bool:
+    return bool(universe.tables)
+
+
+EXACT = KnownNoise("no noise", True, True, 0.0, 0)
+COMPARED_EPSILON = Fraction(1)  # of all compared tables, for releases that have no guarantee of their own
+
+
+def variants(
+    case: Case, place: str, progress: Progress, left_out: dict[str, str]
+) -> Iterator[tuple[str, Published]]:
+    """The tables about places, by protection; those that equal the release itself are left out.
+
+    A protection that cannot be had for so many tables is put into ``left_out`` with the reason.
+    """
+    cubes = [cube for cube in case.programme.cubes if _is_about(cube, place) and not cube.weight]
+    yield "none", _exact(case, cubes, case.truth.original)
+    if case.truth.is_swapped:
+        yield "swapping alone", _exact(case, cubes, case.truth.counted)
+        yield "noise alone", _noisy(case, cubes, case.mechanism, progress)
+    name = f"epsilon {COMPARED_EPSILON} for these tables"
+    try:
+        private = _private(case, cubes)
+        noisy = _noisy(case, cubes, private, progress) if private else None
+    except (Mistakes, BrokenRelease) as impossible:
+        left_out[name] = str(impossible)
+    else:
+        if noisy:
+            yield name, noisy
+
+
+def _is_about(cube: Cube, place: str) -> bool:
+    return any(axis.variable == place for axis in cube.axes)
+
+
+def _exact(case: Case, cubes: list[Cube], truth: Mapping[str, Cells]) -> Published:
+    tables = {cube.id: _table(cube, truth[cube.id]) for cube in cubes}
+    return as_published(case, tables, EXACT)
+
+
+def _private(case: Case, cubes: list[Cube]) -> Mechanism | None:
+    """Geometric noise with a budget of one for these tables; None where the release has a law of its own already."""
+    if isinstance(case.programme.noise, PrivateNoise):
+        return None
+    rule = PrivateNoise(LawKind.GEOMETRIC, BudgetRule(COMPARED_EPSILON))
+    programme = replace(case.programme, cubes=tuple(cubes), noise=rule, swap=None)
+    return mechanism(programme, case.secret, derive(case.secret, "compared-protection"))
+
+
+def _noisy(case: Case, cubes: list[Cube], chosen: Mechanism, progress: Progress) -> Published:
+    """Count the records as they are and perturb them."""
+    found: dict[str, PublishedTable] = {}
+
+    def perturb(table: ConfidentialTable) -> None:
+        found[table.cube.id] = _shown(chosen.perturb(table))
+
+    Tabulator(case.programme, case.secret, chosen, case.threads, progress).run(cubes, perturb)
+    return as_published(case, found, law_of(chosen))
+
+
+def _shown(protected: ProtectedTable) -> PublishedTable:
+    return _table(protected.cube, (protected.cells, protected.values))
+
+
+def _table(cube: Cube, cells: Cells) -> PublishedTable:
+    return PublishedTable(cube, lambda: cells)

@@ -1,0 +1,231 @@
+"""Gates judged on a release: which hold, which do not, and the remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from discreet.audit.case import make_case
+from discreet.audit.measures import Measures
+from discreet.errors import GateBroken
+from discreet.io.progress import Progress
+from discreet.maths.attacks.averaging import Method, least_variance
+from discreet.maths.attacks.disclosure import RowKind
+from discreet.perturb.mechanism import Mechanism
+from discreet.perturb.private import PrivateMechanism
+from discreet.programme.gates import DifferencingGate, Gates, PosteriorGate, ReconstructionGate
+from discreet.programme.noise import CellKeyNoise
+from discreet.programme.programme import Programme
+from discreet.release.reader import Release
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One gate: its limit, what was found, where, and what would mend it."""
+
+    gate: str
+    limit: float
+    found: float
+    what: str  # what the number is
+    where: tuple[str, ...] = ()  # the cells or statistics that break it
+    remedy: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the limit holds."""
+        return self.found <= self.limit
+
+    def __str__(self) -> str:
+        """In one or two lines."""
+        said = f"gates.{self.gate}: {self.what} is {self.found:.4g}, {self.limit:g} is allowed"
+        if self.passed:
+            return said
+        named = f" ({'; '.join(self.where)})" if self.where else ""
+        return f"{said}{named}; {self.remedy}"
+
+    def summary(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return {**vars(self), "where": list(self.where), "passed": self.passed}
+
+
+def require_passed(verdicts: Iterable[Verdict]) -> None:
+    """Raise what is broken."""
+    broken = [verdict for verdict in verdicts if not verdict.passed]
+    if broken:
+        raise GateBroken("\n".join(map(str, broken)))
+
+
+_Gate = TypeVar("_Gate")
+
+NAMED = 5  # cells or statistics that a verdict names
+
+
+def judge_release(
+    programme: Programme,
+    secret: bytes,
+    chosen: Mechanism,
+    release: Release,
+    threads: int,
+    progress: Progress,
+) -> list[Verdict]:
+    """Judge the gates of a programme on a release that it has just made."""
+    case = make_case(programme, secret, chosen, release, threads, progress)
+    return judge_gates(programme.gates, Measures(case, progress, programme.gates.reconstruction))
+
+
+def judge_gates(gates: Gates, measures: Measures) -> list[Verdict]:
+    """Measure and judge every gate that is declared."""
+    return [verdict for name in gates.declared for verdict in JUDGES[name](gates, measures)]
+
+
+def _averaging(gates: Gates, measures: Measures) -> Iterable[Verdict]:
+    limit, found = gates.averaging or 0.0, measures.averaging
+    worst = max(
+        (float(table.success[m].max(initial=0)) for table in found.tables for m in Method), default=0.0
+    )
+    over = [one for one in found.exposed if one.success > limit]
+    remedy = "lower epsilon, or publish fewer tables"
+    if over and isinstance(measures.case.programme.noise, CellKeyNoise):
+        needed = max(least_variance(one.ratio, limit) for one in over)
+        remedy = f"raise V to {needed:.3g}, or publish fewer tables that repeat each other"
+    where = tuple(f"{one.counted}: {_cell(one.cell)}, {one.t} representations" for one in over[:NAMED])
+    yield Verdict("averaging", limit, worst, "the chance that averaging gives a true count", where, remedy)
+
+
+def _bound_revealed(gates: Gates, measures: Measures) -> Iterable[Verdict]:
+    expected = measures.bounds.expected
+    found = 0.0 if expected is None else expected.probability
+    if measures.bounds_judged.is_bound_shown:
+        found = 1.0
+    yield Verdict(
+        "bound_revealed",
+        gates.bound_revealed or 0.0,
+        found,
+        "the chance that the tables show the largest change of the noise",
+        remedy="raise D, or lower V so that large changes are rare",
+    )
+
+
+def _pinned_cells(gates: Gates, measures: Measures) -> Iterable[Verdict]:
+    attack = measures.bounds
+    yield Verdict(
+        "pinned_cells",
+        gates.pinned_cells or 0,
+        attack.pinned,
+        "the number of cells that bounds and margins pin",
+        tuple(f"{one.table}: {_cell(one.cell)}" for one in attack.named[:NAMED]),
+        "raise D, or leave small breakdowns out",
+    )
+
+
+def _guarantee(name: str) -> Callable[[Gates, Measures], Iterable[Verdict]]:
+    def judge(gates: Gates, measures: Measures) -> Iterable[Verdict]:
+        chosen = measures.case.mechanism
+        if isinstance(chosen, PrivateMechanism):
+            found = float(getattr(chosen.plan, name)())
+            limit = float(getattr(gates, name))
+            yield Verdict(name, limit, found, f"{name} of the release", remedy="lower the budget of [noise]")
+
+    return judge
+
+
+def _true_uniques(gates: Gates, measures: Measures) -> Iterable[Verdict]:
+    found = measures.disclosures
+    yield Verdict(
+        "true_uniques",
+        gates.true_uniques or 0.0,
+        found.total.ones.share_true or 0.0,
+        "the share of published ones that are one person",
+        tuple(f"{one.cube}: {_cell(one.cell)}" for one in found.uniques[:NAMED]),
+        "raise V, or swap more with [swap]",
+    )
+
+
+def _true_attributes(gates: Gates, measures: Measures) -> Iterable[Verdict]:
+    found = measures.disclosures
+    rows = [found.total.rows[kind] for kind in (RowKind.INDIVIDUAL, RowKind.GROUP)]
+    seen = sum(row.seen for row in rows)
+    yield Verdict(
+        "true_attributes",
+        gates.true_attributes or 0.0,
+        sum(row.true or 0 for row in rows) / seen if seen else 0.0,
+        "the share of apparent attribute disclosures that are true",
+        tuple(f"{one.cube}: {_cell(one.cell)}" for one in found.telling[:NAMED]),
+        "raise V, swap more with [swap], or coarsen the breakdowns",
+    )
+
+
+def _posterior(gates: Gates, measures: Measures) -> Iterable[Verdict]:
+    gate = _given(gates.posterior, PosteriorGate)
+    scan = measures.posterior(gate)
+    yield Verdict(
+        "posterior",
+        gate.share,
+        scan.share if gate.alone else scan.share_beside_others,
+        f"the share of small cells with a posterior above {gate.above:g}",
+        tuple(f"{one.counted}: {_cell(one.cell)}" for one in scan.named[:NAMED]),
+        "raise the variance of the noise, coarsen the breakdowns, or set alone = false: zeros that stay zero tell of "
+        "cells with one person whatever the noise",
+    )
+
+
+def _differencing(gates: Gates, measures: Measures) -> Iterable[Verdict]:
+    gate = _given(gates.differencing, DifferencingGate)
+    for found in measures.area_differences(gate):
+        names = " and ".join(found.geographies)
+        shown = [one for one in found.listed if one.above]
+        yield Verdict(
+            "differencing",
+            gate.revealed,
+            found.found if found.after is None else found.after.above,
+            f"the number of revealed differences of {names} below {gate.threshold} records",
+            tuple(f"{' + '.join(one.plus)} minus {' + '.join(one.minus)}" for one in shown[:NAMED]),
+            "raise the variance, or publish one of the two geographies at a coarser level",
+        )
+        if not found.complete:
+            yield Verdict(
+                "differencing",
+                0,
+                1,
+                f"the number of unfinished searches in {names}",
+                remedy="lower the threshold, so that the search can end",
+            )
+
+
+def _reconstruction(gates: Gates, measures: Measures) -> Iterable[Verdict]:
+    gate, rebuilt = _given(gates.reconstruction, ReconstructionGate), measures.rebuilt
+    remedy = "raise the variance, swap, or publish fewer tables of the smallest areas"
+    if rebuilt is None:
+        words = "the number of places that no table about persons has"
+        yield Verdict("reconstruction", 0, 1, words, remedy="name a place that the cubes have")
+        return
+    for name, limit, found, what in (
+        ("reconstructed", gate.reconstructed, rebuilt.judged.r_recon, "records that were reconstructed"),
+        ("reidentified", gate.reidentified, rebuilt.confirmed.r_reid, "persons who were re-identified"),
+    ):
+        yield Verdict(f"reconstruction.{name}", limit, found, f"the share of {what}", remedy=remedy)
+
+
+JUDGES: Mapping[str, Callable[[Gates, Measures], Iterable[Verdict]]] = {
+    "averaging": _averaging,
+    "bound_revealed": _bound_revealed,
+    "pinned_cells": _pinned_cells,
+    "epsilon": _guarantee("epsilon"),
+    "delta": _guarantee("delta"),
+    "true_uniques": _true_uniques,
+    "true_attributes": _true_attributes,
+    "posterior": _posterior,
+    "differencing": _differencing,
+    "reconstruction": _reconstruction,
+}
+
+
+def _cell(codes: Mapping[str, str]) -> str:
+    return ", ".join(f"{variable}={code}" for variable, code in codes.items()) or "the grand total"
+
+
+def _given(value: _Gate | None, kind: type[_Gate]) -> _Gate:
+    if value is None:
+        raise TypeError(f"{kind.__name__} is not declared")
+    return value

@@ -1,0 +1,1 @@
+"""Reading and storing: files, databases, the secret, atomic folders, durable tables."""

@@ -1,0 +1,325 @@
+"""Durable tables on SQLite and PostgreSQL for several processes: short serial transactions that are never lost."""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+import time
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from threading import Lock
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from sqlalchemy import (
+    DDL,
+    Column,
+    Connection,
+    Engine,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    create_engine,
+    event,
+    func,
+    inspect,
+    select,
+    text,
+)
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy.pool import NullPool, QueuePool
+
+from discreet.errors import DatabaseAway, Problem, mistake
+from discreet.programme.sources import without_user
+
+WAIT = 30.0  # seconds that one transaction waits for others
+_POOL: dict[str, Any] = {"poolclass": QueuePool, "pool_size": 4, "max_overflow": 60, "pool_timeout": WAIT}
+_SERVERS = ("postgresql", "postgres", "postgresql+psycopg")
+_SECRET = {"password", "sslpassword"}
+_USER = re.compile(r'\b(user|role) "[^"]*"')
+_FORMS = "write the path of a file, or postgresql://host:port/database"
+
+
+class Journal(StrEnum):
+    """How a SQLite file keeps a commit through a power cut: both sync it to disk before the commit returns."""
+
+    BESIDE = "delete"  # one file at rest, so that a copy of it is whole
+    AHEAD = "wal"  # one sync for each commit, and readers do not wait; two more files while it is open
+
+
+class Database:
+    """A database and the name under which it may be shown; safe for threads."""
+
+    def __init__(self, where: str | Path, key: str, journal: Journal = Journal.BESIDE) -> None:
+        self.key = key
+        address = str(where)
+        scheme, separator, rest = address.partition("://")
+        if separator and scheme not in (*_SERVERS, "sqlite"):
+            raise mistake(
+                "", key, "an address of an unknown kind", _FORMS
+            )  # it may hold a password: not shown
+        self.file = Path(rest if separator else address).expanduser() if scheme not in _SERVERS else None
+        self.name = str(self.file) if self.file else without_user(address)
+        engine = _sqlite(self.file, journal) if self.file else _postgresql(address, self.name, key)
+        self._writer = engine.execution_options(writing=True)
+        self._reader = engine if self.file else engine.execution_options(isolation_level="REPEATABLE READ")
+        self._turn = Lock()
+        self._engine = engine
+        weakref.finalize(self, engine.dispose)
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Read in one transaction: all that is read is as it was at one moment."""
+        with self._told(), self._reader.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Write in one transaction, which is on disk when this returns; SQLite lets one writer in at a time."""
+        with self._told(), self._in_turn(), self._writer.begin() as connection:
+            if self.file is None:
+                connection.execute(_DURABLE, {"wait": f"{WAIT:.0f}s"})
+            yield connection
+
+    def close(self) -> None:
+        """Close what is open and not in use: the last to close a SQLite file leaves one file behind."""
+        self._engine.dispose()
+
+    def create_file(self) -> None:
+        """Make the empty file of a SQLite database, readable by its owner only; an existing one is left alone."""
+        if self.file is None:
+            return
+        try:
+            # an existing one is not opened: closing it would end the locks that this process has on it
+            os.close(os.open(self.file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        except FileExistsError:
+            return
+        except OSError as error:
+            reason = (error.strerror or "cannot be written").lower()
+            raise mistake(self.name, self.key, reason, "choose a folder that you can write to") from None
+
+    @contextmanager
+    def _in_turn(self) -> Iterator[None]:
+        """One thread after another, each let in at once when its turn comes: SQLite itself would have them sleep."""
+        if self.file is None:
+            yield
+            return
+        if not self._turn.acquire(timeout=WAIT):
+            raise TimeoutError("database is locked")
+        try:
+            yield
+        finally:
+            self._turn.release()
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except (SQLAlchemyError, OSError, UnicodeError) as error:
+            raise self._refused(error) from None
+
+    def _refused(self, error: Exception) -> DatabaseAway:
+        """Say what the database answered: its first line, without the statement, its values and the user."""
+        cause = error.orig if isinstance(error, DBAPIError) else error
+        answer = next(iter(str(cause).strip().splitlines()), "no reason")
+        shown = (
+            _USER.sub(r"\1", answer)[:200]
+            if isinstance(error, DBAPIError | OSError)
+            else type(error).__name__
+        )
+        value, remedy = f"the database says: {shown}", "check the address, the rights and the file"
+        return DatabaseAway([Problem(self.name, self.key, value, remedy)])
+
+
+def append_only(table: Table, columns: tuple[str, ...]) -> None:
+    """Let the database refuse deletions from a table and changes of these columns, once the table is created."""
+    name, changes = table.name, ", ".join(columns)
+    for action, moment in (("delete", "DELETE"), ("update", f"UPDATE OF {changes}")):
+        trigger = f"{name}_no_{action}"
+        sqlite = (
+            f"CREATE TRIGGER IF NOT EXISTS {trigger} BEFORE {moment} ON {name} "
+            f"BEGIN SELECT RAISE(ABORT, '{name} is append-only'); END"
+        )
+        postgresql = (
+            f"CREATE OR REPLACE TRIGGER {trigger} BEFORE {moment} ON {name} "
+            f"FOR EACH STATEMENT EXECUTE FUNCTION refuse_change_of_ledger()"
+        )
+        for dialect, statement in (("postgresql", _REFUSE), ("postgresql", postgresql), ("sqlite", sqlite)):
+            ddl = DDL(statement)  # type: ignore[no-untyped-call]  # untyped in SQLAlchemy
+            event.listen(table, "after_create", ddl.execute_if(dialect=dialect))
+
+
+_REFUSE = """CREATE OR REPLACE FUNCTION refuse_change_of_ledger() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN RAISE EXCEPTION 'the ledger is append-only'; END $$"""
+
+
+def _sqlite(file: Path, journal: Journal) -> Engine:
+    # mode=rw: a mistyped path must not become a new and empty database
+    uri = URL.create("sqlite", database=f"file:{_quoted(file)}", query={"mode": "rw", "uri": "true"})
+    # opened anew for each transaction, except where opening and closing means carrying a journal over
+    pool = _POOL if journal is Journal.AHEAD else {"poolclass": NullPool}
+    engine = create_engine(uri, connect_args={"timeout": WAIT, "check_same_thread": False}, **pool)
+
+    def prepare(connection: sqlite3.Connection, _record: object) -> None:
+        connection.isolation_level = None  # begin and commit are said below, not guessed by the driver
+        _set_journal(connection, journal)
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA secure_delete = ON")  # what was deleted is in no copy of the file
+
+    event.listen(engine, "connect", prepare)
+    event.listen(engine, "begin", _begin_sqlite)
+    if journal is Journal.AHEAD:
+        same = _SameFile(file)
+        event.listen(
+            engine, "do_connect", same
+        )  # before SQLite sees another file beside the journal of the first
+        event.listen(engine, "checkout", same)
+    return engine
+
+
+class _SameFile:
+    """Refuses a file that is not the one which was opened first: its journal would be mixed with another's pages."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._first: tuple[int, int] | None = None
+
+    def __call__(self, *_connection: object) -> None:
+        try:
+            found = self._file.stat()
+        except OSError:
+            raise OSError("the file is gone; bring it back") from None
+        self._first = self._first or (found.st_dev, found.st_ino)
+        if self._first != (found.st_dev, found.st_ino):
+            raise OSError("the file was replaced; bring the first one back, or start again")
+
+
+def _set_journal(connection: sqlite3.Connection, journal: Journal) -> None:
+    """Sync each commit to disk; to write ahead is settled once in the life of a file, by whoever comes first."""
+    connection.execute(f"PRAGMA synchronous = {'FULL' if journal is Journal.AHEAD else 'EXTRA'}")
+    deadline = time.monotonic() + WAIT
+    while journal is Journal.AHEAD and _journal(connection) != journal.value:
+        try:
+            connection.execute(f"PRAGMA journal_mode = {journal.value}")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)  # SQLite itself does not wait here
+
+
+def _journal(connection: sqlite3.Connection) -> str:
+    (found,) = connection.execute("PRAGMA journal_mode").fetchone()
+    return str(found)
+
+
+def _quoted(file: Path) -> str:
+    return str(file.absolute()).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    # the write lock is taken before the first read, so that what was read still holds at the commit
+    writing = connection.get_execution_options().get("writing", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+
+
+def _postgresql(address: str, name: str, key: str) -> Engine:
+    if _holds_password(address):
+        remedy = "take it out and set PGPASSWORD or a .pgpass file instead"
+        raise mistake(name, key, "the address holds a password", remedy)
+    try:
+        url = make_url(address).set(drivername="postgresql+psycopg")
+    except (ArgumentError, ValueError):
+        raise mistake("", key, "an address that cannot be read", _FORMS) from None
+    # nothing is prepared: a proxy in between may give each transaction another session
+    settings = {"connect_timeout": 10, "tcp_user_timeout": 10_000, "prepare_threshold": None}
+    return create_engine(url, connect_args=settings, pool_pre_ping=True, **_POOL)
+
+
+def _holds_password(address: str) -> bool:
+    try:
+        parts = urlsplit(address)
+        return parts.password is not None or any(
+            name.lower() in _SECRET for name, _ in parse_qsl(parts.query)
+        )
+    except ValueError:
+        return True  # unreadable: refuse rather than show
+
+
+# for the transaction alone, in one round trip; a server may have been told to acknowledge what is not on disk yet
+_DURABLE = text("""
+SELECT set_config('lock_timeout', :wait, true),
+       set_config('synchronous_commit', coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'), true)
+""")
+
+
+_versions = Table(
+    "discreet_books",
+    MetaData(),
+    Column("book", String, primary_key=True),
+    Column("version", Integer, nullable=False),
+)
+
+
+@dataclass(frozen=True)
+class Book:
+    """Tables that belong together; the version is raised when an earlier Discreet must no longer write to them."""
+
+    name: str
+    tables: MetaData
+    version: int = 1
+
+
+def lay_out(database: Database, book: Book) -> None:
+    """Make the tables of a book that are not there, by one process at a time, or refuse a book of a newer version."""
+    database.create_file()
+    with database.writing() as connection:
+        one_at_a_time(connection, _versions.name)
+        _versions.create(connection, checkfirst=True)
+        _refuse_newer(connection, database, book)
+        book.tables.create_all(connection)
+        add_new(connection, _versions, [{"book": book.name, "version": book.version}])
+
+
+def open_book(database: Database, book: Book) -> None:
+    """Refuse a database that does not hold the book: where a new and empty one would be worse than none."""
+    if database.file is not None and not database.file.is_file():
+        raise mistake(
+            database.name, database.key, "no such file", f"correct the path, or create a {book.name} there"
+        )
+    with database.reading() as connection:
+        found = set(inspect(connection).get_table_names())
+        if not found >= set(book.tables.tables):
+            remedy = f"correct the address, or create a {book.name} there"
+            raise mistake(database.name, database.key, f"holds no {book.name}", remedy)
+        if _versions.name in found:
+            _refuse_newer(connection, database, book)
+
+
+def add_new(connection: Connection, table: Table, rows: Sequence[dict[str, Any]]) -> None:
+    """Insert rows; one whose primary key is there already is left as it is."""
+    if not rows:
+        return
+    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+    connection.execute(insert(table).on_conflict_do_nothing(), list(rows))
+
+
+def one_at_a_time(connection: Connection, name: str) -> None:
+    """Let one transaction of this name in at a time; SQLite has one writer anyway."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(select(func.pg_advisory_xact_lock(func.hashtext(name))))
+
+
+def _refuse_newer(connection: Connection, database: Database, book: Book) -> None:
+    wanted = select(_versions.c.version).where(_versions.c.book == book.name)
+    found = connection.execute(wanted).scalar()
+    if found is not None and found > book.version:
+        value = f"its {book.name} is of version {found}, and this Discreet knows {book.version}"
+        raise mistake(database.name, database.key, value, "use the newer Discreet that wrote it")

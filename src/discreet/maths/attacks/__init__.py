@@ -1,0 +1,1 @@
+"""Attacks in closed form and their kernels."""

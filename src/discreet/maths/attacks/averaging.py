@@ -1,0 +1,319 @@
+"""Averaging noise away (Bach 2020, section 3.3 and annex B.3): success by formula, and its kernels."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from scipy.special import erf, erfinv
+
+from discreet.maths.noise.law import Pmf
+
+HALF = 0.5
+LONGEST_SUM = 2**22  # values of a sum of noises that are worked out exactly
+
+
+def success(variance: float, ratio: float) -> float:
+    """Pr[abs(mean noise) < 1/2] = erf(1/2 / sqrt(2 V k/t^2)), the summed noise taken as normal."""
+    return math.erf(HALF / math.sqrt(2 * variance * ratio))
+
+
+def chebyshev(variance: float, ratio: float, within: float = HALF) -> float:
+    """The least Pr[abs(mean noise) < xi] >= 1 - V k/t^2 / xi^2 of any noise (eq. 12)."""
+    return max(0.0, 1 - variance * ratio / within**2)
+
+
+def contour(confidence: float) -> float:
+    """V k / t^2 at which averaging succeeds so often: 1 / (8 erfinv(alpha)^2), 0.2528 at 68 %."""
+    return float(1 / (8 * erfinv(confidence) ** 2))
+
+
+def chebyshev_contour(confidence: float, within: float = HALF) -> float:
+    """V k / t^2 at which Chebyshev's bound is so high: (1 - alpha) xi^2."""
+    return (1 - confidence) * within**2
+
+
+def least_variance(ratio: float, confidence: float) -> float:
+    """The variance of a cell's noise that keeps averaging below this success."""
+    return contour(confidence) / ratio
+
+
+def laplace_epsilon(variance: float) -> float:
+    """The epsilon of continuous Laplace noise, V = 2 / epsilon^2."""
+    return math.sqrt(2 / variance)
+
+
+def geometric_epsilon(variance: float) -> float:
+    """The epsilon of two-sided geometric noise, V = 2a / (1-a)^2 = 1 / (2 sinh^2(epsilon/2))."""
+    return 2 * math.asinh(math.sqrt(1 / (2 * variance)))
+
+
+def exact_success(noise: Pmf, k: int, t: int) -> float | None:
+    """Pr[abs(sum of k noises) < t/2] from the law itself, to some 1e-12; None where the sum has too many values."""
+    width = k * (len(noise.p) - 1) + 1
+    if width > LONGEST_SUM:
+        return None
+    size = 1 << width.bit_length()
+    summed = np.fft.irfft(np.fft.rfft(noise.p, size) ** k, size)[:width]
+    values = np.arange(width, dtype=np.int64) + k * noise.first
+    return min(1.0, float(summed[2 * np.abs(values) < t].sum()))
+
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+class Method(IntEnum):
+    """How representations are averaged."""
+
+    MEAN = 0  # all alike (Bach 2020, eq. 19 and 20)
+    RISKIEST = 1  # all alike, of those with the fewest cells so many that k/t^2 is smallest (annex B.3)
+    WEIGHTED = 2  # by the inverse of the variance
+
+
+@dataclass(frozen=True, eq=False)
+class Laid:
+    """Cells laid over targets: runs of cells, and which target each of their codes leads to."""
+
+    firsts: Integers  # run -> its first cell
+    lasts: Integers  # run -> the cell behind its last
+    codes_at: Integers  # run -> where the codes of its first cell stand
+    variances: Floats  # run -> of the noise of its cells
+    places: NDArray[
+        np.int32
+    ]  # code -> place of its target along each axis, one axis after the other; -1 for none
+    starts: Integers  # axis -> where its places begin
+    strides: Integers  # axis -> what a place is worth in the number of the target
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """As the kernels take them."""
+        where = (self.firsts, self.lasts, self.codes_at, self.variances)
+        return (*where, self.places, self.starts, self.strides)
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _target(codes: Any, at: Any, places: Any, starts: Any, strides: Any) -> Any:
+    """The target of a cell: the places of its codes times the strides; -1 where a code has no place."""
+    number = 0
+    for k in range(strides.size):
+        place = places[starts[k] + codes[at + k]]
+        if place < 0:
+            return -1
+        number += place * strides[k]
+    return number
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def mixed(group: Any) -> Any:
+    """A number of 64 bits that looks random, so that sums of them tell sets of groups apart (splitmix64)."""
+    x = (np.uint64(group) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def add_cells(
+    codes: Any,
+    values: Any,
+    groups: Any,
+    firsts: Any,
+    lasts: Any,
+    codes_at: Any,
+    variances: Any,
+    places: Any,
+    starts: Any,
+    strides: Any,
+    s: Any,
+    k: Any,
+    q: Any,
+    marks: Any,
+) -> None:
+    """Add up the cells of each target: values, number, variances, and a mark of the groups that they are."""
+    for run in range(firsts.size):
+        at = codes_at[run]
+        for c in range(firsts[run], lasts[run]):
+            a = _target(codes, at, places, starts, strides)
+            at += strides.size
+            if a >= 0:
+                s[a] += values[c]
+                k[a] += 1
+                q[a] += variances[run]
+                marks[a] += mixed(groups[c])
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def add_shared(
+    codes: Any,
+    groups: Any,
+    firsts: Any,
+    lasts: Any,
+    codes_at: Any,
+    variances: Any,
+    places: Any,
+    starts: Any,
+    strides: Any,
+    q: Any,
+    used: Any,
+    weights: Any,
+    shared: Any,
+    weighted: Any,
+) -> None:
+    """Add what each cell has in common with the cells of the same group in representations before.
+
+    ``used`` and ``weights`` hold of every group how often and with which weights 1/q_i it was used; a group lies in
+    one target, so that one array serves all.
+    """
+    for run in range(firsts.size):
+        at = codes_at[run]
+        for c in range(firsts[run], lasts[run]):
+            a = _target(codes, at, places, starts, strides)
+            at += strides.size
+            if a >= 0 and q[a] > 0:
+                group = groups[c]
+                shared[a] += 2 * variances[run] * used[group]
+                weighted[a] += 2 * variances[run] * weights[group] / q[a]
+                used[group] += 1
+                weights[group] += 1 / q[a]
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def forget(groups: Any, firsts: Any, lasts: Any, used: Any, weights: Any) -> None:
+    """Make the groups of some runs of cells unused again."""
+    for run in range(firsts.size):
+        for c in range(firsts[run], lasts[run]):
+            used[groups[c]] = 0
+            weights[groups[c]] = 0
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def drop_repeats(table: Any, marks: Any, q: Any) -> None:
+    """Put the marks of targets with q > 0 into a hash table, and q to zero where one is there already."""
+    mask = np.uint64(table.size - 1)
+    for a in range(marks.size):
+        if q[a] <= 0:
+            continue
+        key = mixed(np.uint64(a) ^ marks[a]) | np.uint64(1)
+        at = key & mask
+        while table[at] != 0 and table[at] != key:
+            at = (at + np.uint64(1)) & mask
+        if table[at] == key:
+            q[a] = 0
+        else:
+            table[at] = key
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def root(parents: Any, node: Any) -> Any:
+    """The first of the nodes that are joined with this one; the way there is shortened."""
+    while parents[node] != node:
+        parents[node] = parents[parents[node]]
+        node = parents[node]
+    return node
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def join_same(parents: Any, cells: Any, others: Any) -> None:
+    """Join cells that are the same one."""
+    for c in range(cells.size):
+        one, two = root(parents, cells[c]), root(parents, others[c])
+        parents[max(one, two)] = min(one, two)
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def join_only_children(
+    parents: Any, children: Any, below: Any, child_values: Any, values: Any, first: Any
+) -> None:
+    """Join a cell with the one cell below it where that is the only one that shows and shows the same value.
+
+    ``below[c]`` is the cell above child c, numbered from ``first`` on; negative where it does not show.
+    """
+    count = np.zeros(values.size, dtype=np.int32)
+    for c in range(below.size):
+        if below[c] >= 0:
+            count[below[c]] += 1
+    for c in range(below.size):
+        above = below[c]
+        if above >= 0 and count[above] == 1 and values[above] == child_values[c]:
+            one, two = root(parents, first + above), root(parents, children + c)
+            parents[max(one, two)] = min(one, two)
+
+
+# columns of the running sums
+_T, _S, _Q, _K, _W, _SW, _C, _BEST, _BT, _BS, _BK = range(11)
+
+
+@dataclass(frozen=True, eq=False)
+class Averages:
+    """The three estimates of each target, with their variances and what they are made of."""
+
+    estimates: Floats  # (method, target)
+    variances: Floats  # (method, target)
+    t: Integers  # (method, target): representations in use
+    k: Integers  # (method, target): cells in use
+
+
+class Running:
+    """The sums behind the averages of each target; the riskiest prefix is kept as it is met."""
+
+    def __init__(self, targets: int) -> None:
+        self._sums = np.zeros((targets, 11))
+        self._sums[:, _BEST] = np.inf
+
+    def add(self, s: Integers, k: Integers, q: Floats, shared: Floats, weighted: Floats) -> None:
+        """One more representation of the targets where q > 0; those of the fewest cells first.
+
+        ``shared`` and ``weighted`` are what it adds to C and C' with the representations before it.
+        """
+        _add(self._sums, s, k, q, shared, weighted)
+
+    def averages(self, targets: Integers) -> Averages:
+        """What the sums of some targets come to."""
+        sums = self._sums[targets].T
+        t, best, weight = sums[_T], sums[_BT], sums[_W]
+        estimates = np.stack([sums[_S] / t, sums[_BS] / best, sums[_SW] / weight])
+        variances = np.stack([sums[_Q] / t**2, sums[_BEST], (weight + sums[_C]) / weight**2])
+        used, cells = np.stack([t, best, t]), np.stack([sums[_K], sums[_BK], sums[_K]])
+        _take_the_best(estimates, variances, used, cells)
+        return Averages(estimates, variances, used.astype(np.int64), cells.astype(np.int64))
+
+
+def _take_the_best(estimates: Floats, variances: Floats, t: Floats, k: Floats) -> None:
+    """Weights are best for independent noise; where common noise makes an equal-weight mean better, it is taken."""
+    for method in (Method.MEAN, Method.RISKIEST):
+        better = variances[method] < variances[Method.WEIGHTED]
+        for array in (estimates, variances, t, k):
+            array[Method.WEIGHTED, better] = array[method, better]
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _add(sums: Any, s: Any, k: Any, q: Any, shared: Any, weighted: Any) -> None:
+    for a in range(s.size):
+        if q[a] <= 0:
+            continue
+        row = sums[a]
+        row[_T] += 1
+        row[_S] += s[a]
+        row[_Q] += q[a] + shared[a]
+        row[_K] += k[a]
+        row[_W] += 1 / q[a]
+        row[_SW] += s[a] / q[a]
+        row[_C] += weighted[a]
+        ratio = row[_Q] / row[_T] ** 2
+        if ratio <= row[_BEST]:
+            row[_BEST] = ratio
+            row[_BT] = row[_T]
+            row[_BS] = row[_S]
+            row[_BK] = row[_K]
+
+
+def successes(variances: Floats) -> Floats:
+    """Pr[abs(noise) < 1/2] = erf(1/2 / sqrt(2 Var)), the noise of an average taken as normal."""
+    found: Floats = erf(0.5 / np.sqrt(2 * np.maximum(variances, 1e-300)))
+    return found

@@ -1,0 +1,1 @@
+"""Cells: keys, counting kernels, lookup of changes, alignment of tables."""

@@ -1,0 +1,270 @@
+"""Counting kernels: one addition per record and cube into dense or sparse accumulators, and their margins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+TILE = 4096  # records whose cell positions stay in the first-level cache
+SMALL_GRID = 1 << 15  # cells; four such grids stay in the second-level cache
+_32 = np.uint64(32)
+_ONE = np.uint64(1)
+_LOW = np.uint64(0xFFFFFFFF)
+
+Accumulators = NDArray[np.uint64]
+
+
+def increments(keys: NDArray[np.uint32]) -> Accumulators:
+    """What each record adds to the cell it falls in: its key above, one below."""
+    return (keys.astype(np.uint64) << _32) | _ONE
+
+
+def counts_of(cells: Accumulators) -> NDArray[np.int64]:
+    """The counts in the low halves."""
+    return (cells & _LOW).astype(np.int64)
+
+
+def keys_of(cells: Accumulators) -> NDArray[np.uint32]:
+    """The cell keys in the high halves."""
+    return (cells >> _32).astype(np.uint32)
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def recode(codes: Any, nodes: Any, out: Any) -> None:
+    """Translate the codes of records to nodes of an axis: out = nodes[codes]."""
+    for r in range(codes.size):
+        out[r] = nodes[codes[r]]
+
+
+@njit(inline="always")  # type: ignore[untyped-decorator]
+def _place(
+    position: Any,
+    narrow: Any,
+    narrow_rows: Any,
+    narrow_strides: Any,
+    wide: Any,
+    wide_rows: Any,
+    wide_strides: Any,
+    start: Any,
+    size: Any,
+) -> None:
+    """Find the cell of each of ``size`` records from ``start`` on, in loops that vectorise."""
+    position[:size] = np.uint32(0)
+    for k in range(narrow_rows.size):
+        row = narrow[narrow_rows[k], start : start + size]
+        stride = narrow_strides[k]
+        for r in range(size):
+            position[r] += np.uint32(row[r]) * stride
+    for k in range(wide_rows.size):
+        broad = wide[wide_rows[k], start : start + size]
+        stride = wide_strides[k]
+        for r in range(size):
+            position[r] += broad[r] * stride
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def count_cube(
+    cells: Any,
+    added: Any,
+    narrow: Any,
+    narrow_rows: Any,
+    narrow_strides: Any,
+    wide: Any,
+    wide_rows: Any,
+    wide_strides: Any,
+    first: Any,
+    last: Any,
+) -> None:
+    """Add ``added[r]`` to the cell of each record first <= r < last.
+
+    The nodes of axes with at most 256 of them are rows of ``narrow`` (uint8), the others of ``wide`` (uint32).
+    """
+    position = np.empty(TILE, dtype=np.uint32)
+    for start in range(first, last, TILE):
+        size = min(TILE, last - start)
+        _place(position, narrow, narrow_rows, narrow_strides, wide, wide_rows, wide_strides, start, size)
+        for r in range(size):
+            cells[position[r]] += added[start + r]
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def count_keys(
+    cells: Any,
+    keys: Any,
+    inside: Any,
+    narrow: Any,
+    narrow_rows: Any,
+    narrow_strides: Any,
+    wide: Any,
+    wide_rows: Any,
+    wide_strides: Any,
+) -> None:
+    """As count_cube for all records, from their keys: half the memory to read.
+
+    Only records marked in ``inside`` are added; all are where it is empty. Neighbours often fall in the same cell, and
+    an addition waits for the one before it there: so a small grid is counted in four that are added up at the end.
+    """
+    position = np.empty(TILE, dtype=np.uint32)
+    lanes = np.zeros((3, cells.size if cells.size <= SMALL_GRID else 0), dtype=np.uint64)
+    one, two, three = (lanes[0], lanes[1], lanes[2]) if lanes.size else (cells, cells, cells)
+    for start in range(0, keys.size, TILE):
+        size = min(TILE, keys.size - start)
+        _place(position, narrow, narrow_rows, narrow_strides, wide, wide_rows, wide_strides, start, size)
+        part = keys[start : start + size]
+        if inside.size:
+            chosen = inside[start : start + size]
+            for r in range(size):
+                cells[position[r]] += ((np.uint64(part[r]) << _32) | _ONE) * np.uint64(chosen[r])
+        else:
+            whole = size - size % 4
+            for r in range(0, whole, 4):
+                cells[position[r]] += (np.uint64(part[r]) << _32) | _ONE
+                one[position[r + 1]] += (np.uint64(part[r + 1]) << _32) | _ONE
+                two[position[r + 2]] += (np.uint64(part[r + 2]) << _32) | _ONE
+                three[position[r + 3]] += (np.uint64(part[r + 3]) << _32) | _ONE
+            for r in range(whole, size):
+                cells[position[r]] += (np.uint64(part[r]) << _32) | _ONE
+    for lane in range(3 if lanes.size else 0):
+        for c in range(cells.size):
+            cells[c] += lanes[lane, c]
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def add_digit(number: Any, cells: Any, stride: Any, nodes: Any, table: Any, size: Any) -> None:
+    """Append a digit below ``size`` to each number: the table's entry for the cell's node along one axis."""
+    for c in range(cells.size):
+        number[c] = number[c] * size + table[(cells[c] // stride) % nodes]
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def positions_of(position: Any, nodes: Any, stride: Any) -> None:
+    """Add one axis to 64-bit cell positions, for cubes too large to be dense."""
+    for r in range(position.size):
+        position[r] += np.uint64(nodes[r]) * np.uint64(stride)
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _roll_up(cells: Any, parents: Any) -> None:
+    outer, nodes, inner = cells.shape
+    for o in range(outer):
+        for node in range(nodes - 1, 0, -1):
+            below = cells[o, node]
+            above = cells[o, parents[node]]
+            for i in range(inner):
+                above[i] += below[i]
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _roll_up_last(cells: Any, parents: Any) -> None:
+    outer, nodes = cells.shape
+    for o in range(outer):
+        for node in range(nodes - 1, 0, -1):
+            cells[o, parents[node]] += cells[o, node]
+
+
+def roll_up(cells: Accumulators, shape: tuple[int, ...], axis: int, parents: NDArray[np.int32]) -> None:
+    """Add every node of one axis to its parent, in place; parents stand before their children."""
+    outer = int(np.prod(shape[:axis], dtype=np.int64))
+    inner = int(np.prod(shape[axis + 1 :], dtype=np.int64))
+    if inner == 1:
+        _roll_up_last(cells.reshape(outer, shape[axis]), parents)
+    else:
+        _roll_up(cells.reshape(outer, shape[axis], inner), parents)
+
+
+_DIGIT = 11
+_BUCKETS = 1 << _DIGIT
+
+Positions = NDArray[np.uint64]
+Sums = NDArray[np.uint64]
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _radix_pass(position: Any, added: Any, position_out: Any, added_out: Any, shift: Any) -> None:
+    begin = np.zeros(_BUCKETS + 1, dtype=np.int64)
+    mask = np.uint64(_BUCKETS - 1)
+    for r in range(position.size):
+        begin[((position[r] >> shift) & mask) + np.uint64(1)] += 1
+    for b in range(_BUCKETS):
+        begin[b + 1] += begin[b]
+    for r in range(position.size):
+        bucket = (position[r] >> shift) & mask
+        place = begin[bucket]
+        begin[bucket] = place + 1
+        position_out[place] = position[r]
+        added_out[place] = added[r]
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _add_equal(position: Any, added: Any) -> Any:
+    kept = 0
+    for r in range(1, position.size):
+        if position[r] == position[kept]:
+            added[kept] += added[r]
+        else:
+            kept += 1
+            position[kept] = position[r]
+            added[kept] = added[r]
+    return kept + 1
+
+
+def ordered(position: Positions, added: Sums, size: int) -> tuple[Positions, Sums]:
+    """Sort by position (below ``size``), least significant digits first; equal ones keep their order.
+
+    The given arrays are used as room to work in and hold nothing of use afterwards.
+    """
+    spare = np.empty_like(position), np.empty_like(added)
+    for shift in range(0, max(1, (size - 1).bit_length()), _DIGIT):
+        _radix_pass(position, added, *spare, np.uint64(shift))
+        (position, added), spare = spare, (position, added)
+    return position, added
+
+
+def aggregate(position: Positions, added: Sums, size: int) -> tuple[Positions, Sums]:
+    """Sort by position and add up equal ones in one sweep; the given arrays are used up."""
+    if len(position) == 0:
+        return position, added
+    position, added = ordered(position, added, size)
+    kept = _add_equal(position, added)
+    return position[:kept].copy(), added[:kept].copy()
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _absent(wanted: Any, held: Any, out: Any) -> None:
+    at = 0
+    for w in range(wanted.size):
+        while at < held.size and held[at] < wanted[w]:
+            at += 1
+        out[w] = at == held.size or held[at] != wanted[w]
+
+
+def absent(wanted: NDArray[np.int64], held: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Mark the wanted numbers that are not held; both ascending."""
+    out = np.empty(len(wanted), dtype=bool)
+    _absent(wanted, held, out)
+    return out
+
+
+def roll_up_sparse(
+    position: Positions, added: Sums, shape: tuple[int, ...], axis: int, parents: NDArray[np.int32]
+) -> tuple[Positions, Sums]:
+    """Add the ancestors along one axis of cells that are still finest on it."""
+    stride = int(np.prod(shape[axis + 1 :], dtype=np.int64))
+    size = int(np.prod(shape, dtype=np.int64))
+    node = ((position // np.uint64(stride)) % np.uint64(shape[axis])).astype(np.int64)
+    at, sums, pieces = position, added, [(position, added)]
+    while True:
+        above = parents[node]
+        kept = above >= 0
+        if not kept.any():
+            break
+        at, sums, node, above = at[kept], sums[kept], node[kept], above[kept].astype(np.int64)
+        at = at - (node - above).astype(np.uint64) * np.uint64(stride)
+        at, sums = aggregate(at, sums, size)
+        node = ((at // np.uint64(stride)) % np.uint64(shape[axis])).astype(np.int64)
+        pieces.append((at, sums))
+    together = np.concatenate([p for p, _ in pieces]), np.concatenate([s for _, s in pieces])
+    return aggregate(*together, size)

@@ -1,0 +1,459 @@
+"""Intervals for true counts, differences, totals and ratios of noisy counts, with given or estimated priors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.signal import fftconvolve
+from scipy.special import expit, gammaln, logit
+from scipy.stats import norm
+
+from discreet.errors import mistake
+from discreet.maths.noise.law import Floats, Pmf
+from discreet.maths.noise.publishing import CountNoise
+
+SLACK = 1e-12  # a level that is met but for the last digits is met
+
+
+class Prior(Protocol):
+    """What is believed of a true count before anything is published."""
+
+    def weights(self, counts: Floats) -> Floats:
+        """The probability of each true count, up to a factor."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """The prior in words."""
+        ...
+
+
+@dataclass(frozen=True)
+class Flat:
+    """Every count from 0 on is equally probable, to ``largest`` where one is given."""
+
+    largest: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.largest is not None and self.largest < 0:
+            raise mistake("", "prior", f"largest count {self.largest}", "give 0 or more")
+
+    def weights(self, counts: Floats) -> Floats:
+        """1 within the limits."""
+        return np.where(counts <= (math.inf if self.largest is None else self.largest), 1.0, 0.0)
+
+    @property
+    def name(self) -> str:
+        """The prior in words."""
+        upper = "" if self.largest is None else f" to {self.largest}"
+        return f"every count from 0{upper or ' on'} equally probable"
+
+
+@dataclass(frozen=True)
+class Geometric:
+    """P(a) = (1 - q) q^a with this mean q / (1 - q), and an extra share of empty cells."""
+
+    mean: float
+    empty: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.mean < 1e12:
+            raise mistake("", "prior", f"mean {self.mean:g}", "give a mean above 0")
+        if not 0 <= self.empty < 1:
+            raise mistake(
+                "", "prior", f"share of empty cells {self.empty:g}", "give a share from 0 to below 1"
+            )
+
+    def weights(self, counts: Floats) -> Floats:
+        """The probability of each count."""
+        found: Floats = (1 - self.empty) * np.exp(-counts * math.log1p(1 / self.mean)) / (1 + self.mean)
+        return found + np.where(counts == 0, self.empty, 0.0)
+
+    @property
+    def name(self) -> str:
+        """The prior in words."""
+        extra = f", and {self.empty:.3g} of the cells empty besides" if self.empty else ""
+        return f"geometric with mean {self.mean:.4g}{extra}"
+
+
+@dataclass(frozen=True)
+class Interval:
+    """From low to high, both included; ``level`` is what it holds or guarantees."""
+
+    low: int
+    high: int
+    level: float
+
+
+@dataclass(frozen=True, eq=False)
+class CellInference:
+    """What a published count says of the true one."""
+
+    published: int
+    most_likely: tuple[int, int]  # first and last true count of the largest likelihood
+    exact: Interval
+    posterior: Pmf
+    credible: Interval
+
+
+def infer_cell(noise: CountNoise, published: int, level: float, prior: Prior) -> CellInference:
+    """Infer the true count of one cell."""
+    checked_level(level)
+    column = noise.column(published)
+    best = column.first + np.flatnonzero(column.p >= column.p.max() * (1 - SLACK))
+    posterior = posterior_of(noise, published, prior)
+    return CellInference(
+        published,
+        (int(best[0]), int(best[-1])),
+        exact_interval(noise, published, level),
+        posterior,
+        credible(posterior, level),
+    )
+
+
+def posterior_of(noise: CountNoise, published: int, prior: Prior) -> Pmf:
+    """P(a | x) proportional to P(x | a) prior(a)."""
+    column = noise.column(published)
+    p = column.p * prior.weights(np.arange(column.first, column.last + 1, dtype=np.float64))
+    if not p.sum() > 0:
+        remedy = "take a prior that allows a count near it"
+        raise mistake("", "prior", f"{prior.name} rules out the published count {published}", remedy)
+    possible = np.flatnonzero(p > 0)
+    kept = p[possible[0] : possible[-1] + 1]
+    return Pmf(column.first + int(possible[0]), kept / math.fsum(kept))
+
+
+def credible(posterior: Pmf, level: float) -> Interval:
+    """The shortest run of counts that holds at least the level; of equal ones the most probable."""
+    sums = np.concatenate([[0.0], np.cumsum(posterior.p)])
+    ends = np.searchsorted(sums, sums[:-1] + level - SLACK, side="left")
+    starts = np.flatnonzero(ends < len(sums))
+    if not len(starts):
+        return Interval(posterior.first, posterior.last, 1.0)
+    lengths, held = ends[starts] - starts, sums[ends[starts]] - sums[starts]
+    at = int(np.lexsort((-held, lengths))[0])
+    low = posterior.first + int(starts[at])
+    return Interval(low, low + int(lengths[at]) - 1, float(held[at]))
+
+
+def exact_interval(noise: CountNoise, published: int, level: float) -> Interval:
+    """All true counts a with Pr(at least x | a) and Pr(at most x | a) both above (1 - level) / 2, and those between.
+
+    Whatever the truth is, it is inside with at least this probability (Clopper & Pearson 1934, for noise).
+    """
+    tail, column = (1 - level) / 2, noise.column(published)
+    above, below = noise.tails(column, published)
+    inside = np.flatnonzero((above > tail + SLACK) & (below > tail + SLACK))
+    if not len(inside):  # every true count would be a surprise: the most likely ones are all that is left
+        inside = np.flatnonzero(column.p >= column.p.max() * (1 - SLACK))
+    return Interval(column.first + int(inside[0]), column.first + int(inside[-1]), level)
+
+
+def checked_level(level: float) -> None:
+    """Refuse a level that is no probability."""
+    if not 0.01 <= level <= 0.999999:
+        raise mistake("", "level", f"{level:g}", "give a number between 0 and 1, as 0.95")
+
+
+STEP = 1e-3  # of the finite differences
+LIMITS = ((-9.0, 25.0), (-4.0, 6.0), (-9.0, 9.0))  # log mean, log shape, logit of the empty share
+AT_LIMIT = 0.05  # a parameter this near to its limit is taken as known
+
+
+@dataclass(frozen=True)
+class NegativeBinomial:
+    """Counts of this mean m and variance m + m^2 / shape, and an extra share of empty cells."""
+
+    mean: float
+    shape: float
+    empty: float
+
+    def weights(self, counts: Floats) -> Floats:
+        """The probability of each count."""
+        k, q = self.shape, self.mean / (self.mean + self.shape)
+        logs = (
+            gammaln(counts + k) - gammaln(k) - gammaln(counts + 1) + k * math.log1p(-q) + counts * math.log(q)
+        )
+        found: Floats = (1 - self.empty) * np.exp(logs)
+        return found + np.where(counts == 0, self.empty, 0.0)
+
+    @property
+    def name(self) -> str:
+        """The prior in words."""
+        return (
+            f"negative binomial with mean {self.mean:.4g} and shape {self.shape:.3g}, and {self.empty:.3g} of the "
+            "cells empty besides, estimated from the cells"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class CellsPrior:
+    """The negative binomial law with extra empty cells that makes the published counts of many cells most probable.
+
+    With a flat prior the small bias of each cell would add up over the cells (empirical Bayes, Robbins 1956).
+    """
+
+    noise: CountNoise
+    counts: tuple[int, ...]
+
+    @cached_property
+    def _cells(self) -> tuple[Floats, Floats, NDArray[np.int64], NDArray[np.int64]]:
+        """P(x | a) and a of all different x one after another, where each x begins, and how many cells have it."""
+        values, number = np.unique(np.array(self.counts, dtype=np.int64), return_counts=True)
+        columns = [self.noise.column(int(x)) for x in values]
+        starts = np.concatenate([[0], np.cumsum([len(c.p) for c in columns])[:-1]]).astype(np.int64)
+        a = np.concatenate([np.arange(c.first, c.last + 1, dtype=np.float64) for c in columns])
+        return np.concatenate([c.p for c in columns]), a, starts, number
+
+    @cached_property
+    def _place(self) -> Floats:
+        x = np.maximum(self.counts, 0)
+        empty = min(max(float((x == 0).mean()), 0.02), 0.9)
+        start = np.array([math.log(max(0.1, float(x.mean()) / (1 - empty))), 0.0, float(logit(empty))])
+        found = minimize(lambda place: -self._log_likelihood(place), start, method="L-BFGS-B", bounds=LIMITS)
+        return np.asarray(found.x, dtype=np.float64)
+
+    @cached_property
+    def prior(self) -> NegativeBinomial:
+        """By maximum likelihood."""
+        return _law(self._place)
+
+    def _log_likelihood(self, place: Floats) -> float:
+        p, a, starts, number = self._cells
+        whole = np.add.reduceat(p * _law(place).weights(a), starts)
+        return float(number @ np.log(np.maximum(whole, 1e-300)))
+
+    def _total(self, place: Floats) -> float:
+        """The expected sum of the true counts."""
+        p, a, starts, number = self._cells
+        weights = p * _law(place).weights(a)
+        means = np.add.reduceat(weights * a, starts) / np.maximum(np.add.reduceat(weights, starts), 1e-300)
+        return float(number @ means)
+
+    @cached_property
+    def total_variance(self) -> float:
+        """What not knowing the prior adds to the variance of the total: g' I^-1 g, by finite differences.
+
+        Directions in which the likelihood is flat tell nothing of the total; parameters at a limit are known.
+        """
+        place, free = self._place, [k for k, limits in enumerate(LIMITS) if _inside(self._place[k], limits)]
+        if not free:
+            return 0.0
+        moves = STEP * np.eye(len(LIMITS))[free]
+        gradient = np.array([(self._total(place + m) - self._total(place - m)) / (2 * STEP) for m in moves])
+        information = -np.array([[self._bend(m, n) for n in moves] for m in moves])
+        return float(max(0.0, gradient @ np.linalg.pinv(information, rcond=1e-6, hermitian=True) @ gradient))
+
+    def _bend(self, m: Floats, n: Floats) -> float:
+        """The second derivative of the log-likelihood along two moves."""
+        f, at = self._log_likelihood, self._place
+        return (f(at + m + n) - f(at + m - n) - f(at - m + n) + f(at - m - n)) / (4 * STEP**2)
+
+
+def estimated_prior(noise: CountNoise, counts: Sequence[int]) -> CellsPrior:
+    """The prior of these cells."""
+    return CellsPrior(noise, tuple(int(x) for x in counts))
+
+
+def _law(place: Floats) -> NegativeBinomial:
+    return NegativeBinomial(math.exp(place[0]), math.exp(place[1]), float(expit(place[2])))
+
+
+def _inside(value: float, limits: tuple[float, float]) -> bool:
+    return limits[0] + AT_LIMIT < value < limits[1] - AT_LIMIT
+
+
+EXACT_VALUES = 1 << 22  # a law on more values than this is replaced by the normal law
+EXACT_PAIRS = 1 << 24
+DIRECT = 1 << 16  # products of lengths above this are convolved by Fourier transform
+FORGOTTEN = 1e-15  # mass that is cut from each end of a sum of posteriors
+
+
+@dataclass(frozen=True)
+class SumInference:
+    """What is known of sum w_i a_i: an estimate and interval by the noise alone, and by the posterior."""
+
+    published: int  # sum w_i x_i
+    noise_only: Interval | None  # None where the noise depends on the count
+    posterior_mean: float
+    credible: Interval
+    is_exact: bool  # False: by the normal law
+
+
+@dataclass(frozen=True)
+class RatioInference:
+    """What is known of a / b: shares of the posterior."""
+
+    published: float | None  # x / y; None where y is 0 or less
+    median: float
+    low: float
+    high: float
+    level: float
+    is_exact: bool
+
+
+def infer_sum(
+    noise: CountNoise,
+    counts: Sequence[int],
+    weights: Sequence[int],
+    level: float,
+    prior: Prior,
+    total: int | None = None,
+    prior_variance: float = 0.0,
+) -> SumInference:
+    """Infer sum w_i a_i from cells with independent noise; ``total`` is the same sum, published with its own noise.
+
+    ``prior_variance`` is what an estimated prior adds to the variance of the sum, as a normal law.
+    A group that is counted in several of the cells has the same noise there: give it once, with the sum of its weights.
+    """
+    checked_level(level)
+    if not counts or len(counts) != len(weights) or not any(weights):
+        raise mistake(
+            "", "cells", f"{len(counts)} counts, {len(weights)} weights", "give a weight for each count"
+        )
+    pairs = [(x, w) for x, w in zip(counts, weights, strict=True) if w]
+    each = {x: posterior_of(noise, x, prior) for x in dict(pairs)}
+    laws = [each[x] for x, _ in pairs]
+    mean = math.fsum(w * law.mean for law, (_, w) in zip(laws, pairs, strict=True))
+    variance = prior_variance + math.fsum(
+        w * w * law.variance for law, (_, w) in zip(laws, pairs, strict=True)
+    )
+    published = sum(x * w for x, w in pairs)
+    alone = _noise_only(noise, published, [w for _, w in pairs], level)
+    if sum(abs(w) * len(law.p) for law, (_, w) in zip(laws, pairs, strict=True)) > EXACT_VALUES:
+        return _normal_sum(noise, published, alone, mean, variance, level, total)
+    law = sum_law([scaled(law, w) for law, (_, w) in zip(laws, pairs, strict=True)] + _spread(prior_variance))
+    law = law if total is None else _with_total(law, noise, total)
+    return SumInference(published, alone, law.mean, credible(law, level), is_exact=True)
+
+
+def _noise_only(noise: CountNoise, published: int, weights: Sequence[int], level: float) -> Interval | None:
+    """published minus the quantiles of the summed noise: right for every truth, no prior needed."""
+    if not noise.is_additive:
+        return None
+    change = noise.change
+    if sum(abs(w) for w in weights) * len(change.p) > EXACT_VALUES:
+        half = float(norm.ppf((1 + level) / 2)) * math.sqrt(sum(w * w for w in weights) * change.variance)
+        centre = published - sum(weights) * change.mean
+        return Interval(math.floor(centre - half), math.ceil(centre + half), level)
+    law, tail = sum_law([scaled(change, w) for w in weights]), (1 - level) / 2
+    low = law.first + int(np.searchsorted(np.cumsum(law.p), tail + SLACK, side="right"))
+    high = law.last - int(np.searchsorted(np.cumsum(law.p[::-1]), tail + SLACK, side="right"))
+    return Interval(published - high, published - low, level)
+
+
+def _normal_sum(
+    noise: CountNoise,
+    published: int,
+    alone: Interval | None,
+    mean: float,
+    variance: float,
+    level: float,
+    total: int | None,
+) -> SumInference:
+    """The normal law in place of a posterior on too many values; a published total has the noise of large counts."""
+    if total is not None:
+        other, spread = total - noise.change.mean, noise.change.variance
+        mean = (mean * spread + other * variance) / (spread + variance)
+        variance = variance * spread / (spread + variance)
+    half = float(norm.ppf((1 + level) / 2)) * math.sqrt(variance)
+    found = Interval(math.floor(mean - half), math.ceil(mean + half), level)
+    return SumInference(published, alone, mean, found, is_exact=False)
+
+
+def _with_total(law: Pmf, noise: CountNoise, total: int) -> Pmf:
+    """Multiply by the likelihood of the total."""
+    column = noise.column(total)
+    low, high = max(law.first, column.first), min(law.last, column.last)
+    if low > high:
+        p = np.zeros(0)
+    else:
+        p = (
+            law.p[low - law.first : high + 1 - law.first]
+            * column.p[low - column.first : high + 1 - column.first]
+        )
+    if not p.sum() > 0:
+        raise mistake(
+            "", "total", str(total), "it cannot be the sum of these cells under this noise; check both"
+        )
+    return Pmf(low, p / math.fsum(p))
+
+
+def _spread(variance: float) -> list[Pmf]:
+    """A normal law on the integers, where there is something to spread."""
+    if variance < 0.01:
+        return []
+    reach = math.ceil(8 * math.sqrt(variance))
+    p = np.exp(-(np.arange(-reach, reach + 1) ** 2) / (2 * variance))
+    return [Pmf(-reach, p / math.fsum(p))]
+
+
+def scaled(law: Pmf, weight: int) -> Pmf:
+    """The law of a whole multiple."""
+    p = np.zeros((len(law.p) - 1) * abs(weight) + 1)
+    p[:: abs(weight)] = law.p if weight > 0 else law.p[::-1]
+    return Pmf(min(weight * law.first, weight * law.last), p)
+
+
+def sum_law(laws: Sequence[Pmf]) -> Pmf:
+    """The law of a sum of independent values, two by two so that lengths stay even; negligible ends are cut."""
+    queue = list(laws)
+    while len(queue) > 1:
+        paired = [_added(queue[at], queue[at + 1]) for at in range(0, len(queue) - 1, 2)]
+        queue = paired + queue[len(paired) * 2 :]
+    return queue[0]
+
+
+def _added(left: Pmf, right: Pmf) -> Pmf:
+    if len(left.p) * len(right.p) <= DIRECT:
+        p: Floats = np.convolve(left.p, right.p)
+    else:
+        p = np.maximum(fftconvolve(left.p, right.p), 0.0)
+    p = p / math.fsum(p)
+    sums = np.cumsum(p)
+    low = int(np.searchsorted(sums, FORGOTTEN, side="right"))
+    high = len(p) - int(np.searchsorted(np.cumsum(p[::-1]), FORGOTTEN, side="right"))
+    return Pmf(left.first + right.first + low, p[low:high].copy())
+
+
+def infer_ratio(noise: CountNoise, count: int, base: int, level: float, prior: Prior) -> RatioInference:
+    """Infer a / b of two cells with independent noise; where b may be 0 the ratio may be infinite."""
+    checked_level(level)
+    above, below = posterior_of(noise, count, prior), posterior_of(noise, base, prior)
+    published = count / base if base > 0 else None
+    tail = (1 - level) / 2
+    if len(above.p) * len(below.p) > EXACT_PAIRS:
+        return _normal_ratio(above, below, published, level)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = above.values[:, None] / below.values[None, :].astype(np.float64)
+    ratios = np.where(
+        np.isnan(ratios), np.inf, ratios
+    ).ravel()  # 0 / 0 tells nothing, so it counts as the worst
+    order = np.argsort(ratios, kind="stable")
+    sums = np.cumsum(np.outer(above.p, below.p).ravel()[order])
+    shares = [
+        ratios[order[min(len(sums) - 1, int(np.searchsorted(sums, q - SLACK)))]]
+        for q in (tail, 0.5, 1 - tail)
+    ]
+    low, median, high = (float(share) for share in shares)
+    return RatioInference(published, median, low, high, level, is_exact=True)
+
+
+def _normal_ratio(above: Pmf, below: Pmf, published: float | None, level: float) -> RatioInference:
+    """log(a / b) is about normal where both counts are far from 0; else no limit is given."""
+    if above.first <= 0 or below.first <= 0:
+        return RatioInference(
+            published, above.mean / max(below.mean, 1e-300), 0.0, math.inf, level, is_exact=False
+        )
+    spread = math.sqrt(above.variance / above.mean**2 + below.variance / below.mean**2)
+    half, centre = float(norm.ppf((1 + level) / 2)) * spread, above.mean / below.mean
+    return RatioInference(
+        published, centre, centre * math.exp(-half), centre * math.exp(half), level, is_exact=False
+    )

@@ -1,0 +1,1 @@
+"""Noise laws: probabilities, p-tables, exact thresholds and draws."""

@@ -1,0 +1,125 @@
+"""Laws by name and parameters, as users declare them: which parameters a kind has, and every mistake at once.
+
+It owns the names; the formulas are in laws and row_laws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+
+from discreet.errors import Mistakes, Problem
+from discreet.maths.noise.additive import (
+    AdditiveLaw,
+    LawKind,
+    Number,
+    SquareSensitivity,
+    discrete_gaussian,
+    discrete_gaussian_of_sigma,
+    discrete_laplace,
+    truncated_laplace,
+    truncated_normal,
+    uniform,
+)
+from discreet.maths.noise.hellinger import HellingerLaw, PTableLaw, hellinger
+from discreet.maths.noise.ptable_solver import PTableParameters, solve
+
+NEEDED: dict[LawKind, tuple[str, ...]] = {
+    LawKind.LAPLACE: ("epsilon", "bound"),
+    LawKind.NORMAL: ("epsilon", "bound"),
+    LawKind.GEOMETRIC: ("epsilon",),
+    LawKind.DISCRETE_GAUSSIAN: (),
+    LawKind.HELLINGER: ("epsilon",),
+    LawKind.UNIFORM: ("bound",),
+    LawKind.CELL_KEY: ("D", "V"),
+}
+OPTIONAL: dict[LawKind, tuple[str, ...]] = {
+    LawKind.NORMAL: ("sensitivity",),
+    LawKind.DISCRETE_GAUSSIAN: ("rho", "sigma"),
+    LawKind.CELL_KEY: ("js",),
+}
+REMEDIES = {
+    (
+        LawKind.DISCRETE_GAUSSIAN,
+        "epsilon",
+    ): "Gaussian noise has no pure epsilon: give rho or sigma, or take geometric",
+    (
+        LawKind.GEOMETRIC,
+        "bound",
+    ): "take laplace: a bound makes it (epsilon, delta)-private, and its delta is told",
+    (LawKind.DISCRETE_GAUSSIAN, "bound"): "take normal for bounded noise",
+}
+MISSING = {
+    (
+        LawKind.LAPLACE,
+        "bound",
+    ): "give the largest change, or take geometric, which has none and needs no delta",
+    (LawKind.NORMAL, "bound"): "give the largest change, or take discrete-gaussian, which has none",
+}
+
+
+@dataclass(frozen=True)
+class NoiseParameters:
+    """What a user says of the noise; a kind takes some of the parameters and refuses the others."""
+
+    kind: LawKind
+    epsilon: Number | None = None
+    bound: int | None = None
+    rho: Number | None = None
+    sigma: Number | None = None
+    sensitivity: SquareSensitivity | None = None
+    D: int | None = None
+    V: float | None = None
+    js: int | None = None
+
+    def given(self) -> dict[str, object]:
+        """The parameters that were given."""
+        pairs = ((item.name, getattr(self, item.name)) for item in fields(self) if item.name != "kind")
+        return {name: value for name, value in pairs if value is not None}
+
+
+def named_law(wanted: NoiseParameters) -> AdditiveLaw | HellingerLaw | PTableLaw:
+    """Make the law, or raise every mistake in its parameters."""
+    problems = tuple(_problems(wanted))
+    if problems:
+        raise Mistakes(problems)
+    if wanted.kind is LawKind.CELL_KEY:
+        return PTableLaw(solve(PTableParameters(wanted.D or 0, wanted.V or 0.0, wanted.js or 0)))
+    if wanted.kind is LawKind.HELLINGER:
+        return hellinger(wanted.epsilon or 0)
+    return _additive(wanted)
+
+
+def _additive(wanted: NoiseParameters) -> AdditiveLaw:
+    epsilon, bound = wanted.epsilon or 0, wanted.bound or 0
+    match wanted.kind:
+        case LawKind.LAPLACE:
+            return truncated_laplace(epsilon, bound)
+        case LawKind.NORMAL:
+            return truncated_normal(epsilon, bound, wanted.sensitivity or SquareSensitivity.EXACT)
+        case LawKind.GEOMETRIC:
+            return discrete_laplace(epsilon)
+        case LawKind.UNIFORM:
+            return uniform(bound)
+    return (
+        discrete_gaussian(wanted.rho)
+        if wanted.rho is not None
+        else discrete_gaussian_of_sigma(wanted.sigma or 0)
+    )
+
+
+def _problems(wanted: NoiseParameters) -> Iterator[Problem]:
+    kind, given = wanted.kind, wanted.given()
+    if kind not in NEEDED:
+        yield Problem("", "kind", kind.value, f"choose from {', '.join(NEEDED)}")
+        return
+    allowed = (*NEEDED[kind], *OPTIONAL.get(kind, ()))
+    for name in NEEDED[kind]:
+        if name not in given:
+            yield Problem("", name, f"missing for {kind.value} noise", MISSING.get((kind, name), "give it"))
+    for name, value in given.items():
+        if name not in allowed:
+            remedy = REMEDIES.get((kind, name), f"leave it out: {kind.value} noise has {', '.join(allowed)}")
+            yield Problem("", name, str(value), remedy)
+    if kind is LawKind.DISCRETE_GAUSSIAN and ("rho" in given) == ("sigma" in given):
+        yield Problem("", "rho or sigma", "both" if "rho" in given else "none", "give one of them")

@@ -1,0 +1,1 @@
+"""Differential privacy: losses, sensitivity, divergence and accounting."""

@@ -1,0 +1,143 @@
+"""How many released cells one record touches, and how a budget is split over them; it knows no schema and no noise.
+
+A cross-tabulation is what is perturbed once and then reused by every cube that shows it: a set of breakdowns over a
+population base. Here it is any hashable signature. A record lies in at most one cell of each, so that what neighbours
+can change is counted by the distinct signatures (Rinott et al. 2018, section 7: d = 2^t - 1 for a t-way table with
+all its margins but the total).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from fractions import Fraction
+from itertools import product
+from typing import TypeVar
+
+from discreet.errors import BudgetExceeded, Mistakes, Problem, mistake
+from discreet.maths.privacy.accounting import Neighbours, exact
+
+Signature = TypeVar("Signature", bound=Hashable)
+Margin = TypeVar("Margin", bound=Hashable)
+Level = TypeVar("Level", bound=Hashable)
+
+
+def distinct(signatures: Iterable[Signature]) -> tuple[Signature, ...]:
+    """Each cross-tabulation once, in the order in which it is first met."""
+    return tuple(dict.fromkeys(signatures))
+
+
+def with_margins(
+    axes: Sequence[Sequence[Level]], base: Hashable
+) -> tuple[tuple[frozenset[Level], Hashable], ...]:
+    """The cross-tabulations of a cube: each axis at one of its levels or summed out; the total comes last.
+
+    The levels of an axis are its breakdowns from fine to coarse, without the total: SEX has one, a geography of LAU,
+    NUTS 3 and NUTS 2 has three. With one level an axis, t axes give 2^t signatures.
+    """
+    choices = (((level,) for level in axis) for axis in axes)
+    crossed = product(*([*levels, ()] for levels in choices))
+    return tuple((frozenset(level for part in parts for level in part), base) for parts in crossed)
+
+
+def l1_sensitivity(signatures: Iterable[Hashable], neighbours: Neighbours) -> int:
+    """The largest sum of absolute differences between the counts of neighbours: one cell each, or two."""
+    return neighbours.cells * len(distinct(signatures))
+
+
+def l2_squared_sensitivity(signatures: Iterable[Hashable], neighbours: Neighbours) -> int:
+    """The largest sum of squared differences: equal to the L1 sensitivity, since each cell differs by one."""
+    return l1_sensitivity(signatures, neighbours)
+
+
+def for_noise(share: Fraction, neighbours: Neighbours) -> Fraction:
+    """The epsilon (or rho) of the noise in each cell of a cross-tabulation that has a share of the budget.
+
+    Both a sum of epsilons and a sum of rhos run over the cells in which neighbours differ.
+    """
+    return share / neighbours.cells
+
+
+def loss_of_noise(noise: Mapping[Signature, Fraction], neighbours: Neighbours) -> Fraction:
+    """The loss of a whole programme whose cross-tabulations have noise of these epsilons (or rhos)."""
+    return neighbours.cells * sum(noise.values(), Fraction(0))
+
+
+def refuse_overspending(budget: Fraction, shares: Mapping[Signature, Fraction]) -> None:
+    """Raise where the shares together exceed the budget."""
+    spent = sum(shares.values(), Fraction(0))
+    if spent > budget:
+        raise BudgetExceeded(f"the shares sum to {spent}, the budget is {budget}; lower the shares")
+
+
+def split_evenly(total: Fraction, signatures: Iterable[Signature]) -> dict[Signature, Fraction]:
+    """Give each distinct cross-tabulation the same part of the total."""
+    once = distinct(signatures)
+    if not once:
+        raise mistake("", "budget", "there is nothing to split it over", "declare a cube")
+    return dict.fromkeys(once, _positive(total) / len(once))
+
+
+def split_by_margin(
+    total: Fraction, margins: Mapping[Signature, Margin], shares: Mapping[Margin, Fraction]
+) -> dict[Signature, Fraction]:
+    """Give each margin its share, divided evenly among its cross-tabulations (Rinott et al. section 7).
+
+    A margin is whatever the caller sorts the cross-tabulations by: the number of axes, or a name.
+    """
+    sizes = Counter(margins.values())
+    _check(shares, sizes, "margin")
+    whole = _positive(total)
+    return {signature: whole * shares[margin] / sizes[margin] for signature, margin in margins.items()}
+
+
+def split_by_table(
+    total: Fraction, tables: Mapping[str, Iterable[Signature]], shares: Mapping[str, Fraction]
+) -> dict[Signature, Fraction]:
+    """Give each table its share, divided evenly among its cross-tabulations.
+
+    One that stands in several tables is still perturbed once, with the sum of what they give to it.
+    """
+    _check(shares, tables, "table")
+    split: dict[Signature, Fraction] = {}
+    for table, signatures in tables.items():
+        for signature, part in split_evenly(_positive(total) * shares[table], signatures).items():
+            split[signature] = split.get(signature, Fraction(0)) + part
+    return split
+
+
+def _positive(total: Fraction) -> Fraction:
+    if exact(total, "budget") == 0:
+        raise mistake("", "budget", "0", "give a budget above 0")
+    return total
+
+
+def _check(shares: Mapping[Margin, Fraction], known: Iterable[Margin], what: str) -> None:
+    names = list(dict.fromkeys(known))
+    problems = [
+        Problem("", f"{what} {name}", "no such one", f"choose from {', '.join(map(str, names))}")
+        for name in shares
+        if name not in names
+    ]
+    problems += [
+        Problem(
+            "",
+            f"{what} {name}",
+            "has no share of the budget",
+            "give it one, or leave it out of the programme",
+        )
+        for name in names
+        if name not in shares
+    ]
+    problems += [
+        Problem("", f"{what} {name}", "a share of 0", "give it a share above 0, or leave it out")
+        for name, share in shares.items()
+        if exact(share, f"share of {what} {name}") == 0
+    ]
+    total = sum(shares.values(), Fraction(0))
+    if total != 1:
+        problems.append(
+            Problem("", f"shares by {what}", f"they sum to {total}", "make them sum to 1 exactly")
+        )
+    if problems:
+        raise Mistakes(problems)

@@ -1,5 +1,0 @@
-"""The synthetic census: plausible records of people, households, families and dwellings; it protects nothing."""
-
-from discreet.population.synth.generating import Census, generate
-
-__all__ = ["Census", "generate"]

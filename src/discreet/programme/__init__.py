@@ -1,0 +1,1 @@
+"""What a user declares: variables, codelists, cubes, noise, gates; nothing runs here."""

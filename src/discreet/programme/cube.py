@@ -1,0 +1,190 @@
+"""Cubes (crosses of breakdowns with all their margins) and their cross-tabulations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.maths.cells.counting import add_digit
+from discreet.programme.codelist import Breakdown, Codelist
+from discreet.programme.filter import Filter
+
+
+@dataclass(frozen=True, eq=False)
+class Cube:
+    """One table of a programme: its cells are the grid of all nodes of its axes, totals and sub-totals included."""
+
+    id: str
+    unit: str  # which records it counts: persons, households, families, dwellings
+    axes: tuple[Breakdown, ...]
+    base: Filter | None = None  # the population base: only records that pass are counted
+    count: str | None = None  # a 0/1 column that is counted instead of the records
+    weight: str | None = None  # a column of survey weights
+    title: str = ""
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """The number of nodes along each axis."""
+        return tuple(len(axis) for axis in self.axes)
+
+    @property
+    def size(self) -> int:
+        """The number of possible cells, margins included."""
+        return prod(self.shape)
+
+    @cached_property
+    def strides(self) -> tuple[int, ...]:
+        """How far one step along each axis moves in the flat grid (last axis fastest)."""
+        return tuple(prod(self.shape[k + 1 :]) for k in range(len(self.shape)))
+
+    def numbered(
+        self,
+        cells: NDArray[np.int64],
+        tables: Sequence[NDArray[np.int64]],
+        sizes: Sequence[int],
+        order: Sequence[int],
+    ) -> NDArray[np.int64]:
+        """One number for each cell: tables[k][node along axis k] as its digits, those of order[0] most significant."""
+        number = np.zeros(len(cells), dtype=np.int64)
+        for k in order:
+            add_digit(number, cells, self.strides[k], self.shape[k], tables[k], sizes[k])
+        return number
+
+    def nodes(self, cells: NDArray[np.int64], axis: int) -> NDArray[np.int64]:
+        """The node along one axis of each flat cell position."""
+        return (cells // self.strides[axis]) % self.shape[axis]
+
+    def codes_of(self, cell: int) -> dict[str, str]:
+        """Variable -> code of one flat cell position, totals left out."""
+        nodes = ((cell // stride) % size for stride, size in zip(self.strides, self.shape, strict=True))
+        return {axis.variable: axis.codes[node] for axis, node in zip(self.axes, nodes, strict=True) if node}
+
+
+Levels = tuple[
+    tuple[str, int], ...
+]  # (variable, depth below the total) of each axis that is not total, sorted
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What makes two cross-tabulations the same: who is counted, and which levels are crossed."""
+
+    unit: str
+    base: str  # normal form of the population base, empty for all
+    count: str  # the counted 0/1 column, empty for records
+    levels: Levels
+
+    def __str__(self) -> str:
+        return "/".join((self.unit, self.base, self.count, crossed(self.levels)))
+
+
+def crossed(levels: Levels) -> str:
+    """The levels in words."""
+    return " x ".join(f"{variable}:{depth}" for variable, depth in levels) or "total"
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """The nodes of one axis at one depth, and where they stand among all codes of that depth."""
+
+    nodes: NDArray[np.int64]  # nodes of the cube's axis
+    places: NDArray[np.int64]  # their places among the codelist's codes of this depth
+    size: int  # how many codes the codelist has at this depth
+
+    @cached_property
+    def node_at(self) -> NDArray[np.int64]:
+        """Place -> node of the axis, -1 where the axis lacks the code."""
+        nodes = np.full(self.size, -1, dtype=np.int64)
+        nodes[self.places] = self.nodes
+        return nodes
+
+
+@dataclass(frozen=True, eq=False)
+class CrossTab:
+    """One cross-tabulation inside a cube, with its cells numbered as in every other cube that holds it."""
+
+    signature: Signature
+    depths: tuple[int, ...]  # along the cube's axes
+    levels: tuple[Level, ...]  # along the cube's axes
+    order: tuple[int, ...]  # the axes sorted by variable: the order of the common numbering
+
+    @property
+    def size(self) -> int:
+        """How many cells the cross-tabulation has, whatever the cube holds of it."""
+        return prod(level.size for level in self.levels)
+
+    def numbers(self, cube: Cube, cells: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The common number of cells of the cube that belong to this cross-tabulation."""
+        tables = []
+        for k, level in enumerate(self.levels):
+            places = np.zeros(cube.shape[k], dtype=np.int64)
+            places[level.nodes] = level.places
+            tables.append(places)
+        return cube.numbered(cells, tables, [level.size for level in self.levels], self.order)
+
+    def cells(self, cube: Cube, numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """The cells of the cube with these common numbers, and which of the numbers it has cells for."""
+        cell = np.zeros(len(numbers), dtype=np.int64)
+        held = np.ones(len(numbers), dtype=bool)
+        rest = numbers
+        for k in reversed(self.order):
+            rest, place = np.divmod(rest, self.levels[k].size)
+            node = self.levels[k].node_at[place]
+            held &= node >= 0
+            cell += node * cube.strides[k]
+        return cell[held], held
+
+
+def crosstabs(cube: Cube, codelists: Mapping[str, Codelist]) -> tuple[CrossTab, ...]:
+    """All cross-tabulations of a cube, from the grand total to the finest."""
+    order = tuple(sorted(range(len(cube.axes)), key=lambda k: cube.axes[k].variable))
+    choices = [_levels(axis, codelists[axis.variable]) for axis in cube.axes]
+    return tuple(
+        CrossTab(
+            _signature(cube, tuple(depth for depth, _ in chosen)),
+            tuple(depth for depth, _ in chosen),
+            tuple(level for _, level in chosen),
+            order,
+        )
+        for chosen in product(*(choice.items() for choice in choices))
+    )
+
+
+def codes_at(tree: Codelist, depth: int) -> list[str]:
+    """The codes of one depth, in the order of their places."""
+    return [code for code, at in zip(tree.codes, tree.depths, strict=True) if at == depth]
+
+
+def signatures(cubes: Iterable[Cube]) -> tuple[Signature, ...]:
+    """Every cross-tabulation of some cubes, each once, in the order of its first cube."""
+    found = {
+        _signature(cube, depths): None
+        for cube in cubes
+        for depths in product(*(range(int(axis.depths.max()) + 1) for axis in cube.axes))
+    }
+    return tuple(found)
+
+
+def _signature(cube: Cube, depths: tuple[int, ...]) -> Signature:
+    levels = ((axis.variable, depth) for axis, depth in zip(cube.axes, depths, strict=True) if depth)
+    return Signature(
+        cube.unit, cube.base.canonical if cube.base else "", cube.count or "", tuple(sorted(levels))
+    )
+
+
+def _levels(axis: Breakdown, tree: Codelist) -> dict[int, Level]:
+    """Depth -> level of an axis; the codes of one depth are numbered as they stand in the codelist."""
+    levels = {0: Level(np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64), 1)}
+    for depth in range(1, int(axis.depths.max()) + 1):
+        codes = codes_at(tree, depth)
+        place = {code: index for index, code in enumerate(codes)}
+        nodes = np.flatnonzero(axis.depths == depth)
+        places = np.array([place[axis.codes[node]] for node in nodes], dtype=np.int64)
+        levels[depth] = Level(nodes, places, len(codes))
+    return levels

@@ -1,0 +1,189 @@
+"""Resolves the cubes and structural zeros of a programme against its variables.
+
+It owns the checks of one cube; it does not know where the records lie.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from discreet.programme.codelist import Breakdown
+from discreet.programme.cube import Cube
+from discreet.programme.declared import DeclaredCounts, DeclaredProgramme
+from discreet.programme.eu2021 import StandardTable
+from discreet.programme.filter import Filter, alternatives, mentioned, parse_filter
+from discreet.programme.labels import Labels, standard_title
+from discreet.programme.population import PopulationRule, ReadyMade, Variable
+from discreet.programme.reading import Findings
+from discreet.programme.sources import file_source
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """A cube as it was asked for, in the file or by the built-in programme, and where."""
+
+    key: str
+    id: str
+    title: str
+    unit: str
+    axes: tuple[str, ...]
+    base: str | None
+    count: str | None = None
+    weight: str | None = None
+    counts: DeclaredCounts | None = None
+
+
+@dataclass(frozen=True)
+class CubeResolver:
+    """Turns what was asked for into cubes, noting every problem."""
+
+    variables: Mapping[str, Variable]
+    population: PopulationRule | None
+    cells: int
+    labels: Labels
+    findings: Findings
+
+    def cubes(
+        self, declared: DeclaredProgramme, tables: Sequence[StandardTable]
+    ) -> tuple[tuple[Cube, ...], dict[str, ReadyMade]]:
+        """All cubes, the built-in ones first, and the ready-made counts of some."""
+        wanted = [*_standard(tables, self.labels), *_declared(declared)]
+        if not wanted and not {"cubes", "standard"} & self.findings.broken_sections:
+            self.findings.add("cubes", "there are none", "add a [[cubes]] entry or a [standard] section")
+        self._check_ids(wanted)
+        made = [(self._cube(one), self._ready_made(one)) for one in wanted]
+        cubes = tuple(cube for cube, _ in made if cube is not None)
+        return cubes, {
+            one.id: ready for one, (_, ready) in zip(wanted, made, strict=True) if ready is not None
+        }
+
+    def structural_zeros(self, declared: DeclaredProgramme) -> tuple[Filter, ...]:
+        """The combinations of codes that cannot occur."""
+        found = [
+            self._filter(rule.where, f"structural_zeros[{place}].where")
+            for place, rule in enumerate(declared.structural_zeros)
+            if rule is not None
+        ]
+        return tuple(rule for rule in found if rule is not None)
+
+    def _check_ids(self, wanted: Sequence[_Wanted]) -> None:
+        # without regard to case, because ids become file names
+        times = Counter(one.id.lower() for one in wanted)
+        seen: set[str] = set()
+        for one in wanted:
+            if times[one.id.lower()] > 1 and one.id.lower() in seen:
+                self.findings.add(
+                    f"{one.key}.id", f"id {one.id!r} stands twice", "give every cube an id of its own"
+                )
+            seen.add(one.id.lower())
+
+    def _cube(self, one: _Wanted) -> Cube | None:
+        before = len(self.findings.problems)
+        axes = tuple(axis for name in one.axes if (axis := self._axis(name, one.key)) is not None)
+        base = self._filter(one.base, f"{one.key}.base") if one.base else None
+        self._check_unit(one, {*(axis.variable for axis in axes), *(base.variables if base else ())})
+        self._check_axes(axes, one)
+        if len(axes) < len(one.axes) or len(self.findings.problems) > before:
+            return None
+        cube = Cube(one.id, one.unit, axes, base, one.count, one.weight, one.title)
+        self._check_size(cube, one)
+        return cube
+
+    def _axis(self, name: str, key: str) -> Breakdown | None:
+        variable, _, level = name.partition(".")
+        if variable in self.findings.broken_variables:
+            return None
+        if variable not in self.variables:
+            known = sorted({*self.variables, *self.findings.broken_variables})
+            self.findings.add(f"{key}.axes", f"unknown variable {variable!r}", alternatives(variable, known))
+            return None
+        axes = self.variables[variable].breakdowns
+        if (level or variable) in axes:
+            return axes[level or variable]
+        known = [f"{variable}.{axis}" if axis != variable else variable for axis in axes]
+        self.findings.add(f"{key}.axes", f"unknown breakdown {name!r}", alternatives(name, known))
+        return None
+
+    def _check_axes(self, axes: Sequence[Breakdown], one: _Wanted) -> None:
+        for variable, times in Counter(axis.variable for axis in axes).items():
+            if times > 1:
+                names = {f"{axis.variable}.{axis.name}" for axis in axes if axis.variable == variable}
+                value = f"{variable} stands {times} times ({', '.join(sorted(names))})"
+                self.findings.add(f"{one.key}.axes", value, "keep one breakdown of each variable")
+
+    def _check_unit(self, one: _Wanted, names: set[str]) -> None:
+        findings = self.findings
+        for name in sorted(names):
+            units = self.variables[name].units
+            if units is not None and one.unit not in units:
+                value = f"{name} is a variable of {', '.join(units)}, the cube counts {one.unit}"
+                findings.add(one.key, value, f"take {name} out or add {one.unit} to variables.{name}.units")
+        if one.counts is not None or "population" in findings.broken_sections:
+            return
+        if self.population is None:
+            value = "is missing, and the cube has no ready-made counts"
+            findings.add("population", value, 'add [population] with persons = "persons.parquet"')
+        elif one.unit not in self.population.units:
+            known = ", ".join(self.population.units) or "none"
+            remedy = f'add {one.unit} = ".." to [population]; there are {known}'
+            findings.add(f"{one.key}.unit", f"there is no table of {one.unit}", remedy)
+
+    def _check_size(self, cube: Cube, one: _Wanted) -> None:
+        if cube.size <= self.cells:
+            return
+        largest = max(cube.axes, key=len)
+        sizes = " x ".join(f"{axis.variable}.{axis.name} {len(axis):,}" for axis in cube.axes)
+        self.findings.add(
+            one.key,
+            f"{cube.size:,} cells ({sizes}) are more than limits.cells = {self.cells:,}",
+            f"take a coarser breakdown of {largest.variable} or raise limits.cells",
+        )
+
+    def _filter(self, text: str, key: str) -> Filter | None:
+        """A checked filter; one that lets everything pass is none."""
+        findings = self.findings
+        if mentioned(text) & findings.broken_variables:
+            return None
+        trees = {name: variable.codelist for name, variable in self.variables.items()}
+        axes = {name: variable.breakdowns for name, variable in self.variables.items()}
+        with findings.gathering():
+            found = parse_filter(text, trees, findings.path, key, axes)
+            return None if found.passes_all else found
+        return None
+
+    def _ready_made(self, one: _Wanted) -> ReadyMade | None:
+        if one.counts is None:
+            return None
+        for key in ("count", "weight"):
+            if getattr(one, key) is not None:
+                remedy = "leave it out: it is for records, and the counts are ready-made"
+                self.findings.add(f"{one.key}.{key}", "stands beside counts", remedy)
+        with self.findings.gathering():
+            key = f"{one.key}.counts.file"
+            source = file_source(one.counts.file, self.findings.folder, str(self.findings.path), key)
+            return ReadyMade(source, one.counts.count, one.counts.key, one.counts.modulus)
+        return None
+
+
+def _standard(tables: Sequence[StandardTable], labels: Labels) -> Iterator[_Wanted]:
+    for table in tables:
+        key, title = f"standard.tables {table.id}", standard_title(table, labels)
+        yield _Wanted(key, table.id, title, table.unit, table.axes, table.base or None)
+
+
+def _declared(declared: DeclaredProgramme) -> Iterator[_Wanted]:
+    for place, cube in enumerate(declared.cubes):
+        if cube is not None:
+            yield _Wanted(
+                f"cubes[{place}]",
+                cube.id,
+                cube.title,
+                cube.unit,
+                tuple(cube.axes),
+                cube.base,
+                cube.count,
+                cube.weight,
+                cube.counts,
+            )

@@ -1,0 +1,186 @@
+"""The ``[gates]`` section: limits that a release must meet, and their checks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from fractions import Fraction
+
+from discreet.programme.declared import DeclaredDifferencingGate, DeclaredGates, DeclaredReconstructionGate
+from discreet.programme.filter import alternatives
+from discreet.programme.noise import CellKeyNoise, Noise
+from discreet.programme.population import PopulationRule, Variable
+from discreet.programme.reading import Findings
+
+
+@dataclass(frozen=True)
+class PosteriorGate:
+    """At most this share of small cells may show a person with a posterior above ``above``."""
+
+    prior: float
+    above: float
+    share: float
+    largest: int  # true counts up to this are small
+    alone: bool = True  # cells of one person count too, whom fixed zeros give away whatever the noise
+
+
+@dataclass(frozen=True)
+class DifferencingGate:
+    """At most so many differences below the threshold may be revealed with more than this probability."""
+
+    pairs: tuple[tuple[Variable, Variable], ...]
+    threshold: int
+    above: float
+    revealed: int
+
+
+@dataclass(frozen=True)
+class ReconstructionGate:
+    """At most these shares of the records of sampled areas may be reconstructed, and re-identified."""
+
+    place: str
+    variables: tuple[str, ...]
+    quasi: tuple[str, ...]  # what the intruder's file holds beside the place
+    errors: Mapping[str, float]  # variable -> share of the intruder's file that is wrong
+    areas: int
+    seconds: float
+    reconstructed: float
+    reidentified: float
+
+
+@dataclass(frozen=True)
+class Gates:
+    """Everything declared; None is not asked for."""
+
+    averaging: float | None = None  # largest predicted success for any statistic
+    bound_revealed: float | None = None  # largest probability that the tables reveal the bound of the noise
+    pinned_cells: int | None = None  # most cells that bounds and margins pin
+    epsilon: Fraction | None = None
+    delta: Fraction | None = None
+    true_uniques: float | None = None  # largest share of published ones that are one person
+    true_attributes: float | None = None  # largest share of apparent attribute disclosures that are true
+    posterior: PosteriorGate | None = None
+    differencing: DifferencingGate | None = None
+    reconstruction: ReconstructionGate | None = None
+
+    @property
+    def declared(self) -> tuple[str, ...]:
+        """The names of the gates that are asked for."""
+        return tuple(item.name for item in fields(self) if getattr(self, item.name) is not None)
+
+
+NO_GATES = Gates()
+
+
+OF_BOUNDED_NOISE = ("bound_revealed", "pinned_cells")
+OF_PRIVATE_NOISE = ("epsilon", "delta")
+
+
+def resolve_gates(
+    declared: DeclaredGates,
+    population: PopulationRule | None,
+    variables: Mapping[str, Variable],
+    noise: Noise | None,
+    findings: Findings,
+) -> Gates:
+    """The gates of a programme; one that cannot be judged under its noise is a mistake, not a pass."""
+    resolver = _Resolver(population, variables, findings)
+    _check_noise(declared, noise, findings)
+    posterior = declared.posterior
+    return Gates(
+        declared.averaging,
+        declared.bound_revealed,
+        declared.pinned_cells,
+        _amount("epsilon", declared.epsilon, findings),
+        _amount("delta", declared.delta, findings),
+        declared.true_uniques,
+        declared.true_attributes,
+        PosteriorGate(**posterior.model_dump()) if posterior else None,
+        resolver.differencing(declared.differencing) if declared.differencing else None,
+        resolver.reconstruction(declared.reconstruction) if declared.reconstruction else None,
+    )
+
+
+def _check_noise(declared: DeclaredGates, noise: Noise | None, findings: Findings) -> None:
+    if noise is None:
+        return
+    keyed = isinstance(noise, CellKeyNoise)
+    for key in OF_PRIVATE_NOISE if keyed else ():
+        if getattr(declared, key) is not None:
+            findings.add(f"gates.{key}", "the cell key method has no such guarantee", "take the gate out")
+    for key in () if keyed or getattr(noise, "bound", None) else OF_BOUNDED_NOISE:
+        if getattr(declared, key) is not None:
+            findings.add(f"gates.{key}", "this noise has no bound", "take the gate out")
+
+
+def _amount(key: str, value: int | float | str | None, findings: Findings) -> Fraction | None:
+    if value is None:
+        return None
+    try:
+        amount = Fraction(str(value))
+    except (ValueError, ZeroDivisionError):
+        amount = Fraction(0)
+    if amount <= 0:
+        findings.add(f"gates.{key}", repr(value), 'give a positive number, or a fraction such as "1/3"')
+    return amount
+
+
+class _Resolver:
+    def __init__(
+        self, population: PopulationRule | None, variables: Mapping[str, Variable], findings: Findings
+    ) -> None:
+        self._population, self._variables, self._findings = population, variables, findings
+
+    def differencing(self, declared: DeclaredDifferencingGate) -> DifferencingGate:
+        """Pairs of variables, each known and different."""
+        self._require_records("gates.differencing")
+        pairs = []
+        for first, second in declared.pairs:
+            if first == second:
+                self._findings.add("gates.differencing.pairs", f"{first} twice", "name two geographies")
+            a, b = (self._variable("gates.differencing.pairs", name) for name in (first, second))
+            if a and b:
+                pairs.append((a, b))
+        return DifferencingGate(tuple(pairs), declared.threshold, declared.above, declared.revealed)
+
+    def reconstruction(self, declared: DeclaredReconstructionGate) -> ReconstructionGate:
+        """A place and what is reconstructed there; by default the finest declared place and all other variables."""
+        key = "gates.reconstruction"
+        self._require_records(key)
+        columns = self._population.geography if self._population else ()
+        placed = [name for name, one in self._variables.items() if one.column in columns]
+        place = declared.place or (max(placed, key=lambda name: self._depth(name, columns)) if placed else "")
+        if not place:
+            self._findings.add(
+                f"{key}.place", "no variable is a place", "name the variable whose areas to attack"
+            )
+        elif self._variable(f"{key}.place", place) is None:
+            place = ""
+        named = [*(declared.variables or ()), *(declared.quasi or ()), *declared.errors]
+        for name in dict.fromkeys(named):
+            self._variable(f"{key}.variables", name)
+        return ReconstructionGate(
+            place,
+            tuple(declared.variables or ()),
+            tuple(declared.quasi or ()),
+            declared.errors,
+            declared.areas,
+            declared.seconds,
+            declared.reconstructed,
+            declared.reidentified,
+        )
+
+    def _depth(self, name: str, columns: tuple[str, ...]) -> int:
+        return columns.index(self._variables[name].column)
+
+    def _require_records(self, key: str) -> None:
+        if self._population is None and "population" not in self._findings.broken_sections:
+            self._findings.add(
+                key, "there are no records to judge it by", "add [population] or take the gate out"
+            )
+
+    def _variable(self, key: str, name: str) -> Variable | None:
+        found = self._variables.get(name)
+        if found is None and name not in self._findings.broken_variables:
+            self._findings.add(key, f"unknown variable {name!r}", alternatives(name, tuple(self._variables)))
+        return found

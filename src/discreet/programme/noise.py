@@ -1,0 +1,280 @@
+"""The ``[noise]`` section: the cell key method or noise with a guarantee, and its checks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fractions import Fraction
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from discreet.errors import Mistakes
+from discreet.maths.cells.lookup import Order
+from discreet.maths.noise.additive import LawKind
+from discreet.maths.noise.ptable_solver import PTableParameters, Variance
+from discreet.maths.privacy.accounting import Neighbours
+from discreet.programme.declared import DeclaredCellKey, DeclaredPrivate, DeclaredSplit
+from discreet.programme.reading import Findings
+
+
+@dataclass(frozen=True)
+class CellKeyNoise:
+    """Noise by the cell key method: a p-table to compute, or a file that holds one."""
+
+    table: PTableParameters | Path
+    order: Order
+
+
+class Draw(StrEnum):
+    """What decides the noise of a cell: who is in it, what it describes, or chance alone."""
+
+    PARTICIPANTS = "participants"
+    DESCRIPTION = "description"
+    FRESH = "fresh"
+
+
+class KeptZeros(StrEnum):
+    """Which empty cells are not perturbed: those that cannot hold anybody, or all."""
+
+    STRUCTURAL = "structural"
+    ALL = "all"
+
+
+class Negatives(StrEnum):
+    """What is published for a negative noisy count: itself, or zero (post-processing, biased)."""
+
+    KEEP = "keep"
+    ZERO = "zero"
+
+
+class Protects(StrEnum):
+    """Whose presence the guarantee hides: one person's, or a whole household's."""
+
+    PERSON = "person"
+    HOUSEHOLD = "household"
+
+
+class Claim(StrEnum):
+    """What the release says of itself: a differential privacy guarantee, or none."""
+
+    DP = "dp"
+    NONE = "none"
+
+
+class Split(StrEnum):
+    """How the budget is divided over the cross-tabulations."""
+
+    EVEN = "even"
+    BY_AXES = "by_axes"
+    BY_TABLE = "by_table"
+
+
+@dataclass(frozen=True)
+class BudgetRule:
+    """The whole budget (epsilon, or rho for the discrete Gaussian) and how it is divided."""
+
+    total: Fraction
+    split: Split = Split.EVEN
+    shares: Mapping[str, Fraction] = field(
+        default_factory=dict
+    )  # number of axes, or table -> share of the total
+
+
+@dataclass(frozen=True)
+class PostProcessing:
+    """What is done to noisy counts before they are published; it costs no privacy."""
+
+    negatives: Negatives = Negatives.ZERO
+    rounding: int = 1  # published counts are multiples of this
+    threshold: int = 0  # counts below this are published as zero
+
+
+@dataclass(frozen=True)
+class PrivateNoise:
+    """Integer noise of a known law in every cell."""
+
+    kind: LawKind
+    budget: BudgetRule
+    bound: int | None = None
+    delta: Fraction = Fraction(0)
+    draw: Draw = Draw.DESCRIPTION
+    keep_zeros: KeptZeros = KeptZeros.STRUCTURAL
+    published: PostProcessing = PostProcessing()
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    protects: Protects = Protects.PERSON
+    largest_household: int | None = None
+    claim: Claim = Claim.DP
+    large_delta: bool = False
+
+    @property
+    def is_gaussian(self) -> bool:
+        """Whether the budget is a rho."""
+        return self.kind is LawKind.DISCRETE_GAUSSIAN
+
+
+Noise = CellKeyNoise | PrivateNoise
+
+
+_Value = TypeVar("_Value")
+EXAMPLE_NOISE = '[noise] kind = "cell-key", V = 2.0, D = 5, js = 0'
+TRUNCATED = (LawKind.LAPLACE, LawKind.NORMAL)
+
+
+def resolve_noise(declared: DeclaredCellKey | DeclaredPrivate | None, findings: Findings) -> Noise | None:
+    """The noise rule; a programme without one is refused, for absent protection is an error."""
+    if declared is None:
+        if "noise" not in findings.broken_sections:
+            findings.add("noise", "is missing", f"declare how counts are protected: {EXAMPLE_NOISE}")
+        return None
+    return (
+        _cell_key(declared, findings)
+        if isinstance(declared, DeclaredCellKey)
+        else _private(declared, findings)
+    )
+
+
+def _cell_key(declared: DeclaredCellKey, findings: Findings) -> CellKeyNoise | None:
+    order = Order(declared.order)
+    if declared.ptable is None:
+        parameters = _parameters(declared, findings)
+        return None if parameters is None else CellKeyNoise(parameters, order)
+    for key in ("V", "D", "js", "pstay", "variance"):
+        if getattr(declared, key) is not None:
+            findings.add(f"noise.{key}", "stands beside ptable", "keep the file or the parameters, not both")
+    path = findings.folder / declared.ptable
+    if not path.is_file():
+        findings.add("noise.ptable", f"no file {declared.ptable!r}", "correct the path of the p-table")
+    return CellKeyNoise(path, order)
+
+
+def _parameters(declared: DeclaredCellKey, findings: Findings) -> PTableParameters | None:
+    for key in ("V", "D"):
+        if getattr(declared, key) is None:
+            findings.add(f"noise.{key}", "is missing", f"add it, or a ptable file: {EXAMPLE_NOISE}")
+    if declared.V is None or declared.D is None:
+        return None
+    V = _per_row(declared.V)
+    pstay = None if declared.pstay is None else _per_row(declared.pstay)
+    if np.max(V) > declared.D**2:
+        remedy = f"a change of at most D = {declared.D} has a variance of at most {declared.D**2}"
+        findings.add("noise.V", str(declared.V), remedy)
+        return None
+    try:
+        return PTableParameters(
+            declared.D, V, declared.js or 0, pstay, variance=Variance(declared.variance or "at-most")
+        )
+    except Mistakes as mistakes:
+        for problem in mistakes.problems:
+            findings.add(f"noise.{problem.key}", problem.value, problem.remedy)
+    return None
+
+
+def _per_row(value: _Value | list[_Value]) -> _Value | tuple[_Value, ...]:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _private(declared: DeclaredPrivate, findings: Findings) -> PrivateNoise | None:
+    kind = LawKind(declared.kind)
+    problems = list(_refused(declared, kind))
+    for key, value, remedy in problems:
+        findings.add(f"noise.{key}", value, remedy)
+    total = declared.rho if kind is LawKind.DISCRETE_GAUSSIAN else declared.epsilon
+    if problems or total is None:
+        return None
+    return PrivateNoise(
+        kind,
+        _budget(Fraction(str(total)), declared.split),
+        declared.bound,
+        Fraction(str(declared.delta or 0)),
+        Draw(declared.draw),
+        KeptZeros(declared.keep_zeros),
+        PostProcessing(Negatives(declared.negatives), declared.rounding, declared.threshold),
+        Neighbours.ADD_REMOVE if declared.neighbours == "add-remove" else Neighbours.SUBSTITUTE,
+        Protects(declared.protects),
+        declared.largest_household,
+        Claim(declared.claim),
+        declared.large_delta,
+    )
+
+
+def _budget(total: Fraction, split: str | DeclaredSplit) -> BudgetRule:
+    if isinstance(split, str):
+        return BudgetRule(total)
+    shares = split.by_axes or split.by_table or {}
+    rule = Split.BY_AXES if split.by_axes else Split.BY_TABLE
+    return BudgetRule(total, rule, {name: Fraction(str(share)) for name, share in shares.items()})
+
+
+def _refused(declared: DeclaredPrivate, kind: LawKind) -> Iterator[tuple[str, str, str]]:
+    """Everything that would break the promise: (key, value, remedy)."""
+    yield from _refused_budget(declared, kind)
+    if kind in TRUNCATED and declared.bound is None:
+        yield (
+            "bound",
+            "is missing",
+            f"truncated noise needs one; geometric is the {kind.value} law without a bound",
+        )
+    if kind not in TRUNCATED and declared.bound is not None:
+        yield "bound", str(declared.bound), "only laplace and normal are truncated; leave it out"
+    if kind in TRUNCATED and declared.delta is None and declared.claim == "dp":
+        yield "delta", "is missing", "truncated noise costs a delta: state the largest you accept"
+    if declared.claim == "dp" and declared.draw == "participants":
+        remedy = 'such noise breaks every epsilon; use draw = "description", or claim = "none"'
+        yield "draw", "same participants, same noise, with a DP claim", remedy
+    if declared.claim == "dp" and declared.keep_zeros == "all":
+        remedy = 'a zero that stays betrays who is absent; use keep_zeros = "structural", or claim = "none"'
+        yield "keep_zeros", "unperturbed zeros with a DP claim", remedy
+    if declared.draw == "participants" and declared.keep_zeros == "structural":
+        yield "keep_zeros", "noise by participants where there are none", 'use keep_zeros = "all"'
+    if declared.protects == "household" and declared.largest_household is None:
+        yield "largest_household", "is missing", "state how many members the largest household has"
+    if declared.protects == "person" and declared.largest_household is not None:
+        yield "largest_household", str(declared.largest_household), 'it goes with protects = "household"'
+
+
+def _refused_budget(declared: DeclaredPrivate, kind: LawKind) -> Iterator[tuple[str, str, str]]:
+    wanted, other = ("rho", "epsilon") if kind is LawKind.DISCRETE_GAUSSIAN else ("epsilon", "rho")
+    total = getattr(declared, wanted)
+    if total is None:
+        yield wanted, "is missing", f"state the budget of the whole programme: {wanted} = 1.0"
+    elif not _is_positive(total):
+        yield wanted, str(total), 'give a number above 0, such as 0.5 or "1/3"'
+    if getattr(declared, other) is not None:
+        remedy = f"the budget of {kind.value} is its {wanted}" + (
+            "; Gaussian noise is never purely epsilon-private" if wanted == "rho" else ""
+        )
+        yield other, str(getattr(declared, other)), remedy
+    delta = declared.delta
+    if delta is not None and not (_is_number(delta) and 0 <= Fraction(str(delta)) < 1):
+        yield "delta", str(delta), "give a number from 0 to below 1, such as 1e-9"
+    if isinstance(declared.split, DeclaredSplit):
+        yield from _refused_split(declared.split)
+
+
+def _refused_split(split: DeclaredSplit) -> Iterator[tuple[str, str, str]]:
+    shares = split.by_axes or split.by_table
+    if (split.by_axes is None) == (split.by_table is None) or not shares:
+        yield (
+            "split",
+            "not exactly one of by_axes and by_table",
+            'write { by_axes = { "0" = "1/2", "1" = "1/2" } }',
+        )
+    elif not all(_is_positive(share) for share in shares.values()):
+        yield "split", "a share that is no number above 0", 'write shares such as 0.25 or "1/4"'
+    elif (total := sum(Fraction(str(share)) for share in shares.values())) != 1:
+        yield "split", f"the shares sum to {total}", "make them sum to 1 exactly"
+
+
+def _is_number(value: object) -> bool:
+    try:
+        Fraction(str(value))
+    except (ValueError, ZeroDivisionError):
+        return False
+    return True
+
+
+def _is_positive(value: object) -> bool:
+    return _is_number(value) and Fraction(str(value)) > 0

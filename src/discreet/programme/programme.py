@@ -1,0 +1,222 @@
+"""A programme: everything a publication declares, resolved, checked and described.
+
+It owns the whole and its reading from a file; it does not look at data.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from discreet.errors import Mistakes, Problem
+from discreet.maths.noise.ptable_solver import PTableParameters
+from discreet.programme.cube import Cube
+from discreet.programme.cubes import CubeResolver
+from discreet.programme.filter import Filter
+from discreet.programme.gates import NO_GATES, Gates, resolve_gates
+from discreet.programme.labels import NO_LABELS, Labels, resolve_labels
+from discreet.programme.noise import CellKeyNoise, Noise, resolve_noise
+from discreet.programme.population import (
+    Disclosure,
+    Limits,
+    PopulationRule,
+    ReadyMade,
+    ReleaseFormat,
+    ReleaseRule,
+    Unit,
+    Variable,
+    resolve_population,
+    resolve_release,
+)
+from discreet.programme.reading import Findings, read_declared
+from discreet.programme.serve import DEFAULT_SERVE, ServeRule, resolve_serve
+from discreet.programme.swap import SwapRule, check_beside, resolve_swap
+from discreet.programme.variables import resolve_variables, standard_tables
+
+__all__ = [
+    "Disclosure",
+    "Limits",
+    "PopulationRule",
+    "Programme",
+    "ReadyMade",
+    "ReleaseFormat",
+    "ReleaseRule",
+    "Unit",
+    "Variable",
+    "load_declaration",
+    "load_programme",
+]
+
+
+@dataclass(frozen=True)
+class Programme:
+    """The whole declared publication."""
+
+    path: Path
+    name: str
+    population: PopulationRule | None  # None where every cube is ready-made
+    variables: Mapping[str, Variable]
+    cubes: tuple[Cube, ...]
+    ready_made: Mapping[str, ReadyMade]  # cube id -> its counts
+    structural_zeros: tuple[Filter, ...]
+    noise: Noise
+    release: ReleaseRule
+    limits: Limits
+    swap: SwapRule | None = None
+    gates: Gates = NO_GATES
+    serve: ServeRule = DEFAULT_SERVE
+    labels: Labels = NO_LABELS
+
+    def canonical(self) -> dict[str, Any]:
+        """Describe everything declared that affects the result, as JSON with a stable order."""
+        swap = {} if self.swap is None else {"swap": self.swap.canonical()}
+        title = {"title": self.release.title} if self.release.title else {}
+        labels = {"labels": self.labels.canonical()} if self.labels else {}
+        return {
+            "population": None if self.population is None else _population(self.population),
+            "variables": {name: _variable(self.variables[name]) for name in sorted(self.variables)},
+            "cubes": [_cube(cube, self.ready_made.get(cube.id)) for cube in self.cubes],
+            "structural_zeros": sorted(rule.canonical for rule in self.structural_zeros),
+            **swap,
+            "noise": _noise(self.noise),
+            "release": {
+                "name": self.release.name,
+                **title,
+                "agency": self.release.agency,
+                "version": self.release.version,
+                "formats": [form.value for form in self.release.formats],
+                "disclose": self.release.disclose.value,
+            },
+            **labels,
+        }
+
+
+@dataclass(frozen=True)
+class Inspected:
+    """Everything wrong with a programme file, and its sound parts: fit for looking at data, not for publishing."""
+
+    problems: tuple[Problem, ...]
+    sound: Programme | None  # None where no noise rule could be read
+    absent: frozenset[Problem] = frozenset()  # the problems that are only data that are not there
+
+
+def load_programme(path: Path) -> Programme:
+    """Read and check a programme file; every mistake in it is reported at once."""
+    inspected = inspect_programme(path)
+    if inspected.sound is None or inspected.problems:
+        raise Mistakes(inspected.problems)
+    return inspected.sound
+
+
+def load_declaration(path: Path) -> Programme:
+    """Read a programme file to look ahead, for which its data need not be there; any other mistake is reported.
+
+    Units and ready-made counts whose data are absent are left out of it, so that it is not fit for publishing.
+    """
+    inspected = inspect_programme(path)
+    problems = [problem for problem in inspected.problems if problem not in inspected.absent]
+    if inspected.sound is None or problems:
+        raise Mistakes(problems)
+    return inspected.sound
+
+
+def inspect_programme(path: Path) -> Inspected:
+    """Read a programme file as far as it goes."""
+    findings = Findings(Path(path))
+    try:
+        declared = read_declared(findings)
+    except Mistakes as mistakes:
+        return Inspected(mistakes.problems, None)
+    population = resolve_population(declared.population, findings)
+    tables = standard_tables(declared, findings)
+    variables = resolve_variables(declared, tables, findings)
+    labels = resolve_labels(declared, variables, findings)
+    swap = resolve_swap(declared.swap, population, variables, findings)
+    noise = resolve_noise(declared.noise, findings)
+    release, limits = resolve_release(declared, findings)
+    resolver = CubeResolver(variables, population, limits.cells, labels, findings)
+    cubes, ready_made = resolver.cubes(declared, tables)
+    zeros = resolver.structural_zeros(declared)
+    check_beside(swap, noise, zeros, population, variables, findings)
+    gates = resolve_gates(declared.gates, population, variables, noise, findings)
+    serve = resolve_serve(declared.serve, variables, noise, findings)
+    problems = findings.mistakes().problems
+    if noise is None:
+        return Inspected(problems, None)
+    sound = Programme(
+        Path(path),
+        release.name,
+        population,
+        variables,
+        cubes,
+        ready_made,
+        zeros,
+        noise,
+        release,
+        limits,
+        swap,
+        gates,
+        serve,
+        labels,
+    )
+    return Inspected(problems, sound, frozenset(findings.absent))
+
+
+def _population(rule: PopulationRule) -> dict[str, Any]:
+    return {
+        "units": {name: unit.source.describe() for name, unit in sorted(rule.units.items())},
+        "ids": dict(sorted(rule.ids.items())),
+        "geography": list(rule.geography),
+        "record_key": rule.record_key,
+    }
+
+
+def _variable(variable: Variable) -> dict[str, Any]:
+    tree = variable.codelist
+    return {
+        "column": variable.column,
+        "units": None if variable.units is None else list(variable.units),
+        "codelist": _digest([tree.codes, tree.parents, tree.labels]),
+        "breakdowns": {name: _digest(axis.codes) for name, axis in sorted(variable.breakdowns.items())},
+    }
+
+
+def _cube(cube: Cube, ready: ReadyMade | None) -> dict[str, Any]:
+    return {
+        "id": cube.id,
+        "title": cube.title,
+        "unit": cube.unit,
+        "axes": [f"{axis.variable}.{axis.name}" for axis in cube.axes],
+        "base": cube.base.canonical if cube.base else None,
+        "count": cube.count,
+        "weight": cube.weight,
+        "counts": None
+        if ready is None
+        else {**ready.source.describe(), "count": ready.count, "key": ready.key, "modulus": ready.modulus},
+    }
+
+
+def _noise(noise: Noise) -> dict[str, Any]:
+    if not isinstance(noise, CellKeyNoise):
+        return json.loads(json.dumps(asdict(noise), default=str))  # type: ignore[no-any-return]
+    table: Any = noise.table.name if isinstance(noise.table, Path) else _parameters(noise.table)
+    return {"kind": "cell-key", "table": table, "order": noise.order.value}
+
+
+def _parameters(table: PTableParameters) -> dict[str, Any]:
+    return {
+        "V": table.V,
+        "D": table.D,
+        "js": table.js,
+        "pstay": table.pstay,
+        "variance": table.variance.value,
+    }
+
+
+def _digest(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,149 @@
+"""Reads a programme file into its declared form and collects everything that is wrong with it."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from discreet.errors import AbsentData, Mistakes, Problem, mistake
+from discreet.programme.declared import FORM, PRIVATE_KINDS, DeclaredProgramme, keys_at
+from discreet.programme.filter import alternatives
+
+
+@dataclass
+class Findings:
+    """The problems found so far, and what later checks leave out because it is known as wrong."""
+
+    path: Path
+    problems: list[Problem] = field(default_factory=list)
+    absent: set[Problem] = field(default_factory=set)  # the problems that are only data that are not there
+    broken_sections: set[str] = field(default_factory=set)
+    broken_variables: set[str] = field(default_factory=set)
+
+    @property
+    def folder(self) -> Path:
+        """The folder that relative paths start from."""
+        return self.path.absolute().parent
+
+    def add(self, key: str, value: str, remedy: str) -> None:
+        """Note a problem of the programme file."""
+        self.problems.append(Problem(str(self.path), key, value, remedy))
+
+    @contextmanager
+    def gathering(self) -> Iterator[None]:
+        """Note the problems that are raised inside, and go on after the block."""
+        try:
+            yield
+        except Mistakes as mistakes:
+            if isinstance(mistakes, AbsentData):
+                self.absent.update(mistakes.problems)
+            self.problems.extend(mistakes.problems)
+
+    def mistakes(self) -> Mistakes:
+        """Everything found, each thing once, ready to raise."""
+        return Mistakes(dict.fromkeys(self.problems))
+
+
+Path_ = tuple[int | str, ...]
+
+
+def read_declared(findings: Findings) -> DeclaredProgramme:
+    """Read a programme file; parts that do not fit are noted and left out."""
+    raw = _parse(findings.path)
+    try:
+        return DeclaredProgramme.model_validate(raw)
+    except ValidationError as error:
+        for detail in error.errors(include_url=False):
+            findings.add(*_wording(detail))
+            _leave_out(raw, _path(detail), findings)
+    return DeclaredProgramme.model_validate(raw)
+
+
+def _parse(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+    except OSError as error:
+        reason = (error.strerror or "unreadable").lower()
+        raise mistake(path, "", f"cannot be read: {reason}", "give the path of a programme file") from None
+    except UnicodeDecodeError as error:
+        raise mistake(path, f"byte {error.start}", "is not UTF-8", "save the programme as UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        what, _, where = str(error).partition(" (at ")
+        raise mistake(path, where.rstrip(")"), f"is not TOML: {what}", "correct the line") from None
+    except RecursionError:
+        raise mistake(path, "", "nests too deep", "write it flat, as docs/programme-file.md shows") from None
+
+
+def _path(detail: ErrorDetails) -> Path_:
+    """Where the complaint stands in the file, without the marks that pydantic adds for unions and keys."""
+    return tuple(
+        step for step in detail["loc"] if not (isinstance(step, str) and step.startswith(("|", "[key]")))
+    )
+
+
+def key_text(path: Sequence[int | str]) -> str:
+    """A path in the file as its author would write it: cubes[3].axes."""
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    return text.removeprefix(".")
+
+
+def _leave_out(raw: dict[str, Any], path: Path_, findings: Findings) -> None:
+    """Take the part that does not fit out, so that the rest can still be looked at."""
+    section = str(path[0])
+    content = raw.get(section)
+    findings.broken_sections.add(section)
+    if len(path) > 1 and isinstance(content, dict) and section == "variables":
+        content.pop(path[1], None)
+        findings.broken_variables.add(str(path[1]))
+    elif len(path) > 1 and isinstance(content, list) and isinstance(path[1], int):
+        content[path[1]] = None
+    else:
+        raw.pop(section, None)
+
+
+def _wording(detail: ErrorDetails) -> tuple[str, str, str]:
+    """Key, value and remedy of one complaint."""
+    path, kind, context = _path(detail), detail["type"], detail.get("ctx", {})
+    key = key_text(path)
+    if kind == "extra_forbidden":
+        return (
+            key_text(path[:-1]),
+            f"unknown key {path[-1]!r}",
+            alternatives(str(path[-1]), keys_at(path[:-1])),
+        )
+    if kind == "missing":
+        return key, "is missing", "add it"
+    value = _shown(detail["input"])
+    if kind == FORM:
+        return key, detail["msg"], str(context["remedy"])
+    if kind == "literal_error":
+        known = ", ".join(repr(name) for name in ("cell-key", *PRIVATE_KINDS)) if key == "noise.kind" else ""
+        return key, value, f"use {known or context['expected']}"
+    if kind in ("model_type", "dict_type"):
+        return key, value, "write a table of keys and values"
+    if kind == "too_short":
+        return key, "is empty", "give at least one entry, or leave the key out"
+    if kind == "string_too_short":
+        return key, "is empty", "give a value, or leave the key out"
+    return key, value, _plain(detail["msg"])
+
+
+def _plain(message: str) -> str:
+    return re.sub(r"^(Input|List|String|Dictionary) should", "it should", message)
+
+
+def _shown(value: object) -> str:
+    """A wrong value, unless it is long or may hold a password."""
+    if isinstance(value, dict | list):
+        return "a table" if isinstance(value, dict) else "a list"
+    if isinstance(value, str) and (len(value) > 60 or "://" in value):
+        return "this text"
+    return repr(value).lower() if isinstance(value, bool) else repr(value)

@@ -1,0 +1,276 @@
+"""The ``[swap]`` section: the rule of targeted record swapping and its checks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from typing import Any
+
+from discreet.programme.codelist import Breakdown, breakdown
+from discreet.programme.declared import DeclaredComposition, DeclaredSwap
+from discreet.programme.filter import Filter, alternatives, mentioned, parse_filter
+from discreet.programme.noise import Claim, Noise, PrivateNoise
+from discreet.programme.population import PopulationRule, Variable
+from discreet.programme.reading import Findings
+
+
+class Donors(Enum):
+    """How a donor is drawn among the similar households."""
+
+    RISK = "risk"  # with probability proportional to its own risk
+    UNIFORM = "uniform"
+
+
+@dataclass(frozen=True)
+class Composition:
+    """The members of a household counted by a cross of breakdowns; without any, their number alone."""
+
+    axes: tuple[Breakdown, ...]
+
+
+Profile = tuple[Breakdown | Composition, ...]
+
+
+@dataclass(frozen=True)
+class SwapRule:
+    """What ``[swap]`` declares."""
+
+    k: int  # at risk: fewer than k persons alike
+    risk: tuple[Breakdown, ...]
+    similar: tuple[Profile, ...]  # tried in order
+    rate: Fraction  # of the households
+    cap: Fraction | None
+    levels: tuple[str, ...]  # columns of the geography, coarse to fine; the last is its finest
+    donors: Donors
+    inside_parent: bool
+    carry: tuple[str, ...]
+    exclude: Filter | None
+    risk_column: str | None  # the office's own risks, at the finest level
+    exclude_zero_risk: bool
+    level_quotas: Mapping[str, Fraction]  # level -> most households exchanged at it, as a share of all
+    region_quotas: Mapping[
+        str, Fraction
+    ]  # level -> most households of each of its regions that are exchanged
+
+    def variables(self) -> Iterator[str]:
+        """The names of the variables that decide risk, similarity and exclusion."""
+        yield from (axis.variable for axis in self.risk)
+        for part in (part for profile in self.similar for part in profile):
+            yield from (axis.variable for axis in (part.axes if isinstance(part, Composition) else (part,)))
+        yield from self.exclude.variables if self.exclude else ()
+
+    def canonical(self) -> dict[str, Any]:
+        """Describe everything that decides the swaps, as JSON with a stable order."""
+        return {
+            "k": self.k,
+            "risk": [axis.full_name for axis in self.risk],
+            "similar": [[_part(part) for part in profile] for profile in self.similar],
+            "rate": str(self.rate),
+            "cap": None if self.cap is None else str(self.cap),
+            "levels": list(self.levels),
+            "donors": self.donors.value,
+            "inside_parent": self.inside_parent,
+            "carry": list(self.carry),
+            "exclude": self.exclude.canonical if self.exclude else None,
+            "risk_column": self.risk_column,
+            "exclude_zero_risk": self.exclude_zero_risk,
+            "level_quotas": {name: str(share) for name, share in sorted(self.level_quotas.items())},
+            "region_quotas": {name: str(share) for name, share in sorted(self.region_quotas.items())},
+        }
+
+
+def _part(part: Breakdown | Composition) -> Any:
+    if isinstance(part, Composition):
+        return {"composition": [axis.full_name for axis in part.axes]}
+    return part.full_name
+
+
+def resolve_swap(
+    declared: DeclaredSwap | None,
+    population: PopulationRule | None,
+    variables: Mapping[str, Variable],
+    findings: Findings,
+) -> SwapRule | None:
+    """The rule of swapping; None where none is declared or it cannot be followed."""
+    if declared is None:
+        return None
+    before = len(findings.problems)
+    if population is None:
+        if "population" not in findings.broken_sections:
+            findings.add("swap", "there are no records to swap", "add [population] or take [swap] out")
+        return None
+    rule = _Resolver(declared, population, variables, findings).rule()
+    return rule if len(findings.problems) == before else None
+
+
+def check_beside(
+    rule: SwapRule | None,
+    noise: Noise | None,
+    zeros: Iterable[Filter],
+    population: PopulationRule | None,
+    variables: Mapping[str, Variable],
+    findings: Findings,
+) -> None:
+    """What cannot stand beside swapping: a guarantee that it breaks, and rules about places that it breaks."""
+    if rule is None or population is None:
+        return
+    if isinstance(noise, PrivateNoise) and noise.claim is Claim.DP:
+        # one person more can change whom others are exchanged with, so that no noise bounds what that person changes
+        remedy = 'take [swap] out, or state no guarantee with claim = "none"'
+        findings.add("swap", "stands beside a differential privacy guarantee, which swapping breaks", remedy)
+    exchanged = {*population.geography, *rule.carry}
+    for zero in zeros:
+        places = [name for name in zero.variables if variables[name].column in exchanged]
+        if places:
+            remedy = "take one of the two out: an exchanged household may come to stand there"
+            findings.add("structural_zeros", f"a rule about the place {places[0]} beside [swap]", remedy)
+
+
+@dataclass(frozen=True)
+class _Resolver:
+    declared: DeclaredSwap
+    population: PopulationRule
+    variables: Mapping[str, Variable]
+    findings: Findings
+
+    def rule(self) -> SwapRule:
+        declared = self.declared
+        self._check_population()
+        self._check_shares()
+        self._check_risk()
+        levels = self._levels()
+        quotas = declared.quotas
+        rule = SwapRule(
+            declared.k,
+            self._axes(declared.risk, "swap.risk"),
+            tuple(self._profile(profile, place) for place, profile in enumerate(declared.similar)),
+            _exact(declared.rate),
+            None if declared.cap is None else _exact(declared.cap),
+            levels,
+            Donors(declared.donors),
+            declared.inside_parent,
+            tuple(dict.fromkeys(declared.carry)),
+            self._exclude(),
+            declared.risk_column,
+            declared.exclude_zero_risk,
+            self._quotas(quotas.levels, "swap.quotas.levels", levels),
+            self._quotas(quotas.regions, "swap.quotas.regions", levels),
+        )
+        self._check_exchanged(rule)
+        return rule
+
+    def _check_population(self) -> None:
+        population, findings = self.population, self.findings
+        if "population" in findings.broken_sections:
+            return
+        if "persons" not in population.units:
+            remedy = 'add persons = "persons.parquet" to [population]'
+            findings.add("swap", "needs a table of persons", remedy)
+        if "households" not in population.ids:
+            findings.add("population.household_id", "is missing, and [swap] exchanges households", "name it")
+        if not population.geography:
+            remedy = "name the columns of the regions, coarse to fine"
+            findings.add("population.geography", "is missing, and [swap] exchanges it", remedy)
+
+    def _check_shares(self) -> None:
+        declared = self.declared
+        if declared.cap is not None and declared.cap < declared.rate:
+            value = f"a cap of {declared.cap:g} below the rate of {declared.rate:g}"
+            self.findings.add("swap.cap", value, "raise the cap or lower the rate")
+
+    def _check_risk(self) -> None:
+        declared, add = self.declared, self.findings.add
+        if not declared.risk and declared.risk_column is None:
+            remedy = 'name the variables that make a person known, such as risk = ["AGE.M", "SEX"]'
+            add("swap.risk", "is missing", remedy)
+        if declared.exclude_zero_risk and declared.risk_column is None:
+            remedy = "name a risk_column, or leave it out: a counted risk is never zero"
+            add("swap.exclude_zero_risk", "stands without a risk_column", remedy)
+
+    def _levels(self) -> tuple[str, ...]:
+        geography = self.population.geography
+        if self.declared.levels is None:
+            return geography
+        known = set(self._known(self.declared.levels, geography, "swap.levels"))
+        levels = tuple(column for column in geography if column in known)
+        if geography and levels and levels[-1] != geography[-1]:
+            remedy = f"add {geography[-1]!r}: what is exchanged below the last level is not looked at"
+            self.findings.add("swap.levels", "leaves out the finest column of the geography", remedy)
+        return levels
+
+    def _known(self, names: Iterable[str], known: Sequence[str], key: str) -> list[str]:
+        held = []
+        for name in names:
+            if name in known:
+                held.append(name)
+            else:
+                self.findings.add(key, f"unknown level {name!r}", alternatives(name, known))
+        return held
+
+    def _quotas(self, given: Mapping[str, float], key: str, levels: Sequence[str]) -> dict[str, Fraction]:
+        return {name: _exact(given[name]) for name in self._known(given, levels, key)}
+
+    def _profile(self, profile: Sequence[str | DeclaredComposition], place: int) -> Profile:
+        key = f"swap.similar[{place}]"
+        parts: list[Breakdown | Composition] = []
+        for part in profile:
+            if isinstance(part, DeclaredComposition):
+                parts.append(Composition(self._axes(part.composition, f"{key}.composition")))
+            else:
+                parts.extend(self._axes([part], key))
+        return tuple(parts)
+
+    def _axes(self, names: Sequence[str], key: str) -> tuple[Breakdown, ...]:
+        found = (self._axis(name, key) for name in names)
+        return tuple(axis for axis in found if axis is not None)
+
+    def _axis(self, name: str, key: str) -> Breakdown | None:
+        """A breakdown by its name, or the leaves of a variable by the variable's."""
+        variable, _, level = name.partition(".")
+        if variable in self.findings.broken_variables:
+            return None
+        if variable not in self.variables:
+            self.findings.add(
+                key, f"unknown variable {variable!r}", alternatives(variable, [*self.variables])
+            )
+            return None
+        held = self.variables[variable]
+        axis = held.breakdowns.get(level or variable)
+        if axis is None and level:
+            known = [axis.full_name for axis in held.breakdowns.values()]
+            self.findings.add(key, f"unknown breakdown {name!r}", alternatives(name, known))
+        elif axis is None:
+            axis = breakdown(variable, variable, held.codelist, held.codelist.leaves)
+        return axis
+
+    def _exclude(self) -> Filter | None:
+        text = self.declared.exclude
+        if text is None or mentioned(text) & self.findings.broken_variables:
+            return None
+        trees = {name: variable.codelist for name, variable in self.variables.items()}
+        axes = {name: variable.breakdowns for name, variable in self.variables.items()}
+        with self.findings.gathering():
+            found = parse_filter(text, trees, self.findings.path, "swap.exclude", axes)
+            if found.passes_all:
+                self.findings.add("swap.exclude", "excludes every household", "exclude fewer")
+            return found
+        return None
+
+    def _check_exchanged(self, rule: SwapRule) -> None:
+        """What is exchanged can neither be a risk nor a likeness, and is named once."""
+        exchanged = {*self.population.geography, *rule.carry}
+        for name in sorted(set(rule.variables())):
+            if self.variables[name].column in exchanged:
+                remedy = "take it out: places are exchanged, and risk is counted inside each region as it is"
+                self.findings.add("swap", f"{name} is a place, not a property of the household", remedy)
+        kept = {*self.population.ids.values(), self.population.record_key}
+        for column in rule.carry:
+            if column in self.population.geography or column in kept:
+                remedy = "name only what follows the place and is no geography, such as grid coordinates"
+                self.findings.add("swap.carry", f"column {column!r} is geography or an id", remedy)
+
+
+def _exact(share: float) -> Fraction:
+    return Fraction(str(share))

@@ -1,0 +1,163 @@
+"""Resolves the variables of a programme: codelists, breakdowns, and what the built-in programme supplies.
+
+It owns the check that a breakdown cuts its tree cleanly; it does not read codelist formats.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from discreet.errors import Mistakes, Problem, mistake
+from discreet.programme import eu2021
+from discreet.programme.codelist import Breakdown, Codelist, breakdown, codelist, read_codelist
+from discreet.programme.declared import DeclaredProgramme, DeclaredVariable
+from discreet.programme.filter import alternatives
+from discreet.programme.population import Variable
+from discreet.programme.reading import Findings
+
+SHOWN = 5  # codes named in a message
+
+Cuts = Mapping[str, int | Sequence[str]]
+
+
+def standard_tables(declared: DeclaredProgramme, findings: Findings) -> tuple[eu2021.StandardTable, ...]:
+    """The built-in tables that the programme selects."""
+    if declared.standard is None:
+        return ()
+    try:
+        return eu2021.tables(declared.standard.tables)
+    except Mistakes as mistakes:
+        for problem in mistakes.problems:
+            findings.add("standard.tables", problem.value, problem.remedy)
+        findings.broken_sections.add("standard")
+        return ()
+
+
+def resolve_variables(
+    declared: DeclaredProgramme, tables: Sequence[eu2021.StandardTable], findings: Findings
+) -> dict[str, Variable]:
+    """Every declared variable, and those of the built-in tables that are not declared."""
+    standard = set(eu2021.variables()) if declared.standard is not None else set()
+    variables: dict[str, Variable] = {}
+    for name, entry in declared.variables.items():
+        with findings.gathering():
+            variables[name] = _declared_variable(name, entry, standard, findings)
+        if name not in variables:
+            findings.broken_variables.add(name)
+    wanted = dict.fromkeys(name for table in tables for name in table.variables)
+    for name in sorted(set(wanted) - set(variables) - findings.broken_variables):
+        with findings.gathering():
+            variables[name] = _standard_variable(name, variables, findings)
+        if name not in variables:
+            findings.broken_variables.add(name)
+    return variables
+
+
+def _declared_variable(
+    name: str, entry: DeclaredVariable, standard: set[str], findings: Findings
+) -> Variable:
+    key = f"variables.{name}"
+    tree = _declared_codelist(name, entry, standard, findings)
+    if entry.breakdowns is not None:
+        axes = _breakdowns(name, tree, entry.breakdowns, str(findings.path), f"{key}.breakdowns")
+    elif name in standard:
+        axes = _standard_breakdowns(name, tree)
+    else:
+        axes = {name: breakdown(name, name, tree, tree.leaves)}
+    units = None if entry.units is None else tuple(dict.fromkeys(entry.units))
+    return Variable(name, entry.column or name.lower(), tree, axes, units)
+
+
+def _declared_codelist(
+    name: str, entry: DeclaredVariable, standard: set[str], findings: Findings
+) -> Codelist:
+    key = f"variables.{name}.codelist"
+    if entry.codelist is None:
+        if name in standard and name not in (eu2021.GEOGRAPHY, eu2021.WORKPLACE):
+            return codelist(name, eu2021.codelist_rows(name))
+        raise mistake(findings.path, key, "is missing", "name a file with code,parent,label")
+    given, lead = (
+        (entry.codelist, "@")
+        if isinstance(entry.codelist, str)
+        else (entry.codelist.file, entry.codelist.lead)
+    )
+    if not (findings.folder / given).is_file():
+        raise mistake(
+            findings.path, key, f"no file {given!r}", f"put it into {findings.folder} or correct it"
+        )
+    return read_codelist(findings.folder / given, name, lead)
+
+
+def _standard_variable(name: str, variables: Mapping[str, Variable], findings: Findings) -> Variable:
+    if name in (eu2021.GEOGRAPHY, eu2021.WORKPLACE):
+        tree = _regional_codelist(name, variables, findings)
+    else:
+        tree = codelist(name, eu2021.codelist_rows(name))
+    return Variable(name, eu2021.column(name), tree, _standard_breakdowns(name, tree), None)
+
+
+def _regional_codelist(name: str, variables: Mapping[str, Variable], findings: Findings) -> Codelist:
+    """The built-in programme has no regions: the place of work follows from the declared geography."""
+    if name == eu2021.WORKPLACE and eu2021.GEOGRAPHY in variables:
+        return codelist(name, eu2021.lpw_rows(variables[eu2021.GEOGRAPHY].codelist))
+    if eu2021.GEOGRAPHY in findings.broken_variables:
+        raise Mistakes([])
+    remedy = f"declare [variables.{eu2021.GEOGRAPHY}] with the codelist of your regions"
+    raise mistake(findings.path, f"variables.{eu2021.GEOGRAPHY}", "is missing", remedy)
+
+
+def _standard_breakdowns(name: str, tree: Codelist) -> dict[str, Breakdown]:
+    """The built-in breakdowns as far as the tree goes; a cube that wants one deeper says so."""
+    axes = {}
+    for axis, cut in eu2021.breakdowns(name).items():
+        if isinstance(cut, int) and cut <= tree.depth:
+            axes[axis] = breakdown(name, axis, tree, tree.level(cut))
+        elif not isinstance(cut, int) and set(cut) <= set(tree.codes):
+            axes[axis] = breakdown(name, axis, tree, [tree.position[code] for code in cut])
+    return axes
+
+
+def _breakdowns(name: str, tree: Codelist, cuts: Cuts, file: str, key: str) -> dict[str, Breakdown]:
+    problems: list[Problem] = []
+    axes = {}
+    for axis, cut in cuts.items():
+        found = _level_problems(tree, cut) if isinstance(cut, int) else cut_problems(tree, cut)
+        problems.extend(Problem(file, f"{key}.{axis}", value, remedy) for value, remedy in found)
+        if not found:
+            places = tree.level(cut) if isinstance(cut, int) else sorted(tree.position[code] for code in cut)
+            axes[axis] = breakdown(name, axis, tree, places)
+    if problems:
+        raise Mistakes(problems)
+    return axes
+
+
+def _level_problems(tree: Codelist, level: int) -> list[tuple[str, str]]:
+    if level <= tree.depth:
+        return []
+    return [
+        (f"level {level}", f"the codelist has {tree.depth} levels below the total; use 0 to {tree.depth}")
+    ]
+
+
+def cut_problems(tree: Codelist, codes: Sequence[str]) -> list[tuple[str, str]]:
+    """What keeps a list of codes from cutting the tree: every leaf must lie under exactly one of them."""
+    unknown = [code for code in codes if code not in tree.position]
+    if unknown:
+        return [(f"unknown code {code!r}", alternatives(code, tree.codes)) for code in unknown]
+    found = [
+        (f"code {code!r} stands {times} times", "keep it once")
+        for code, times in Counter(codes).items()
+        if times > 1
+    ]
+    wanted = {tree.position[code] for code in codes}
+    for index in sorted(wanted):
+        above = next((place for place in tree.ancestors(index)[1:] if place in wanted), None)
+        if above is not None:
+            remedy = "keep one of the two: every code may count once"
+            found.append((f"code {tree.codes[index]!r} lies under {tree.codes[above]!r}", remedy))
+    missing = [tree.codes[leaf] for leaf in tree.leaves if not wanted.intersection(tree.ancestors(leaf))]
+    if missing:
+        shown = ", ".join(missing[:SHOWN]) + (", .." if len(missing) > SHOWN else "")
+        found.append((f"{len(missing)} codes are left out: {shown}", "add them or a code above them"))
+    return found

@@ -1,0 +1,193 @@
+"""Reading a release: its manifest, codelists and cubes."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from discreet.errors import BrokenRelease, mistake
+from discreet.formats.columns import VALUE
+from discreet.programme.codelist import TOTAL, Breakdown
+from discreet.programme.cube import Cube
+from discreet.programme.population import ReleaseFormat
+from discreet.release.manifest import CubeEntry, Manifest, read_manifest
+
+HEADER = ("code", "parent", "label")
+
+
+@dataclass(frozen=True)
+class PublishedCodes:
+    """The codes of a breakdown as a release lists them, the total first."""
+
+    codes: tuple[str, ...]
+    parents: tuple[str, ...]
+    labels: tuple[str, ...]
+
+
+def breakdowns(cubes: Iterable[Cube]) -> dict[str, Breakdown]:
+    """Every breakdown that the cubes use, by full name; one name must mean one list of codes."""
+    found: dict[str, Breakdown] = {}
+    for cube in cubes:
+        for axis in cube.axes:
+            known = found.setdefault(axis.full_name, axis)
+            if known is not axis and (known.codes, known.labels) != (axis.codes, axis.labels):
+                raise mistake(
+                    "", f"cube {cube.id}", f"{axis.full_name} has two lists of codes", "give them two names"
+                )
+    return found
+
+
+def write_codes(axis: Breakdown, path: Path) -> None:
+    """Write code, parent and label of every node; the total has no parent."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(HEADER)
+        for code, parent, label in zip(axis.codes, axis.parents.tolist(), axis.labels, strict=True):
+            writer.writerow((code, "" if parent < 0 else axis.codes[parent], label))
+
+
+def read_codes(path: Path) -> PublishedCodes:
+    """Read such a file back."""
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = list(csv.reader(file))
+    except (UnicodeDecodeError, csv.Error):
+        rows = []
+    if not rows or tuple(rows[0]) != HEADER or any(len(row) != len(HEADER) for row in rows):
+        raise BrokenRelease(f"{path}: not a list of code,parent,label; fetch the release again")
+    codes, parents, labels = zip(*rows[1:], strict=True) if len(rows) > 1 else ((), (), ())
+    if codes[:1] != (TOTAL,) or len(set(codes)) != len(codes):
+        raise BrokenRelease(
+            f"{path}: does not start with {TOTAL}, or a code stands twice; fetch the release again"
+        )
+    return PublishedCodes(codes, parents, labels)
+
+
+@dataclass(frozen=True)
+class Release:
+    """A release folder, opened."""
+
+    folder: Path
+    manifest: Manifest
+
+    def cube(self, cube: str) -> CubeEntry:
+        """The description of a cube."""
+        for entry in self.manifest.cubes:
+            if entry.id == cube:
+                return entry
+        known = ", ".join(entry.id for entry in self.manifest.cubes) or "none"
+        raise mistake(self.folder, "cube", repr(cube), f"this release has {known}")
+
+    def read_cube(self, cube: str) -> pa.Table:
+        """The published cells of a cube: codes and labels of each axis, then the value."""
+        file = self.cube(cube).file(ReleaseFormat.PARQUET)
+        if file is None:
+            raise BrokenRelease(f"{self.folder}: cube {cube} has no Parquet file; fetch the release again")
+        return pq.read_table(self.folder / file.path)
+
+    def read_codes(self, breakdown: str) -> PublishedCodes:
+        """Codes, parents and labels of a breakdown, such as ``AGE.M``."""
+        places = {axis.breakdown: axis.codelist for cube in self.manifest.cubes for axis in cube.axes}
+        if breakdown not in places:
+            raise mistake(
+                self.folder, "breakdown", repr(breakdown), f"this release has {', '.join(sorted(places))}"
+            )
+        return read_codes(self.folder / places[breakdown])
+
+
+def open_release(folder: Path | str) -> Release:
+    """Open a release folder; its manifest is checked, its files are not (``discreet verify`` does)."""
+    return Release(Path(folder), read_manifest(Path(folder)))
+
+
+Values = NDArray[Any]  # int64 counts, or float64 estimates
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Some rows of a cube."""
+
+    nodes: tuple[NDArray[np.int64], ...]  # one array for each axis
+    cells: NDArray[np.int64]  # flat positions in the grid of all nodes, ascending
+    values: Values
+
+
+@dataclass(frozen=True, eq=False)
+class CubeFile:
+    """A cube's Parquet file and the codes of its axes, the total first."""
+
+    entry: CubeEntry
+    path: Path
+    codes: tuple[tuple[str, ...], ...]
+
+    def parts(self) -> Iterator[Rows]:
+        """The rows by row group."""
+        strides = np.cumprod([1, *(len(codes) for codes in reversed(self.codes))])[-2::-1]
+        last, rows = -1, 0
+        for table in self._row_groups():
+            nodes = tuple(self._nodes(k, table) for k in range(len(self.codes)))
+            cells = np.asarray(sum(n * stride for n, stride in zip(nodes, strides, strict=True)))
+            values = table[VALUE].to_numpy()
+            self._require_rows(cells, last, values)
+            last, rows = int(cells[-1]), rows + len(cells)
+            yield Rows(nodes, cells, values)
+        if rows != self.entry.cells:
+            raise BrokenRelease(
+                f"cube {self.entry.id}: the manifest says {self.entry.cells} cells, its file has {rows}"
+            )
+
+    @cached_property
+    def _positions(self) -> tuple[dict[str, int], ...]:
+        return tuple({code: node for node, code in enumerate(codes)} for codes in self.codes)
+
+    def _row_groups(self) -> Iterator[pa.Table]:
+        """The parts of the file, if it has the columns that its axes call for and no gaps."""
+        text = pa.dictionary(pa.int32(), pa.string())
+        number = pa.float64() if self.entry.weight else pa.int64()
+        wanted = {**{axis.variable: text for axis in self.entry.axes}, VALUE: number}
+        try:
+            with pq.ParquetFile(self.path) as file:
+                for group in range(file.num_row_groups):
+                    table = file.read_row_group(group, columns=list(wanted))
+                    found = dict(zip(table.schema.names, table.schema.types, strict=True))
+                    if found != wanted or any(column.null_count for column in table.columns):
+                        raise BrokenRelease(
+                            f"cube {self.entry.id}: its file does not have the columns of its axes"
+                        )
+                    if len(table):
+                        yield table
+        except FileNotFoundError:
+            raise BrokenRelease(
+                f"cube {self.entry.id}: its file is missing; fetch the release again"
+            ) from None
+        except pa.ArrowException:
+            raise BrokenRelease(f"cube {self.entry.id}: its file is not readable as Parquet") from None
+
+    def _nodes(self, axis: int, table: pa.Table) -> NDArray[np.int64]:
+        variable, position = self.entry.axes[axis].variable, self._positions[axis]
+        column = table[variable].unify_dictionaries().combine_chunks()
+        chunk = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
+        codes = chunk.dictionary.to_pylist()
+        strange = [code for code in codes if code not in position]
+        if strange:
+            raise BrokenRelease(f"cube {self.entry.id}: {variable} has the unlisted code {strange[0]!r}")
+        node_of: NDArray[np.int64] = np.array([position[code] for code in codes], dtype=np.int64)
+        nodes: NDArray[np.int64] = node_of[chunk.indices.to_numpy()]
+        return nodes
+
+    def _require_rows(self, cells: NDArray[np.int64], last: int, values: Values) -> None:
+        if (np.diff(cells, prepend=last) <= 0).any():
+            raise BrokenRelease(
+                f"cube {self.entry.id}: its rows are not in the order of its codes, or one stands twice"
+            )
+        if not (values > 0).all():
+            raise BrokenRelease(f"cube {self.entry.id}: a listed value is not positive")

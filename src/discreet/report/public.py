@@ -1,0 +1,91 @@
+"""The public page: what users of the tables may know, from a type that nothing confidential fits into.
+
+It owns what is looked at in public files and in which order it is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from discreet.audit.attack import ATTACKS, Outsider, attack
+from discreet.audit.evidence import KnownNoise, published
+from discreet.io.progress import Progress
+from discreet.page.markup import Tile, decimal, tiles
+from discreet.page.skeleton import Page
+from discreet.release.manifest import Manifest
+from discreet.release.reader import Release
+from discreet.report.published import (
+    Names,
+    attack_part,
+    names_of,
+    origin_of,
+    protection_part,
+    public_caveats,
+    published_part,
+    size_tiles,
+    title_of,
+)
+from discreet.report.utility import expected_errors, expected_part
+
+AREAS, SECONDS = 3, 5.0  # of the reconstruction by an outsider
+
+
+@dataclass(frozen=True, eq=False)
+class PublicView:
+    """A release as anybody sees it: its manifest, what is public of its noise, and what attacks on the files find."""
+
+    manifest: Manifest
+    noise: KnownNoise
+    attacks: Mapping[str, Mapping[str, Any]]
+    names: Names
+
+
+def public_view(release: Release, without: Collection[str], threads: int, progress: Progress) -> PublicView:
+    """Look at the public files of a release and attack them; nothing else is read."""
+    seen = published(release)
+    outsider = Outsider(
+        seen,
+        earlier=None,
+        same_secret=False,
+        lookup=None,
+        bound=None,
+        place=None,
+        areas=AREAS,
+        seconds=SECONDS,
+        threads=threads,
+        progress=progress,
+    )
+    found = attack(outsider, [name for name in ATTACKS if name in without])
+    return PublicView(release.manifest, seen.noise, found, names_of(release))
+
+
+def public_page(view: PublicView) -> Page:
+    """The page for those who use the tables."""
+    manifest = view.manifest
+    return Page(
+        f"{title_of(manifest)}: protection and accuracy",
+        " · ".join(filter(None, [origin_of(manifest), "for everybody who uses these tables"])),
+        "Public: this page was made from the published files alone and may be passed on with them.",
+        False,
+        (tiles([*size_tiles(manifest), *_noise_tiles(view.noise)]),),
+        (
+            published_part(manifest),
+            protection_part(manifest, view.noise),
+            expected_part(view.noise),
+            attack_part(view.attacks),
+            public_caveats(manifest),
+        ),
+        f"Made by Discreet {manifest.discreet_version} from the public files of the release.",
+    )
+
+
+def _noise_tiles(noise: KnownNoise) -> list[Tile]:
+    errors = expected_errors(noise)
+    most = "" if noise.law is not None else ", at most"
+    told = f"±{decimal(errors[-1].deviation)}" if errors else "not published"
+    return [
+        Tile("Error of a count", told, f"one standard deviation{most}" if errors else ""),
+        Tile("Zeros", "stay zero" if noise.keeps_zeros else "are perturbed"),
+    ]

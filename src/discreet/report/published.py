@@ -1,0 +1,396 @@
+"""Parts of the report that are public: what was published, its protection, attacks and caveats."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any
+
+from discreet.audit.evidence import LARGE, KnownNoise
+from discreet.maths.noise.additive import Law
+from discreet.page.charts import Axis, Bar, Chart, Point, bars, columns
+from discreet.page.markup import (
+    As,
+    Column,
+    Html,
+    Tile,
+    count,
+    decimal,
+    folded,
+    heading,
+    listing,
+    paragraph,
+    several,
+    share,
+    table,
+)
+from discreet.page.skeleton import Block, Part
+from discreet.page.style import BLUE, GREY, ORANGE
+from discreet.programme.labels import NO_LABELS, Labels
+from discreet.release.manifest import CubeEntry, Manifest
+from discreet.release.reader import Release
+
+
+@dataclass(frozen=True)
+class Names:
+    """The labels of codes, by variable and code, and of variables."""
+
+    labels: Mapping[tuple[str, str], str]
+    variables: Labels = NO_LABELS
+
+    def cell(self, codes: Mapping[str, str]) -> str:
+        """A cell in words, by label where a code has one."""
+        if not codes:
+            return "the grand total"
+        return "; ".join(
+            f"{self.variables.variable(name)} {self.labels.get((name, code)) or code}"
+            for name, code in codes.items()
+        )
+
+
+def names_of(release: Release) -> Names:
+    """The labels of all that is published."""
+    labels: dict[tuple[str, str], str] = {}
+    axes = {axis.breakdown: axis.variable for cube in release.manifest.cubes for axis in cube.axes}
+    for breakdown, variable in axes.items():
+        listed = release.read_codes(breakdown)
+        labels |= {
+            (variable, code): label for code, label in zip(listed.codes, listed.labels, strict=True) if label
+        }
+    return Names(labels, release.manifest.labels)
+
+
+FEW_TABLES = 20  # more are shown on demand
+LIKELY = 0.0005  # changes that are rarer are not drawn
+Changes = Mapping[int, float]
+
+ONE_PERSON, MANY = "a count of 1", "a large count"
+
+
+def title_of(manifest: Manifest) -> str:
+    """What a release calls itself."""
+    return manifest.title or manifest.name
+
+
+def origin_of(manifest: Manifest) -> str:
+    """Whose release it is."""
+    told = [manifest.agency, f"version {manifest.version}" if manifest.version else ""]
+    return ", ".join(filter(None, told))
+
+
+def size_tiles(manifest: Manifest) -> list[Tile]:
+    """How much was published."""
+    cells = sum(cube.cells for cube in manifest.cubes)
+    return [
+        Tile("Tables published", count(len(manifest.cubes)), ", ".join(_units(manifest))),
+        Tile("Counts published", count(cells), "zeros are not listed"),
+    ]
+
+
+def published_part(manifest: Manifest) -> Part:
+    """The tables."""
+    cells = sum(cube.cells for cube in manifest.cubes)
+    lead = (
+        f"{several(len(manifest.cubes), 'table', 'tables')} with {several(cells, 'count', 'counts')} above zero"
+        f" can be read by anybody; whatever is said below is about these."
+    )
+    rows = [
+        (cube.id, cube.title, _counted(cube), " × ".join(axis.breakdown for axis in cube.axes), cube.cells)
+        for cube in manifest.cubes
+    ]
+    head = [Column("table"), Column("counted"), Column("crossed"), Column("counts", As.COUNT)]
+    if any(cube.title for cube in manifest.cubes):
+        head.insert(1, Column("title", As.LONG))
+    else:
+        rows = [(one[0], *one[2:]) for one in rows]  # type: ignore[misc]
+    listed = table("The tables of the release", head, rows)
+    if len(rows) > FEW_TABLES:
+        listed = folded(f"All {several(len(rows), 'table', 'tables')}", listed)
+    return Part("published", "What was published", lead, (listed,))
+
+
+def public_words(manifest: Manifest) -> Iterator[Html]:
+    """The statement that goes with the release."""
+    yield paragraph(manifest.noise.sentence())
+    if manifest.swapped:
+        yield paragraph(
+            "Before counting, some households at risk exchanged their places with similar ones elsewhere."
+            " How many, and"
+            " which, is not published."
+        )
+    else:
+        yield paragraph("No households were swapped before counting.")
+
+
+def protection_part(manifest: Manifest, noise: KnownNoise) -> Part:
+    """How the public is told that it was protected."""
+    blocks: list[Block] = list(public_words(manifest))
+    if noise.law is not None:
+        blocks.append(law_chart(changes(noise.law, 1), changes(noise.law, LARGE)))
+    zeros = " A count of zero stays zero." if noise.keeps_zeros else " Zeros are perturbed as well."
+    lead = f"Every count was changed by random noise so that no count can be taken for exactly true.{zeros}"
+    return Part("protection", "How it was protected", lead, tuple(blocks))
+
+
+def law_chart(one: Changes, many: Changes) -> Chart:
+    """The probability of each change of a count of 1 and of a large one."""
+    rows = [
+        Point(change, p, kind)
+        for kind, law in ((ONE_PERSON, one), (MANY, many))
+        for change, p in sorted(law.items())
+        if p >= LIKELY
+    ]
+    spread = sqrt(sum(change**2 * p for change, p in many.items()))
+    says = (
+        f"A large count stays as it is with probability {share(many.get(0, 0.0))} and is off by about"
+        f" {decimal(spread)} (one"
+        f" standard deviation); a count of 1 stays with probability {share(one.get(0, 0.0))}."
+    )
+    colours = {ONE_PERSON: ORANGE, MANY: BLUE}
+    x, y = Axis("change of the count"), Axis("probability", "~%")
+    return Chart(
+        "noise", "How counts are changed", says, lambda width: columns(rows, colours, x, y, width), colours
+    )
+
+
+def changes(law: Law, size: int) -> Changes:
+    """Change -> probability, for a count of this size."""
+    row = law.row(size)
+    return {value - size: p for value, p in zip(row.values.tolist(), row.p.tolist(), strict=True)}
+
+
+def _units(manifest: Manifest) -> Iterator[str]:
+    for unit, many in Counter(cube.unit for cube in manifest.cubes).items():
+        yield f"{many} of {unit}"
+
+
+def _counted(cube: CubeEntry) -> str:
+    who = f"{cube.unit} where {cube.base}" if cube.base else cube.unit
+    what = f"{cube.count} of {who}" if cube.count else who
+    return f"{what}, weighted by {cube.weight}" if cube.weight else what
+
+
+Section = Mapping[str, Any]
+
+
+def caveats_part(found: Mapping[str, Section]) -> Part:
+    """For the office."""
+    lead = (
+        "A report shows what known attacks find in this release with the effort they were given; it proves"
+        " no safety beyond that."
+    )
+    return Part("caveats", "What this report does not say", lead, (listing(_office(found)),))
+
+
+def _office(found: Mapping[str, Section]) -> Iterator[str]:
+    yield (
+        "Attacks that nobody has thought of yet are not among these. Other files about the same people make"
+        " every attack stronger."
+    )
+    yield (
+        "Predictions assume the law of the noise; what was found is one draw of it. Another secret would"
+        " give other numbers."
+    )
+    if "bayes" in found:
+        yield (
+            "Posteriors are those of somebody who knows everybody else in a cell: a worst case, not a"
+            " typical intruder."
+        )
+    if "reconstruction" in found and "released" in found["reconstruction"]:
+        one = found["reconstruction"]["released"]
+        yield (
+            f"Records were rebuilt in {one['areas']} sampled areas with a time limit; other areas, more time or more"
+            " variables may give more."
+        )
+    cut = [
+        name
+        for name in ("tables_cut", "tables_left_out", "tables_unfinished")
+        if _bound_attack(found).get(name)
+    ]
+    if cut:
+        yield "Some tables were too large for the attack on bounds to be finished; audit.json names them."
+    left = found.get("averaging", {}).get("attack", {}).get("left_out")
+    if left:
+        yield f"Averaging left out {sum(left.values()):,} counts: {', '.join(left)}."
+    missing = [name for name in EVERYTHING if name not in found]
+    if missing:
+        yield f"Left out of this report: {', '.join(missing)}."
+    yield "Weighted sums are not attacked."
+
+
+def _bound_attack(found: Mapping[str, Section]) -> Section:
+    attack: Section = found.get("bounds", {}).get("attack", {})
+    return attack
+
+
+def public_caveats(manifest: Manifest) -> Part:
+    """For everybody."""
+    lead = "The numbers on this page come from the published files and the published statement on the noise alone."
+    told = [
+        "Nothing here was computed from, or compared with, the confidential data.",
+        "The attacks say what an outsider would believe, not what is true.",
+        "Errors are those of the noise; the census has others, of coverage and of answers.",
+    ]
+    if manifest.swapped:
+        told.append("Swapping adds errors between places that are not part of the figures for the noise.")
+    return Part("caveats", "What this page does not say", lead, (listing(told),))
+
+
+EVERYTHING = (
+    "redundancy",
+    "averaging",
+    "bounds",
+    "privacy",
+    "bayes",
+    "differencing",
+    "reconstruction",
+    "disclosure",
+    "utility",
+    "region",
+)
+
+
+Lines = Iterator[str]
+
+
+def attack_part(found: Mapping[str, Section]) -> Part:
+    """All attacks that could be run."""
+    possible = {name: one for name, one in found.items() if "not_possible" not in one}
+    missing = {name: one["not_possible"] for name, one in found.items() if "not_possible" in one}
+    lead = (
+        f"{several(len(possible), 'attack was', 'attacks were')} run with nothing but the public files, as"
+        " anybody could;"
+        " these are the results an outsider would see, without knowing which of them are right."
+    )
+    rows = [(TITLES[name], " ".join(WORDS[name](section))) for name, section in possible.items()]
+    blocks: list[Block] = []
+    if rows:
+        blocks.append(
+            table(
+                "Attacks and their results",
+                [Column("attack"), Column("what an outsider finds", As.LONG)],
+                rows,
+            )
+        )
+    if "averaging" in possible:
+        blocks.append(_chances_chart(possible["averaging"]))
+    if missing:
+        blocks += [
+            heading("Not possible from the public files"),
+            listing(f"{TITLES[name]}: {_why(why)}" for name, why in missing.items()),
+        ]
+    if not found:
+        blocks.append(paragraph("All attacks were left out of this report.", "note"))
+    return Part("attacks", "What can an outsider find out?", lead, tuple(blocks))
+
+
+def _chances_chart(section: Section) -> Chart:
+    best, targets = section["methods"]["weighted"], section["targets"]
+    told = [
+        ("as they are published", section["baseline"], GREY),
+        ("by the best average", best["expected"], BLUE),
+    ]
+    rows = [
+        Bar(
+            "Expected to be right",
+            value / targets if targets else 0.0,
+            f"{count(value)} of {count(targets)}",
+            name,
+        )
+        for name, value, _ in told
+    ]
+    rows += [
+        Bar(
+            f"With a chance of {share(float(level))} or more",
+            many / targets if targets else 0.0,
+            count(many),
+            told[1][0],
+        )
+        for level, many in best["at_least"].items()
+    ]
+    says = (
+        f"Averaging is expected to give {count(best['expected'])} of {count(targets)} counts right;"
+        f" {count(section['baseline'])} are right without it."
+    )
+    colours = {name: colour for name, _, colour in told}
+    axis = Axis("share of all counts", "~%", None)
+    title = "What averaging is worth to an outsider"
+    return Chart("outsider-averaging", title, says, lambda width: bars(rows, colours, axis, width), colours)
+
+
+def _averaging(section: Section) -> Lines:
+    best = section["methods"]["weighted"]
+    yield (
+        f"{count(best['expected'])} of {several(section['targets'], 'count', 'counts')} would come out right,"
+        f" {count(best['beyond_baseline'])} more than by believing what is published."
+    )
+
+
+def _bounds(section: Section) -> Lines:
+    yield f"Sums and totals show that some count changed by at least {section['least_bound']}."
+    if section["bound"] is not None:
+        yield (
+            f"With a largest change of {section['bound']},"
+            f" {several(section['pinned'], 'count follows', 'counts follow')} for certain."
+        )
+
+
+def _bayes(section: Section) -> Lines:
+    yield (
+        f"{count(section['exposed_alone'])} of {several(section['cells'], 'count', 'counts')} would make"
+        " somebody sure of"
+        " a person who could only be alone there."
+    )
+
+
+def _differencing(section: Section) -> Lines:
+    bases = section["bases"]
+    small = sum(one["small"] for one in bases)
+    if not bases:
+        yield "No published population lies inside another: nothing can be subtracted."
+        return
+    yield f"Subtracting populations gives {several(small, 'small difference', 'small differences')}, true or not."
+
+
+def _reconstruction(section: Section) -> Lines:
+    yield (
+        f"Of {several(section['areas'], 'area', 'areas')} a solver built"
+        f" {several(section['records'], 'record', 'records')};"
+        f" {count(section['certain'])} of them follow for certain."
+    )
+    stopped = section["status"].get("timeout", 0)
+    if stopped:
+        yield f"In {several(stopped, 'area', 'areas')} it ran out of time."
+
+
+def _disclosure(section: Section) -> Lines:
+    total = section["total"]
+    yield (
+        f"{count(total['count_1']['seen'])} counts of 1 are published; {count(total['individual']['seen'])}"
+        " persons and"
+        f" {count(total['group']['seen'])} groups seem to share an attribute."
+    )
+
+
+def _why(told: str) -> str:
+    return told.split(";", maxsplit=1)[0].replace("noise: its ", "the noise's ") + "."
+
+
+TITLES = {
+    "averaging": "Averaging",
+    "bounds": "Bounds and margins",
+    "bayes": "Posteriors",
+    "differencing": "Subtraction",
+    "reconstruction": "Reconstruction",
+    "disclosure": "Small counts",
+}
+WORDS: Mapping[str, Callable[[Section], Lines]] = {
+    "averaging": _averaging,
+    "bounds": _bounds,
+    "bayes": _bayes,
+    "differencing": _differencing,
+    "reconstruction": _reconstruction,
+    "disclosure": _disclosure,
+}

@@ -1,0 +1,318 @@
+"""What the tables are worth after noise: realised against the truth for the office, expected by law for everybody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from discreet.audit.evidence import KnownNoise
+from discreet.maths.utility import ExpectedLosses, Measure
+from discreet.page.charts import Axis, Bar, Chart, Point, bars, lines
+from discreet.page.markup import (
+    As,
+    Column,
+    Html,
+    count,
+    decimal,
+    folded,
+    heading,
+    paragraph,
+    several,
+    share,
+    table,
+)
+from discreet.page.skeleton import Block, Part
+from discreet.page.style import BLUE, GREY, ORANGE, RED
+from discreet.perturb.private import post_processed
+
+Section = Mapping[str, Any]
+
+SIZES = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
+EXPECTED, REALISED = "expected by the law of the noise", "found against the truth"
+CONFIDENT = 0.95
+LEAST = 0.005  # errors of empty cells that are smaller are not drawn
+
+
+def utility_part(section: Section) -> Part:
+    """Errors of counts, areas, sums and associations, against the truth."""
+    original = section["errors"]["original"]
+    cells = original["total"]["occupied"]
+    lead = (
+        f"A published count is off by {decimal(cells['mean_l1'])} on average and by at most"
+        f" {decimal(cells['absolute_error'].get('0.95'))} in 95 of 100 cases;"
+        f" {share(cells['share_unchanged'])} are as"
+        " they were."
+    )
+    blocks: list[Block] = [_size_chart(section["errors"]), _size_table(section["errors"])]
+    blocks += list(_areas(section["areas"]))
+    blocks += list(_sums_and_tests(section))
+    by_cube = _cube_table(original["by_cube"])
+    blocks.append(folded("Every table by itself", by_cube))
+    return Part("utility", "How useful are the tables?", lead, tuple(blocks))
+
+
+def _size_chart(errors: Section) -> Chart:
+    """Realised errors are against the truth before swapping; the law is about what was counted."""
+    classes = errors["original"]["total"]["classes"]
+    noisy = errors.get("counted", errors["original"])["total"]["classes"]
+    rows = []
+    for size, one in classes.items():
+        if not one["cells"] or (size == "0" and one["mean_l1"] < LEAST):
+            continue
+        name = "empty cells" if size == "0" else f"counts of {size}"
+        if noisy[size].get("expected_mean_l1") is not None:
+            rows.append(
+                Bar(name, noisy[size]["expected_mean_l1"], decimal(noisy[size]["expected_mean_l1"]), EXPECTED)
+            )
+        rows.append(Bar(name, one["mean_l1"], decimal(one["mean_l1"]), REALISED))
+    found = [row for row in rows if row.kind == REALISED]
+    told = "; ".join(f"{row.item} {row.label}" for row in found)
+    says = f"Mean distance between published and true count: {told}."
+    if len(errors) > 1:
+        says += " What is found includes the swapping; what is expected is the noise alone."
+    colours = {EXPECTED: GREY, REALISED: BLUE}
+    used = {kind: colour for kind, colour in colours.items() if any(row.kind == kind for row in rows)}
+    axis = Axis("persons, households or dwellings")
+    title = "How far counts are off, by their true size"
+    return Chart("error-by-size", title, says, lambda width: bars(rows, used, axis, width), used)
+
+
+def _size_table(errors: Section) -> Html:
+    classes = errors["original"]["total"]["classes"]
+    noisy = errors.get("counted", errors["original"])["total"]["classes"]
+    head = [
+        Column("true count"),
+        Column("cells", As.COUNT),
+        Column("unchanged", As.SHARE),
+        Column("mean error", As.DECIMAL),
+        Column("expected", As.DECIMAL),
+        Column("95 of 100 within", As.DECIMAL),
+        Column("relative, half within", As.SHARE),
+        Column("relative, 95 of 100 within", As.SHARE),
+    ]
+    rows = [
+        (
+            size, one["cells"], one["share_unchanged"], one["mean_l1"], noisy[size]["expected_mean_l1"],
+            one["absolute_error"].get("0.95"), one["relative_error"].get("0.5"), one["relative_error"].get("0.95"),
+        )
+        for size, one in classes.items()
+        if one["cells"]
+    ]  # fmt: skip
+    return table("Errors by the true size of a count", head, rows)
+
+
+def _areas(areas: Sequence[Section]) -> Iterator[Block]:
+    told = [one for one in areas if any(size["observations"] for size in one["classes"])]
+    if not told:
+        return
+    yield heading("Small areas")
+    if any(many for one in told for size in one["classes"] for many in size["distorted"].values()):
+        yield _area_chart(told)
+    else:
+        yield paragraph(f"No count of an area is off by {share(float(_limits(told)[0]))} or more.")
+    head = [
+        Column("counted"),
+        Column("level"),
+        Column("true count"),
+        Column("counts of areas", As.COUNT),
+        *(Column(f"off by {share(float(limit))} or more", As.COUNT) for limit in _limits(told)),
+        Column("expected, first limit", As.DECIMAL),
+    ]
+    rows = [
+        (
+            one["counted"],
+            one["level"],
+            size["size"],
+            size["observations"],
+            *size["distorted"].values(),
+            next(iter(size["expected"].values())) if size["expected"] else None,
+        )
+        for one in told
+        for size in one["classes"]
+        if size["observations"]
+    ]
+    yield folded("Areas by size, in numbers", table("Distorted counts of areas", head, rows))
+
+
+def _limits(areas: Sequence[Section]) -> list[str]:
+    return list(areas[0]["classes"][0]["distorted"])
+
+
+def _area_chart(areas: Sequence[Section]) -> Chart:
+    """All levels of all universes together, by the size of the area's count."""
+    sizes = dict.fromkeys(size["size"] for one in areas for size in one["classes"])
+    limits, palette = _limits(areas), (BLUE, ORANGE, RED)
+    kinds = {
+        f"off by {share(float(limit))} or more": colour
+        for limit, colour in zip(limits, palette, strict=False)
+    }
+    rows: list[Bar] = []
+    for name in sizes:
+        same = [size for one in areas for size in one["classes"] if size["size"] == name]
+        seen = sum(size["observations"] for size in same)
+        for kind, limit in zip(kinds, limits, strict=False):
+            off = sum(size["distorted"][limit] for size in same)
+            if seen:
+                rows.append(Bar(f"true count {name}", off / seen, f"{count(off)} of {count(seen)}", kind))
+    worst = max(rows, key=lambda row: row.value)
+    says = f"Worst: {worst.item}, {worst.label} {worst.kind}."
+    axis = Axis("share of the counts of areas", "~%", None)
+    title = "Counts of areas that are distorted"
+    return Chart("areas", title, says, lambda width: bars(rows, kinds, axis, width), kinds)
+
+
+def _sums_and_tests(section: Section) -> Iterator[Block]:
+    tests = section["two_way"]
+    if tests["tables"]:
+        yield heading("What analyses see")
+        yield paragraph(
+            f"In {several(tests['tables'], 'two-way table', 'two-way tables')} a test of independence comes"
+            " out otherwise"
+            f" than with the true counts in {count(tests['changed_tests'])}; Cramér's V moves by"
+            f" {decimal(tests['mean_shift_of_cramers_v'])} on average and"
+            f" {decimal(tests['largest_shift_of_cramers_v'])}"
+            f" at most."
+        )
+    head = [
+        Column("along"),
+        Column("totals", As.COUNT),
+        Column("not the sum of their parts", As.SHARE),
+        Column("mean gap", As.DECIMAL),
+        Column("largest gap", As.COUNT),
+    ]
+    rows = [
+        (name, one["totals"], one["share_open"], one["mean"], one["largest"])
+        for name, one in section["additivity"].items()
+        if one["totals"]
+    ]
+    if rows:
+        yield table("Totals against the sum of their parts", head, rows)
+
+
+def _cube_table(by_cube: Section) -> Html:
+    head = [
+        Column("table"),
+        Column("mean error", As.DECIMAL),
+        Column("Hellinger distance", As.DECIMAL),
+        Column("unchanged", As.SHARE),
+        Column("95 of 100 within", As.DECIMAL),
+    ]
+    rows = [
+        (cube, one["mean_l1"], one["hellinger"], one["share_unchanged"], one.get("absolute_error_0.95"))
+        for cube, one in by_cube.items()
+    ]
+    return table("Errors of each table", head, rows)
+
+
+@dataclass(frozen=True)
+class ExpectedError:
+    """What noise does to a count of one size, by what is public."""
+
+    size: int
+    deviation: float  # root of the mean squared change; of a variance that is told, at most this
+    unchanged: float | None  # None where the law is not public
+    within: int | None  # 95 of 100 changes are at most this
+
+
+def expected_errors(noise: KnownNoise) -> tuple[ExpectedError, ...]:
+    """By the law where it is public, by the variance where that is; nothing otherwise."""
+    if noise.law is None:
+        if noise.variance is None:
+            return ()
+        return tuple(ExpectedError(size, sqrt(noise.variance), None, None) for size in SIZES)
+    show = partial(post_processed, rule=noise.published)
+    each = ExpectedLosses(noise.law, show, noise.keeps_zeros).at(np.array(SIZES, dtype=np.int64))
+    return tuple(
+        ExpectedError(
+            size, float(sqrt(row[Measure.L2])), float(row[Measure.UNCHANGED]), _within(noise, show, size)
+        )
+        for size, row in zip(SIZES, each, strict=True)
+    )
+
+
+def _within(noise: KnownNoise, show: Any, size: int) -> int | None:
+    """The smallest distance that 95 of 100 published counts keep."""
+    if noise.law is None:
+        return None
+    row = noise.law.row(size)
+    away = np.abs(show(row.values) - size)
+    order = np.argsort(away, kind="stable")
+    reached = np.searchsorted(np.cumsum(row.p[order]), CONFIDENT - 1e-12)
+    return int(away[order][min(int(reached), len(order) - 1)])
+
+
+def expected_part(noise: KnownNoise) -> Part:
+    """What users of the tables should expect."""
+    title = "What the noise means for your analysis"
+    errors = expected_errors(noise)
+    if not errors:
+        lead = "The size of the noise is not published, so the error of a count cannot be told."
+        return Part("expected", title, lead, tuple(_advice(None)))
+    large = errors[-1]
+    most = "about" if noise.law is not None else "at most about"
+    lead = (
+        f"A count is off by {most} {decimal(large.deviation)} (one standard deviation) whatever its size:"
+        " hardly anything"
+        " for thousands, a great deal for a handful."
+    )
+    blocks: list[Block] = [_expected_chart(errors), _expected_table(errors), *_advice(large.deviation)]
+    return Part("expected", title, lead, tuple(blocks))
+
+
+def _expected_chart(errors: Sequence[ExpectedError]) -> Chart:
+    points = [Point(one.size, one.deviation / one.size, "") for one in errors if one.deviation]
+    told = "; ".join(
+        f"{share(one.deviation / one.size)} of a count of {count(one.size)}"
+        for one in errors
+        if one.size in (10, 100, 1000)
+    )
+    x = Axis("count", ",~f", 1000, log=True, values=(1, 2, 5, 10, 20, 50, 100, 200, 500, 1000))
+    top = 10.0 if max((p.y for p in points), default=1) > 1.5 else 2.0
+    y = Axis("standard deviation / count", "~%", top, log=True, values=(0.001, 0.01, 0.1, 1, 10))
+    title = "Relative error of a count, by its size"
+    return Chart(
+        "expected-error",
+        title,
+        f"One standard deviation is {told}.",
+        lambda width: lines(points, {"": BLUE}, x, y, width),
+    )
+
+
+def _expected_table(errors: Sequence[ExpectedError]) -> Html:
+    has_law = any(one.unchanged is not None for one in errors)
+    head = [
+        Column("true count", As.COUNT),
+        Column("standard deviation", As.DECIMAL),
+        Column("relative", As.SHARE),
+    ]
+    rows: list[tuple[object, ...]] = [(one.size, one.deviation, one.deviation / one.size) for one in errors]
+    if has_law:
+        head += [Column("published as it is", As.SHARE), Column("95 of 100 within", As.COUNT)]
+        rows = [(*row, one.unchanged, one.within) for row, one in zip(rows, errors, strict=True)]
+    return table("Expected error of a count, by its true size", head, rows)
+
+
+def _advice(deviation: float | None) -> Iterator[Html]:
+    yield heading("Working with these tables")
+    if deviation is not None:
+        yield paragraph(
+            f"The difference of two counts is off by about {decimal(deviation * sqrt(2))}, the sum of 100"
+            " separate counts by"
+            f" about {decimal(deviation * 10)}: take a published total where there is one instead of adding"
+            " up its parts."
+        )
+    yield paragraph(
+        "Totals differ from the sum of their parts, because each was perturbed by itself; this is no"
+        " mistake. The same"
+        " count has the same value in every table of the release."
+    )
+    yield paragraph(
+        "Shares and averages of small groups are mostly noise. Tests and intervals should allow for it:"
+        " discreet infer, or"
+        " the Python package discreet.inference, does so with what is published here."
+    )

@@ -1,0 +1,1 @@
+"""One run over a programme: counting its cubes and identifying its inputs."""

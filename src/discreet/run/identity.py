@@ -1,0 +1,102 @@
+"""What identifies a run: keyed digests of inputs, parameters and p-table, and the fingerprint of the secret.
+
+Digests that are published are keyed by the secret: an unkeyed hash of a few parameters can be inverted by trying.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import version
+
+from discreet.errors import mistake
+from discreet.io.files import digest_files
+from discreet.maths.cells.keys import SECRET_BYTES, derive
+from discreet.perturb.mechanism import Mechanism
+from discreet.programme.noise import Claim, Draw, Noise, PrivateNoise
+from discreet.programme.programme import Programme
+from discreet.programme.sources import FileSource, Source
+
+
+@dataclass(frozen=True)
+class Identity:
+    """The digests of one run; equal inputs, parameters, secret and version give equal ones."""
+
+    inputs: str
+    parameters: str
+    ptable: str
+    fingerprint: str  # of the secret
+    resumable: bool  # not where records come from a database or the noise is drawn anew
+
+    def run_id(self) -> str:
+        """The name of the run; unlike any other where the inputs cannot be digested."""
+        parts = [self.inputs, self.parameters, self.ptable, self.fingerprint, version("discreet")]
+        if not self.resumable:
+            parts.append(secrets.token_hex(16))
+        return hashlib.blake2b("/".join(parts).encode(), digest_size=8).hexdigest()
+
+
+def identify(programme: Programme, mechanism: Mechanism, secret: bytes, inputs: str) -> Identity:
+    """Digest everything that decides the published values."""
+    key = derive(secret, "manifest")
+    return Identity(
+        inputs,
+        keyed_digest(json.dumps(programme.canonical(), sort_keys=True, ensure_ascii=False).encode(), key),
+        keyed_digest(mechanism.identity, key),
+        derive(secret, "fingerprint", 8).hex(),
+        _are_files(programme) and not _is_fresh(programme.noise),
+    )
+
+
+def digest_inputs(programme: Programme, secret: bytes) -> str:
+    """Digest the contents of all input files, under the secret."""
+    key = derive(secret, "manifest")
+    digests = [_digest_source(source, key) for _, source in _sources(programme)]
+    return keyed_digest(repr(digests).encode(), key)
+
+
+def noise_key(programme: Programme, secret: bytes, inputs: str) -> bytes:
+    """The key of noise with a law: new where it is fresh, else bound to the secret and to these very inputs.
+
+    Were it bound to the secret alone, two populations (a census and its correction) would get the same noise in the
+    same cells, and their difference would be exact.
+    """
+    noise = programme.noise
+    if _is_fresh(noise):
+        return secrets.token_bytes(SECRET_BYTES)
+    if isinstance(noise, PrivateNoise) and noise.claim is Claim.DP and not _are_files(programme):
+        value = "noise by description for records that are not in files"
+        remedy = 'it must know the records again: export them to Parquet, or use draw = "fresh"'
+        raise mistake(programme.path, "noise.draw", value, remedy)
+    return derive(secret, f"private-noise/{inputs}")
+
+
+def _are_files(programme: Programme) -> bool:
+    return all(isinstance(source, FileSource) for _, source in _sources(programme))
+
+
+def _is_fresh(noise: Noise) -> bool:
+    return isinstance(noise, PrivateNoise) and noise.draw is Draw.FRESH
+
+
+def keyed_digest(content: bytes, key: bytes) -> str:
+    """BLAKE2b of some bytes under a key."""
+    return hashlib.blake2b(content, digest_size=32, key=key).hexdigest()
+
+
+def _sources(programme: Programme) -> Iterator[tuple[str, Source]]:
+    if programme.population is not None:
+        for name, unit in programme.population.units.items():
+            yield name, unit.source
+    for cube, ready in programme.ready_made.items():
+        yield f"cube {cube}", ready.source
+
+
+def _digest_source(source: Source, key: bytes) -> str:
+    """Files by their content; databases and queries by what was asked, for want of anything stable."""
+    if isinstance(source, FileSource):
+        return digest_files(source.paths(), key)
+    return keyed_digest(json.dumps(source.describe(), sort_keys=True).encode(), key)

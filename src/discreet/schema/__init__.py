@@ -1,1 +1,0 @@
-"""What a user declares: variables, codelists, cubes, programmes; it runs nothing."""

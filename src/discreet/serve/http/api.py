@@ -1,0 +1,368 @@
+"""The table builder's own API: catalogue, preview, tables, noise of cells."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+from fastapi import Query as Parameter
+from fastapi.responses import Response
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from discreet.formats.columns import ADDITIVITY
+from discreet.programme.codelist import Breakdown
+from discreet.programme.labels import Labels
+from discreet.serve.answer import Answer, Balance, Preview
+from discreet.serve.catalogue import Catalogue, ServedVariable
+from discreet.serve.http.downloads import TABLES, File, Format, require_form, written
+from discreet.serve.http.layout import Layout, Percent, Texts
+from discreet.serve.http.problems import HttpProblem, areas_json, invalid_problem, refusal_members
+from discreet.serve.http.respond import SHARED, send, send_json, send_words
+from discreet.serve.http.security import Caller
+from discreet.serve.http.service import CallerOf, Service, ServiceOf
+from discreet.serve.query import Query, from_json, to_json
+from discreet.text.phrase import phrase
+
+MOST_CODES = 200_000
+LONGEST_WHERE = 20_000
+
+
+def _sound(text: str) -> str:
+    """Characters that databases and files can hold."""
+    if "\x00" in text:
+        raise ValueError(phrase("holds a character of code 0"))
+    return text
+
+
+def _writable(said: dict[str, Any]) -> dict[str, Any]:
+    """What JSON in UTF-8 can hold: no halves of characters, no numbers that are none."""
+    try:
+        json.dumps(said, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, RecursionError):
+        raise ValueError(phrase("cannot be written as JSON")) from None
+    return said
+
+
+Text = Annotated[str, AfterValidator(_sound)]
+Name = Annotated[str, Field(max_length=200), AfterValidator(_sound)]
+Codes = Annotated[list[Name], Field(max_length=MOST_CODES)]
+
+
+class AxisBody(BaseModel):
+    """One axis: a breakdown and the codes wanted of it, or a variable and groups of its codes."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    breakdown: Name = Field(examples=["AGE.M"])
+    codes: Codes = Field(default=[], description="Codes that are wanted, _T for the total; empty: all.")
+    groups: dict[Name, Codes] = Field(default={}, description="Names of groups and the codes in them.")
+
+
+class QueryBody(BaseModel):
+    """A question: who is counted, crossed by what."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    unit: Name = Field(default="persons", examples=["persons"])
+    axes: list[AxisBody | Name] = Field(default=[], max_length=50, examples=[[{"breakdown": "SEX"}]])
+    where: Annotated[str, Field(max_length=LONGEST_WHERE), AfterValidator(_sound)] = ""
+    count: Name = ""
+
+    def query(self) -> Query:
+        """The question."""
+        return from_json(self.model_dump(exclude_defaults=True))
+
+
+class RangesBody(BaseModel):
+    """Cells of an answer, by their places in it, whose noise is asked after."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    query: QueryBody
+    cells: list[Annotated[int, Field(ge=0)]] = Field(min_length=1, max_length=1_000)
+    level: float = Field(default=0.95, ge=0.5, le=0.9999)
+
+
+class SaveBody(BaseModel):
+    """A question to keep for ever, and whatever a client wants to find with it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    query: QueryBody
+    extra: Annotated[dict[str, Any], AfterValidator(_writable)] = Field(
+        default={}, description="Up to 20,000 characters of JSON: layout, language."
+    )
+
+
+class LayoutBody(BaseModel):
+    """How a CSV or XLSX file is laid out."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    columns: Annotated[list[Name], Field(max_length=50)] = []
+    texts: Texts = Texts.BOTH
+    percent: Percent | None = None
+    counts: bool = False
+
+    def layout(self) -> Layout:
+        """The layout."""
+        return Layout(tuple(self.columns), self.texts, percent=self.percent, counts=self.counts)
+
+
+class JobBody(BaseModel):
+    """A large table to be made in the background."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    query: QueryBody
+    format: Format = Format.CSV
+    layout: LayoutBody = LayoutBody()
+
+
+router = APIRouter(prefix="/api/v1", tags=["table builder"])
+
+QueryText = Annotated[
+    str,
+    Parameter(
+        description="The question as JSON, as it is sent by POST; send long ones by POST.",
+        examples=['{"unit":"persons","axes":["SEX"]}'],
+    ),
+]
+FormatOf = Annotated[Format, Parameter(alias="format", description="The format of the answer.")]
+ColumnsOf = Annotated[
+    str, Parameter(max_length=1_000, description="CSV, XLSX: variables across the columns, with commas.")
+]
+PercentOf = Annotated[
+    Percent | None,
+    Parameter(description="CSV, XLSX: shares of the published totals of rows, of columns or of the table."),
+]
+CountsOf = Annotated[
+    bool, Parameter(description="With percent and columns: whether the counts stand beside the shares.")
+]
+NearestOf = Annotated[
+    bool, Parameter(description="Whether a refusal tells which tables would pass; it takes longer.")
+]
+TextsOf = Annotated[Texts, Parameter(description="CSV, XLSX: codes, labels or both.")]
+
+
+async def layout_of(
+    columns: ColumnsOf = "",
+    texts: TextsOf = Texts.BOTH,
+    percent: PercentOf = None,
+    counts: CountsOf = False,
+) -> Layout:
+    """The layout that an address asks for."""
+    names = tuple(name.strip() for name in columns.split(",") if name.strip())
+    return Layout(names, texts, percent=percent, counts=counts)
+
+
+LayoutOf = Annotated[Layout, Depends(layout_of)]
+
+
+@router.get("/catalogue")
+def catalogue(request: Request, service: ServiceOf) -> Response:
+    """What can be asked for: units, variables and their breakdowns, declared tables, rules and noise."""
+    return send_words(request, catalogue_json(service.catalogue), cache=SHARED)
+
+
+@router.get("/breakdowns/{name}")
+def breakdown(request: Request, service: ServiceOf, name: str) -> Response:
+    """The codes of a breakdown, such as AGE.M, with their labels and parents."""
+    found = service.catalogue.breakdown(name)
+    if found is None:
+        raise HttpProblem(404, phrase("There is no such breakdown; the catalogue lists them."))
+    return send_json(request, breakdown_json(found, service.catalogue.labels), cache=SHARED)
+
+
+@router.get("/variables/{name}")
+def variable(request: Request, service: ServiceOf, name: str) -> Response:
+    """All codes of a variable: those that a filter or a grouping may name."""
+    found = service.catalogue.variables.get(name)
+    if found is None:
+        raise HttpProblem(404, phrase("There is no such variable; the catalogue lists them."))
+    return send_json(request, _codelist_json(found, service.catalogue.labels), cache=SHARED)
+
+
+@router.post("/preview")
+async def preview(
+    request: Request, service: ServiceOf, caller: CallerOf, query: QueryBody, nearest: NearestOf = False
+) -> Response:
+    """How large an answer would be, which areas it would withhold, whether it would be refused; free of charge."""
+    look = service.preview_with_nearest if nearest else service.preview
+    return send_words(request, preview_json(await look(caller, query.query())))
+
+
+@router.get("/preview")
+async def preview_of_text(
+    request: Request, service: ServiceOf, caller: CallerOf, query: QueryText, nearest: NearestOf = False
+) -> Response:
+    """The same, with the question in the address."""
+    look = service.preview_with_nearest if nearest else service.preview
+    return send_words(request, preview_json(await look(caller, read_query(query))))
+
+
+@router.post("/table", responses=TABLES)
+async def table(
+    request: Request,
+    service: ServiceOf,
+    caller: CallerOf,
+    query: QueryBody,
+    layout: LayoutOf,
+    form: FormatOf = Format.JSON_STAT,
+) -> Response:
+    """The protected table that answers a question."""
+    return await table_response(request, service, caller, query.query(), form, layout)
+
+
+@router.get("/table", responses=TABLES)
+async def table_of_text(
+    request: Request,
+    service: ServiceOf,
+    caller: CallerOf,
+    query: QueryText,
+    layout: LayoutOf,
+    form: FormatOf = Format.JSON_STAT,
+) -> Response:
+    """The same, with the question in the address."""
+    return await table_response(request, service, caller, read_query(query), form, layout)
+
+
+@router.post("/noise-ranges")
+async def noise_ranges(request: Request, service: ServiceOf, caller: CallerOf, asked: RangesBody) -> Response:
+    """Where the true counts of some cells of an answer are likely to be."""
+    found = await service.answer(caller, asked.query.query(), lambda answer: ranges_json(answer, asked))
+    return send_words(request, found)
+
+
+async def table_response(
+    request: Request, service: Service, caller: Caller, query: Query, form: Format, layout: Layout
+) -> Response:
+    """Ask, write and send; what cannot be laid out so is told before it is charged for."""
+    require_form(query, form, layout)
+
+    def write(answer: Answer) -> File:
+        return written(answer, form, service.catalogue, layout)
+
+    file = await service.file(caller, query, (form, layout), write)
+    kept = "" if form is Format.JSON_STAT else f"{service.catalogue.name}-{query.id[:8]}.{file.ending}"
+    return send(request, file, name=kept)
+
+
+def read_query(text: str) -> Query:
+    """A question from JSON text."""
+    try:
+        return QueryBody.model_validate_json(text).query()
+    except ValidationError as error:
+        raise invalid_problem(error.errors(include_input=False, include_url=False), ("query",)) from None
+
+
+def catalogue_json(catalogue: Catalogue) -> dict[str, Any]:
+    """The catalogue without the codes, which can be many."""
+    rule = catalogue.rule
+    return {
+        "name": catalogue.name,
+        "title": catalogue.heading,
+        "agency": catalogue.agency,
+        "version": catalogue.version,
+        "units": list(catalogue.units),
+        "unit_labels": {unit: catalogue.labels.unit(unit) for unit in catalogue.units},
+        "counts": {unit: list(names) for unit, names in catalogue.counts.items()},
+        "variables": [_variable_json(one, catalogue.labels) for one in catalogue.variables.values()],
+        "tables": [{**vars(one), "axes": list(one.axes)} for one in catalogue.tables],
+        "filters": {
+            "allowed": rule.filters and catalogue.may_filter,
+            "bases": sorted(set(catalogue.bases.values())),
+        },
+        "limits": {"axes": rule.axes, "cells": rule.cells, "job_cells": rule.job_cells},
+        "place": rule.place,
+        "noise": catalogue.noise.sentence(),
+        "additivity": ADDITIVITY,
+        "swapped": catalogue.swapped,
+        "charged": rule.account is not None,
+    }
+
+
+def _variable_json(variable: ServedVariable, labels: Labels) -> dict[str, Any]:
+    return {
+        "name": variable.name,
+        "label": labels.variable(variable.name),
+        "units": list(variable.units),
+        "is_place": variable.is_place,
+        "may_group": variable.may_group,
+        "breakdowns": [
+            {
+                "name": name,
+                "label": labels.breakdown(name),
+                "codes": len(axis),
+                "depth": int(axis.depths.max()),
+            }
+            for name, axis in variable.breakdowns.items()
+        ],
+    }
+
+
+def breakdown_json(axis: Breakdown, labels: Labels) -> dict[str, Any]:
+    """The codes of a breakdown in order, the total first."""
+    parents = [axis.codes[node] if node >= 0 else "" for node in axis.parents.tolist()]
+    return {
+        "name": axis.full_name,
+        "label": labels.axis(axis.full_name),
+        "variable": axis.variable,
+        "codes": list(axis.codes),
+        "labels": list(axis.labels),
+        "parents": parents,
+        "depths": axis.depths.tolist(),
+    }
+
+
+def _codelist_json(variable: ServedVariable, labels: Labels) -> dict[str, Any]:
+    tree = variable.codelist
+    parents = [tree.codes[node] if node >= 0 else "" for node in tree.parents]
+    return {
+        **_variable_json(variable, labels),
+        "codes": list(tree.codes),
+        "labels": list(tree.labels),
+        "parents": parents,
+        "depths": list(tree.depths),
+    }
+
+
+def preview_json(found: Preview) -> dict[str, Any]:
+    """A preview for machines."""
+    refusal = found.refusal
+    return {
+        "query": to_json(found.query),
+        "id": found.query.id,
+        "cells": found.cells,
+        "needs_job": found.needs_job,
+        "areas": found.areas,
+        "blocked": areas_json(found.blocked),
+        "blocked_count": len(found.blocked),
+        "refusal": None if refusal is None else {"words": refusal.words, **refusal_members(refusal)},
+        "cost": found.cost,
+        "budget": None if found.balance is None else _balance_json(found.balance),
+    }
+
+
+def _balance_json(balance: Balance) -> dict[str, Any]:
+    amounts = {"price": balance.price, "left": balance.left, "whole": balance.whole}
+    return {"measure": balance.measure, **{name: float(amount) for name, amount in amounts.items()}}
+
+
+def ranges_json(answer: Answer, asked: RangesBody) -> dict[str, Any]:
+    """The noise ranges of cells; null where the cell is withheld or too little of the noise is public."""
+    if max(asked.cells) >= answer.size:
+        words = phrase("The answer has {cells} cells, numbered from 0.", cells=answer.size)
+        raise HttpProblem(400, words, kind="mistakes")
+    found = [(cell, answer.noise_range(cell, asked.level)) for cell in asked.cells]
+    return {
+        "level": asked.level,
+        "noise": answer.noise,
+        "ranges": [
+            {"cell": cell, "low": None, "high": None, "words": ""}
+            if one is None
+            else {"cell": cell, "low": one.low, "high": one.high, "words": one.words}
+            for cell, one in found
+        ],
+    }

@@ -1,0 +1,212 @@
+"""Running a table builder: from what an operator names to a server that listens.
+
+It owns how the parts are opened and in which processes; the command line owns the options.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import logging
+import os
+import re
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import uvicorn
+from fastapi import FastAPI
+from uvicorn.supervisors import Multiprocess
+
+from discreet.errors import mistake
+from discreet.io.progress import Progress
+from discreet.maths.cells.keys import derive
+from discreet.perturb.ledger import Ledger
+from discreet.programme.programme import load_declaration, load_programme
+from discreet.programme.serve import DEFAULT_SERVE, HistoryRule
+from discreet.release.reader import open_release
+from discreet.serve.history import History
+from discreet.serve.http.app import create_app
+from discreet.serve.http.limits import Limits, Settings
+from discreet.serve.http.middleware import Watched
+from discreet.serve.http.security import kept_key
+from discreet.serve.jobs_store import Store
+from discreet.serve.open import TableBuilder, serve_programme, serve_release
+
+LONGEST_START = 600  # seconds in which a worker has read its records
+LANGUAGE_TAG = re.compile("[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*")
+USERS = "users"  # the name of the key of anonymous users
+
+
+@dataclass(frozen=True)
+class Serving:
+    """Everything that an operator said; it is handed to worker processes as it is."""
+
+    source: Path  # a programme file or a release folder
+    store: str
+    secret: bytes | None = None
+    ledger: str = ""
+    rules: Path | None = None  # a programme whose [serve] section rules over a release
+    tokens: Path | None = None
+    tokens_only: bool = False
+    threads: int = 1
+    limits: Limits = field(default_factory=Limits)
+    origins: tuple[str, ...] = ("*",)
+    language: str = "en"
+    log_queries: bool = False
+    geometry: Path | None = None
+
+    def __call__(self) -> FastAPI:
+        """Open everything and make the application: what each worker process does."""
+        _log()
+        return self.app()
+
+    def lay_out(self) -> None:
+        """Open the books once before the workers do: what is wrong with them is told once, and nothing listens."""
+        self._check()
+        store = Store(_place(self.store), _now)
+        History(store.database, HistoryRule())
+        kept_key(store.database, USERS)
+        self._ledger()
+
+    def app(self, progress: Progress | None = None) -> FastAPI:
+        """Open the books and the source, and make the application."""
+        self._check()
+        store = Store(_place(self.store), _now)
+        builder = self._builder(store, progress)
+        key = derive(self.secret, "serve-users") if self.secret else kept_key(store.database, USERS)
+        settings = Settings(
+            store,
+            key,
+            self.tokens,
+            self.tokens_only,
+            self.limits,
+            self.origins,
+            self.language,
+            self.log_queries,
+            self.geometry,
+        )
+        app = create_app(builder, settings)
+        gc.collect()
+        gc.freeze()  # what a server is made of stays: looking through it again and again would hold answers up
+        return app
+
+    def _check(self) -> None:
+        """Refuse what cannot be, before anything is opened."""
+        if self.tokens_only and self.tokens is None:
+            remedy = "name a file of tokens with --tokens; make one with: discreet token create FILE NAME"
+            raise mistake("", "--tokens-only", "there are no tokens", remedy)
+        if not LANGUAGE_TAG.fullmatch(self.language):
+            raise mistake("", "--language", repr(self.language), "write a tag such as en, de or pt-BR")
+        if self.geometry is not None:
+            _check_geometry(self.geometry)
+
+    def _builder(self, store: Store, progress: Progress | None) -> TableBuilder:
+        if self.source.is_dir():
+            rule = load_declaration(self.rules).serve if self.rules else DEFAULT_SERVE
+            builder = serve_release(open_release(self.source), store, rule=rule)
+            builder.prepare()  # files are read in a second or two, and no question waits for them
+            return builder
+        if self.secret is None:
+            raise mistake(self.source, "secret", "is missing", "name the secret of its release with --secret")
+        programme = load_programme(self.source)
+        return serve_programme(
+            programme, self.secret, store, ledger=self._ledger(), threads=self.threads, progress=progress
+        )
+
+    def _ledger(self) -> Ledger | None:
+        if not self.ledger or self.secret is None:
+            return None
+        return Ledger.open(_place(self.ledger), _now, derive(self.secret, "ledger"))
+
+
+def run(
+    serving: Serving,
+    host: str,
+    port: int,
+    *,
+    workers: int = 1,
+    proxies: str = "",
+    ready: Callable[[str], None],
+    progress: Progress | None = None,
+) -> None:
+    """Serve until a signal ends it; ``ready`` hears the address once requests can come."""
+    _log()
+    listening = _socket(host, port)
+    shown = f"[{host}]" if ":" in host else host
+    address = f"http://{shown}:{listening.getsockname()[1]}"
+    with listening:
+        if workers == 1:
+            config = _config(serving.app(progress), proxies)
+            ready(address)
+            uvicorn.Server(config).run(sockets=[listening])
+            return
+        serving.lay_out()
+        config = _config(serving, proxies, workers)
+        ready(address)
+        Multiprocess(config, [listening]).run()
+
+
+def _config(app: FastAPI | Serving, proxies: str, workers: int = 1) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        factory=isinstance(app, Serving),
+        workers=workers,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=proxies or None,
+        http=Watched,
+        timeout_graceful_shutdown=10,
+        timeout_worker_healthcheck=LONGEST_START,
+        lifespan="on",
+        ws="none",
+    )
+
+
+def _check_geometry(path: Path) -> None:
+    remedy = "give a FeatureCollection whose features have the codes of areas as id or property"
+    try:
+        said = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        reason = (error.strerror or "cannot be read").lower()
+        raise mistake(path, "--geometry", reason, "name a GeoJSON file that you may read") from None
+    except ValueError:
+        raise mistake(path, "--geometry", "is no JSON in UTF-8", remedy) from None
+    features = said.get("features") if isinstance(said, dict) else None
+    if not isinstance(features, list) or not features:
+        raise mistake(path, "--geometry", "is no GeoJSON with features", remedy)
+
+
+def _socket(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # named, because asyncio sends small packets at once only where the protocol is said to be TCP
+    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        made.bind((host, port))
+        made.listen(2048)
+    except OSError as error:
+        made.close()
+        reason = (error.strerror or "cannot be used").lower()
+        raise mistake("", f"--host {host} --port {port}", reason, "choose another address or port") from None
+    made.set_inheritable(True)
+    return made
+
+
+def _place(where: str) -> str | Path:
+    return where if "://" in where else Path(where)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _log() -> None:
+    """Lines on standard error; texts of errors of other packages are not among them."""
+    logging.basicConfig(level=logging.INFO, format=f"%(asctime)s {os.getpid()} %(name)s %(message)s")
+    for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)

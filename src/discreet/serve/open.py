@@ -1,0 +1,126 @@
+"""Opening a table builder over records or over a release; it owns how its parts are put together, and nothing after."""
+
+from __future__ import annotations
+
+from discreet.audit.evidence import known_noise
+from discreet.errors import Mistakes, Problem, mistake
+from discreet.io.progress import Progress, Quiet
+from discreet.maths.cells.keys import derive
+from discreet.maths.privacy.accounting import EpsilonDelta
+from discreet.perturb.choose import mechanism
+from discreet.perturb.ledger import Ledger
+from discreet.perturb.private import PrivateMechanism
+from discreet.perturb.statement import noise_statement
+from discreet.programme.noise import Claim, Draw, PrivateNoise
+from discreet.programme.programme import Programme
+from discreet.programme.serve import DEFAULT_SERVE, ServeRule
+from discreet.release.reader import Release
+from discreet.run.identity import digest_inputs, noise_key
+from discreet.serve.budget import Accounts, PrivateTables, account_words
+from discreet.serve.builder import TableBuilder
+from discreet.serve.catalogue import programme_catalogue
+from discreet.serve.history import History
+from discreet.serve.jobs_store import Store
+from discreet.serve.noise_ranges import NoiseReader, PublicNoise
+from discreet.serve.records import MicrodataSource, NoiseOf, OneNoise, read_units
+from discreet.serve.released import ReleaseSource
+
+__all__ = ["TableBuilder", "serve_programme", "serve_release"]
+
+
+def serve_programme(
+    programme: Programme,
+    secret: bytes,
+    store: Store,
+    *,
+    ledger: Ledger | None = None,
+    threads: int = 1,
+    progress: Progress | None = None,
+) -> TableBuilder:
+    """A table builder over the records of a programme: read once, swapped as in its release, held in memory.
+
+    The rules are ``programme.serve``. Noise with a guarantee needs a ledger: each user has an account in it.
+    """
+    _refuse_fresh(programme)
+    inputs = digest_inputs(programme, secret) if isinstance(programme.noise, PrivateNoise) else ""
+    chosen = mechanism(programme, secret, noise_key(programme, secret, inputs))
+    statement = noise_statement(chosen.facts(), programme.release.disclose)
+    noise: NoiseOf = OneNoise(chosen, PublicNoise(known_noise(statement)))
+    accounts = None
+    if isinstance(chosen, PrivateMechanism):
+        _refuse_dense(programme, chosen)
+        private = PrivateTables(programme, chosen)
+        words = account_words(private.rule, private.account) if private.rule.claim is Claim.DP else None
+        statement = statement.model_copy(update={"guarantee": words})
+        noise = _PrivateNoiseOf(private, PublicNoise(known_noise(statement), private.law))
+        accounts = _accounts(programme, private, ledger, derive(secret, f"serve-questions/{inputs}"))
+    catalogue = programme_catalogue(programme, statement)
+    units = read_units(programme, catalogue, secret, chosen, threads, progress or Quiet())
+    if accounts is not None and isinstance(noise, _PrivateNoiseOf):
+        _refuse_large_delta(programme, noise.tables, max(len(unit) for unit in units.values()))
+    source = MicrodataSource(catalogue, units, noise)
+    return TableBuilder(source, History(store.database, programme.serve.history), accounts)
+
+
+def serve_release(release: Release, store: Store, *, rule: ServeRule = DEFAULT_SERVE) -> TableBuilder:
+    """A table builder over a release folder: no records, no secret, what it holds and nothing more."""
+    source = ReleaseSource(release, rule)
+    if not source.catalogue.units:
+        remedy = "serve a release that has some; weighted tables cannot be asked for"
+        raise mistake(release.folder, "cubes", "there are no tables of counts", remedy)
+    return TableBuilder(source, History(store.database, rule.history))
+
+
+class _PrivateNoiseOf:
+    """Noise with a law, for any table."""
+
+    def __init__(self, tables: PrivateTables, reader: NoiseReader) -> None:
+        self.tables, self._reader = tables, reader
+        self.mechanism = tables.mechanism
+
+    def reader(self) -> NoiseReader:
+        """What published counts say of true ones."""
+        return self._reader
+
+
+def _accounts(
+    programme: Programme, private: PrivateTables, ledger: Ledger | None, key: bytes
+) -> Accounts | None:
+    if private.rule.claim is not Claim.DP:
+        return None
+    if ledger is None:
+        raise mistake(
+            programme.path,
+            "ledger",
+            "is missing",
+            "noise with a guarantee is accounted for: name a ledger with --ledger (discreet ledger create)",
+        )
+    return Accounts(ledger, private, key)
+
+
+def _refuse_fresh(programme: Programme) -> None:
+    noise = programme.noise
+    if isinstance(noise, PrivateNoise) and noise.draw is Draw.FRESH:
+        remedy = 'use draw = "description": a repeated question must have the same answer'
+        raise mistake(programme.path, "noise.draw", "noise that is drawn afresh", remedy)
+
+
+def _refuse_dense(programme: Programme, chosen: PrivateMechanism) -> None:
+    """A table that is too dense once it is perturbed would be charged for and then refused."""
+    if programme.serve.counted > chosen.most_cells:
+        value = f"{programme.serve.counted} is above limits.published, {chosen.most_cells}"
+        raise mistake(
+            programme.path, "serve.counted", value, "noise can fill every cell: lower one or raise the other"
+        )
+
+
+def _refuse_large_delta(programme: Programme, private: PrivateTables, records: int) -> None:
+    """Of a user's delta a part as large as one in the records would allow to publish somebody's record outright."""
+    budget = private.budget
+    delta = budget.delta if isinstance(budget, EpsilonDelta) else private.rule.delta
+    if not private.rule.large_delta and delta * records >= 1:
+        value = f"delta = {float(delta):.3g} is not below one in the number of records"
+        problem = Problem(
+            str(programme.path), "noise.delta", value, "lower it, or accept it with large_delta = true"
+        )
+        raise Mistakes([problem])

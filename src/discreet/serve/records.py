@@ -1,0 +1,271 @@
+"""Tables from records in memory: encoded units, and the source that counts and protects them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import Mistakes, Problem
+from discreet.io.progress import Progress
+from discreet.maths.cells import counting
+from discreet.perturb.mechanism import Mechanism
+from discreet.population.encode import Block, Codes
+from discreet.population.reading import UnitReader, needs_of
+from discreet.programme.codelist import Breakdown
+from discreet.programme.cube import Cube
+from discreet.programme.programme import Programme, Unit
+from discreet.run.tabulating import record_problems
+from discreet.serve.cache import KeptTables
+from discreet.serve.catalogue import Catalogue
+from discreet.serve.noise_ranges import NoiseReader
+from discreet.swap.relocate import Relocations
+from discreet.swap.swapping import swap
+from discreet.tabulate.counter import AxisRows, Nodes, counted, grid_for
+from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
+
+NARROW = 256  # axes of at most so many nodes are held as bytes
+
+Mask = NDArray[np.bool_]
+
+
+class HeldUnit:
+    """The records of one unit; safe for threads."""
+
+    def __init__(self, blocks: Sequence[Block], axes: Sequence[Breakdown]) -> None:
+        """Take over all blocks; ``axes`` are the breakdowns that can be counted without delay."""
+        first = blocks[0]
+        self._codes = {name: np.concatenate([block.codes[name] for block in blocks]) for name in first.codes}
+        self._flags = {name: np.concatenate([block.flags[name] for block in blocks]) for name in first.flags}
+        self._keys = np.concatenate([block.keys for block in blocks])
+        narrow = [axis for axis in axes if 1 < len(axis) <= NARROW]
+        wide = [axis for axis in axes if len(axis) > NARROW]
+        self._narrow = _NodeColumns(narrow, self._codes, len(self), np.uint8)
+        self._wide = _NodeColumns(wide, self._codes, len(self), np.uint32)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def count(self, cube: Cube) -> ConfidentialTable:
+        """Count every cell of a cube, margins rolled up."""
+        narrow, wide = self._columns(cube)
+        grid = grid_for(cube, AxisRows(cube, narrow.rows(cube), wide.rows(cube)))
+        grid.add_records(Nodes(narrow.columns, wide.columns), self._keys, self._inside(cube))
+        return counted(cube, grid)
+
+    def prepare(self) -> None:
+        """Fill what would else be filled when it is first wanted."""
+        self._narrow.fill()
+        self._wide.fill()
+
+    def _columns(self, cube: Cube) -> tuple[_NodeColumns, _NodeColumns]:
+        """The columns that are held, or some made for a cube that has axes of its own, as groupings are."""
+        used = [axis for axis in cube.axes if len(axis) > 1]
+        if all(self._narrow.holds(axis) or self._wide.holds(axis) for axis in used):
+            return self._narrow, self._wide
+        narrow = [axis for axis in used if len(axis) <= NARROW]
+        wide = [axis for axis in used if len(axis) > NARROW]
+        return (
+            _NodeColumns(narrow, self._codes, len(self), np.uint8),
+            _NodeColumns(wide, self._codes, len(self), np.uint32),
+        )
+
+    def _inside(self, cube: Cube) -> Mask:
+        """Which records are counted; empty where all are."""
+        if cube.count is None:
+            return np.zeros(0, dtype=bool) if cube.base is None else cube.base.mask(self._codes)
+        flagged = self._flags[cube.count]
+        return flagged if cube.base is None else flagged & cube.base.mask(self._codes)
+
+
+class _NodeColumns:
+    """The nodes of all records along some axes; a row is filled when it is first wanted."""
+
+    def __init__(
+        self, axes: Sequence[Breakdown], codes: Mapping[str, Codes], records: int, kind: type[np.generic]
+    ) -> None:
+        self.columns = np.empty((len(axes), records), dtype=kind)  # memory is taken as rows are filled
+        self._codes = codes
+        self._axes = {axis.full_name: (row, axis) for row, axis in enumerate(axes)}
+        self._filled: set[int] = set()
+        self._lock = Lock()
+
+    def holds(self, axis: Breakdown) -> bool:
+        """Whether an axis has a row here."""
+        return axis.full_name in self._axes
+
+    def rows(self, cube: Cube) -> dict[str, int]:
+        """The rows of the axes of a cube that stand here, filled."""
+        held = [self._axes[axis.full_name] for axis in cube.axes if self.holds(axis)]
+        for row, axis in held:
+            if row not in self._filled:
+                with self._lock:
+                    self._fill(row, axis)
+        return {axis.full_name: row for row, axis in held}
+
+    def fill(self) -> None:
+        """Fill all rows."""
+        for row, axis in self._axes.values():
+            with self._lock:
+                self._fill(row, axis)
+
+    def _fill(self, row: int, axis: Breakdown) -> None:
+        if row in self._filled:
+            return
+        codes = self._codes[axis.variable.partition("~")[0]]
+        counting.recode(codes, axis.node_of_leaf.astype(self.columns.dtype), self.columns[row])
+        self._filled.add(row)
+
+
+class TableSource(Protocol):
+    """Somewhere that answers crosses of breakdowns with protected tables."""
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """What can be asked for."""
+
+    @property
+    def noise(self) -> NoiseReader:
+        """What published counts say of true ones."""
+
+    def lacks(self, cube: Cube) -> str:
+        """Why a table cannot be had here, in words; empty where it can."""
+
+    def table(self, cube: Cube) -> ProtectedTable:
+        """The protected cells of a table with all its margins."""
+
+    def prepare(self) -> None:
+        """Do now what would make first questions slow; safe beside questions."""
+
+
+class NoiseOf(Protocol):
+    """Which mechanism perturbs a cube."""
+
+    def mechanism(self, cube: Cube) -> Mechanism:
+        """The mechanism, with the noise of every cross-tabulation of the cube."""
+
+    def reader(self) -> NoiseReader:
+        """What published counts say of true ones."""
+
+
+class OneNoise:
+    """The same mechanism for every table, as the cell key method is."""
+
+    def __init__(self, mechanism: Mechanism, reader: NoiseReader) -> None:
+        self._mechanism, self._reader = mechanism, reader
+
+    def mechanism(self, cube: Cube) -> Mechanism:
+        """The mechanism."""
+        return self._mechanism
+
+    def reader(self) -> NoiseReader:
+        """What published counts say of true ones."""
+        return self._reader
+
+
+class MicrodataSource:
+    """Records in memory: any cross of breakdowns, counted when it is asked for and perturbed as in the release."""
+
+    def __init__(self, catalogue: Catalogue, units: dict[str, HeldUnit], noise: NoiseOf) -> None:
+        self._catalogue, self._units, self._noise = catalogue, units, noise
+        self._kept = KeptTables()
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """What can be asked for."""
+        return self._catalogue
+
+    @property
+    def noise(self) -> NoiseReader:
+        """What published counts say of true ones."""
+        return self._noise.reader()
+
+    def prepare(self) -> None:
+        """Look up the nodes of every record along every axis."""
+        for unit in self._units.values():
+            unit.prepare()
+
+    def lacks(self, cube: Cube) -> str:
+        """Nothing: any cross can be counted."""
+        return ""
+
+    def table(self, cube: Cube) -> ProtectedTable:
+        """Count and perturb a table, or take it from those kept."""
+        kept = self._kept.get(cube)
+        if kept is not None:
+            return kept
+        mechanism = self._noise.mechanism(cube)
+        table = mechanism.perturb(self._units[cube.unit].count(cube))
+        self._kept.put(cube, table)
+        return table
+
+
+def read_units(
+    programme: Programme,
+    catalogue: Catalogue,
+    secret: bytes,
+    mechanism: Mechanism,
+    threads: int,
+    progress: Progress,
+) -> dict[str, HeldUnit]:
+    """Read all records once, swapped as in the release; records that a release would refuse are refused here."""
+    population = programme.population
+    if population is None:
+        raise Mistakes([Problem(str(programme.path), "population", "is missing", "serve a release instead")])
+    relocations = None
+    if programme.swap is not None:
+        moves = swap(programme, secret, threads, progress).moves
+        relocations = Relocations(programme, moves, secret)
+    reading = _Reading(programme, catalogue, secret, mechanism, threads, progress)
+    wanted = {name: unit for name, unit in population.units.items() if name in catalogue.units}
+    progress.stage(f"reading {', '.join(wanted)}")
+    # one reader alone leaves a core idle: while it waits for a batch, another encodes its own
+    with ThreadPoolExecutor(min(threads, len(wanted))) as pool:
+        held = pool.map(lambda unit: reading.unit(unit, relocations), wanted.values())
+        return dict(zip(wanted, held, strict=True))
+
+
+class _Reading:
+    def __init__(
+        self,
+        programme: Programme,
+        catalogue: Catalogue,
+        secret: bytes,
+        mechanism: Mechanism,
+        threads: int,
+        progress: Progress,
+    ) -> None:
+        self._programme, self._catalogue, self._secret = programme, catalogue, secret
+        self._mechanism, self._threads, self._progress = mechanism, threads, progress
+
+    def unit(self, unit: Unit, relocations: Relocations | None) -> HeldUnit:
+        axes = list(self._axes(unit.name))
+        needs = needs_of(self._programme, unit, self._wanted(unit.name, axes))
+        moved = relocations.of(unit) if relocations else None
+        reader = UnitReader(needs, self._secret, self._threads, moved)
+        blocks = []
+        for block in reader.blocks():
+            blocks.append(block)
+            self._progress.step(len(block))
+        records = sum(len(block) for block in blocks)
+        problems = [
+            *record_problems(reader, self._mechanism.key_modulus, records),
+            *self._mechanism.problems(records),
+        ]
+        if problems:
+            raise Mistakes(problems)
+        return HeldUnit(blocks, axes)
+
+    def _axes(self, unit: str) -> Iterable[Breakdown]:
+        for variable in self._catalogue.variables.values():
+            if unit in variable.units:
+                yield from variable.breakdowns.values()
+
+    def _wanted(self, unit: str, axes: Iterable[Breakdown]) -> list[Cube]:
+        """Cubes that need every column that can be asked for."""
+        cubes = [Cube("", unit, (axis,)) for axis in axes]
+        return cubes + [Cube("", unit, (), count=name) for name in self._catalogue.counts.get(unit, ())]

@@ -1,0 +1,292 @@
+"""The files of a swap: swapped microdata, the private log and the public summary."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import ceil
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from discreet.errors import Mistakes, mistake
+from discreet.io.atomic_folder import WholeFolder
+from discreet.io.databases import open_source
+from discreet.io.files import Records
+from discreet.population.encode import BadColumn, hashed_ids
+from discreet.programme.population import Disclosure
+from discreet.programme.programme import Programme
+from discreet.programme.swap import SwapRule
+from discreet.swap.relocate import STAYS, Link, unit_link
+from discreet.swap.result import EXCLUDED, HOUSEHOLD, WHY, Moves, SwapResult, Why, profile_names
+
+Step = Callable[[int], None]
+
+
+def write_microdata(
+    programme: Programme, moves: Moves, secret: bytes, folder: WholeFolder, step: Step
+) -> dict[str, int]:
+    """Write one Parquet file for each unit's table; return the number of records whose place changed."""
+    rule = programme.population
+    if rule is None:
+        raise ValueError("a programme without a population has no microdata")
+    tables = {name: open_source(unit.source, f"population.{name}") for name, unit in rule.units.items()}
+    links = {name: unit_link(name, tables, rule, moves, secret) for name in tables}
+    return {
+        name: _write_table(records, links[name], moves, folder, f"{name}.parquet", step)
+        for name, records in tables.items()
+    }
+
+
+def _write_table(
+    records: Records, link: Link | None, moves: Moves, folder: WholeFolder, file: str, step: Step
+) -> int:
+    schema = records.schema
+    given = {
+        name: _as_type(moves.values[name], schema.field(name), records)
+        for name in schema.names
+        if name in moves.values
+    }
+    moved = 0
+    with folder.file(file) as target, pq.ParquetWriter(target, schema, compression="zstd") as writer:
+        for batch in _batches(records):
+            if link is not None:
+                places = _moves_of(link, batch, records)
+                moved += int((places != STAYS).sum())
+                batch = _moved(batch, places, given, records)
+            writer.write_batch(batch)
+            step(batch.num_rows)
+    return moved
+
+
+def _batches(records: Records) -> Iterable[pa.RecordBatch]:
+    """The whole records; files of one source may order and type their columns differently."""
+    names = records.schema.names
+    for batch in records.batches(names, []):
+        try:
+            yield batch.select(names).cast(records.schema)
+        except pa.ArrowException:
+            remedy = "give files whose columns have the same types"
+            raise mistake(records.name, "swap", "columns of different types in the files", remedy) from None
+
+
+def _moves_of(link: Link, batch: pa.RecordBatch, records: Records) -> NDArray[np.int64]:
+    try:
+        return link.moves_of(batch)
+    except BadColumn as bad:
+        raise mistake(records.name, f"column {link.column}", bad.value, bad.remedy) from None
+
+
+def _moved(
+    batch: pa.RecordBatch, places: NDArray[np.int64], given: Mapping[str, pa.Array], records: Records
+) -> pa.RecordBatch:
+    moving = np.flatnonzero(places != STAYS)
+    if not len(moving):
+        return batch
+    take = np.arange(batch.num_rows)
+    take[moving] = batch.num_rows + np.arange(len(moving))
+    for name, values in given.items():
+        column, donors = batch.column(name), values.take(pa.array(places[moving]))
+        try:
+            new = pa.concat_arrays([column, donors]).take(pa.array(take))
+        except pa.ArrowException:
+            raise _cannot_hold(name, records) from None
+        batch = batch.set_column(batch.schema.get_field_index(name), batch.schema.field(name), new)
+    return batch
+
+
+def _as_type(values: pa.Array, field: pa.Field, records: Records) -> pa.Array:
+    try:
+        return values.cast(field.type)
+    except pa.ArrowException:
+        raise _cannot_hold(field.name, records) from None
+
+
+def _cannot_hold(column: str, records: Records) -> Mistakes:
+    remedy = "give it the same type in all tables; a dictionary needs room for all places"
+    return mistake(records.name, f"column {column}", "its type cannot hold the exchanged values", remedy)
+
+
+LOG = "log.parquet"
+
+Rows = NDArray[np.int64]
+
+
+def write_log(programme: Programme, result: SwapResult, secret: bytes, folder: WholeFolder) -> int:
+    """Write the log into a private folder; return the number of its lines."""
+    table = log_table(programme, result, secret)
+    with folder.file(LOG) as file:
+        pq.write_table(table, file, compression="zstd")
+    return int(table.num_rows)
+
+
+def log_table(programme: Programme, result: SwapResult, secret: bytes) -> pa.Table:
+    """Who was exchanged with whom, at which level, by which profile, why, and from where to where."""
+    rule, population = programme.swap, programme.population
+    if rule is None or population is None:
+        raise ValueError("a programme without [swap] and a population has no swaps to log")
+    households = result.households
+    rows = np.flatnonzero((result.partner >= 0) | (result.why != Why.NOT_SWAPPED))
+    tables = [open_source(unit.source, f"population.{name}") for name, unit in population.units.items()]
+    ids = _true_ids(tables, population.ids["households"], households.ids[rows], secret)
+    partner = result.partner[rows]
+    area, regions = households.area[-1], households.regions[-1]
+    return pa.table(
+        {
+            "household": ids,
+            "partner": ids.take(_places(rows, partner)),
+            "level": _named(result.level[rows], households.levels),
+            "at_risk_at": _named(households.at_risk_level[rows], households.levels),
+            "profile": _named(result.profile[rows], profile_names(rule)),
+            "why": _words_of(result.why[rows], WHY),
+            "excluded": _words_of(households.excluded[rows], EXCLUDED),
+            "inside_parent": pa.array(result.inside[rows], mask=partner < 0),
+            "from": _named(area[rows], regions),
+            "to": _named(np.where(partner >= 0, area[partner], -1), regions),
+        }
+    )
+
+
+def _places(rows: Rows, partner: Rows) -> pa.Array:
+    """Where the partners stand among the rows, which hold every swapped household; null for none."""
+    return pa.array(np.searchsorted(rows, np.maximum(partner, 0)), mask=partner < 0)
+
+
+def _named(codes: NDArray[np.integer], names: Sequence[str]) -> pa.Array:
+    indices = pa.array(codes.astype(np.int32), mask=codes < 0)
+    return pa.DictionaryArray.from_arrays(indices, pa.array(list(names), pa.string())).cast(pa.string())
+
+
+def _words_of(codes: NDArray[np.uint8], words: Mapping[int, str]) -> pa.Array:
+    texts = [words[code] or None for code in sorted(words)]
+    return pa.array(texts, pa.string()).take(pa.array(codes))
+
+
+def _true_ids(tables: Sequence[Records], column: str, wanted: NDArray[np.uint64], secret: bytes) -> pa.Array:
+    """The ids whose hashes are wanted (ascending), as they stand in the tables."""
+    found = np.zeros(len(wanted), dtype=bool)
+    places: list[Rows] = [np.empty(0, dtype=np.int64)]
+    ids: list[pa.Array] = []
+    for records in (table for table in tables if column in table.schema.names):
+        for batch in records.batches([column], []):
+            if found.all():
+                break
+            held = batch.column(0).drop_null()
+            place, first = _first_seen(wanted, hashed_ids(held, secret, HOUSEHOLD), found)
+            found[place] = True
+            places.append(place)
+            ids.append(held.take(pa.array(first)))
+    order = np.argsort(np.concatenate(places))
+    return _joined(ids).take(pa.array(order))
+
+
+def _first_seen(
+    wanted: NDArray[np.uint64], hashes: NDArray[np.uint64], found: NDArray[np.bool_]
+) -> tuple[Rows, Rows]:
+    """The wanted hashes that stand here for the first time, and where."""
+    if not len(wanted):
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    near = np.minimum(np.searchsorted(wanted, hashes), len(wanted) - 1)
+    hits = np.flatnonzero((wanted[near] == hashes) & ~found[near])
+    place, first = np.unique(near[hits], return_index=True)
+    return place, hits[first]
+
+
+def _joined(parts: Sequence[pa.Array]) -> pa.Array:
+    """One column of ids; tables that type them differently are joined as text."""
+    plain = [part.dictionary_decode() if pa.types.is_dictionary(part.type) else part for part in parts]
+    if len({part.type for part in plain}) > 1:
+        plain = [pc.cast(part, pa.string()) for part in plain]
+    return pa.concat_arrays(plain) if plain else pa.array([], pa.string())
+
+
+SUMMARY = "swap-summary"
+_STEP_HOUSEHOLDS = 10  # that a step of a rounded share stands for at least
+
+Told = Mapping[str, Any]
+
+
+def write_summary(summary: Told, folder: WholeFolder) -> None:
+    """Write both forms into a folder."""
+    with folder.file(f"{SUMMARY}.json") as file:
+        file.write((json.dumps(summary, indent=1, ensure_ascii=False) + "\n").encode())
+    with folder.file(f"{SUMMARY}.md") as file:
+        file.write(markdown(summary).encode())
+
+
+def public_summary(
+    result: SwapResult, rule: SwapRule, geography: tuple[str, ...], disclose: Disclosure
+) -> dict[str, Any]:
+    """What may be told: that it was done; with ``variance`` rounded shares; with ``law`` also the rule."""
+    told: dict[str, Any] = {
+        "method": "targeted record swapping",
+        "unit": "households as wholes",
+        "exchanged": [*geography, *rule.carry],
+    }
+    if disclose is Disclosure.NONE:
+        return told
+    households = len(result.households)
+    moved = result.partner >= 0
+    told["share_of_households_swapped"] = rounded_share(result.swapped, households)
+    told["share_of_households_swapped_at"] = {
+        level: rounded_share(int(np.sum(moved & (result.level == number))), households)
+        for number, level in enumerate(result.households.levels)
+    }
+    return told if disclose is Disclosure.VARIANCE else {**told, "rule": _rule(rule)}
+
+
+def rounded_share(part: int, whole: int) -> str:
+    """A share in percent, rounded to steps of at least one percent and ten households; none and few look alike."""
+    step = max(1, ceil(100 * _STEP_HOUSEHOLDS / whole)) if whole else 100
+    steps = round(100 * part / whole / step) if whole else 0
+    return f"about {min(100, steps * step)} %" if steps else f"under {step} %"
+
+
+def _rule(rule: SwapRule) -> dict[str, Any]:
+    return {
+        "at_risk_below": rule.k,
+        "risk_variables": [axis.full_name for axis in rule.risk],
+        "similar_in": list(profile_names(rule)),
+        "rate": float(rule.rate),
+        "cap": None if rule.cap is None else float(rule.cap),
+        "donors": rule.donors.value,
+        "donors_inside_parent_first": rule.inside_parent,
+    }
+
+
+def markdown(summary: Told) -> str:
+    """The same for readers."""
+    return "\n".join(_lines(summary)) + "\n"
+
+
+def _lines(summary: Told) -> Iterator[str]:
+    yield "# Record swapping"
+    yield ""
+    yield (
+        "Before anything was counted, some households were exchanged with similar ones of other regions, all members"
+        " together. Who stands out in a region may therefore not live there. Nothing but the place was exchanged:"
+        f" {', '.join(summary['exchanged'])}."
+    )
+    if "share_of_households_swapped" in summary:
+        yield ""
+        yield f"Households exchanged: {summary['share_of_households_swapped']}."
+        yield ""
+        yield "| exchanged between regions of | share of all households |"
+        yield "|---|---|"
+        for level, share in summary["share_of_households_swapped_at"].items():
+            yield f"| {level} | {share} |"
+    if rule := summary.get("rule"):
+        yield ""
+        yield from (f"- {key.replace('_', ' ')}: {_worded(value)}" for key, value in rule.items())
+
+
+def _worded(value: object) -> str:
+    if isinstance(value, list):
+        return "; ".join(value) or "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "none" if value is None else str(value)

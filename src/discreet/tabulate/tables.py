@@ -1,0 +1,45 @@
+"""The two kinds of tables: confidential (true counts and cell keys) and protected (what may be published)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.programme.cube import Cube
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ConfidentialTable:
+    """The cells of one cube with all margins, each as one accumulator (see maths.counting)."""
+
+    cube: Cube
+    cells: NDArray[np.uint64]  # accumulators: of the whole grid, or of the positions below
+    positions: NDArray[np.int64] | None = None  # ascending; None where the whole grid is stored
+    weights: NDArray[np.uint64] | None = None  # sums of weights in millionths, beside ``cells``
+
+    def __repr__(self) -> str:
+        return f"ConfidentialTable({self.cube.id})"
+
+
+@dataclass(frozen=True, eq=False)
+class ProtectedTable:
+    """The published cells of one cube.
+
+    Cells whose published value is zero are not stored, whether they were empty or perturbed to zero:
+    a stored zero would tell that somebody is there.
+    """
+
+    cube: Cube
+    cells: NDArray[np.int64]  # flat positions in the cube's grid, ascending
+    values: NDArray[np.int64]  # published counts, all positive
+    weighted: NDArray[np.float64] | None = None  # perturbed count x mean weight, where the cube has a weight
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+
+def read_back(cube: Cube, cells: NDArray[np.int64], values: NDArray[np.int64]) -> ProtectedTable:
+    """The table of published cells that were read from a release, or picked from such a table."""
+    return ProtectedTable(cube, cells, values)

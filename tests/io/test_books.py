@@ -1,0 +1,230 @@
+"""Books are made once by many, told when they are another version's, and gone or wrong databases are told in a line."""
+
+import os
+import resource
+import shutil
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Column, MetaData, String, Table, select, text
+
+from discreet.errors import DatabaseAway, Mistakes
+from discreet.io import store as transactions
+from discreet.io.store import Book, Database, Journal, add_new, lay_out, one_at_a_time, open_book
+from tests.io.postgresql_server import Server
+
+NOBODY = 65534
+tables = MetaData()
+notes = Table("notes", tables, Column("name", String, primary_key=True), Column("said", String))
+BOOK = Book("diary", tables)
+
+
+@pytest.fixture(params=list(Journal))
+def file(request: pytest.FixtureRequest, tmp_path: Path) -> Database:
+    database = Database(tmp_path / "notes.sqlite", "store", request.param)
+    lay_out(database, BOOK)
+    return database
+
+
+def opened(where: str | Path) -> Database:
+    return Database(where, "store", Journal.AHEAD)
+
+
+def note(database: Database, name: str) -> None:
+    with database.writing() as connection:
+        add_new(connection, notes, [{"name": name, "said": "once"}])
+
+
+def names(database: Database) -> list[str]:
+    with database.reading() as connection:
+        return list(connection.execute(select(notes.c.name).order_by(notes.c.name)).scalars())
+
+
+def test_many_lay_out_and_write_at_once(where: str) -> None:
+    def write(number: int) -> None:
+        database = opened(where)
+        lay_out(database, BOOK)
+        note(database, "the same")
+        note(database, str(number))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(write, range(8)))
+    assert names(opened(where)) == [*map(str, range(8)), "the same"]
+
+
+def test_one_of_a_name_at_a_time_sees_what_the_others_wrote(where: str) -> None:
+    lay_out(opened(where), BOOK)
+
+    def count(_: int) -> None:
+        with opened(where).writing() as connection:
+            one_at_a_time(connection, "counting")
+            found = len(connection.execute(select(notes.c.name)).all())
+            connection.execute(notes.insert().values(name=str(found)))
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(count, range(12)))
+    assert len(names(opened(where))) == 12
+
+
+def test_all_that_is_read_is_of_one_moment(where: str) -> None:
+    database = opened(where)
+    lay_out(database, BOOK)
+    with database.reading() as connection:
+        before = connection.execute(select(notes.c.name)).all()
+        note(opened(where), "meanwhile")
+        assert connection.execute(select(notes.c.name)).all() == before == []
+    assert names(database) == ["meanwhile"]
+
+
+def test_a_book_of_a_newer_version_is_refused_and_left_alone(where: str) -> None:
+    lay_out(opened(where), Book("diary", tables, version=3))
+    note(opened(where), "newer")
+    for refuse in (lay_out, open_book):
+        with pytest.raises(Mistakes, match="diary is of version 3, and this Discreet knows 1") as told:
+            refuse(opened(where), BOOK)
+        assert "\n" not in str(told.value)
+    assert names(opened(where)) == ["newer"]
+    lay_out(opened(where), Book("another", MetaData()))
+
+
+def test_a_database_without_the_book_is_refused_where_a_new_one_would_be_wrong(where: str) -> None:
+    lay_out(opened(where), Book("another", MetaData()))
+    with pytest.raises(Mistakes, match="holds no diary; correct the address, or create a diary there"):
+        open_book(opened(where), BOOK)
+
+
+def test_files_that_are_no_database_are_told_in_a_line(tmp_path: Path) -> None:
+    foreign = tmp_path / "foreign.sqlite"
+    foreign.write_bytes(b"GIF89a, and longer than a hundred bytes " * 20)
+    before = foreign.read_bytes()
+    with pytest.raises(DatabaseAway, match="file is not a database") as told:
+        lay_out(opened(foreign), BOOK)
+    assert "\n" not in str(told.value)
+    assert foreign.read_bytes() == before
+    with pytest.raises(Mistakes, match="unable to open database file"):
+        lay_out(opened(tmp_path), BOOK)
+
+
+@contextmanager
+def as_nobody() -> Iterator[None]:
+    """Without the rights of root, for whom nothing is read-only."""
+    before = os.geteuid()
+    if before == 0:
+        os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(before)
+
+
+def test_a_read_only_file_is_told_and_the_book_can_still_be_read() -> None:
+    # not below pytest's own folder, which others cannot enter
+    with tempfile.TemporaryDirectory() as place:
+        database = Database(Path(place) / "notes.sqlite", "store")
+        lay_out(database, BOOK)
+        note(database, "before")
+        assert database.file is not None
+        database.file.chmod(0o444)
+        Path(place).chmod(0o555)
+        with as_nobody():
+            with pytest.raises(DatabaseAway, match=r"readonly database; check .* the rights"):
+                note(database, "after")
+            with pytest.raises(DatabaseAway, match="readonly database"):
+                lay_out(database, BOOK)
+            with pytest.raises(DatabaseAway, match="readonly database"):
+                lay_out(opened(database.file), BOOK)
+            open_book(database, BOOK)
+        Path(place).chmod(0o755)
+        assert names(database) == ["before"]
+
+
+def test_a_full_disk_is_told_and_loses_nothing(file: Database, tmp_path: Path) -> None:
+    note(file, "before")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1, hard))  # no file can grow
+    try:
+        with pytest.raises(DatabaseAway, match="the database says"):
+            note(file, "while it was full " * 1000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    note(file, "after")
+    assert names(opened(tmp_path / "notes.sqlite")) == ["after", "before"]
+
+
+def test_a_lock_that_another_holds_for_long_is_told(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    lay_out(opened(where), BOOK)
+    monkeypatch.setattr(transactions, "WAIT", 1.0)
+    waiting, other = opened(where), opened(where)
+    with other.writing() as connection:
+        if other.file is None:
+            connection.execute(text("LOCK TABLE notes"))
+        for kept_out in (waiting, other) if other.file else (waiting,):
+            with pytest.raises(DatabaseAway, match=r"database is locked|lock timeout"):
+                note(kept_out, "meanwhile")
+    note(waiting, "after")
+    assert names(waiting) == ["after"]
+
+
+def test_a_file_that_was_moved_away_is_not_written_to_until_it_is_back(
+    file: Database, tmp_path: Path
+) -> None:
+    note(file, "before")
+    assert file.file is not None
+    file.file.rename(tmp_path / "elsewhere")
+    for _ in range(2):
+        with pytest.raises(DatabaseAway, match=r"unable to open database file|the file is gone"):
+            note(file, "lost")
+    (tmp_path / "elsewhere").rename(file.file)
+    note(file, "after")
+    assert names(file) == ["after", "before"]
+
+
+def test_a_file_that_was_replaced_is_the_one_that_is_written_to(tmp_path: Path) -> None:
+    database = Database(tmp_path / "notes.sqlite", "ledger")
+    lay_out(database, BOOK)
+    shutil.copy(tmp_path / "notes.sqlite", tmp_path / "copy")
+    note(database, "after the copy")
+    shutil.move(tmp_path / "copy", tmp_path / "notes.sqlite")
+    note(database, "restored")
+    assert names(database) == ["restored"]
+
+
+def test_a_file_that_was_replaced_under_an_open_journal_is_not_written_to(tmp_path: Path) -> None:
+    database = opened(tmp_path / "notes.sqlite")
+    lay_out(database, BOOK)
+    note(database, "before")
+    (tmp_path / "notes.sqlite").rename(tmp_path / "first")
+    (tmp_path / "notes.sqlite").write_bytes(b"not a database" * 100)
+    for _ in range(2):
+        with pytest.raises(DatabaseAway, match=r"the file was replaced|not a database"):
+            note(database, "lost")
+    (tmp_path / "first").rename(tmp_path / "notes.sqlite")
+    note(database, "after")
+    assert names(database) == ["after", "before"]
+
+
+def test_a_server_that_goes_and_returns_is_found_again(stoppable: Server) -> None:
+    database = opened(stoppable.uri)
+    lay_out(database, BOOK)
+    note(database, "before")
+    stoppable.stop()
+    for _ in range(2):
+        with pytest.raises(DatabaseAway, match="the database says") as told:
+            note(database, "lost")
+        assert "\n" not in str(told.value)
+    stoppable.start()
+    note(database, "after")
+    assert names(database) == ["after", "before"]
+
+
+def test_a_read_only_server_is_told(postgresql: Server) -> None:
+    address = postgresql.new_database()
+    lay_out(opened(address), BOOK)
+    name = address.rpartition("/")[2]
+    postgresql.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+    with pytest.raises(DatabaseAway, match="read-only transaction"):
+        note(opened(address), "lost")

@@ -1,0 +1,204 @@
+"""Files as records: every form that a programme may name, and every way in which one can be broken."""
+
+import gzip
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from discreet.errors import Mistakes
+from discreet.io import files
+from discreet.io.databases import open_source
+from discreet.io.files import digest_files
+from discreet.programme.sources import QuerySource, file_source
+
+PEOPLE = pa.table({"pid": [1, 2, 3], "sex": ["1", "2", "1"], "age": ["a", "b", None]})
+CSV = "pid,sex,age\n1,1,a\n2,2,b\n3,1,\n"
+
+
+def rows(folder: Path, given: str, plain: list[str], coded: list[str]) -> list[dict[str, object]]:
+    records = open_source(file_source(given, folder, "p.toml", "population.persons"), "population.persons")
+    return [row for batch in records.batches(plain, coded) for row in batch.to_pylist()]
+
+
+def refusal(folder: Path, given: str, plain: list[str] | None = None, coded: list[str] | None = None) -> str:
+    with pytest.raises(Mistakes) as caught:
+        rows(folder, given, plain or ["pid"], coded or ["sex"])
+    assert len(caught.value.problems) == 1
+    assert caught.value.problems[0].key == "population.persons"
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "given", ["people.parquet", "parts", "parts/*.parquet", "people.csv", "people.csv.gz"]
+)
+def test_all_forms_give_the_same_records(tmp_path: Path, given: str) -> None:
+    (tmp_path / "parts/deep").mkdir(parents=True)
+    pq.write_table(PEOPLE, tmp_path / "people.parquet")
+    pq.write_table(PEOPLE.slice(0, 1), tmp_path / "parts/1.parquet")
+    pq.write_table(PEOPLE.slice(1), tmp_path / "parts/2.parquet")
+    (tmp_path / "people.csv").write_text(CSV)
+    (tmp_path / "people.csv.gz").write_bytes(gzip.compress(CSV.encode()))
+    found = [
+        {name: v and str(v) for name, v in row.items()}
+        for row in rows(tmp_path, given, ["pid"], ["sex", "age"])
+    ]
+    assert found == [
+        {"pid": "1", "sex": "1", "age": "a"},
+        {"pid": "2", "sex": "2", "age": "b"},
+        {"pid": "3", "sex": "1", "age": None},
+    ]
+
+
+def test_a_column_may_be_plain_and_coded_at_once(tmp_path: Path) -> None:
+    pq.write_table(PEOPLE, tmp_path / "people.parquet")
+    (tmp_path / "people.csv").write_text(CSV)
+    for given in ("people.parquet", "people.csv"):
+        assert [row["sex"] for row in rows(tmp_path, given, ["pid", "sex"], ["sex"])] == ["1", "2", "1"]
+
+
+def test_csv_with_byte_order_mark_quotes_commas_and_line_breaks(tmp_path: Path) -> None:
+    text = '\ufeffpid,"a ""b"", c",note\n1,"x,y","two\nlines"\n2,"","z"\n'
+    (tmp_path / "people.csv").write_text(text, encoding="utf-8")
+    assert rows(tmp_path, "people.csv", ["pid"], ['a "b", c', "note"]) == [
+        {"pid": "1", 'a "b", c': "x,y", "note": "two\nlines"},
+        {"pid": "2", 'a "b", c': None, "note": "z"},
+    ]
+
+
+def test_csv_text_is_never_turned_into_numbers(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("pid,sex\n007,01\nNA,1.0\nnull,true\n")
+    assert rows(tmp_path, "people.csv", ["pid"], ["sex"]) == [
+        {"pid": "007", "sex": "01"},
+        {"pid": "NA", "sex": "1.0"},
+        {"pid": "null", "sex": "true"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("people.parquet", b"PAR1 no", "not a Parquet file"),
+        ("people.parquet", b"", "not a Parquet file"),
+        ("people.csv", b"", "not a CSV file in UTF-8 with a header"),
+        ("people.csv", b"pid;sex\n1;2\n", "not separated by commas"),
+        ("people.csv", b"pid\tsex\n1\t2\n", "not separated by commas"),
+        ("people.csv", b"pid,sex,sex\n1,2,2\n", "the column 'sex' stands twice"),
+        ("people.csv", b"pid,sex\n1,2\n3\n", "not a CSV file"),
+        ("people.csv", b"pid,sex\n1,2\n3,\xff\n", "not UTF-8"),
+        ("people.csv.gz", b"pid,sex\n1,2\n", "not a CSV file"),
+        ("people.csv.gz", gzip.compress(CSV.encode(), mtime=0)[:-12], "not a CSV file"),
+    ],
+)
+def test_broken_files_are_named_in_one_line(tmp_path: Path, name: str, content: bytes, says: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    said = refusal(tmp_path, name)
+    assert says in said
+    assert name in said
+    assert "\n" not in said
+
+
+def test_a_line_that_breaks_late_is_told_without_its_content(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_CSV_BLOCK", 1 << 16)
+    lines = "".join(f"{number},1\n" for number in range(400_000))
+    (tmp_path / "people.csv").write_text("pid,sex\n" + lines + "secret-id,1,2,3\n")
+    said = refusal(tmp_path, "people.csv")
+    assert "too many or too few fields" in said
+    assert "secret-id" not in said
+
+
+def test_a_parquet_file_cut_or_scrambled_in_the_middle_is_damaged(tmp_path: Path) -> None:
+    table = pa.table({"pid": list(range(50_000)), "sex": ["1"] * 50_000})
+    pq.write_table(table, tmp_path / "people.parquet", compression="gzip")
+    content = bytearray((tmp_path / "people.parquet").read_bytes())
+    content[2000:6000] = bytes(4000)
+    (tmp_path / "people.parquet").write_bytes(content)
+    assert "a damaged Parquet file" in refusal(tmp_path, "people.parquet")
+
+
+def test_files_of_one_source_may_differ_in_order_and_type_but_not_in_names(tmp_path: Path) -> None:
+    (tmp_path / "parts").mkdir()
+    pq.write_table(PEOPLE, tmp_path / "parts/1.parquet")
+    other = pa.table({"sex": [1, 2], "age": ["a", "b"], "pid": ["x4", "x5"]})
+    pq.write_table(other, tmp_path / "parts/2.parquet")
+    found = rows(tmp_path, "parts", ["pid"], ["sex"])
+    assert [(str(row["pid"]), str(row["sex"])) for row in found][3:] == [("x4", "1"), ("x5", "2")]
+    pq.write_table(other.rename_columns(["sexe", "age", "pid"]), tmp_path / "parts/2.parquet")
+    said = refusal(tmp_path, "parts")
+    assert "2.parquet" in said
+    assert "differ from those of 1.parquet" in said
+    assert "'sex'" in said
+
+
+def test_a_file_that_goes_away_is_a_mistake_not_a_traceback(tmp_path: Path) -> None:
+    pq.write_table(PEOPLE, tmp_path / "people.parquet")
+    source = file_source("people.parquet", tmp_path, "p.toml", "k")
+    records = open_source(source, "k")
+    (tmp_path / "people.parquet").unlink()
+    with pytest.raises(Mistakes, match="the files are gone"):
+        open_source(source, "k")
+    with pytest.raises(Mistakes, match="damaged"):
+        list(records.batches(["pid"], []))
+    with pytest.raises(Mistakes, match="no such file"):
+        digest_files([tmp_path / "people.parquet"], bytes(32))
+
+
+def test_the_digest_sees_every_byte_the_order_and_the_cut_between_files(tmp_path: Path) -> None:
+    one, two = tmp_path / "1", tmp_path / "2"
+    one.write_bytes(b"ab")
+    two.write_bytes(b"c")
+    digests = {
+        digest_files([one, two], bytes(32)),
+        digest_files([two, one], bytes(32)),
+        digest_files([one, two], b"k" * 32),
+    }
+    one.write_bytes(b"a")
+    two.write_bytes(b"bc")
+    assert len(digests | {digest_files([one, two], bytes(32))}) == 4
+
+
+def test_a_query_joins_files_below_the_programme(tmp_path: Path) -> None:
+    pq.write_table(PEOPLE, tmp_path / "people.parquet")
+    (tmp_path / "more.csv").write_text("pid,flag\n1,0\n2,1\n3,1\n")
+    query = "SELECT pid, sex, flag FROM 'people.parquet' JOIN 'more.csv' USING (pid) ORDER BY pid; -- all"
+    records = open_source(QuerySource(query.replace(";", ""), tmp_path), "k")
+    assert records.schema.names == ["pid", "sex", "flag"]
+    found = [row for batch in records.batches(["flag"], ["sex"]) for row in batch.to_pylist()]
+    assert found == [{"flag": 0, "sex": "1"}, {"flag": 1, "sex": "2"}, {"flag": 1, "sex": "1"}]
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        ("SELECT * FROM 'nowhere.parquet'", "nowhere.parquet"),
+        ("SELEC 1", "syntax error"),
+        ("SELECT nix FROM 'people.parquet'", "nix"),
+        ("SELECT * FROM records; DROP TABLE x", "says"),
+        ("SELECT * FROM PEOPLE", "PEOPLE does not exist"),  # never a variable of the program that asks
+        ("COPY (SELECT 1) TO 'out.csv'", "syntax error"),
+    ],
+)
+def test_a_wrong_query_is_answered_in_one_line(tmp_path: Path, query: str, says: str) -> None:
+    pq.write_table(PEOPLE, tmp_path / "people.parquet")
+    with pytest.raises(Mistakes) as caught:
+        open_source(QuerySource(query, tmp_path), "population.persons")
+    said = str(caught.value)
+    assert says in said
+    assert "\n" not in said
+    assert [path.name for path in tmp_path.iterdir()] == ["people.parquet"]
+
+
+def test_a_query_that_fails_on_a_record_does_not_quote_it(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"pid": ["1", "secret-id"]}), tmp_path / "people.parquet")
+    records = open_source(QuerySource("SELECT pid::INT AS pid FROM 'people.parquet'", tmp_path), "k")
+    with pytest.raises(Mistakes) as caught:
+        list(records.batches(["pid"], []))
+    assert "secret-id" not in str(caught.value)
+
+
+def test_a_query_below_a_folder_with_a_comma_says_so(tmp_path: Path) -> None:
+    with pytest.raises(Mistakes, match="comma"):
+        open_source(QuerySource("SELECT 1 AS pid", tmp_path / "a,b"), "k")

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from discreet.maths.attacks.reconstruction import (
+    Reading,
+    Solution,
+    Status,
+    Sums,
+    plainly,
+    reconstruct,
+    within,
+)
+
+Integers = NDArray[np.int64]
+
+
+def sums_of(cells: int, members: list[list[int]]) -> Sums:
+    starts = np.cumsum([0, *(len(part) for part in members)])
+    return Sums(cells, starts, np.concatenate([np.array(part, dtype=np.int64) for part in members]))
+
+
+# the total, rows and columns of a table of 2 x 3
+CROSS = sums_of(6, [[0, 1, 2, 3, 4, 5], [0, 1, 2], [3, 4, 5], [0, 3], [1, 4], [2, 5]])
+
+
+def solved(sums: Sums, readings: list[Reading]) -> Solution:
+    return reconstruct(sums, readings, seconds=10, seed=1, most_terms=10_000)
+
+
+# every histogram of at most 4 records in a cell: all that fit sums of at most 2 + 1 with noise of at most 1
+EVERY = np.stack([part.ravel() for part in np.indices((5,) * 6)], axis=1)
+
+
+def costs(readings: list[Reading]) -> NDArray[np.float64]:
+    total = np.zeros(len(EVERY))
+    for m, reading in enumerate(readings):
+        of_count = np.full(100, np.inf)
+        of_count[reading.first : reading.last + 1] = reading.costs
+        total += of_count[EVERY[:, CROSS.of(m)].sum(axis=1)]
+    return total
+
+
+few = st.lists(st.integers(0, 1), min_size=6, max_size=6).map(lambda n: np.array(n, dtype=np.int64))
+
+
+@settings(max_examples=25, deadline=None)
+@given(few, st.lists(st.integers(-1, 1), min_size=6, max_size=6), st.sampled_from([0, 1]))
+def test_the_likeliest_histogram_and_the_certain_records_are_those_of_brute_force(
+    truth: Integers, noise: list[int], bound: int
+) -> None:
+    shown = [int(truth[CROSS.of(m)].sum()) + bound * noise[m] for m in range(6)]
+    readings = [within(plainly(value), bound, 0) for value in shown]
+    found, cost = solved(CROSS, readings), costs(readings)
+    feasible = EVERY[np.isfinite(cost)]
+    assert found.status is Status.OPTIMAL
+    assert cost[(found.counts == EVERY).all(axis=1)] == pytest.approx(cost.min())
+    assert found.certain == np.minimum(feasible, found.counts).sum(axis=1).min()
+    assert not found.unique or len(feasible) == 1
+    assert np.minimum(truth, found.counts).sum() >= found.certain
+
+
+def test_a_published_zero_empties_its_cells() -> None:
+    readings = [within(plainly(v), 0, 0) for v in (3, 3, 0, 1, 2, 0)]
+    found = solved(CROSS, readings)
+    assert found.counts.tolist() == [1, 2, 0, 0, 0, 0]
+    assert found.unique
+    assert found.certain == 3
+
+
+def test_margins_that_allow_two_tables_leave_less_certain() -> None:
+    readings = [within(plainly(v), 0, 0) for v in (2, 1, 1, 1, 1, 0)]
+    found = solved(CROSS, readings)
+    assert found.counts.sum() == 2
+    assert found.certain == 0
+    assert not found.unique
+
+
+def test_contradictions_are_infeasible() -> None:
+    assert solved(CROSS, [within(plainly(v), 0, 0) for v in (3, 1, 1, 1, 1, 0)]).status is Status.INFEASIBLE
+    assert solved(CROSS, [within(plainly(v), 0, 0) for v in (3, 3, 0, 0, 0, 0)]).status is Status.INFEASIBLE
+    assert solved(CROSS, [within(plainly(v), 0, 0) for v in (-1, 0, 0, 0, 0, 0)]).status is Status.INFEASIBLE
+
+
+def test_counts_that_the_law_leaves_out_are_not_taken() -> None:
+    gap = Reading(0, np.array([0.5, np.inf, np.inf, 0.0]))  # 0 or 3
+    found = solved(sums_of(2, [[0, 1], [0], [1]]), [within(plainly(2), 5, 0), gap, gap])
+    assert sorted(found.counts.tolist()) == [0, 3]
+
+
+def test_a_problem_beyond_the_limit_is_not_tried() -> None:
+    readings = [within(plainly(9), 0, 0)] + [within(plainly(5), 5, 0)] * 5
+    found = reconstruct(CROSS, readings, seconds=10, seed=1, most_terms=10)
+    assert found.status is Status.TOO_LARGE
+    assert not found.found
+
+
+def test_the_same_seed_finds_the_same_records() -> None:
+    readings = [within(plainly(v), 2, 0) for v in (9, 5, 6, 2, 4, 3)]
+    first, second = solved(CROSS, readings), solved(CROSS, readings)
+    assert first.counts.tolist() == second.counts.tolist()

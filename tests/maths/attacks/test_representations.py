@@ -1,0 +1,68 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from discreet.maths.attacks.averaging import (
+    Method,
+    Running,
+    drop_repeats,
+    join_only_children,
+    root,
+    success,
+    successes,
+)
+from discreet.maths.attacks.redundancy import exposure
+
+
+def running(sizes: list[int], values: list[int], V: float) -> Running:
+    """One target with representations of so many cells each."""
+    sums, none = Running(1), np.zeros(1)
+    for size, value in sorted(zip(sizes, values, strict=True)):
+        sums.add(np.array([value]), np.array([size]), np.array([size * V]), none, none)
+    return sums
+
+
+@given(st.lists(st.integers(1, 50), min_size=1, max_size=20), st.floats(0.1, 10))
+def test_the_averages_are_those_of_the_closed_forms(sizes: list[int], V: float) -> None:
+    values = [100 + 3 * k for k in range(len(sizes))]
+    found = running(sizes, values, V).averages(np.array([0]))
+    known = exposure(sizes)
+    assert found.estimates[Method.MEAN, 0] == pytest.approx(np.mean(values))
+    assert found.variances[Method.MEAN, 0] == pytest.approx(V * known.all.ratio)
+    assert found.variances[Method.RISKIEST, 0] == pytest.approx(V * known.riskiest.ratio)
+    assert found.variances[Method.WEIGHTED, 0] == pytest.approx(V / sum(1 / size for size in sizes))
+    assert found.variances[Method.WEIGHTED, 0] <= found.variances[Method.RISKIEST, 0] * (1 + 1e-9)
+    assert found.variances[Method.RISKIEST, 0] <= found.variances[Method.MEAN, 0] * (1 + 1e-9)
+
+
+def test_common_noise_is_no_gain() -> None:
+    """Two sums of one cell each with the same noise: the covariance is the variance, and the mean is no better."""
+    sums, none, one = Running(1), np.zeros(1), np.ones(1)
+    sums.add(np.array([7]), np.array([1]), one, none, none)
+    sums.add(np.array([7]), np.array([1]), one, 2 * one, 2 * one)
+    found = sums.averages(np.array([0]))
+    assert found.variances[:, 0] == pytest.approx([1.0, 1.0, 1.0])
+    assert (found.estimates == 7).all()
+
+
+def test_the_same_groups_again_are_dropped_and_others_are_not() -> None:
+    table, marks = np.zeros(64, dtype=np.uint64), np.array([5, 5, 9], dtype=np.uint64)
+    first, again = np.ones(3), np.ones(3)
+    drop_repeats(table, marks, first)
+    assert first.tolist() == [1, 1, 1]  # the same mark of another target is something else
+    drop_repeats(table, np.array([5, 6, 9], dtype=np.uint64), again)
+    assert again.tolist() == [0, 1, 0]
+
+
+def test_only_an_only_child_with_the_same_value_is_its_parent() -> None:
+    """Cells 0..2 above; below them 3 (of 0, same value), 4 and 5 (of 1), 6 (of 2, another value)."""
+    parents = np.arange(7, dtype=np.int32)
+    below, values = np.array([0, 1, 1, 2]), np.array([4, 9, 8])
+    join_only_children(parents, 3, below, np.array([4, 9, 1, 7]), values, 0)
+    assert [int(root(parents, cell)) for cell in range(7)] == [0, 1, 2, 0, 4, 5, 6]
+
+
+def test_success_is_the_closed_form() -> None:
+    assert successes(np.array([2.0 * 0.1]))[0] == pytest.approx(success(2.0, 0.1))
+    assert successes(np.zeros(1))[0] == 1.0

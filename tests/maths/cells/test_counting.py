@@ -1,0 +1,98 @@
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discreet.maths.cells import counting
+
+
+@given(st.lists(st.integers(0, 2**32 - 1), max_size=50))
+def test_an_accumulator_holds_count_and_key_sum(keys: list[int]) -> None:
+    total = counting.increments(np.array(keys, dtype=np.uint32)).sum(dtype=np.uint64, keepdims=True)
+    assert counting.counts_of(total)[0] == len(keys)
+    assert counting.keys_of(total)[0] == sum(keys) % 2**32
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 20_000))
+@settings(max_examples=25)
+def test_counting_equals_bincount(seed: int, records: int) -> None:
+    rng = np.random.default_rng(seed)
+    narrow = rng.integers(0, 5, (2, records)).astype(np.uint8)
+    wide = rng.integers(0, 300, (1, records)).astype(np.uint32)
+    cells = np.zeros(5 * 5 * 300, dtype=np.uint64)
+    rows, strides = np.array([0, 1]), np.array([1500, 300], dtype=np.uint32)
+    added = counting.increments(rng.integers(0, 2**32, records).astype(np.uint32))
+    one, unit = np.array([0]), np.array([1], dtype=np.uint32)
+    half = records // 2
+    for first, last in ((half, records), (0, half)):
+        counting.count_cube(cells, added, narrow, rows, strides, wide, one, unit, first, last)
+    position = narrow[0] * np.int64(1500) + narrow[1] * np.int64(300) + wide[0]
+    assert (counting.counts_of(cells) == np.bincount(position, minlength=cells.size)).all()
+    expected = np.zeros(cells.size, dtype=np.uint64)
+    np.add.at(expected, position, added)
+    assert (cells == expected).all()
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 20_000), st.booleans(), st.sampled_from([300, 7_000]))
+@settings(max_examples=40)
+def test_counting_from_keys_equals_counting_what_they_add(
+    seed: int, records: int, is_filtered: bool, codes: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    narrow = rng.integers(0, 5, (3, records)).astype(np.uint8)
+    wide = rng.integers(0, codes, (2, records)).astype(np.uint32)
+    keys = rng.integers(0, 2**32, records).astype(np.uint32)
+    inside = rng.random(records) < 0.3 if is_filtered else np.zeros(0, dtype=bool)
+    rows, strides = np.array([2, 0]), np.array([5 * codes, codes], dtype=np.uint32)
+    one, unit = np.array([1]), np.array([1], dtype=np.uint32)
+    from_keys, from_sums = (np.zeros(5 * 5 * codes, dtype=np.uint64) for _ in range(2))
+    counting.count_keys(from_keys, keys, inside, narrow, rows, strides, wide, one, unit)
+    added = counting.increments(keys) * (inside if is_filtered else np.uint64(1))
+    counting.count_cube(from_sums, added, narrow, rows, strides, wide, one, unit, 0, records)
+    assert (from_keys == from_sums).all()
+
+
+PARENTS = (np.array([-1, 0, 1, 1, 0], dtype=np.int32), np.array([-1, 0, 0], dtype=np.int32))
+FINEST = ([2, 3, 4], [1, 2])
+
+
+def filled(rng: np.random.Generator) -> np.ndarray:
+    cells = np.zeros((5, 3), dtype=np.uint64)
+    cells[np.ix_(*FINEST)] = rng.integers(0, 2**63, (3, 2), dtype=np.uint64)
+    return cells
+
+
+def test_rolling_up_adds_children_to_parents() -> None:
+    cells = filled(np.random.default_rng(1))
+    finest = cells.copy()
+    for axis in (0, 1):
+        counting.roll_up(cells.reshape(-1), (5, 3), axis, PARENTS[axis])
+    assert cells[0, 0] == finest.sum()
+    assert cells[1, 1] == finest[2, 1] + finest[3, 1]
+    assert cells[0, 2] == finest[:, 2].sum()
+    assert cells[4, 2] == finest[4, 2]
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=25)
+def test_sparse_roll_up_equals_dense(seed: int) -> None:
+    dense = filled(np.random.default_rng(seed)).reshape(-1)
+    position = np.flatnonzero(dense).astype(np.uint64)
+    sums = dense[position]
+    for axis in (0, 1):
+        counting.roll_up(dense, (5, 3), axis, PARENTS[axis])
+        position, sums = counting.roll_up_sparse(position, sums, (5, 3), axis, PARENTS[axis])
+    assert (np.diff(position.astype(np.int64)) > 0).all()
+    again = np.zeros_like(dense)
+    again[position] = sums
+    assert (again == dense).all()
+
+
+@given(st.lists(st.tuples(st.integers(0, 2**40 - 1), st.integers(0, 2**64 - 1)), max_size=100))
+def test_aggregate_sorts_and_adds(pairs: list[tuple[int, int]]) -> None:
+    expected: dict[int, int] = {}
+    for place, value in pairs:
+        expected[place] = (expected.get(place, 0) + value) % 2**64
+    given_pairs = np.array(pairs, dtype=np.uint64).reshape(-1, 2)
+    position, sums = counting.aggregate(given_pairs[:, 0].copy(), given_pairs[:, 1].copy(), 2**40)
+    assert dict(zip(position.tolist(), sums.tolist(), strict=True)) == expected
+    assert position.tolist() == sorted(expected)

@@ -1,0 +1,135 @@
+"""Mixed releases: against exact compositions, against each other, and never below what is true."""
+
+import math
+from fractions import Fraction
+
+import pytest
+
+from discreet.errors import Mistakes
+from discreet.maths.privacy.accounting import EpsilonDelta, Neighbours, PureEpsilon, advanced, epsilon_of_rho
+from discreet.maths.privacy.loss_distribution import (
+    DrawnNoise,
+    GaussianNoise,
+    LaplaceNoise,
+    Release,
+    certified,
+    mixed_delta,
+    mixed_epsilon,
+)
+
+ADD, SUBSTITUTE = Neighbours.ADD_REMOVE, Neighbours.SUBSTITUTE
+MILLIONTH = Fraction(1, 10**6)
+
+
+def drawn(epsilon: float, m: int, bits: int = 96) -> DrawnNoise:
+    """Truncated discrete Laplace noise as integer draws."""
+    return DrawnNoise(-m, tuple(round(math.exp(-epsilon * abs(v)) * 2**bits) for v in range(-m, m + 1)))
+
+
+def exact_delta(noise: DrawnNoise, cells: int, epsilon: float) -> float:
+    """delta(epsilon) of so many cells that each go up by one, by convolving all pairs of losses."""
+    p = [weight / sum(noise.weights) for weight in noise.weights]
+    one = [(p[k], math.log(p[k] / p[k - 1]) if k else math.inf) for k in range(len(p))]
+    joint = {0.0: 1.0}
+    for _ in range(cells):
+        longer: dict[float, float] = {}
+        for loss, mass in joint.items():
+            for probability, further in one:
+                at = round(loss + further, 9)
+                longer[at] = longer.get(at, 0.0) + mass * probability
+        joint = longer
+    return math.fsum(mass * -math.expm1(epsilon - loss) for loss, mass in joint.items() if loss > epsilon)
+
+
+@pytest.mark.parametrize("delta", [MILLIONTH, Fraction(1, 10**10)])
+def test_many_small_releases_are_composed_tightly_and_never_below_the_truth(delta: Fraction) -> None:
+    k, each = 100, Fraction(1, 10)
+    worst = mixed_epsilon([PureEpsilon(each)] * k, ADD, delta)
+    exact = math.fsum(
+        math.comb(k, i)
+        * math.exp((k - i) / 10)
+        / (1 + math.exp(0.1)) ** k
+        * -math.expm1(worst - (k - 2 * i) / 10)
+        for i in range(k + 1)
+        if (k - 2 * i) / 10 > worst
+    )
+    assert float(delta) * 0.95 < exact <= float(delta)
+    assert worst < min(
+        float(advanced([PureEpsilon(each)] * k, delta).epsilon), epsilon_of_rho(k * each**2 / 2, delta)
+    )
+    assert mixed_epsilon([LaplaceNoise(each)] * k, ADD, delta) <= worst + 1e-3
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.5])
+def test_the_drawn_law_itself_is_accounted(epsilon: float) -> None:
+    noise = drawn(0.5, 10)
+    for cells in (1, 2, 3):
+        claimed = mixed_delta([noise] * cells, ADD, Fraction(epsilon))
+        true = exact_delta(noise, cells, epsilon)
+        # tight at the losses that can happen but for the grid: the delta of an epsilon lower by the rounding
+        assert true <= claimed <= exact_delta(noise, cells, epsilon - 1e-3) + 1e-9
+
+
+def test_certified_deltas_are_the_quoted_ones() -> None:
+    for epsilon, m, delta in ((1.0, 10, 2.1e-5), (0.5, 10, 0.0016587), (0.5, 5, 0.021433)):
+        found = certified(drawn(epsilon, m), Fraction(epsilon))
+        assert float(found.delta) == pytest.approx(delta, rel=5e-3)
+    lopsided = DrawnNoise(0, (8, 4, 2, 1, 1))
+    assert 0 <= certified(lopsided, Fraction(0)).delta - Fraction(8, 16) < Fraction(1, 10**40)
+    assert certified(lopsided, Fraction(1)).delta == Fraction(8, 16)  # 0 never happens one above
+
+
+def test_substitution_is_two_cells_in_opposite_directions() -> None:
+    noise = drawn(0.5, 10)
+    assert mixed_delta([noise], SUBSTITUTE, Fraction(1)) == pytest.approx(
+        mixed_delta([noise] * 2, ADD, Fraction(1)), rel=1e-3
+    )
+    lopsided = DrawnNoise(0, (8, 4, 2, 1, 1))
+    # a cell that loses the record may show what it could not show before, and so may the one that gains it
+    p = [weight / 16 for weight in lopsided.weights]
+    moves = {
+        "loses": [(p[k], math.log(p[k] / p[k - 1]) if k else math.inf) for k in range(5)],
+        "gains": [(p[k], math.log(p[k] / p[k + 1]) if k < 4 else math.inf) for k in range(5)],
+    }
+    true = math.fsum(
+        a * b * -math.expm1(1 - x - y) for a, x in moves["loses"] for b, y in moves["gains"] if x + y > 1
+    )
+    claimed = mixed_delta([lopsided], SUBSTITUTE, Fraction(1))
+    assert true <= claimed <= true + 1e-3
+
+
+def test_gaussian_noise_is_tighter_than_its_rho_and_substitution_halves_it() -> None:
+    rho, delta = Fraction(256, 100), Fraction(1, 10**10)
+    bound = epsilon_of_rho(rho, delta)
+    whole = mixed_epsilon([GaussianNoise(rho / 20)] * 20, ADD, delta)
+    halves = mixed_epsilon([GaussianNoise(rho / 40)] * 20, SUBSTITUTE, delta)
+    assert 16 < whole < bound
+    assert halves == pytest.approx(whole, abs=0.02)
+
+
+def test_a_mixed_release_costs_at_most_the_sum_of_its_parts() -> None:
+    parts: list[Release] = [
+        LaplaceNoise(Fraction(1, 2)),
+        GaussianNoise(Fraction(1, 50)),
+        EpsilonDelta(Fraction(1, 5), Fraction(1, 10**8)),
+        PureEpsilon(Fraction(1, 10)),
+        drawn(0.5, 40),
+    ]
+    together = mixed_epsilon(parts, ADD, MILLIONTH)
+    alone = [mixed_epsilon([part], ADD, MILLIONTH / 5) for part in parts]
+    assert max(alone) < together < sum(alone)
+    assert mixed_delta(parts, ADD, Fraction(together)) <= 1e-6 * 1.01
+
+
+def test_what_cannot_be_answered_is_refused() -> None:
+    with pytest.raises(Mistakes, match="no epsilon"):
+        mixed_epsilon([drawn(0.5, 5)], ADD, MILLIONTH)
+    with pytest.raises(Mistakes, match="zCDP"):
+        mixed_epsilon([LaplaceNoise(Fraction(1))], ADD, Fraction(1, 10**12))
+    with pytest.raises(Mistakes, match="above 0"):
+        mixed_epsilon([GaussianNoise(Fraction(0))], ADD, MILLIONTH)
+    with pytest.raises(Mistakes, match="not exact"):
+        mixed_epsilon([LaplaceNoise(0.5)], ADD, MILLIONTH)  # type: ignore[arg-type]
+    for weights in ((0, 0), (1, -1)):
+        with pytest.raises(Mistakes, match="no law"):
+            DrawnNoise(0, weights)

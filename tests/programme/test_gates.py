@@ -1,0 +1,79 @@
+"""The [gates] section: what it resolves to, and every mistake it can hold."""
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from discreet.errors import Mistakes
+from discreet.programme.gates import NO_GATES, Gates, PosteriorGate
+from discreet.programme.programme import load_programme
+from tests.programme.test_swap_rule import GOOD, programme
+
+PRIVATE = '[noise]\nkind = "geometric"\nepsilon = 1\n'
+
+
+def gates(folder: Path, text: str, noise: str | None = None) -> Gates:
+    path = programme(folder, GOOD)
+    declared = path.read_text()
+    if noise is not None:
+        declared = declared.partition("[swap]")[0] + declared.partition("[variables.GEO]")[1]
+        declared += path.read_text().partition("[variables.GEO]")[2].partition("[noise]")[0] + noise
+    path.write_text(declared + text)
+    return load_programme(path).gates
+
+
+def test_no_gates_is_the_default(tmp_path: Path) -> None:
+    assert gates(tmp_path, "") == NO_GATES
+    assert NO_GATES.declared == ()
+
+
+def test_gates_resolve_with_their_defaults(tmp_path: Path) -> None:
+    found = gates(
+        tmp_path,
+        "[gates]\naveraging = 0.9\npinned_cells = 0\nposterior = { prior = 0.1 }\n"
+        'differencing = { pairs = [["GEO", "AGE"]] }\nreconstruction = { reconstructed = 0.5 }\n',
+    )
+    assert found.declared == ("averaging", "pinned_cells", "posterior", "differencing", "reconstruction")
+    assert found.posterior == PosteriorGate(0.1, 0.95, 0.0, 10)
+    assert found.differencing is not None
+    assert [(a.name, b.name) for a, b in found.differencing.pairs] == [("GEO", "AGE")]
+    assert found.reconstruction is not None
+    assert (found.reconstruction.place, found.reconstruction.areas) == ("GEO", 20)
+
+
+def test_a_guarantee_has_gates_of_its_own(tmp_path: Path) -> None:
+    found = gates(tmp_path, '[gates]\nepsilon = "1/3"\ndelta = 1e-9\n', PRIVATE)
+    assert (found.epsilon, found.delta) == (Fraction(1, 3), Fraction(1, 10**9))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[gates]\nepsilon = 1\n", r"gates\.epsilon: the cell key method has no such guarantee"),
+        ("[gates]\naveraging = 1.5\n", r"gates\.averaging"),
+        ("[gates]\naverage = 0.5\n", r"averaging"),
+        (
+            '[gates]\ndifferencing = { pairs = [["GEO", "GRID"]] }\n',
+            r"unknown variable 'GRID'; .*use one of GEO",
+        ),
+        ('[gates]\ndifferencing = { pairs = [["GEO", "GEO"]] }\n', r"GEO twice; name two geographies"),
+        ('[gates]\nreconstruction = { variables = ["RACE"] }\n', r"unknown variable 'RACE'"),
+    ],
+)
+def test_a_mistake_is_named_with_its_remedy(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(Mistakes, match=message):
+        gates(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[gates]\npinned_cells = 0\n", r"gates\.pinned_cells: this noise has no bound"),
+        ("[gates]\nepsilon = 0\n", r"give a positive number"),
+        ('[gates]\ndelta = "a"\n', r"give a positive number"),
+    ],
+)
+def test_a_gate_that_cannot_be_judged_is_no_pass(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(Mistakes, match=message):
+        gates(tmp_path, text, PRIVATE)

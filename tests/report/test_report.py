@@ -1,0 +1,179 @@
+import json
+import re
+import stat
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from discreet.audit.evidence import Cells, KnownNoise, Truth, published
+from discreet.maths.noise.additive import discrete_laplace
+from discreet.pipeline.audit import audit, write_audit
+from discreet.release.reader import open_release
+from discreet.report.confidential import PARTS, confidential_page, gates_part, region_part
+from discreet.report.people import reconstruction_part
+from discreet.report.public import PublicView, public_page
+from discreet.report.published import names_of
+from discreet.report.utility import expected_errors
+from tests.report.conftest import Reported
+
+PAGES = ("audit.html", "public.html")
+
+
+def words(page: str) -> str:
+    return re.sub(r"<[^>]+>", " ", re.sub(r"<(style|script)>.*?</\1>", "", page, flags=re.DOTALL))
+
+
+def test_the_report_has_both_pages_their_charts_and_the_figures(reported: Reported) -> None:
+    folder = reported.folder
+    assert {path.name for path in folder.iterdir()} == {*PAGES, "audit.json", "charts", "public-charts"}
+    for page, charts in zip(PAGES, ("charts", "public-charts"), strict=True):
+        shown = set(re.findall(r'<figure id="chart-([^"]+)"', (folder / page).read_text(encoding="utf-8")))
+        files = {path.name for path in (folder / charts).iterdir()}
+        assert files == {f"{name}.{kind}" for name in shown for kind in ("svg", "png")}
+        assert shown
+    assert json.loads((folder / "audit.json").read_text(encoding="utf-8"))["region"]["chosen"]["D"] == 7
+
+
+def test_only_its_owner_reads_the_report(reported: Reported) -> None:
+    for path in (reported.folder, *reported.folder.rglob("*")):
+        assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_pages_load_nothing_and_are_in_order(reported: Reported, page: str) -> None:
+    html = (reported.folder / page).read_text(encoding="utf-8")
+    assert not re.search(r'(?:src|href)="(?!#)', html)
+    assert "url(http" not in html
+    assert html.count("<h1") == 1
+    heads = [int(level) for level in re.findall(r"<h([1-6])[ >]", html)]
+    assert all(after <= before + 1 for before, after in pairwise(heads))
+    ids = re.findall(r'\bid="([^"]+)"', html)
+    assert len(ids) == len(set(ids))
+    assert all(target in ids for target in re.findall(r'href="#([^"]+)"', html))
+
+
+def test_the_confidential_page_says_so_first_and_tells_every_measure(reported: Reported) -> None:
+    html = (reported.folder / "audit.html").read_text(encoding="utf-8")
+    told = words(html)
+    body = words(html[html.index("<body>") :])
+    assert body.index("Confidential") < body.index("Audit of")
+    for name in set(PARTS) - {"reconstruction"}:
+        part = PARTS[name](reported.audit.summary(), view(reported))
+        assert f'<section id="{part.id}"' in html
+    assert "Left out of this report: reconstruction" in told
+    assert "V = 1.93" in told
+    broken = [verdict for verdict in reported.audit.verdicts if not verdict.passed]
+    assert broken
+    for verdict in broken:
+        assert verdict.remedy in told
+
+
+def view(reported: Reported) -> PublicView:
+    release = open_release(reported.release)
+    return PublicView(release.manifest, published(release).noise, {}, names_of(release))
+
+
+def other_truth(cells: Cells) -> Cells:
+    listed, values = cells
+    return listed, np.asarray(values * 2 + 1, dtype=np.int64)
+
+
+def test_the_public_page_does_not_depend_on_the_truth(reported: Reported, tmp_path: Path) -> None:
+    counts = {cube: other_truth(cells) for cube, cells in reported.case.truth.original.items()}
+    found = audit(replace(reported.case, truth=Truth(counts, counts)), without=["reconstruction"])
+    write_audit(found, tmp_path / "other", reported.release)
+    for path in reported.folder.rglob("*"):
+        place = path.relative_to(reported.folder)
+        if path.is_file() and place.parts[0].startswith("public"):
+            assert path.read_bytes() == (tmp_path / "other" / place).read_bytes(), place
+    assert (tmp_path / "other" / "audit.html").read_bytes() != (reported.folder / "audit.html").read_bytes()
+
+
+def test_the_public_page_tells_no_private_parameter(reported: Reported) -> None:
+    told = words((reported.folder / "public.html").read_text(encoding="utf-8"))
+    assert "1.93" not in told
+    assert "largest change of 7" not in told
+    assert "variance of at most 2" in told
+    assert "Public:" in told
+    assert reported.case.secret.hex() not in told
+
+
+def test_the_public_page_names_no_cell_that_an_attack_found(reported: Reported) -> None:
+    attacked = {"averaging": reported.audit.sections["averaging"]["attack"]}
+    shown = public_page(replace(view(reported), attacks=attacked)).html()
+    for one in attacked["averaging"]["exposed"]:
+        assert view(reported).names.cell(one["cell"]) not in words(shown)
+
+
+def test_codes_of_a_release_cannot_inject_markup(reported: Reported) -> None:
+    found = json.loads(json.dumps(reported.audit.summary()))
+    found["averaging"]["attack"]["exposed"][0]["cell"] = {"X": "<img src=x onerror=alert(1)>"}
+    found["verdicts"][0]["where"] = ["<script>alert(1)</script>"]
+    found["verdicts"][0]["passed"] = False
+    html = confidential_page(found, view(reported)).html()
+    assert "<img" not in html
+    assert html.count("<script") == 1
+
+
+def test_gates_are_told_apart_and_a_limit_of_nothing_is_broken_by_anything() -> None:
+    verdict = {
+        "gate": "pinned_cells",
+        "limit": 0,
+        "found": 3,
+        "what": "the number of cells",
+        "where": ["1: A=2"],
+    }
+    part = gates_part([{**verdict, "remedy": "raise D", "passed": False}])
+    html = part.html()
+    assert part.mood == "bad"
+    assert "To mend it: raise D." in html
+    assert "3, allowed 0" in html
+    assert gates_part([{**verdict, "found": 0, "remedy": "", "passed": True}]).mood == "good"
+    assert "judges nothing" in gates_part([]).lead
+
+
+def test_a_reconstruction_that_beats_guessing_is_no_good_news() -> None:
+    one = {
+        "protection": "as released", "areas": 2, "records": 40, "r_recon": 0.8, "baseline": 0.1, "r_certain": 0.5,
+        "r_match": 0.4, "r_reid": 0.3, "status": {"optimal": 2},
+    }  # fmt: skip
+    part = reconstruction_part({"released": one, "under_other_protections": [{**one, "protection": "none"}]})
+    assert part.mood == "bad"
+    assert "more than guessing does (10%)" in part.lead
+    assert "30%" in part.html()
+    assert "not tried: nothing to do" in reconstruction_part({"not_possible": "nothing to do"}).lead
+
+
+def test_the_region_judges_the_chosen_point() -> None:
+    section = {
+        "V": [1.0, 2.0], "D": [1, 2], "exists": "p-table", "utility": ["distortion"],
+        "holds": {"p-table": ["11", "11"], "averaging": ["01", "01"], "distortion": ["11", "10"]},
+        "chosen": {"V": 1.0, "D": 1}, "least": {"V": 2.0, "D": 1},
+        "limits": {
+            "averaging": 0.68, "revealed": 0.68, "uniques": 0.5, "largest_change": 10, "size": 20, "relative": 0.2,
+            "share": 0.05,
+        },
+    }  # fmt: skip
+    part = region_part(section)
+    assert part.mood == "bad"
+    assert "breaks 1 of the usual limits" in part.lead
+    assert "every limit is kept in 25%, too risky in 50%, too inaccurate in 25%" in part.html()
+    assert region_part({**section, "chosen": section["least"]}).mood == "good"
+    assert "no choice keeps all limits" in region_part({**section, "least": None}).lead
+
+
+def test_expected_errors_are_the_laws_own() -> None:
+    law = discrete_laplace("0.5")
+    noise = KnownNoise("x", same_noise=False, keeps_zeros=False, law=law)
+    errors = expected_errors(noise)
+    assert errors[-1].deviation == pytest.approx(law.pmf.variance**0.5)
+    assert errors[-1].unchanged == pytest.approx(law.pmf.at(0))
+    within = errors[-1].within
+    assert within is not None
+    assert law.pmf.within(0, within) >= 0.95 > law.pmf.within(0, within - 1)
+    known = KnownNoise("x", same_noise=True, keeps_zeros=True, variance=2.0)
+    assert {one.deviation for one in expected_errors(known)} == {2**0.5}
+    assert expected_errors(KnownNoise("x", same_noise=True, keeps_zeros=True)) == ()

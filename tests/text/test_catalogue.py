@@ -1,0 +1,79 @@
+"""Every sentence that the source can say stands in every language, with the same things filled in, and nothing else."""
+
+import ast
+import string
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from discreet.text.german import GERMAN, PARTS
+from discreet.text.phrase import CATALOGUES, Language
+
+SOURCE = Path(__file__).parents[2] / "src" / "discreet"
+
+
+def calls() -> Iterator[tuple[str, ast.Call]]:
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "phrase":
+                yield f"{path.relative_to(SOURCE)}:{node.lineno}", node
+
+
+def placeholders(template: str) -> list[str]:
+    return sorted(name for _, name, _, _ in string.Formatter().parse(template) if name is not None)
+
+
+def templates() -> dict[str, str]:
+    """Template -> where it stands; a template that is no literal could not be looked up."""
+    found = {}
+    for where, call in calls():
+        first = call.args[0]
+        assert isinstance(first, ast.Constant), where
+        assert isinstance(first.value, str), where
+        found[first.value] = where
+    return found
+
+
+def test_what_is_filled_in_is_what_the_template_has_places_for() -> None:
+    for where, call in calls():
+        template = ast.literal_eval(call.args[0])
+        if all(keyword.arg for keyword in call.keywords):  # ** hands over a table, which running shows
+            assert placeholders(template) == sorted(str(one.arg) for one in call.keywords), where
+
+
+@pytest.mark.parametrize("language", list(CATALOGUES))
+def test_a_language_has_every_template_and_no_other(language: Language) -> None:
+    said, used = CATALOGUES[language], templates()
+    assert {template: where for template, where in used.items() if template not in said} == {}
+    assert set(said) - set(used) == set()
+
+
+@pytest.mark.parametrize("language", list(CATALOGUES))
+def test_a_translation_fills_in_the_same(language: Language) -> None:
+    for template, translated in CATALOGUES[language].items():
+        assert placeholders(template) == placeholders(translated), template
+        assert template.endswith(".") == translated.endswith("."), template
+
+
+def test_every_language_but_the_one_of_the_source_has_a_catalogue_and_no_template_stands_twice() -> None:
+    assert set(CATALOGUES) == set(Language) - {Language.ENGLISH}
+    assert sum(map(len, PARTS)) == len(GERMAN)
+
+
+def test_nothing_is_said_over_http_that_has_one_language_only() -> None:
+    """Words for people are phrases: neither texts nor f-strings stand where a problem or a refusal takes its words."""
+    places = {"HttpProblem": (1,), "Refusal": (1,), "Nearest": (1,), "Problem": (2, 3), "mistake": (2, 3)}
+    for path in (
+        path for path in (SOURCE / "serve").rglob("*.py") if path.stem != "server"
+    ):  # the operator's
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
+                continue
+            # what is wrong with a file is the operator's matter
+            by_file = node.func.id in ("Problem", "mistake")
+            ours = not by_file or ast.unparse(node.args[0]) == "''"
+            for place in places.get(node.func.id, ()) if ours else ():
+                words = node.args[place] if place < len(node.args) else ast.Constant("")
+                plain = isinstance(words, ast.JoinedStr) or (isinstance(words, ast.Constant) and words.value)
+                assert not plain, f"{path.relative_to(SOURCE)}:{node.lineno}"
