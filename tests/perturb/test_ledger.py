@@ -17,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine, create_engine, text
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from discreet.errors import BudgetExceeded, Mistakes
@@ -279,7 +280,7 @@ def test_the_database_itself_refuses_changes(ledger: Ledger, where: str) -> None
         "UPDATE ledger_entries SET charge = ''",
         "UPDATE ledger_accounts SET budget = ''",
     ):
-        with outside(where).connect() as connection, pytest.raises(Exception, match="append-only"):
+        with outside(where).connect() as connection, pytest.raises(DBAPIError, match="append-only"):
             connection.execute(text(statement))
     Ledger.create(where, clock)  # opens what is there
     assert len(ledger.entries("census")) == 1

@@ -120,6 +120,8 @@ def test_a_filter_finer_than_every_breakdown_is_judged_by_all_codes(
 
 def test_the_judged_axis_tells_the_filter_and_holds_the_axis(builder: TableBuilder) -> None:
     """Cuts of a codelist need not lie inside each other: the judged axis must hold all codes of the axis asked for."""
+    declared = filtered = 0
+    refused_codes: set[tuple[str, str]] = set()
     for name, variable in builder.catalogue.variables.items():
         for axis in variable.breakdowns.values():
             for code in variable.codelist.codes[::7]:
@@ -128,11 +130,18 @@ def test_the_judged_axis_tells_the_filter_and_holds_the_axis(builder: TableBuild
                     found = resolve(
                         Query(unit, (Axis(axis.full_name),), f'{name} == "{code}"'), builder.catalogue
                     )
-                except Mistakes:  # pragma: no cover - a code of everybody
+                except Mistakes:
+                    refused_codes.add((name, code))
                     continue
                 judged = next(one for one in found.judged.axes if one.variable == name)
                 assert judged.position.keys() >= axis.position.keys()
                 assert found.is_declared or code in judged.position
+                declared += found.is_declared
+                filtered += not found.is_declared
+    everybody = {(name, one.codelist.codes[0]) for name, one in builder.catalogue.variables.items()}
+    assert refused_codes <= everybody  # a code of everybody is no filter
+    assert filtered > 100
+    assert declared < filtered
 
 
 def test_a_history_is_not_divided_among_filters(ruled: Make) -> None:

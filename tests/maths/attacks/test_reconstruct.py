@@ -60,7 +60,7 @@ def test_the_likeliest_histogram_and_the_certain_records_are_those_of_brute_forc
     assert found.status is Status.OPTIMAL
     assert cost[(found.counts == EVERY).all(axis=1)] == pytest.approx(cost.min())
     assert found.certain == np.minimum(feasible, found.counts).sum(axis=1).min()
-    assert not found.unique or len(feasible) == 1
+    assert found.unique == (len(feasible) == 1)
     assert np.minimum(truth, found.counts).sum() >= found.certain
 
 
