@@ -23,6 +23,7 @@ from sqlalchemy.pool import NullPool
 from discreet.errors import BudgetExceeded, Mistakes
 from discreet.maths.privacy.accounting import EpsilonDelta, Neighbours, PrivacyLoss, PureEpsilon, Rho, basic
 from discreet.perturb.ledger import Head, Ledger, question_key
+from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 HUNDREDTH = PureEpsilon(Fraction(1, 100))
@@ -175,7 +176,7 @@ def test_many_processes_use_up_the_budget_and_never_exceed_it(ledger: Ledger, wh
         assert process.stdout.readline() == "ready\n"
     for process in processes:
         go(process)
-    told = [line for process in processes for line in process.communicate(timeout=120)[0].split()]
+    told = [line for process in processes for line in process.communicate(timeout=PATIENCE)[0].split()]
     assert [process.returncode for process in processes] == [0] * 8
     taken = [line for line in told if line != "exceeded"]
     assert (len(taken), len(told)) == (200, 320)
@@ -192,9 +193,10 @@ def test_a_killed_process_loses_no_charge_that_was_acknowledged(ledger: Ledger, 
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         go(process)
-        time.sleep(moments.uniform(0.02, 0.3))
+        told.add(process.stdout.readline().rstrip("\n"))
+        time.sleep(moments.uniform(0, 0.3))
         process.kill()
-        told |= set(process.communicate(timeout=60)[0].split("\n")[:-1])
+        told |= set(process.communicate(timeout=PATIENCE)[0].split("\n")[:-1])
     written = ledger.entries("census")
     keys = {entry.key for entry in written}
     assert told <= keys

@@ -190,7 +190,7 @@ class Measures:
     def _rebuild(self, protection: str, seen: Published, bound: int | None = None) -> Rebuilt:
         rule = self._rule
         limits = reconstruction.Limits(
-            seconds=rule.seconds if rule else 5.0,
+            work=rule.seconds if rule else 5.0,
             workers=self.case.threads,
             most_areas=rule.areas if rule else SMALL_AREAS,
         )
