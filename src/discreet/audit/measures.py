@@ -191,7 +191,7 @@ class Measures:
         rule = self._rule
         limits = reconstruction.Limits(
             seconds=rule.seconds if rule else 5.0,
-            workers=self.case.threads,
+            workers=self.case.run.threads,
             most_areas=rule.areas if rule else SMALL_AREAS,
         )
         made = reconstruction.reconstruct(
