@@ -14,7 +14,7 @@ from discreet.errors import Mistakes
 from discreet.formats.writers import writers
 from discreet.io import atomic_folder
 from discreet.io.atomic_folder import exchange
-from discreet.programme.population import ReleaseFormat
+from discreet.programme.release import ReleaseFormat
 from discreet.release.assemble import write_cube
 from discreet.release.folder import ReleaseFolder
 from discreet.release.manifest import read_manifest

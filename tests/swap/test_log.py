@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.io.atomic_folder import AtomicFolder
-from discreet.programme.population import Disclosure
+from discreet.programme.release import Disclosure
 from discreet.swap.output import (
     LOG,
     log_table,

@@ -29,8 +29,8 @@ from discreet.perturb.statement import noise_statement
 from discreet.population.encode import Codes
 from discreet.programme.cube import Cube
 from discreet.programme.noise import BudgetRule, PrivateNoise
-from discreet.programme.population import Disclosure
 from discreet.programme.programme import Programme
+from discreet.programme.release import Disclosure
 from discreet.release.reader import Release
 from discreet.run.identity import Identity, begin
 from discreet.run.run import Run

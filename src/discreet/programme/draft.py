@@ -12,8 +12,9 @@ from pathlib import Path
 
 from discreet.errors import mistake
 from discreet.programme.codelist import TOTAL, Code
-from discreet.programme.declared import ID_KEYS, LONGEST_LABEL
 from discreet.programme.labels import Labels
+from discreet.programme.population import ID_KEYS
+from discreet.programme.section import LONGEST_LABEL
 from discreet.programme.sources import FileFormat, format_of
 
 MOST_CODES = 5_000  # a column with more distinct values is no variable, unless it is a place

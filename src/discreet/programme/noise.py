@@ -17,7 +17,7 @@ from discreet.maths.noise.additive import LawKind
 from discreet.maths.noise.ptable_solver import PTableParameters, Variance
 from discreet.maths.privacy.accounting import Neighbours
 from discreet.programme.declared import DeclaredCellKey, DeclaredPrivate, DeclaredSplit
-from discreet.programme.reading import Findings
+from discreet.programme.section import Findings
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,62 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from typing import Annotated, Literal
 
-from discreet.programme.declared import DeclaredAccount, DeclaredHistory, DeclaredServe
+from pydantic import Field
+
 from discreet.programme.filter import alternatives
 from discreet.programme.noise import Claim, Draw, Noise, PrivateNoise
-from discreet.programme.population import Variable
-from discreet.programme.reading import Findings
+from discreet.programme.section import Amount, Declared, Findings, Quota, Text
+from discreet.programme.variables import Variable
+
+Few = Annotated[int, Field(ge=1, le=16)]
+Many = Annotated[int, Field(ge=1, le=10**10)]
+Ratio = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class DeclaredSparsity(Declared):
+    """How many small counts the interior cells of an area may hold."""
+
+    ones: Quota = 0.25
+    ones_and_twos: Quota = 0.5
+
+
+class DeclaredHistory(Declared):
+    """What one user may collect."""
+
+    warn: Ratio | None = None
+    refuse: Ratio | None = None
+    difference: Annotated[int, Field(ge=1)] | None = None
+    on_difference: Literal["warn", "refuse"] = "refuse"
+
+
+class DeclaredAccount(Declared):
+    """What answers cost where the noise has a guarantee, and what each user may spend."""
+
+    each: Amount
+    user: Amount
+
+
+class DeclaredServe(Declared):
+    """What the table builder may answer."""
+
+    variables: Annotated[list[Text], Field(min_length=1)] | None = None
+    counts: list[Text] = []
+    filters: bool = True
+    groupings: list[Text] = []
+    axes: Few = 5
+    cells: Many = 100_000
+    job_cells: Many = 1_000_000
+    counted: Many = 20_000_000
+    place: Text | None = None
+    area_population: Annotated[int, Field(ge=1)] | None = None
+    blocked: Quota = 0.5
+    sparsity: DeclaredSparsity | None = None
+    attribute: Quota | None = None
+    forbidden: list[Annotated[list[Text], Field(min_length=1)]] = []
+    history: DeclaredHistory = DeclaredHistory()
+    account: DeclaredAccount | None = None
 
 
 class Action(StrEnum):
@@ -47,7 +97,7 @@ class AccountRule:
     user: Fraction
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ServeRule:
     """Everything declared."""
 
@@ -93,22 +143,22 @@ def resolve_serve(
     _check_noise(declared, noise, findings)
     history, sparsity = declared.history, declared.sparsity
     return ServeRule(
-        None if declared.variables is None else tuple(declared.variables),
-        tuple(declared.counts),
-        declared.filters,
-        tuple(declared.groupings),
-        declared.axes,
-        declared.cells,
-        declared.job_cells,
-        declared.counted,
-        declared.place,
-        declared.area_population,
-        declared.blocked,
-        SparsityRule(sparsity.ones, sparsity.ones_and_twos) if sparsity else None,
-        declared.attribute,
-        tuple(tuple(names) for names in declared.forbidden),
-        HistoryRule(history.warn, history.refuse, history.difference, Action(history.on_difference)),
-        _account(declared.account, findings) if declared.account else None,
+        variables=None if declared.variables is None else tuple(declared.variables),
+        counts=tuple(declared.counts),
+        filters=declared.filters,
+        groupings=tuple(declared.groupings),
+        axes=declared.axes,
+        cells=declared.cells,
+        job_cells=declared.job_cells,
+        counted=declared.counted,
+        place=declared.place,
+        area_population=declared.area_population,
+        blocked=declared.blocked,
+        sparsity=SparsityRule(sparsity.ones, sparsity.ones_and_twos) if sparsity else None,
+        attribute=declared.attribute,
+        forbidden=tuple(tuple(names) for names in declared.forbidden),
+        history=HistoryRule(history.warn, history.refuse, history.difference, Action(history.on_difference)),
+        account=_account(declared.account, findings) if declared.account else None,
     )
 
 

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from discreet.errors import mistake
 from discreet.io.atomic_folder import PUBLIC, AtomicFolder, require_free
-from discreet.programme.population import ReleaseFormat
+from discreet.programme.release import ReleaseFormat
 from discreet.release.manifest import MANIFEST, CubeEntry, FileEntry, Manifest, is_release
 
 

@@ -18,8 +18,8 @@ from discreet.io.atomic_folder import AtomicFolder
 from discreet.io.databases import open_source
 from discreet.io.files import Records
 from discreet.population.encode import BadColumn, hashed_ids
-from discreet.programme.population import Disclosure
 from discreet.programme.programme import Programme
+from discreet.programme.release import Disclosure
 from discreet.programme.swap import SwapRule
 from discreet.swap.relocate import STAYS, Link, unit_link
 from discreet.swap.result import EXCLUDED, HOUSEHOLD, WHY, Moves, SwapResult, Why, profile_names
