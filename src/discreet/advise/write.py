@@ -17,7 +17,7 @@ from typing import Any
 
 from discreet.errors import Mistakes, mistake
 from discreet.maths.noise.additive import LawKind
-from discreet.programme.declared import DeclaredCellKey, DeclaredPrivate
+from discreet.programme.noise import DeclaredCellKey, DeclaredPrivate
 from discreet.programme.programme import load_declaration
 
 Values = Mapping[str, str | float | int]

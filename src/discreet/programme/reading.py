@@ -13,9 +13,9 @@ from pydantic_core import ErrorDetails
 
 from discreet.errors import mistake
 from discreet.programme.cubes import DeclaredCube, DeclaredStructuralZero
-from discreet.programme.declared import PRIVATE_KINDS, NoiseEntry
 from discreet.programme.filter import alternatives
 from discreet.programme.gates import DeclaredGates
+from discreet.programme.noise import PRIVATE_KINDS, NoiseEntry
 from discreet.programme.population import DeclaredPopulation
 from discreet.programme.release import DeclaredLimits, DeclaredRelease
 from discreet.programme.section import FORM, Declared, Findings, Word
