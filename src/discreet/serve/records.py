@@ -113,7 +113,7 @@ class _NodeColumns:
     def _fill(self, row: int, axis: Breakdown) -> None:
         if row in self._filled:
             return
-        codes = self._codes[axis.variable.partition("~")[0]]
+        codes = self._codes[axis.root]
         counting.recode(codes, axis.node_of_leaf.astype(self.columns.dtype), self.columns[row])
         self._filled.add(row)
 
