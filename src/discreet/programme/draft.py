@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
+
+import tomlkit
 
 from discreet.errors import mistake
 from discreet.programme.codelist import TOTAL, Code
@@ -494,5 +495,5 @@ def _rest(draft: Draft) -> Iterator[str]:
 
 
 def quote(text: str) -> str:
-    """A TOML string: like JSON's, which leaves only the delete character bare."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    """A TOML string."""
+    return tomlkit.string(text).as_string()
