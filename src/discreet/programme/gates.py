@@ -12,7 +12,7 @@ from pydantic import Field
 from discreet.programme.filter import alternatives
 from discreet.programme.noise import CellKeyNoise, Noise
 from discreet.programme.population import PopulationRule
-from discreet.programme.section import Amount, Declared, Findings, Quota, Text
+from discreet.programme.section import Amount, Declared, Findings, Quota, Text, positive
 from discreet.programme.variables import Variable
 
 Within = Annotated[float, Field(gt=0, lt=1)]
@@ -166,16 +166,8 @@ def _check_noise(declared: DeclaredGates, noise: Noise | None, findings: Finding
             findings.add(f"gates.{key}", "this noise has no bound", "take the gate out")
 
 
-def _amount(key: str, value: int | float | str | None, findings: Findings) -> Fraction | None:
-    if value is None:
-        return None
-    try:
-        amount = Fraction(str(value))
-    except (ValueError, ZeroDivisionError):
-        amount = Fraction(0)
-    if amount <= 0:
-        findings.add(f"gates.{key}", repr(value), 'give a positive number, or a fraction such as "1/3"')
-    return amount
+def _amount(key: str, value: Amount | None, findings: Findings) -> Fraction | None:
+    return None if value is None else positive(f"gates.{key}", value, findings)
 
 
 class _Resolver:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
 
@@ -111,3 +112,14 @@ class Findings:
     def mistakes(self) -> Mistakes:
         """Everything found, each thing once, ready to raise."""
         return Mistakes(dict.fromkeys(self.problems))
+
+
+def positive(key: str, value: Amount, findings: Findings) -> Fraction:
+    """An amount above zero, exactly as it was written; any other is noted, and zero where it is no number."""
+    try:
+        amount = Fraction(str(value))
+    except (ValueError, ZeroDivisionError):
+        amount = Fraction(0)
+    if amount <= 0:
+        findings.add(key, repr(value), 'give a positive number, or a fraction such as "1/3"')
+    return amount

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from discreet.programme.filter import alternatives
 from discreet.programme.noise import Claim, Draw, Noise, PrivateNoise
-from discreet.programme.section import Amount, Declared, Findings, Quota, Text
+from discreet.programme.section import Amount, Declared, Findings, Quota, Text, positive
 from discreet.programme.variables import Variable
 
 Few = Annotated[int, Field(ge=1, le=16)]
@@ -216,18 +216,8 @@ def _check_noise(declared: DeclaredServe, noise: Noise | None, findings: Finding
 
 def _account(declared: DeclaredAccount, findings: Findings) -> AccountRule:
     each, user = (
-        _amount(f"serve.account.{key}", getattr(declared, key), findings) for key in ("each", "user")
+        positive(f"serve.account.{key}", getattr(declared, key), findings) for key in ("each", "user")
     )
     if each > user:
         findings.add("serve.account.user", f"{user} is below what one table costs", "raise it, or lower each")
     return AccountRule(each, user)
-
-
-def _amount(key: str, value: float | str, findings: Findings) -> Fraction:
-    try:
-        amount = Fraction(str(value))
-    except (ValueError, ZeroDivisionError):
-        amount = Fraction(0)
-    if amount <= 0:
-        findings.add(key, repr(value), 'give a positive number, or a fraction such as "1/3"')
-    return amount
