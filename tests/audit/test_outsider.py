@@ -9,7 +9,7 @@ from discreet.errors import BrokenRelease
 from discreet.perturb.mechanism import NoiseFacts
 from discreet.perturb.statement import noise_statement
 from discreet.programme.noise import Negatives
-from discreet.programme.population import Disclosure
+from discreet.programme.release import Disclosure
 from discreet.release.reader import open_release
 from tests.release.small import SEX, cubes, publish, table
 from tests.release.small import cube as weighted_cube

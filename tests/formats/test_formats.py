@@ -22,7 +22,7 @@ from discreet.formats.json_stat import write_json_stat
 from discreet.formats.sdmx import code_ids, component_id, write_sdmx_csv, write_structures
 from discreet.formats.writers import place, with_parquet, writers
 from discreet.formats.xlsx import write_xlsx
-from discreet.programme.population import ReleaseFormat
+from discreet.programme.release import ReleaseFormat
 from discreet.tabulate.tables import ProtectedTable
 from tests.release.small import AGE_M, GEO_L, GEO_M, PUBLICATION, SEX, cube, cubes, table
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.io.atomic_folder import WholeFolder
+from discreet.io.atomic_folder import AtomicFolder
 from discreet.programme.programme import Programme
 from discreet.report.swap import FIGURES, REPORT, machine_figures, page, pictures, svg, write_report
 from discreet.swap.figures import Figures, figures_of, read_members
@@ -56,7 +56,7 @@ def test_conflicts_are_shown_and_full_success_too(tmp_path: Path) -> None:
 def test_the_files_are_private_and_the_figures_readable(tmp_path: Path) -> None:
     programme, figures = village(tmp_path / "in")
     assert programme.swap is not None
-    with WholeFolder(tmp_path / "private", "--report") as folder:
+    with AtomicFolder(tmp_path / "private", "--report") as folder:
         write_report(figures, programme.swap, "census", folder)
         folder.publish()
     files = {path.name: path for path in (tmp_path / "private").iterdir()}

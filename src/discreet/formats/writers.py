@@ -14,7 +14,7 @@ from discreet.formats.json_stat import write_json_stat
 from discreet.formats.parquet import write_parquet
 from discreet.formats.sdmx import write_sdmx_csv
 from discreet.formats.xlsx import write_xlsx
-from discreet.programme.population import ReleaseFormat
+from discreet.programme.release import ReleaseFormat
 from discreet.tabulate.tables import ProtectedTable
 
 _PLACES = {

@@ -14,7 +14,7 @@ import vl_convert
 
 from discreet.advise.advise import Advice
 from discreet.advise.curves import CurvePoint, Curves
-from discreet.io.atomic_folder import WholeFolder
+from discreet.io.atomic_folder import AtomicFolder
 from discreet.maths.attacks.averaging import success
 from discreet.maths.feasible import Constraint, three_tuples
 from discreet.maths.noise.additive import LawKind
@@ -33,7 +33,7 @@ class Picture:
 def write_pictures(out: Path, drawn: Mapping[str, Picture], report: Mapping[str, Any]) -> list[str]:
     """Write every picture as SVG and PNG, their texts and the whole report into a new folder; "
     "return the names."""
-    with WholeFolder(out, "--out") as folder:
+    with AtomicFolder(out, "--out") as folder:
         names = []
         for name, content in _files(drawn, report):
             with folder.file(name) as file:

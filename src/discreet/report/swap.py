@@ -10,7 +10,7 @@ from typing import Any
 
 import vl_convert
 
-from discreet.io.atomic_folder import WholeFolder
+from discreet.io.atomic_folder import AtomicFolder
 from discreet.programme.swap import SwapRule
 from discreet.swap.figures import NO_REGION, Distances, Figures
 
@@ -257,7 +257,7 @@ th:first-child, td:first-child, td.text, th.text { text-align: left; }
 Row = Sequence[object]
 
 
-def write_report(figures: Figures, rule: SwapRule, name: str, folder: WholeFolder) -> None:
+def write_report(figures: Figures, rule: SwapRule, name: str, folder: AtomicFolder) -> None:
     """Write the page and the figures into a private folder."""
     with folder.file(REPORT) as file:
         file.write(page(figures, rule, name).encode())

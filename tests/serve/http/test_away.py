@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from httpx import Client
 
-from discreet.errors import DatabaseAway
+from discreet.errors import DatabaseUnavailable, Problem
 from discreet.io.store import Book, Database, Journal, lay_out
 from discreet.programme.programme import Programme
 from discreet.programme.serve import HistoryRule, ServeRule
@@ -71,6 +71,7 @@ def test_books_that_go_away_and_return_lose_nothing(client: Client, books: Books
     ):
         assert answer.status_code == 503
         assert int(answer.headers["retry-after"]) > 0
+        assert answer.json()["detail"] == "The server's database is unavailable; try again later."
         assert "value" not in answer.json(), "an answer that is not remembered does not leave"
         assert "127.0.0.1" not in answer.text
         assert "sqlite" not in answer.text
@@ -92,7 +93,7 @@ def test_a_job_whose_books_went_away_is_taken_up_again(
     def failing(*arguments: Any, **named: Any) -> Any:
         asked.append(True)
         if len(asked) == 1:
-            raise DatabaseAway([])
+            raise DatabaseUnavailable(Problem("", "store", "is away", "try later"))
         return ask(*arguments, **named)
 
     monkeypatch.setattr(builder, "ask", failing)

@@ -12,8 +12,8 @@ from pysdmx.model import DataStructureDefinition
 from sdmx import read_sdmx as read_with_sdmx1
 
 from discreet.pipeline.protect import protect
-from discreet.programme.population import ReleaseFormat
 from discreet.programme.programme import Programme
+from discreet.programme.release import ReleaseFormat
 from tests.serve.conftest import NOON, SECRET
 from tests.waiting import PATIENCE
 
