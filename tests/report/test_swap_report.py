@@ -58,6 +58,14 @@ def test_conflicts_are_shown_and_full_success_too(tmp_path: Path) -> None:
     assert "Every household at risk was swapped." in text
 
 
+def test_without_risk_variables_no_tables_are_compared(tmp_path: Path) -> None:
+    programme, figures = village(tmp_path)
+    assert programme.swap is not None
+    page = swap_page(replace(figures, tables=()), programme.swap, "census")
+    assert "changes" not in {chart.name for chart in page.charts}
+    assert "no tables are compared" in page.html()
+
+
 def test_the_files_are_private_and_the_figures_readable(tmp_path: Path) -> None:
     programme, figures = village(tmp_path / "in")
     assert programme.swap is not None

@@ -262,18 +262,18 @@ def bars(
     """Horizontal bars, those of one item together below its name; behind them the allowed range, on top the choice."""
     placed, names, height = _placed(rows, width)
     x = _x(axis, axis.top or _room(rows, width))
-    shaded = [{"value": allowed[0], "zero": allowed[1]}] if allowed else []
-    band = alt.Chart(_values(shaded)).mark_rect(color=TINT).encode(x=x, x2=alt.X2("zero:Q"))
-    bar_layer = alt.Chart(_values(placed)).mark_bar(cornerRadiusEnd=2)
-    encoded = bar_layer.encode(
-        x=x, x2=alt.X2("zero:Q"), y=_pixels("y"), y2=alt.Y2("y2:Q"), color=_colour(colours)
+    layers: list[Any] = []
+    if allowed is not None:
+        band = alt.Chart(_values([{"value": allowed[0], "zero": allowed[1]}])).mark_rect(color=TINT)
+        layers.append(band.encode(x=x, x2=alt.X2("zero:Q")))
+    drawn = alt.Chart(_values(placed)).mark_bar(cornerRadiusEnd=2)
+    layers.append(
+        drawn.encode(x=x, x2=alt.X2("zero:Q"), y=_pixels("y"), y2=alt.Y2("y2:Q"), color=_colour(colours))
     )
-    labels = _texts(placed, "label", x=x, y="middle", dx=6, colour=INK)
-    choice = [] if chosen is None else [{"value": chosen}]
-    rule = alt.Chart(_values(choice)).mark_rule(color=INK, strokeWidth=2).encode(x=x)
-    extra = ([band] if shaded else [], [rule] if choice else [])
-    layers = alt.layer(*extra[0], encoded, labels, *extra[1], *_names(names, width))
-    return layers.properties(width=width, height=height)
+    layers.append(_texts(placed, "label", x=x, y="middle", dx=6, colour=INK))
+    if chosen is not None:
+        layers.append(alt.Chart(_values([{"value": chosen}])).mark_rule(color=INK, strokeWidth=2).encode(x=x))
+    return alt.layer(*layers, *_names(names, width)).properties(width=width, height=height)
 
 
 def limits(rows: Sequence[Bar], colours: Mapping[str, str], far: float, width: int) -> Drawing:
@@ -377,7 +377,8 @@ def named_lines(
 ) -> Drawing:
     """Lines over a logarithmic y axis with their names beside their ends, none on top of another."""
     named = [kind for kind in colours if any(point.kind == kind for point in points)]
-    inner = width - EDGE - NAME_LEADER - LETTER * max(map(len, named), default=0)
+    longest = max(map(len, named), default=0)
+    inner = width - EDGE - NAME_LEADER - LETTER * longest
     plane = _plane(points, x, y)
     low, high = map(math.log10, _extent(y, [point.y for point in points]))
     last = {point.kind: height * (high - math.log10(point.y)) / (high - low) for point in points}
@@ -404,7 +405,8 @@ def named_lines(
         x=x_pixels["right"], y=_pixels("to"), text=alt.Text("kind:N")
     )
     layers += [leader.encode(color=colour), text.encode(color=colour)]
-    return alt.layer(*layers).properties(width=inner, height=height, autosize="pad")
+    padding = {"left": 4, "top": 4, "bottom": 4, "right": 1.4 * longest}  # a browser's letters may be wider
+    return alt.layer(*layers).properties(width=inner, height=height, autosize="pad", padding=padding)
 
 
 def spread(places: Sequence[float], gap: float) -> list[float]:

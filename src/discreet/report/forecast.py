@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from discreet.advise.forecast import CandidateForecast, Forecast
@@ -57,7 +57,6 @@ def forecast_chart(forecast: Forecast) -> Chart:
     meaning = f"|published - true| / true of a cell; budgets are divided over {forecast.crosstabs:,} cross-tabulations."
     missing = [one.candidate.name for one in forecast.candidates if one.candidate.name not in drawn]
     absent = f" Not drawn, too much noise or not available: {'; '.join(missing)}." if missing else ""
-    errors = "; ".join(f"{point.kind} {share(point.y / 100)}" for point in points if point.x == SAID)
 
     def draw(width: int) -> Drawing:
         declared = [name for name in kinds if name.startswith("declared")]
@@ -69,11 +68,21 @@ def forecast_chart(forecast: Forecast) -> Chart:
     return Chart(
         "forecast",
         f"Expected relative error of {forecast.programme}, before any data",
-        f"{meaning}{absent} Errors of a count of {SAID}: {errors}.",
+        f"{meaning}{absent} {_said(points)}",
         draw,
         subtitle=f"{meaning}{absent}",
         scrolls=True,
     )
+
+
+def _said(points: Sequence[Point]) -> str:
+    """The least, the largest and the declared error of one count."""
+    found = sorted((point for point in points if point.x == SAID), key=lambda point: point.y)
+    if not found:
+        return "Nothing is drawn."
+    told = [found[0], *(point for point in found[1:-1] if point.kind.startswith("declared")), found[-1]]
+    errors = "; ".join(f"{point.kind}: {share(point.y / 100)}" for point in told)
+    return f"Errors of a count of {SAID}, from the least to the largest: {errors}."
 
 
 def _points(forecast: Forecast) -> Iterator[Point]:
@@ -95,4 +104,5 @@ def _kind(one: CandidateForecast) -> LawKind:
 def _decades(values: list[float]) -> tuple[int, int]:
     """The powers of ten around all values."""
     found = values or [1.0]
-    return math.floor(math.log10(min(found))), math.ceil(math.log10(max(found)))
+    low = math.floor(math.log10(min(found)))
+    return low, max(low + 1, math.ceil(math.log10(max(found))))

@@ -285,9 +285,10 @@ def _utility_part(figures: Figures) -> Part:
         )
         for change in figures.tables
     ]
-    return Part(
-        "utility", "Utility", lead, (change_chart(figures), table("Changes of tables", columns, rows))
-    )
+    if not rows:
+        return Part("utility", "Utility", "The rule names no risk variables, so no tables are compared.")
+    blocks = (change_chart(figures), table("Changes of tables", columns, rows))
+    return Part("utility", "Utility", lead, blocks)
 
 
 def change_chart(figures: Figures) -> Chart:
