@@ -8,7 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from discreet.io.atomic_folder import WholeFolder
+from discreet.io.atomic_folder import AtomicFolder
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
 from discreet.report.ptable import write_ptable_picture
 from discreet.report.swap import REPORT, write_report
@@ -39,7 +39,7 @@ def pages(reported: Reported, tmp_path_factory: pytest.TempPathFactory) -> dict[
     place = tmp_path_factory.mktemp("pages")
     programme, figures = village(place / "in")
     assert programme.swap is not None
-    with WholeFolder(place / "swap", "--report") as folder:
+    with AtomicFolder(place / "swap", "--report") as folder:
         write_report(figures, programme.swap, "census", folder)
         folder.publish()
     table = solve(PTableParameters(5, 2.0))
