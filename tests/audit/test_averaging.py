@@ -7,6 +7,7 @@ import pytest
 
 from discreet.audit.averaging import Averaging, Estimates, Limits, Realised, average, judge
 from discreet.audit.evidence import Cells, KnownNoise, Published, PublishedTable, Truth, Universe
+from discreet.io.serialize import json_text, to_json
 from discreet.maths.attacks.averaging import Method
 from discreet.maths.noise.additive import discrete_gaussian, discrete_laplace
 from discreet.programme.codelist import Breakdown, Code, Codelist, breakdown, codelist
@@ -307,9 +308,9 @@ def test_the_summaries_name_cells_and_no_count() -> None:
     mechanism, known = cell_key(1.0, 5)
     world = made(trees, [["A", "B"]], random_columns(trees, 12_345, 4), mechanism, known, 5)
     found, real = attacked(world)
-    told = found.summary()
+    told = to_json(found.findings())
     assert told["targets"] == real.targets == 24
     assert {} in [one["cell"] for one in told["exposed"]]
     assert all(set(one) == {"counted", "cell", "t", "k", "ratio", "success"} for one in told["exposed"])
-    assert "12345" not in str(told) + str(real.summary())
-    assert set(real.summary()["methods"]) == {"mean", "riskiest", "weighted"}
+    assert "12345" not in str(told) + json_text(real)
+    assert set(to_json(real)["methods"]) == {"mean", "riskiest", "weighted"}

@@ -9,6 +9,7 @@ from discreet.audit.bayes_histograms import AreaAttack, HistogramFinding, Prior,
 from discreet.audit.evidence import Published, Truth, values_at
 from discreet.audit.published_law import PublishedLaw
 from discreet.errors import Mistakes
+from discreet.io.serialize import json_text
 from discreet.maths.attacks.bayes_histogram import HistogramAdversary
 from tests.audit.made import Made, cell_key, flat, made, nested, random_columns
 from tests.audit.private import gaussian
@@ -116,7 +117,7 @@ def test_people_who_were_swapped_contradict_what_is_known() -> None:
 def test_all_levels_of_the_other_variables_are_attacked() -> None:
     scan = attack_histograms(*_both(world(Fraction(1))), AreaAttack("GEO", 2, 60))
     assert sorted(finding.categories for finding in scan.found) == [2, 5, 10]
-    told = json.loads(json.dumps(scan.summary()))
+    told = json.loads(json_text(scan))
     assert told["largest_gain"] == pytest.approx(max(finding.gain for finding in scan.found))
     assert scan.worst is not None
     assert math.isfinite(scan.worst.standard_error)

@@ -10,6 +10,7 @@ import pytest
 from discreet.audit.bound_propagation import Deductions, Limits
 from discreet.audit.bounds import bound_attack, judge
 from discreet.audit.evidence import KnownNoise, Published, PublishedTable, Truth, Universe
+from discreet.io.serialize import json_text
 from discreet.maths.cells.counting import counts_of, keys_of
 from discreet.maths.noise.additive import truncated_laplace
 from discreet.perturb.mechanism import Mechanism
@@ -147,7 +148,7 @@ def test_the_pattern_of_the_paper_is_named() -> None:
         ({"SEX": "SEX0"}, 3, 5),
         ({"SEX": "SEX1"}, 2, 4),
     ]
-    assert json.loads(json.dumps(found.summary()))["pinned"] == 3
+    assert json.loads(json_text(found.findings()))["pinned"] == 3
 
 
 def test_noise_that_touches_empty_cells_can_leave_nobody_in_a_published_count() -> None:

@@ -9,6 +9,7 @@ import pytest
 from discreet.audit.differencing_areas import difference_maps, judge_maps
 from discreet.audit.evidence import KnownNoise, Published, Truth
 from discreet.errors import Mistakes
+from discreet.io.serialize import json_text
 from discreet.maths.attacks.differencing import Geography, differences
 from discreet.perturb.mechanism import Mechanism
 from tests.audit.hamlets import Hamlets, hamlets
@@ -69,8 +70,8 @@ def test_noise_is_beaten_where_it_is_weak_and_holds_where_it_is_not(
 def test_summaries_are_json() -> None:
     place = hamlets(20, 5)
     published, truth = release(place, *cell_key(2.0, 5), 5)
-    assert json.loads(json.dumps(difference_maps(published, place.lookup()).summary()))
-    assert json.loads(json.dumps(judge_maps(published, truth, place.lookup()).summary()))
+    assert json.loads(json_text(difference_maps(published, place.lookup())))
+    assert json.loads(json_text(judge_maps(published, truth, place.lookup())))
 
 
 def test_a_map_of_other_areas_is_refused() -> None:

@@ -14,6 +14,8 @@ import numpy as np
 from discreet.advise.facts import PERSONS, Facts
 from discreet.advise.forecast import DELTA, rho_for
 from discreet.advise.swap import SwapAdvice
+from discreet.audit.attack import NotPossible
+from discreet.audit.audit import NoiseChoice, Region
 from discreet.audit.measures import Measures
 from discreet.errors import InfeasiblePTable, Mistakes, mistake
 from discreet.maths.attacks.averaging import contour, laplace_epsilon, least_variance, success
@@ -21,7 +23,6 @@ from discreet.maths.attacks.bounds import epsilon_of_bound, epsilon_of_reconstru
 from discreet.maths.feasible import (
     GAUSSIAN,
     GEOMETRIC,
-    UTILITY,
     Constraint,
     Exposed,
     Limits,
@@ -308,31 +309,20 @@ def ranges(found: Plane) -> Iterator[dict[str, Any]]:
             yield {"D": D, "V": [round(float(inside[0]), 6), round(float(inside[-1]), 6)]}
 
 
-def region(measures: Measures) -> dict[str, Any]:
-    """The V x D plane of the cell key method, ready for JSON; each row of a constraint is a text of 0 and 1."""
-    noise = measures.case.programme.noise
-    if not isinstance(noise, CellKeyNoise):
-        return {"not_possible": "the plane of variance and largest change is that of the cell key method"}
-    task = task_of(measures.case.programme, None, USUAL_LIMITS)
-    ratio = min(
-        one["riskiest_k_over_t2"] for universe in measures.redundancy() for one in universe["exposed"]
-    )
+def region(measures: Measures) -> Region | NotPossible:
+    """The V x D plane of the cell key method under the usual limits, and stricter gates where they are declared."""
+    programme = measures.case.programme
+    if not isinstance(programme.noise, CellKeyNoise):
+        return NotPossible("the plane of variance and largest change is that of the cell key method")
+    task = task_of(programme, None, USUAL_LIMITS)
+    ratio = min(one.riskiest_k_over_t2 for universe in measures.redundancy for one in universe.exposed)
     exposed = Exposed(ratio, measures.bounds.groups)
-    return _summary(plane(*grid(exposed, task.limits), exposed, task.limits, task.js), task)
-
-
-def _summary(found: Plane, task: Task) -> dict[str, Any]:
-    declared, smallest = task.declared, found.smallest
-    return {
-        "V": [round(float(v), 6) for v in found.V],
-        "D": found.D.tolist(),
-        "holds": {
-            name.value: ["".join("1" if one else "0" for one in row) for row in held]
-            for name, held in found.holds.items()
-        },
-        "utility": [name.value for name in UTILITY if name in found.holds],
-        "exists": Constraint.PTABLE.value,
-        "chosen": None if declared is None else {"V": declared[0], "D": declared[1]},
-        "least": None if smallest is None else {"V": smallest[0], "D": smallest[1]},
-        "limits": vars(task.limits),
-    }
+    found = plane(*grid(exposed, task.limits), exposed, task.limits, task.js)
+    return Region(
+        V=tuple(round(float(v), 6) for v in found.V),
+        D=tuple(found.D.tolist()),
+        holds=found.holds,
+        chosen=None if task.declared is None else NoiseChoice(*task.declared),
+        least=None if found.smallest is None else NoiseChoice(*found.smallest),
+        limits=task.limits,
+    )

@@ -9,7 +9,6 @@ from functools import cache
 from heapq import nlargest
 from itertools import accumulate, product
 from math import prod
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -258,6 +257,26 @@ class Exposed:
     success: float
 
 
+@dataclass(frozen=True, kw_only=True)
+class MethodExpectation:
+    """How many counts one way of averaging is expected to get right."""
+
+    expected: float
+    beyond_baseline: float  # more than are published as they were counted
+    at_least: Mapping[float, int]  # probability -> counts that are right with at least this
+
+
+@dataclass(frozen=True, kw_only=True)
+class AveragingFindings:
+    """What averaging finds in a release, without the estimates themselves."""
+
+    targets: int
+    baseline: float
+    methods: Mapping[Method, MethodExpectation]
+    exposed: tuple[Exposed, ...]
+    left_out: Mapping[str, int]  # why -> cross-tabulations that were no targets
+
+
 @dataclass(frozen=True, eq=False)
 class Averaging:
     """The attack on a release: how many cells it is expected to find, and which."""
@@ -286,32 +305,23 @@ class Averaging:
         """How many of them are right with at least this probability."""
         return sum(int((table.success[method] >= level).sum()) for table in self.tables)
 
-    def summary(self) -> dict[str, Any]:
+    def findings(self) -> AveragingFindings:
         """What can be printed or written: numbers and names of cells, nothing of the truth."""
-        return {
-            "targets": self.targets,
-            "baseline": self.baseline,
-            "methods": {
-                method.name.lower(): {
-                    "expected": self.expected(method),
-                    "beyond_baseline": self.expected(method) - self.baseline,
-                    "at_least": {str(level): self.above(method, level) for level in BINS[3:-1]},
-                }
+        baseline = self.baseline
+        return AveragingFindings(
+            targets=self.targets,
+            baseline=baseline,
+            methods={
+                method: MethodExpectation(
+                    expected=self.expected(method),
+                    beyond_baseline=self.expected(method) - baseline,
+                    at_least={level: self.above(method, level) for level in BINS[3:-1]},
+                )
                 for method in Method
             },
-            "exposed": [
-                {
-                    "counted": one.counted,
-                    "cell": dict(one.cell),
-                    "t": one.t,
-                    "k": one.k,
-                    "ratio": one.ratio,
-                    "success": one.success,
-                }
-                for one in self.exposed
-            ],
-            "left_out": dict(self.left_out),
-        }
+            exposed=self.exposed,
+            left_out=dict(self.left_out),
+        )
 
 
 def average(published: Published, progress: Progress | None = None, limits: Limits = Limits()) -> Averaging:
@@ -458,19 +468,10 @@ class Realised:
     hit: Mapping[Method, int]
     bins: Mapping[Method, tuple[Bin, ...]]
 
-    def summary(self) -> dict[str, Any]:
-        """Numbers of targets, predicted and realised."""
-        return {
-            "targets": self.targets,
-            "baseline": self.baseline,
-            "methods": {
-                method.name.lower(): {
-                    "hit": self.hit[method],
-                    "bins": [vars(one) for one in self.bins[method]],
-                }
-                for method in Method
-            },
-        }
+    def as_json(self) -> Mapping[str, object]:
+        """Numbers of targets, predicted and realised, by method."""
+        methods = {method: {"hit": self.hit[method], "bins": self.bins[method]} for method in Method}
+        return {"targets": self.targets, "baseline": self.baseline, "methods": methods}
 
 
 def judge(averaging: Averaging, truth: Truth) -> Realised:

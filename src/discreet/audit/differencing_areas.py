@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from math import prod
@@ -202,9 +202,10 @@ class AreaDifferences:
     after: Afterwards | None
     listed: tuple[ListedDifference, ...]
 
-    def summary(self) -> dict[str, Any]:
-        """JSON-ready; no number of records."""
-        return {**asdict(self), "by_areas": {str(areas): many for areas, many in self.by_areas.items()}}
+    @property
+    def revealed(self) -> int:
+        """Differences that noise leaves above alpha; all of them where there is no noise."""
+        return self.found if self.after is None else self.after.above
 
 
 def difference_areas(
@@ -303,10 +304,6 @@ class MapDifferences:
     small: int  # from 1 to below the threshold
     examples: tuple[MapFinding, ...]
 
-    def summary(self) -> dict[str, Any]:
-        """JSON-ready; every number in it is public."""
-        return asdict(self)
-
 
 @dataclass(frozen=True)
 class MapJudgement:
@@ -319,11 +316,19 @@ class MapJudgement:
     apparent: int
     apparent_right: int
 
-    def summary(self) -> dict[str, Any]:
-        """JSON-ready, with the shares."""
-        rate = self.revealed / self.exact if self.exact else None
-        share = self.apparent_right / self.apparent if self.apparent else None
-        return {**asdict(self), "revealed_rate": rate, "apparent_share": share}
+    @property
+    def revealed_rate(self) -> float | None:
+        """The share of true small differences that is revealed."""
+        return self.revealed / self.exact if self.exact else None
+
+    @property
+    def apparent_share(self) -> float | None:
+        """The share of published small differences that are true."""
+        return self.apparent_right / self.apparent if self.apparent else None
+
+    def as_json(self) -> Mapping[str, object]:
+        """The document, with the shares."""
+        return {**vars(self), "revealed_rate": self.revealed_rate, "apparent_share": self.apparent_share}
 
 
 def difference_maps(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -47,10 +47,6 @@ class Chance:
     value: int
     published: int  # cells
     chance: float
-
-    def summary(self) -> dict[str, Any]:
-        """The same, ready for JSON."""
-        return dict(vars(self))
 
 
 @dataclass(eq=False)
@@ -129,8 +125,8 @@ class Tally:
         """The share of the true ones that are still seen."""
         return _share(self.kept, self.original)
 
-    def summary(self) -> dict[str, Any]:
-        """The same, ready for JSON."""
+    def as_json(self) -> Mapping[str, object]:
+        """The document."""
         if self.true is None:
             return {"seen": self.seen}
         shares = {name: getattr(self, name) for name in ("share_true", "share_true_counted", "share_kept")}
@@ -162,16 +158,16 @@ class Figures:
         tallies = (self.ones, self.rows[RowKind.INDIVIDUAL], self.rows[RowKind.GROUP])
         return sum(tally.seen if tally.true is None else tally.true for tally in tallies)
 
-    def summary(self) -> dict[str, Any]:
-        """The same, ready for JSON."""
+    def as_json(self) -> Mapping[str, object]:
+        """The document."""
         cells = {
             "share_ones_and_twos": self.share_small,
-            "non_empty": self.cells.summary(),
-            **{f"count_{value}": tally.summary() for value, tally in enumerate(self.small, start=1)},
+            "non_empty": self.cells,
+            **{f"count_{value}": tally for value, tally in enumerate(self.small, start=1)},
         }
         return {
             **(cells if self.has_cells else {}),
-            **{kind.name.lower(): tally.summary() for kind, tally in self.rows.items()},
+            **{kind.name.lower(): tally for kind, tally in self.rows.items()},
         }
 
 
@@ -288,8 +284,8 @@ class Named:
     cell: dict[str, str]
     published: int
 
-    def summary(self) -> dict[str, Any]:
-        """The same, ready for JSON."""
+    def as_json(self) -> Mapping[str, object]:
+        """The document."""
         return {
             "cube": self.cube,
             "counted": self.counted,
@@ -317,10 +313,6 @@ class Area:
             return self.ones + self.groups
         return self.true_ones + self.true_groups
 
-    def summary(self) -> dict[str, Any]:
-        """The same, ready for JSON."""
-        return dict(vars(self))
-
 
 @dataclass(frozen=True, eq=False)
 class Disclosures:
@@ -347,21 +339,21 @@ class Disclosures:
         ranked = sorted(self.cubes, key=lambda cube: -self.cubes[cube].weight)
         return tuple(cube for cube in ranked[: self.listed] if self.cubes[cube].weight)
 
-    def summary(self) -> dict[str, Any]:
-        """What a report shows, ready for JSON."""
+    def as_json(self) -> Mapping[str, object]:
+        """The document: what a report shows."""
         return {
             "judged": self.is_judged,
-            "total": self.total.summary(),
-            "whole_areas": self.whole_areas.summary(),
-            "by_universe": {name: one.summary() for name, one in self.universes.items()},
-            "by_axes": {str(number): one.summary() for number, one in sorted(self.axes.items())},
-            "by_level": {name: one.summary() for name, one in sorted(self.levels.items())},
-            "by_attribute": {name: one.summary() for name, one in sorted(self.attributes.items())},
-            "worst_cubes": {cube: self.cubes[cube].summary() for cube in self.worst_cubes},
-            "chance_true": [chance.summary() for chance in self.chances],
-            "uniques": [one.summary() for one in self.uniques],
-            "telling": [one.summary() for one in self.telling],
-            "areas": [area.summary() for area in self.areas],
+            "total": self.total,
+            "whole_areas": self.whole_areas,
+            "by_universe": self.universes,
+            "by_axes": dict(sorted(self.axes.items())),
+            "by_level": dict(sorted(self.levels.items())),
+            "by_attribute": dict(sorted(self.attributes.items())),
+            "worst_cubes": {cube: self.cubes[cube] for cube in self.worst_cubes},
+            "chance_true": self.chances,
+            "uniques": self.uniques,
+            "telling": self.telling,
+            "areas": self.areas,
             "areas_looked_at": self.areas_looked_at,
         }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from discreet.audit.case import make_case
 from discreet.audit.measures import Measures
@@ -44,9 +44,9 @@ class Verdict:
         named = f" ({'; '.join(self.where)})" if self.where else ""
         return f"{said}{named}; {self.remedy}"
 
-    def summary(self) -> dict[str, Any]:
-        """Ready for JSON."""
-        return {**vars(self), "where": list(self.where), "passed": self.passed}
+    def as_json(self) -> Mapping[str, object]:
+        """The document, with whether it passed."""
+        return {**vars(self), "passed": self.passed}
 
 
 def require_passed(verdicts: Iterable[Verdict]) -> None:
@@ -178,7 +178,7 @@ def _differencing(gates: Gates, measures: Measures) -> Iterable[Verdict]:
         yield Verdict(
             "differencing",
             gate.revealed,
-            found.found if found.after is None else found.after.above,
+            found.revealed,
             f"the number of revealed differences of {names} below {gate.threshold} records",
             tuple(f"{' + '.join(one.plus)} minus {' + '.join(one.minus)}" for one in shown[:NAMED]),
             "raise the variance, or publish one of the two geographies at a coarser level",

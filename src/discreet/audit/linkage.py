@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,8 +41,8 @@ class Linked:
         """Persons with exactly one record: a name is put to it."""
         return int((self.cell >= 0).sum())
 
-    def summary(self) -> dict[str, Any]:
-        """How many found a record, ready for JSON."""
+    def as_json(self) -> Mapping[str, object]:
+        """How many found a record."""
         persons = len(self.candidates)
         return {
             "persons": persons,
@@ -78,8 +77,8 @@ class Confirmed:
         """The share of putative re-identifications that are right."""
         return share_of(self.confirmed, self.matched)
 
-    def summary(self) -> dict[str, Any]:
-        """The rates, ready for JSON."""
+    def as_json(self) -> Mapping[str, object]:
+        """The rates."""
         return {
             "persons": self.persons,
             "r_match": self.r_match,

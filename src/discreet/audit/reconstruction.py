@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +74,24 @@ class AreaRecords:
         return histogram
 
 
+@dataclass(frozen=True, kw_only=True)
+class ReconstructionFindings:
+    """How far a reconstruction came, in numbers."""
+
+    counted: str
+    geography: str
+    variables: tuple[str, ...]
+    joint_cells: int
+    areas: int
+    status: Mapping[Status, int]  # areas by how the solver ended
+    records: int
+    certain: int  # of them right, if the noise is as assumed
+    r_certain: float
+    unique_areas: int  # nothing else fits their tables
+    confidence: float
+    seconds: float
+
+
 @dataclass(frozen=True, eq=False)
 class Reconstruction:
     """What an outsider makes of the tables of some areas."""
@@ -96,23 +113,23 @@ class Reconstruction:
         """(area, joint cell) -> records."""
         return np.array([area.histogram(self.space.size) for area in self.areas], dtype=np.int64)
 
-    def summary(self) -> dict[str, Any]:
-        """What was tried and how far it came, ready for JSON."""
+    def findings(self) -> ReconstructionFindings:
+        """What was tried and how far it came, without the records."""
         records, certain = sum(a.records for a in self.areas), sum(a.certain for a in self.areas)
-        return {
-            "counted": self.counted,
-            "geography": self.geography,
-            "variables": list(self.space.variables),
-            "joint_cells": self.space.size,
-            "areas": len(self.areas),
-            "status": dict(Counter(area.status.value for area in self.areas)),
-            "records": records,
-            "certain": certain,
-            "r_certain": share_of(certain, records),
-            "unique_areas": sum(area.unique for area in self.areas),
-            "confidence": self.confidence,
-            "seconds": round(sum(area.seconds for area in self.areas), 3),
-        }
+        return ReconstructionFindings(
+            counted=self.counted,
+            geography=self.geography,
+            variables=self.space.variables,
+            joint_cells=self.space.size,
+            areas=len(self.areas),
+            status=Counter(area.status for area in self.areas),
+            records=records,
+            certain=certain,
+            r_certain=share_of(certain, records),
+            unique_areas=sum(area.unique for area in self.areas),
+            confidence=self.confidence,
+            seconds=round(sum(area.seconds for area in self.areas), 3),
+        )
 
 
 def reconstruct(
@@ -274,8 +291,8 @@ class Judged:
         """The share that the better of both guesses gets right: an attack must beat it to be one."""
         return share_of(max(self.by_margins, self.by_elsewhere), self.records)
 
-    def summary(self) -> dict[str, Any]:
-        """The shares, ready for JSON."""
+    def as_json(self) -> Mapping[str, object]:
+        """The shares."""
         return {
             "areas": self.areas,
             "records": self.records,

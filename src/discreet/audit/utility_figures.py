@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,8 +45,8 @@ class ErrorFigures:
         """What the law lets expect."""
         return self.expected[measure] / self.cells if self.expected and self.cells else None
 
-    def summary(self) -> dict[str, Any]:
-        """The same, ready for JSON."""
+    def as_json(self) -> Mapping[str, object]:
+        """The document: sums, means and quantiles by name."""
         wrong = ("false_positives", Measure.POSITIVE) if self.is_empty else ("false_zeros", Measure.ZERO)
         named = {
             "share_unchanged": Measure.UNCHANGED,
@@ -59,8 +60,8 @@ class ErrorFigures:
             **{f"total_{loss.name.lower()}": self.realised[loss] for loss in LOSSES},
             **{name: self.mean(measure) for name, measure in named.items()},
             **{f"expected_{name}": self.expected_mean(measure) for name, measure in named.items()},
-            "absolute_error": {str(share): value for share, value in self.absolute.items()},
-            "relative_error": {str(share): value for share, value in self.relative.items()},
+            "absolute_error": self.absolute,
+            "relative_error": self.relative,
         }
 
 
@@ -87,14 +88,6 @@ class Comparison:
             **{f"relative_error_{share}": value for share, value in cells.relative.items()},
         }
 
-    def summary(self) -> dict[str, Any]:
-        """The same, ready for JSON."""
-        return {
-            "occupied": self.occupied.summary(),
-            "classes": {name: one.summary() for name, one in self.classes.items()},
-            "hellinger": self.hellinger,
-        }
-
 
 @dataclass(frozen=True)
 class Margin:
@@ -108,10 +101,6 @@ class Margin:
     share_unchanged: float | None
     hellinger: float
 
-    def summary(self) -> dict[str, Any]:
-        """The same, ready for JSON."""
-        return dict(vars(self))
-
 
 @dataclass(frozen=True, eq=False)
 class ErrorWays:
@@ -124,17 +113,17 @@ class ErrorWays:
     levels: dict[str, Comparison]
     margins: tuple[Margin, ...]
 
-    def summary(self, listed: int) -> dict[str, Any]:
-        """The whole, and the worst cross-tabulations by their Hellinger distance."""
+    def document(self, listed: int) -> Mapping[str, object]:
+        """The whole as JSON, and the worst cross-tabulations by their Hellinger distance."""
         worst = sorted(self.margins, key=lambda margin: -margin.hellinger)[:listed]
         return {
-            "total": self.total.summary(),
-            "by_universe": {name: one.summary() for name, one in self.universes.items()},
+            "total": self.total,
+            "by_universe": self.universes,
             "by_cube": {name: one.headline() for name, one in self.cubes.items()},
-            "by_axes": {str(number): one.summary() for number, one in sorted(self.axes.items())},
-            "by_level": {name: one.summary() for name, one in sorted(self.levels.items())},
+            "by_axes": dict(sorted(self.axes.items())),
+            "by_level": dict(sorted(self.levels.items())),
             "cross_tabulations": len(self.margins),
-            "worst_cross_tabulations": [margin.summary() for margin in worst],
+            "worst_cross_tabulations": worst,
         }
 
 
@@ -246,9 +235,14 @@ class GapFigures:
     expected_rmse: float | None  # None where the noise is not known
     largest: int
 
-    def summary(self) -> dict[str, Any]:
-        """The same, ready for JSON."""
-        return {**vars(self), "share_open": self.open / self.totals if self.totals else None}
+    @property
+    def share_open(self) -> float | None:
+        """The share of totals that are not the sum of their parts."""
+        return self.open / self.totals if self.totals else None
+
+    def as_json(self) -> Mapping[str, object]:
+        """The document, with the share of open totals."""
+        return {**vars(self), "share_open": self.share_open}
 
 
 @dataclass(eq=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -112,7 +112,7 @@ def _distorted(number: int, expected: Mapping[float, float] | None, limit: float
 
 def _gaps(found: Utility) -> Iterator[str]:
     rows = [
-        (name, f"{gap.totals:,}", _share(gap.open / gap.totals), _number(gap.rmse), _number(gap.expected_rmse),
+        (name, f"{gap.totals:,}", _share(gap.share_open), _number(gap.rmse), _number(gap.expected_rmse),
          f"{gap.largest:,}")
         for name, gap in found.gaps.items() if gap.totals
     ]  # fmt: skip
@@ -124,7 +124,7 @@ def _gaps(found: Utility) -> Iterator[str]:
 
 
 def _tables(found: Utility) -> Iterator[str]:
-    shifts = [table.shift for table in found.two_way if table.shift is not None]
+    shifts = found.shifts
     if shifts:
         yield (
             f"{len(found.two_way):,} two-way tables: Cramer's V is off by {sum(shifts) / len(shifts):.4f} on average, "
@@ -180,7 +180,7 @@ def utility(
             case = open_case(load_programme(declared), key, open_release(folder), threads, progress)
             found[_name(folder, case, found)] = _measured(case, by, progress)
     if json:
-        emit_json(_summary(found))
+        emit_json(_document(found))
     elif not quiet:
         _show(found)
 
@@ -205,12 +205,12 @@ def _name(folder: Path, case: Case, taken: dict[str, Utility]) -> str:
     return next(one for one in (name, str(folder), f"{folder} ({len(taken) + 1})") if one not in taken)
 
 
-def _summary(found: dict[str, Utility]) -> dict[str, Any]:
+def _document(found: dict[str, Utility]) -> dict[str, object]:
     first = next(iter(found))
-    told = {"release": first, **found[first].summary()}
+    told = {"release": first, **found[first].as_json()}
     if len(found) == 1:
         return told
-    others = {name: one.summary() for name, one in found.items() if name != first}
+    others = {name: one for name, one in found.items() if name != first}
     return {**told, "with": others, "side_by_side": side_by_side(found)}
 
 
