@@ -9,10 +9,11 @@ import pytest
 
 from discreet.advise.advise import Task, advise, task_of
 from discreet.advise.facts import Facts, counted_facts, declared_facts, eu_facts
-from discreet.advise.reasons import caveats, conflicts, declared_words, reasons, summary
+from discreet.advise.reasons import caveats, conflicts, declared_words, document, reasons
 from discreet.audit.redundancy import Mode, regions_of
 from discreet.errors import Mistakes
 from discreet.io.progress import Quiet
+from discreet.io.serialize import to_json
 from discreet.maths.feasible import Constraint, Limits
 from discreet.maths.noise.additive import LawKind
 from discreet.programme.programme import Programme, load_programme
@@ -37,7 +38,7 @@ def test_data_tell_who_is_there(programme: Programme, facts: Facts) -> None:
     assert (facts.place, facts.areas) == ("GEO", 3)
     assert facts.area_totals is not None
     assert sorted(facts.area_totals.tolist()) == [40, 40, 40]
-    assert "area_totals" not in facts.summary()
+    assert "area_totals" not in to_json(facts)
     declared = declared_facts(programme, Mode.NESTED, None)
     assert facts.same_noise == declared.same_noise
     assert facts.cells <= declared.cells
@@ -93,7 +94,7 @@ def test_an_empty_region_is_told_with_its_conflict(facts: Facts) -> None:
     assert any("without the limit of distortion" in line for line in said)
     assert any("publish fewer tables" in line for line in said)
     assert not list(reasons(found))
-    assert summary(found)["proposal"] is None
+    assert document(found)["proposal"] is None
 
 
 def test_the_declared_choice_is_judged(programme: Programme, facts: Facts) -> None:
@@ -148,7 +149,7 @@ def test_the_eu_census_of_malta_and_germany() -> None:
     assert malta.proposal.noise == {"kind": "cell-key", "V": 3.3, "D": 6, "js": 0}
     assert germany.proposal.noise == {"kind": "cell-key", "V": 1.5, "D": 5, "js": 0}
     assert sum(malta.facts.tuples.values()) < sum(germany.facts.tuples.values())
-    told = summary(malta)
+    told = to_json(document(malta))
     assert told["paper"]["epsilon"]["areas"] == pytest.approx(0.268, abs=5e-4)
     assert any("without data" in line for line in caveats(malta))
 

@@ -86,11 +86,6 @@ class Judged:
     distorted: float  # share of small counts that are off by more than the limit
     areas: Mapping[float, float] | None  # relative error -> areas expected to be off by so much; needs data
 
-    def summary(self) -> dict[str, Any]:
-        """Ready for JSON."""
-        areas = None if self.areas is None else {str(limit): number for limit, number in self.areas.items()}
-        return {**vars(self), "areas": areas}
-
 
 @dataclass(frozen=True)
 class Proposal:
@@ -301,12 +296,20 @@ def paper_line(facts: Facts, limits: Limits) -> PaperLine:
     )
 
 
-def ranges(found: Plane) -> Iterator[dict[str, Any]]:
-    """For each D that has any: the smallest and largest feasible V."""
+@dataclass(frozen=True)
+class VarianceRange:
+    """The smallest and largest feasible V of one D."""
+
+    D: int
+    V: tuple[float, float]
+
+
+def ranges(found: Plane) -> Iterator[VarianceRange]:
+    """The feasible variances of each D that has any."""
     for row, D in enumerate(found.D.tolist()):
         inside = found.V[found.feasible[row]]
         if len(inside):
-            yield {"D": D, "V": [round(float(inside[0]), 6), round(float(inside[-1]), 6)]}
+            yield VarianceRange(D, (round(float(inside[0]), 6), round(float(inside[-1]), 6)))
 
 
 def region(measures: Measures) -> Region | NotPossible:

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,14 +67,11 @@ class Facts:
     population: int | None
     area_totals: NDArray[np.int64] | None = field(default=None)  # true ones: confidential
 
-    def summary(self) -> dict[str, Any]:
-        """The same, ready for JSON; no true count of an area."""
+    def as_json(self) -> Mapping[str, object]:
+        """The document, without any true count of an area."""
         return {
             "known_from": self.known_from,
-            "riskiest": {
-                "same_noise": dict(vars(self.same_noise)),
-                "fresh_noise": dict(vars(self.fresh_noise)),
-            },
+            "riskiest": {"same_noise": self.same_noise, "fresh_noise": self.fresh_noise},
             "tuples": sum(self.tuples.values()),
             "three_tuples": three_tuples(self.tuples),
             "cells": self.cells,

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -49,10 +48,6 @@ class SwapAdvice:
     declared: float
     trials: tuple[RateTrial, ...]
     rate: float | None
-
-    def summary(self) -> dict[str, Any]:
-        """Ready for JSON; shares only."""
-        return {**vars(self), "trials": [vars(trial) for trial in self.trials]}
 
 
 def advise_swap(
