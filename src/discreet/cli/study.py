@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
 import typer
 from rich.table import Table
@@ -85,7 +85,7 @@ def _listed(text: str, key: str, kind: Callable[[str], T]) -> list[T]:
         raise mistake("", key, repr(text), "give numbers with commas between them") from None
 
 
-def _report(found: Study) -> dict[str, Any]:
+def _report(found: Study) -> dict[str, object]:
     facts = {name: getattr(found, name) for name in ("persons", "records", "zips", "cells", "seed")}
     return facts | {
         "sensitivity": SENSITIVITY,
@@ -96,12 +96,12 @@ def _report(found: Study) -> dict[str, Any]:
     }
 
 
-def _outcome(outcome: Outcome) -> dict[str, Any]:
+def _outcome(outcome: Outcome) -> dict[str, object]:
     facts = asdict(outcome) | {"predicted_relative": outcome.predicted_relative}
     return facts | {name: _differences(getattr(outcome, name)) for name in ("utility", "utility_signed")}
 
 
-def _differences(found: Differences) -> dict[str, Any]:
+def _differences(found: Differences) -> dict[str, object]:
     return asdict(found) | {"quantiles": {f"{level:g}": value for level, value in found.quantiles.items()}}
 
 
