@@ -12,7 +12,14 @@ import pytest
 
 from discreet.audit.evidence import KnownNoise, Published
 from discreet.audit.linkage import Auxiliary, Confirmed, auxiliary, confirm, link, made_auxiliary
-from discreet.audit.reconstruction import Judged, Limits, Reconstruction, Records, judge, reconstruct
+from discreet.audit.reconstruction import (
+    JudgedReconstruction,
+    Reconstruction,
+    SolverLimits,
+    TrueRecords,
+    judge,
+    reconstruct,
+)
 from discreet.errors import Mistakes, Problem
 from discreet.io.serialize import to_json
 from discreet.maths.attacks.reconstruction import Status
@@ -31,7 +38,7 @@ TREES = [flat("GEO", 20), flat("SEX", 2), flat("AGE", 9), flat("OCC", 4)]
 CODELISTS = {tree.name: tree for tree in TREES}
 WHOLE = [["GEO", "SEX", "AGE", "OCC"]]
 PAIRS = [["GEO", "SEX", "AGE"], ["GEO", "SEX", "OCC"], ["GEO", "AGE", "OCC"]]
-QUICK = Limits(seconds=5, workers=2)
+QUICK = SolverLimits(seconds=5, workers=2)
 
 
 @dataclass(frozen=True)
@@ -80,7 +87,7 @@ def town() -> Columns:
     return columns
 
 
-TRUTH = Records(town(), CODELISTS)
+TRUTH = TrueRecords(town(), CODELISTS)
 
 
 def attacked(
@@ -88,13 +95,13 @@ def attacked(
     crosses: Sequence[Sequence[str]],
     columns: Columns | None = None,
     most_areas: int = 20,
-) -> tuple[Reconstruction, Judged]:
+) -> tuple[Reconstruction, JudgedReconstruction]:
     release = made(TREES, crosses, columns or town(), *noise, seed=1)
     found = reconstruct(release.published, limits=replace(QUICK, most_areas=most_areas))
     return found, judge(found, TRUTH)
 
 
-def named(found: Reconstruction, judged: Judged, errors: float) -> Confirmed:
+def named(found: Reconstruction, judged: JudgedReconstruction, errors: float) -> Confirmed:
     file = made_auxiliary(found, TRUTH, ["SEX", "AGE"], {"AGE": errors})
     return confirm(link(found, file), TRUTH, judged)
 
@@ -193,7 +200,7 @@ def test_sub_totals_and_tables_with_other_variables_are_used() -> None:
     region = reconstruct(release, areas=["GEO1"], variables=["AGE", "SEX"], limits=QUICK)
     residents = int((columns["GEO"] >= 3).sum())
     assert region.findings().records == residents
-    truth = Records(columns, {tree.name: tree for tree in trees})
+    truth = TrueRecords(columns, {tree.name: tree for tree in trees})
     assert judge(region, truth).records == residents
     record, count = next(found.records(found.areas[0]))
     assert set(record) == {"AGE", "SEX"}
@@ -228,7 +235,7 @@ def test_limits_hold() -> None:
             "variables: INC; no table has it with GEO; name some of AGE, OCC, SEX",
         ),
         ({"counted": "dwellings"}, "counted: dwellings; choose from: persons"),
-        ({"variables": ["AGE"], "limits": Limits(most_cells=5)}, "their cross has 9 cells"),
+        ({"variables": ["AGE"], "limits": SolverLimits(most_cells=5)}, "their cross has 9 cells"),
     ],
 )
 def test_wrong_wishes_are_told(wrong: dict[str, object], told: str) -> None:
@@ -251,7 +258,7 @@ def test_errors_of_the_auxiliary_file_cost_matches() -> None:
 def test_a_file_of_the_office_and_a_share_of_the_residents_can_be_linked() -> None:
     found, judged = attacked((Bare(), NO_NOISE), WHOLE)
     rows = np.arange(0, PERSONS, 7)
-    file = Records({name: column[rows] for name, column in town().items()}, CODELISTS)
+    file = TrueRecords({name: column[rows] for name, column in town().items()}, CODELISTS)
     linked = link(found, auxiliary(found, file, rows, ["AGE", "OCC"]))
     assert linked.as_json()["r_any_match"] == 1
     assert confirm(linked, TRUTH, judged).precision == 1

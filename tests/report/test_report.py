@@ -11,13 +11,13 @@ import pytest
 from discreet.audit.attack import NotPossible, OutsiderFindings
 from discreet.audit.audit import NoiseChoice, ReconstructionAudit, Region
 from discreet.audit.evidence import Cells, KnownNoise, Truth, published
-from discreet.audit.gates import Verdict
+from discreet.audit.gates import GateVerdict
 from discreet.audit.linkage import Confirmed
 from discreet.audit.measures import Rebuilt
-from discreet.audit.reconstruction import Judged, ReconstructionFindings
+from discreet.audit.reconstruction import JudgedReconstruction, ReconstructionFindings
 from discreet.io.serialize import to_json
 from discreet.maths.attacks.reconstruction import Status
-from discreet.maths.feasible import Constraint, Limits
+from discreet.maths.feasible import Constraint, RiskLimits
 from discreet.maths.noise.additive import discrete_laplace
 from discreet.pipeline.audit import audit, write_audit
 from discreet.release.reader import open_release
@@ -135,7 +135,7 @@ def test_codes_of_a_release_cannot_inject_markup(reported: Reported) -> None:
 
 
 def test_gates_are_told_apart_and_a_limit_of_nothing_is_broken_by_anything() -> None:
-    verdict = Verdict("pinned_cells", 0, 3, "the number of cells", ("1: A=2",), "raise D")
+    verdict = GateVerdict("pinned_cells", 0, 3, "the number of cells", ("1: A=2",), "raise D")
     part = gates_part([verdict])
     html = part.html()
     assert part.mood == "bad"
@@ -160,7 +160,7 @@ def test_a_reconstruction_that_beats_guessing_is_no_good_news() -> None:
         confidence=1.0,
         seconds=1.0,
     )
-    judged = Judged(2, 40, 32, 0, 0, 0, 0, 4.0, 2.0, 0)
+    judged = JudgedReconstruction(2, 40, 32, 0, 0, 0, 0, 4.0, 2.0, 0)
     one = Rebuilt("as released", made, judged, Confirmed(10, 4, 3, 0, judged.r_recon))
     part = reconstruction_part(ReconstructionAudit(one, (replace(one, protection="none"),), {}))
     assert part.mood == "bad"
@@ -181,7 +181,7 @@ def test_the_region_judges_the_chosen_point() -> None:
         },
         chosen=NoiseChoice(1.0, 1),
         least=least,
-        limits=Limits(),
+        limits=RiskLimits(),
     )
     part = region_part(found)
     assert part.mood == "bad"

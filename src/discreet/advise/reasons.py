@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from discreet.advise.advise import Advice, Proposal, paper_line, ranges
 from discreet.maths.attacks.averaging import contour
-from discreet.maths.feasible import Constraint, Limits, Line, LineLimit, can_reconstruct, three_tuples
+from discreet.maths.feasible import Constraint, Line, LineLimit, RiskLimits, can_reconstruct, three_tuples
 from discreet.maths.noise.additive import LawKind
 
 TOO_LARGE = 20  # an epsilon of the whole programme that promises nothing any more
@@ -184,7 +184,7 @@ def _relax(advice: Advice, name: Constraint, V: float, D: int) -> str:
 
 
 def _line_remedies(advice: Advice, least: LineLimit, most: LineLimit) -> Iterator[str]:
-    limits: Limits = advice.task.limits
+    limits: RiskLimits = advice.task.limits
     if least.constraint is Constraint.DISTORTION:
         yield (
             f"mend it with a larger --share, --relative or --size than {limits.share:g}, "

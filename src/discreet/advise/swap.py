@@ -17,7 +17,7 @@ from discreet.programme.programme import Programme
 from discreet.programme.swap import SwapRule
 from discreet.swap.figures import LevelFigures, figures_of, read_members
 from discreet.swap.households import gather
-from discreet.swap.result import Households, Moves, SwapResult, profile_names
+from discreet.swap.result import Moves, SwapHouseholds, SwapResult, profile_names
 from discreet.swap.swapping import pair_households
 from discreet.swap.tables import open_tables
 
@@ -82,7 +82,7 @@ def advise_swap(
     )
 
 
-def _swapped(households: Households, rule: SwapRule, secret: bytes) -> SwapResult:
+def _swapped(households: SwapHouseholds, rule: SwapRule, secret: bytes) -> SwapResult:
     paired = pair_households(households, rule, secret)
     return SwapResult(
         households, paired.partner, paired.level, paired.profile, paired.inside, paired.outcome, (), NO_MOVES

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from discreet.audit.averaging import AveragingFindings, average
-from discreet.audit.bayes import Belief, Exposed, exposed
+from discreet.audit.bayes import Belief, ExposedValues, exposed
 from discreet.audit.bounds import BoundFindings, bound_attack
 from discreet.audit.differencing import Subtraction, Update, difference, difference_releases
 from discreet.audit.differencing_areas import Crossing, MapDifferences, difference_maps
 from discreet.audit.disclosure import DisclosureRule, Disclosures, disclosures
 from discreet.audit.evidence import Published
-from discreet.audit.reconstruction import Limits, ReconstructionFindings, reconstruct
+from discreet.audit.reconstruction import ReconstructionFindings, SolverLimits, reconstruct
 from discreet.errors import Mistakes, mistake
 from discreet.io.progress import Progress
 
@@ -66,7 +66,12 @@ class OutsiderDifferences:
 
 
 Finding = (
-    AveragingFindings | BoundFindings | Exposed | OutsiderDifferences | ReconstructionFindings | Disclosures
+    AveragingFindings
+    | BoundFindings
+    | ExposedValues
+    | OutsiderDifferences
+    | ReconstructionFindings
+    | Disclosures
 )
 
 
@@ -76,7 +81,7 @@ class OutsiderFindings:
 
     averaging: AveragingFindings | NotPossible | None = None
     bounds: BoundFindings | NotPossible | None = None
-    bayes: Exposed | NotPossible | None = None
+    bayes: ExposedValues | NotPossible | None = None
     differencing: OutsiderDifferences | NotPossible | None = None
     reconstruction: ReconstructionFindings | NotPossible | None = None
     disclosure: Disclosures | NotPossible | None = None
@@ -122,7 +127,7 @@ def _bounds(outsider: Outsider) -> BoundFindings:
     return bound_attack(outsider.published, outsider.bound, progress=outsider.progress).findings()
 
 
-def _bayes(outsider: Outsider) -> Exposed:
+def _bayes(outsider: Outsider) -> ExposedValues:
     return exposed(outsider.published, Belief(), outsider.progress)
 
 
@@ -138,7 +143,7 @@ def _differencing(outsider: Outsider) -> OutsiderDifferences:
 
 
 def _reconstruction(outsider: Outsider) -> ReconstructionFindings:
-    limits = Limits(seconds=outsider.seconds, workers=outsider.threads, most_areas=outsider.areas)
+    limits = SolverLimits(seconds=outsider.seconds, workers=outsider.threads, most_areas=outsider.areas)
     place = outsider.place or next(iter(outsider.published.places), None)
     if place is None:
         raise mistake("", "place", "the release names none", "give the variable of areas with --place")

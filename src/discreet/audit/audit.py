@@ -16,10 +16,10 @@ from discreet.audit.bounds import BoundFindings, BoundJudgement
 from discreet.audit.differencing import Judgement
 from discreet.audit.differencing_areas import AreaDifferences
 from discreet.audit.disclosure import Disclosures
-from discreet.audit.gates import Verdict
+from discreet.audit.gates import GateVerdict
 from discreet.audit.measures import Privacy, Rebuilt, RepeatedStatistics
 from discreet.audit.utility import Utility
-from discreet.maths.feasible import UTILITY, Constraint, Limits
+from discreet.maths.feasible import UTILITY, Constraint, RiskLimits
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Region:
     holds: Mapping[Constraint, NDArray[np.bool_]]  # [D, V]
     chosen: NoiseChoice | None
     least: NoiseChoice | None  # the least noise that keeps all limits
-    limits: Limits
+    limits: RiskLimits
 
     def broken(self, row: int, column: int) -> set[Constraint]:
         """The constraints that one point of the plane does not keep."""
@@ -148,7 +148,7 @@ class Audit:
     """What an audit found, None where a measure was left out; confidential, though it holds no single true count."""
 
     release: str
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[GateVerdict, ...]
     redundancy: RedundancyAudit | None = None
     averaging: AveragingAudit | None = None
     bounds: BoundsAudit | None = None

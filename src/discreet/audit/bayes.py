@@ -310,7 +310,7 @@ class _Found:
 
 
 @dataclass(frozen=True)
-class Exposed:
+class ExposedValues:
     """The published values that would give a target away, by how many others the adversary knows in the cell."""
 
     belief: Belief
@@ -338,7 +338,7 @@ class Exposed:
         }
 
 
-def exposed(published: Published, belief: Belief, progress: Progress | None = None) -> Exposed:
+def exposed(published: Published, belief: Belief, progress: Progress | None = None) -> ExposedValues:
     """What an outsider who knows x0 = 0, 1, .. others in a cell would conclude from each value as it is published.
 
     Only listed cells count, for a zero speaks against everybody, and only values that x0 + 1 records could well have
@@ -357,7 +357,7 @@ def exposed(published: Published, belief: Belief, progress: Progress | None = No
             posterior = belief.posteriors(law.log_factors(np.full(sum(here), known), values[here]))
             sums[known] += times[here][posterior > belief.gate].sum()
             highest = max(highest, float(posterior.max(initial=0.0))) if known == 0 else highest
-    return Exposed(belief, cells, tuple(sums.tolist()), tuple(chances.tolist()), highest)
+    return ExposedValues(belief, cells, tuple(sums.tolist()), tuple(chances.tolist()), highest)
 
 
 def _values(published: Published, laws: PublishedLaws, told: Progress) -> dict[PublishedLaw, Counter[int]]:

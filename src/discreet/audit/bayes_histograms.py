@@ -29,7 +29,7 @@ TIE = 1e-9
 LOWEST = -1e6  # stands for a weight of zero
 
 
-class Prior(StrEnum):
+class HistogramPrior(StrEnum):
     """What the adversary believes of the target's category: all alike, or as often as published for all areas."""
 
     UNIFORM = "uniform"
@@ -43,7 +43,7 @@ class AreaAttack:
     area: str
     least: int = 2  # records of an area
     most: int = 50
-    prior: Prior = Prior.SHARES
+    prior: HistogramPrior = HistogramPrior.SHARES
     gate: float = 0.95
 
     def __post_init__(self) -> None:
@@ -286,9 +286,9 @@ class _Rivals:
         return cls(best, np.maximum(ties, 1), sums, proven)
 
 
-def _prior(kind: Prior, totals: Integers) -> Floats:
+def _prior(kind: HistogramPrior, totals: Integers) -> Floats:
     """The prior of the categories; published shares are kept above zero by half a record each."""
-    weights = np.ones(len(totals)) if kind is Prior.UNIFORM else np.maximum(totals, 0) + 0.5
+    weights = np.ones(len(totals)) if kind is HistogramPrior.UNIFORM else np.maximum(totals, 0) + 0.5
     found: Floats = weights / weights.sum()
     return found
 

@@ -12,7 +12,14 @@ from itertools import chain, islice
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.bound_propagation import Deductions, Findings, Limits, Propagation, assumption, cut
+from discreet.audit.bound_propagation import (
+    Deductions,
+    PropagatedBounds,
+    Propagation,
+    PropagationLimits,
+    assumption,
+    cut,
+)
 from discreet.audit.evidence import LARGE, KnownNoise, Published, Truth, values_at
 from discreet.io.progress import Progress, Quiet
 from discreet.maths.attacks.bounds import maximum_entropy
@@ -31,7 +38,7 @@ from discreet.maths.noise.law import Floats, Pmf
 Marks = NDArray[np.bool_]
 
 SMALL = 3  # persons
-WHOLE = Limits()
+WHOLE = PropagationLimits()
 
 
 @dataclass(frozen=True)
@@ -166,7 +173,10 @@ class BoundAttack:
 
 
 def bound_attack(
-    published: Published, bound: int | None = None, limits: Limits = WHOLE, progress: Progress | None = None
+    published: Published,
+    bound: int | None = None,
+    limits: PropagationLimits = WHOLE,
+    progress: Progress | None = None,
 ) -> BoundAttack:
     """Take the gaps of all tuples and, with a bound that is public or supposed, deduce what counts it leaves."""
     told = progress or Quiet()
@@ -176,13 +186,15 @@ def bound_attack(
         "bound of the noise",
         rounds * sum(table.cube.size for one in published.universes for table in one.tables),
     )
-    found = Findings()
+    found = PropagatedBounds()
     for universe in published.universes:
         Propagation(universe, known, limits, found, told).run()
     return _attack(found, None if known is None else known.bound, published.noise, limits)
 
 
-def _attack(found: Findings, bound: int | None, noise: KnownNoise, limits: Limits) -> BoundAttack:
+def _attack(
+    found: PropagatedBounds, bound: int | None, noise: KnownNoise, limits: PropagationLimits
+) -> BoundAttack:
     return BoundAttack(
         bound,
         sum(found.groups.values()),
@@ -273,7 +285,7 @@ def judge(
     truth: Truth,
     noise: KnownNoise,
     lookup: Lookup | None = None,
-    limits: Limits = WHOLE,
+    limits: PropagationLimits = WHOLE,
 ) -> BoundJudgement:
     """Judge an attack by the true counts and by the noise as the office knows it, with the lookup of the cell keys."""
     bound = noise.bound
@@ -298,7 +310,9 @@ def judge(
     )
 
 
-def _expected_pairs(published: Published, truth: Truth, noise: KnownNoise, limits: Limits) -> float | None:
+def _expected_pairs(
+    published: Published, truth: Truth, noise: KnownNoise, limits: PropagationLimits
+) -> float | None:
     """How many tuples of two parts the law lets tell their counts by themselves, summed over the true counts."""
     if noise.law is None or noise.laws or noise.bound is None or not (noise.same_noise and noise.keeps_zeros):
         return None
@@ -308,7 +322,7 @@ def _expected_pairs(published: Published, truth: Truth, noise: KnownNoise, limit
     return float((_true_pairs(published, truth, limits, len(chances)) * chances).sum())
 
 
-def _true_pairs(published: Published, truth: Truth, limits: Limits, size: int) -> Floats:
+def _true_pairs(published: Published, truth: Truth, limits: PropagationLimits, size: int) -> Floats:
     pairs = np.zeros((size, size), dtype=np.int64)
     for universe in published.universes:
         for table in cut(universe, limits.block):

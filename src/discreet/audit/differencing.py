@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.cells import Held, Reader, described, held
+from discreet.audit.cells import LocatedCrosstab, Reader, described, held
 from discreet.audit.evidence import (
     NOTHING_MORE,
     Cells,
@@ -211,7 +211,7 @@ class MeanRate:
 THRESHOLD = 10
 SHOWN = 10  # differences that are spelled out
 
-Pair = tuple[Held, Held]
+Pair = tuple[LocatedCrosstab, LocatedCrosstab]
 Read = Mapping[str, Cells]
 
 
@@ -418,8 +418,8 @@ class _Both:
 
     universe: Universe
     levels: Levels
-    first: Held
-    second: Held
+    first: LocatedCrosstab
+    second: LocatedCrosstab
 
 
 def difference_releases(

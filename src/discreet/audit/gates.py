@@ -21,7 +21,7 @@ from discreet.release.reader import Release
 
 
 @dataclass(frozen=True)
-class Verdict:
+class GateVerdict:
     """One gate: its limit, what was found, where, and what would mend it."""
 
     gate: str
@@ -49,7 +49,7 @@ class Verdict:
         return {**vars(self), "passed": self.passed}
 
 
-def require_passed(verdicts: Iterable[Verdict]) -> None:
+def require_passed(verdicts: Iterable[GateVerdict]) -> None:
     """Raise what is broken."""
     broken = [verdict for verdict in verdicts if not verdict.passed]
     if broken:
@@ -68,18 +68,18 @@ def judge_release(
     release: Release,
     threads: int,
     progress: Progress,
-) -> list[Verdict]:
+) -> list[GateVerdict]:
     """Judge the gates of a programme on a release that it has just made."""
     case = make_case(programme, secret, chosen, release, threads, progress)
     return judge_gates(programme.gates, Measures(case, progress, programme.gates.reconstruction))
 
 
-def judge_gates(gates: Gates, measures: Measures) -> list[Verdict]:
+def judge_gates(gates: Gates, measures: Measures) -> list[GateVerdict]:
     """Measure and judge every gate that is declared."""
     return [verdict for name in gates.declared for verdict in JUDGES[name](gates, measures)]
 
 
-def _averaging(gates: Gates, measures: Measures) -> Iterable[Verdict]:
+def _averaging(gates: Gates, measures: Measures) -> Iterable[GateVerdict]:
     limit, found = gates.averaging or 0.0, measures.averaging
     worst = max(
         (float(table.success[m].max(initial=0)) for table in found.tables for m in Method), default=0.0
@@ -90,15 +90,17 @@ def _averaging(gates: Gates, measures: Measures) -> Iterable[Verdict]:
         needed = max(least_variance(one.ratio, limit) for one in over)
         remedy = f"raise V to {needed:.3g}, or publish fewer tables that repeat each other"
     where = tuple(f"{one.counted}: {_cell(one.cell)}, {one.t} representations" for one in over[:NAMED])
-    yield Verdict("averaging", limit, worst, "the chance that averaging gives a true count", where, remedy)
+    yield GateVerdict(
+        "averaging", limit, worst, "the chance that averaging gives a true count", where, remedy
+    )
 
 
-def _bound_revealed(gates: Gates, measures: Measures) -> Iterable[Verdict]:
+def _bound_revealed(gates: Gates, measures: Measures) -> Iterable[GateVerdict]:
     expected = measures.bounds.expected
     found = 0.0 if expected is None else expected.probability
     if measures.bounds_judged.is_bound_shown:
         found = 1.0
-    yield Verdict(
+    yield GateVerdict(
         "bound_revealed",
         gates.bound_revealed or 0.0,
         found,
@@ -107,9 +109,9 @@ def _bound_revealed(gates: Gates, measures: Measures) -> Iterable[Verdict]:
     )
 
 
-def _pinned_cells(gates: Gates, measures: Measures) -> Iterable[Verdict]:
+def _pinned_cells(gates: Gates, measures: Measures) -> Iterable[GateVerdict]:
     attack = measures.bounds
-    yield Verdict(
+    yield GateVerdict(
         "pinned_cells",
         gates.pinned_cells or 0,
         attack.pinned,
@@ -119,20 +121,22 @@ def _pinned_cells(gates: Gates, measures: Measures) -> Iterable[Verdict]:
     )
 
 
-def _guarantee(name: str) -> Callable[[Gates, Measures], Iterable[Verdict]]:
-    def judge(gates: Gates, measures: Measures) -> Iterable[Verdict]:
+def _guarantee(name: str) -> Callable[[Gates, Measures], Iterable[GateVerdict]]:
+    def judge(gates: Gates, measures: Measures) -> Iterable[GateVerdict]:
         chosen = measures.case.mechanism
         if isinstance(chosen, PrivateMechanism):
             found = float(getattr(chosen.plan, name)())
             limit = float(getattr(gates, name))
-            yield Verdict(name, limit, found, f"{name} of the release", remedy="lower the budget of [noise]")
+            yield GateVerdict(
+                name, limit, found, f"{name} of the release", remedy="lower the budget of [noise]"
+            )
 
     return judge
 
 
-def _true_uniques(gates: Gates, measures: Measures) -> Iterable[Verdict]:
+def _true_uniques(gates: Gates, measures: Measures) -> Iterable[GateVerdict]:
     found = measures.disclosures
-    yield Verdict(
+    yield GateVerdict(
         "true_uniques",
         gates.true_uniques or 0.0,
         found.total.ones.share_true or 0.0,
@@ -142,11 +146,11 @@ def _true_uniques(gates: Gates, measures: Measures) -> Iterable[Verdict]:
     )
 
 
-def _true_attributes(gates: Gates, measures: Measures) -> Iterable[Verdict]:
+def _true_attributes(gates: Gates, measures: Measures) -> Iterable[GateVerdict]:
     found = measures.disclosures
     rows = [found.total.rows[kind] for kind in (RowKind.INDIVIDUAL, RowKind.GROUP)]
     seen = sum(row.seen for row in rows)
-    yield Verdict(
+    yield GateVerdict(
         "true_attributes",
         gates.true_attributes or 0.0,
         sum(row.true or 0 for row in rows) / seen if seen else 0.0,
@@ -156,10 +160,10 @@ def _true_attributes(gates: Gates, measures: Measures) -> Iterable[Verdict]:
     )
 
 
-def _posterior(gates: Gates, measures: Measures) -> Iterable[Verdict]:
+def _posterior(gates: Gates, measures: Measures) -> Iterable[GateVerdict]:
     gate = _given(gates.posterior, PosteriorGate)
     scan = measures.posterior(gate)
-    yield Verdict(
+    yield GateVerdict(
         "posterior",
         gate.share,
         scan.share if gate.alone else scan.share_beside_others,
@@ -170,12 +174,12 @@ def _posterior(gates: Gates, measures: Measures) -> Iterable[Verdict]:
     )
 
 
-def _differencing(gates: Gates, measures: Measures) -> Iterable[Verdict]:
+def _differencing(gates: Gates, measures: Measures) -> Iterable[GateVerdict]:
     gate = _given(gates.differencing, DifferencingGate)
     for found in measures.area_differences(gate):
         names = " and ".join(found.geographies)
         shown = [one for one in found.listed if one.above]
-        yield Verdict(
+        yield GateVerdict(
             "differencing",
             gate.revealed,
             found.revealed,
@@ -184,7 +188,7 @@ def _differencing(gates: Gates, measures: Measures) -> Iterable[Verdict]:
             "raise the variance, or publish one of the two geographies at a coarser level",
         )
         if not found.complete:
-            yield Verdict(
+            yield GateVerdict(
                 "differencing",
                 0,
                 1,
@@ -193,21 +197,21 @@ def _differencing(gates: Gates, measures: Measures) -> Iterable[Verdict]:
             )
 
 
-def _reconstruction(gates: Gates, measures: Measures) -> Iterable[Verdict]:
+def _reconstruction(gates: Gates, measures: Measures) -> Iterable[GateVerdict]:
     gate, rebuilt = _given(gates.reconstruction, ReconstructionGate), measures.rebuilt
     remedy = "raise the variance, swap, or publish fewer tables of the smallest areas"
     if rebuilt is None:
         words = "the number of places that no table about persons has"
-        yield Verdict("reconstruction", 0, 1, words, remedy="name a place that the cubes have")
+        yield GateVerdict("reconstruction", 0, 1, words, remedy="name a place that the cubes have")
         return
     for name, limit, found, what in (
         ("reconstructed", gate.reconstructed, rebuilt.judged.r_recon, "records that were reconstructed"),
         ("reidentified", gate.reidentified, rebuilt.confirmed.r_reid, "persons who were re-identified"),
     ):
-        yield Verdict(f"reconstruction.{name}", limit, found, f"the share of {what}", remedy=remedy)
+        yield GateVerdict(f"reconstruction.{name}", limit, found, f"the share of {what}", remedy=remedy)
 
 
-JUDGES: Mapping[str, Callable[[Gates, Measures], Iterable[Verdict]]] = {
+JUDGES: Mapping[str, Callable[[Gates, Measures], Iterable[GateVerdict]]] = {
     "averaging": _averaging,
     "bound_revealed": _bound_revealed,
     "pinned_cells": _pinned_cells,

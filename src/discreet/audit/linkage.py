@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from discreet.audit.area_tables import Space, places
 from discreet.audit.evidence import Integers
-from discreet.audit.reconstruction import Judged, Reconstruction, Records, share_of
+from discreet.audit.reconstruction import JudgedReconstruction, Reconstruction, TrueRecords, share_of
 from discreet.errors import Mistakes, Problem, mistake
 
 
@@ -91,7 +91,7 @@ class Confirmed:
 
 def made_auxiliary(
     reconstruction: Reconstruction,
-    records: Records,
+    records: TrueRecords,
     known: Sequence[str],
     errors: Mapping[str, float] | None = None,
     share: float = 1.0,
@@ -119,7 +119,7 @@ def made_auxiliary(
 
 
 def auxiliary(
-    reconstruction: Reconstruction, file: Records, person: Integers, known: Sequence[str]
+    reconstruction: Reconstruction, file: TrueRecords, person: Integers, known: Sequence[str]
 ) -> Auxiliary:
     """A file that the office holds; ``person`` is the row of each among the true records."""
     _check(reconstruction, known, {})
@@ -148,7 +148,7 @@ def link(reconstruction: Reconstruction, auxiliary: Auxiliary) -> Linked:
     return Linked(reconstruction, auxiliary, candidates, cell)
 
 
-def confirm(linked: Linked, records: Records, judged: Judged) -> Confirmed:
+def confirm(linked: Linked, records: TrueRecords, judged: JudgedReconstruction) -> Confirmed:
     """Look the putative re-identifications up in the true records."""
     reconstruction, auxiliary = linked.reconstruction, linked.auxiliary
     true_area = records.areas(reconstruction)[auxiliary.person]

@@ -52,7 +52,7 @@ class Rebuilt:
 
     protection: str
     made: reconstruction.ReconstructionFindings
-    judged: reconstruction.Judged
+    judged: reconstruction.JudgedReconstruction
     confirmed: linkage.Confirmed
 
     def as_json(self) -> Mapping[str, object]:
@@ -240,7 +240,7 @@ class Measures:
 
     def _rebuild(self, protection: str, seen: Published, bound: int | None = None) -> Rebuilt:
         rule = self._rule
-        limits = reconstruction.Limits(
+        limits = reconstruction.SolverLimits(
             seconds=rule.seconds if rule else 5.0,
             workers=self.case.threads,
             most_areas=rule.areas if rule else SMALL_AREAS,
@@ -262,13 +262,15 @@ class Measures:
         confirmed = linkage.confirm(linkage.link(made, file), records, judged)
         return Rebuilt(protection, made.findings(), judged, confirmed)
 
-    def _records(self, names: tuple[str, ...]) -> reconstruction.Records:
+    def _records(self, names: tuple[str, ...]) -> reconstruction.TrueRecords:
         if self._held is None or set(self._held.columns) != set(names):
             codelists = {name: self.case.programme.variables[name].codelist for name in names}
-            self._held = reconstruction.Records(self.case.columns(PERSONS, names, self._progress), codelists)
+            self._held = reconstruction.TrueRecords(
+                self.case.columns(PERSONS, names, self._progress), codelists
+            )
         return self._held
 
-    _held: reconstruction.Records | None = None
+    _held: reconstruction.TrueRecords | None = None
 
     def _is_axis(self, variable: str, unit: str | None = None) -> bool:
         return any(

@@ -29,7 +29,7 @@ from discreet.audit.area_tables import (
 from discreet.audit.evidence import Integers, Published, Universe
 from discreet.errors import mistake
 from discreet.io.progress import Progress, Quiet
-from discreet.maths.attacks.reconstruction import Solution, Status, nothing
+from discreet.maths.attacks.reconstruction import LikeliestHistogram, Status, nothing
 from discreet.maths.attacks.reconstruction import reconstruct as solve
 from discreet.programme.codelist import Codelist
 
@@ -37,7 +37,7 @@ BASELINE_DRAWS = 20  # guesses for each area that the baselines are the mean of
 
 
 @dataclass(frozen=True)
-class Limits:
+class SolverLimits:
     """What a reconstruction may cost, and the confidence in the range of noise that has no bound."""
 
     seconds: float = 10.0  # of an area
@@ -138,7 +138,7 @@ def reconstruct(
     areas: Sequence[str] | None = None,
     variables: Sequence[str] | None = None,
     bound: int | None = None,
-    limits: Limits = Limits(),
+    limits: SolverLimits = SolverLimits(),
     counted: str | None = None,
     seed: int = 1,
     progress: Progress = Quiet(),
@@ -218,7 +218,7 @@ def _area(
     sums: AreaSums,
     values: Integers,
     reader: NoiseReader,
-    limits: Limits,
+    limits: SolverLimits,
     deadline: float,
     seed: int,
 ) -> AreaRecords:
@@ -231,7 +231,7 @@ def _area(
     return _records(area, solved, len(sums.signatures))
 
 
-def _records(area: str, solved: Solution, sums: int) -> AreaRecords:
+def _records(area: str, solved: LikeliestHistogram, sums: int) -> AreaRecords:
     cells = np.flatnonzero(solved.counts)
     return AreaRecords(
         area, solved.status, cells, solved.counts[cells], solved.certain, solved.unique, sums, solved.seconds
@@ -239,7 +239,7 @@ def _records(area: str, solved: Solution, sums: int) -> AreaRecords:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Records:
+class TrueRecords:
     """The true records, confidential: for each variable the leaf of its codelist that each record has."""
 
     columns: Mapping[str, NDArray[np.integer]]
@@ -265,7 +265,7 @@ class Records:
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedReconstruction:
     """How much of a reconstruction is right, over all areas that were tried, and what guessing would have got right."""
 
     areas: int
@@ -307,13 +307,13 @@ class Judged:
         }
 
 
-def judge(reconstruction: Reconstruction, records: Records, seed: int = 1) -> Judged:
+def judge(reconstruction: Reconstruction, records: TrueRecords, seed: int = 1) -> JudgedReconstruction:
     """Compare a reconstruction with the true records; an area without one counts as nothing found."""
     true, made = records.histograms(reconstruction), reconstruction.histograms
     overlap = np.minimum(true, made).sum(axis=1)
     margins, elsewhere = _guessed(true, made, reconstruction.space, np.random.default_rng(seed))
     certain = np.array([area.certain for area in reconstruction.areas], dtype=np.int64)
-    return Judged(
+    return JudgedReconstruction(
         len(true),
         int(true.sum()),
         int(overlap.sum()),

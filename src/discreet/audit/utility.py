@@ -18,9 +18,9 @@ from discreet.maths.cells.alignment import Integers, Places, aligned, nodes_alon
 from discreet.maths.noise.additive import Law
 from discreet.maths.noise.law import Floats
 from discreet.maths.utility import (
+    Association,
     CellNoise,
     ExpectedLosses,
-    Independence,
     class_names,
     errors,
     expected_errors,
@@ -40,8 +40,8 @@ class TwoWay:
     counted: str
     levels: str
     cube: str
-    true: Independence
-    published: Independence
+    true: Association
+    published: Association
     rank: float | None  # Spearman's correlation of the cells with somebody in them on either side
 
     @property

@@ -13,7 +13,7 @@ from discreet.audit.cells import OwnedTable, Way, ways
 from discreet.maths.cells.alignment import Integers
 from discreet.maths.noise.law import Floats
 from discreet.maths.utility import (
-    Errors,
+    CellErrors,
     Gaps,
     Measure,
     absolute_quantile,
@@ -66,7 +66,7 @@ class ErrorFigures:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class ErrorComparison:
     """Some cross-tabulations: cells with somebody in them, by size class, and the empty ones."""
 
     occupied: ErrorFigures
@@ -106,11 +106,11 @@ class Margin:
 class ErrorWays:
     """The errors against one side of the truth."""
 
-    total: Comparison
-    universes: dict[str, Comparison]
-    cubes: dict[str, Comparison]
-    axes: dict[int, Comparison]
-    levels: dict[str, Comparison]
+    total: ErrorComparison
+    universes: dict[str, ErrorComparison]
+    cubes: dict[str, ErrorComparison]
+    axes: dict[int, ErrorComparison]
+    levels: dict[str, ErrorComparison]
     margins: tuple[Margin, ...]
 
     def document(self, listed: int) -> Mapping[str, object]:
@@ -151,7 +151,7 @@ class WaySums:
     margins: list[Margin] = field(default_factory=list)
     has_expected: bool = False
 
-    def add(self, owned: OwnedTable, errors: Errors, expected: Floats | None) -> None:
+    def add(self, owned: OwnedTable, errors: CellErrors, expected: Floats | None) -> None:
         """Add a table's cross-tabulations."""
         self.has_expected |= expected is not None
         nothing = np.zeros_like(errors.sums[0])
@@ -181,10 +181,10 @@ class WaySums:
             tuple(self.margins),
         )
 
-    def _all(self, name: str) -> dict[Any, Comparison]:
+    def _all(self, name: str) -> dict[Any, ErrorComparison]:
         return {way[1]: self._comparison(one) for way, one in self.added.items() if way[0] == name}
 
-    def _margin(self, owned: OwnedTable, errors: Errors, c: int, distance: float) -> Margin:
+    def _margin(self, owned: OwnedTable, errors: CellErrors, c: int, distance: float) -> Margin:
         cells = int(errors.cells[c, 1:].sum())
         sums = errors.sums[c, 1:].sum(axis=0)
         mean_l1, unchanged = (
@@ -193,7 +193,7 @@ class WaySums:
         levels = crossed(owned.levels(c))
         return Margin(owned.universe.counted, levels, owned.table.id, cells, mean_l1, unchanged, distance)
 
-    def _nothing(self, errors: Errors) -> _Added:
+    def _nothing(self, errors: CellErrors) -> _Added:
         parts = (errors.cells, errors.sums, errors.absolute, errors.relative, errors.sums)
         return _Added(*(np.zeros_like(part[0]) for part in parts))
 
@@ -202,11 +202,11 @@ class WaySums:
         whole, real = np.zeros((k, 1), dtype=np.int64), np.zeros((k, len(Measure)))
         return _Added(whole[:, 0], real, whole, whole, real)
 
-    def _comparison(self, one: _Added) -> Comparison:
+    def _comparison(self, one: _Added) -> ErrorComparison:
         names = class_names(self.edges)
         classes = {name: self._figures(one, slice(k, k + 1)) for k, name in enumerate(names)}
         mean = one.distance / one.crosstabs if one.crosstabs else None
-        return Comparison(self._figures(one, slice(1, None)), classes, mean)
+        return ErrorComparison(self._figures(one, slice(1, None)), classes, mean)
 
     def _figures(self, one: _Added, some: slice) -> ErrorFigures:
         absolute, relative = (bins[some].sum(axis=0) for bins in (one.absolute, one.relative))

@@ -22,13 +22,13 @@ from discreet.errors import Mistakes, mistake
 from discreet.io.atomic_folder import require_free
 from discreet.io.progress import Progress
 from discreet.io.serialize import to_json
-from discreet.maths.feasible import Limits
+from discreet.maths.feasible import RiskLimits
 from discreet.maths.noise.additive import LawKind
 from discreet.programme import eu2021
 from discreet.programme.programme import Programme, inspect_programme
 from discreet.report.advice import pictures, write_pictures
 
-USUAL = Limits()
+USUAL = RiskLimits()
 USUAL_D = 5
 MOST = 10**12
 
@@ -131,14 +131,14 @@ def _limits(
     relative: float,
     share: float,
     area: int,
-) -> Limits:
+) -> RiskLimits:
     checked_confidence("--confidence", confidence)
     for name, value in (("--uniques", uniques), ("--share", share)):
         if not 0 < value < 1:
             raise mistake("", name, f"{value:g}", "give a number between 0 and 1, as 0.05")
     if not 0 < relative <= 10:
         raise mistake("", "--relative", f"{relative:g}", "give a share above 0, as 0.2")
-    return Limits(
+    return RiskLimits(
         averaging=confidence,
         revealed=confidence,
         uniques=uniques,
@@ -158,7 +158,7 @@ def _only_for_files(write: bool, draw_curves: bool) -> None:
 
 
 def _for_country(
-    country: str | None, kind: LawKind | None, limits: Limits, mode: Mode | None, population: int | None
+    country: str | None, kind: LawKind | None, limits: RiskLimits, mode: Mode | None, population: int | None
 ) -> Advice:
     if country is None:
         raise mistake("", "--country", "missing", "say whose regions are meant, as --country MT")
@@ -171,7 +171,7 @@ def _for_file(
     path: Path,
     country: str | None,
     kind: LawKind | None,
-    limits: Limits,
+    limits: RiskLimits,
     mode: Mode | None,
     population: int | None,
     without_data: bool,

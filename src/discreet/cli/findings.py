@@ -17,7 +17,7 @@ from discreet.audit.audit import (
     Region,
 )
 from discreet.audit.averaging import AveragingFindings
-from discreet.audit.bayes import Exposed
+from discreet.audit.bayes import ExposedValues
 from discreet.audit.bounds import BoundFindings
 from discreet.audit.disclosure import Disclosures, Tally
 from discreet.audit.evidence import Published
@@ -95,7 +95,7 @@ def _attack(found: Finding) -> Iterator[str]:
             yield from _averaging(found)
         case BoundFindings():
             yield from _bounds(found)
-        case Exposed():
+        case ExposedValues():
             yield _exposed(found)
         case OutsiderDifferences():
             yield from _differencing(found)
@@ -172,7 +172,7 @@ def _bayes(found: BayesAudit) -> Iterator[str]:
         yield f"  histograms of {scan.attack.area}: largest gain over the prior {scan.largest_gain:.3f}"
 
 
-def _exposed(found: Exposed) -> str:
+def _exposed(found: ExposedValues) -> str:
     return (
         f"Bayesian adversary: {found.alone:,} of {found.cells:,} published counts would give "
         f"somebody away who is known to be the only one there; beside one other "

@@ -17,9 +17,9 @@ from rich.table import Table
 from discreet.advise.prior_knowledge import (
     LEAST_COUNT,
     SENSITIVITY,
-    Differences,
-    Outcome,
     Study,
+    StudyOutcome,
+    UtilityDifferences,
     check,
     study,
 )
@@ -96,12 +96,12 @@ def _report(found: Study) -> dict[str, object]:
     }
 
 
-def _outcome(outcome: Outcome) -> dict[str, object]:
+def _outcome(outcome: StudyOutcome) -> dict[str, object]:
     facts = asdict(outcome) | {"predicted_relative": outcome.predicted_relative}
     return facts | {name: _differences(getattr(outcome, name)) for name in ("utility", "utility_signed")}
 
 
-def _differences(found: Differences) -> dict[str, object]:
+def _differences(found: UtilityDifferences) -> dict[str, object]:
     return asdict(found) | {"quantiles": {f"{level:g}": value for level, value in found.quantiles.items()}}
 
 
@@ -125,7 +125,7 @@ def _show(found: Study, out: Path | None) -> None:
         typer.echo(f"\n{out / REPORT}\n{out / PICTURE}")
 
 
-def _row(outcome: Outcome) -> tuple[str, ...]:
+def _row(outcome: StudyOutcome) -> tuple[str, ...]:
     zeroed, kept = outcome.utility.quantiles, outcome.utility_signed.quantiles
     points = (zeroed[0.5], zeroed[0.95], kept[0.5], kept[0.95])
     return (

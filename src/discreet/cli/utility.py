@@ -12,7 +12,7 @@ import typer
 from discreet.audit.case import Case, open_case
 from discreet.audit.utility import UNSWAPPED, AreaDistortion, Utility, UtilityRule, side_by_side
 from discreet.audit.utility import utility as measure
-from discreet.audit.utility_figures import Comparison, ErrorFigures
+from discreet.audit.utility_figures import ErrorComparison, ErrorFigures
 from discreet.cli.output import JSON, QUIET, THREADS, emit_json, shown_progress
 from discreet.errors import mistake
 from discreet.io.progress import Progress
@@ -53,7 +53,7 @@ def compared_lines(compared: Mapping[str, Mapping[str, float | None]]) -> Iterat
     yield from _indented([("", *names), *rows])
 
 
-def _rows(one: Comparison) -> Iterator[Row]:
+def _rows(one: ErrorComparison) -> Iterator[Row]:
     yield "with somebody", *_figures(one.occupied)
     for size, figures in one.classes.items():
         if figures.cells and size != EMPTY:
@@ -61,7 +61,7 @@ def _rows(one: Comparison) -> Iterator[Row]:
     yield "empty", *_figures(one.classes[EMPTY])
 
 
-def _levels(levels: Mapping[str, Comparison]) -> Iterator[Row]:
+def _levels(levels: Mapping[str, ErrorComparison]) -> Iterator[Row]:
     for name, one in sorted(levels.items()):
         yield f"with {name}", *_figures(one.occupied)
 
@@ -77,7 +77,7 @@ def _figures(one: ErrorFigures) -> Row:
     )
 
 
-def _shifts(one: Comparison) -> Iterator[str]:
+def _shifts(one: ErrorComparison) -> Iterator[str]:
     lost, made = one.occupied, one.classes[EMPTY]
     yield (
         f"  bias {_number(lost.mean(Measure.BIAS))} (expected {_number(lost.expected_mean(Measure.BIAS))}); published "

@@ -8,7 +8,7 @@ from itertools import groupby
 
 from discreet.audit.attack import NotPossible
 from discreet.audit.audit import Audit, NoiseChoice, Protection, ReconstructionAudit, Region, SwapProtection
-from discreet.audit.gates import Verdict
+from discreet.audit.gates import GateVerdict
 from discreet.io.atomic_folder import WholeFolder
 from discreet.io.progress import Progress
 from discreet.maths.attacks.averaging import Method
@@ -48,7 +48,7 @@ from discreet.report.published import (
 from discreet.report.tables import averaging_part, bounds_part, differencing_part, disclosure_part
 from discreet.report.utility import utility_part
 
-Verdicts = Sequence[Verdict]
+Verdicts = Sequence[GateVerdict]
 
 HOLDS, BROKEN = "limit holds", "limit is broken"
 FAR = 2.0  # a gate that is exceeded by more is not drawn longer
@@ -94,7 +94,7 @@ def gates_part(verdicts: Verdicts) -> Part:
     return Part("gates", title, lead, tuple(blocks), "bad" if broken else "good")
 
 
-def _value(verdict: Verdict, value: float) -> str:
+def _value(verdict: GateVerdict, value: float) -> str:
     """A gate's limit or finding, as its kind is read."""
     name = verdict.gate.split(".")[0]
     if name in COUNTED:
@@ -127,7 +127,7 @@ def _gates_chart(verdicts: Verdicts) -> Chart:
     )
 
 
-def _used(verdict: Verdict) -> float:
+def _used(verdict: GateVerdict) -> float:
     """The share of the limit that is used; of a limit of nothing everything is too much."""
     if verdict.limit:
         return verdict.found / verdict.limit

@@ -7,7 +7,7 @@ from typing import Any
 
 import vl_convert
 
-from discreet.advise.prior_knowledge import LEAST_COUNT, SENSITIVITY, Differences, Outcome, Study
+from discreet.advise.prior_knowledge import LEAST_COUNT, SENSITIVITY, Study, StudyOutcome, UtilityDifferences
 
 FONT = "sans-serif"
 COLOURS = ["#08519c", "#d95f0e", "#31a354", "#756bb1", "#636363", "#de2d26"]
@@ -134,9 +134,9 @@ def _epsilons(study: Study) -> list[str]:
     return [f"{epsilon:g}" for epsilon in sorted({outcome.epsilon for outcome in study.outcomes})]
 
 
-def _epsilon(outcome: Outcome) -> str:
+def _epsilon(outcome: StudyOutcome) -> str:
     return f"{outcome.epsilon:g}"
 
 
-def _quantiles(found: Differences) -> dict[str, float]:
+def _quantiles(found: UtilityDifferences) -> dict[str, float]:
     return {f"q{100 * level:02.0f}": max(value, LEAST_SHOWN) for level, value in found.quantiles.items()}

@@ -9,7 +9,7 @@ from math import sqrt
 
 from discreet.audit.attack import Finding, NotPossible, OutsiderDifferences, OutsiderFindings
 from discreet.audit.averaging import AveragingFindings
-from discreet.audit.bayes import Exposed
+from discreet.audit.bayes import ExposedValues
 from discreet.audit.bounds import BoundFindings
 from discreet.audit.disclosure import Disclosures
 from discreet.audit.evidence import LARGE, KnownNoise
@@ -275,7 +275,7 @@ def _words(found: Finding) -> Iterator[str]:
                     f"With a largest change of {found.bound},"
                     f" {several(found.pinned, 'count follows', 'counts follow')} for certain."
                 )
-        case Exposed():
+        case ExposedValues():
             yield (
                 f"{count(found.alone)} of {several(found.cells, 'count', 'counts')} would make somebody sure of"
                 " a person who could only be alone there."

@@ -12,7 +12,7 @@ import vl_convert
 
 from discreet.io.atomic_folder import WholeFolder
 from discreet.programme.swap import SwapRule
-from discreet.swap.figures import NO_REGION, Distances, Figures
+from discreet.swap.figures import NO_REGION, Distances, SwapFigures
 
 Spec = dict[str, Any]
 
@@ -35,7 +35,7 @@ def svg(spec: Spec) -> str:
     return str(vl_convert.vegalite_to_svg(spec))
 
 
-def pictures(figures: Figures) -> Mapping[str, Spec]:
+def pictures(figures: SwapFigures) -> Mapping[str, Spec]:
     """Every picture that the figures allow, by its name."""
     drawn = {
         "risk": risk_picture(figures),
@@ -47,7 +47,7 @@ def pictures(figures: Figures) -> Mapping[str, Spec]:
     return drawn if figures.distances is None else {**drawn, "distances": distance_picture(figures.distances)}
 
 
-def risk_picture(figures: Figures) -> Spec:
+def risk_picture(figures: SwapFigures) -> Spec:
     """Households at risk at each level, before and after."""
     rows = [
         {
@@ -64,7 +64,7 @@ def risk_picture(figures: Figures) -> Spec:
     return _grouped(spec, "when", _COLOURS)
 
 
-def unique_picture(figures: Figures) -> Spec:
+def unique_picture(figures: SwapFigures) -> Spec:
     """How likely an apparent unique is a true one, and the very person, at each level."""
     rows = [
         {"level": level.level, "true": kind, "percent": 100 * chance, "label": f"{100 * chance:.1f} %"}
@@ -78,7 +78,7 @@ def unique_picture(figures: Figures) -> Spec:
     return _grouped(spec, "true", {TRUE: _COLOURS[BEFORE], SAME: _COLOURS[AFTER]})
 
 
-def swapped_picture(figures: Figures) -> Spec:
+def swapped_picture(figures: SwapFigures) -> Spec:
     """Households swapped at each level, and those at risk there that kept their place."""
     counted = [(level.level, SWAPPED, level.swapped) for level in figures.levels]
     counted += [(kept.level, f"kept: {kept.why}", kept.households) for kept in figures.unswapped]
@@ -96,7 +96,7 @@ def swapped_picture(figures: Figures) -> Spec:
     return _grouped(spec, "outcome", _OUTCOMES)
 
 
-def shared_picture(figures: Figures) -> Spec:
+def shared_picture(figures: SwapFigures) -> Spec:
     """The finest region that partners share."""
     rows = [
         {"level": _no_region(level), "households": number, "label": _share(number, figures.swapped)}
@@ -128,7 +128,7 @@ def distance_picture(distances: Distances) -> Spec:
     }
 
 
-def change_picture(figures: Figures) -> Spec:
+def change_picture(figures: SwapFigures) -> Spec:
     """The mean absolute change of a cell, for each table and level."""
     rows = [
         {
@@ -257,7 +257,7 @@ th:first-child, td:first-child, td.text, th.text { text-align: left; }
 Row = Sequence[object]
 
 
-def write_report(figures: Figures, rule: SwapRule, name: str, folder: WholeFolder) -> None:
+def write_report(figures: SwapFigures, rule: SwapRule, name: str, folder: WholeFolder) -> None:
     """Write the page and the figures into a private folder."""
     with folder.file(REPORT) as file:
         file.write(page(figures, rule, name).encode())
@@ -265,7 +265,7 @@ def write_report(figures: Figures, rule: SwapRule, name: str, folder: WholeFolde
         file.write((json.dumps(machine_figures(figures), indent=1, ensure_ascii=False) + "\n").encode())
 
 
-def machine_figures(figures: Figures) -> dict[str, Any]:
+def machine_figures(figures: SwapFigures) -> dict[str, Any]:
     """The figures for machines."""
     levels = [
         {**asdict(level), "chance_true": level.chance_true, "chance_same": level.chance_same}
@@ -274,7 +274,7 @@ def machine_figures(figures: Figures) -> dict[str, Any]:
     return {**asdict(figures), "levels": levels}
 
 
-def page(figures: Figures, rule: SwapRule, name: str) -> str:
+def page(figures: SwapFigures, rule: SwapRule, name: str) -> str:
     """The whole page."""
     title = escape(f"Record swapping: {name}")
     return (
@@ -285,7 +285,7 @@ def page(figures: Figures, rule: SwapRule, name: str) -> str:
     )
 
 
-def _body(figures: Figures, rule: SwapRule) -> Iterator[str]:
+def _body(figures: SwapFigures, rule: SwapRule) -> Iterator[str]:
     drawn = {name: svg(spec) for name, spec in pictures(figures).items()}
     yield _text(
         "Private: this page tells true counts of small groups. Keep it with the microdata.", "private"
@@ -319,7 +319,7 @@ def _body(figures: Figures, rule: SwapRule) -> Iterator[str]:
     yield from _change_table(figures)
 
 
-def _overview(figures: Figures, rule: SwapRule) -> Iterator[str]:
+def _overview(figures: SwapFigures, rule: SwapRule) -> Iterator[str]:
     share = 100 * figures.swapped / figures.households if figures.households else 0.0
     yield _text(
         f"{figures.households:,} households, {figures.persons:,} persons. Swapped: {figures.swapped:,} households"
@@ -339,7 +339,7 @@ def _risk_words(rule: SwapRule) -> str:
     return f"{words} Counted anew from the records, before and after.{added}"
 
 
-def _risk_table(figures: Figures) -> Iterator[str]:
+def _risk_table(figures: SwapFigures) -> Iterator[str]:
     rows = (
         (
             level.level,
@@ -362,7 +362,7 @@ def _risk_table(figures: Figures) -> Iterator[str]:
     yield _table(head, rows)
 
 
-def _unique_table(figures: Figures) -> Iterator[str]:
+def _unique_table(figures: SwapFigures) -> Iterator[str]:
     rows = (
         (
             level.level,
@@ -378,7 +378,7 @@ def _unique_table(figures: Figures) -> Iterator[str]:
     yield _table(("level", "uniques before", "uniques after", "true", "chance", "the same", "chance"), rows)
 
 
-def _reason_tables(figures: Figures) -> Iterator[str]:
+def _reason_tables(figures: SwapFigures) -> Iterator[str]:
     rows = [(why, number, _percent(number, figures.households)) for why, number in figures.reasons.items()]
     yield _table(("swapped because", "households", "of all"), rows)
     rows = [
@@ -395,7 +395,7 @@ def _reason_tables(figures: Figures) -> Iterator[str]:
         yield _table(("excluded", "households"), excluded)
 
 
-def _distance_table(figures: Figures) -> Iterator[str]:
+def _distance_table(figures: SwapFigures) -> Iterator[str]:
     rows = [
         ("no common region" if level == NO_REGION else level, number, _percent(number, figures.swapped))
         for level, number in figures.shared.items()
@@ -410,7 +410,7 @@ def _distance_table(figures: Figures) -> Iterator[str]:
         )
 
 
-def _change_table(figures: Figures) -> Iterator[str]:
+def _change_table(figures: SwapFigures) -> Iterator[str]:
     rows = (
         (
             change.table,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from discreet.audit.audit import AveragingAudit, BoundsAudit, DifferencingAudit, RedundancyAudit
-from discreet.audit.averaging import Exposed, Realised
+from discreet.audit.averaging import ExposedCell, Realised
 from discreet.audit.bounds import BoundFindings
 from discreet.audit.differencing import Judgement
 from discreet.audit.differencing_areas import AreaDifferences
-from discreet.audit.disclosure import Disclosures, Figures, Tally
+from discreet.audit.disclosure import DisclosureFigures, Disclosures, Tally
 from discreet.maths.attacks.averaging import Method
 from discreet.maths.attacks.disclosure import RowKind
 from discreet.page.charts import Axis, Bar, Chart, Point, bars, cloud
@@ -48,7 +48,7 @@ def averaging_part(found: AveragingAudit, redundancy: RedundancyAudit | None, na
     return Part("averaging", "Can noise be averaged away?", lead, tuple(blocks))
 
 
-def exposed_table(exposed: Sequence[Exposed], names: Names) -> Html:
+def exposed_table(exposed: Sequence[ExposedCell], names: Names) -> Html:
     """The counts that averaging threatens most."""
     head = [
         Column("counted"),
@@ -180,7 +180,7 @@ def disclosure_part(found: Disclosures, names: Names) -> Part:
     return Part("disclosure", "Are small counts and shared attributes true?", lead, tuple(blocks))
 
 
-def _disclosure_chart(total: Figures) -> Chart:
+def _disclosure_chart(total: DisclosureFigures) -> Chart:
     kinds = {f"counts of {value}": tally for value, tally in enumerate(total.small[:LARGEST_SHOWN], start=1)}
     kinds["attributes of one person"] = total.rows[RowKind.INDIVIDUAL]
     kinds["attributes shared by a group"] = total.rows[RowKind.GROUP]

@@ -12,7 +12,7 @@ import numpy as np
 
 from discreet.audit.evidence import KnownNoise
 from discreet.audit.utility import AreaDistortion, Utility
-from discreet.audit.utility_figures import Comparison
+from discreet.audit.utility_figures import ErrorComparison
 from discreet.maths.utility import ExpectedLosses, Measure
 from discreet.page.charts import Axis, Bar, Chart, Point, bars, lines
 from discreet.page.markup import (
@@ -190,7 +190,7 @@ def _sums_and_tests(found: Utility) -> Iterator[Block]:
         yield table("Totals against the sum of their parts", head, rows)
 
 
-def _cube_table(by_cube: Mapping[str, Comparison]) -> Html:
+def _cube_table(by_cube: Mapping[str, ErrorComparison]) -> Html:
     head = [
         Column("table"),
         Column("mean error", As.DECIMAL),
