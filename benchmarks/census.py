@@ -16,7 +16,7 @@ from benchmarks.costs import Stopwatch, measured
 from discreet.maths.cells.lookup import Order, build
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
 from discreet.perturb.cell_key import CellKeyMechanism
-from discreet.population.encode import Block
+from discreet.population.encode import EncodedRecords
 from discreet.population.reading import UnitReader, needs_of
 from discreet.programme import eu2021
 from discreet.programme.codelist import Breakdown
@@ -60,10 +60,10 @@ def shuffle(watch: Stopwatch, source: str, folder: str) -> None:
     pq.write_table(persons.take(pa.array(order)), out / "persons.parquet", compression="zstd")
 
 
-def first(block: Block, records: int) -> Block:
+def first(block: EncodedRecords, records: int) -> EncodedRecords:
     """The first records of a block, to load the compiled kernels with."""
     few = slice(records)
-    return Block(
+    return EncodedRecords(
         {name: codes[few] for name, codes in block.codes.items()},
         block.keys[few],
         {name: flags[few] for name, flags in block.flags.items()},
@@ -84,7 +84,7 @@ def chosen(declared: Programme, which: str) -> list[Cube]:
     return [cube for cube in cubes if cube.id in first]
 
 
-def loaded(declared: Programme, cubes: Sequence[Cube], threads: int) -> list[Block]:
+def loaded(declared: Programme, cubes: Sequence[Cube], threads: int) -> list[EncodedRecords]:
     """The persons as encoded blocks with the columns that the cubes need."""
     assert declared.population is not None
     unit = declared.population.units["persons"]

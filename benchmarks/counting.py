@@ -23,7 +23,7 @@ from benchmarks.census import (
 from benchmarks.costs import Cost, Stopwatch, measured
 from benchmarks.lines import Line, Section, Target, against
 from discreet.perturb.cell_key import CellKeyMechanism
-from discreet.population.encode import Block
+from discreet.population.encode import EncodedRecords
 from discreet.programme.cube import Cube
 from discreet.tabulate.counter import CubeCounter
 
@@ -91,7 +91,7 @@ def discreet(watch: Stopwatch, folder: str, which: str) -> dict[str, Any]:
     return {"published": published, "cubes": len(cubes)}
 
 
-def counted(cubes: list[Cube], blocks: list[Block], mechanism: CellKeyMechanism) -> int:
+def counted(cubes: list[Cube], blocks: list[EncodedRecords], mechanism: CellKeyMechanism) -> int:
     """Count, roll up and perturb; return the number of published cells."""
     with ThreadPoolExecutor(THREADS) as pool:
         counter = CubeCounter(cubes, pool)

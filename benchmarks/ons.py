@@ -20,7 +20,7 @@ from discreet.io.files import BATCH
 from discreet.io.ptable_files import read_ptable
 from discreet.perturb.cell_key import CellKeyMechanism
 from discreet.population import encode
-from discreet.population.encode import Block
+from discreet.population.encode import EncodedRecords
 from discreet.programme.codelist import Breakdown, Code, breakdown, codelist
 from discreet.programme.cube import Cube
 from discreet.tabulate.counter import CubeCounter
@@ -106,14 +106,14 @@ def noise_of(table: pd.DataFrame) -> CellKeyMechanism:
         return CellKeyMechanism(read_ptable(path).lookup)
 
 
-def blocks_of(data: pd.DataFrame, cube: Cube) -> list[Block]:
+def blocks_of(data: pd.DataFrame, cube: Cube) -> list[EncodedRecords]:
     """The records of a data frame, encoded by batches."""
     columns = pa.table({name: pa.array(data[name].to_numpy()) for name in data.columns})
     with ThreadPoolExecutor(THREADS) as pool:
         return list(pool.map(lambda batch: _encoded(batch, cube), columns.to_batches(max_chunksize=BATCH)))
 
 
-def protected(blocks: list[Block], cube: Cube, noise: CellKeyMechanism) -> ProtectedTable:
+def protected(blocks: list[EncodedRecords], cube: Cube, noise: CellKeyMechanism) -> ProtectedTable:
     """Count with the keys that are given, roll up and perturb."""
     with ThreadPoolExecutor(THREADS) as pool:
         counter = CubeCounter([cube], pool)
@@ -122,10 +122,10 @@ def protected(blocks: list[Block], cube: Cube, noise: CellKeyMechanism) -> Prote
         return noise.perturb(counter.table(0))
 
 
-def _encoded(batch: pa.RecordBatch, cube: Cube) -> Block:
+def _encoded(batch: pa.RecordBatch, cube: Cube) -> EncodedRecords:
     leaves = {axis.variable: {code: at for at, code in enumerate(axis.codes[1:])} for axis in cube.axes}
     codes = {name: encode.encode(batch.column(name), leaves[name])[0] for name in leaves}
-    return Block(codes, encode.given_keys(batch.column("record_key")), {}, {})
+    return EncodedRecords(codes, encode.given_keys(batch.column("record_key")), {}, {})
 
 
 def ons_cube() -> Cube:

@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.costs import Cost, Stopwatch, measured
 from benchmarks.lines import Line, Section, Target
-from discreet.maths.attacks.reconstruction import Reading, Sums, by_law, plainly, reconstruct, within
+from discreet.maths.attacks.reconstruction import CellSums, Reading, by_law, plainly, reconstruct, within
 from discreet.maths.noise.additive import Law, discrete_laplace
 from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
@@ -70,7 +70,7 @@ def areas(watch: Stopwatch, kind: str, size: int, areas: int) -> dict[str, float
     }
 
 
-def _pairs() -> Sums:
+def _pairs() -> CellSums:
     """The total, all one-way and all two-way margins."""
     grid, members = np.arange(np.prod(SHAPE)).reshape(SHAPE), []
     for axes in (axes for ways in range(3) for axes in combinations(range(3), ways)):
@@ -78,7 +78,7 @@ def _pairs() -> Sums:
             at = dict(zip(axes, chosen, strict=True))
             members.append(grid[tuple(at.get(axis, slice(None)) for axis in range(3))].ravel())
     starts = np.cumsum([0, *(len(part) for part in members)])
-    return Sums(grid.size, starts, np.concatenate(members))
+    return CellSums(grid.size, starts, np.concatenate(members))
 
 
 def _readings(kind: str, counts: list[int], generator: np.random.Generator) -> list[Reading]:

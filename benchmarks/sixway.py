@@ -26,7 +26,7 @@ from benchmarks.counting import counted
 from benchmarks.lines import Line, Section, Target, against
 from benchmarks.ons import axis
 from discreet.maths.cells.keys import hash_integers, record_keys
-from discreet.population.encode import Block
+from discreet.population.encode import EncodedRecords
 from discreet.programme.cube import Cube
 from discreet.programme.programme import Programme
 from discreet.tabulate.counter import CubeCounter
@@ -79,12 +79,12 @@ def discreet_small(watch: Stopwatch) -> dict[str, Any]:
     rng = np.random.default_rng(4)
     codes = {axis.variable: rng.integers(0, len(axis) - 1, RECORDS).astype(np.uint8) for axis in cube.axes}
     ids = np.arange(RECORDS, dtype=np.int64)
-    records = Block(codes, record_keys(hash_integers(SECRET, "keys", ids)), {}, {})
+    records = EncodedRecords(codes, record_keys(hash_integers(SECRET, "keys", ids)), {}, {})
     mechanism = noise()
     counted([cube], [first(records, 1000)], mechanism)  # loads the compiled kernels
     with watch.running():
         keys = record_keys(hash_integers(SECRET, "keys", ids))
-        published = counted([cube], [Block(codes, keys, {}, {})], mechanism)
+        published = counted([cube], [EncodedRecords(codes, keys, {}, {})], mechanism)
     return {"cells": cube.size, "published": published}
 
 

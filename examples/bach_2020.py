@@ -25,7 +25,7 @@ from discreet.maths.attacks.bounds import (
     reveals,
     tuples_needed,
 )
-from discreet.maths.attacks.redundancy import Level, Redundancy, Tables, redundancies
+from discreet.maths.attacks.redundancy import CategoryLevel, PublishedAxes, Redundancy, redundancies
 from discreet.maths.noise.additive import uniform
 from examples.bach_2020_charts import charts
 from examples.claims import Claim, differs, exact, near, rounding_error, unprinted
@@ -126,14 +126,16 @@ def _pinned(first: int, second: int, total: int, bound: int) -> tuple[int, ...]:
 
 def _example_of_nine() -> Iterator[Claim]:
     """Footnote 18 and table 9.2 (eq. 18)."""
-    sex, age = Level("SEX", "SEX", 2), Level("AGE", "AGE", 2)
-    found = {one.statistic: one.same_noise.all for one in redundancies(Tables((((sex,), (age,)),), {}))}
+    sex, age = CategoryLevel("SEX", "SEX", 2), CategoryLevel("AGE", "AGE", 2)
+    found = {
+        one.statistic: one.same_noise.all for one in redundancies(PublishedAxes((((sex,), (age,)),), {}))
+    }
     for statistic, t, ratio in (((), "4", "0.5625"), ((sex,), "2", "0.75"), ((sex, age), "1", "1")):
         one = found[frozenset(statistic)]
         name = " x ".join(level.name for level in statistic) or "total"
         yield exact("footnote 18", f"t and k/t² of {name}", (t, ratio), (one.t, one.ratio))
-    levels = [Level(name, name, 2) for name in ("GEO.M", "SEX", "AGE.M", "YAE.H")]
-    table = redundancies(Tables((tuple((level,) for level in levels),), {}))
+    levels = [CategoryLevel(name, name, 2) for name in ("GEO.M", "SEX", "AGE.M", "YAE.H")]
+    table = redundancies(PublishedAxes((tuple((level,) for level in levels),), {}))
     times = {one.statistic: one.same_noise.all.t for one in table}
     both = times[frozenset(levels[:2])]
     yield exact(

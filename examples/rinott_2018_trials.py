@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.maths.inference.independence import Statistic, independence_tests
+from discreet.maths.inference.independence import TestStatistic, independence_tests
 from discreet.maths.noise.additive import (
     AdditiveLaw,
     SquareSensitivity,
@@ -183,7 +183,7 @@ def _tested(true: Integers, epsilon: str, m: int) -> list[Sizes]:
     return [_sizes(name, one) for name, one in named]
 
 
-def _sizes(name: str, one: Statistic) -> Sizes:
+def _sizes(name: str, one: TestStatistic) -> Sizes:
     rejected, root = one.p_value <= LEVEL, math.sqrt(len(one.statistic))
     share = (rejected.sum() + 1) / (len(rejected) + 2)  # never without an error
     return Sizes(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from discreet.advise.prior_knowledge import SENSITIVITY, Outcome, Study, study
+from discreet.advise.prior_knowledge import SENSITIVITY, Study, StudyOutcome, study
 from discreet.maths.microaggregation import expected_absolute_sum, expected_relative_error
 from discreet.report.prior_knowledge import study_chart
 from examples.claims import Claim, exact, unprinted
@@ -63,7 +63,7 @@ def _realised(found: Study) -> Iterator[Claim]:
         )
 
 
-def _error(outcome: Outcome) -> float:
+def _error(outcome: StudyOutcome) -> float:
     """The relative standard error of a mean of absolute values of nearly normal sums: sqrt((pi/2 - 1) / number)."""
     return math.sqrt((math.pi / 2 - 1) / outcome.clusters)
 

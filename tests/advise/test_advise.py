@@ -10,11 +10,12 @@ import pytest
 
 from discreet.advise.advise import Task, advise, task_of
 from discreet.advise.facts import Facts, counted_facts, declared_facts, eu_facts
-from discreet.advise.reasons import caveats, conflicts, declared_words, reasons, summary
+from discreet.advise.reasons import caveats, conflicts, declared_words, document, reasons
 from discreet.audit.redundancy import Mode, regions_of
 from discreet.errors import Mistakes
 from discreet.io.progress import Quiet
-from discreet.maths.feasible import Constraint, Limits
+from discreet.io.serialize import to_json
+from discreet.maths.feasible import Constraint, RiskLimits
 from discreet.maths.noise.additive import LawKind
 from discreet.programme.programme import Programme, load_programme
 from discreet.report.advice import advice_charts
@@ -39,7 +40,7 @@ def test_data_tell_who_is_there(programme: Programme, facts: Facts) -> None:
     assert (facts.place, facts.areas) == ("GEO", 3)
     assert facts.area_totals is not None
     assert sorted(facts.area_totals.tolist()) == [40, 40, 40]
-    assert "area_totals" not in facts.summary()
+    assert "area_totals" not in to_json(facts)
     declared = declared_facts(programme, Mode.NESTED, None)
     assert facts.same_noise == declared.same_noise
     assert facts.cells <= declared.cells
@@ -60,7 +61,7 @@ def test_tuples_of_a_declared_cube_are_counted_by_hand(programme: Programme) -> 
 
 
 def test_the_proposal_keeps_every_limit_by_its_own_table(facts: Facts) -> None:
-    limits = Limits()
+    limits = RiskLimits()
     found = advise(facts, Task(limits=limits))
     assert found.proposal is not None
     judged = found.proposal.judged
@@ -79,7 +80,7 @@ def test_the_proposal_keeps_every_limit_by_its_own_table(facts: Facts) -> None:
 def test_a_stricter_office_gets_no_less_noise(facts: Facts) -> None:
     variances = []
     for confidence in (0.68, 0.5, 0.4):
-        found = advise(facts, Task(limits=Limits(averaging=confidence)))
+        found = advise(facts, Task(limits=RiskLimits(averaging=confidence)))
         assert found.proposal is not None
         variances.append(float(found.proposal.noise["V"]))
     assert variances == sorted(variances)
@@ -87,7 +88,7 @@ def test_a_stricter_office_gets_no_less_noise(facts: Facts) -> None:
 
 
 def test_an_empty_region_is_told_with_its_conflict(facts: Facts) -> None:
-    found = advise(facts, Task(limits=Limits(averaging=0.2, size=10, share=0.01)))
+    found = advise(facts, Task(limits=RiskLimits(averaging=0.2, size=10, share=0.01)))
     assert found.proposal is None
     assert not found.plane.feasible.any()
     said = list(conflicts(found))
@@ -95,22 +96,22 @@ def test_an_empty_region_is_told_with_its_conflict(facts: Facts) -> None:
     assert any("without the limit of distortion" in line for line in said)
     assert any("publish fewer tables" in line for line in said)
     assert not list(reasons(found))
-    assert summary(found)["proposal"] is None
+    assert document(found)["proposal"] is None
 
 
 def test_the_declared_choice_is_judged(programme: Programme, facts: Facts) -> None:
-    task = task_of(programme, None, Limits())
+    task = task_of(programme, None, RiskLimits())
     assert task.declared == (2.0, 5)
     kept = advise(facts, task)
     assert kept.declared == ()
     assert declared_words(kept) == "declared: V = 2, D = 5 keeps all limits"
-    broken = advise(facts, replace(task, limits=Limits(largest_change=4)))
+    broken = advise(facts, replace(task, limits=RiskLimits(largest_change=4)))
     assert broken.declared == (Constraint.LARGEST,)
 
 
 def test_gates_limit_further(programme: Programme) -> None:
     gated = replace(programme, gates=replace(programme.gates, averaging=0.3, bound_revealed=0.1))
-    task = task_of(gated, None, Limits())
+    task = task_of(gated, None, RiskLimits())
     assert (task.limits.averaging, task.limits.revealed) == (0.3, 0.1)
 
 
@@ -118,7 +119,7 @@ def test_gates_limit_further(programme: Programme) -> None:
 def test_a_budget_gives_every_count_of_persons_its_parameter(
     programme: Programme, facts: Facts, kind: LawKind
 ) -> None:
-    task = task_of(programme, kind, Limits())
+    task = task_of(programme, kind, RiskLimits())
     found = advise(facts, task)
     assert found.proposal is not None
     assert found.line is not None
@@ -133,7 +134,7 @@ def test_a_budget_gives_every_count_of_persons_its_parameter(
 
 def test_a_line_without_room_names_both_ends(programme: Programme, facts: Facts) -> None:
     gated = replace(programme, gates=replace(programme.gates, epsilon=Fraction(1)))
-    found = advise(facts, task_of(gated, LawKind.GEOMETRIC, Limits()))
+    found = advise(facts, task_of(gated, LawKind.GEOMETRIC, RiskLimits()))
     assert found.proposal is None
     said = list(conflicts(found))
     assert said[0] == "distortion against budget:"
@@ -150,7 +151,7 @@ def test_the_eu_census_of_malta_and_germany() -> None:
     assert malta.proposal.noise == {"kind": "cell-key", "V": 3.3, "D": 6, "js": 0}
     assert germany.proposal.noise == {"kind": "cell-key", "V": 1.5, "D": 5, "js": 0}
     assert sum(malta.facts.tuples.values()) < sum(germany.facts.tuples.values())
-    told = summary(malta)
+    told = to_json(document(malta))
     assert told["paper"]["epsilon"]["areas"] == pytest.approx(0.268, abs=5e-4)
     assert any("without data" in line for line in caveats(malta))
 
@@ -173,7 +174,7 @@ def test_pictures_say_what_they_show(facts: Facts) -> None:
 
 def test_kinds_that_the_adviser_does_not_know_are_refused(programme: Programme) -> None:
     with pytest.raises(Mistakes, match="--kind: hellinger; the adviser knows cell-key, geometric"):
-        task_of(programme, LawKind.HELLINGER, Limits())
+        task_of(programme, LawKind.HELLINGER, RiskLimits())
 
 
 def test_absent_data_leave_the_declaration(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from discreet.audit.redundancy import Mode
 from discreet.errors import Mistakes
 from discreet.io.progress import Quiet
 from discreet.maths.cells.counting import counts_of, keys_of
-from discreet.maths.feasible import Limits
+from discreet.maths.feasible import RiskLimits
 from discreet.maths.noise.additive import LawKind
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
 from discreet.programme.programme import load_programme
@@ -33,7 +33,7 @@ def drawn(
 ) -> Curves:
     programme = load_programme(folder / "programme.toml")
     facts = counted_facts(programme, Mode.NESTED, 1, Quiet())
-    task = task_of(programme, kind, Limits())
+    task = task_of(programme, kind, RiskLimits())
     return curves(
         programme, facts, task, 5, repeats, seed, 2.5 if kind is LawKind.CELL_KEY else None, threads
     )

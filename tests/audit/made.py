@@ -16,7 +16,7 @@ from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
 from discreet.perturb.cell_key import CellKeyMechanism
 from discreet.perturb.mechanism import Mechanism
-from discreet.population.encode import Block
+from discreet.population.encode import EncodedRecords
 from discreet.programme.codelist import Breakdown, Code, Codelist, breakdown, codelist
 from discreet.programme.cube import Cube
 from discreet.tabulate.counter import CubeCounter
@@ -83,7 +83,7 @@ def made(
     keys = np.random.default_rng(seed).integers(0, 2**32, persons, dtype=np.uint32)
     with ThreadPoolExecutor(1) as pool:
         counter = CubeCounter(cubes, pool)
-        counter.add(Block(columns, keys, {}, {}))
+        counter.add(EncodedRecords(columns, keys, {}, {}))
         tables = [counter.table(k) for k in range(len(cubes))]
     truth = {table.cube.id: _counts(table) for table in tables}
     shown = tuple(_shown(mechanism, table) for table in tables)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from discreet.audit.evidence import Cells, KnownNoise, PublishedTable, Universe
 from discreet.maths.cells.counting import counts_of
 from discreet.perturb.mechanism import Mechanism
-from discreet.population.encode import Block
+from discreet.population.encode import EncodedRecords
 from discreet.programme.codelist import Codelist
 from discreet.programme.cube import Cube
 from discreet.tabulate.counter import CubeCounter
@@ -48,7 +48,7 @@ def counted(cubes: Sequence[Cube], columns: Columns, keys: NDArray[np.uint32]) -
     """Count some cubes."""
     with ThreadPoolExecutor(1) as pool:
         counter = CubeCounter(cubes, pool)
-        counter.add(Block(columns, keys, {}, {}))
+        counter.add(EncodedRecords(columns, keys, {}, {}))
         return [counter.table(k) for k in range(len(cubes))]
 
 

@@ -5,8 +5,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from discreet.audit.averaging import Averaging, Estimates, Limits, Realised, average, judge
+from discreet.audit.averaging import Averaging, AveragingLimits, Estimates, Realised, average, judge
 from discreet.audit.evidence import Cells, KnownNoise, Published, PublishedTable, Truth, Universe
+from discreet.io.serialize import json_text, to_json
 from discreet.maths.attacks.averaging import Method
 from discreet.maths.noise.additive import discrete_gaussian, discrete_laplace
 from discreet.programme.codelist import Breakdown, Code, Codelist, breakdown, codelist
@@ -296,10 +297,12 @@ def test_what_is_left_out_is_told() -> None:
     trees = [flat("A", 3), flat("B", 5)]
     mechanism, known = cell_key(1.0, 5)
     world = made(trees, [["A", "B"]], random_columns(trees, 500, 4), mechanism, known, 5)
-    assert average(world.published, limits=Limits(most_axes=1)).left_out == {"more than 1 axes": 1}
-    assert average(world.published, limits=Limits(largest=4)).left_out == {"more than 4 possible cells": 2}
-    assert sum(average(world.published, limits=Limits(targets=5)).left_out.values()) == 2
-    assert sum(average(world.published, limits=Limits(effort=30)).left_out.values()) > 0
+    assert average(world.published, limits=AveragingLimits(most_axes=1)).left_out == {"more than 1 axes": 1}
+    assert average(world.published, limits=AveragingLimits(largest=4)).left_out == {
+        "more than 4 possible cells": 2
+    }
+    assert sum(average(world.published, limits=AveragingLimits(targets=5)).left_out.values()) == 2
+    assert sum(average(world.published, limits=AveragingLimits(effort=30)).left_out.values()) > 0
 
 
 def test_the_summaries_name_cells_and_no_count() -> None:
@@ -307,9 +310,9 @@ def test_the_summaries_name_cells_and_no_count() -> None:
     mechanism, known = cell_key(1.0, 5)
     world = made(trees, [["A", "B"]], random_columns(trees, 12_345, 4), mechanism, known, 5)
     found, real = attacked(world)
-    told = found.summary()
+    told = to_json(found.findings())
     assert told["targets"] == real.targets == 24
     assert {} in [one["cell"] for one in told["exposed"]]
     assert all(set(one) == {"counted", "cell", "t", "k", "ratio", "success"} for one in told["exposed"])
-    assert "12345" not in str(told) + str(real.summary())
-    assert set(real.summary()["methods"]) == {"mean", "riskiest", "weighted"}
+    assert "12345" not in str(told) + json_text(real)
+    assert set(to_json(real)["methods"]) == {"mean", "riskiest", "weighted"}

@@ -10,6 +10,7 @@ from discreet.audit.bayes import Belief, exposed, scan
 from discreet.audit.evidence import Published, Truth, values_at
 from discreet.audit.published_law import PublishedLaw
 from discreet.errors import Mistakes
+from discreet.io.serialize import json_text
 from discreet.maths.attacks.bayes import Adversary
 from discreet.programme.noise import KeptZeros, Negatives, PostProcessing
 from tests.audit.made import Made, cell_key, flat, made, nested, random_columns
@@ -124,7 +125,7 @@ def test_every_cell_counts_once_however_many_tables_show_it() -> None:
 
 def test_a_summary_is_json_and_tells_no_true_count_of_a_cell() -> None:
     found = scan(*_both(dp_world(Fraction(2))), Belief(0.5, 0.9))
-    told = json.loads(json.dumps(found.summary()))
+    told = json.loads(json_text(found))
     assert told["above"] == found.above
     assert set(told["named"][0]) == {"counted", "cell", "published"}
     plain = [len(one["cell"]) for one in told["named"]]
@@ -153,7 +154,7 @@ def test_the_outsider_learns_nothing_from_sound_noise_and_much_from_weak() -> No
     weak = exposed(dp_world(Fraction(3)).published, Belief(0.5, 0.9))
     assert sound.alone == 0
     assert weak.alone > 100
-    assert weak.summary()["highest_posterior_alone"] > 0.99
+    assert weak.highest_alone > 0.99
 
 
 def test_a_law_that_is_not_public_is_an_error() -> None:

@@ -5,10 +5,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from discreet.audit.bayes_histograms import AreaAttack, HistogramFinding, Prior, attack_histograms
+from discreet.audit.bayes_histograms import AreaAttack, HistogramFinding, HistogramPrior, attack_histograms
 from discreet.audit.evidence import Published, Truth, values_at
 from discreet.audit.published_law import PublishedLaw
 from discreet.errors import Mistakes
+from discreet.io.serialize import json_text
 from discreet.maths.attacks.bayes_histogram import HistogramAdversary
 from tests.audit.made import Made, cell_key, flat, made, nested, random_columns
 from tests.audit.private import gaussian
@@ -32,9 +33,9 @@ def by_levels(one: Made, attack: AreaAttack) -> dict[str, HistogramFinding]:
     return {" x ".join(variable for variable, _ in finding.levels): finding for finding in found}
 
 
-@pytest.mark.parametrize("prior", list(Prior))
+@pytest.mark.parametrize("prior", list(HistogramPrior))
 @pytest.mark.parametrize("one", [world(Fraction(1, 2)), key_world(2.0, 4)], ids=["dp", "key"])
-def test_decisions_are_those_of_single_histograms(one: Made, prior: Prior) -> None:
+def test_decisions_are_those_of_single_histograms(one: Made, prior: HistogramPrior) -> None:
     attack = AreaAttack("GEO", 2, 12, prior, 0.8)
     finding = by_levels(one, attack)["AGE x GEO"]
     table, noise = one.published.universes[0].tables[0], one.published.noise
@@ -42,7 +43,7 @@ def test_decisions_are_those_of_single_histograms(one: Made, prior: Prior) -> No
     assert noise.law is not None
     law = PublishedLaw(noise.law, noise.published, noise.keeps_zeros)
     ages = np.arange(1, 6) * strides[1]
-    weights = np.ones(5) if prior is Prior.UNIFORM else values_at(shown, ages) + 0.5
+    weights = np.ones(5) if prior is HistogramPrior.UNIFORM else values_at(shown, ages) + 0.5
     belief = tuple((weights / weights.sum()).tolist())
     records = right = mean = above = base = 0.0
     areas = 0
@@ -61,7 +62,11 @@ def test_decisions_are_those_of_single_histograms(one: Made, prior: Prior) -> No
             right += times * best[category] / best.sum()
             mean += times * posterior[category]
             above += times * (posterior[category] > 0.8)
-            base += times / 5 if prior is Prior.UNIFORM else times * (category == int(np.argmax(weights)))
+            base += (
+                times / 5
+                if prior is HistogramPrior.UNIFORM
+                else times * (category == int(np.argmax(weights)))
+            )
     assert (finding.areas, finding.records, finding.categories, finding.above) == (areas, records, 5, above)
     assert finding.success == pytest.approx(right / records)
     assert finding.mean_posterior == pytest.approx(mean / records)
@@ -72,7 +77,7 @@ def test_decisions_are_those_of_single_histograms(one: Made, prior: Prior) -> No
 def test_weak_noise_gives_categories_away_at_the_predicted_rate() -> None:
     """The mean of the exact chances of all records, within 4 standard errors."""
     one = world(Fraction(4))
-    finding = by_levels(one, AreaAttack("GEO", 2, 6, Prior.UNIFORM))["AGE x GEO x SEX"]
+    finding = by_levels(one, AreaAttack("GEO", 2, 6, HistogramPrior.UNIFORM))["AGE x GEO x SEX"]
     table, noise = one.published.universes[0].tables[0], one.published.noise
     assert noise.law is not None
     law, true = PublishedLaw(noise.law, noise.published), one.truth.counted[table.id]
@@ -92,7 +97,9 @@ def test_weak_noise_gives_categories_away_at_the_predicted_rate() -> None:
 
 
 def test_sound_noise_leaves_the_prior() -> None:
-    finding = by_levels(world(Fraction(1, 400)), AreaAttack("GEO", 2, 30, Prior.SHARES))["AGE x GEO x SEX"]
+    finding = by_levels(world(Fraction(1, 400)), AreaAttack("GEO", 2, 30, HistogramPrior.SHARES))[
+        "AGE x GEO x SEX"
+    ]
     assert abs(finding.gain) < 0.05 + 4 * finding.standard_error
     assert finding.above == 0
 
@@ -100,7 +107,7 @@ def test_sound_noise_leaves_the_prior() -> None:
 def test_fixed_zeros_prove_categories() -> None:
     """A target alone in its category is proven wherever the count did not fall to zero."""
     one = key_world(2.0, 5)
-    finding = by_levels(one, AreaAttack("GEO", 2, 12, Prior.UNIFORM, 0.99))["AGE x GEO x SEX"]
+    finding = by_levels(one, AreaAttack("GEO", 2, 12, HistogramPrior.UNIFORM, 0.99))["AGE x GEO x SEX"]
     assert finding.above > 0.2 * finding.records
     assert finding.gain > 0.3
 
@@ -116,7 +123,7 @@ def test_people_who_were_swapped_contradict_what_is_known() -> None:
 def test_all_levels_of_the_other_variables_are_attacked() -> None:
     scan = attack_histograms(*_both(world(Fraction(1))), AreaAttack("GEO", 2, 60))
     assert sorted(finding.categories for finding in scan.found) == [2, 5, 10]
-    told = json.loads(json.dumps(scan.summary()))
+    told = json.loads(json_text(scan))
     assert told["largest_gain"] == pytest.approx(max(finding.gain for finding in scan.found))
     assert scan.worst is not None
     assert math.isfinite(scan.worst.standard_error)
@@ -127,7 +134,7 @@ def test_all_levels_of_the_other_variables_are_attacked() -> None:
     [
         (("LAU",), "choose from AGE"),
         (("GEO", 5, 3), "least first"),
-        (("GEO", 2, 3, Prior.SHARES, 1.0), "between"),
+        (("GEO", 2, 3, HistogramPrior.SHARES, 1.0), "between"),
     ],
 )
 def test_attacks_that_cannot_be(attack: tuple[object, ...], said: str) -> None:

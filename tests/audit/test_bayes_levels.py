@@ -10,6 +10,7 @@ from discreet.audit.bayes import Belief, scan, scan_levels
 from discreet.audit.evidence import values_at
 from discreet.audit.published_law import PublishedLaw
 from discreet.errors import Mistakes
+from discreet.io.serialize import json_text
 from discreet.maths.attacks.bayes import Adversary, Together
 from tests.audit.made import Made, cell_key, flat, made, nested, random_columns
 from tests.audit.private import gaussian
@@ -104,9 +105,7 @@ def test_the_finest_level_alone_is_the_plain_scan() -> None:
 
 def test_a_summary_is_json_and_an_unknown_variable_an_error() -> None:
     one = world(Fraction(2))
-    told = json.loads(
-        json.dumps(scan_levels(one.published, one.truth, BELIEF, "GEO", most_named=3).summary())
-    )
+    told = json.loads(json_text(scan_levels(one.published, one.truth, BELIEF, "GEO", most_named=3)))
     assert told["worst"][0]["observations"] == 2
     assert len(told["named"]) == 3
     with pytest.raises(Mistakes, match="choose from AGE, GEO"):

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from discreet.audit.bound_propagation import Deductions, Limits
+from discreet.audit.bound_propagation import Deductions, PropagationLimits
 from discreet.audit.bounds import bound_attack, judge
 from discreet.audit.evidence import KnownNoise, Published, PublishedTable, Truth, Universe
+from discreet.io.serialize import json_text
 from discreet.maths.cells.counting import counts_of, keys_of
 from discreet.maths.noise.additive import truncated_laplace
 from discreet.perturb.mechanism import Mechanism
@@ -147,7 +148,7 @@ def test_the_pattern_of_the_paper_is_named() -> None:
         ({"SEX": "SEX0"}, 3, 5),
         ({"SEX": "SEX1"}, 2, 4),
     ]
-    assert json.loads(json.dumps(found.summary()))["pinned"] == 3
+    assert json.loads(json_text(found.findings()))["pinned"] == 3
 
 
 def test_noise_that_touches_empty_cells_can_leave_nobody_in_a_published_count() -> None:
@@ -182,7 +183,7 @@ def test_tables_tell_each_other_what_they_know() -> None:
         ("SEX0",): 5,
         ("SEX1",): 4,
     }
-    apart = bound_attack(Published("both", (both,), noise), limits=Limits(exchanged=0))
+    apart = bound_attack(Published("both", (both,), noise), limits=PropagationLimits(exchanged=0))
     assert (apart.unexchanged, apart.pinned) == (1, 3)
 
 
@@ -206,12 +207,15 @@ def _described(deductions: Iterable[Deductions]) -> list[frozenset[tuple[str, st
 
 def test_blocks_of_little_memory_deduce_less_and_nothing_wrong() -> None:
     weak = world(0.6, 1, 60_000)
-    whole, small = bound_attack(weak.published), bound_attack(weak.published, limits=Limits(block=600))
+    whole, small = (
+        bound_attack(weak.published),
+        bound_attack(weak.published, limits=PropagationLimits(block=600)),
+    )
     judged = judge(small, weak.published, weak.truth, weak.published.noise)
     assert small.cut == ("GEOxSEX", "GEOxSEXxAGE")
     assert 0 < small.pinned <= whole.pinned
     assert judged.right == judged.pinned
-    assert bound_attack(weak.published, limits=Limits(block=10)).left_out == ("GEOxSEXxAGE",)
+    assert bound_attack(weak.published, limits=PropagationLimits(block=10)).left_out == ("GEOxSEXxAGE",)
 
 
 def test_progress_counts_every_cell_of_both_rounds() -> None:

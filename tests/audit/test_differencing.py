@@ -9,6 +9,7 @@ import pytest
 from discreet.audit.differencing import Judgement, difference, judge
 from discreet.audit.differencing import nested as nested_bases
 from discreet.audit.evidence import KnownNoise, Published, Truth, Universe
+from discreet.io.serialize import json_text, to_json
 from discreet.perturb.mechanism import Mechanism
 from discreet.programme.codelist import Codelist
 from tests.audit.made import cell_key, flat, nested, random_columns
@@ -112,8 +113,8 @@ def test_swapping_is_judged_by_the_records_before_it() -> None:
 
 def test_summaries_are_json_and_hold_no_size() -> None:
     published, truth = world(*cell_key(2.0, 5), 7)
-    assert json.loads(json.dumps([one.summary() for one in difference(published)]))
-    (told,) = [one.summary() for one in judge(published, truth)]
+    assert json.loads(json_text(difference(published)))
+    (told,) = to_json(judge(published, truth))
     assert json.loads(json.dumps(told)) == told
     assert told["outer"] == "persons"
     assert told["revealed_rate"] == pytest.approx(told["revealed"] / told["exact"])

@@ -7,6 +7,7 @@ import pytest
 
 from discreet.audit.differencing import CellChange, ExactNoise
 from discreet.audit.differencing_areas import Crossing, difference_areas
+from discreet.io.serialize import json_text
 from discreet.maths.attacks.differencing import differences
 from discreet.maths.noise.additive import uniform
 from discreet.maths.noise.hellinger import PTableLaw
@@ -42,7 +43,7 @@ def test_a_sliver_is_told_by_its_areas_and_never_by_its_size() -> None:
         None,
     )
     assert (found.found, found.exhaustive, found.areas, found.pieces) == (1, True, (2, 3), 4)
-    told = json.loads(json.dumps(found.summary()))
+    told = json.loads(json_text(found))
     assert told["by_areas"] == {"2": 1}
     assert not {"records", "counts"} & set(told["listed"][0])
     assert "500" not in repr(SLIVER)

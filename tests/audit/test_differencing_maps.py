@@ -9,7 +9,8 @@ import pytest
 from discreet.audit.differencing_areas import difference_maps, judge_maps
 from discreet.audit.evidence import KnownNoise, Published, Truth
 from discreet.errors import Mistakes
-from discreet.maths.attacks.differencing import Geography, differences
+from discreet.io.serialize import json_text
+from discreet.maths.attacks.differencing import CrossedGeography, differences
 from discreet.perturb.mechanism import Mechanism
 from tests.audit.hamlets import Hamlets, hamlets
 from tests.audit.made import cell_key, flat
@@ -45,7 +46,7 @@ def test_small_differences_equal_those_counted_from_the_records() -> None:
     sex = np.random.default_rng(2).integers(0, 2, len(place.cell))
     wanted = 0
     for one in differences(lookup.a, lookup.b, lookup.counts, 4).found:
-        first, second = (place.cell, place.district)[:: 1 if one.plus_of is Geography.A else -1]
+        first, second = (place.cell, place.district)[:: 1 if one.plus_of is CrossedGeography.A else -1]
         inside = np.isin(first, one.plus) & ~np.isin(second, one.minus)
         sizes = [inside.sum(), (inside & (sex == 0)).sum(), (inside & (sex == 1)).sum()]
         wanted += sum(0 < size < 10 for size in sizes)
@@ -69,8 +70,8 @@ def test_noise_is_beaten_where_it_is_weak_and_holds_where_it_is_not(
 def test_summaries_are_json() -> None:
     place = hamlets(20, 5)
     published, truth = release(place, *cell_key(2.0, 5), 5)
-    assert json.loads(json.dumps(difference_maps(published, place.lookup()).summary()))
-    assert json.loads(json.dumps(judge_maps(published, truth, place.lookup()).summary()))
+    assert json.loads(json_text(difference_maps(published, place.lookup())))
+    assert json.loads(json_text(judge_maps(published, truth, place.lookup())))
 
 
 def test_a_map_of_other_areas_is_refused() -> None:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from discreet.audit.differencing import difference_releases, judge_releases
 from discreet.audit.evidence import KnownNoise, Published, Truth
 from discreet.errors import Mistakes
+from discreet.io.serialize import json_text
 from discreet.perturb.mechanism import Mechanism
 from tests.audit.made import Columns, cell_key, flat, nested, random_columns
 from tests.audit.subsets import record_keys, universe
@@ -68,8 +69,8 @@ def test_changes_are_revealed_at_the_predicted_rate(V: float, D: int, low: float
     assert low < found.revealed / found.moved < high
     assert abs(found.revealed - found.expected) < 4 * np.sqrt(found.moved * rate * (1 - rate))
     assert found.unfounded == 0
-    assert json.loads(json.dumps(found.summary()))
-    assert json.loads(json.dumps(difference_releases(first, second, same_keys=True).summary()))
+    assert json.loads(json_text(found))
+    assert json.loads(json_text(difference_releases(first, second, same_keys=True)))
 
 
 def test_cross_tabulations_with_other_codes_are_not_compared() -> None:

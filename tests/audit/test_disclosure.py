@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from discreet.audit.disclosure import DisclosureRule, Disclosures, disclosures, judge
 from discreet.audit.evidence import KnownNoise, Published, PublishedTable, Truth, Universe
 from discreet.errors import Mistakes
+from discreet.io.serialize import to_json
 from discreet.maths.attacks.disclosure import RowKind
 from discreet.maths.noise.additive import discrete_laplace
 from discreet.programme.codelist import Code, codelist
@@ -204,7 +205,7 @@ def test_an_area_whose_people_all_do_the_same_is_found() -> None:
 def test_a_summary_is_json() -> None:
     one = release(2, 5, 0.2)
     for found in (disclosures(one.published, RULE), judge(one.published, one.truth, RULE)):
-        text = json.dumps(found.summary(), allow_nan=False)
+        text = json.dumps(to_json(found), allow_nan=False)
         assert json.loads(text)["total"]["count_1"]["seen"] == found.total.ones.seen
 
 
@@ -233,7 +234,7 @@ def test_empty_tables_and_no_tables() -> None:
     assert empty_of(disclosures(alone([(cube, {})], SILENT)))
     none = disclosures(Published("nothing", (), SILENT))
     assert empty_of(none)
-    json.dumps(none.summary())
+    json.dumps(to_json(none))
     nobody = Truth({"x": (np.empty(0, np.int64), np.empty(0, np.int64))}, {})
     assert judge(alone([(cube, {})], SILENT), Truth(nobody.original, nobody.original)).total.ones.true == 0
 

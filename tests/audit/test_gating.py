@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from discreet.audit.audit import MEASURES
 from discreet.audit.case import open_case
 from discreet.errors import GateBroken
-from discreet.pipeline.audit import SECTIONS, audit
+from discreet.io.serialize import to_json
+from discreet.pipeline.audit import audit
 from discreet.pipeline.protect import Protected, protect, rehearse
 from discreet.programme.programme import load_programme
 from discreet.release.reader import open_release
@@ -93,10 +95,12 @@ def test_an_audit_names_pinned_cells_without_their_counts(town: Path, tmp_path: 
     path = programme(town, "pinned.toml", NARROW, "")
     run(path, tmp_path / "r")
     case = open_case(load_programme(path), SECRET, open_release(tmp_path / "r"))
-    section = audit(case, [name for name in SECTIONS if name != "bounds"]).sections["bounds"]
-    assert section["realised"]["right"] == section["attack"]["pinned"] > 0
-    assert section["attack"]["named"]
-    for one in section["attack"]["named"]:
+    found = audit(case, [name for name in MEASURES if name != "bounds"])
+    assert found.bounds is not None
+    assert found.bounds.realised.right == found.bounds.attack.pinned > 0
+    named = to_json(found)["bounds"]["attack"]["named"]
+    assert named
+    for one in named:
         assert set(one) == {"counted", "table", "cell", "published"}
 
 

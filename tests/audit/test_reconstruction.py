@@ -12,8 +12,16 @@ import pytest
 
 from discreet.audit.evidence import KnownNoise, Published
 from discreet.audit.linkage import Auxiliary, Confirmed, auxiliary, confirm, link, made_auxiliary
-from discreet.audit.reconstruction import Judged, Limits, Reconstruction, Records, judge, reconstruct
+from discreet.audit.reconstruction import (
+    JudgedReconstruction,
+    Reconstruction,
+    SolverLimits,
+    TrueRecords,
+    judge,
+    reconstruct,
+)
 from discreet.errors import Mistakes, Problem
+from discreet.io.serialize import to_json
 from discreet.maths.attacks.reconstruction import Status
 from discreet.maths.cells.counting import counts_of
 from discreet.maths.noise.additive import LawKind
@@ -30,7 +38,7 @@ TREES = [flat("GEO", 20), flat("SEX", 2), flat("AGE", 9), flat("OCC", 4)]
 CODELISTS = {tree.name: tree for tree in TREES}
 WHOLE = [["GEO", "SEX", "AGE", "OCC"]]
 PAIRS = [["GEO", "SEX", "AGE"], ["GEO", "SEX", "OCC"], ["GEO", "AGE", "OCC"]]
-QUICK = Limits(work=5, workers=2)
+QUICK = SolverLimits(work=5, workers=2)
 
 
 @dataclass(frozen=True)
@@ -79,7 +87,7 @@ def town() -> Columns:
     return columns
 
 
-TRUTH = Records(town(), CODELISTS)
+TRUTH = TrueRecords(town(), CODELISTS)
 
 
 def attacked(
@@ -87,13 +95,13 @@ def attacked(
     crosses: Sequence[Sequence[str]],
     columns: Columns | None = None,
     most_areas: int = 20,
-) -> tuple[Reconstruction, Judged]:
+) -> tuple[Reconstruction, JudgedReconstruction]:
     release = made(TREES, crosses, columns or town(), *noise, seed=1)
     found = reconstruct(release.published, limits=replace(QUICK, most_areas=most_areas))
     return found, judge(found, TRUTH)
 
 
-def named(found: Reconstruction, judged: Judged, errors: float) -> Confirmed:
+def named(found: Reconstruction, judged: JudgedReconstruction, errors: float) -> Confirmed:
     file = made_auxiliary(found, TRUTH, ["SEX", "AGE"], {"AGE": errors})
     return confirm(link(found, file), TRUTH, judged)
 
@@ -102,8 +110,8 @@ def test_exact_tables_of_all_variables_are_the_records() -> None:
     found, judged = attacked((Bare(), NO_NOISE), WHOLE)
     assert judged.r_recon == 1
     assert judged.baseline < 0.6
-    assert judged.summary()["r_recon_uniques"] == 1
-    assert found.summary() == {
+    assert judged.as_json()["r_recon_uniques"] == 1
+    assert to_json(found.findings()) == {
         "counted": "persons",
         "geography": "GEO",
         "variables": ["SEX", "OCC", "AGE"],
@@ -115,7 +123,7 @@ def test_exact_tables_of_all_variables_are_the_records() -> None:
         "r_certain": 1.0,
         "unique_areas": 20,
         "confidence": 1.0,
-        "seconds": found.summary()["seconds"],
+        "seconds": found.findings().seconds,
     }
     everybody = named(found, judged, errors=0.0)
     assert everybody.precision == 1
@@ -125,7 +133,7 @@ def test_exact_tables_of_all_variables_are_the_records() -> None:
 def test_exact_tables_of_pairs_give_most_records_and_promise_no_more_than_is_right() -> None:
     found, judged = attacked((Bare(), NO_NOISE), PAIRS)
     assert judged.r_recon > judged.baseline + 0.2
-    assert judged.r_recon >= found.summary()["r_certain"] > 0.5
+    assert judged.r_recon >= found.findings().r_certain > 0.5
     assert judged.broken_promises == 0
 
 
@@ -133,9 +141,9 @@ def test_weak_noise_gives_way_and_stronger_noise_less() -> None:
     weak, weakly = attacked(cell_key(0.5, 2), WHOLE, most_areas=10)
     sound, soundly = attacked(cell_key(2.0, 5), PAIRS, most_areas=10)
     assert weakly.r_recon > 0.85
-    assert weak.summary()["r_certain"] > 0.5
+    assert weak.findings().r_certain > 0.5
     assert soundly.r_recon < weakly.r_recon - 0.15
-    assert sound.summary()["r_certain"] < 0.25
+    assert sound.findings().r_certain < 0.25
     assert weakly.broken_promises == soundly.broken_promises == 0
     assert named(sound, soundly, 0.05).precision < named(weak, weakly, 0.05).precision - 0.2
 
@@ -143,7 +151,7 @@ def test_weak_noise_gives_way_and_stronger_noise_less() -> None:
 def test_a_small_privacy_budget_resists() -> None:
     found, judged = attacked(private(1), WHOLE, most_areas=10)
     assert judged.r_recon < judged.baseline  # worse than the statistics of the other areas
-    assert found.summary()["certain"] == 0
+    assert found.findings().certain == 0
     assert found.confidence == 0.999
     assert judged.broken_promises == 0
     assert named(found, judged, 0.05).r_reid < 0.03
@@ -156,7 +164,7 @@ def test_swapping_alone_leaves_the_tables_exact_but_wrong_about_the_swapped() ->
     swapped["GEO"][movers] = np.roll(town()["GEO"][movers], 1)
     found, judged = attacked((Bare(), NO_NOISE), WHOLE, swapped)
     moved = np.mean(swapped["GEO"] != town()["GEO"])
-    assert found.summary()["r_certain"] == 1  # certain of the swapped records, which are not all true
+    assert found.findings().r_certain == 1  # certain of the swapped records, which are not all true
     assert 1 - moved - 1e-12 <= judged.r_recon < 1
     assert judged.broken_promises > 0
 
@@ -170,7 +178,7 @@ def test_what_is_known_of_the_noise_decides_how_well_it_goes() -> None:
     by_bound = reconstruct(told, areas=areas, limits=QUICK)
     variance = replace(release, noise=replace(known, law=None, bound=None))
     by_variance = reconstruct(variance, areas=areas, limits=QUICK)
-    assert by_law.summary()["certain"] > by_bound.summary()["certain"]
+    assert by_law.findings().certain > by_bound.findings().certain
     assert all(area.status in (Status.OPTIMAL, Status.FEASIBLE) for area in by_variance.areas)
     assert (by_bound.confidence, by_variance.confidence) == (1.0, 0.999)
     as_exact = reconstruct(release, areas=areas, bound=0, limits=QUICK)
@@ -178,7 +186,7 @@ def test_what_is_known_of_the_noise_decides_how_well_it_goes() -> None:
     nothing = replace(release, noise=KnownNoise("unknown", False, False))
     with pytest.raises(Mistakes, match="give a bound to try with"):
         reconstruct(nothing, areas=areas, limits=QUICK)
-    assert reconstruct(nothing, areas=areas, bound=5, limits=QUICK).summary()["records"] > 0
+    assert reconstruct(nothing, areas=areas, bound=5, limits=QUICK).findings().records > 0
 
 
 def test_sub_totals_and_tables_with_other_variables_are_used() -> None:
@@ -188,11 +196,11 @@ def test_sub_totals_and_tables_with_other_variables_are_used() -> None:
     found = reconstruct(release, variables=["AGE", "SEX"], limits=QUICK)
     assert [area.area for area in found.areas] == [f"GEO{k}.{town}" for k in range(2) for town in range(3)]
     assert {area.sums for area in found.areas} == {1 + 3 + 6 + 2}
-    assert found.summary()["records"] == 120
+    assert found.findings().records == 120
     region = reconstruct(release, areas=["GEO1"], variables=["AGE", "SEX"], limits=QUICK)
     residents = int((columns["GEO"] >= 3).sum())
-    assert region.summary()["records"] == residents
-    truth = Records(columns, {tree.name: tree for tree in trees})
+    assert region.findings().records == residents
+    truth = TrueRecords(columns, {tree.name: tree for tree in trees})
     assert judge(region, truth).records == residents
     record, count = next(found.records(found.areas[0]))
     assert set(record) == {"AGE", "SEX"}
@@ -206,14 +214,14 @@ def release() -> Published:
 
 def test_limits_hold() -> None:
     none = reconstruct(release(), limits=replace(QUICK, all_seconds=0))
-    assert none.summary()["status"] == {"not begun": 20}
+    assert none.findings().status == {"not begun": 20}
     assert judge(none, TRUTH).r_recon == 0
     few = reconstruct(release(), limits=replace(QUICK, most_areas=3))
     assert [area.area for area in few.areas] == ["GEO0", "GEO9", "GEO19"]
     small = reconstruct(release(), limits=replace(QUICK, most_areas=1, most_cells=10))
     assert small.space.variables == ("SEX", "OCC")
     large = reconstruct(release(), limits=replace(QUICK, most_areas=2, most_terms=3))
-    assert large.summary()["status"] == {"too large": 2}
+    assert large.findings().status == {"too large": 2}
 
 
 @pytest.mark.parametrize(
@@ -227,7 +235,7 @@ def test_limits_hold() -> None:
             "variables: INC; no table has it with GEO; name some of AGE, OCC, SEX",
         ),
         ({"counted": "dwellings"}, "counted: dwellings; choose from: persons"),
-        ({"variables": ["AGE"], "limits": Limits(most_cells=5)}, "their cross has 9 cells"),
+        ({"variables": ["AGE"], "limits": SolverLimits(most_cells=5)}, "their cross has 9 cells"),
     ],
 )
 def test_wrong_wishes_are_told(wrong: dict[str, object], told: str) -> None:
@@ -250,10 +258,10 @@ def test_errors_of_the_auxiliary_file_cost_matches() -> None:
 def test_a_file_of_the_office_and_a_share_of_the_residents_can_be_linked() -> None:
     found, judged = attacked((Bare(), NO_NOISE), WHOLE)
     rows = np.arange(0, PERSONS, 7)
-    file = Records({name: column[rows] for name, column in town().items()}, CODELISTS)
+    file = TrueRecords({name: column[rows] for name, column in town().items()}, CODELISTS)
     linked = link(found, auxiliary(found, file, rows, ["AGE", "OCC"]))
-    assert linked.summary()["r_any_match"] == 1
-    assert confirm(linked, TRUTH, judged).summary()["precision"] == 1
+    assert linked.as_json()["r_any_match"] == 1
+    assert confirm(linked, TRUTH, judged).precision == 1
     half = made_auxiliary(found, TRUTH, ["AGE"], share=0.5)
     assert len(half.person) == pytest.approx(PERSONS / 2, abs=4 * np.sqrt(PERSONS / 4))
     unknown = Auxiliary(np.arange(1), np.array([0]), {"AGE": np.array([-1])})

@@ -2,7 +2,13 @@ from pathlib import Path
 
 import pytest
 
-from discreet.audit.redundancy import Mode, Universe, eu_redundancy, programme_redundancy, regions_of
+from discreet.audit.redundancy import (
+    Mode,
+    UniverseRedundancy,
+    eu_redundancy,
+    programme_redundancy,
+    regions_of,
+)
 from discreet.errors import Mistakes
 from discreet.maths.attacks.redundancy import Redundancy
 from discreet.programme.programme import Programme, load_declaration
@@ -64,7 +70,7 @@ def declaration(folder: Path, rest: str) -> Programme:
     return load_declaration(folder / "programme.toml")
 
 
-def statistics(universe: Universe) -> dict[tuple[str, ...], Redundancy]:
+def statistics(universe: UniverseRedundancy) -> dict[tuple[str, ...], Redundancy]:
     return {tuple(sorted(level.name for level in one.statistic)): one for one in universe.statistics}
 
 

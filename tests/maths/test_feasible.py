@@ -14,10 +14,10 @@ from discreet.maths.feasible import (
     GAUSSIAN,
     GEOMETRIC,
     Constraint,
-    Exposed,
-    Limits,
     LineFacts,
     OneParameter,
+    ProgrammeExposure,
+    RiskLimits,
     beyond,
     gaussian_variance,
     line,
@@ -42,7 +42,7 @@ def test_the_contour_of_figure_2() -> None:
 
 def test_the_region_of_figure_6() -> None:
     """At k/t^2 = 0.0867 the paper finds V of about 3 and D of about 5 to 10."""
-    found = plane(VARIANCES, CHANGES, Exposed(0.0867, MALTA), Limits())
+    found = plane(VARIANCES, CHANGES, ProgrammeExposure(0.0867, MALTA), RiskLimits())
     assert found.smallest == (3.0, 6)
     inside = found.feasible[:, np.isclose(found.V, 3.0)][:, 0]
     assert found.D[inside].tolist() == [6, 7, 8, 9, 10]
@@ -54,7 +54,9 @@ def test_the_region_of_figure_6() -> None:
 def test_the_boxes_of_figure_1() -> None:
     """Five is enough at V = 2 for Malta's tuples, not for Germany's."""
     V, D = np.array([2.0]), np.array([5, 6], dtype=np.int64)
-    malta, germany = (plane(V, D, Exposed(1.0, tuples), Limits()) for tuples in (MALTA, GERMANY))
+    malta, germany = (
+        plane(V, D, ProgrammeExposure(1.0, tuples), RiskLimits()) for tuples in (MALTA, GERMANY)
+    )
     assert malta.holds[Constraint.BOUND][:, 0].tolist() == [True, True]
     assert germany.holds[Constraint.BOUND][:, 0].tolist() == [False, True]
     assert germany.needed[0, 0] == 7_488_040
@@ -63,7 +65,9 @@ def test_the_boxes_of_figure_1() -> None:
 
 
 def test_beyond_the_uniform_law_no_variance_is_left() -> None:
-    found = plane(np.array([2.0, 4.0]), np.array([2], dtype=np.int64), Exposed(1.0, MALTA), Limits())
+    found = plane(
+        np.array([2.0, 4.0]), np.array([2], dtype=np.int64), ProgrammeExposure(1.0, MALTA), RiskLimits()
+    )
     assert found.variance[0].tolist() == pytest.approx([2.0, 2.0])
     assert found.success[0, 0] == pytest.approx(found.success[0, 1])
     assert found.holds[Constraint.PTABLE][0].tolist() == [True, False]
@@ -73,13 +77,13 @@ def test_beyond_the_uniform_law_no_variance_is_left() -> None:
     ("js", "V", "D", "exists"), [(2, 2.0, 3, True), (2, 1.9, 3, False), (4, 6.0, 3, False)]
 )
 def test_never_published_counts_need_variance(js: int, V: float, D: int, exists: bool) -> None:
-    found = plane(np.array([V]), np.array([D], dtype=np.int64), Exposed(1.0, {}), Limits(), js)
+    found = plane(np.array([V]), np.array([D], dtype=np.int64), ProgrammeExposure(1.0, {}), RiskLimits(), js)
     assert found.holds[Constraint.PTABLE][0, 0] == exists
 
 
 def test_an_empty_region_says_what_stands_in_the_way() -> None:
     """k/t^2 so small that V = 25 is needed, which no small count survives."""
-    found = plane(np.arange(1, 101) / 2.5, CHANGES, Exposed(0.01, MALTA), Limits())
+    found = plane(np.arange(1, 101) / 2.5, CHANGES, ProgrammeExposure(0.01, MALTA), RiskLimits())
     assert found.smallest is None
     assert not (found.holds[Constraint.AVERAGING] & found.holds[Constraint.DISTORTION]).any()
     assert found.without(Constraint.AVERAGING) is not None
@@ -90,7 +94,7 @@ def test_an_empty_region_says_what_stands_in_the_way() -> None:
 @given(st.floats(0.05, 1.0), st.integers(1, 10**7), st.integers(2, 5))
 def test_more_noise_helps_against_attacks_and_harms_counts(ratio: float, tuples: int, parts: int) -> None:
     V, D = np.array([0.5, 1.0, 2.0, 3.0, 4.0]), np.array([4, 6, 8], dtype=np.int64)
-    found = plane(V, D, Exposed(ratio, {(parts, parts): tuples}), Limits())
+    found = plane(V, D, ProgrammeExposure(ratio, {(parts, parts): tuples}), RiskLimits())
     assert (np.diff(found.success, axis=1) <= 1e-12).all()
     assert (np.diff(found.distorted, axis=1) >= -1e-12).all()
     assert (np.diff(found.revealed, axis=1) >= -1e-12).all()  # a wider law reaches its bound more often
@@ -120,7 +124,7 @@ def test_ones_stay_as_the_solved_table_says() -> None:
 
 
 def test_a_share_is_that_of_changes_beyond_the_limit() -> None:
-    assert Limits().change == 4
+    assert RiskLimits().change == 4
     assert beyond(maximum_entropy(100.0, 5), 4) == pytest.approx(2 / 11)
 
 
@@ -149,34 +153,36 @@ def test_limits_lie_where_the_law_meets_them() -> None:
 def test_the_line_of_figure_5(areas: int, printed: float) -> None:
     """The discrete law needs a little less than the continuous one of the paper."""
     assert epsilon_of_bound(20, areas, 0.68) == pytest.approx(printed, abs=5e-4)
-    found = line(GEOMETRIC, LineFacts(0.1, areas), Limits())
+    found = line(GEOMETRIC, LineFacts(0.1, areas), RiskLimits())
     least = {one.constraint: one.value for one in found.limits}[Constraint.AREAS]
     assert printed * 0.95 < least < printed
 
 
 def test_the_line_is_closed_where_utility_asks_for_more_than_risk_allows() -> None:
     """As in the paper: without the same noise, k/t^2 = 0.0118 leaves nothing for France."""
-    shut = line(GEOMETRIC, LineFacts(0.0118, 37_000), Limits())
+    shut = line(GEOMETRIC, LineFacts(0.0118, 37_000), RiskLimits())
     assert not shut.is_feasible
     assert shut.most is not None
     assert shut.most.constraint is Constraint.AVERAGING
     assert shut.most.value == pytest.approx(0.306, abs=0.002)
-    assert line(GEOMETRIC, LineFacts(0.5, 68), Limits()).is_feasible
+    assert line(GEOMETRIC, LineFacts(0.5, 68), RiskLimits()).is_feasible
 
 
 def test_reconstruction_binds_only_where_enough_is_published() -> None:
     few, many = (LineFacts(1.0, records=10**6, cells=cells) for cells in (10**6, 10**9))
-    assert Constraint.RECONSTRUCTION not in {one.constraint for one in line(GEOMETRIC, few, Limits()).limits}
-    found = line(GEOMETRIC, many, Limits(averaging=0.99))
+    assert Constraint.RECONSTRUCTION not in {
+        one.constraint for one in line(GEOMETRIC, few, RiskLimits()).limits
+    }
+    found = line(GEOMETRIC, many, RiskLimits(averaging=0.99))
     values = {one.constraint: one.value for one in found.limits}
     assert values[Constraint.RECONSTRUCTION] == pytest.approx(0.0237, abs=5e-5)
     assert not found.is_feasible
 
 
 def test_a_budget_is_divided_and_uneven_shares_narrow_the_line() -> None:
-    plain = line(GEOMETRIC, LineFacts(0.5, price=100, budget=10), Limits())
+    plain = line(GEOMETRIC, LineFacts(0.5, price=100, budget=10), RiskLimits())
     assert {one.constraint: one.value for one in plain.limits}[Constraint.BUDGET] == pytest.approx(0.1)
-    even, uneven = (line(GEOMETRIC, LineFacts(0.5, spread=spread), Limits()) for spread in (1.0, 3.0))
+    even, uneven = (line(GEOMETRIC, LineFacts(0.5, spread=spread), RiskLimits()) for spread in (1.0, 3.0))
     assert even.most is not None
     assert uneven.most is not None
     assert uneven.most.value == pytest.approx(even.most.value / 3)

@@ -13,7 +13,7 @@ from cell_key_perturbation.utils.generate_test_ptable import generate_ptable_10_
 from discreet.io.ptable_files import read_ptable
 from discreet.perturb.cell_key import CellKeyMechanism
 from discreet.population import encode
-from discreet.population.encode import Block
+from discreet.population.encode import EncodedRecords
 from discreet.programme.codelist import Code, breakdown, codelist
 from discreet.programme.cube import Cube
 from discreet.tabulate.counter import CubeCounter
@@ -61,7 +61,7 @@ def ours(records: pd.DataFrame, table: pd.DataFrame, tmp_path: Path) -> np.ndarr
     keys = encode.given_keys(pa.array(records["record_key"].to_numpy()))
     with ThreadPoolExecutor(2) as pool:
         counter = CubeCounter([cube], pool)
-        counter.add(Block(codes, keys, {}, {}))
+        counter.add(EncodedRecords(codes, keys, {}, {}))
         noise = CellKeyMechanism(read_ptable(tmp_path / "ptable.csv").lookup)
         published = noise.perturb(counter.table(0))
     grid = np.zeros(cube.shape, dtype=np.int64)

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from discreet.audit.audit import Audit
 from discreet.audit.case import Case, open_case
-from discreet.pipeline.audit import Audit, audit, write_audit
+from discreet.pipeline.audit import audit, write_audit
 from discreet.programme.programme import load_programme
 from discreet.release.reader import open_release
 from discreet.synth import generate

@@ -8,11 +8,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from discreet.audit.attack import NotPossible, OutsiderFindings
+from discreet.audit.audit import NoiseChoice, ReconstructionAudit, Region
 from discreet.audit.evidence import Cells, KnownNoise, Truth, published
+from discreet.audit.gates import GateVerdict
+from discreet.audit.linkage import Confirmed
+from discreet.audit.measures import Rebuilt
+from discreet.audit.reconstruction import JudgedReconstruction, ReconstructionFindings
+from discreet.io.serialize import to_json
+from discreet.maths.attacks.reconstruction import Status
+from discreet.maths.feasible import Constraint, RiskLimits
 from discreet.maths.noise.additive import discrete_laplace
 from discreet.pipeline.audit import audit, write_audit
 from discreet.release.reader import open_release
-from discreet.report.confidential import PARTS, confidential_page, gates_part, region_part
+from discreet.report.confidential import confidential_page, gates_part, measured_parts, region_part
 from discreet.report.people import reconstruction_part
 from discreet.report.public import PublicView, public_page
 from discreet.report.published import names_of
@@ -60,8 +69,9 @@ def test_the_confidential_page_says_so_first_and_tells_every_measure(reported: R
     told = words(html)
     body = words(html[html.index("<body>") :])
     assert body.index("Confidential") < body.index("Audit of")
-    for name in set(PARTS) - {"reconstruction"}:
-        part = PARTS[name](reported.audit.summary(), view(reported))
+    parts = list(measured_parts(reported.audit, view(reported).names))
+    assert len(parts) == 8
+    for part in parts:
         assert f'<section id="{part.id}"' in html
     assert "Left out of this report: reconstruction" in told
     assert "V = 1.93" in told
@@ -73,7 +83,7 @@ def test_the_confidential_page_says_so_first_and_tells_every_measure(reported: R
 
 def view(reported: Reported) -> PublicView:
     release = open_release(reported.release)
-    return PublicView(release.manifest, published(release).noise, {}, names_of(release))
+    return PublicView(release.manifest, published(release).noise, OutsiderFindings(), names_of(release))
 
 
 def other_truth(cells: Cells) -> Cells:
@@ -102,67 +112,86 @@ def test_the_public_page_tells_no_private_parameter(reported: Reported) -> None:
 
 
 def test_the_public_page_names_no_cell_that_an_attack_found(reported: Reported) -> None:
-    attacked = {"averaging": reported.audit.sections["averaging"]["attack"]}
-    shown = public_page(replace(view(reported), attacks=attacked)).html()
-    for one in attacked["averaging"]["exposed"]:
-        assert view(reported).names.cell(one["cell"]) not in words(shown)
+    assert reported.audit.averaging is not None
+    attacked = reported.audit.averaging.attack
+    shown = public_page(replace(view(reported), attacks=OutsiderFindings(averaging=attacked))).html()
+    assert attacked.exposed
+    for one in attacked.exposed:
+        assert view(reported).names.cell(one.cell) not in words(shown)
 
 
 def test_codes_of_a_release_cannot_inject_markup(reported: Reported) -> None:
-    found = json.loads(json.dumps(reported.audit.summary()))
-    found["averaging"]["attack"]["exposed"][0]["cell"] = {"X": "<img src=x onerror=alert(1)>"}
-    found["verdicts"][0]["where"] = ["<script>alert(1)</script>"]
-    found["verdicts"][0]["passed"] = False
-    html = confidential_page(found, view(reported)).html()
+    found = reported.audit
+    assert found.averaging is not None
+    attack = found.averaging.attack
+    evil = replace(attack.exposed[0], cell={"X": "<img src=x onerror=alert(1)>"})
+    averaging = replace(found.averaging, attack=replace(attack, exposed=(evil, *attack.exposed[1:])))
+    verdict = replace(found.verdicts[0], where=("<script>alert(1)</script>",), limit=0.0, found=1.0)
+    changed = replace(found, averaging=averaging, verdicts=(verdict, *found.verdicts[1:]))
+    html = confidential_page(changed, view(reported)).html()
+    assert "&lt;img src=x" in html
     assert "<img" not in html
     assert html.count("<script") == 1
 
 
 def test_gates_are_told_apart_and_a_limit_of_nothing_is_broken_by_anything() -> None:
-    verdict = {
-        "gate": "pinned_cells",
-        "limit": 0,
-        "found": 3,
-        "what": "the number of cells",
-        "where": ["1: A=2"],
-    }
-    part = gates_part([{**verdict, "remedy": "raise D", "passed": False}])
+    verdict = GateVerdict("pinned_cells", 0, 3, "the number of cells", ("1: A=2",), "raise D")
+    part = gates_part([verdict])
     html = part.html()
     assert part.mood == "bad"
     assert "To mend it: raise D." in html
     assert "3, allowed 0" in html
-    assert gates_part([{**verdict, "found": 0, "remedy": "", "passed": True}]).mood == "good"
+    assert gates_part([replace(verdict, found=0)]).mood == "good"
     assert "judges nothing" in gates_part([]).lead
 
 
 def test_a_reconstruction_that_beats_guessing_is_no_good_news() -> None:
-    one = {
-        "protection": "as released", "areas": 2, "records": 40, "r_recon": 0.8, "baseline": 0.1, "r_certain": 0.5,
-        "r_match": 0.4, "r_reid": 0.3, "status": {"optimal": 2},
-    }  # fmt: skip
-    part = reconstruction_part({"released": one, "under_other_protections": [{**one, "protection": "none"}]})
+    made = ReconstructionFindings(
+        counted="persons",
+        geography="GEO",
+        variables=("SEX",),
+        joint_cells=2,
+        areas=2,
+        status={Status.OPTIMAL: 2},
+        records=40,
+        certain=20,
+        r_certain=0.5,
+        unique_areas=0,
+        confidence=1.0,
+        seconds=1.0,
+    )
+    judged = JudgedReconstruction(2, 40, 32, 0, 0, 0, 0, 4.0, 2.0, 0)
+    one = Rebuilt("as released", made, judged, Confirmed(10, 4, 3, 0, judged.r_recon))
+    part = reconstruction_part(ReconstructionAudit(one, (replace(one, protection="none"),), {}))
     assert part.mood == "bad"
     assert "more than guessing does (10%)" in part.lead
     assert "30%" in part.html()
-    assert "not tried: nothing to do" in reconstruction_part({"not_possible": "nothing to do"}).lead
+    assert "not tried: nothing to do" in reconstruction_part(NotPossible("nothing to do")).lead
 
 
 def test_the_region_judges_the_chosen_point() -> None:
-    section = {
-        "V": [1.0, 2.0], "D": [1, 2], "exists": "p-table", "utility": ["distortion"],
-        "holds": {"p-table": ["11", "11"], "averaging": ["01", "01"], "distortion": ["11", "10"]},
-        "chosen": {"V": 1.0, "D": 1}, "least": {"V": 2.0, "D": 1},
-        "limits": {
-            "averaging": 0.68, "revealed": 0.68, "uniques": 0.5, "largest_change": 10, "size": 20, "relative": 0.2,
-            "share": 0.05,
+    yes, least = np.ones((2, 2), dtype=bool), NoiseChoice(2.0, 1)
+    found = Region(
+        V=(1.0, 2.0),
+        D=(1, 2),
+        holds={
+            Constraint.PTABLE: yes,
+            Constraint.AVERAGING: np.array([[False, True], [False, True]]),
+            Constraint.DISTORTION: np.array([[True, True], [True, False]]),
         },
-    }  # fmt: skip
-    part = region_part(section)
+        chosen=NoiseChoice(1.0, 1),
+        least=least,
+        limits=RiskLimits(),
+    )
+    part = region_part(found)
     assert part.mood == "bad"
     assert "breaks 1 of the usual limits" in part.lead
     assert "every limit is kept in 25%, too risky in 50%, too inaccurate in 25%" in part.html()
-    assert region_part({**section, "chosen": section["least"]}).mood == "good"
-    assert "no choice keeps all limits" in region_part({**section, "least": None}).lead
+    assert region_part(replace(found, chosen=least)).mood == "good"
+    assert "no choice keeps all limits" in region_part(replace(found, least=None)).lead
+    told = to_json(found)
+    assert told["holds"]["averaging"] == ["01", "01"]
+    assert (told["utility"], told["exists"]) == (["distortion"], "p-table")
 
 
 def test_expected_errors_are_the_laws_own() -> None:

@@ -12,14 +12,14 @@ from discreet.io.atomic_folder import AtomicFolder
 from discreet.page.markup import decimal
 from discreet.programme.programme import Programme
 from discreet.report.swap import FIGURES, REPORT, machine_figures, risk_chart, swap_page, write_report
-from discreet.swap.figures import Figures, figures_of, read_members
+from discreet.swap.figures import SwapFigures, figures_of, read_members
 from tests.page.drawn import rows
 from tests.swap.village_files import SECRET, build, household_ids, swapped
 
 PAIRS = [(0, 1), (2, 7), (5, 10), (22, 20)]
 
 
-def village(folder: Path) -> tuple[Programme, Figures]:
+def village(folder: Path) -> tuple[Programme, SwapFigures]:
     programme, result = build(folder), swapped(PAIRS)
     return programme, figures_of(result, read_members(programme, result.households, SECRET), 3, ["SIZE"])
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from discreet.population.encode import Block
+from discreet.population.encode import EncodedRecords
 from discreet.population.reading import UnitReader, needs_of
 from discreet.programme.cube import Cube
 from discreet.programme.programme import Programme
@@ -19,14 +19,14 @@ from discreet.tabulate.tables import ConfidentialTable
 from tests.serve.conftest import SECRET
 
 
-def block_of(programme: Programme, cube: Cube) -> Block:
+def block_of(programme: Programme, cube: Cube) -> EncodedRecords:
     assert programme.population is not None
     needs = needs_of(programme, programme.population.units["persons"], [cube])
     (block,) = UnitReader(needs, SECRET, 1).blocks()
     return block
 
 
-def pieces(block: Block, sizes: list[int]) -> Iterator[Block]:
+def pieces(block: EncodedRecords, sizes: list[int]) -> Iterator[EncodedRecords]:
     ends = np.cumsum(sizes)
     for start, end in zip([0, *ends], [*ends, len(block)], strict=True):
         part = slice(start, end)

@@ -11,8 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.programme.programme import load_programme
-from discreet.swap.figures import Figures, Members, coordinate_columns, distances_of, figures_of, read_members
-from discreet.swap.result import Households, Moves, SwapResult, Why
+from discreet.swap.figures import (
+    RiskMembers,
+    SwapFigures,
+    coordinate_columns,
+    distances_of,
+    figures_of,
+    read_members,
+)
+from discreet.swap.result import Moves, SwapHouseholds, SwapResult, Why
 from tests.swap.village_files import HOMES, SECRET, TOWNS, build, swapped, tables
 
 PAIRS = [(0, 1), (2, 7), (5, 10), (22, 20)]
@@ -27,7 +34,7 @@ def result_of(area: list[int], pairs: list[tuple[int, int]]) -> SwapResult:
         partner[one], partner[two] = two, one
     moved = partner >= 0
     fine = np.array(area, dtype=np.int32)
-    households = Households(
+    households = SwapHouseholds(
         np.arange(number, dtype=np.uint64),
         ("large", "small"),
         (("A", "B"), tuple(f"r{code}" for code in range(8))),
@@ -47,7 +54,7 @@ def result_of(area: list[int], pairs: list[tuple[int, int]]) -> SwapResult:
 
 
 @st.composite
-def swaps(draw: st.DrawFn) -> tuple[SwapResult, Members]:
+def swaps(draw: st.DrawFn) -> tuple[SwapResult, RiskMembers]:
     homes = draw(st.integers(2, 20))
     area = draw(st.lists(st.integers(0, 7), min_size=homes, max_size=homes))
     order = draw(st.permutations(range(homes)))
@@ -61,11 +68,11 @@ def swaps(draw: st.DrawFn) -> tuple[SwapResult, Members]:
     outside = np.array(draw(st.lists(st.integers(0, 7), min_size=persons, max_size=persons)), dtype=np.int32)
     fine = np.where(household >= 0, result.households.area[1][household], outside).astype(np.int32)
     values = {name: np.array(draw(codes), dtype=np.int32) for name in ("AGE", "SEX")}
-    return result, Members(household, np.stack([fine // 4, fine]), values)
+    return result, RiskMembers(household, np.stack([fine // 4, fine]), values)
 
 
 @given(swaps())
-def test_risk_uniques_and_changes_are_those_counted_one_by_one(swap: tuple[SwapResult, Members]) -> None:
+def test_risk_uniques_and_changes_are_those_counted_one_by_one(swap: tuple[SwapResult, RiskMembers]) -> None:
     result, members = swap
     figures = figures_of(result, members, K, ["SIZE"])
     for number in range(2):
@@ -101,7 +108,7 @@ def test_risk_uniques_and_changes_are_those_counted_one_by_one(swap: tuple[SwapR
 
 
 @given(swaps())
-def test_nothing_changes_at_a_level_that_all_partners_share(swap: tuple[SwapResult, Members]) -> None:
+def test_nothing_changes_at_a_level_that_all_partners_share(swap: tuple[SwapResult, RiskMembers]) -> None:
     result, members = swap
     area = result.households.area.copy()
     area[0] = 0
@@ -113,7 +120,7 @@ def test_nothing_changes_at_a_level_that_all_partners_share(swap: tuple[SwapResu
     assert figures.levels[0].at_risk_before == figures.levels[0].at_risk_after
 
 
-def figures_of_village(folder: Path) -> Figures:
+def figures_of_village(folder: Path) -> SwapFigures:
     programme, result = build(folder), swapped(PAIRS)
     return figures_of(result, read_members(programme, result.households, SECRET), K, ["SIZE"])
 
@@ -178,6 +185,6 @@ def test_supplied_risks_end_with_a_swap_only() -> None:
     result = result_of([0, 1, 2], [(0, 1)])
     at_risk = np.array([1, -1, 1], dtype=np.int8)
     result = replace(result, households=replace(result.households, at_risk_level=at_risk))
-    members = Members(np.arange(3), result.households.area, {})
+    members = RiskMembers(np.arange(3), result.households.area, {})
     levels = figures_of(result, members, K, ["SIZE"]).levels
     assert [(level.at_risk_before, level.at_risk_after) for level in levels] == [(0, 0), (2, 1)]

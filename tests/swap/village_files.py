@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from discreet.population.encode import hashed_ids
 from discreet.programme.programme import Programme, load_programme
-from discreet.swap.result import HOUSEHOLD, Households, Moves, SwapResult, Why
+from discreet.swap.result import HOUSEHOLD, Moves, SwapHouseholds, SwapResult, Why
 
 SECRET = b"s" * 32
 HOMES = 24
@@ -119,7 +119,7 @@ def swapped(pairs: Sequence[tuple[int, int]], kind: str = "numbers") -> SwapResu
         profile[row[one]] = profile[row[two]] = 0
     why[row[23]], at_risk[row[23]] = Why.NO_DONOR, 0
     town = np.array([home % 4 for home in order], dtype=np.int32)
-    households = Households(
+    households = SwapHouseholds(
         hashes[order],
         ("region", "town"),
         (("N", "S"), TOWNS),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discreet.maths.cells.counting import counts_of
-from discreet.population.encode import Block, code_type
+from discreet.population.encode import EncodedRecords, code_type
 from discreet.programme.codelist import Code, breakdown, codelist
 from discreet.programme.cube import Cube
 from discreet.tabulate.counter import CubeCounter
@@ -19,7 +19,7 @@ def test_each_leaf_is_counted_in_its_own_cell(leaves: int) -> None:
     assert axis.is_flat
     times = np.random.default_rng(leaves).integers(1, 4, leaves)
     codes = np.repeat(np.arange(leaves), times).astype(code_type(leaves))
-    block = Block({"A": codes}, np.zeros(len(codes), dtype=np.uint32), {}, {})
+    block = EncodedRecords({"A": codes}, np.zeros(len(codes), dtype=np.uint32), {}, {})
     with ThreadPoolExecutor(1) as pool:
         counter = CubeCounter([Cube("a", "persons", (axis,))], pool)
         counter.add(block)

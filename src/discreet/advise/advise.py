@@ -14,6 +14,8 @@ import numpy as np
 from discreet.advise.facts import PERSONS, Facts
 from discreet.advise.forecast import DELTA, rho_for
 from discreet.advise.swap import SwapAdvice
+from discreet.audit.attack import NotPossible
+from discreet.audit.audit import NoiseChoice, Region
 from discreet.audit.measures import Measures
 from discreet.errors import InfeasiblePTable, Mistakes, mistake
 from discreet.maths.attacks.averaging import contour, laplace_epsilon, least_variance, success
@@ -21,13 +23,12 @@ from discreet.maths.attacks.bounds import epsilon_of_bound, epsilon_of_reconstru
 from discreet.maths.feasible import (
     GAUSSIAN,
     GEOMETRIC,
-    UTILITY,
     Constraint,
-    Exposed,
-    Limits,
     Line,
     LineFacts,
     Plane,
+    ProgrammeExposure,
+    RiskLimits,
     beyond,
     line,
     plane,
@@ -49,7 +50,7 @@ MOST_COLUMNS, LEAST_TOP = 100, 8.0  # of the grid of variances
 LEAST_ROWS, MOST_ROWS = 15, 60  # of the grid of largest changes
 DIGITS = 3  # of an epsilon or rho that is proposed
 RECONSTRUCTION_CONFIDENCE = 0.99  # as the paper tells it
-USUAL_LIMITS = Limits()
+USUAL_LIMITS = RiskLimits()
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Task:
     """What is asked: which noise, within which limits, and what of a declared rule stays."""
 
     kind: LawKind = LawKind.CELL_KEY
-    limits: Limits = USUAL_LIMITS
+    limits: RiskLimits = USUAL_LIMITS
     js: int = 0
     declared: tuple[float, int] | None = None  # V and D of the programme
     rule: PrivateNoise | None = None  # a law with a budget of 1, split as declared
@@ -75,7 +76,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedNoise:
     """What a law does under the limits, by the law itself."""
 
     variance: float
@@ -85,11 +86,6 @@ class Judged:
     distorted: float  # share of small counts that are off by more than the limit
     areas: Mapping[float, float] | None  # relative error -> areas expected to be off by so much; needs data
 
-    def summary(self) -> dict[str, Any]:
-        """Ready for JSON."""
-        areas = None if self.areas is None else {str(limit): number for limit, number in self.areas.items()}
-        return {**vars(self), "areas": areas}
-
 
 @dataclass(frozen=True)
 class Proposal:
@@ -97,7 +93,7 @@ class Proposal:
 
     noise: Mapping[str, str | float | int]
     parameter: float | None  # of one count, of a law with a budget
-    judged: Judged
+    judged: JudgedNoise
     notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -131,7 +127,7 @@ class Advice:
 
 def advise(facts: Facts, task: Task, swap: SwapAdvice | None = None) -> Advice:
     """Find the feasible region and propose the least noise, or the least budget, inside it."""
-    exposed = Exposed(facts.same_noise.ratio, facts.tuples)
+    exposed = ProgrammeExposure(facts.same_noise.ratio, facts.tuples)
     V, D = grid(exposed, task.limits)
     judged = plane(V, D, exposed, task.limits, task.js)
     drawn = _line(facts, task)
@@ -141,7 +137,7 @@ def advise(facts: Facts, task: Task, swap: SwapAdvice | None = None) -> Advice:
     return Advice(facts, task, judged, drawn, None if isinstance(made, str) else made, broken, swap, failures)
 
 
-def grid(exposed: Exposed, limits: Limits) -> tuple[Any, Any]:
+def grid(exposed: ProgrammeExposure, limits: RiskLimits) -> tuple[Any, Any]:
     """Variances and largest changes to look at, some way beyond what the constraints ask for."""
     need = contour(limits.averaging) / exposed.ratio
     top = max(LEAST_TOP, 1.5 * need)
@@ -152,7 +148,7 @@ def grid(exposed: Exposed, limits: Limits) -> tuple[Any, Any]:
     return np.arange(1, columns + 1) * step, np.arange(1, rows + 1, dtype=np.int64)
 
 
-def task_of(programme: Programme, kind: LawKind | None, limits: Limits) -> Task:
+def task_of(programme: Programme, kind: LawKind | None, limits: RiskLimits) -> Task:
     """What a programme's own declaration asks for; its gates limit further."""
     noise, gates = programme.noise, programme.gates
     wanted = kind or (noise.kind if isinstance(noise, PrivateNoise) else LawKind.CELL_KEY)
@@ -237,9 +233,9 @@ def _rounded_up(value: float) -> float:
     return float(f"{math.ceil(value / unit - 1e-9) * unit:.{DIGITS}g}")
 
 
-def judge(law: Law, change: Pmf, bound: int | None, facts: Facts, limits: Limits) -> Judged:
+def judge(law: Law, change: Pmf, bound: int | None, facts: Facts, limits: RiskLimits) -> JudgedNoise:
     """Measure a law: its change of large counts, and what it does to the areas where they are known."""
-    return Judged(
+    return JudgedNoise(
         change.variance,
         success(change.variance, facts.same_noise.ratio),
         None if bound is None else reveal(change, facts.tuples).probability,
@@ -265,7 +261,7 @@ def _distorted(law: Law, facts: Facts) -> dict[float, float] | None:
     return found
 
 
-def _broken(exposed: Exposed, task: Task) -> tuple[Constraint, ...]:
+def _broken(exposed: ProgrammeExposure, task: Task) -> tuple[Constraint, ...]:
     """Which constraints the declared V and D do not obey."""
     if task.declared is None:
         return ()
@@ -285,7 +281,7 @@ class PaperLine:
     confidences: Mapping[str, float] = field(default_factory=dict)
 
 
-def paper_line(facts: Facts, limits: Limits) -> PaperLine:
+def paper_line(facts: Facts, limits: RiskLimits) -> PaperLine:
     """Epsilon of a count: averaging succeeds above the first two, areas need at least the third (eq. 8, 12, 16)."""
     return PaperLine(
         laplace_epsilon(least_variance(facts.same_noise.ratio, limits.averaging)),
@@ -300,39 +296,36 @@ def paper_line(facts: Facts, limits: Limits) -> PaperLine:
     )
 
 
-def ranges(found: Plane) -> Iterator[dict[str, Any]]:
-    """For each D that has any: the smallest and largest feasible V."""
+@dataclass(frozen=True)
+class VarianceRange:
+    """The smallest and largest feasible V of one D."""
+
+    D: int
+    V: tuple[float, float]
+
+
+def ranges(found: Plane) -> Iterator[VarianceRange]:
+    """The feasible variances of each D that has any."""
     for row, D in enumerate(found.D.tolist()):
         inside = found.V[found.feasible[row]]
         if len(inside):
-            yield {"D": D, "V": [round(float(inside[0]), 6), round(float(inside[-1]), 6)]}
+            yield VarianceRange(D, (round(float(inside[0]), 6), round(float(inside[-1]), 6)))
 
 
-def region(measures: Measures) -> dict[str, Any]:
-    """The V x D plane of the cell key method, ready for JSON; each row of a constraint is a text of 0 and 1."""
-    noise = measures.case.programme.noise
-    if not isinstance(noise, CellKeyNoise):
-        return {"not_possible": "the plane of variance and largest change is that of the cell key method"}
-    task = task_of(measures.case.programme, None, USUAL_LIMITS)
-    ratio = min(
-        one["riskiest_k_over_t2"] for universe in measures.redundancy() for one in universe["exposed"]
+def region(measures: Measures) -> Region | NotPossible:
+    """The V x D plane of the cell key method under the usual limits, and stricter gates where they are declared."""
+    programme = measures.case.programme
+    if not isinstance(programme.noise, CellKeyNoise):
+        return NotPossible("the plane of variance and largest change is that of the cell key method")
+    task = task_of(programme, None, USUAL_LIMITS)
+    ratio = min(one.riskiest_k_over_t2 for universe in measures.redundancy for one in universe.exposed)
+    exposed = ProgrammeExposure(ratio, measures.bounds.groups)
+    found = plane(*grid(exposed, task.limits), exposed, task.limits, task.js)
+    return Region(
+        V=tuple(round(float(v), 6) for v in found.V),
+        D=tuple(found.D.tolist()),
+        holds=found.holds,
+        chosen=None if task.declared is None else NoiseChoice(*task.declared),
+        least=None if found.smallest is None else NoiseChoice(*found.smallest),
+        limits=task.limits,
     )
-    exposed = Exposed(ratio, measures.bounds.groups)
-    return _summary(plane(*grid(exposed, task.limits), exposed, task.limits, task.js), task)
-
-
-def _summary(found: Plane, task: Task) -> dict[str, Any]:
-    declared, smallest = task.declared, found.smallest
-    return {
-        "V": [round(float(v), 6) for v in found.V],
-        "D": found.D.tolist(),
-        "holds": {
-            name.value: ["".join("1" if one else "0" for one in row) for row in held]
-            for name, held in found.holds.items()
-        },
-        "utility": [name.value for name in UTILITY if name in found.holds],
-        "exists": Constraint.PTABLE.value,
-        "chosen": None if declared is None else {"V": declared[0], "D": declared[1]},
-        "least": None if smallest is None else {"V": smallest[0], "D": smallest[1]},
-        "limits": vars(task.limits),
-    }

@@ -93,10 +93,9 @@ class CurvePoint:
     averaging: float  # how probably the riskiest statistic is averaged to the truth, by formula
     measures: Mapping[str, Spread | None]  # None where no cell could be measured
 
-    def summary(self) -> dict[str, Any]:
-        """Ready for JSON."""
-        told = {name: None if one is None else vars(one) for name, one in self.measures.items()}
-        return {"parameter": self.parameter, "averaging": self.averaging, **told}
+    def as_json(self) -> Mapping[str, object]:
+        """The document: every measure beside the parameter."""
+        return {"parameter": self.parameter, "averaging": self.averaging, **self.measures}
 
 
 @dataclass(frozen=True)
@@ -109,11 +108,6 @@ class Curves:
     repeats: int
     seed: int
     points: tuple[CurvePoint, ...]
-
-    def summary(self) -> dict[str, Any]:
-        """Ready for JSON."""
-        points = [point.summary() for point in self.points]
-        return {**vars(self), "kind": self.kind.value, "points": points}
 
 
 def curves(

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +18,8 @@ from numpy.typing import NDArray
 from discreet.advise.forecast import NO_KEY, USUAL
 from discreet.audit.case import true_counts
 from discreet.audit.cells import OwnedTable, once
-from discreet.audit.evidence import Cells, PublishedTable, Truth
-from discreet.audit.evidence import Universe as Tables
-from discreet.audit.redundancy import Mode, Regions, Universe, eu_redundancy, programme_redundancy
+from discreet.audit.evidence import Cells, PublishedTable, Truth, Universe
+from discreet.audit.redundancy import Mode, Regions, UniverseRedundancy, eu_redundancy, programme_redundancy
 from discreet.io.progress import Progress
 from discreet.maths.attacks.disclosure import side
 from discreet.maths.attacks.redundancy import Exposure, Redundancy, cells
@@ -40,7 +38,7 @@ LAU = 3
 
 
 @dataclass(frozen=True)
-class Statistic:
+class RiskiestStatistic:
     """The statistic that averaging threatens most."""
 
     counted: str
@@ -59,8 +57,8 @@ class Facts:
 
     programme: str
     known_from: str  # data, declaration or regulation
-    same_noise: Statistic  # a cross-tabulation has one noise however many tables show it
-    fresh_noise: Statistic  # every table has noise of its own
+    same_noise: RiskiestStatistic  # a cross-tabulation has one noise however many tables show it
+    fresh_noise: RiskiestStatistic  # every table has noise of its own
     tuples: Groups  # (parts, those with somebody) -> tuples of parts and their total
     cells: int
     crosstabs: int
@@ -69,14 +67,11 @@ class Facts:
     population: int | None
     area_totals: NDArray[np.int64] | None = field(default=None)  # true ones: confidential
 
-    def summary(self) -> dict[str, Any]:
-        """The same, ready for JSON; no true count of an area."""
+    def as_json(self) -> Mapping[str, object]:
+        """The document, without any true count of an area."""
         return {
             "known_from": self.known_from,
-            "riskiest": {
-                "same_noise": dict(vars(self.same_noise)),
-                "fresh_noise": dict(vars(self.fresh_noise)),
-            },
+            "riskiest": {"same_noise": self.same_noise, "fresh_noise": self.fresh_noise},
             "tuples": sum(self.tuples.values()),
             "three_tuples": three_tuples(self.tuples),
             "cells": self.cells,
@@ -139,7 +134,7 @@ def counted_facts(programme: Programme, mode: Mode, threads: int, progress: Prog
     )
 
 
-def tables_of(programme: Programme, truth: Truth | None = None) -> Iterator[Tables]:
+def tables_of(programme: Programme, truth: Truth | None = None) -> Iterator[Universe]:
     """The tables that count the same records, as measures on tables take them: true ones, or without anybody."""
     codelists = {name: variable.codelist for name, variable in programme.variables.items()}
     groups: dict[tuple[str, str, str], list[Cube]] = {}
@@ -150,7 +145,7 @@ def tables_of(programme: Programme, truth: Truth | None = None) -> Iterator[Tabl
     counts: Mapping[str, Cells] = {} if truth is None else truth.original
     for who, cubes in groups.items():
         tables = tuple(PublishedTable(cube, partial(_cells, counts, cube.id)) for cube in cubes)
-        yield Tables(*who, tables, codelists)
+        yield Universe(*who, tables, codelists)
 
 
 def _cells(counts: Mapping[str, Cells], cube: str) -> Cells:
@@ -179,7 +174,7 @@ def _parts(owned: OwnedTable, crosstab: int, population: int | None) -> Counter[
 def _by_declaration(
     name: str,
     known_from: str,
-    universes: Sequence[Universe],
+    universes: Sequence[UniverseRedundancy],
     areas: int | None,
     place: str,
     population: int | None,
@@ -199,14 +194,14 @@ def _by_declaration(
     )
 
 
-def _riskiest(universes: Iterable[Universe], same: bool) -> Statistic:
+def _riskiest(universes: Iterable[UniverseRedundancy], same: bool) -> RiskiestStatistic:
     def exposure(one: Redundancy) -> Exposure:
         return one.same_noise if same else one.fresh_noise
 
     every = ((exposure(one).riskiest, universe, one) for universe in universes for one in universe.statistics)
     average, universe, one = min(every, key=lambda found: found[0].ratio)
     name = " x ".join(level.name for level in sorted(one.statistic)) or "total"
-    return Statistic(universe.counted, name, average.t, float(average.k), average.ratio)
+    return RiskiestStatistic(universe.counted, name, average.t, float(average.k), average.ratio)
 
 
 def _possible_tuples(statistics: Iterable[Redundancy], population: int | None) -> Groups:

@@ -187,7 +187,7 @@ Number = TypeVar("Number", np.int64, np.float64)
 
 
 @dataclass(frozen=True)
-class Differences:
+class UtilityDifferences:
     """Absolute differences of relative frequencies, in percentage points, over the compared cells."""
 
     compared: int
@@ -202,15 +202,15 @@ def differences(
     records: NDArray[np.int64],
     possible: NDArray[np.int64],
     shape: tuple[int, ...],
-) -> Differences:
+) -> UtilityDifferences:
     """Compare counts of the cells that can exist; protected ones are shares of ``records`` of each zip code."""
     exact = _shares(true, true.sum(axis=1), possible, shape)
     noisy = _shares(protected, records, possible, shape)
     points = np.concatenate(list(_each_table(_spread(true, possible, shape), noisy - exact)))
     if not points.size:
-        return Differences(0, 0.0, dict.fromkeys(QUANTILES, 0.0), 0.0)
+        return UtilityDifferences(0, 0.0, dict.fromkeys(QUANTILES, 0.0), 0.0)
     quantiles = dict(zip(QUANTILES, np.quantile(points, QUANTILES).tolist(), strict=True))
-    return Differences(points.size, float(points.mean()), quantiles, float(points.max()))
+    return UtilityDifferences(points.size, float(points.mean()), quantiles, float(points.max()))
 
 
 def _spread(values: NDArray[Number], possible: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[Number]:
@@ -245,7 +245,7 @@ Cells = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class StudyOutcome:
     """One cluster size and epsilon; errors are of the sum of a cluster's noisy cells, in records."""
 
     k: int
@@ -257,8 +257,8 @@ class Outcome:
     realised: float  # mean |sum of the noises|
     realised_nonnegative: float  # mean error once negative counts are set to zero
     realised_relative: float  # mean |sum of the noises| / records of the cluster
-    utility: Differences  # with negative counts set to zero, as shares of what is then there
-    utility_signed: Differences  # with negative counts kept, as shares of the known number of records
+    utility: UtilityDifferences  # with negative counts set to zero, as shares of what is then there
+    utility_signed: UtilityDifferences  # with negative counts kept, as shares of the known number of records
 
     @property
     def predicted_relative(self) -> float:
@@ -275,7 +275,7 @@ class Study:
     zips: int
     cells: int  # m: combinations of attributes that can exist
     seed: int
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[StudyOutcome, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -337,7 +337,7 @@ def _clusters(records: StudyRecords, k: int) -> _Clusters:
 
 def _try(
     clusters: _Clusters, epsilon: float, true: Cells, possible: Cells, rng: np.random.Generator
-) -> Outcome:
+) -> StudyOutcome:
     m, sizes = possible.size, np.diff(clusters.starts)
     signed, protected = np.zeros_like(true), np.zeros_like(true)
     errors, nonnegative = [], []
@@ -349,7 +349,7 @@ def _try(
         nonnegative.append(np.abs(noisy.sum(axis=1) - sizes[first:last]))
         np.add.at(protected, clusters.zip_of[first:last], noisy)
     error = np.concatenate(errors)
-    return Outcome(
+    return StudyOutcome(
         clusters.k,
         epsilon,
         sizes.size,

@@ -6,13 +6,13 @@ It owns the words; every number in them was found in advise.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.advise.advise import Advice, Proposal, paper_line, ranges
 from discreet.maths.attacks.averaging import contour
-from discreet.maths.feasible import Constraint, Limits, LineLimit, can_reconstruct, three_tuples
+from discreet.maths.feasible import Constraint, Line, LineLimit, RiskLimits, can_reconstruct, three_tuples
 from discreet.maths.noise.additive import LawKind
 
 TOO_LARGE = 20  # an epsilon of the whole programme that promises nothing any more
@@ -184,7 +184,7 @@ def _relax(advice: Advice, name: Constraint, V: float, D: int) -> str:
 
 
 def _line_remedies(advice: Advice, least: LineLimit, most: LineLimit) -> Iterator[str]:
-    limits: Limits = advice.task.limits
+    limits: RiskLimits = advice.task.limits
     if least.constraint is Constraint.DISTORTION:
         yield (
             f"mend it with a larger --share, --relative or --size than {limits.share:g}, "
@@ -277,50 +277,47 @@ def swap_words(advice: Advice) -> Iterator[str]:
         )
 
 
-def summary(advice: Advice) -> dict[str, Any]:
-    """Everything, ready for JSON."""
+def document(advice: Advice) -> dict[str, object]:
+    """Everything found out, as the JSON document of an advice."""
     paper, proposal = paper_line(advice.facts, advice.task.limits), advice.proposal
     return {
         "programme": advice.facts.programme,
-        "kind": advice.task.kind.value,
-        "limits": dict(vars(advice.task.limits)),
-        **advice.facts.summary(),
+        "kind": advice.task.kind,
+        "limits": advice.task.limits,
+        **advice.facts.as_json(),
         "contour": contour(advice.task.limits.averaging),
         "least_variance": advice.least_variance,
         "feasible": proposal is not None,
-        "proposal": None
-        if proposal is None
-        else {"noise": dict(proposal.noise), "parameter": proposal.parameter},
-        "judged": None if proposal is None else proposal.judged.summary(),
-        "notes": [] if proposal is None else list(proposal.notes),
+        "proposal": None if proposal is None else {"noise": proposal.noise, "parameter": proposal.parameter},
+        "judged": None if proposal is None else proposal.judged,
+        "notes": () if proposal is None else proposal.notes,
         "reasons": list(reasons(advice)),
         "conflicts": list(conflicts(advice)),
-        "relaxed": {name.value: {"V": V, "D": D} for name, (V, D) in advice.relaxed.items()},
-        "declared": None if advice.declared is None else {"breaks": [name.value for name in advice.declared]},
+        "relaxed": {name: {"V": V, "D": D} for name, (V, D) in advice.relaxed.items()},
+        "declared": None if advice.declared is None else {"breaks": advice.declared},
         "plane": {
             "ranges": list(ranges(advice.plane)),
             "V": _ends(advice.plane.V),
             "D": _ends(advice.plane.D),
         },
-        "line": None if advice.line is None else _line(advice),
+        "line": None if advice.line is None else _line(advice.line),
         "paper": {
             "epsilon": {name: value for name, value in vars(paper).items() if name != "confidences"},
-            "confidences": dict(paper.confidences),
+            "confidences": paper.confidences,
         },
-        "swap": None if advice.swap is None else advice.swap.summary(),
+        "swap": advice.swap,
         "caveats": list(caveats(advice)),
     }
 
 
-def _ends(values: Any) -> list[float]:
+def _ends(values: NDArray[np.float64] | NDArray[np.int64]) -> list[float]:
     return [round(float(values[0]), 6), round(float(values[-1]), 6)]
 
 
-def _line(advice: Advice) -> dict[str, Any]:
-    assert advice.line is not None
+def _line(line: Line) -> dict[str, object]:
     return {
-        "parameter": advice.line.law.name,
-        "feasible": advice.line.is_feasible,
-        "least": {one.constraint.value: one.value for one in advice.line.limits if one.is_least},
-        "most": {one.constraint.value: one.value for one in advice.line.limits if not one.is_least},
+        "parameter": line.law.name,
+        "feasible": line.is_feasible,
+        "least": {one.constraint: one.value for one in line.limits if one.is_least},
+        "most": {one.constraint: one.value for one in line.limits if not one.is_least},
     }

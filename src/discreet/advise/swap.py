@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from discreet.programme.programme import Programme
 from discreet.programme.swap import SwapRule
 from discreet.swap.figures import LevelFigures, figures_of, read_members
 from discreet.swap.households import gather
-from discreet.swap.result import Households, Moves, SwapResult, profile_names
+from discreet.swap.result import Moves, SwapHouseholds, SwapResult, profile_names
 from discreet.swap.swapping import pair_households
 from discreet.swap.tables import open_tables
 
@@ -49,10 +48,6 @@ class SwapAdvice:
     declared: float
     trials: tuple[RateTrial, ...]
     rate: float | None
-
-    def summary(self) -> dict[str, Any]:
-        """Ready for JSON; shares only."""
-        return {**vars(self), "trials": [vars(trial) for trial in self.trials]}
 
 
 def advise_swap(
@@ -87,7 +82,7 @@ def advise_swap(
     )
 
 
-def _swapped(households: Households, rule: SwapRule, secret: bytes) -> SwapResult:
+def _swapped(households: SwapHouseholds, rule: SwapRule, secret: bytes) -> SwapResult:
     paired = pair_households(households, rule, secret)
     return SwapResult(
         households, paired.partner, paired.level, paired.profile, paired.inside, paired.outcome, (), NO_MOVES

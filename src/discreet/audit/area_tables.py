@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 
 from discreet.audit.evidence import Integers, KnownNoise, PublishedTable, Universe, values_at
 from discreet.errors import mistake
-from discreet.maths.attacks.reconstruction import Reading, Shown, Sums, both, by_law, plainly, within
+from discreet.maths.attacks.reconstruction import (
+    CellSums,
+    PublishedValue,
+    Reading,
+    both,
+    by_law,
+    plainly,
+    within,
+)
 from discreet.maths.noise.additive import Law
 from discreet.perturb.private import post_processed
 from discreet.programme.codelist import TOTAL, Breakdown, Codelist
@@ -142,7 +150,7 @@ def _wanted(
 class AreaSums:
     """The published cells about areas of one kind: the sums that they are, and where they stand in the tables."""
 
-    sums: Sums
+    sums: CellSums
     signatures: tuple[Signature, ...]  # of each sum
     tables: Integers  # of each place, among the tables
     offsets: Integers  # flat position of each place, with the geography at its total
@@ -186,7 +194,9 @@ class AreaTables:
                 rows.append((k, cell.offset, found[cell.name]))
         starts = np.cumsum([0, *(len(part) for part in members)])
         columns = np.array(rows, dtype=np.int64).T
-        return AreaSums(Sums(self.space.size, starts, np.concatenate(members)), tuple(signatures), *columns)
+        return AreaSums(
+            CellSums(self.space.size, starts, np.concatenate(members)), tuple(signatures), *columns
+        )
 
     def values(self, sums: AreaSums, areas: Sequence[str]) -> Integers:
         """(area, place) -> published value; every table is read once."""
@@ -296,7 +306,7 @@ class NoiseReader:
             raise mistake("", "noise", "neither its law nor a bound nor its variance is public", remedy)
         return math.ceil(math.sqrt(self.noise.variance * sums / (1 - self.confidence)))
 
-    def _shown(self, value: int) -> Shown:
+    def _shown(self, value: int) -> PublishedValue:
         """The noisy counts that post-processing publishes as the value; negative ones may all be."""
         rule = self.noise.published
         reach = rule.rounding + rule.threshold
@@ -306,4 +316,4 @@ class NoiseReader:
             return plainly(value)
         bottom = np.array([FAR_BELOW])
         lowest = FAR_BELOW if post_processed(bottom, rule)[0] == value else int(noisy[0])
-        return Shown(value, lowest, int(noisy[-1]))
+        return PublishedValue(value, lowest, int(noisy[-1]))

@@ -5,22 +5,24 @@ It owns which attacks there are, and says of one that needs what is not public t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
-from discreet.audit.averaging import average
-from discreet.audit.bayes import Belief, exposed
-from discreet.audit.bounds import bound_attack
-from discreet.audit.differencing import difference, difference_releases
-from discreet.audit.differencing_areas import Crossing, difference_maps
-from discreet.audit.disclosure import DisclosureRule, disclosures
+from discreet.audit.averaging import AveragingFindings, average
+from discreet.audit.bayes import Belief, ExposedValues, exposed
+from discreet.audit.bounds import BoundFindings, bound_attack
+from discreet.audit.differencing import Subtraction, Update, difference, difference_releases
+from discreet.audit.differencing_areas import Crossing, MapDifferences, difference_maps
+from discreet.audit.disclosure import DisclosureRule, Disclosures, disclosures
 from discreet.audit.evidence import Published
-from discreet.audit.reconstruction import Limits, reconstruct
+from discreet.audit.reconstruction import ReconstructionFindings, SolverLimits, reconstruct
 from discreet.errors import Mistakes, mistake
 from discreet.io.progress import Progress
 
-Section = dict[str, Any]
+ATTACKS = ("averaging", "bounds", "bayes", "differencing", "reconstruction", "disclosure")
+
+_Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True)
@@ -39,67 +41,117 @@ class Outsider:
     progress: Progress
 
 
-def attack(outsider: Outsider, without: Collection[str] = ()) -> dict[str, Section]:
+@dataclass(frozen=True)
+class NotPossible:
+    """An attack or a measure that lacks something, and what it lacks."""
+
+    reason: str
+
+    def as_json(self) -> Mapping[str, object]:
+        """The document."""
+        return {"not_possible": self.reason}
+
+
+@dataclass(frozen=True)
+class OutsiderDifferences:
+    """What subtracting public tables gives; releases and maps only where there is another release or a map."""
+
+    bases: tuple[Subtraction, ...]
+    earlier_release: Update | None = None
+    maps: MapDifferences | None = None
+
+    def as_json(self) -> Mapping[str, object]:
+        """The document; what was not compared is left out."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+
+Finding = (
+    AveragingFindings
+    | BoundFindings
+    | ExposedValues
+    | OutsiderDifferences
+    | ReconstructionFindings
+    | Disclosures
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OutsiderFindings:
+    """What each attack found, or what it lacks; None where it was left out."""
+
+    averaging: AveragingFindings | NotPossible | None = None
+    bounds: BoundFindings | NotPossible | None = None
+    bayes: ExposedValues | NotPossible | None = None
+    differencing: OutsiderDifferences | NotPossible | None = None
+    reconstruction: ReconstructionFindings | NotPossible | None = None
+    disclosure: Disclosures | NotPossible | None = None
+
+    def items(self) -> Iterator[tuple[str, Finding | NotPossible]]:
+        """The attacks that were tried, by name."""
+        return ((name, found) for name, found in vars(self).items() if found is not None)
+
+    def as_json(self) -> Mapping[str, object]:
+        """The document; attacks that were left out are not in it."""
+        return dict(self.items())
+
+
+def attack(outsider: Outsider, without: Collection[str] = ()) -> OutsiderFindings:
     """Run every attack but those left out; one that lacks something public says what."""
     for name in without:
         if name not in ATTACKS:
             raise mistake("", "--without", name, f"choose from {', '.join(ATTACKS)}")
-    found: dict[str, Section] = {}
-    for name, run in ATTACKS.items():
+
+    def tried(name: str, run: Callable[[Outsider], _Found]) -> _Found | NotPossible | None:
         if name in without:
-            continue
+            return None
         try:
-            found[name] = run(outsider)
+            return run(outsider)
         except Mistakes as missing:
-            found[name] = {"not_possible": str(missing)}
-    return found
+            return NotPossible(str(missing))
+
+    return OutsiderFindings(
+        averaging=tried("averaging", _averaging),
+        bounds=tried("bounds", _bounds),
+        bayes=tried("bayes", _bayes),
+        differencing=tried("differencing", _differencing),
+        reconstruction=tried("reconstruction", _reconstruction),
+        disclosure=tried("disclosure", _disclosure),
+    )
 
 
-def _averaging(outsider: Outsider) -> Section:
-    return average(outsider.published, outsider.progress).summary()
+def _averaging(outsider: Outsider) -> AveragingFindings:
+    return average(outsider.published, outsider.progress).findings()
 
 
-def _bounds(outsider: Outsider) -> Section:
-    return bound_attack(outsider.published, outsider.bound, progress=outsider.progress).summary()
+def _bounds(outsider: Outsider) -> BoundFindings:
+    return bound_attack(outsider.published, outsider.bound, progress=outsider.progress).findings()
 
 
-def _bayes(outsider: Outsider) -> Section:
-    return exposed(outsider.published, Belief(), outsider.progress).summary()
+def _bayes(outsider: Outsider) -> ExposedValues:
+    return exposed(outsider.published, Belief(), outsider.progress)
 
 
-def _differencing(outsider: Outsider) -> Section:
-    seen, progress = outsider.published, outsider.progress
-    told: Section = {"bases": [one.summary() for one in difference(seen, progress=progress)]}
-    if outsider.earlier is not None:
-        update = difference_releases(
-            outsider.earlier, seen, same_keys=outsider.same_secret, progress=progress
-        )
-        told["earlier_release"] = update.summary()
-    if outsider.lookup is not None:
-        told["maps"] = difference_maps(seen, outsider.lookup, progress=progress).summary()
-    return told
+def _differencing(outsider: Outsider) -> OutsiderDifferences:
+    seen, earlier, lookup, progress = outsider.published, outsider.earlier, outsider.lookup, outsider.progress
+    return OutsiderDifferences(
+        difference(seen, progress=progress),
+        None
+        if earlier is None
+        else difference_releases(earlier, seen, same_keys=outsider.same_secret, progress=progress),
+        None if lookup is None else difference_maps(seen, lookup, progress=progress),
+    )
 
 
-def _reconstruction(outsider: Outsider) -> Section:
-    limits = Limits(work=outsider.seconds, workers=outsider.threads, most_areas=outsider.areas)
+def _reconstruction(outsider: Outsider) -> ReconstructionFindings:
+    limits = SolverLimits(work=outsider.seconds, workers=outsider.threads, most_areas=outsider.areas)
     place = outsider.place or next(iter(outsider.published.places), None)
     if place is None:
         raise mistake("", "place", "the release names none", "give the variable of areas with --place")
     return reconstruct(
         outsider.published, place, bound=outsider.bound, limits=limits, progress=outsider.progress
-    ).summary()
+    ).findings()
 
 
-def _disclosure(outsider: Outsider) -> Section:
+def _disclosure(outsider: Outsider) -> Disclosures:
     rule = DisclosureRule(areas=outsider.published.places)
-    return disclosures(outsider.published, rule, outsider.progress).summary()
-
-
-ATTACKS: Mapping[str, Callable[[Outsider], Section]] = {
-    "averaging": _averaging,
-    "bounds": _bounds,
-    "bayes": _bayes,
-    "differencing": _differencing,
-    "reconstruction": _reconstruction,
-    "disclosure": _disclosure,
-}
+    return disclosures(outsider.published, rule, outsider.progress)

@@ -9,13 +9,21 @@ from functools import cache
 from heapq import nlargest
 from itertools import accumulate, product
 from math import prod
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.audit.evidence import LARGE, Cells, KnownNoise, Published, Truth, Universe, values_at
-from discreet.audit.refinements import Cuts, Integers, Levels, Mask, Piece, Places, Refinement, Sums
+from discreet.audit.refinements import (
+    Cuts,
+    Integers,
+    Levels,
+    Mask,
+    Piece,
+    Places,
+    PublishedPieces,
+    Refinement,
+)
 from discreet.io.progress import Progress, Quiet
 from discreet.maths.attacks.averaging import (
     Averages,
@@ -55,7 +63,7 @@ class Measured:
 class Laying:
     """Lays the refinements of a universe over the cells of its cross-tabulations."""
 
-    def __init__(self, sums: Sums, noise: KnownNoise) -> None:
+    def __init__(self, sums: PublishedPieces, noise: KnownNoise) -> None:
         self._sums, self._noise = sums, noise
         self.variance = cache(self._make_variance)
         self.divides = cache(lambda variable, cut: sums.trees[variable].divides(cut))
@@ -225,7 +233,7 @@ BINS = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 1.0)  # of the predicted success
 
 
 @dataclass(frozen=True)
-class Limits:
+class AveragingLimits:
     """How far the attack goes; what it leaves out is told."""
 
     most_axes: int | None = None  # of a target
@@ -233,6 +241,9 @@ class Limits:
     targets: int = 8_000_000  # in all: some 80 bytes each
     effort: int = 20_000_000_000  # published cells added up, each as often as it is used
     listed: int = 20  # most exposed targets
+
+
+USUAL_LIMITS = AveragingLimits()
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,7 +258,7 @@ class Estimates:
 
 
 @dataclass(frozen=True)
-class Exposed:
+class ExposedCell:
     """A cell that averages to what was counted with the probability ``success``."""
 
     counted: str
@@ -258,13 +269,33 @@ class Exposed:
     success: float
 
 
+@dataclass(frozen=True, kw_only=True)
+class MethodExpectation:
+    """How many counts one way of averaging is expected to get right."""
+
+    expected: float
+    beyond_baseline: float  # more than are published as they were counted
+    at_least: Mapping[float, int]  # probability -> counts that are right with at least this
+
+
+@dataclass(frozen=True, kw_only=True)
+class AveragingFindings:
+    """What averaging finds in a release, without the estimates themselves."""
+
+    targets: int
+    baseline: float
+    methods: Mapping[Method, MethodExpectation]
+    exposed: tuple[ExposedCell, ...]
+    left_out: Mapping[str, int]  # why -> cross-tabulations that were no targets
+
+
 @dataclass(frozen=True, eq=False)
 class Averaging:
     """The attack on a release: how many cells it is expected to find, and which."""
 
     published: Published
     tables: tuple[Estimates, ...]
-    exposed: tuple[Exposed, ...]
+    exposed: tuple[ExposedCell, ...]
     left_out: Mapping[str, int]  # why -> cross-tabulations that were no targets
     visited: int
 
@@ -286,40 +317,33 @@ class Averaging:
         """How many of them are right with at least this probability."""
         return sum(int((table.success[method] >= level).sum()) for table in self.tables)
 
-    def summary(self) -> dict[str, Any]:
+    def findings(self) -> AveragingFindings:
         """What can be printed or written: numbers and names of cells, nothing of the truth."""
-        return {
-            "targets": self.targets,
-            "baseline": self.baseline,
-            "methods": {
-                method.name.lower(): {
-                    "expected": self.expected(method),
-                    "beyond_baseline": self.expected(method) - self.baseline,
-                    "at_least": {str(level): self.above(method, level) for level in BINS[3:-1]},
-                }
+        baseline = self.baseline
+        return AveragingFindings(
+            targets=self.targets,
+            baseline=baseline,
+            methods={
+                method: MethodExpectation(
+                    expected=self.expected(method),
+                    beyond_baseline=self.expected(method) - baseline,
+                    at_least={level: self.above(method, level) for level in BINS[3:-1]},
+                )
                 for method in Method
             },
-            "exposed": [
-                {
-                    "counted": one.counted,
-                    "cell": dict(one.cell),
-                    "t": one.t,
-                    "k": one.k,
-                    "ratio": one.ratio,
-                    "success": one.success,
-                }
-                for one in self.exposed
-            ],
-            "left_out": dict(self.left_out),
-        }
+            exposed=self.exposed,
+            left_out=dict(self.left_out),
+        )
 
 
-def average(published: Published, progress: Progress | None = None, limits: Limits = Limits()) -> Averaging:
+def average(
+    published: Published, progress: Progress | None = None, limits: AveragingLimits = USUAL_LIMITS
+) -> Averaging:
     """Estimate every count from all its representations in the release."""
     told = progress or Quiet()
     found: list[Estimates] = []
     left_out: defaultdict[str, int] = defaultdict(int)
-    exposed: list[Exposed] = []
+    exposed: list[ExposedCell] = []
     visited = attacked = 0
     for universe in published.universes:
         sums = _sums(universe, published.noise, told)
@@ -343,16 +367,16 @@ def average(published: Published, progress: Progress | None = None, limits: Limi
     return Averaging(published, tuple(found), tuple(exposed), dict(left_out), visited)
 
 
-def _sums(universe: Universe, noise: KnownNoise, told: Progress) -> Sums:
+def _sums(universe: Universe, noise: KnownNoise, told: Progress) -> PublishedPieces:
     told.stage(f"reading {universe.counted}", len(universe.tables))
-    sums = Sums(universe)
+    sums = PublishedPieces(universe)
     for table in universe.tables:
         sums.add(table.cube, table.load)
         told.step()
     return sums
 
 
-def _refused(attack: _Attack, target: Levels, limits: Limits, targets: int) -> str:
+def _refused(attack: _Attack, target: Levels, limits: AveragingLimits, targets: int) -> str:
     size = prod(attack.lay.shape(target))
     if limits.most_axes is not None and len(target) > limits.most_axes:
         return f"more than {limits.most_axes} axes"
@@ -373,7 +397,7 @@ def _baseline(noise: KnownNoise, signature: Signature) -> float:
 class _Attack:
     """The attack on one universe."""
 
-    def __init__(self, sums: Sums, noise: KnownNoise) -> None:
+    def __init__(self, sums: PublishedPieces, noise: KnownNoise) -> None:
         self.sums, self.lay, self._noise = sums, Laying(sums, noise), noise
         self._by_target: defaultdict[Levels, list[Refinement]] = defaultdict(list)
         for one in sorted(sums.refinements.values(), key=self._cells):
@@ -415,13 +439,13 @@ class _Attack:
         return Estimates(signature, cells, averages, baseline, chance.astype(np.float32))
 
 
-def _exposed(attack: _Attack, target: Levels, found: Estimates, most: int) -> Iterator[Exposed]:
+def _exposed(attack: _Attack, target: Levels, found: Estimates, most: int) -> Iterator[ExposedCell]:
     chance = found.success[Method.WEIGHTED]
     shape = attack.lay.shape(target)
     variance = attack.lay.variance(target)
     for at in np.argsort(-chance, kind="stable")[:most].tolist():
         places = np.unravel_index(int(found.numbers[at]), shape) if shape else ()
-        yield Exposed(
+        yield ExposedCell(
             attack.sums.universe.counted,
             {
                 v: attack.lay.code(v, depth, int(place))
@@ -434,7 +458,7 @@ def _exposed(attack: _Attack, target: Levels, found: Estimates, most: int) -> It
         )
 
 
-def _rank(one: Exposed) -> tuple[float, float]:
+def _rank(one: ExposedCell) -> tuple[float, float]:
     return one.success, -one.ratio
 
 
@@ -458,19 +482,10 @@ class Realised:
     hit: Mapping[Method, int]
     bins: Mapping[Method, tuple[Bin, ...]]
 
-    def summary(self) -> dict[str, Any]:
-        """Numbers of targets, predicted and realised."""
-        return {
-            "targets": self.targets,
-            "baseline": self.baseline,
-            "methods": {
-                method.name.lower(): {
-                    "hit": self.hit[method],
-                    "bins": [vars(one) for one in self.bins[method]],
-                }
-                for method in Method
-            },
-        }
+    def as_json(self) -> Mapping[str, object]:
+        """Numbers of targets, predicted and realised, by method."""
+        methods = {method: {"hit": self.hit[method], "bins": self.bins[method]} for method in Method}
+        return {"targets": self.targets, "baseline": self.baseline, "methods": methods}
 
 
 def judge(averaging: Averaging, truth: Truth) -> Realised:

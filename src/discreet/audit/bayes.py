@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,10 +58,6 @@ class NamedCell:
     cell: dict[str, str]
     published: int
 
-    def summary(self) -> dict[str, Any]:
-        """JSON-ready values."""
-        return {"counted": self.counted, "cell": self.cell, "published": self.published}
-
 
 @dataclass(frozen=True)
 class LevelFinding:
@@ -78,8 +73,8 @@ class LevelFinding:
     accused: int  # cells in which somebody who is not there would be held to be
     highest: float
 
-    def summary(self) -> dict[str, Any]:
-        """JSON-ready values."""
+    def as_json(self) -> Mapping[str, object]:
+        """The document."""
         return {
             "counted": self.counted,
             "crosstab": crossed(self.levels),
@@ -139,9 +134,14 @@ class BayesScan:
         """The highest posterior."""
         return max((level.highest for level in self.levels), default=0.0)
 
-    def summary(self) -> dict[str, Any]:
-        """JSON-ready values; the ten cross-tabulations that give away most."""
-        worst = sorted(self.levels, key=lambda level: (-level.records_above, -level.highest))
+    @property
+    def worst(self) -> tuple[LevelFinding, ...]:
+        """The ten cross-tabulations that give away most."""
+        ranked = sorted(self.levels, key=lambda level: (-level.records_above, -level.highest))
+        return tuple(level for level in ranked[:10] if level.above)
+
+    def as_json(self) -> Mapping[str, object]:
+        """The document."""
         return {
             "prior": self.belief.prior,
             "gate": self.belief.gate,
@@ -152,13 +152,13 @@ class BayesScan:
             "expected_above": sum(level.expected for level in self.levels),
             "above_beside_others": self.above_beside_others,
             "share_beside_others": self.share_beside_others,
-            "above_by_others_known": list(self.by_known),
-            "cells_by_others_known": list(self.cells_by_known),
+            "above_by_others_known": self.by_known,
+            "cells_by_others_known": self.cells_by_known,
             "falsely_accused": sum(level.accused for level in self.levels),
             "most_records_in_a_crosstab": self.most_records,
             "highest_posterior": self.highest,
-            "worst": [level.summary() for level in worst[:10] if level.above],
-            "named": [one.summary() for one in self.named],
+            "worst": self.worst,
+            "named": self.named,
         }
 
 
@@ -310,7 +310,7 @@ class _Found:
 
 
 @dataclass(frozen=True)
-class Exposed:
+class ExposedValues:
     """The published values that would give a target away, by how many others the adversary knows in the cell."""
 
     belief: Belief
@@ -324,21 +324,21 @@ class Exposed:
         """Cells that give away a target who is known to be the only possible one."""
         return self.by_known[0]
 
-    def summary(self) -> dict[str, Any]:
-        """JSON-ready values."""
+    def as_json(self) -> Mapping[str, object]:
+        """The document."""
         return {
             "prior": self.belief.prior,
             "gate": self.belief.gate,
             "cells": self.cells,
             "exposed_alone": self.alone,
             "share_alone": self.alone / self.cells if self.cells else 0.0,
-            "exposed_by_others_known": list(self.by_known),
-            "chance_by_others_known": list(self.chances),
+            "exposed_by_others_known": self.by_known,
+            "chance_by_others_known": self.chances,
             "highest_posterior_alone": self.highest_alone,
         }
 
 
-def exposed(published: Published, belief: Belief, progress: Progress | None = None) -> Exposed:
+def exposed(published: Published, belief: Belief, progress: Progress | None = None) -> ExposedValues:
     """What an outsider who knows x0 = 0, 1, .. others in a cell would conclude from each value as it is published.
 
     Only listed cells count, for a zero speaks against everybody, and only values that x0 + 1 records could well have
@@ -357,7 +357,7 @@ def exposed(published: Published, belief: Belief, progress: Progress | None = No
             posterior = belief.posteriors(law.log_factors(np.full(sum(here), known), values[here]))
             sums[known] += times[here][posterior > belief.gate].sum()
             highest = max(highest, float(posterior.max(initial=0.0))) if known == 0 else highest
-    return Exposed(belief, cells, tuple(sums.tolist()), tuple(chances.tolist()), highest)
+    return ExposedValues(belief, cells, tuple(sums.tolist()), tuple(chances.tolist()), highest)
 
 
 def _values(published: Published, laws: PublishedLaws, told: Progress) -> dict[PublishedLaw, Counter[int]]:
@@ -397,8 +397,8 @@ class ChainFinding:
     records_above: int
     highest: float
 
-    def summary(self) -> dict[str, Any]:
-        """JSON-ready values."""
+    def as_json(self) -> Mapping[str, object]:
+        """The document."""
         return {
             "counted": self.counted,
             "crosstab": crossed(self.levels),
@@ -435,8 +435,8 @@ class LevelsScan:
         """In how many the smallest cell alone is enough."""
         return sum(chain.above_alone for chain in self.chains)
 
-    def summary(self) -> dict[str, Any]:
-        """JSON-ready values; the ten cross-tabulations that give away most."""
+    def as_json(self) -> Mapping[str, object]:
+        """The document, with the ten cross-tabulations that give away most."""
         worst = sorted(self.chains, key=lambda chain: (-chain.records_above, -chain.highest))
         return {
             "prior": self.belief.prior,
@@ -446,8 +446,8 @@ class LevelsScan:
             "above_alone": self.above_alone,
             "above": self.above,
             "highest_posterior": max((chain.highest for chain in self.chains), default=0.0),
-            "worst": [chain.summary() for chain in worst[:10] if chain.above],
-            "named": [one.summary() for one in self.named],
+            "worst": [chain for chain in worst[:10] if chain.above],
+            "named": self.named,
         }
 
 

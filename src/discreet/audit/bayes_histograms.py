@@ -7,10 +7,9 @@ chances, are maths.bayes_histogram's.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +29,7 @@ TIE = 1e-9
 LOWEST = -1e6  # stands for a weight of zero
 
 
-class Prior(StrEnum):
+class HistogramPrior(StrEnum):
     """What the adversary believes of the target's category: all alike, or as often as published for all areas."""
 
     UNIFORM = "uniform"
@@ -44,7 +43,7 @@ class AreaAttack:
     area: str
     least: int = 2  # records of an area
     most: int = 50
-    prior: Prior = Prior.SHARES
+    prior: HistogramPrior = HistogramPrior.SHARES
     gate: float = 0.95
 
     def __post_init__(self) -> None:
@@ -78,8 +77,8 @@ class HistogramFinding:
         """What the release adds to the prior."""
         return self.success - self.baseline
 
-    def summary(self) -> dict[str, Any]:
-        """JSON-ready values."""
+    def as_json(self) -> Mapping[str, object]:
+        """The document."""
         return {
             "counted": self.counted,
             "crosstab": crossed(self.levels),
@@ -109,18 +108,23 @@ class HistogramScan:
         """The histogram whose attack gains most."""
         return max(self.found, key=lambda one: one.gain, default=None)
 
-    def summary(self) -> dict[str, Any]:
-        """JSON-ready values; the ten histograms that gain the adversary most."""
+    @property
+    def largest_gain(self) -> float:
+        """What the worst histogram adds to the prior; 0 where none was attacked."""
+        return 0.0 if self.worst is None else self.worst.gain
+
+    def as_json(self) -> Mapping[str, object]:
+        """The document, with the ten histograms that gain the adversary most."""
         worst = sorted(self.found, key=lambda one: -one.gain)
         return {
             "area": self.attack.area,
             "records_per_area": [self.attack.least, self.attack.most],
-            "prior": self.attack.prior.value,
+            "prior": self.attack.prior,
             "gate": self.attack.gate,
             "histograms": len(self.found),
             "left_out": self.too_wide,
-            "largest_gain": worst[0].gain if worst else 0.0,
-            "worst": [one.summary() for one in worst[:10]],
+            "largest_gain": self.largest_gain,
+            "worst": worst[:10],
         }
 
 
@@ -282,9 +286,9 @@ class _Rivals:
         return cls(best, np.maximum(ties, 1), sums, proven)
 
 
-def _prior(kind: Prior, totals: Integers) -> Floats:
+def _prior(kind: HistogramPrior, totals: Integers) -> Floats:
     """The prior of the categories; published shares are kept above zero by half a record each."""
-    weights = np.ones(len(totals)) if kind is Prior.UNIFORM else np.maximum(totals, 0) + 0.5
+    weights = np.ones(len(totals)) if kind is HistogramPrior.UNIFORM else np.maximum(totals, 0) + 0.5
     found: Floats = weights / weights.sum()
     return found
 

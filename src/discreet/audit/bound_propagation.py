@@ -17,7 +17,7 @@ from discreet.audit.cells import OwnedTable, SplitTable, crosstab_numbers, once
 from discreet.audit.evidence import Cells, Integers, KnownNoise, PublishedTable, Universe
 from discreet.audit.published_law import PublishedLaw
 from discreet.io.progress import Progress
-from discreet.maths.attacks.bounds import Bounds, Families, Origins, families, origins, tighten
+from discreet.maths.attacks.bounds import AxisFamilies, Bounds, PossibleCounts, families, origins, tighten
 from discreet.maths.attacks.tuples import Choice, pinned_pairs, survey
 from discreet.maths.noise.additive import Law, uniform
 from discreet.programme.codelist import Breakdown
@@ -25,7 +25,7 @@ from discreet.programme.cube import CrossTab, Cube, Levels, crosstabs
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class CubeBlock:
     """The cells of a cube whose first axis has the nodes first <= node < last: a whole sub-tree, or one node."""
 
     cube: Cube
@@ -48,11 +48,11 @@ class Block:
         return self.first * (self.cube.size // max(1, len(self.cube.axes[0]))) if self.cube.axes else 0
 
     @cached_property
-    def families(self) -> tuple[Families, ...]:
+    def families(self) -> tuple[AxisFamilies, ...]:
         """The families along each axis; those that reach beyond the block are left out."""
         return tuple(self._families(k) for k in range(len(self.cube.axes)))
 
-    def _families(self, axis: int) -> Families:
+    def _families(self, axis: int) -> AxisFamilies:
         above = self.cube.axes[axis].parents
         if axis == 0:
             above = np.maximum(above[self.first : self.last] - self.first, -1).astype(np.int32)
@@ -82,17 +82,17 @@ class Block:
         return cells
 
 
-def blocks(cube: Cube, most: int) -> Iterator[Block]:
+def blocks(cube: Cube, most: int) -> Iterator[CubeBlock]:
     """Cut a cube along its first axis into the largest sub-trees of at most ``most`` cells, or else single nodes."""
     if not cube.axes:
-        yield Block(cube, 0, 1)
+        yield CubeBlock(cube, 0, 1)
         return
     across = cube.size // len(cube.axes[0])
     sizes = _sizes(cube.axes[0])
     node = 0
     while node < len(sizes):
         nodes = sizes[node] if sizes[node] * across <= most else 1
-        yield Block(cube, node, node + nodes)
+        yield CubeBlock(cube, node, node + nodes)
         node += nodes
 
 
@@ -117,7 +117,7 @@ def fresh(owned: OwnedTable, axis: int) -> NDArray[np.bool_]:
     return found
 
 
-def _choice(block: Block, axis: int, new: NDArray[np.bool_]) -> Choice:
+def _choice(block: CubeBlock, axis: int, new: NDArray[np.bool_]) -> Choice:
     """The chosen tuples of a block along an axis."""
     axes = range(len(block.shape))
     depths = block.depths(axis).astype(np.int64)
@@ -129,7 +129,7 @@ def _choice(block: Block, axis: int, new: NDArray[np.bool_]) -> Choice:
     )
 
 
-def _classes(block: Block, axes: Sequence[int]) -> Integers:
+def _classes(block: CubeBlock, axes: Sequence[int]) -> Integers:
     """Position along some axes -> number of its depths."""
     classes = np.zeros(1, dtype=np.int64)
     for k in axes:
@@ -143,10 +143,10 @@ class CutTable:
     """A table in blocks that fit, and which of its tuples are new."""
 
     table: PublishedTable
-    blocks: tuple[Block, ...]
+    blocks: tuple[CubeBlock, ...]
     fresh: tuple[NDArray[np.bool_], ...]  # along each axis
 
-    def tuples(self, block: Block) -> Iterator[Tuples]:
+    def tuples(self, block: CubeBlock) -> Iterator[Tuples]:
         """The tuples of a block along each axis that has any."""
         for axis, members in enumerate(block.families):
             if len(members):
@@ -159,7 +159,7 @@ class Tuples:
     """The families along one axis of a block, seen as a grid (before, node, after), and the new ones among them."""
 
     shape: tuple[int, int, int]
-    families: Families
+    families: AxisFamilies
     choice: Choice
 
     @property
@@ -182,7 +182,7 @@ LARGEST_SHOWN = 1 << 16  # a gap that needs a larger bound is counted with this 
 
 
 @dataclass(frozen=True)
-class Limits:
+class PropagationLimits:
     """How much memory the attack may take: some 45 bytes for each cell of a block, 8 for each exchanged one."""
 
     block: int = 1 << 24  # cells that are worked on at once
@@ -196,10 +196,12 @@ class Assumption:
 
     bound: int
     same_noise: bool
-    origins: Origins
-    others: Mapping[str, Origins] = field(default_factory=dict)  # of cross-tabulations with another law
+    origins: PossibleCounts
+    others: Mapping[str, PossibleCounts] = field(
+        default_factory=dict
+    )  # of cross-tabulations with another law
 
-    def intervals(self, universe: Universe, block: Block, shown: Bounds) -> tuple[Bounds, Bounds]:
+    def intervals(self, universe: Universe, block: CubeBlock, shown: Bounds) -> tuple[Bounds, Bounds]:
         """The intervals of a block's cells, each by itself."""
         low, high = self.origins.of(shown)
         for crosstab in crosstabs(block.cube, universe.codelists) if self.others else ():
@@ -222,7 +224,7 @@ def assumption(noise: KnownNoise, bound: int | None) -> Assumption | None:
     return Assumption(largest, noise.same_noise and not noise.laws, _origins(noise, told, largest), others)
 
 
-def _origins(noise: KnownNoise, law: Law, bound: int) -> Origins:
+def _origins(noise: KnownNoise, law: Law, bound: int) -> PossibleCounts:
     shown = PublishedLaw(law, noise.published, noise.keeps_zeros)
     return origins(shown.row, bound, noise.published.rounding, noise.published.threshold)
 
@@ -239,7 +241,7 @@ class Deductions:
 
 
 @dataclass(eq=False)
-class Findings:
+class PropagatedBounds:
     """What the tables have given so far."""
 
     groups: Counter[tuple[int, int]] = field(default_factory=Counter)  # (parts, positive ones) -> tuples
@@ -262,8 +264,8 @@ class Propagation:
         self,
         universe: Universe,
         known: Assumption | None,
-        limits: Limits,
-        found: Findings,
+        limits: PropagationLimits,
+        found: PropagatedBounds,
         progress: Progress,
     ) -> None:
         self._universe, self._known, self._limits = universe, known, limits
@@ -300,7 +302,7 @@ class Propagation:
                     exchange.give(block, low, high)
             self._progress.step(block.size)
 
-    def _survey(self, table: CutTable, block: Block, shown: Bounds) -> None:
+    def _survey(self, table: CutTable, block: CubeBlock, shown: Bounds) -> None:
         found = self._found
         found.cells += block.size
         for tuples in table.tuples(block):
@@ -313,7 +315,7 @@ class Propagation:
                         found.groups[end - begin, positive] += many
 
     def _count_pairs(
-        self, table: CutTable, block: Block, grids: tuple[Bounds, Bounds, Bounds], same_noise: bool
+        self, table: CutTable, block: CubeBlock, grids: tuple[Bounds, Bounds, Bounds], same_noise: bool
     ) -> None:
         for tuples in table.tuples(block):
             views = [grid.reshape(tuples.shape) for grid in grids]
@@ -333,7 +335,9 @@ class Propagation:
             self._deduce(self._found.contradictions, block, shown, low, np.flatnonzero(low > high))
             self._progress.step(block.size)
 
-    def _deduce(self, kept: list[Deductions], block: Block, shown: Bounds, low: Bounds, at: Integers) -> None:
+    def _deduce(
+        self, kept: list[Deductions], block: CubeBlock, shown: Bounds, low: Bounds, at: Integers
+    ) -> None:
         """Keep the cells that no table before has told."""
         new = self._untold(block.cube, at + block.offset)
         if len(new):
@@ -371,19 +375,19 @@ class Exchange:
         self._low = {levels: np.zeros(sizes[levels], dtype=np.int32) for levels in common[:within]}
         self._high = {levels: np.full(sizes[levels], UNBOUNDED) for levels in common[:within]}
 
-    def give(self, block: Block, low: Bounds, high: Bounds) -> None:
+    def give(self, block: CubeBlock, low: Bounds, high: Bounds) -> None:
         """Tighten what is known of the common cells by a block."""
         for levels, numbers, at in self._common(block):
             self._low[levels][numbers] = np.maximum(self._low[levels][numbers], low[at])
             self._high[levels][numbers] = np.minimum(self._high[levels][numbers], high[at])
 
-    def take(self, block: Block, low: Bounds, high: Bounds) -> None:
+    def take(self, block: CubeBlock, low: Bounds, high: Bounds) -> None:
         """Tighten a block by what is known of the common cells."""
         for levels, numbers, at in self._common(block):
             low[at] = np.maximum(low[at], self._low[levels][numbers])
             high[at] = np.minimum(high[at], self._high[levels][numbers])
 
-    def _common(self, block: Block) -> Iterator[tuple[Levels, Integers, Integers]]:
+    def _common(self, block: CubeBlock) -> Iterator[tuple[Levels, Integers, Integers]]:
         for crosstab in crosstabs(block.cube, self._codelists):
             if crosstab.signature.levels in self._low:
                 cells = block.cells_of(crosstab)

@@ -6,14 +6,20 @@ It owns the attack as an outsider runs it and the office's judgement of it; the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.bound_propagation import Deductions, Findings, Limits, Propagation, assumption, cut
+from discreet.audit.bound_propagation import (
+    Deductions,
+    PropagatedBounds,
+    Propagation,
+    PropagationLimits,
+    assumption,
+    cut,
+)
 from discreet.audit.evidence import LARGE, KnownNoise, Published, Truth, values_at
 from discreet.io.progress import Progress, Quiet
 from discreet.maths.attacks.bounds import maximum_entropy
@@ -32,7 +38,17 @@ from discreet.maths.noise.law import Floats, Pmf
 Marks = NDArray[np.bool_]
 
 SMALL = 3  # persons
-WHOLE = Limits()
+WHOLE = PropagationLimits()
+
+
+@dataclass(frozen=True)
+class TableCell:
+    """One published cell by its codes."""
+
+    counted: str
+    table: str
+    cell: Mapping[str, str]
+    published: int
 
 
 @dataclass(frozen=True)
@@ -45,23 +61,45 @@ class Deduced:
     published: int
     deduced: int
 
-    def summary(self) -> dict[str, Any]:
-        """JSON-ready values."""
-        return {**asdict(self), "cell": dict(self.cell)}
+    @property
+    def place(self) -> TableCell:
+        """The cell without what is deduced of it."""
+        return TableCell(self.counted, self.table, self.cell, self.published)
 
 
-@dataclass(frozen=True)
-class Contradicted:
-    """One cell that no true count fits."""
+@dataclass(frozen=True, kw_only=True)
+class BoundFindings:
+    """What bounds and margins show, in numbers and by the first cells."""
 
-    counted: str
-    table: str
-    cell: Mapping[str, str]
-    published: int
+    bound: int | None
+    least_bound: int
+    cells: int
+    tuples: int
+    tuples_by_bound_needed: Mapping[int, int]
+    extreme_tuples: int | None
+    pairs_told: int | None
+    expected: Expected | None
+    pinned: int
+    pinned_small: int
+    proved_empty: int
+    contradicted: int
+    named: tuple[Deduced, ...] | tuple[TableCell, ...]
+    contradictions: tuple[TableCell, ...]
+    tables_cut: tuple[str, ...]
+    tables_left_out: tuple[str, ...]
+    tables_unfinished: tuple[str, ...]
+    crosstabs_not_exchanged: int
 
-    def summary(self) -> dict[str, Any]:
-        """JSON-ready values."""
-        return {**asdict(self), "cell": dict(self.cell)}
+    @property
+    def is_cut(self) -> bool:
+        """Whether some tables were too large to be finished."""
+        return bool(self.tables_cut or self.tables_left_out or self.tables_unfinished)
+
+    def without_counts(self) -> BoundFindings:
+        """The same without deduced counts: with the right bound they are the true ones."""
+        return replace(
+            self, named=tuple(one.place if isinstance(one, Deduced) else one for one in self.named)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +117,7 @@ class BoundAttack:
     deductions: tuple[Deductions, ...]
     contradictions: tuple[Deductions, ...]
     named: tuple[Deduced, ...]
-    named_contradictions: tuple[Contradicted, ...]
+    named_contradictions: tuple[TableCell, ...]
     cut: tuple[str, ...]
     left_out: tuple[str, ...]
     unfinished: tuple[str, ...]
@@ -110,32 +148,35 @@ class BoundAttack:
         """Cells that no count fits: the bound is supposed too small, or the tables are not of one release."""
         return sum(len(one.cells) for one in self.contradictions)
 
-    def summary(self) -> dict[str, Any]:
-        """JSON-ready values; deduced counts are what anybody can deduce."""
-        return {
-            "bound": self.bound,
-            "least_bound": self.least_bound,
-            "cells": self.cells,
-            "tuples": self.tuples,
-            "tuples_by_bound_needed": {str(bound): many for bound, many in sorted(self.shown.items())},
-            "extreme_tuples": self.extreme,
-            "pairs_told": self.pairs,
-            "expected": _expected_summary(self.expected),
-            "pinned": self.pinned,
-            "pinned_small": self.small,
-            "proved_empty": self.empty,
-            "contradicted": self.contradicted,
-            "named": [one.summary() for one in self.named],
-            "contradictions": [one.summary() for one in self.named_contradictions],
-            "tables_cut": list(self.cut),
-            "tables_left_out": list(self.left_out),
-            "tables_unfinished": list(self.unfinished),
-            "crosstabs_not_exchanged": self.unexchanged,
-        }
+    def findings(self) -> BoundFindings:
+        """In numbers; deduced counts are what anybody can deduce."""
+        return BoundFindings(
+            bound=self.bound,
+            least_bound=self.least_bound,
+            cells=self.cells,
+            tuples=self.tuples,
+            tuples_by_bound_needed=dict(sorted(self.shown.items())),
+            extreme_tuples=self.extreme,
+            pairs_told=self.pairs,
+            expected=self.expected,
+            pinned=self.pinned,
+            pinned_small=self.small,
+            proved_empty=self.empty,
+            contradicted=self.contradicted,
+            named=self.named,
+            contradictions=self.named_contradictions,
+            tables_cut=self.cut,
+            tables_left_out=self.left_out,
+            tables_unfinished=self.unfinished,
+            crosstabs_not_exchanged=self.unexchanged,
+        )
 
 
 def bound_attack(
-    published: Published, bound: int | None = None, limits: Limits = WHOLE, progress: Progress | None = None
+    published: Published,
+    bound: int | None = None,
+    limits: PropagationLimits = WHOLE,
+    progress: Progress | None = None,
 ) -> BoundAttack:
     """Take the gaps of all tuples and, with a bound that is public or supposed, deduce what counts it leaves."""
     told = progress or Quiet()
@@ -145,13 +186,15 @@ def bound_attack(
         "bound of the noise",
         rounds * sum(table.cube.size for one in published.universes for table in one.tables),
     )
-    found = Findings()
+    found = PropagatedBounds()
     for universe in published.universes:
         Propagation(universe, known, limits, found, told).run()
     return _attack(found, None if known is None else known.bound, published.noise, limits)
 
 
-def _attack(found: Findings, bound: int | None, noise: KnownNoise, limits: Limits) -> BoundAttack:
+def _attack(
+    found: PropagatedBounds, bound: int | None, noise: KnownNoise, limits: PropagationLimits
+) -> BoundAttack:
     return BoundAttack(
         bound,
         sum(found.groups.values()),
@@ -215,8 +258,8 @@ class BoundJudgement:
         """The share of deduced counts that are right; None where none was deduced."""
         return self.right / self.pinned if self.pinned else None
 
-    def summary(self) -> dict[str, Any]:
-        """JSON-ready values without any single cell."""
+    def as_json(self) -> Mapping[str, object]:
+        """The document, without any single cell."""
         return {
             "bound": self.bound,
             "bound_shown": self.is_bound_shown,
@@ -229,8 +272,8 @@ class BoundJudgement:
             "right_empty": self.right_empty,
             "revealing_tuples": self.revealing,
             "extreme_tuples": self.extreme,
-            "expected": _expected_summary(self.expected),
-            "expected_by_keys": _expected_summary(self.expected_by_keys),
+            "expected": self.expected,
+            "expected_by_keys": self.expected_by_keys,
             "pairs_told": self.pairs,
             "expected_pairs": self.expected_pairs,
         }
@@ -242,7 +285,7 @@ def judge(
     truth: Truth,
     noise: KnownNoise,
     lookup: Lookup | None = None,
-    limits: Limits = WHOLE,
+    limits: PropagationLimits = WHOLE,
 ) -> BoundJudgement:
     """Judge an attack by the true counts and by the noise as the office knows it, with the lookup of the cell keys."""
     bound = noise.bound
@@ -267,7 +310,9 @@ def judge(
     )
 
 
-def _expected_pairs(published: Published, truth: Truth, noise: KnownNoise, limits: Limits) -> float | None:
+def _expected_pairs(
+    published: Published, truth: Truth, noise: KnownNoise, limits: PropagationLimits
+) -> float | None:
     """How many tuples of two parts the law lets tell their counts by themselves, summed over the true counts."""
     if noise.law is None or noise.laws or noise.bound is None or not (noise.same_noise and noise.keeps_zeros):
         return None
@@ -277,7 +322,7 @@ def _expected_pairs(published: Published, truth: Truth, noise: KnownNoise, limit
     return float((_true_pairs(published, truth, limits, len(chances)) * chances).sum())
 
 
-def _true_pairs(published: Published, truth: Truth, limits: Limits, size: int) -> Floats:
+def _true_pairs(published: Published, truth: Truth, limits: PropagationLimits, size: int) -> Floats:
     pairs = np.zeros((size, size), dtype=np.int64)
     for universe in published.universes:
         for table in cut(universe, limits.block):
@@ -317,24 +362,13 @@ def _name(one: Deductions, at: int) -> Deduced:
     return Deduced(one.counted, one.cube.id, _codes(one, at), int(one.published[at]), int(one.deduced[at]))
 
 
-def _contradicted(contradictions: Iterable[Deductions], most: int) -> list[Contradicted]:
+def _contradicted(contradictions: Iterable[Deductions], most: int) -> list[TableCell]:
     places = ((one, at) for one in contradictions for at in range(len(one.cells)))
     return [
-        Contradicted(one.counted, one.cube.id, _codes(one, at), int(one.published[at]))
+        TableCell(one.counted, one.cube.id, _codes(one, at), int(one.published[at]))
         for one, at in islice(places, most)
     ]
 
 
 def _codes(one: Deductions, at: int) -> dict[str, str]:
     return one.cube.codes_of(int(one.cells[at]))
-
-
-def _expected_summary(one: Expected | None) -> dict[str, Any] | None:
-    if one is None:
-        return None
-    return {
-        "bound": one.bound,
-        "revealing_tuples": one.revealing,
-        "probability_bound_shown": one.probability,
-        "extreme_tuples": one.extreme,
-    }

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.audit.evidence import Cells, Integers, PublishedTable, Truth, Universe, cells_of
-from discreet.maths.attacks.disclosure import Grid
+from discreet.maths.attacks.disclosure import CubeGrid
 from discreet.maths.cells.alignment import Box, covers, left_over, meets
 from discreet.programme.codelist import Codelist
 from discreet.programme.cube import CrossTab, Cube, Levels, Signature, codes_at, crosstabs
@@ -61,10 +61,10 @@ class OwnedTable:
         return self.sizes[crosstab]
 
     @cached_property
-    def grid(self) -> Grid:
+    def grid(self) -> CubeGrid:
         """The cube as the kernels need it."""
         parents = tuple(axis.parents for axis in self.cube.axes)
-        return Grid(self.cube.strides, parents, self.owned, self.earlier)
+        return CubeGrid(self.cube.strides, parents, self.owned, self.earlier)
 
     def which(self, cells: Integers) -> Integers:
         """To which cross-tabulation each cell belongs; -1 where an earlier table has shown it."""
@@ -144,7 +144,7 @@ def ways(owned: OwnedTable, levels: Levels, areas: tuple[str, ...]) -> Iterator[
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
+class FirstShown:
     """What one table is the first to show of a cross-tabulation."""
 
     owned: OwnedTable
@@ -157,10 +157,10 @@ class Shown:
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class LocatedCrosstab:
     """A cross-tabulation and where it is read from: one table, or several that show parts of it."""
 
-    parts: tuple[Shown, ...]
+    parts: tuple[FirstShown, ...]
 
     @property
     def table(self) -> str:
@@ -174,13 +174,13 @@ class Held:
         return found
 
 
-def held(universe: Universe) -> dict[Levels, Held]:
+def held(universe: Universe) -> dict[Levels, LocatedCrosstab]:
     """Every cross-tabulation of a universe, from the first tables that show all its cells."""
-    found: dict[Levels, list[Shown]] = {}
+    found: dict[Levels, list[FirstShown]] = {}
     for owned in once(universe):
         for at in owned.new:
-            found.setdefault(owned.levels(at), []).append(Shown(owned, at))
-    return {levels: Held(tuple(parts)) for levels, parts in found.items()}
+            found.setdefault(owned.levels(at), []).append(FirstShown(owned, at))
+    return {levels: LocatedCrosstab(tuple(parts)) for levels, parts in found.items()}
 
 
 class SplitTable:
@@ -215,13 +215,13 @@ class Reader:
         self._tables = tables
         self._last: tuple[OwnedTable, SplitTable] | None = None
 
-    def cells(self, one: Held) -> Cells:
+    def cells(self, one: LocatedCrosstab) -> Cells:
         """The cells of a cross-tabulation by their common numbers, ascending."""
         return by_number(
             (part.crosstab.numbers(part.owned.cube, cells), values) for part, cells, values in self.parts(one)
         )
 
-    def parts(self, one: Held) -> Iterator[tuple[Shown, Integers, Integers]]:
+    def parts(self, one: LocatedCrosstab) -> Iterator[tuple[FirstShown, Integers, Integers]]:
         """What each table adds to a cross-tabulation, by positions in the table, ascending, and the values."""
         for part in one.parts:
             yield part, *self._split(part.owned).positions(part.at)

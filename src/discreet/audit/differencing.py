@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import permutations
 from math import prod
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.cells import Held, Reader, described, held
+from discreet.audit.cells import LocatedCrosstab, Reader, described, held
 from discreet.audit.evidence import (
     NOTHING_MORE,
     Cells,
@@ -211,7 +211,7 @@ class MeanRate:
 THRESHOLD = 10
 SHOWN = 10  # differences that are spelled out
 
-Pair = tuple[Held, Held]
+Pair = tuple[LocatedCrosstab, LocatedCrosstab]
 Read = Mapping[str, Cells]
 
 
@@ -235,10 +235,6 @@ class Subtraction:
     nonempty: int | None  # where somebody is surely left over, because the same people have the same noise
     examples: tuple[Apparent, ...]
 
-    def summary(self) -> dict[str, Any]:
-        """JSON-ready; every number in it is public."""
-        return asdict(self)
-
 
 @dataclass(frozen=True)
 class Judgement:
@@ -253,11 +249,19 @@ class Judgement:
     apparent_right: int  # of these, true of the records that were counted
     apparent_original: int  # of these, true of the records before swapping
 
-    def summary(self) -> dict[str, Any]:
-        """JSON-ready, with the share of true differences that is revealed."""
-        rate = self.revealed / self.exact if self.exact else None
-        share = self.apparent_right / self.apparent if self.apparent else None
-        return {**asdict(self), "revealed_rate": rate, "apparent_share": share}
+    @property
+    def revealed_rate(self) -> float | None:
+        """The share of true small differences that is revealed."""
+        return self.revealed / self.exact if self.exact else None
+
+    @property
+    def apparent_share(self) -> float | None:
+        """The share of published small differences that are true."""
+        return self.apparent_right / self.apparent if self.apparent else None
+
+    def as_json(self) -> Mapping[str, object]:
+        """The document, with the shares."""
+        return {**vars(self), "revealed_rate": self.revealed_rate, "apparent_share": self.apparent_share}
 
 
 def difference(
@@ -389,10 +393,6 @@ class Update:
     skipped: tuple[str, ...]  # cross-tabulations whose codes are not the same in both
     examples: tuple[Apparent, ...]
 
-    def summary(self) -> dict[str, Any]:
-        """JSON-ready; every number in it is public."""
-        return asdict(self)
-
 
 @dataclass(frozen=True)
 class UpdateJudgement:
@@ -407,9 +407,9 @@ class UpdateJudgement:
     still: int  # cells whose true count is the same
     unfounded: int  # of these, published with a change
 
-    def summary(self) -> dict[str, Any]:
-        """JSON-ready, with the share of changes that is revealed."""
-        return {**asdict(self), "revealed_rate": self.revealed / self.moved if self.moved else None}
+    def as_json(self) -> Mapping[str, object]:
+        """The document, with the share of changes that is revealed."""
+        return {**vars(self), "revealed_rate": self.revealed / self.moved if self.moved else None}
 
 
 @dataclass(frozen=True, eq=False)
@@ -418,8 +418,8 @@ class _Both:
 
     universe: Universe
     levels: Levels
-    first: Held
-    second: Held
+    first: LocatedCrosstab
+    second: LocatedCrosstab
 
 
 def difference_releases(

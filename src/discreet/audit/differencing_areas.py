@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from math import prod
@@ -16,13 +16,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from discreet.audit.cells import Held, Reader, Shown, by_number, described, held
+from discreet.audit.cells import FirstShown, LocatedCrosstab, Reader, by_number, described, held
 from discreet.audit.differencing import SHOWN, THRESHOLD, DifferenceNoise, MeanRate, OutsiderNoise
 from discreet.audit.evidence import Cells, Integers, Published, Truth, Universe, values_at
 from discreet.errors import mistake
 from discreet.io.files import Records
 from discreet.io.progress import Progress, Quiet
-from discreet.maths.attacks.differencing import REACH, STEPS, Difference, Geography, differences
+from discreet.maths.attacks.differencing import REACH, STEPS, CrossedGeography, Difference, differences
 from discreet.programme.codelist import Codelist
 from discreet.programme.cube import Levels, Signature, codes_at
 from discreet.programme.filter import alternatives
@@ -202,9 +202,10 @@ class AreaDifferences:
     after: Afterwards | None
     listed: tuple[ListedDifference, ...]
 
-    def summary(self) -> dict[str, Any]:
-        """JSON-ready; no number of records."""
-        return {**asdict(self), "by_areas": {str(areas): many for areas, many in self.by_areas.items()}}
+    @property
+    def revealed(self) -> int:
+        """Differences that noise leaves above alpha; all of them where there is no noise."""
+        return self.found if self.after is None else self.after.above
 
 
 def difference_areas(
@@ -253,7 +254,7 @@ def _rates(crossing: Crossing, found: Sequence[Difference], noise: DifferenceNoi
     rates = np.empty(len(found))
     for at, one in enumerate(found):
         # a sum of noises is zero whichever way it is read, so that geography a always stands first
-        of_a, of_b = (one.plus, one.minus) if one.plus_of is Geography.A else (one.minus, one.plus)
+        of_a, of_b = (one.plus, one.minus) if one.plus_of is CrossedGeography.A else (one.minus, one.plus)
         rates[at] = noise.right([a[area] for area in of_a], [b[area] for area in of_b])
     return rates
 
@@ -267,13 +268,13 @@ def _listed(crossing: Crossing, one: Difference, above: bool | None) -> ListedDi
     sides = ((one.plus_of, one.plus), (_other(one.plus_of), one.minus))
     told: list[tuple[str, tuple[str, ...]]] = []
     for geography, areas in sides:
-        k = 0 if geography is Geography.A else 1
+        k = 0 if geography is CrossedGeography.A else 1
         told.append((crossing.names[k], tuple(sorted(crossing.codes[k][area] for area in areas))))
     return ListedDifference(*told[0], *told[1], above)
 
 
-def _other(geography: Geography) -> Geography:
-    return Geography.B if geography is Geography.A else Geography.A
+def _other(geography: CrossedGeography) -> CrossedGeography:
+    return CrossedGeography.B if geography is CrossedGeography.A else CrossedGeography.A
 
 
 WEIGHT = 4  # what differences may leave over: overlaps of the map, or addresses where the map counts them
@@ -303,10 +304,6 @@ class MapDifferences:
     small: int  # from 1 to below the threshold
     examples: tuple[MapFinding, ...]
 
-    def summary(self) -> dict[str, Any]:
-        """JSON-ready; every number in it is public."""
-        return asdict(self)
-
 
 @dataclass(frozen=True)
 class MapJudgement:
@@ -319,11 +316,19 @@ class MapJudgement:
     apparent: int
     apparent_right: int
 
-    def summary(self) -> dict[str, Any]:
-        """JSON-ready, with the shares."""
-        rate = self.revealed / self.exact if self.exact else None
-        share = self.apparent_right / self.apparent if self.apparent else None
-        return {**asdict(self), "revealed_rate": rate, "apparent_share": share}
+    @property
+    def revealed_rate(self) -> float | None:
+        """The share of true small differences that is revealed."""
+        return self.revealed / self.exact if self.exact else None
+
+    @property
+    def apparent_share(self) -> float | None:
+        """The share of published small differences that are true."""
+        return self.apparent_right / self.apparent if self.apparent else None
+
+    def as_json(self) -> Mapping[str, object]:
+        """The document, with the shares."""
+        return {**vars(self), "revealed_rate": self.revealed_rate, "apparent_share": self.apparent_share}
 
 
 def difference_maps(
@@ -397,7 +402,7 @@ class _Pair:
     universe: Universe
     variables: tuple[str, str]
     levels: tuple[Levels, Levels]
-    sides: tuple[Held, Held]
+    sides: tuple[LocatedCrosstab, LocatedCrosstab]
 
     @property
     def rest(self) -> Levels:
@@ -407,7 +412,7 @@ class _Pair:
     def signatures(self, lot: Sequence[Difference]) -> tuple[Signature, Signature]:
         """Those of the areas that a lot adds and subtracts."""
         a, b = (self.universe.signature(levels) for levels in self.levels)
-        return (a, b) if lot[0].plus_of is Geography.A else (b, a)
+        return (a, b) if lot[0].plus_of is CrossedGeography.A else (b, a)
 
     def tables(self, lookup: Crossing, tables: Mapping[str, Cells] | None) -> _Tables:
         """The cells of both, of public tables or of others by their id."""
@@ -432,7 +437,7 @@ class _Tables:
 
     def left(self, lot: Sequence[Difference]) -> Cells:
         """What each difference of a lot leaves, by (difference, cell of the rest) as one number, ascending."""
-        first = 0 if lot[0].plus_of is Geography.A else 1
+        first = 0 if lot[0].plus_of is CrossedGeography.A else 1
         plus = _sums([one.plus for one in lot], self._matrices[first])
         minus = _sums([one.minus for one in lot], self._matrices[1 - first])
         left = (plus - minus).tocoo()
@@ -444,7 +449,7 @@ class _Tables:
         """The counts of the areas of one difference in its cell of the rest."""
         number, column = divmod(int(keys[at]), self._width)
         one = lot[number]
-        first = 0 if one.plus_of is Geography.A else 1
+        first = 0 if one.plus_of is CrossedGeography.A else 1
         plus, minus = (
             np.array(areas, dtype=np.int64) * self._width + column for areas in (one.plus, one.minus)
         )
@@ -465,13 +470,13 @@ def _sums(areas: Sequence[tuple[int, ...]], matrix: csr_array) -> csr_array:
     return chosen @ matrix
 
 
-def _by_area(one: Held, variable: str, codes: Sequence[str], width: int, reader: Reader) -> Cells:
+def _by_area(one: LocatedCrosstab, variable: str, codes: Sequence[str], width: int, reader: Reader) -> Cells:
     """The cells of a cross-tabulation by area of the lookup times the width plus the number of the rest."""
     return by_number(_part_by_area(*part, variable, codes, width) for part in reader.parts(one))
 
 
 def _part_by_area(
-    part: Shown, cells: Integers, values: Integers, variable: str, codes: Sequence[str], width: int
+    part: FirstShown, cells: Integers, values: Integers, variable: str, codes: Sequence[str], width: int
 ) -> Cells:
     cube, crosstab = part.owned.cube, part.crosstab
     axis = next(k for k, axis in enumerate(cube.axes) if axis.variable == variable)
@@ -487,8 +492,8 @@ def _part_by_area(
 
 def _lots(found: Sequence[Difference], tables: _Tables) -> Iterator[list[Difference]]:
     """The differences that add areas of one geography, then of the other, few enough at a time for memory."""
-    for geography in Geography:
-        first = 0 if geography is Geography.A else 1
+    for geography in CrossedGeography:
+        first = 0 if geography is CrossedGeography.A else 1
         lot: list[Difference] = []
         room = CHUNK
         for one in (one for one in found if one.plus_of is geography):
@@ -536,7 +541,7 @@ def _depth(universe: Universe, variable: str, codes: Sequence[str]) -> int:
 
 
 def _finding(pair: _Pair, lookup: Crossing, one: Difference, rest: int, left: int) -> MapFinding:
-    sides = lookup.codes if one.plus_of is Geography.A else lookup.codes[::-1]
+    sides = lookup.codes if one.plus_of is CrossedGeography.A else lookup.codes[::-1]
     plus, minus = (
         tuple(sorted(codes[area] for area in areas))
         for codes, areas in zip(sides, (one.plus, one.minus), strict=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -21,11 +21,11 @@ from discreet.io.progress import Progress, Quiet
 from discreet.maths.attacks.disclosure import (
     ORIGINAL,
     PUBLISHED,
-    Column,
+    AttributeRows,
     RowKind,
-    Rows,
     Side,
     Tallies,
+    TallyColumn,
     histogram,
     mixture,
     rows,
@@ -47,10 +47,6 @@ class Chance:
     value: int
     published: int  # cells
     chance: float
-
-    def summary(self) -> dict[str, Any]:
-        """The same, ready for JSON."""
-        return dict(vars(self))
 
 
 @dataclass(eq=False)
@@ -129,8 +125,8 @@ class Tally:
         """The share of the true ones that are still seen."""
         return _share(self.kept, self.original)
 
-    def summary(self) -> dict[str, Any]:
-        """The same, ready for JSON."""
+    def as_json(self) -> Mapping[str, object]:
+        """The document."""
         if self.true is None:
             return {"seen": self.seen}
         shares = {name: getattr(self, name) for name in ("share_true", "share_true_counted", "share_kept")}
@@ -138,7 +134,7 @@ class Tally:
 
 
 @dataclass(frozen=True, eq=False)
-class Figures:
+class DisclosureFigures:
     """Cells by count and rows by kind, over some of the tables."""
 
     cells: Tally  # not empty
@@ -162,33 +158,33 @@ class Figures:
         tallies = (self.ones, self.rows[RowKind.INDIVIDUAL], self.rows[RowKind.GROUP])
         return sum(tally.seen if tally.true is None else tally.true for tally in tallies)
 
-    def summary(self) -> dict[str, Any]:
-        """The same, ready for JSON."""
+    def as_json(self) -> Mapping[str, object]:
+        """The document."""
         cells = {
             "share_ones_and_twos": self.share_small,
-            "non_empty": self.cells.summary(),
-            **{f"count_{value}": tally.summary() for value, tally in enumerate(self.small, start=1)},
+            "non_empty": self.cells,
+            **{f"count_{value}": tally for value, tally in enumerate(self.small, start=1)},
         }
         return {
             **(cells if self.has_cells else {}),
-            **{kind.name.lower(): tally.summary() for kind, tally in self.rows.items()},
+            **{kind.name.lower(): tally for kind, tally in self.rows.items()},
         }
 
 
-class AllFigures(TypedDict):
+class AllDisclosureFigures(TypedDict):
     """The ways in which figures are told."""
 
-    total: Figures
-    whole_areas: Figures
-    universes: dict[str, Figures]
-    cubes: dict[str, Figures]
-    axes: dict[int, Figures]
-    levels: dict[str, Figures]
-    attributes: dict[str, Figures]
+    total: DisclosureFigures
+    whole_areas: DisclosureFigures
+    universes: dict[str, DisclosureFigures]
+    cubes: dict[str, DisclosureFigures]
+    axes: dict[int, DisclosureFigures]
+    levels: dict[str, DisclosureFigures]
+    attributes: dict[str, DisclosureFigures]
 
 
 @dataclass(eq=False)
-class Sums:
+class DisclosureSums:
     """Tallies of cross-tabulations, added up by what they belong to."""
 
     below: int
@@ -217,9 +213,9 @@ class Sums:
             for key in keys:
                 _add(self.rows, key, tallies[crosstab])
 
-    def figures(self) -> AllFigures:
+    def figures(self) -> AllDisclosureFigures:
         """Everything added up."""
-        return AllFigures(
+        return AllDisclosureFigures(
             total=self._figures(("total", "")),
             whole_areas=self._figures(("whole_areas", "")),
             universes=self._all("universes"),
@@ -229,14 +225,14 @@ class Sums:
             attributes=self._all("attributes"),
         )
 
-    def _all(self, way: str) -> dict[Any, Figures]:
+    def _all(self, way: str) -> dict[Any, DisclosureFigures]:
         keys = dict.fromkeys(key for key in (*self.cells, *self.rows) if key[0] == way)
         return {key[1]: self._figures(key) for key in keys}
 
-    def _figures(self, key: Way) -> Figures:
-        cells = self.cells.get(key, np.zeros((self.below, len(Column)), dtype=np.int64))
-        rows = self.rows.get(key, np.zeros((len(RowKind), len(Column)), dtype=np.int64))
-        return Figures(
+    def _figures(self, key: Way) -> DisclosureFigures:
+        cells = self.cells.get(key, np.zeros((self.below, len(TallyColumn)), dtype=np.int64))
+        rows = self.rows.get(key, np.zeros((len(RowKind), len(TallyColumn)), dtype=np.int64))
+        return DisclosureFigures(
             self._tally(cells[0]),
             tuple(map(self._tally, cells[1:])),
             {kind: self._tally(rows[kind]) for kind in RowKind},
@@ -245,7 +241,7 @@ class Sums:
 
     def _tally(self, numbers: Integers) -> Tally:
         if not self.is_judged:
-            return Tally(int(numbers[Column.SEEN]))
+            return Tally(int(numbers[TallyColumn.SEEN]))
         return Tally(*map(int, numbers))
 
 
@@ -279,7 +275,7 @@ class DisclosureRule:
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedDisclosure:
     """One disclosure by its codes; ``attribute`` is what a member of the group is given away by, empty for a unique."""
 
     cube: str
@@ -288,8 +284,8 @@ class Named:
     cell: dict[str, str]
     published: int
 
-    def summary(self) -> dict[str, Any]:
-        """The same, ready for JSON."""
+    def as_json(self) -> Mapping[str, object]:
+        """The document."""
         return {
             "cube": self.cube,
             "counted": self.counted,
@@ -300,7 +296,7 @@ class Named:
 
 
 @dataclass(frozen=True)
-class Area:
+class AreaDisclosures:
     """One area: uniques and telling groups seen in its tables, and how many of them are true (None: not judged)."""
 
     variable: str
@@ -317,27 +313,23 @@ class Area:
             return self.ones + self.groups
         return self.true_ones + self.true_groups
 
-    def summary(self) -> dict[str, Any]:
-        """The same, ready for JSON."""
-        return dict(vars(self))
-
 
 @dataclass(frozen=True, eq=False)
 class Disclosures:
     """Everything found; ``is_judged`` tells whether the truth was at hand."""
 
     is_judged: bool
-    total: Figures
-    whole_areas: Figures  # rows whose group is a whole area
-    universes: dict[str, Figures]
-    cubes: dict[str, Figures]
-    axes: dict[int, Figures]  # by the number of axes that are crossed
-    levels: dict[str, Figures]  # by the level of the areas, as GEO:3
-    attributes: dict[str, Figures]  # rows, by the variable that they give away
+    total: DisclosureFigures
+    whole_areas: DisclosureFigures  # rows whose group is a whole area
+    universes: dict[str, DisclosureFigures]
+    cubes: dict[str, DisclosureFigures]
+    axes: dict[int, DisclosureFigures]  # by the number of axes that are crossed
+    levels: dict[str, DisclosureFigures]  # by the level of the areas, as GEO:3
+    attributes: dict[str, DisclosureFigures]  # rows, by the variable that they give away
     chances: tuple[Chance, ...]  # Pr[true count = v | published v], where law and zeros are known
-    uniques: tuple[Named, ...]  # fewest codes first; the true ones where judged
-    telling: tuple[Named, ...]  # full rows likewise, by the category that their group shares
-    areas: tuple[Area, ...]  # with most disclosures
+    uniques: tuple[NamedDisclosure, ...]  # fewest codes first; the true ones where judged
+    telling: tuple[NamedDisclosure, ...]  # full rows likewise, by the category that their group shares
+    areas: tuple[AreaDisclosures, ...]  # with most disclosures
     areas_looked_at: int
     listed: int
 
@@ -347,21 +339,21 @@ class Disclosures:
         ranked = sorted(self.cubes, key=lambda cube: -self.cubes[cube].weight)
         return tuple(cube for cube in ranked[: self.listed] if self.cubes[cube].weight)
 
-    def summary(self) -> dict[str, Any]:
-        """What a report shows, ready for JSON."""
+    def as_json(self) -> Mapping[str, object]:
+        """The document: what a report shows."""
         return {
             "judged": self.is_judged,
-            "total": self.total.summary(),
-            "whole_areas": self.whole_areas.summary(),
-            "by_universe": {name: one.summary() for name, one in self.universes.items()},
-            "by_axes": {str(number): one.summary() for number, one in sorted(self.axes.items())},
-            "by_level": {name: one.summary() for name, one in sorted(self.levels.items())},
-            "by_attribute": {name: one.summary() for name, one in sorted(self.attributes.items())},
-            "worst_cubes": {cube: self.cubes[cube].summary() for cube in self.worst_cubes},
-            "chance_true": [chance.summary() for chance in self.chances],
-            "uniques": [one.summary() for one in self.uniques],
-            "telling": [one.summary() for one in self.telling],
-            "areas": [area.summary() for area in self.areas],
+            "total": self.total,
+            "whole_areas": self.whole_areas,
+            "by_universe": self.universes,
+            "by_axes": dict(sorted(self.axes.items())),
+            "by_level": dict(sorted(self.levels.items())),
+            "by_attribute": dict(sorted(self.attributes.items())),
+            "worst_cubes": {cube: self.cubes[cube] for cube in self.worst_cubes},
+            "chance_true": self.chances,
+            "uniques": self.uniques,
+            "telling": self.telling,
+            "areas": self.areas,
             "areas_looked_at": self.areas_looked_at,
         }
 
@@ -387,14 +379,14 @@ class _Search:
     published: Published
     truth: Truth | None
     rule: DisclosureRule
-    sums: Sums = field(init=False)
+    sums: DisclosureSums = field(init=False)
     chances: Chances = field(init=False)
-    uniques: list[Named] = field(default_factory=list)
-    telling: list[Named] = field(default_factory=list)
+    uniques: list[NamedDisclosure] = field(default_factory=list)
+    telling: list[NamedDisclosure] = field(default_factory=list)
     areas: dict[tuple[str, str], NDArray[np.int64]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.sums = Sums(self.rule.below, self.truth is not None, self.rule.areas)
+        self.sums = DisclosureSums(self.rule.below, self.truth is not None, self.rule.areas)
         self.chances = Chances(self.published.noise, self.rule.below)
 
     def run(self, progress: Progress) -> Disclosures:
@@ -422,11 +414,11 @@ class _Search:
             if area is not None and area != k:
                 self._tally_areas(owned, area, judged.areas, 2)
 
-    def _plainest(self, some: list[Named]) -> list[Named]:
+    def _plainest(self, some: list[NamedDisclosure]) -> list[NamedDisclosure]:
         """Those with fewest codes: the less an attacker must know, the worse."""
         return nsmallest(self.rule.listed, some, key=lambda one: len(one.cell))
 
-    def _uniques(self, owned: OwnedTable, found: Side, area: int | None) -> Iterator[Named]:
+    def _uniques(self, owned: OwnedTable, found: Side, area: int | None) -> Iterator[NamedDisclosure]:
         """Name the plainest uniques, and tally them by area."""
         ones = (found.values[:, PUBLISHED] == 1) & found.own
         true = ones & (found.values[:, ORIGINAL] == 1) if self.truth is not None else ones
@@ -440,7 +432,9 @@ class _Search:
         for i in self._fewest(owned, found, np.flatnonzero(true)):
             yield self._name(owned, found, i, "")
 
-    def _telling(self, owned: OwnedTable, found: Side, k: int, judged: Rows) -> Iterator[Named]:
+    def _telling(
+        self, owned: OwnedTable, found: Side, k: int, judged: AttributeRows
+    ) -> Iterator[NamedDisclosure]:
         for i in self._fewest(owned, found, judged.examples[judged.examples >= 0]):
             yield self._name(owned, found, i, owned.cube.axes[k].variable)
 
@@ -450,10 +444,10 @@ class _Search:
         places: list[int] = here[np.argsort(crossed, kind="stable")[: self.rule.listed]].tolist()
         return places
 
-    def _name(self, owned: OwnedTable, found: Side, i: int, attribute: str) -> Named:
+    def _name(self, owned: OwnedTable, found: Side, i: int, attribute: str) -> NamedDisclosure:
         cell = owned.cube.codes_of(int(found.cells[i]))
         value = int(found.values[i, PUBLISHED])
-        return Named(owned.table.id, owned.universe.counted, attribute, cell, value)
+        return NamedDisclosure(owned.table.id, owned.universe.counted, attribute, cell, value)
 
     def _tally_areas(self, owned: OwnedTable, area: int, tally: Any, first: int) -> None:
         axis = owned.cube.axes[area]
@@ -464,7 +458,9 @@ class _Search:
     def _found(self) -> Disclosures:
         judged = self.truth is not None
         areas = [
-            Area(variable, code, int(n[0]), int(n[2]), *(map(int, n[1::2]) if judged else (None, None)))
+            AreaDisclosures(
+                variable, code, int(n[0]), int(n[2]), *(map(int, n[1::2]) if judged else (None, None))
+            )
             for (variable, code), n in self.areas.items()
         ]
         worst = sorted((area for area in areas if area.weight), key=lambda area: -area.weight)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from discreet.audit.case import make_case
 from discreet.audit.measures import Measures
@@ -19,7 +19,7 @@ from discreet.run.run import Run
 
 
 @dataclass(frozen=True)
-class Verdict:
+class GateVerdict:
     """One gate: its limit, what was found, where, and what would mend it."""
 
     gate: str
@@ -42,12 +42,12 @@ class Verdict:
         named = f" ({'; '.join(self.where)})" if self.where else ""
         return f"{said}{named}; {self.remedy}"
 
-    def summary(self) -> dict[str, Any]:
-        """Ready for JSON."""
-        return {**vars(self), "where": list(self.where), "passed": self.passed}
+    def as_json(self) -> Mapping[str, object]:
+        """The document, with whether it passed."""
+        return {**vars(self), "passed": self.passed}
 
 
-def require_passed(verdicts: Iterable[Verdict]) -> None:
+def require_passed(verdicts: Iterable[GateVerdict]) -> None:
     """Raise what is broken."""
     broken = [verdict for verdict in verdicts if not verdict.passed]
     if broken:
@@ -59,18 +59,18 @@ _Gate = TypeVar("_Gate")
 NAMED = 5  # cells or statistics that a verdict names
 
 
-def judge_release(run: Run, release: Release) -> list[Verdict]:
+def judge_release(run: Run, release: Release) -> list[GateVerdict]:
     """Judge the gates of a programme on a release that a run has just made."""
     gates = run.programme.gates
     return judge_gates(gates, Measures(make_case(run, release), run.progress, gates.reconstruction))
 
 
-def judge_gates(gates: Gates, measures: Measures) -> list[Verdict]:
+def judge_gates(gates: Gates, measures: Measures) -> list[GateVerdict]:
     """Measure and judge every gate that is declared."""
     return [verdict for name in gates.declared for verdict in JUDGES[name](gates, measures)]
 
 
-def _averaging(gates: Gates, measures: Measures) -> Iterable[Verdict]:
+def _averaging(gates: Gates, measures: Measures) -> Iterable[GateVerdict]:
     limit, found = gates.averaging or 0.0, measures.averaging
     worst = max(
         (float(table.success[m].max(initial=0)) for table in found.tables for m in Method), default=0.0
@@ -81,15 +81,17 @@ def _averaging(gates: Gates, measures: Measures) -> Iterable[Verdict]:
         needed = max(least_variance(one.ratio, limit) for one in over)
         remedy = f"raise V to {needed:.3g}, or publish fewer tables that repeat each other"
     where = tuple(f"{one.counted}: {_cell(one.cell)}, {one.t} representations" for one in over[:NAMED])
-    yield Verdict("averaging", limit, worst, "the chance that averaging gives a true count", where, remedy)
+    yield GateVerdict(
+        "averaging", limit, worst, "the chance that averaging gives a true count", where, remedy
+    )
 
 
-def _bound_revealed(gates: Gates, measures: Measures) -> Iterable[Verdict]:
+def _bound_revealed(gates: Gates, measures: Measures) -> Iterable[GateVerdict]:
     expected = measures.bounds.expected
     found = 0.0 if expected is None else expected.probability
     if measures.bounds_judged.is_bound_shown:
         found = 1.0
-    yield Verdict(
+    yield GateVerdict(
         "bound_revealed",
         gates.bound_revealed or 0.0,
         found,
@@ -98,9 +100,9 @@ def _bound_revealed(gates: Gates, measures: Measures) -> Iterable[Verdict]:
     )
 
 
-def _pinned_cells(gates: Gates, measures: Measures) -> Iterable[Verdict]:
+def _pinned_cells(gates: Gates, measures: Measures) -> Iterable[GateVerdict]:
     attack = measures.bounds
-    yield Verdict(
+    yield GateVerdict(
         "pinned_cells",
         gates.pinned_cells or 0,
         attack.pinned,
@@ -110,20 +112,22 @@ def _pinned_cells(gates: Gates, measures: Measures) -> Iterable[Verdict]:
     )
 
 
-def _guarantee(name: str) -> Callable[[Gates, Measures], Iterable[Verdict]]:
-    def judge(gates: Gates, measures: Measures) -> Iterable[Verdict]:
+def _guarantee(name: str) -> Callable[[Gates, Measures], Iterable[GateVerdict]]:
+    def judge(gates: Gates, measures: Measures) -> Iterable[GateVerdict]:
         chosen = measures.case.mechanism
         if isinstance(chosen, PrivateMechanism):
             found = float(getattr(chosen.plan, name)())
             limit = float(getattr(gates, name))
-            yield Verdict(name, limit, found, f"{name} of the release", remedy="lower the budget of [noise]")
+            yield GateVerdict(
+                name, limit, found, f"{name} of the release", remedy="lower the budget of [noise]"
+            )
 
     return judge
 
 
-def _true_uniques(gates: Gates, measures: Measures) -> Iterable[Verdict]:
+def _true_uniques(gates: Gates, measures: Measures) -> Iterable[GateVerdict]:
     found = measures.disclosures
-    yield Verdict(
+    yield GateVerdict(
         "true_uniques",
         gates.true_uniques or 0.0,
         found.total.ones.share_true or 0.0,
@@ -133,11 +137,11 @@ def _true_uniques(gates: Gates, measures: Measures) -> Iterable[Verdict]:
     )
 
 
-def _true_attributes(gates: Gates, measures: Measures) -> Iterable[Verdict]:
+def _true_attributes(gates: Gates, measures: Measures) -> Iterable[GateVerdict]:
     found = measures.disclosures
     rows = [found.total.rows[kind] for kind in (RowKind.INDIVIDUAL, RowKind.GROUP)]
     seen = sum(row.seen for row in rows)
-    yield Verdict(
+    yield GateVerdict(
         "true_attributes",
         gates.true_attributes or 0.0,
         sum(row.true or 0 for row in rows) / seen if seen else 0.0,
@@ -147,10 +151,10 @@ def _true_attributes(gates: Gates, measures: Measures) -> Iterable[Verdict]:
     )
 
 
-def _posterior(gates: Gates, measures: Measures) -> Iterable[Verdict]:
+def _posterior(gates: Gates, measures: Measures) -> Iterable[GateVerdict]:
     gate = _given(gates.posterior, PosteriorGate)
     scan = measures.posterior(gate)
-    yield Verdict(
+    yield GateVerdict(
         "posterior",
         gate.share,
         scan.share if gate.alone else scan.share_beside_others,
@@ -161,21 +165,21 @@ def _posterior(gates: Gates, measures: Measures) -> Iterable[Verdict]:
     )
 
 
-def _differencing(gates: Gates, measures: Measures) -> Iterable[Verdict]:
+def _differencing(gates: Gates, measures: Measures) -> Iterable[GateVerdict]:
     gate = _given(gates.differencing, DifferencingGate)
     for found in measures.area_differences(gate):
         names = " and ".join(found.geographies)
         shown = [one for one in found.listed if one.above]
-        yield Verdict(
+        yield GateVerdict(
             "differencing",
             gate.revealed,
-            found.found if found.after is None else found.after.above,
+            found.revealed,
             f"the number of revealed differences of {names} below {gate.threshold} records",
             tuple(f"{' + '.join(one.plus)} minus {' + '.join(one.minus)}" for one in shown[:NAMED]),
             "raise the variance, or publish one of the two geographies at a coarser level",
         )
         if not found.complete:
-            yield Verdict(
+            yield GateVerdict(
                 "differencing",
                 0,
                 1,
@@ -184,21 +188,21 @@ def _differencing(gates: Gates, measures: Measures) -> Iterable[Verdict]:
             )
 
 
-def _reconstruction(gates: Gates, measures: Measures) -> Iterable[Verdict]:
+def _reconstruction(gates: Gates, measures: Measures) -> Iterable[GateVerdict]:
     gate, rebuilt = _given(gates.reconstruction, ReconstructionGate), measures.rebuilt
     remedy = "raise the variance, swap, or publish fewer tables of the smallest areas"
     if rebuilt is None:
         words = "the number of places that no table about persons has"
-        yield Verdict("reconstruction", 0, 1, words, remedy="name a place that the cubes have")
+        yield GateVerdict("reconstruction", 0, 1, words, remedy="name a place that the cubes have")
         return
     for name, limit, found, what in (
         ("reconstructed", gate.reconstructed, rebuilt.judged.r_recon, "records that were reconstructed"),
         ("reidentified", gate.reidentified, rebuilt.confirmed.r_reid, "persons who were re-identified"),
     ):
-        yield Verdict(f"reconstruction.{name}", limit, found, f"the share of {what}", remedy=remedy)
+        yield GateVerdict(f"reconstruction.{name}", limit, found, f"the share of {what}", remedy=remedy)
 
 
-JUDGES: Mapping[str, Callable[[Gates, Measures], Iterable[Verdict]]] = {
+JUDGES: Mapping[str, Callable[[Gates, Measures], Iterable[GateVerdict]]] = {
     "averaging": _averaging,
     "bound_revealed": _bound_revealed,
     "pinned_cells": _pinned_cells,

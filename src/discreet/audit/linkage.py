@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.audit.area_tables import Space, places
 from discreet.audit.evidence import Integers
-from discreet.audit.reconstruction import Judged, Reconstruction, Records, share_of
+from discreet.audit.reconstruction import JudgedReconstruction, Reconstruction, TrueRecords, share_of
 from discreet.errors import Mistakes, Problem, mistake
 
 
@@ -42,8 +41,8 @@ class Linked:
         """Persons with exactly one record: a name is put to it."""
         return int((self.cell >= 0).sum())
 
-    def summary(self) -> dict[str, Any]:
-        """How many found a record, ready for JSON."""
+    def as_json(self) -> Mapping[str, object]:
+        """How many found a record."""
         persons = len(self.candidates)
         return {
             "persons": persons,
@@ -78,8 +77,8 @@ class Confirmed:
         """The share of putative re-identifications that are right."""
         return share_of(self.confirmed, self.matched)
 
-    def summary(self) -> dict[str, Any]:
-        """The rates, ready for JSON."""
+    def as_json(self) -> Mapping[str, object]:
+        """The rates."""
         return {
             "persons": self.persons,
             "r_match": self.r_match,
@@ -92,7 +91,7 @@ class Confirmed:
 
 def made_auxiliary(
     reconstruction: Reconstruction,
-    records: Records,
+    records: TrueRecords,
     known: Sequence[str],
     errors: Mapping[str, float] | None = None,
     share: float = 1.0,
@@ -120,7 +119,7 @@ def made_auxiliary(
 
 
 def auxiliary(
-    reconstruction: Reconstruction, file: Records, person: Integers, known: Sequence[str]
+    reconstruction: Reconstruction, file: TrueRecords, person: Integers, known: Sequence[str]
 ) -> Auxiliary:
     """A file that the office holds; ``person`` is the row of each among the true records."""
     _check(reconstruction, known, {})
@@ -149,7 +148,7 @@ def link(reconstruction: Reconstruction, auxiliary: Auxiliary) -> Linked:
     return Linked(reconstruction, auxiliary, candidates, cell)
 
 
-def confirm(linked: Linked, records: Records, judged: Judged) -> Confirmed:
+def confirm(linked: Linked, records: TrueRecords, judged: JudgedReconstruction) -> Confirmed:
     """Look the putative re-identifications up in the true records."""
     reconstruction, auxiliary = linked.reconstruction, linked.auxiliary
     true_area = records.areas(reconstruction)[auxiliary.person]

@@ -5,9 +5,9 @@ It owns how the measures are called for a whole release; the measures themselves
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from discreet.audit.evidence import Published
 from discreet.audit.redundancy import Mode, programme_redundancy
 from discreet.io.progress import Progress
 from discreet.maths.attacks.redundancy import Redundancy
+from discreet.maths.noise.additive import Law
 from discreet.maths.noise.certificates import fixed_zeros_delta, same_participants_delta
 from discreet.perturb.private import PrivateMechanism
 from discreet.programme.cube import Signature
@@ -50,18 +51,68 @@ class Rebuilt:
     """A reconstruction of sampled areas under one protection, judged by the true records."""
 
     protection: str
-    made: reconstruction.Reconstruction
-    judged: reconstruction.Judged
+    made: reconstruction.ReconstructionFindings
+    judged: reconstruction.JudgedReconstruction
     confirmed: linkage.Confirmed
 
-    def summary(self) -> dict[str, Any]:
-        """Ready for JSON."""
+    def as_json(self) -> Mapping[str, object]:
+        """The document: areas and records are the true ones, against which the reconstruction is judged."""
         return {
             "protection": self.protection,
-            **self.made.summary(),
-            **self.judged.summary(),
-            **self.confirmed.summary(),
+            **vars(self.made),
+            **self.judged.as_json(),
+            **self.confirmed.as_json(),
         }
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """The privacy guarantee of a whole release."""
+
+    epsilon: float
+    delta: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellPrivacy:
+    """The exact privacy loss of one count."""
+
+    cell_curve: tuple[Guarantee, ...]
+    fixed_zeros_delta: float  # 0 where zeros are perturbed
+    same_participants_delta: float  # 0 where every count has noise of its own
+
+
+@dataclass(frozen=True)
+class Privacy:
+    """The guarantee where there is one, and the exact curve of one cell's law where it is known."""
+
+    guarantee: Guarantee | None
+    cell: CellPrivacy | None
+
+    def as_json(self) -> Mapping[str, object]:
+        """The document; what there is not is left out."""
+        parts = [vars(part) for part in (self.guarantee, self.cell) if part is not None]
+        return {name: value for part in parts for name, value in part.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepeatedStatistic:
+    """A statistic of the programme, with t representations of k cells in all."""
+
+    statistic: str
+    t: int
+    k: float
+    k_over_t2: float
+    riskiest_k_over_t2: float
+
+
+@dataclass(frozen=True)
+class RepeatedStatistics:
+    """The statistics of one population that averaging threatens most, by the programme only."""
+
+    counted: str
+    tables: int
+    exposed: tuple[RepeatedStatistic, ...]
 
 
 class Measures:
@@ -189,7 +240,7 @@ class Measures:
 
     def _rebuild(self, protection: str, seen: Published, bound: int | None = None) -> Rebuilt:
         rule = self._rule
-        limits = reconstruction.Limits(
+        limits = reconstruction.SolverLimits(
             work=rule.seconds if rule else 5.0,
             workers=self.case.run.threads,
             most_areas=rule.areas if rule else SMALL_AREAS,
@@ -209,15 +260,17 @@ class Measures:
         known = (rule.quasi if rule else ()) or names[:-1] or names
         file = linkage.made_auxiliary(made, records, known, rule.errors if rule else None)
         confirmed = linkage.confirm(linkage.link(made, file), records, judged)
-        return Rebuilt(protection, made, judged, confirmed)
+        return Rebuilt(protection, made.findings(), judged, confirmed)
 
-    def _records(self, names: tuple[str, ...]) -> reconstruction.Records:
+    def _records(self, names: tuple[str, ...]) -> reconstruction.TrueRecords:
         if self._held is None or set(self._held.columns) != set(names):
             codelists = {name: self.case.programme.variables[name].codelist for name in names}
-            self._held = reconstruction.Records(self.case.columns(PERSONS, names, self._progress), codelists)
+            self._held = reconstruction.TrueRecords(
+                self.case.columns(PERSONS, names, self._progress), codelists
+            )
         return self._held
 
-    _held: reconstruction.Records | None = None
+    _held: reconstruction.TrueRecords | None = None
 
     def _is_axis(self, variable: str, unit: str | None = None) -> bool:
         return any(
@@ -228,44 +281,46 @@ class Measures:
             for axis in table.cube.axes
         )
 
-    def privacy(self) -> dict[str, Any]:
+    @cached_property
+    def privacy(self) -> Privacy:
         """The guarantee where there is one, and the exact curve of one cell's law."""
         law, chosen = self.case.published.noise.law, self.case.mechanism
-        told: dict[str, Any] = {}
+        guarantee = None
         if isinstance(chosen, PrivateMechanism) and chosen.rule.claim is not Claim.NONE:
-            told |= {"epsilon": chosen.plan.epsilon(), "delta": float(chosen.plan.delta())}
-        if law is not None:
-            told["cell_curve"] = [{"epsilon": at, "delta": law.delta(at)} for at in EPSILONS]
-            told["fixed_zeros_delta"] = (
-                fixed_zeros_delta(law) if self.case.published.noise.keeps_zeros else 0.0
-            )
-            told["same_participants_delta"] = (
-                max(same_participants_delta(law, count) for count in range(1, 10))
-                if self.case.published.noise.same_noise
-                else 0.0
-            )
-        return told
+            guarantee = Guarantee(chosen.plan.epsilon(), float(chosen.plan.delta()))
+        return Privacy(guarantee, None if law is None else self._cell_privacy(law))
 
-    def redundancy(self) -> list[dict[str, Any]]:
-        """The statistics that averaging threatens most, by the programme alone."""
-        universes = programme_redundancy(self.case.programme, Mode.NESTED)
-        return [
-            {
-                "counted": universe.counted,
-                "tables": universe.tables,
-                "exposed": [
-                    {
-                        "statistic": " x ".join(level.name for level in sorted(one.statistic)) or "total",
-                        "t": one.same_noise.all.t,
-                        "k": float(one.same_noise.all.k),
-                        "k_over_t2": one.same_noise.all.ratio,
-                        "riskiest_k_over_t2": one.same_noise.riskiest.ratio,
-                    }
-                    for one in sorted(universe.statistics, key=_risk)[:EXPOSED]
-                ],
-            }
-            for universe in universes
-        ]
+    def _cell_privacy(self, law: Law) -> CellPrivacy:
+        noise = self.case.published.noise
+        return CellPrivacy(
+            cell_curve=tuple(Guarantee(at, law.delta(at)) for at in EPSILONS),
+            fixed_zeros_delta=fixed_zeros_delta(law) if noise.keeps_zeros else 0.0,
+            same_participants_delta=max(same_participants_delta(law, count) for count in range(1, 10))
+            if noise.same_noise
+            else 0.0,
+        )
+
+    @cached_property
+    def redundancy(self) -> tuple[RepeatedStatistics, ...]:
+        """The statistics that averaging threatens most, by the programme only."""
+        return tuple(
+            RepeatedStatistics(
+                universe.counted,
+                universe.tables,
+                tuple(_repeated(one) for one in sorted(universe.statistics, key=_risk)[:EXPOSED]),
+            )
+            for universe in programme_redundancy(self.case.programme, Mode.NESTED)
+        )
+
+
+def _repeated(one: Redundancy) -> RepeatedStatistic:
+    return RepeatedStatistic(
+        statistic=" x ".join(level.name for level in sorted(one.statistic)) or "total",
+        t=one.same_noise.all.t,
+        k=float(one.same_noise.all.k),
+        k_over_t2=one.same_noise.all.ratio,
+        riskiest_k_over_t2=one.same_noise.riskiest.ratio,
+    )
 
 
 def _areas_of(place: Variable) -> Signature:

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +29,7 @@ from discreet.audit.area_tables import (
 from discreet.audit.evidence import Integers, Published, Universe
 from discreet.errors import mistake
 from discreet.io.progress import Progress, Quiet
-from discreet.maths.attacks.reconstruction import Solution, Status, nothing
+from discreet.maths.attacks.reconstruction import LikeliestHistogram, Status, nothing
 from discreet.maths.attacks.reconstruction import reconstruct as solve
 from discreet.programme.codelist import Codelist
 
@@ -38,7 +37,7 @@ BASELINE_DRAWS = 20  # guesses for each area that the baselines are the mean of
 
 
 @dataclass(frozen=True)
-class Limits:
+class SolverLimits:
     """What a reconstruction may cost, and the confidence in the range of noise that has no bound."""
 
     work: float = 10.0  # of an area, in seconds of an idle machine: operations are counted, not the clock
@@ -75,6 +74,24 @@ class AreaRecords:
         return histogram
 
 
+@dataclass(frozen=True, kw_only=True)
+class ReconstructionFindings:
+    """How far a reconstruction came, in numbers."""
+
+    counted: str
+    geography: str
+    variables: tuple[str, ...]
+    joint_cells: int
+    areas: int
+    status: Mapping[Status, int]  # areas by how the solver ended
+    records: int
+    certain: int  # of them right, if the noise is as assumed
+    r_certain: float
+    unique_areas: int  # nothing else fits their tables
+    confidence: float
+    seconds: float
+
+
 @dataclass(frozen=True, eq=False)
 class Reconstruction:
     """What an outsider makes of the tables of some areas."""
@@ -96,23 +113,23 @@ class Reconstruction:
         """(area, joint cell) -> records."""
         return np.array([area.histogram(self.space.size) for area in self.areas], dtype=np.int64)
 
-    def summary(self) -> dict[str, Any]:
-        """What was tried and how far it came, ready for JSON."""
+    def findings(self) -> ReconstructionFindings:
+        """What was tried and how far it came, without the records."""
         records, certain = sum(a.records for a in self.areas), sum(a.certain for a in self.areas)
-        return {
-            "counted": self.counted,
-            "geography": self.geography,
-            "variables": list(self.space.variables),
-            "joint_cells": self.space.size,
-            "areas": len(self.areas),
-            "status": dict(Counter(area.status.value for area in self.areas)),
-            "records": records,
-            "certain": certain,
-            "r_certain": share_of(certain, records),
-            "unique_areas": sum(area.unique for area in self.areas),
-            "confidence": self.confidence,
-            "seconds": round(sum(area.seconds for area in self.areas), 3),
-        }
+        return ReconstructionFindings(
+            counted=self.counted,
+            geography=self.geography,
+            variables=self.space.variables,
+            joint_cells=self.space.size,
+            areas=len(self.areas),
+            status=Counter(area.status for area in self.areas),
+            records=records,
+            certain=certain,
+            r_certain=share_of(certain, records),
+            unique_areas=sum(area.unique for area in self.areas),
+            confidence=self.confidence,
+            seconds=round(sum(area.seconds for area in self.areas), 3),
+        )
 
 
 def reconstruct(
@@ -121,7 +138,7 @@ def reconstruct(
     areas: Sequence[str] | None = None,
     variables: Sequence[str] | None = None,
     bound: int | None = None,
-    limits: Limits = Limits(),
+    limits: SolverLimits = SolverLimits(),
     counted: str | None = None,
     seed: int = 1,
     progress: Progress = Quiet(),
@@ -201,7 +218,7 @@ def _area(
     sums: AreaSums,
     values: Integers,
     reader: NoiseReader,
-    limits: Limits,
+    limits: SolverLimits,
     deadline: float,
     seed: int,
 ) -> AreaRecords:
@@ -214,7 +231,7 @@ def _area(
     return _records(area, solved, len(sums.signatures))
 
 
-def _records(area: str, solved: Solution, sums: int) -> AreaRecords:
+def _records(area: str, solved: LikeliestHistogram, sums: int) -> AreaRecords:
     cells = np.flatnonzero(solved.counts)
     return AreaRecords(
         area, solved.status, cells, solved.counts[cells], solved.certain, solved.unique, sums, solved.seconds
@@ -222,7 +239,7 @@ def _records(area: str, solved: Solution, sums: int) -> AreaRecords:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Records:
+class TrueRecords:
     """The true records, confidential: for each variable the leaf of its codelist that each record has."""
 
     columns: Mapping[str, NDArray[np.integer]]
@@ -248,7 +265,7 @@ class Records:
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedReconstruction:
     """How much of a reconstruction is right, over all areas that were tried, and what guessing would have got right."""
 
     areas: int
@@ -274,8 +291,8 @@ class Judged:
         """The share that the better of both guesses gets right: an attack must beat it to be one."""
         return share_of(max(self.by_margins, self.by_elsewhere), self.records)
 
-    def summary(self) -> dict[str, Any]:
-        """The shares, ready for JSON."""
+    def as_json(self) -> Mapping[str, object]:
+        """The shares."""
         return {
             "areas": self.areas,
             "records": self.records,
@@ -290,13 +307,13 @@ class Judged:
         }
 
 
-def judge(reconstruction: Reconstruction, records: Records, seed: int = 1) -> Judged:
+def judge(reconstruction: Reconstruction, records: TrueRecords, seed: int = 1) -> JudgedReconstruction:
     """Compare a reconstruction with the true records; an area without one counts as nothing found."""
     true, made = records.histograms(reconstruction), reconstruction.histograms
     overlap = np.minimum(true, made).sum(axis=1)
     margins, elsewhere = _guessed(true, made, reconstruction.space, np.random.default_rng(seed))
     certain = np.array([area.certain for area in reconstruction.areas], dtype=np.int64)
-    return Judged(
+    return JudgedReconstruction(
         len(true),
         int(true.sum()),
         int(overlap.sum()),

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import mistake
-from discreet.maths.attacks.redundancy import Level, Redundancy, Tables, redundancies
+from discreet.maths.attacks.redundancy import CategoryLevel, PublishedAxes, Redundancy, redundancies
 from discreet.programme import eu2021
 from discreet.programme.codelist import Breakdown, codelist
 from discreet.programme.programme import Programme
@@ -44,13 +44,13 @@ class Division:
     country) have one name there, and None stands for those that do not divide at all.
     """
 
-    level: Level
-    chain: tuple[Level | None, ...]
-    unnamed: tuple[Level, ...] = ()
+    level: CategoryLevel
+    chain: tuple[CategoryLevel | None, ...]
+    unnamed: tuple[CategoryLevel, ...] = ()
 
 
 @dataclass(frozen=True)
-class Universe:
+class UniverseRedundancy:
     """Tables that count the same records, and the redundancy of each statistic in them."""
 
     counted: str  # persons; dwellings where TLQ == "1"
@@ -58,7 +58,7 @@ class Universe:
     statistics: tuple[Redundancy, ...]
 
 
-def eu_redundancy(regions: Regions, mode: Mode) -> list[Universe]:
+def eu_redundancy(regions: Regions, mode: Mode) -> list[UniverseRedundancy]:
     """The EU 2021 census of a country with so many regions."""
     divisions = _eu_divisions(regions)
     groups: dict[str, list[tuple[Division, ...]]] = {}
@@ -68,7 +68,7 @@ def eu_redundancy(regions: Regions, mode: Mode) -> list[Universe]:
     return _universes(groups, mode)
 
 
-def programme_redundancy(programme: Programme, mode: Mode) -> list[Universe]:
+def programme_redundancy(programme: Programme, mode: Mode) -> list[UniverseRedundancy]:
     """A declared programme; cubes that count different records do not represent each other."""
     divisions = {
         axis.full_name: _division(axis, named)
@@ -92,7 +92,7 @@ def regions_of(country: str) -> Regions:
     return COUNTRIES[country]
 
 
-def tables_of(tables: Iterable[Sequence[Division]], mode: Mode) -> Tables:
+def tables_of(tables: Iterable[Sequence[Division]], mode: Mode) -> PublishedAxes:
     """What the tables publish in a way of counting; only the nested one sees which levels divide alike."""
     listed = tuple(tuple(table) for table in tables)
     if mode is Mode.NESTED:
@@ -102,16 +102,16 @@ def tables_of(tables: Iterable[Sequence[Division]], mode: Mode) -> Tables:
             for chain in sorted(chains, key=len)
             if chain[-1]
         }
-        return Tables(tuple(tuple(one.chain for one in table) for table in listed), coarser)
+        return PublishedAxes(tuple(tuple(one.chain for one in table) for table in listed), coarser)
     if mode is Mode.BACH_2020:
         found = tuple(tuple((*one.unnamed, one.level) for one in table) for table in listed)
-        return Tables(found, {}, trivial_once=True)
-    return Tables(tuple(tuple((one.level,) for one in table) for table in listed), {})
+        return PublishedAxes(found, {}, trivial_once=True)
+    return PublishedAxes(tuple(tuple((one.level,) for one in table) for table in listed), {})
 
 
-def _universes(groups: Mapping[str, Sequence[Sequence[Division]]], mode: Mode) -> list[Universe]:
+def _universes(groups: Mapping[str, Sequence[Sequence[Division]]], mode: Mode) -> list[UniverseRedundancy]:
     return [
-        Universe(counted, len(tables), tuple(redundancies(tables_of(tables, mode))))
+        UniverseRedundancy(counted, len(tables), tuple(redundancies(tables_of(tables, mode))))
         for counted, tables in groups.items()
     ]
 
@@ -126,12 +126,14 @@ def _eu_divisions(regions: Regions) -> dict[str, Division]:
         raise mistake("", "regions", str(regions), "give numbers of NUTS 1, 2, 3 and LAU that do not fall")
     found: dict[str, Division] = {}
     for variable in eu2021.variables():
-        levels: tuple[Level, ...] = ()
+        levels: tuple[CategoryLevel, ...] = ()
         for name, size in sorted(_eu_sizes(variable, regions).items(), key=lambda item: item[1]):
             full = variable if name == variable else f"{variable}.{name}"
-            level = Level(variable, full, size)
+            level = CategoryLevel(variable, full, size)
             inside = (regions[0],) if full == "GEO.L" else INSIDE_2020.get(full, ())
-            unnamed = tuple(Level(variable, f"{full}/{k + 1}", parts) for k, parts in enumerate(inside))
+            unnamed = tuple(
+                CategoryLevel(variable, f"{full}/{k + 1}", parts) for k, parts in enumerate(inside)
+            )
             levels = (*levels, level)
             chain = (next(same for same in levels if same.size == one.size) for one in levels)
             found[full] = Division(level, tuple(one if one.size > 1 else None for one in chain), unnamed)
@@ -151,20 +153,20 @@ def _eu_sizes(variable: str, regions: Regions) -> dict[str, int]:
 def _division(axis: Breakdown, named: Sequence[Breakdown]) -> Division:
     """A declared breakdown among the others of its variable."""
     sums = [other for other in named if _refines(axis.node_of_leaf, other.node_of_leaf)]
-    first: dict[tuple[int, ...], Level] = {}  # partition -> the first breakdown that makes it
+    first: dict[tuple[int, ...], CategoryLevel] = {}  # partition -> the first breakdown that makes it
     for other in sorted(sums, key=lambda one: int(one.finest.sum())):
         first.setdefault(_partition(other.node_of_leaf), _level(other))
     coarser = [other.node_of_leaf for other in sums if _level(other).size < _level(axis).size]
     unnamed = tuple(
-        Level(axis.variable, f"{axis.full_name}/{depth}", len(np.unique(cut)))
+        CategoryLevel(axis.variable, f"{axis.full_name}/{depth}", len(np.unique(cut)))
         for depth, cut in enumerate(_cuts(axis), start=1)
         if _partition(cut) not in first and not any(_refines(other, cut) for other in coarser)
     )
     return Division(_level(axis), tuple(one if one.size > 1 else None for one in first.values()), unnamed)
 
 
-def _level(axis: Breakdown) -> Level:
-    return Level(axis.variable, axis.full_name, int(axis.finest.sum()))
+def _level(axis: Breakdown) -> CategoryLevel:
+    return CategoryLevel(axis.variable, axis.full_name, int(axis.finest.sum()))
 
 
 def _refines(fine: NDArray[np.int32], coarse: NDArray[np.int32]) -> bool:

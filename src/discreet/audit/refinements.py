@@ -53,7 +53,7 @@ class Refinement:
 
 
 @dataclass(frozen=True, eq=False)
-class Tree:
+class CodeTree:
     """The codes of a variable with the total in front, and the cuts that the tables make of them."""
 
     codes: tuple[str, ...]
@@ -96,7 +96,7 @@ class Tree:
         return found
 
 
-def tree_of(codelist: Codelist) -> Tree:
+def tree_of(codelist: Codelist) -> CodeTree:
     """The tree of a variable, without cuts but the whole."""
     parents = np.array([-1, *(parent + 1 for parent in codelist.parents)], dtype=np.int32)
     is_leaf = np.zeros(len(parents) + 1, dtype=np.int64)
@@ -107,12 +107,12 @@ def tree_of(codelist: Codelist) -> Tree:
         ends[parents[code]] = max(ends[parents[code]], ends[code])
     spans = tuple(slice(int(before[code]), int(before[ends[code]])) for code in range(len(parents)))
     depths = np.array([0, *codelist.depths], dtype=np.int32)
-    tree = Tree(("", *codelist.codes), depths, parents, spans)
+    tree = CodeTree(("", *codelist.codes), depths, parents, spans)
     tree.cut(depths == 0)
     return tree
 
 
-class Sums:
+class PublishedPieces:
     """All published cells of a universe, each once, and the refinements they make."""
 
     def __init__(self, universe: Universe) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -19,9 +18,9 @@ from discreet.maths.cells.alignment import Integers, Places, aligned, nodes_alon
 from discreet.maths.noise.additive import Law
 from discreet.maths.noise.law import Floats
 from discreet.maths.utility import (
+    Association,
     CellNoise,
     ExpectedLosses,
-    Independence,
     class_names,
     errors,
     expected_errors,
@@ -41,8 +40,8 @@ class TwoWay:
     counted: str
     levels: str
     cube: str
-    true: Independence
-    published: Independence
+    true: Association
+    published: Association
     rank: float | None  # Spearman's correlation of the cells with somebody in them on either side
 
     @property
@@ -57,8 +56,8 @@ class TwoWay:
         before, after = self.true.p_value, self.published.p_value
         return before is not None and after is not None and (before < level) != (after < level)
 
-    def summary(self) -> dict[str, Any]:
-        """The same, ready for JSON; statistics of whole tables, no count."""
+    def as_json(self) -> Mapping[str, object]:
+        """The document: statistics of whole tables, no count."""
         return {
             "counted": self.counted,
             "levels": self.levels,
@@ -112,15 +111,6 @@ class SizeClass:
     broadband: dict[float, int]
     expected_broadband: dict[float, float] | None
 
-    def summary(self) -> dict[str, Any]:
-        """The same, ready for JSON."""
-        return {
-            name: {str(limit): number for limit, number in value.items()}
-            if isinstance(value, dict)
-            else value
-            for name, value in vars(self).items()
-        }
-
 
 @dataclass(frozen=True, eq=False)
 class AreaDistortion:
@@ -130,15 +120,6 @@ class AreaDistortion:
     level: str
     by: str
     classes: tuple[SizeClass, ...]
-
-    def summary(self) -> dict[str, Any]:
-        """The same, ready for JSON."""
-        return {
-            "counted": self.counted,
-            "level": self.level,
-            "by": self.by,
-            "classes": [one.summary() for one in self.classes],
-        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -320,28 +301,42 @@ class Utility:
         return self.errors[UNSWAPPED]
 
     @property
+    def noisy(self) -> ErrorWays:
+        """Against the counts that the noise was added to, which swapping may have changed before."""
+        return self.errors.get(COUNTED, self.total)
+
+    @property
     def changed_tests(self) -> int:
         """Two-way tables whose test of independence is decided otherwise than with the true counts."""
         return sum(table.is_changed(self.level) for table in self.two_way)
 
-    def summary(self) -> dict[str, Any]:
-        """What a report shows, ready for JSON."""
-        shifts = [table.shift for table in self.two_way if table.shift is not None]
+    @property
+    def shifts(self) -> list[float]:
+        """By how much Cramer's V is off, for every table that has one on both sides."""
+        return [table.shift for table in self.two_way if table.shift is not None]
+
+    @property
+    def mean_shift(self) -> float | None:
+        """The mean of these."""
+        return float(np.mean(self.shifts)) if self.shifts else None
+
+    def as_json(self) -> Mapping[str, object]:
+        """The document: what a report shows, and the worst tables."""
         ranks = [table.rank for table in self.two_way if table.rank is not None]
         worst = sorted(self.two_way, key=lambda table: -(table.shift or 0))[: self.listed]
         return {
-            "errors": {name: ways.summary(self.listed) for name, ways in self.errors.items()},
+            "errors": {name: ways.document(self.listed) for name, ways in self.errors.items()},
             "two_way": {
                 "tables": len(self.two_way),
-                "mean_shift_of_cramers_v": float(np.mean(shifts)) if shifts else None,
-                "largest_shift_of_cramers_v": max(shifts, default=None),
+                "mean_shift_of_cramers_v": self.mean_shift,
+                "largest_shift_of_cramers_v": max(self.shifts, default=None),
                 "changed_tests": self.changed_tests,
                 "mean_rank_correlation": float(np.mean(ranks)) if ranks else None,
                 "least_rank_correlation": min(ranks, default=None),
-                "worst": [table.summary() for table in worst],
+                "worst": worst,
             },
-            "areas": [one.summary() for one in self.areas],
-            "additivity": {name: one.summary() for name, one in self.gaps.items()},
+            "areas": self.areas,
+            "additivity": self.gaps,
         }
 
 

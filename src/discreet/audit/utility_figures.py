@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +13,7 @@ from discreet.audit.cells import OwnedTable, Way, ways
 from discreet.maths.cells.alignment import Integers
 from discreet.maths.noise.law import Floats
 from discreet.maths.utility import (
-    Errors,
+    CellErrors,
     Gaps,
     Measure,
     absolute_quantile,
@@ -44,8 +45,8 @@ class ErrorFigures:
         """What the law lets expect."""
         return self.expected[measure] / self.cells if self.expected and self.cells else None
 
-    def summary(self) -> dict[str, Any]:
-        """The same, ready for JSON."""
+    def as_json(self) -> Mapping[str, object]:
+        """The document: sums, means and quantiles by name."""
         wrong = ("false_positives", Measure.POSITIVE) if self.is_empty else ("false_zeros", Measure.ZERO)
         named = {
             "share_unchanged": Measure.UNCHANGED,
@@ -59,13 +60,13 @@ class ErrorFigures:
             **{f"total_{loss.name.lower()}": self.realised[loss] for loss in LOSSES},
             **{name: self.mean(measure) for name, measure in named.items()},
             **{f"expected_{name}": self.expected_mean(measure) for name, measure in named.items()},
-            "absolute_error": {str(share): value for share, value in self.absolute.items()},
-            "relative_error": {str(share): value for share, value in self.relative.items()},
+            "absolute_error": self.absolute,
+            "relative_error": self.relative,
         }
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class ErrorComparison:
     """Some cross-tabulations: cells with somebody in them, by size class, and the empty ones."""
 
     occupied: ErrorFigures
@@ -87,14 +88,6 @@ class Comparison:
             **{f"relative_error_{share}": value for share, value in cells.relative.items()},
         }
 
-    def summary(self) -> dict[str, Any]:
-        """The same, ready for JSON."""
-        return {
-            "occupied": self.occupied.summary(),
-            "classes": {name: one.summary() for name, one in self.classes.items()},
-            "hellinger": self.hellinger,
-        }
-
 
 @dataclass(frozen=True)
 class Margin:
@@ -108,33 +101,29 @@ class Margin:
     share_unchanged: float | None
     hellinger: float
 
-    def summary(self) -> dict[str, Any]:
-        """The same, ready for JSON."""
-        return dict(vars(self))
-
 
 @dataclass(frozen=True, eq=False)
 class ErrorWays:
     """The errors against one side of the truth."""
 
-    total: Comparison
-    universes: dict[str, Comparison]
-    cubes: dict[str, Comparison]
-    axes: dict[int, Comparison]
-    levels: dict[str, Comparison]
+    total: ErrorComparison
+    universes: dict[str, ErrorComparison]
+    cubes: dict[str, ErrorComparison]
+    axes: dict[int, ErrorComparison]
+    levels: dict[str, ErrorComparison]
     margins: tuple[Margin, ...]
 
-    def summary(self, listed: int) -> dict[str, Any]:
-        """The whole, and the worst cross-tabulations by their Hellinger distance."""
+    def document(self, listed: int) -> Mapping[str, object]:
+        """The whole as JSON, and the worst cross-tabulations by their Hellinger distance."""
         worst = sorted(self.margins, key=lambda margin: -margin.hellinger)[:listed]
         return {
-            "total": self.total.summary(),
-            "by_universe": {name: one.summary() for name, one in self.universes.items()},
+            "total": self.total,
+            "by_universe": self.universes,
             "by_cube": {name: one.headline() for name, one in self.cubes.items()},
-            "by_axes": {str(number): one.summary() for number, one in sorted(self.axes.items())},
-            "by_level": {name: one.summary() for name, one in sorted(self.levels.items())},
+            "by_axes": dict(sorted(self.axes.items())),
+            "by_level": dict(sorted(self.levels.items())),
             "cross_tabulations": len(self.margins),
-            "worst_cross_tabulations": [margin.summary() for margin in worst],
+            "worst_cross_tabulations": worst,
         }
 
 
@@ -162,7 +151,7 @@ class WaySums:
     margins: list[Margin] = field(default_factory=list)
     has_expected: bool = False
 
-    def add(self, owned: OwnedTable, errors: Errors, expected: Floats | None) -> None:
+    def add(self, owned: OwnedTable, errors: CellErrors, expected: Floats | None) -> None:
         """Add a table's cross-tabulations."""
         self.has_expected |= expected is not None
         nothing = np.zeros_like(errors.sums[0])
@@ -192,10 +181,10 @@ class WaySums:
             tuple(self.margins),
         )
 
-    def _all(self, name: str) -> dict[Any, Comparison]:
+    def _all(self, name: str) -> dict[Any, ErrorComparison]:
         return {way[1]: self._comparison(one) for way, one in self.added.items() if way[0] == name}
 
-    def _margin(self, owned: OwnedTable, errors: Errors, c: int, distance: float) -> Margin:
+    def _margin(self, owned: OwnedTable, errors: CellErrors, c: int, distance: float) -> Margin:
         cells = int(errors.cells[c, 1:].sum())
         sums = errors.sums[c, 1:].sum(axis=0)
         mean_l1, unchanged = (
@@ -204,7 +193,7 @@ class WaySums:
         levels = crossed(owned.levels(c))
         return Margin(owned.universe.counted, levels, owned.table.id, cells, mean_l1, unchanged, distance)
 
-    def _nothing(self, errors: Errors) -> _Added:
+    def _nothing(self, errors: CellErrors) -> _Added:
         parts = (errors.cells, errors.sums, errors.absolute, errors.relative, errors.sums)
         return _Added(*(np.zeros_like(part[0]) for part in parts))
 
@@ -213,11 +202,11 @@ class WaySums:
         whole, real = np.zeros((k, 1), dtype=np.int64), np.zeros((k, len(Measure)))
         return _Added(whole[:, 0], real, whole, whole, real)
 
-    def _comparison(self, one: _Added) -> Comparison:
+    def _comparison(self, one: _Added) -> ErrorComparison:
         names = class_names(self.edges)
         classes = {name: self._figures(one, slice(k, k + 1)) for k, name in enumerate(names)}
         mean = one.distance / one.crosstabs if one.crosstabs else None
-        return Comparison(self._figures(one, slice(1, None)), classes, mean)
+        return ErrorComparison(self._figures(one, slice(1, None)), classes, mean)
 
     def _figures(self, one: _Added, some: slice) -> ErrorFigures:
         absolute, relative = (bins[some].sum(axis=0) for bins in (one.absolute, one.relative))
@@ -246,9 +235,14 @@ class GapFigures:
     expected_rmse: float | None  # None where the noise is not known
     largest: int
 
-    def summary(self) -> dict[str, Any]:
-        """The same, ready for JSON."""
-        return {**vars(self), "share_open": self.open / self.totals if self.totals else None}
+    @property
+    def share_open(self) -> float | None:
+        """The share of totals that are not the sum of their parts."""
+        return self.open / self.totals if self.totals else None
+
+    def as_json(self) -> Mapping[str, object]:
+        """The document, with the share of open totals."""
+        return {**vars(self), "share_open": self.share_open}
 
 
 @dataclass(eq=False)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -12,7 +12,7 @@ from discreet.advise.advise import Advice, Task, task_of
 from discreet.advise.advise import advise as advise_on
 from discreet.advise.curves import Curves, curves
 from discreet.advise.facts import counted_facts, declared_facts, eu_facts, seeded_secret
-from discreet.advise.reasons import caveats, conflicts, declared_words, reasons, summary, swap_words
+from discreet.advise.reasons import caveats, conflicts, declared_words, document, reasons, swap_words
 from discreet.advise.swap import advise_swap
 from discreet.advise.write import write_noise
 from discreet.audit.redundancy import Mode, Regions, regions_of
@@ -21,13 +21,14 @@ from discreet.cli.output import JSON, QUIET, THREADS, console, emit_json, shown_
 from discreet.errors import Mistakes, mistake
 from discreet.io.atomic_folder import require_free
 from discreet.io.progress import Progress
-from discreet.maths.feasible import Limits
+from discreet.io.serialize import to_json
+from discreet.maths.feasible import RiskLimits
 from discreet.maths.noise.additive import LawKind
 from discreet.programme import eu2021
 from discreet.programme.programme import Programme, inspect_programme
 from discreet.report.advice import advice_charts, write_charts
 
-USUAL = Limits()
+USUAL = RiskLimits()
 USUAL_D = 5
 MOST = 10**12
 
@@ -105,15 +106,21 @@ def advise(
                 Path(programme), country, kind, limits, mode, population, without_data,
                 repeats if draw_curves else None, seed, threads, progress,
             )  # fmt: skip
-    report = {**summary(found), "curves": None if trials is None else trials.summary()}
+    report = {**document(found), "curves": trials}
     if write:
-        report["written"] = _written(Path(programme), found)
+        report["written"] = written = _written(Path(programme), found)
     if out is not None:
-        report["pictures"] = write_charts(out, advice_charts(found, trials), report)
+        report["pictures"] = drawn = write_charts(out, advice_charts(found, trials), to_json(report))
     if as_json:
         emit_json(report)
-    elif not quiet:
-        _show(found, trials, report)
+        return
+    if quiet:
+        return
+    _show(found, trials)
+    if write:
+        _say(f"\nWritten: {written}")
+    if out is not None:
+        _say(f"\nPictures: {', '.join(drawn)}")
 
 
 def _limits(
@@ -124,14 +131,14 @@ def _limits(
     relative: float,
     share: float,
     area: int,
-) -> Limits:
+) -> RiskLimits:
     checked_confidence("--confidence", confidence)
     for name, value in (("--uniques", uniques), ("--share", share)):
         if not 0 < value < 1:
             raise mistake("", name, f"{value:g}", "give a number between 0 and 1, as 0.05")
     if not 0 < relative <= 10:
         raise mistake("", "--relative", f"{relative:g}", "give a share above 0, as 0.2")
-    return Limits(
+    return RiskLimits(
         averaging=confidence,
         revealed=confidence,
         uniques=uniques,
@@ -151,7 +158,7 @@ def _only_for_files(write: bool, draw_curves: bool) -> None:
 
 
 def _for_country(
-    country: str | None, kind: LawKind | None, limits: Limits, mode: Mode | None, population: int | None
+    country: str | None, kind: LawKind | None, limits: RiskLimits, mode: Mode | None, population: int | None
 ) -> Advice:
     if country is None:
         raise mistake("", "--country", "missing", "say whose regions are meant, as --country MT")
@@ -164,7 +171,7 @@ def _for_file(
     path: Path,
     country: str | None,
     kind: LawKind | None,
-    limits: Limits,
+    limits: RiskLimits,
     mode: Mode | None,
     population: int | None,
     without_data: bool,
@@ -218,7 +225,7 @@ def _written(path: Path, found: Advice) -> str:
     return write_noise(path, found.proposal.noise)
 
 
-def _show(found: Advice, trials: Curves | None, report: dict[str, Any]) -> None:
+def _show(found: Advice, trials: Curves | None) -> None:
     facts = found.facts
     _say(
         f"{facts.programme}: {facts.crosstabs:,} cross-tabulations, {facts.cells:,} cells, known from the "
@@ -240,10 +247,6 @@ def _show(found: Advice, trials: Curves | None, report: dict[str, Any]) -> None:
     _say("\nNot said by these numbers:")
     for line in caveats(found):
         _say(f"  {line}")
-    if "written" in report:
-        _say(f"\nWritten: {report['written']}")
-    if "pictures" in report:
-        _say(f"\nPictures: {', '.join(report['pictures'])}")
 
 
 def _show_curves(trials: Curves) -> None:

@@ -74,7 +74,7 @@ def attack(
         )
         found = run_attack(outsider, without or ())
     if json:
-        emit_json({"release": seen.name, **found})
+        emit_json({"release": seen.name, **dict(found.items())})
     elif not quiet:
         for line in attack_lines(seen, found):
             typer.echo(line)

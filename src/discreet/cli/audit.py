@@ -8,12 +8,13 @@ from typing import Annotated
 
 import typer
 
+from discreet.audit.audit import MEASURES
 from discreet.audit.case import open_case
 from discreet.cli.findings import audit_lines
 from discreet.cli.output import JSON, QUIET, THREADS, WANTING, emit_json, shown_progress
 from discreet.io.atomic_folder import require_free
 from discreet.io.secret import read_secret
-from discreet.pipeline.audit import REPORT, SECTIONS, require_known, require_outside, write_audit
+from discreet.pipeline.audit import REPORT, require_known, require_outside, write_audit
 from discreet.pipeline.audit import audit as run_audit
 from discreet.programme.programme import load_programme
 from discreet.release.reader import open_release
@@ -52,7 +53,7 @@ def audit(
         if out is not None:
             write_audit(found, out, release, threads, progress)
     if json:
-        emit_json(found.summary())
+        emit_json(found)
     elif not quiet:
         for line in audit_lines(found):
             typer.echo(line)
@@ -64,4 +65,4 @@ def audit(
         raise typer.Exit(WANTING)
 
 
-audit.__doc__ = f"{audit.__doc__}\n    Measures: {', '.join(SECTIONS)}."
+audit.__doc__ = f"{audit.__doc__}\n    Measures: {', '.join(MEASURES)}."

@@ -1,16 +1,36 @@
-"""The findings of an audit and of an attack in plain lines; it owns the words, not the numbers."""
+"""The findings of an audit and of an attack in plain lines."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
+from discreet.audit.attack import Finding, NotPossible, OutsiderDifferences, OutsiderFindings
+from discreet.audit.audit import (
+    Audit,
+    AveragingAudit,
+    BayesAudit,
+    BoundsAudit,
+    DifferencingAudit,
+    Protection,
+    ReconstructionAudit,
+    RedundancyAudit,
+    Region,
+)
+from discreet.audit.averaging import AveragingFindings
+from discreet.audit.bayes import ExposedValues
+from discreet.audit.bounds import BoundFindings
+from discreet.audit.disclosure import Disclosures, Tally
 from discreet.audit.evidence import Published
-from discreet.pipeline.audit import Audit
+from discreet.audit.measures import Privacy
+from discreet.audit.reconstruction import ReconstructionFindings
+from discreet.audit.utility import Utility
+from discreet.maths.attacks.averaging import Method
+from discreet.maths.attacks.disclosure import RowKind
+from discreet.maths.attacks.reconstruction import Status
+from discreet.maths.utility import Measure
 
-Section = Mapping[str, Any]
 NAMED = 3
-SOLVED = ("optimal", "feasible")
+SOLVED = (Status.OPTIMAL, Status.FEASIBLE)
 
 
 def audit_lines(found: Audit) -> Iterator[str]:
@@ -19,210 +39,235 @@ def audit_lines(found: Audit) -> Iterator[str]:
         yield f"{'Passed' if verdict.passed else 'BROKEN'}: {verdict}"
     if not found.verdicts:
         yield "No gates are declared: nothing is judged, everything is measured."
-    for name, section in found.sections.items():
-        yield from _AUDIT[name](section)
+    yield from _about_tables(found)
+    yield from _about_people(found)
+    yield from _about_noise(found)
 
 
-def attack_lines(seen: Published, found: Mapping[str, Section]) -> Iterator[str]:
+def _about_tables(found: Audit) -> Iterator[str]:
+    """What the tables give away by themselves."""
+    if found.redundancy is not None:
+        yield from _redundancy(found.redundancy)
+    if found.averaging is not None:
+        yield from _averaging_judged(found.averaging)
+    if found.bounds is not None:
+        yield from _bounds_judged(found.bounds)
+
+
+def _about_people(found: Audit) -> Iterator[str]:
+    """What can be learnt about persons."""
+    if found.privacy is not None:
+        yield from _privacy(found.privacy)
+    if found.bayes is not None:
+        yield from _bayes(found.bayes)
+    if found.differencing is not None:
+        yield from _differencing_judged(found.differencing)
+    if found.reconstruction is not None:
+        yield from _reconstruction_judged(found.reconstruction)
+    if found.disclosure is not None:
+        yield from _disclosure(found.disclosure)
+
+
+def _about_noise(found: Audit) -> Iterator[str]:
+    """What the noise costs, which noise would do, and what was done."""
+    if found.utility is not None:
+        yield from _utility(found.utility)
+    if isinstance(found.region, Region):
+        yield _region(found.region)
+    if found.protection is not None:
+        yield _protection(found.protection)
+
+
+def attack_lines(seen: Published, found: OutsiderFindings) -> Iterator[str]:
     """An attack for people."""
     known = "its whole law" if seen.noise.law else "its variance" if seen.noise.variance else "nothing"
     yield f"{seen.name}: {sum(len(one.tables) for one in seen.universes)} tables; of the noise {known} is public."
-    for name, section in found.items():
-        if "not_possible" in section:
-            yield f"{name}: not possible: {section['not_possible']}"
+    for name, one in found.items():
+        if isinstance(one, NotPossible):
+            yield f"{name}: not possible: {one.reason}"
         else:
-            yield from _ATTACK[name](section)
+            yield from _attack(one)
 
 
-def _redundancy(section: Section) -> Iterator[str]:
-    for universe in section["universes"]:
-        for one in universe["exposed"][:1]:
+def _attack(found: Finding) -> Iterator[str]:
+    match found:
+        case AveragingFindings():
+            yield from _averaging(found)
+        case BoundFindings():
+            yield from _bounds(found)
+        case ExposedValues():
+            yield _exposed(found)
+        case OutsiderDifferences():
+            yield from _differencing(found)
+        case ReconstructionFindings():
             yield (
-                f"redundancy, {universe['counted']}: {one['statistic']} stands {one['t']} times in "
-                f"{universe['tables']} tables, k/t2 {one['k_over_t2']:.4g}"
+                f"reconstruction: {found.areas} areas of {found.geography}, {found.records:,} records, "
+                f"{found.certain:,} of them for certain{_unsolved(found)}"
+            )
+        case Disclosures():
+            yield from _disclosure(found)
+
+
+def _redundancy(found: RedundancyAudit) -> Iterator[str]:
+    for universe in found.universes:
+        for one in universe.exposed[:1]:
+            yield (
+                f"redundancy, {universe.counted}: {one.statistic} stands {one.t} times in "
+                f"{universe.tables} tables, k/t2 {one.k_over_t2:.4g}"
             )
 
 
-def _averaging(section: Section) -> Iterator[str]:
-    best = section["methods"]["weighted"]
+def _averaging(found: AveragingFindings) -> Iterator[str]:
+    best = found.methods[Method.WEIGHTED]
     yield (
-        f"averaging: {section['targets']:,} counts attacked, {best['expected']:,.0f} expected to come out true "
-        f"({section['baseline']:,.0f} are published so)"
+        f"averaging: {found.targets:,} counts attacked, {best.expected:,.0f} expected to come out true "
+        f"({found.baseline:,.0f} are published so)"
     )
-    for one in section["exposed"][:NAMED]:
-        yield f"  {one['counted']}: {_cell(one['cell'])}: {one['t']} representations, chance {one['success']:.3f}"
+    for one in found.exposed[:NAMED]:
+        yield f"  {one.counted}: {_cell(one.cell)}: {one.t} representations, chance {one.success:.3f}"
 
 
-def _averaging_judged(section: Section) -> Iterator[str]:
-    yield from _averaging(section["attack"])
-    realised = section["realised"]["methods"]["weighted"]
-    yield f"  realised: {realised['hit']:,} come out true"
+def _averaging_judged(found: AveragingAudit) -> Iterator[str]:
+    yield from _averaging(found.attack)
+    yield f"  realised: {found.realised.hit[Method.WEIGHTED]:,} come out true"
 
 
-def _bounds(section: Section) -> Iterator[str]:
-    bound = "is not known" if section["bound"] is None else f"taken as {section['bound']}"
+def _bounds(found: BoundFindings) -> Iterator[str]:
+    bound = "is not known" if found.bound is None else f"taken as {found.bound}"
     yield (
-        f"bound of the noise: at least {section['least_bound']} by {section['tuples']:,} sums; {bound}; "
-        f"{section['pinned']:,} counts follow from it, {section['pinned_small']:,} of them 1 to 3"
+        f"bound of the noise: at least {found.least_bound} by {found.tuples:,} sums; {bound}; "
+        f"{found.pinned:,} counts follow from it, {found.pinned_small:,} of them 1 to 3"
     )
-    if section["contradicted"]:
-        yield f"  {section['contradicted']:,} cells contradict it: the bound is too small, or tables are foreign"
+    if found.contradicted:
+        yield f"  {found.contradicted:,} cells contradict it: the bound is too small, or tables are foreign"
 
 
-def _bounds_judged(section: Section) -> Iterator[str]:
-    yield from _bounds(section["attack"])
-    judged = section["realised"]
-    if judged["pinned"]:
-        yield f"  {judged['right']:,} of these are right"
+def _bounds_judged(found: BoundsAudit) -> Iterator[str]:
+    yield from _bounds(found.attack)
+    if found.realised.pinned:
+        yield f"  {found.realised.right:,} of these are right"
 
 
-def _privacy(section: Section) -> Iterator[str]:
-    if "epsilon" in section:
-        yield f"privacy: epsilon {section['epsilon']:.4g}, delta {section['delta']:.3g} for the whole release"
-    elif "fixed_zeros_delta" in section:
+def _privacy(found: Privacy) -> Iterator[str]:
+    if found.guarantee is not None:
+        epsilon, delta = found.guarantee.epsilon, found.guarantee.delta
+        yield f"privacy: epsilon {epsilon:.4g}, delta {delta:.3g} for the whole release"
+    elif found.cell is not None:
         yield (
-            f"privacy: no guarantee; zeros that stay give delta {section['fixed_zeros_delta']:.3g}, the same noise "
-            f"for the same people delta {section['same_participants_delta']:.3g} at any epsilon"
+            f"privacy: no guarantee; zeros that stay give delta {found.cell.fixed_zeros_delta:.3g}, the same noise "
+            f"for the same people delta {found.cell.same_participants_delta:.3g} at any epsilon"
         )
 
 
-def _bayes(section: Section) -> Iterator[str]:
-    cells = section["cells"]
+def _bayes(found: BayesAudit) -> Iterator[str]:
+    cells = found.cells
     yield (
-        f"Bayesian adversary: in {cells['above']:,} of {cells['cells']:,} small cells the posterior exceeds "
-        f"{cells['gate']:g} from a prior of {cells['prior']:g}; {cells['above_beside_others']:,} where others are there"
+        f"Bayesian adversary: in {cells.above:,} of {cells.cells:,} small cells the posterior exceeds "
+        f"{cells.belief.gate:g} from a prior of {cells.belief.prior:g}; "
+        f"{cells.above_beside_others:,} where others are there"
     )
-    for scan in section["levels"]:
-        yield f"  with all levels of {scan['along']}: {scan['above']:,} of {scan['cells']:,}"
-    for scan in section["histograms"]:
-        yield f"  histograms of {scan['area']}: largest gain over the prior {scan['largest_gain']:.3f}"
+    for levels in found.levels:
+        yield f"  with all levels of {levels.along}: {levels.above:,} of {levels.cells:,}"
+    for scan in found.histograms:
+        yield f"  histograms of {scan.attack.area}: largest gain over the prior {scan.largest_gain:.3f}"
 
 
-def _exposed(section: Section) -> Iterator[str]:
-    yield (
-        f"Bayesian adversary: {section['exposed_alone']:,} of {section['cells']:,} published counts would give "
+def _exposed(found: ExposedValues) -> str:
+    return (
+        f"Bayesian adversary: {found.alone:,} of {found.cells:,} published counts would give "
         f"somebody away who is known to be the only one there; beside one other "
-        f"{section['exposed_by_others_known'][1] if len(section['exposed_by_others_known']) > 1 else 0:,}"
+        f"{found.by_known[1] if len(found.by_known) > 1 else 0:,}"
     )
 
 
-def _differencing(section: Section) -> Iterator[str]:
-    for one in section["bases"]:
-        yield f"differencing: {one['outer']} minus {one['inner']}: {_subtracted(one)}"
-    for one in section.get("geographies", ()):
-        after = one["after"]
+def _differencing(found: OutsiderDifferences) -> Iterator[str]:
+    for one in found.bases:
+        yield f"differencing: {one.outer} minus {one.inner}: {one.small:,} small differences are published"
+    update, maps = found.earlier_release, found.maps
+    if update is not None:
+        yield f"earlier release: {update.changed:,} of {update.compared:,} cells changed"
+    if maps is not None:
         yield (
-            f"differencing: {' and '.join(one['geographies'])}: {one['found']:,} differences below "
-            f"{one['threshold']} records, {after['above'] if after else one['found']:,} revealed"
+            f"differencing: {' and '.join(maps.geographies)}: {maps.small:,} small differences among "
+            f"{maps.compared:,} that the map suggests"
         )
-    if "earlier_release" in section:
-        update = section["earlier_release"]
-        yield f"earlier release: {update['changed']:,} of {update['compared']:,} cells changed"
-    if "maps" in section:
-        maps = section["maps"]
+    if not found.bases and update is None and maps is None:
+        yield NOTHING_TO_SUBTRACT
+
+
+def _differencing_judged(found: DifferencingAudit) -> Iterator[str]:
+    for one in found.bases:
         yield (
-            f"differencing: {' and '.join(maps['geographies'])}: {maps['small']:,} small differences among "
-            f"{maps['compared']:,} that the map suggests"
+            f"differencing: {one.outer} minus {one.inner}: {one.exact:,} small differences, "
+            f"{one.revealed:,} published with their true size"
         )
-    if not any(section.get(key) for key in ("bases", "geographies", "earlier_release", "maps")):
-        yield "differencing: no population base lies inside another, no pair of geographies is declared"
+    for pair in found.geographies:
+        yield (
+            f"differencing: {' and '.join(pair.geographies)}: {pair.found:,} differences below "
+            f"{pair.threshold} records, {pair.revealed:,} revealed"
+        )
+    if not found.bases and not found.geographies:
+        yield NOTHING_TO_SUBTRACT
 
 
-def _subtracted(one: Section) -> str:
-    if "exact" in one:
-        return f"{one['exact']:,} small differences, {one['revealed']:,} published with their true size"
-    return f"{one['small']:,} small differences are published"
+NOTHING_TO_SUBTRACT = (
+    "differencing: no population base lies inside another, no pair of geographies is declared"
+)
 
 
-def _reconstruction(section: Section) -> Iterator[str]:
-    yield (
-        f"reconstruction: {section['areas']} areas of {section['geography']}, {section['records']:,} records, "
-        f"{section['certain']:,} of them for certain{_unsolved(section)}"
-    )
-
-
-def _reconstruction_judged(section: Section) -> Iterator[str]:
-    if "not_possible" in section:
-        yield f"reconstruction: not possible: {section['not_possible']}"
+def _reconstruction_judged(found: ReconstructionAudit | NotPossible) -> Iterator[str]:
+    if isinstance(found, NotPossible):
+        yield f"reconstruction: not possible: {found.reason}"
         return
-    for one in (section["released"], *section["under_other_protections"]):
+    for one in (found.released, *found.under_other_protections):
         yield (
-            f"reconstruction, {one['protection']}: {one['r_recon']:.1%} of the records of {one['areas']} areas "
-            f"(guessing {one['baseline']:.1%}), {one['r_reid']:.1%} re-identified{_unsolved(one)}"
+            f"reconstruction, {one.protection}: {one.judged.r_recon:.1%} of the records of {one.judged.areas} areas "
+            f"(guessing {one.judged.baseline:.1%}), {one.confirmed.r_reid:.1%} re-identified{_unsolved(one.made)}"
         )
-    for name, why in section["left_out"].items():
+    for name, why in found.left_out.items():
         yield f"reconstruction, {name}: not possible: {why}"
 
 
-def _unsolved(section: Section) -> str:
+def _unsolved(found: ReconstructionFindings) -> str:
     """Areas that no time was enough for, which tell nothing of safety."""
-    left = {status: many for status, many in section["status"].items() if status not in SOLVED}
+    left = {status: many for status, many in found.status.items() if status not in SOLVED}
     return f"; {', '.join(f'{many} {status}' for status, many in left.items())}" if left else ""
 
 
-def _disclosure(section: Section) -> Iterator[str]:
-    ones = section["total"]["count_1"]
-    yield f"small counts: {ones['seen']:,} published ones{_true(ones)}"
-    for kind, name in (("individual", "persons"), ("group", "groups")):
-        yield f"attributes: {section['total'][kind]['seen']:,} {name} told{_true(section['total'][kind])}"
+def _disclosure(found: Disclosures) -> Iterator[str]:
+    ones, rows = found.total.ones, found.total.rows
+    yield f"small counts: {ones.seen:,} published ones{_true(ones)}"
+    for kind, name in ((RowKind.INDIVIDUAL, "persons"), (RowKind.GROUP, "groups")):
+        yield f"attributes: {rows[kind].seen:,} {name} told{_true(rows[kind])}"
 
 
-def _protection(section: Section) -> Iterator[str]:
+def _protection(found: Protection) -> str:
     named = ", ".join(
         f"{name} = {value:.6g}" if isinstance(value, float) else f"{name} = {value}"
-        for name, value in section["parameters"].items()
+        for name, value in found.parameters.items()
     )
-    swapped = "" if section["swap"] is None else ", after swapping households at risk"
-    yield f"protection: {section['method']} ({named}){swapped}"
+    swapped = "" if found.swap is None else ", after swapping households at risk"
+    return f"protection: {found.method} ({named}){swapped}"
 
 
-def _utility(section: Section) -> Iterator[str]:
-    cells = section["errors"]["original"]["total"]["occupied"]
-    if cells["cells"]:
+def _utility(found: Utility) -> Iterator[str]:
+    cells = found.total.total.occupied
+    if cells.cells:
         yield (
-            f"utility: a count is off by {cells['mean_l1']:.3g} on average, "
-            f"{cells['share_unchanged']:.1%} are as they were"
+            f"utility: a count is off by {cells.mean(Measure.L1):.3g} on average, "
+            f"{cells.mean(Measure.UNCHANGED):.1%} are as they were"
         )
 
 
-def _region(section: Section) -> Iterator[str]:
-    if "not_possible" in section:
-        return
-    least = section["least"]
-    yield (
-        "feasible region: no choice of V and D keeps all limits"
-        if least is None
-        else f"feasible region: the least noise that keeps all limits is V = {least['V']:g}, D = {least['D']}"
-    )
+def _region(found: Region) -> str:
+    if found.least is None:
+        return "feasible region: no choice of V and D keeps all limits"
+    return f"feasible region: the least noise that keeps all limits is V = {found.least.V:g}, D = {found.least.D}"
 
 
-def _true(tally: Section) -> str:
-    share = tally.get("share_true")
-    return "" if share is None else f", {share:.1%} of them true"
+def _true(tally: Tally) -> str:
+    return "" if tally.share_true is None else f", {tally.share_true:.1%} of them true"
 
 
 def _cell(codes: Mapping[str, str]) -> str:
     return ", ".join(f"{variable}={code}" for variable, code in codes.items()) or "the grand total"
-
-
-_AUDIT = {
-    "protection": _protection,
-    "utility": _utility,
-    "region": _region,
-    "redundancy": _redundancy,
-    "averaging": _averaging_judged,
-    "bounds": _bounds_judged,
-    "privacy": _privacy,
-    "bayes": _bayes,
-    "differencing": _differencing,
-    "reconstruction": _reconstruction_judged,
-    "disclosure": _disclosure,
-}
-_ATTACK = {
-    "averaging": _averaging,
-    "bounds": _bounds,
-    "bayes": _exposed,
-    "differencing": _differencing,
-    "reconstruction": _reconstruction,
-    "disclosure": _disclosure,
-}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.table import Table
@@ -76,7 +76,7 @@ def _cubes(programme: Programme, text: str | None) -> set[str]:
     return wanted
 
 
-def report(found: Forecast) -> dict[str, Any]:
+def report(found: Forecast) -> dict[str, object]:
     """Everything that was forecast, ready for JSON."""
     return {
         "programme": found.programme,
@@ -87,9 +87,9 @@ def report(found: Forecast) -> dict[str, Any]:
     }
 
 
-def _candidate(one: CandidateForecast) -> dict[str, Any]:
+def _candidate(one: CandidateForecast) -> dict[str, object]:
     noise = one.candidate.noise
-    facts: dict[str, Any] = {"name": one.candidate.name, "notes": list(one.candidate.notes)}
+    facts: dict[str, object] = {"name": one.candidate.name, "notes": list(one.candidate.notes)}
     facts["available"] = not isinstance(noise, Unavailable)
     if isinstance(noise, Unavailable):
         facts["reason"] = noise.reason
@@ -102,7 +102,7 @@ def _candidate(one: CandidateForecast) -> dict[str, Any]:
     return {**facts, "margins": [_margin(margin) for margin in one.margins]}
 
 
-def _margin(margin: MarginForecast) -> dict[str, Any]:
+def _margin(margin: MarginForecast) -> dict[str, object]:
     law = margin.law
     return {
         "cube": margin.cube,

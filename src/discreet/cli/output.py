@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -21,6 +20,7 @@ from rich.progress import (
 
 from discreet.io.progress import Progress as Listener
 from discreet.io.progress import Quiet
+from discreet.io.serialize import json_text
 
 WANTING = 1  # exit code: a check found the release wanting
 
@@ -43,9 +43,9 @@ THREADS = Annotated[int, typer.Option("--threads", help="Threads; 0 takes all co
 console = Console()
 
 
-def emit_json(payload: Mapping[str, Any]) -> None:
-    """Print one JSON object on standard output."""
-    typer.echo(json.dumps(payload, ensure_ascii=False))
+def emit_json(payload: object) -> None:
+    """Print a result as one JSON object on standard output."""
+    typer.echo(json_text(payload))
 
 
 class _Shown:

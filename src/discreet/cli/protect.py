@@ -62,15 +62,7 @@ def protect(
             spending=spending,
         )
     if json:
-        verdicts = [verdict.summary() for verdict in done.verdicts]
-        emit_json(
-            {
-                **vars(done),
-                "release": str(done.release),
-                "private_manifest": str(beside),
-                "verdicts": verdicts,
-            }
-        )
+        emit_json({**vars(done), "private_manifest": beside})
         return
     for note in done.notes:
         typer.echo(f"Note: {note}", err=True)
@@ -91,7 +83,7 @@ def _report(programme: Programme, key: bytes, out: Path, threads: int, quiet: bo
         verdicts = rehearse(programme, key, out, threads, progress)
     passed = all(verdict.passed for verdict in verdicts)
     if json:
-        emit_json({"passed": passed, "verdicts": [verdict.summary() for verdict in verdicts]})
+        emit_json({"passed": passed, "verdicts": verdicts})
     else:
         for verdict in verdicts:
             if not (quiet and verdict.passed):

@@ -9,7 +9,14 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from discreet.audit.redundancy import Mode, Regions, Universe, eu_redundancy, programme_redundancy, regions_of
+from discreet.audit.redundancy import (
+    Mode,
+    Regions,
+    UniverseRedundancy,
+    eu_redundancy,
+    programme_redundancy,
+    regions_of,
+)
 from discreet.cli.noise_options import PTABLE, confidence, dp, ptable_law, say, variance
 from discreet.cli.output import JSON, console, emit_json
 from discreet.cli.risk_bayes import bayes
@@ -248,7 +255,7 @@ def _regions(programme: str, country: str | None, regions: str | None) -> Region
     return nuts1, nuts2, nuts3, lau
 
 
-def _universe(universe: Universe) -> dict[str, Any]:
+def _universe(universe: UniverseRedundancy) -> dict[str, Any]:
     return {
         "counted": universe.counted,
         "tables": universe.tables,
@@ -267,7 +274,7 @@ def _universe(universe: Universe) -> dict[str, Any]:
     }
 
 
-def _by_risk(universe: Universe, same: bool) -> list[Redundancy]:
+def _by_risk(universe: UniverseRedundancy, same: bool) -> list[Redundancy]:
     return sorted(
         universe.statistics,
         key=lambda one: (one.same_noise if same else one.fresh_noise).riskiest.ratio,
@@ -291,7 +298,7 @@ def _average(found: Average) -> dict[str, Any]:
     return {"t": found.t, "k": int(found.k) if whole else float(found.k), "k_over_t2": found.ratio}
 
 
-def _exposed(universe: Universe) -> Table:
+def _exposed(universe: UniverseRedundancy) -> Table:
     """The statistics that averaging threatens most, with the same noise for the same participants."""
     headers = ("t", "k", "k/t2", "riskiest", "t", "k", "k/t2", "riskiest")
     table = Table(universe.counted, *headers, box=None, pad_edge=False, padding=(0, 1, 0, 0))

@@ -26,7 +26,7 @@ from discreet.cli.noise_options import (
 )
 from discreet.cli.output import JSON, emit_json
 from discreet.errors import mistake
-from discreet.maths.attacks.bayes import Adversary, Rows, Together
+from discreet.maths.attacks.bayes import Adversary, LawRows, Together
 from discreet.maths.attacks.bayes_hierarchy import Chain, Hierarchy
 from discreet.maths.attacks.bayes_histogram import HistogramAdversary
 from discreet.maths.noise.additive import AdditiveLaw, LawKind, discrete_gaussian, discrete_laplace, exact
@@ -77,7 +77,7 @@ def short_law(
     return discrete_gaussian(rho) if rho is not None else discrete_laplace(str(epsilon))
 
 
-def as_published(law: AnyLaw, rule: PostProcessing) -> Rows:
+def as_published(law: AnyLaw, rule: PostProcessing) -> LawRows:
     """The law of what is published; the noise itself where nothing is done to it."""
     if rule.rounding < 1 or rule.threshold < 0:
         value = f"{rule.rounding} and {rule.threshold}"
@@ -98,7 +98,7 @@ class Observation:
 
 
 def observations(
-    option: str, texts: Sequence[str], law: Rows, known: int, rule: PostProcessing
+    option: str, texts: Sequence[str], law: LawRows, known: int, rule: PostProcessing
 ) -> list[Observation]:
     """Read repeated options: known (of a level), published, and rho or epsilon where the noise is another one."""
     keys = {"published", "rho", "epsilon"} | ({"known"} if option == "--level" else set())
@@ -142,7 +142,7 @@ def together(one: Adversary, counts: Sequence[int], others: Sequence[Observation
 
 
 def histogram(
-    law: Rows, known: str, prior: str | None, published: str | None, targets: str | None
+    law: LawRows, known: str, prior: str | None, published: str | None, targets: str | None
 ) -> dict[str, Any]:
     """The attack on a whole histogram: baseline, success, chances by category and a posterior."""
     others = repeated("--histogram", known)

@@ -82,7 +82,7 @@ def differencing(
         progress.stage("searching differences")
         found = difference_areas(crossing, threshold, reach, noise=noise, alpha=alpha, most=most)
     if as_json:
-        emit_json(found.summary())
+        emit_json(found)
         return
     _print(found)
 

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
 import typer
 from rich.table import Table
@@ -17,9 +17,9 @@ from rich.table import Table
 from discreet.advise.prior_knowledge import (
     LEAST_COUNT,
     SENSITIVITY,
-    Differences,
-    Outcome,
     Study,
+    StudyOutcome,
+    UtilityDifferences,
     check,
     study,
 )
@@ -85,7 +85,7 @@ def _listed(text: str, key: str, kind: Callable[[str], T]) -> list[T]:
         raise mistake("", key, repr(text), "give numbers with commas between them") from None
 
 
-def _report(found: Study) -> dict[str, Any]:
+def _report(found: Study) -> dict[str, object]:
     facts = {name: getattr(found, name) for name in ("persons", "records", "zips", "cells", "seed")}
     return facts | {
         "sensitivity": SENSITIVITY,
@@ -96,12 +96,12 @@ def _report(found: Study) -> dict[str, Any]:
     }
 
 
-def _outcome(outcome: Outcome) -> dict[str, Any]:
+def _outcome(outcome: StudyOutcome) -> dict[str, object]:
     facts = asdict(outcome) | {"predicted_relative": outcome.predicted_relative}
     return facts | {name: _differences(getattr(outcome, name)) for name in ("utility", "utility_signed")}
 
 
-def _differences(found: Differences) -> dict[str, Any]:
+def _differences(found: UtilityDifferences) -> dict[str, object]:
     return asdict(found) | {"quantiles": {f"{level:g}": value for level, value in found.quantiles.items()}}
 
 
@@ -125,7 +125,7 @@ def _show(found: Study, out: Path | None) -> None:
         typer.echo(f"\n{out / REPORT}\n{out / PICTURE}")
 
 
-def _row(outcome: Outcome) -> tuple[str, ...]:
+def _row(outcome: StudyOutcome) -> tuple[str, ...]:
     zeroed, kept = outcome.utility.quantiles, outcome.utility_signed.quantiles
     points = (zeroed[0.5], zeroed[0.95], kept[0.5], kept[0.95])
     return (

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from discreet.audit.case import Case, open_case
 from discreet.audit.utility import UNSWAPPED, AreaDistortion, Utility, UtilityRule, side_by_side
 from discreet.audit.utility import utility as measure
-from discreet.audit.utility_figures import Comparison, ErrorFigures
+from discreet.audit.utility_figures import ErrorComparison, ErrorFigures
 from discreet.cli.output import JSON, QUIET, THREADS, emit_json, shown_progress
 from discreet.errors import mistake
 from discreet.io.progress import Progress
@@ -53,7 +53,7 @@ def compared_lines(compared: Mapping[str, Mapping[str, float | None]]) -> Iterat
     yield from _indented([("", *names), *rows])
 
 
-def _rows(one: Comparison) -> Iterator[Row]:
+def _rows(one: ErrorComparison) -> Iterator[Row]:
     yield "with somebody", *_figures(one.occupied)
     for size, figures in one.classes.items():
         if figures.cells and size != EMPTY:
@@ -61,7 +61,7 @@ def _rows(one: Comparison) -> Iterator[Row]:
     yield "empty", *_figures(one.classes[EMPTY])
 
 
-def _levels(levels: Mapping[str, Comparison]) -> Iterator[Row]:
+def _levels(levels: Mapping[str, ErrorComparison]) -> Iterator[Row]:
     for name, one in sorted(levels.items()):
         yield f"with {name}", *_figures(one.occupied)
 
@@ -77,7 +77,7 @@ def _figures(one: ErrorFigures) -> Row:
     )
 
 
-def _shifts(one: Comparison) -> Iterator[str]:
+def _shifts(one: ErrorComparison) -> Iterator[str]:
     lost, made = one.occupied, one.classes[EMPTY]
     yield (
         f"  bias {_number(lost.mean(Measure.BIAS))} (expected {_number(lost.expected_mean(Measure.BIAS))}); published "
@@ -112,7 +112,7 @@ def _distorted(number: int, expected: Mapping[float, float] | None, limit: float
 
 def _gaps(found: Utility) -> Iterator[str]:
     rows = [
-        (name, f"{gap.totals:,}", _share(gap.open / gap.totals), _number(gap.rmse), _number(gap.expected_rmse),
+        (name, f"{gap.totals:,}", _share(gap.share_open), _number(gap.rmse), _number(gap.expected_rmse),
          f"{gap.largest:,}")
         for name, gap in found.gaps.items() if gap.totals
     ]  # fmt: skip
@@ -124,7 +124,7 @@ def _gaps(found: Utility) -> Iterator[str]:
 
 
 def _tables(found: Utility) -> Iterator[str]:
-    shifts = [table.shift for table in found.two_way if table.shift is not None]
+    shifts = found.shifts
     if shifts:
         yield (
             f"{len(found.two_way):,} two-way tables: Cramer's V is off by {sum(shifts) / len(shifts):.4f} on average, "
@@ -180,7 +180,7 @@ def utility(
             case = open_case(load_programme(declared), key, open_release(folder), threads, progress)
             found[_name(folder, case, found)] = _measured(case, by, progress)
     if json:
-        emit_json(_summary(found))
+        emit_json(_document(found))
     elif not quiet:
         _show(found)
 
@@ -205,12 +205,12 @@ def _name(folder: Path, case: Case, taken: dict[str, Utility]) -> str:
     return next(one for one in (name, str(folder), f"{folder} ({len(taken) + 1})") if one not in taken)
 
 
-def _summary(found: dict[str, Utility]) -> dict[str, Any]:
+def _document(found: dict[str, Utility]) -> dict[str, object]:
     first = next(iter(found))
-    told = {"release": first, **found[first].summary()}
+    told = {"release": first, **found[first].as_json()}
     if len(found) == 1:
         return told
-    others = {name: one.summary() for name, one in found.items() if name != first}
+    others = {name: one for name, one in found.items() if name != first}
     return {**told, "with": others, "side_by_side": side_by_side(found)}
 
 

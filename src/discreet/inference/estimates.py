@@ -15,7 +15,7 @@ from discreet.errors import mistake
 from discreet.inference.noise import Noise
 from discreet.inference.tables import counts_in, table_in
 from discreet.maths.inference.binomial import BinomialFit, binomial_test, checked
-from discreet.maths.inference.independence import Independence, independence_tests
+from discreet.maths.inference.independence import IndependenceTests, independence_tests
 from discreet.maths.inference.intervals import (
     Flat,
     Interval,
@@ -313,7 +313,9 @@ def independence_of_many(tables: Any, noise: Noise) -> list[IndependenceResult]:
     return [_independence(found, k, counts[k], noise) for k in range(len(counts))]
 
 
-def _independence(found: Independence, k: int, counts: NDArray[np.int64], noise: Noise) -> IndependenceResult:
+def _independence(
+    found: IndependenceTests, k: int, counts: NDArray[np.int64], noise: Noise
+) -> IndependenceResult:
     aware, naive = float(found.likelihood_ratio.p_value[k]), float(found.naive_likelihood_ratio.p_value[k])
     caveats = list(noise.caveats_for(counts))
     if (found.fitted[k] < SMALL).mean() > 0.2:

@@ -54,7 +54,7 @@ UTILITY = (Constraint.LARGEST, Constraint.DISTORTION, Constraint.AREAS)
 
 
 @dataclass(frozen=True)
-class Limits:
+class RiskLimits:
     """What an office accepts. Confidences, largest change and the areas' 20 are the paper's, the rest ours."""
 
     averaging: float = 0.68  # averaging must succeed less often
@@ -74,7 +74,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Exposed:
+class ProgrammeExposure:
     """What a programme offers an attacker: the smallest k/t^2 of any statistic, and its tuples of parts and total."""
 
     ratio: float
@@ -115,7 +115,7 @@ class Plane:
         return Plane(**{**vars(self), "holds": kept}).smallest
 
 
-def plane(V: Floats, D: Integers, exposed: Exposed, limits: Limits, js: int = 0) -> Plane:
+def plane(V: Floats, D: Integers, exposed: ProgrammeExposure, limits: RiskLimits, js: int = 0) -> Plane:
     """Judge every pair of a grid; counts 1..js are never published."""
     laws = [[maximum_entropy(float(v), int(d)) for v in V] for d in D]
     variance = _over(laws, lambda law: law.variance)
@@ -298,7 +298,7 @@ class LineFacts:
     budget: float | None = None  # most that the whole programme may cost
 
 
-def line(law: OneParameter, facts: LineFacts, limits: Limits) -> Line:
+def line(law: OneParameter, facts: LineFacts, limits: RiskLimits) -> Line:
     """All limits that the facts allow to be told, on the parameter of the counts with the most noise."""
     found = {
         Constraint.AVERAGING: law.at_least_variance(contour(limits.averaging) / facts.ratio) / facts.spread,

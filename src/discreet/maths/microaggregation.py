@@ -17,7 +17,7 @@ _NOWHERE = np.int64(1) << np.int64(40)  # outside the lattice: the box of a node
 Lattice = NDArray[np.int64]
 
 
-class Tree(NamedTuple):
+class SplitTree(NamedTuple):
     """Nodes are numbered as in a heap: 1 is the root, 2i and 2i + 1 are below i; all leaves have one depth."""
 
     x: Lattice  # place -> coordinate; the points of a leaf stand side by side, those left first
@@ -53,7 +53,7 @@ def plant(x: Any, y: Any) -> Any:
         for p in range(first[leaf], end[leaf]):
             place[order[p]], leaf_of[order[p]] = p, leaf
     room = levels + 2
-    tree = Tree(
+    tree = SplitTree(
         x[order], y[order], order, place, leaf_of, first, end,
         np.empty((size, 4), np.int64), np.empty(size, np.int64), np.empty(room, np.int64), np.empty(room, np.int64),
     )  # fmt: skip

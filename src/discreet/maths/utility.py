@@ -40,7 +40,7 @@ class Measure(IntEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Errors:
+class CellErrors:
     """Sums by cross-tabulation and size class of the true count; class 0 are the empty cells."""
 
     cells: Integers  # [cross-tabulation, class]
@@ -56,14 +56,14 @@ def errors(
     crosstab: Places,
     possible: Integers,
     edges: tuple[int, ...],
-) -> Errors:
+) -> CellErrors:
     """Add up the errors of the listed cells, and of the ``possible`` ones that are zero on both sides.
 
     ``possible`` is the number of cells of each cross-tabulation, 0 for those that are not looked at. A size class
     begins at each edge, the first of which is 1.
     """
     shape = (len(possible), len(edges) + 1)
-    found = Errors(
+    found = CellErrors(
         np.zeros(shape, dtype=np.int64),
         np.zeros((*shape, len(Measure))),
         np.zeros((*shape, ABSOLUTE_BINS), dtype=np.int64),
@@ -384,17 +384,17 @@ def _compare(
 
 
 @dataclass(frozen=True)
-class Independence:
+class Association:
     """chi2 = n (sum x^2 / (r c) - 1); V = sqrt(chi2 / (n min(rows - 1, columns - 1))); None where it has no meaning."""
 
     cramers_v: float | None
     p_value: float | None
 
 
-NEITHER = Independence(None, None)
+NEITHER = Association(None, None)
 
 
-def independence(rows: Integers, columns: Integers, values: Integers) -> Independence:
+def independence(rows: Integers, columns: Integers, values: Integers) -> Association:
     """Test the cells of a two-way table; negative values are taken as zero, and margins are sums of the cells."""
     here = values > 0
     rows, columns, x = rows[here], columns[here], values[here].astype(np.float64)
@@ -404,7 +404,7 @@ def independence(rows: Integers, columns: Integers, values: Integers) -> Indepen
         return NEITHER
     statistic = max(0.0, n * (float((x**2 / (r[rows] * c[columns])).sum()) - 1))
     freedom = (height - 1) * (width - 1)
-    return Independence(
+    return Association(
         math.sqrt(statistic / (n * (min(height, width) - 1))), float(chi2.sf(statistic, freedom))
     )
 

@@ -1,54 +1,42 @@
-"""The audit of a release: every measure of risk and every gate, as one confidential report.
-
-It owns which measures there are and their order; each is worked out in measures.
-"""
+"""The audit of a release: every measure of risk and every gate, as one confidential report."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from discreet.advise.advise import region
 from discreet.audit import averaging
+from discreet.audit.attack import NotPossible
+from discreet.audit.audit import (
+    MEASURES,
+    Audit,
+    AveragingAudit,
+    BayesAudit,
+    BoundsAudit,
+    DifferencingAudit,
+    Protection,
+    ReconstructionAudit,
+    RedundancyAudit,
+    SwapProtection,
+)
 from discreet.audit.case import Case
-from discreet.audit.gates import Verdict, judge_gates
-from discreet.audit.measures import USUAL_POSTERIOR, Measures
+from discreet.audit.disclosure import Disclosures
+from discreet.audit.gates import judge_gates
+from discreet.audit.measures import USUAL_POSTERIOR, Measures, Privacy
+from discreet.audit.utility import Utility
 from discreet.errors import mistake
 from discreet.io.atomic_folder import AtomicFolder
 from discreet.io.progress import Progress, Quiet
+from discreet.io.serialize import json_text
 from discreet.release.reader import open_release
 from discreet.report.confidential import confidential_page, write_pages
 from discreet.report.public import public_page, public_view
 
 REPORT = "audit.json"
 
-Section = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Audit:
-    """What an audit found; confidential, though it holds no single true count."""
-
-    release: str
-    sections: Mapping[str, Section]
-    verdicts: tuple[Verdict, ...]
-
-    @property
-    def passed(self) -> bool:
-        """Whether every gate holds."""
-        return all(verdict.passed for verdict in self.verdicts)
-
-    def summary(self) -> dict[str, Any]:
-        """Ready for JSON."""
-        return {
-            "release": self.release,
-            "passed": self.passed,
-            "verdicts": [verdict.summary() for verdict in self.verdicts],
-            **self.sections,
-        }
+_Found = TypeVar("_Found")
 
 
 def audit(case: Case, without: Collection[str] = (), progress: Progress | None = None) -> Audit:
@@ -56,8 +44,25 @@ def audit(case: Case, without: Collection[str] = (), progress: Progress | None =
     require_known(without)
     gates = case.programme.gates
     measures = Measures(case, progress or Quiet(), gates.reconstruction)
-    sections = {name: section(measures) for name, section in SECTIONS.items() if name not in without}
-    return Audit(case.published.name, sections, tuple(judge_gates(gates, measures)))
+
+    def measured(name: str, measure: Callable[[Measures], _Found]) -> _Found | None:
+        return None if name in without else measure(measures)
+
+    return Audit(
+        release=case.published.name,
+        redundancy=measured("redundancy", _redundancy),
+        averaging=measured("averaging", _averaging),
+        bounds=measured("bounds", _bounds),
+        privacy=measured("privacy", _privacy),
+        bayes=measured("bayes", _bayes),
+        differencing=measured("differencing", _differencing),
+        reconstruction=measured("reconstruction", _reconstruction),
+        disclosure=measured("disclosure", _disclosure),
+        utility=measured("utility", _utility),
+        region=measured("region", region),
+        protection=measured("protection", _protection),
+        verdicts=tuple(judge_gates(gates, measures)),
+    )
 
 
 def write_audit(
@@ -65,16 +70,15 @@ def write_audit(
 ) -> None:
     """Write the report into a folder that only its owner can read, whole or not at all.
 
-    The public page is made from the public files alone: attacks whose measure was left out are left out there, too.
+    The public page is made from the public files only: attacks whose measure was left out are left out there, too.
     """
     require_outside(out, release)
     told = progress or Quiet()
-    without = [name for name in SECTIONS if name not in found.sections]
-    view = public_view(open_release(release), without, threads, told)
+    view = public_view(open_release(release), found.left_out, threads, told)
     with AtomicFolder(out, "--out") as folder:
         with folder.file(REPORT) as file:
-            file.write(json.dumps(found.summary(), ensure_ascii=False, indent=1).encode())
-        write_pages(folder, confidential_page(found.summary(), view), public_page(view), told)
+            file.write(json_text(found, indent=1).encode())
+        write_pages(folder, confidential_page(found, view), public_page(view), told)
         folder.publish()
 
 
@@ -84,99 +88,75 @@ def require_outside(out: Path, release: Path) -> None:
         raise mistake(out, "--out", "lies inside the release", "the report is confidential: put it elsewhere")
 
 
-def _protection(measures: Measures) -> Section:
-    """What was done, with the parameters that the public does not know."""
-    facts, swap = measures.case.mechanism.facts(), measures.case.programme.swap
-    return {
-        "method": facts.method,
-        "parameters": dict(facts.parameters),
-        "variance": facts.variance,
-        "bound": facts.bound,
-        "law": [{str(change): p for change, p in row.items()} for row in facts.law],
-        "guarantee": facts.guarantee or None,
-        "swap": None if swap is None else {
-            "k": swap.k,
-            "risk": " x ".join(axis.full_name for axis in swap.risk) or "supplied by the office",
-            "rate": float(swap.rate),
-            "cap": None if swap.cap is None else float(swap.cap),
-        },
-    }  # fmt: skip
-
-
-def _utility(measures: Measures) -> Section:
-    return measures.utility.summary()
-
-
-def _redundancy(measures: Measures) -> Section:
-    return {"universes": measures.redundancy()}
-
-
-def _averaging(measures: Measures) -> Section:
-    found = measures.averaging
-    return {"attack": found.summary(), "realised": averaging.judge(found, measures.case.truth).summary()}
-
-
-def _bounds(measures: Measures) -> Section:
-    attack = measures.bounds.summary()
-    # with the right bound a deduced count is the true one: the report names the cell and what is published there
-    attack["named"] = [{key: one[key] for key in one if key != "deduced"} for one in attack["named"]]
-    return {"attack": attack, "realised": measures.bounds_judged.summary()}
-
-
-def _bayes(measures: Measures) -> Section:
-    gate = measures.case.programme.gates.posterior or USUAL_POSTERIOR
-    return {
-        "cells": measures.posterior(gate).summary(),
-        "levels": [scan.summary() for scan in measures.levels(gate)],
-        "histograms": [scan.summary() for scan in measures.histograms(gate)],
-    }
-
-
-def _differencing(measures: Measures) -> Section:
-    gate = measures.case.programme.gates.differencing
-    return {
-        "bases": [one.summary() for one in measures.base_differences],
-        "geographies": [one.summary() for one in measures.area_differences(gate)] if gate else [],
-    }
-
-
-def _reconstruction(measures: Measures) -> Section:
-    rebuilt = measures.rebuilt
-    if rebuilt is None:
-        return {"not_possible": "no table about all persons has a place"}
-    others, left_out = measures.rebuilt_otherwise()
-    return {
-        "released": rebuilt.summary(),
-        "under_other_protections": [one.summary() for one in others],
-        "left_out": left_out,
-    }
-
-
-def _disclosure(measures: Measures) -> Section:
-    return measures.disclosures.summary()
-
-
-def _privacy(measures: Measures) -> Section:
-    return measures.privacy()
-
-
-SECTIONS: Mapping[str, Callable[[Measures], Section]] = {
-    "redundancy": _redundancy,
-    "averaging": _averaging,
-    "bounds": _bounds,
-    "privacy": _privacy,
-    "bayes": _bayes,
-    "differencing": _differencing,
-    "reconstruction": _reconstruction,
-    "disclosure": _disclosure,
-    "utility": _utility,
-    "region": region,
-    "protection": _protection,
-}
-
-
 def require_known(without: Collection[str]) -> None:
     """Refuse to leave out what does not exist, before any work is done."""
     for name in without:
-        if name not in SECTIONS:
-            raise mistake("", "--without", name, f"choose from {', '.join(SECTIONS)}")
+        if name not in MEASURES:
+            raise mistake("", "--without", name, f"choose from {', '.join(MEASURES)}")
+
+
+def _redundancy(measures: Measures) -> RedundancyAudit:
+    return RedundancyAudit(measures.redundancy)
+
+
+def _averaging(measures: Measures) -> AveragingAudit:
+    found = measures.averaging
+    return AveragingAudit(found.findings(), averaging.judge(found, measures.case.truth))
+
+
+def _bounds(measures: Measures) -> BoundsAudit:
+    return BoundsAudit(measures.bounds.findings().without_counts(), measures.bounds_judged)
+
+
+def _privacy(measures: Measures) -> Privacy:
+    return measures.privacy
+
+
+def _bayes(measures: Measures) -> BayesAudit:
+    gate = measures.case.programme.gates.posterior or USUAL_POSTERIOR
+    return BayesAudit(
+        measures.posterior(gate), tuple(measures.levels(gate)), tuple(measures.histograms(gate))
+    )
+
+
+def _differencing(measures: Measures) -> DifferencingAudit:
+    gate = measures.case.programme.gates.differencing
+    return DifferencingAudit(
+        measures.base_differences, tuple(measures.area_differences(gate)) if gate else ()
+    )
+
+
+def _reconstruction(measures: Measures) -> ReconstructionAudit | NotPossible:
+    rebuilt = measures.rebuilt
+    if rebuilt is None:
+        return NotPossible("no table about all persons has a place")
+    others, left_out = measures.rebuilt_otherwise()
+    return ReconstructionAudit(rebuilt, tuple(others), left_out)
+
+
+def _disclosure(measures: Measures) -> Disclosures:
+    return measures.disclosures
+
+
+def _utility(measures: Measures) -> Utility:
+    return measures.utility
+
+
+def _protection(measures: Measures) -> Protection:
+    facts, swap = measures.case.mechanism.facts(), measures.case.programme.swap
+    return Protection(
+        method=facts.method,
+        parameters=dict(facts.parameters),
+        variance=facts.variance,
+        bound=facts.bound,
+        law=facts.law,
+        guarantee=facts.guarantee or None,
+        swap=None
+        if swap is None
+        else SwapProtection(
+            k=swap.k,
+            risk=" x ".join(axis.full_name for axis in swap.risk) or "supplied by the office",
+            rate=float(swap.rate),
+            cap=None if swap.cap is None else float(swap.cap),
+        ),
+    )

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from math import ceil
 from pathlib import Path
 
-from discreet.audit.gates import Verdict, require_passed
+from discreet.audit.gates import GateVerdict, require_passed
 from discreet.errors import DiscreetError, mistake
 from discreet.formats.columns import Publication
 from discreet.formats.writers import with_parquet, writers
@@ -79,7 +79,7 @@ class Protected:
     cells: int  # published, zeros not among them
     resumed: int  # cubes that an interrupted run had finished
     notes: tuple[str, ...]  # what noise and swapping could not have as it was declared
-    verdicts: tuple[Verdict, ...] = ()  # of the gates that are declared; all passed
+    verdicts: tuple[GateVerdict, ...] = ()  # of the gates that are declared; all passed
 
 
 def protect(
@@ -121,7 +121,7 @@ def protect(
 
 def rehearse(
     programme: Programme, secret: bytes, out: Path, threads: int = 1, progress: Progress | None = None
-) -> list[Verdict]:
+) -> list[GateVerdict]:
     """Do everything that protect does up to its gates, and judge them; nothing is published, charged or kept."""
     making = _Protecting(*begin(programme, secret, threads, progress))
     with ReleaseFolder(out, f"{making.run_id}rehearsal") as folder:
@@ -160,7 +160,7 @@ class _Protecting:
         notes = self.mechanism.notes + (swapped.conflicts if swapped else ())
         return _Made(manifest, rows, resumed, notes)
 
-    def judged(self, folder: ReleaseFolder, made: _Made) -> list[Verdict]:
+    def judged(self, folder: ReleaseFolder, made: _Made) -> list[GateVerdict]:
         """Judge the gates on what was written, as an audit would."""
         gates = self.programme.gates
         if not gates.declared:

@@ -16,7 +16,7 @@ from discreet.programme.programme import PopulationRule, Programme
 from discreet.programme.sources import FileSource
 from discreet.programme.swap import SwapRule
 from discreet.report.swap import write_report
-from discreet.swap.figures import Figures, figures_of, read_members
+from discreet.swap.figures import SwapFigures, figures_of, read_members
 from discreet.swap.output import public_summary, write_log, write_microdata, write_summary
 from discreet.swap.result import SwapResult, profile_names
 from discreet.swap.swapping import swap
@@ -31,7 +31,7 @@ class Swapped:
     microdata: Path
     private: Path
     records: dict[str, int]  # unit -> records whose place changed
-    figures: Figures
+    figures: SwapFigures
 
 
 def write_swap(
@@ -61,7 +61,7 @@ def write_swap(
     return Swapped(public.place, kept.place, records, figures)
 
 
-def _figures(programme: Programme, rule: SwapRule, result: SwapResult, secret: bytes) -> Figures:
+def _figures(programme: Programme, rule: SwapRule, result: SwapResult, secret: bytes) -> SwapFigures:
     return figures_of(result, read_members(programme, result.households, secret), rule.k, profile_names(rule))
 
 

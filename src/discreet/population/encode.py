@@ -21,7 +21,7 @@ Codes = NDArray[np.unsignedinteger[Any]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Block:
+class EncodedRecords:
     """Some records of one unit, ordered by their finest geography."""
 
     codes: Mapping[str, Codes]  # variable -> leaf index of each record
@@ -55,13 +55,13 @@ def _counting_order(codes: Any, categories: Any) -> Any:
     return order
 
 
-def ordered(block: Block, variable: str, categories: int) -> Block:
+def ordered(block: EncodedRecords, variable: str, categories: int) -> EncodedRecords:
     """Order a block by one variable with a counting sort; an ordered one is returned as it is."""
     codes = block.codes[variable]
     if _is_ordered(codes):
         return block
     order = _counting_order(codes, categories)
-    return Block(
+    return EncodedRecords(
         {name: column[order] for name, column in block.codes.items()},
         block.keys[order],
         {name: column[order] for name, column in block.flags.items()},

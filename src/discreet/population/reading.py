@@ -17,7 +17,7 @@ from discreet.io.databases import open_source
 from discreet.io.files import Records
 from discreet.maths.cells.keys import record_keys
 from discreet.population import encode
-from discreet.population.encode import Block, Codes, ordered
+from discreet.population.encode import Codes, EncodedRecords, ordered
 from discreet.programme.cube import Cube
 from discreet.programme.filter import Filter, masks
 from discreet.programme.programme import Programme, Unit, Variable
@@ -195,7 +195,7 @@ class UnitReader:
         """The largest record key that the office gave; None where the secret makes the keys."""
         return self._largest
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Iterator[EncodedRecords]:
         """Stream the encoded blocks; a record that cannot be encoded is a problem, told by ``problems``."""
         plain = self._needs.plain_columns()
         if self._relocation is not None and self._relocation.column not in plain:
@@ -209,7 +209,7 @@ class UnitReader:
         unknown = [self._unknown_codes(name, values) for name, values in sorted(self._unknown.items())]
         return [*self._bad.values(), *unknown, *self._duplicates()]
 
-    def _block(self, batch: pa.RecordBatch, pool: Executor) -> Block:
+    def _block(self, batch: pa.RecordBatch, pool: Executor) -> EncodedRecords:
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         names = [variable.name for variable in self._needs.variables]
         room = encode.room({name: len(self._leaves[name]) for name in names}, batch.num_rows)
@@ -217,7 +217,7 @@ class UnitReader:
         codes = dict(zip(names, read, strict=True))
         self._judge({name: held for name, held in codes.items() if name not in self._unsound})
         self._relocate(batch, codes)
-        block = Block(
+        block = EncodedRecords(
             codes,
             self._keys(columns, batch.num_rows),
             {name: self._column(name, encode.flags, columns[name], np.bool_) for name in self._needs.flags},

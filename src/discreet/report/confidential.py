@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
-from typing import Any
 
+from discreet.audit.attack import NotPossible
+from discreet.audit.audit import Audit, NoiseChoice, Protection, ReconstructionAudit, Region, SwapProtection
+from discreet.audit.gates import GateVerdict
 from discreet.io.atomic_folder import AtomicFolder
 from discreet.io.progress import Progress
+from discreet.maths.attacks.averaging import Method
+from discreet.maths.feasible import UTILITY, Constraint
+from discreet.maths.utility import Measure
 from discreet.page.charts import Axis, Bar, Chart, HeatTile, Mark, limits, tiled
 from discreet.page.markup import (
     As,
@@ -31,8 +36,8 @@ from discreet.page.style import BLUE, FEASIBLE, LOSSY, PALE, RED, RISKY, SPOILT
 from discreet.report.people import bayes_part, privacy_part, reconstruction_part
 from discreet.report.public import PublicView
 from discreet.report.published import (
+    Names,
     attack_part,
-    caveats_part,
     law_chart,
     origin_of,
     public_words,
@@ -43,7 +48,7 @@ from discreet.report.published import (
 from discreet.report.tables import averaging_part, bounds_part, differencing_part, disclosure_part
 from discreet.report.utility import utility_part
 
-Verdicts = Sequence[Mapping[str, Any]]
+Verdicts = Sequence[GateVerdict]
 
 HOLDS, BROKEN = "limit holds", "limit is broken"
 FAR = 2.0  # a gate that is exceeded by more is not drawn longer
@@ -55,7 +60,7 @@ def gate_tile(verdicts: Verdicts) -> Tile:
     """The verdict as one number."""
     if not verdicts:
         return Tile("Declared limits", "none", "nothing is judged, all is measured")
-    held = sum(bool(one["passed"]) for one in verdicts)
+    held = sum(one.passed for one in verdicts)
     broken = len(verdicts) - held
     more = "all hold" if not broken else f"{several(broken, 'is', 'are')} broken"
     return Tile("Declared limits that hold", f"{held} of {len(verdicts)}", more, "bad" if broken else "good")
@@ -70,7 +75,7 @@ def gates_part(verdicts: Verdicts) -> Part:
             " judges nothing."
         )
         return Part("gates", title, lead)
-    broken = [one for one in verdicts if not one["passed"]]
+    broken = [one for one in verdicts if not one.passed]
     lead = (
         f"All {len(verdicts)} limits that the office declared hold."
         if not broken
@@ -81,17 +86,17 @@ def gates_part(verdicts: Verdicts) -> Part:
     blocks: list[Block] = [_gates_chart(verdicts), _table(verdicts)]
     for one in broken:
         blocks += [
-            heading(f"{_sentence(one['what'])}: {shown(one, 'found')}"),
-            paragraph(f"To mend it: {one['remedy']}."),
+            heading(f"{_sentence(one.what)}: {_value(one, one.found)}"),
+            paragraph(f"To mend it: {one.remedy}."),
         ]
-        if one["where"]:
-            blocks += [paragraph("Where it shows first:", "note"), listing(one["where"])]
+        if one.where:
+            blocks += [paragraph("Where it shows first:", "note"), listing(one.where)]
     return Part("gates", title, lead, tuple(blocks), "bad" if broken else "good")
 
 
-def shown(verdict: Mapping[str, Any], which: str) -> str:
+def _value(verdict: GateVerdict, value: float) -> str:
     """A gate's limit or finding, as its kind is read."""
-    name, value = verdict["gate"].split(".")[0], verdict[which]
+    name = verdict.gate.split(".")[0]
     if name in COUNTED:
         return count(value)
     return decimal(value) if name in PLAIN else share(value)
@@ -100,10 +105,10 @@ def shown(verdict: Mapping[str, Any], which: str) -> str:
 def _gates_chart(verdicts: Verdicts) -> Chart:
     rows = [
         Bar(
-            _sentence(one["what"]),
+            _sentence(one.what),
             _used(one),
-            f"{shown(one, 'found')}, allowed {shown(one, 'limit')}",
-            HOLDS if one["passed"] else BROKEN,
+            f"{_value(one, one.found)}, allowed {_value(one, one.limit)}",
+            HOLDS if one.passed else BROKEN,
         )
         for one in verdicts
     ]
@@ -122,15 +127,14 @@ def _gates_chart(verdicts: Verdicts) -> Chart:
     )
 
 
-def _used(verdict: Mapping[str, Any]) -> float:
+def _used(verdict: GateVerdict) -> float:
     """The share of the limit that is used; of a limit of nothing everything is too much."""
-    found, limit = float(verdict["found"]), float(verdict["limit"])
-    if limit:
-        return found / limit
-    return 2 * FAR if found else 0.0
+    if verdict.limit:
+        return verdict.found / verdict.limit
+    return 2 * FAR if verdict.found else 0.0
 
 
-def _table(verdicts: Verdicts) -> Any:
+def _table(verdicts: Verdicts) -> Html:
     head = [
         Column("gate"),
         Column("what is measured", As.LONG),
@@ -139,8 +143,7 @@ def _table(verdicts: Verdicts) -> Any:
         Column("verdict"),
     ]
     rows = [
-        (one["gate"], one["what"], shown(one, "found"), shown(one, "limit"), bool(one["passed"]))
-        for one in verdicts
+        (one.gate, one.what, _value(one, one.found), _value(one, one.limit), one.passed) for one in verdicts
     ]
     return table("The gates", head, rows)
 
@@ -148,8 +151,6 @@ def _table(verdicts: Verdicts) -> Any:
 def _sentence(words: str) -> str:
     return words[:1].upper() + words[1:]
 
-
-Section = Mapping[str, Any]
 
 KEPT, RISK, LOSS, BOTH, NONE = (
     "every limit is kept",
@@ -160,54 +161,53 @@ KEPT, RISK, LOSS, BOTH, NONE = (
 )
 COLOURS = {KEPT: FEASIBLE, RISK: RISKY, LOSS: LOSSY, BOTH: SPOILT, NONE: PALE}
 WORDS = {
-    "averaging": "averaging the most repeated count seldom gives the truth",
-    "uniques": "a count of 1 is often enough not published as 1",
-    "bound": "the tables do not reveal the largest change",
-    "largest-change": "no count changes by too much",
-    "distortion": "small counts are seldom far off",
-    "p-table": "such noise exists",
+    Constraint.AVERAGING: "averaging the most repeated count seldom gives the truth",
+    Constraint.UNIQUES: "a count of 1 is often enough not published as 1",
+    Constraint.BOUND: "the tables do not reveal the largest change",
+    Constraint.LARGEST: "no count changes by too much",
+    Constraint.DISTORTION: "small counts are seldom far off",
+    Constraint.PTABLE: "such noise exists",
 }
 
 
-def region_part(section: Section) -> Part:
+def region_part(found: Region | NotPossible) -> Part:
     """The map, or why there is none."""
     title = "Was the noise chosen well?"
-    if "not_possible" in section:
-        return Part("region", title, f"There is no map of choices: {section['not_possible']}.")
-    chosen, least = section["chosen"], section["least"]
-    broken = None if chosen is None else list(_broken(section, chosen))
-    blocks = (_region_chart(section), *_limits_table(section, chosen))
-    return Part("region", title, _lead(chosen, least, broken), blocks, _mood(broken))
+    if isinstance(found, NotPossible):
+        return Part("region", title, f"There is no map of choices: {found.reason}.")
+    broken = None if found.chosen is None else found.broken_at(found.chosen)
+    blocks: list[Block] = [_region_chart(found), *_limits_table(found, broken)]
+    return Part("region", title, _lead(found.chosen, found.least, broken), tuple(blocks), _mood(broken))
 
 
-def _mood(broken: Sequence[str] | None) -> str:
+def _mood(broken: Sequence[Constraint] | None) -> str:
     return "" if broken is None else "bad" if broken else "good"
 
 
-def _lead(chosen: Section | None, least: Section | None, broken: Sequence[str] | None) -> str:
+def _lead(chosen: NoiseChoice | None, least: NoiseChoice | None, broken: Sequence[Constraint] | None) -> str:
     best = (
         "no choice keeps all limits at once: publish less, or allow more"
         if least is None
         else (
-            f"the least noise that keeps all limits is variance {decimal(least['V'])} with changes of at most"
-            f" {least['D']}"
+            f"the least noise that keeps all limits is variance {decimal(least.V)} with changes of at most"
+            f" {least.D}"
         )
     )
     if chosen is None or broken is None:
         return f"The noise was not chosen by variance and largest change; {best}."
-    point = f"The chosen noise (variance {decimal(chosen['V'])}, largest change {chosen['D']})"
+    point = f"The chosen noise (variance {decimal(chosen.V)}, largest change {chosen.D})"
     if not broken:
         return f"{point} keeps every usual limit on risk and on error; {best}."
     return f"{point} breaks {len(broken)} of the usual limits; {best}."
 
 
-def _region_chart(section: Section) -> Chart:
-    V, D = section["V"], section["D"]
+def _region_chart(found: Region) -> Chart:
+    V, D = found.V, found.D
     step = V[1] - V[0] if len(V) > 1 else 1.0
-    tiles = [tile for row, d in enumerate(D) for tile in _runs(section, row, d, step)]
+    tiles = [tile for row, d in enumerate(D) for tile in _runs(found, row, d, step)]
     points = [
-        Mark(point["V"], point["D"], name)
-        for name, point in (("chosen", section["chosen"]), ("least noise", section["least"]))
+        Mark(point.V, point.D, name)
+        for name, point in (("chosen", found.chosen), ("least noise", found.least))
         if point is not None
     ]
     whole = sum(tile.right - tile.left for tile in tiles)
@@ -226,62 +226,50 @@ def _region_chart(section: Section) -> Chart:
     return Chart("region", name, says, lambda width: tiled(tiles, points, used, x, y, width), used)
 
 
-def _runs(section: Section, row: int, d: int, step: float) -> Iterator[HeatTile]:
+def _runs(found: Region, row: int, d: int, step: float) -> Iterator[HeatTile]:
     """Neighbours of one kind as one rectangle."""
     at = 0
-    for kind, run in groupby(range(len(section["V"])), partial(_kind, section, row)):
+    for kind, run in groupby(range(len(found.V)), partial(_kind, found, row)):
         many = len(list(run))
-        first, last = section["V"][at], section["V"][at + many - 1]
+        first, last = found.V[at], found.V[at + many - 1]
         yield HeatTile(first - step / 2, last + step / 2, d - 0.5, d + 0.5, kind)
         at += many
 
 
-def _kind(section: Section, row: int, column: int) -> str:
-    broken = {name for name, rows in section["holds"].items() if rows[row][column] == "0"}
-    if section["exists"] in broken:
+def _kind(found: Region, row: int, column: int) -> str:
+    broken = found.broken(row, column)
+    if Constraint.PTABLE in broken:
         return NONE
-    inaccurate = bool(broken & set(section["utility"]))
-    risky = bool(broken - set(section["utility"]))
+    inaccurate = bool(broken & set(UTILITY))
+    risky = bool(broken - set(UTILITY))
     return BOTH if inaccurate and risky else LOSS if inaccurate else RISK if risky else KEPT
 
 
-def _broken(section: Section, point: Section) -> Iterator[str]:
-    """What the tile at or next to a point breaks."""
-    row = min(range(len(section["D"])), key=lambda k: abs(section["D"][k] - point["D"]))
-    column = min(range(len(section["V"])), key=lambda k: abs(section["V"][k] - point["V"]))
-    for name, rows in section["holds"].items():
-        if rows[row][column] == "0":
-            yield name
-
-
-def _limits_table(section: Section, chosen: Section | None) -> Iterator[Any]:
-    if chosen is None:
+def _limits_table(found: Region, broken: Sequence[Constraint] | None) -> Iterator[Html]:
+    if broken is None:
         return
-    broken = set(_broken(section, chosen))
     rows = [
-        (WORDS.get(name, name), "risk" if name not in section["utility"] else "accuracy", name not in broken)
-        for name in section["holds"]
-        if name != section["exists"]
+        (WORDS.get(name, name), "accuracy" if name in UTILITY else "risk", name not in broken)
+        for name in found.holds
+        if name is not Constraint.PTABLE
     ]
     yield table(
         "The usual limits at the chosen point",
         [Column("limit", As.LONG), Column("about"), Column("verdict")],
         rows,
     )
-    usual = section["limits"]
+    usual = found.limits
     yield paragraph(
-        f"The usual limits: averaging succeeds in less than {share(usual['averaging'])}, the largest change"
+        f"The usual limits: averaging succeeds in less than {share(usual.averaging)}, the largest change"
         " is revealed with"
-        f" less than {share(usual['revealed'])}, a 1 is published as 1 in at most {share(usual['uniques'])},"
+        f" less than {share(usual.revealed)}, a 1 is published as 1 in at most {share(usual.uniques)},"
         " no change"
-        f" exceeds {usual['largest_change']}, and counts of {usual['size']} are off by more than"
-        f" {share(usual['relative'])}"
-        f" in at most {share(usual['share'])}. Declared gates that are stricter replace them.",
+        f" exceeds {usual.largest_change}, and counts of {usual.size} are off by more than"
+        f" {share(usual.relative)}"
+        f" in at most {share(usual.share)}. Declared gates that are stricter replace them.",
         "note",
     )
 
-
-Found = Mapping[str, Any]  # the summary of an audit
 
 NOTICE = (
     "Confidential: this page was made with the true counts and the private parameters of the noise. Keep it with the"
@@ -289,7 +277,7 @@ NOTICE = (
 )
 
 
-def confidential_page(found: Found, view: PublicView) -> Page:
+def confidential_page(found: Audit, view: PublicView) -> Page:
     """The page for the office."""
     manifest = view.manifest
     return Page(
@@ -303,53 +291,69 @@ def confidential_page(found: Found, view: PublicView) -> Page:
     )
 
 
-def _opening(found: Found, view: PublicView) -> Iterator[Tile]:
-    yield gate_tile(found["verdicts"])
+def _opening(found: Audit, view: PublicView) -> Iterator[Tile]:
+    yield gate_tile(found.verdicts)
     yield from size_tiles(view.manifest)
-    if "averaging" in found:
-        attack, realised = found["averaging"]["attack"], found["averaging"]["realised"]
-        hit = realised["methods"]["weighted"]["hit"] / attack["targets"] if attack["targets"] else 0.0
-        yield Tile("Counts that averaging gets right", share(hit))
-    if "disclosure" in found:
-        yield Tile(
-            "Published ones that are true", share(found["disclosure"]["total"]["count_1"]["share_true"])
-        )
-    if "utility" in found:
-        cells = found["utility"]["errors"]["original"]["total"]["occupied"]
-        yield Tile(
-            "Mean error of a count", decimal(cells["mean_l1"]), "absolute, cells with somebody in them"
-        )
+    if found.averaging is not None:
+        targets, hit = found.averaging.attack.targets, found.averaging.realised.hit[Method.WEIGHTED]
+        yield Tile("Counts that averaging gets right", share(hit / targets if targets else 0.0))
+    if found.disclosure is not None:
+        yield Tile("Published ones that are true", share(found.disclosure.total.ones.share_true))
+    if found.utility is not None:
+        error = found.utility.total.total.occupied.mean(Measure.L1)
+        yield Tile("Mean error of a count", decimal(error), "absolute, cells with somebody in them")
 
 
-def _parts(found: Found, view: PublicView) -> Iterator[Part]:
-    yield gates_part(found["verdicts"])
+def _parts(found: Audit, view: PublicView) -> Iterator[Part]:
+    yield gates_part(found.verdicts)
     yield published_part(view.manifest)
-    yield _protection(found.get("protection"), view)
-    for name, part in PARTS.items():
-        if name in found:
-            yield part(found, view)
+    yield _protection(found.protection, view)
+    yield from measured_parts(found, view.names)
     yield attack_part(view.attacks)
     yield caveats_part(found)
 
 
-def _protection(section: Found | None, view: PublicView) -> Part:
+def measured_parts(found: Audit, names: Names) -> Iterator[Part]:
+    """A part for each measure that was taken."""
+    if found.averaging is not None:
+        yield averaging_part(found.averaging, found.redundancy, names)
+    if found.bounds is not None:
+        yield bounds_part(found.bounds, names)
+    if found.disclosure is not None:
+        yield disclosure_part(found.disclosure, names)
+    if found.bayes is not None:
+        yield bayes_part(found.bayes, names)
+    if found.reconstruction is not None:
+        yield reconstruction_part(found.reconstruction)
+    if found.differencing is not None:
+        yield differencing_part(found.differencing)
+    if found.privacy is not None:
+        yield privacy_part(found.privacy)
+    if found.utility is not None:
+        yield utility_part(found.utility)
+    if found.region is not None:
+        yield region_part(found.region)
+
+
+def _protection(found: Protection | None, view: PublicView) -> Part:
     """What the public is told, and what it is not."""
     title = "How it was protected"
-    if section is None:
+    if found is None:
         return Part("protection", title, "What the public is told:", tuple(public_words(view.manifest)))
-    named = ", ".join(f"{name} = {_parameter(value)}" for name, value in section["parameters"].items())
-    swap = section["swap"]
-    lead = f"Counts were perturbed by {section['method']} ({named})"
-    lead += "; no households were swapped." if swap is None else ", after households at risk were swapped."
+    named = ", ".join(f"{name} = {_parameter(value)}" for name, value in found.parameters.items())
+    lead = f"Counts were perturbed by {found.method} ({named})"
+    lead += (
+        "; no households were swapped." if found.swap is None else ", after households at risk were swapped."
+    )
     blocks: list[Block] = [paragraph("What the public is told:", "note"), *public_words(view.manifest)]
-    if swap is not None:
-        blocks += [heading("The swapping rule"), listing(_swap_words(swap))]
-    law = section["law"]
+    if found.swap is not None:
+        blocks += [heading("The swapping rule"), listing(_swap_words(found.swap))]
+    law = found.law
     if law:
-        one, many = (
-            {int(change): p for change, p in row.items()} for row in (law[min(1, len(law) - 1)], law[-1])
-        )
-        blocks += [law_chart(one, many), folded("The law of the noise, which is private", _law(law))]
+        blocks += [
+            law_chart(law[min(1, len(law) - 1)], law[-1]),
+            folded("The law of the noise, which is private", _law(law)),
+        ]
     return Part("protection", title, lead, tuple(blocks))
 
 
@@ -357,39 +361,63 @@ def _parameter(value: float | str) -> str:
     return decimal(value) if isinstance(value, float) else str(value)
 
 
-def _swap_words(swap: Mapping[str, Any]) -> Iterator[str]:
-    yield f"At risk: fewer than {swap['k']} persons of a region share {swap['risk']}."
-    yield f"Households to be swapped at least: {share(swap['rate'])}."
-    yield "Households to be swapped at most: " + (
-        "no limit." if swap["cap"] is None else f"{share(swap['cap'])}."
-    )
+def _swap_words(swap: SwapProtection) -> Iterator[str]:
+    yield f"At risk: fewer than {swap.k} persons of a region share {swap.risk}."
+    yield f"Households to be swapped at least: {share(swap.rate)}."
+    yield f"Households to be swapped at most: {'no limit' if swap.cap is None else share(swap.cap)}."
 
 
-def _law(law: list[Mapping[str, float]]) -> Html:
+def _law(law: Sequence[Mapping[int, float]]) -> Html:
     """Probability of each change, by true count; the last row is that of all larger counts."""
-    changes = sorted({int(change) for row in law for change in row})
+    changes = sorted({change for row in law for change in row})
     head = [
         Column("true count"),
         *(Column(f"{change:+d}" if change else "0", As.DECIMAL) for change in changes),
     ]
     rows = [
-        (f"{size} and more" if size == len(law) - 1 else size, *(row.get(str(change)) for change in changes))
+        (f"{size} and more" if size == len(law) - 1 else size, *(row.get(change) for change in changes))
         for size, row in enumerate(law)
     ]
     return table("Probability of each change", head, rows)
 
 
-PARTS: Mapping[str, Callable[[Found, PublicView], Part]] = {
-    "averaging": lambda found, view: averaging_part(found["averaging"], found.get("redundancy"), view.names),
-    "bounds": lambda found, view: bounds_part(found["bounds"], view.names),
-    "disclosure": lambda found, view: disclosure_part(found["disclosure"], view.names),
-    "bayes": lambda found, view: bayes_part(found["bayes"], view.names),
-    "reconstruction": lambda found, _: reconstruction_part(found["reconstruction"]),
-    "differencing": lambda found, _: differencing_part(found["differencing"]),
-    "privacy": lambda found, _: privacy_part(found["privacy"]),
-    "utility": lambda found, _: utility_part(found["utility"]),
-    "region": lambda found, _: region_part(found["region"]),
-}
+def caveats_part(found: Audit) -> Part:
+    """What the office should not conclude."""
+    lead = (
+        "A report shows what known attacks find in this release with the effort they were given; it proves"
+        " no safety beyond that."
+    )
+    return Part("caveats", "What this report does not say", lead, (listing(_caveats(found)),))
+
+
+def _caveats(found: Audit) -> Iterator[str]:
+    yield (
+        "Attacks that nobody has thought of yet are not among these. Other files about the same people make"
+        " every attack stronger."
+    )
+    yield (
+        "Predictions assume the law of the noise; what was found is one draw of it. Another secret would"
+        " give other numbers."
+    )
+    if found.bayes is not None:
+        yield (
+            "Posteriors are those of somebody who knows everybody else in a cell: a worst case, not a"
+            " typical intruder."
+        )
+    if isinstance(found.reconstruction, ReconstructionAudit):
+        yield (
+            f"Records were rebuilt in {found.reconstruction.released.judged.areas} sampled areas with a time limit;"
+            " other areas, more time or more variables may give more."
+        )
+    if found.bounds is not None and found.bounds.attack.is_cut:
+        yield "Some tables were too large for the attack on bounds to be finished; audit.json names them."
+    if found.averaging is not None and found.averaging.attack.left_out:
+        left = found.averaging.attack.left_out
+        yield f"Averaging left out {sum(left.values()):,} counts: {', '.join(left)}."
+    missing = [name for name in found.left_out if name != "protection"]
+    if missing:
+        yield f"Left out of this report: {', '.join(missing)}."
+    yield "Weighted sums are not attacked."
 
 
 AUDIT_PAGE, PUBLIC_PAGE = "audit.html", "public.html"

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
+from discreet.audit.attack import NotPossible
+from discreet.audit.audit import BayesAudit, ReconstructionAudit
+from discreet.audit.bayes import BayesScan, LevelFinding
+from discreet.audit.measures import CellPrivacy, Privacy, Rebuilt
+from discreet.maths.attacks.reconstruction import Status
 from discreet.page.charts import Axis, Bar, Chart, Point, columns, pairs
 from discreet.page.markup import (
     As,
@@ -22,84 +26,82 @@ from discreet.page.markup import (
 )
 from discreet.page.skeleton import Block, Part
 from discreet.page.style import BLUE, GREY, ORANGE
+from discreet.programme.cube import crossed
 from discreet.report.published import Names
-
-Section = Mapping[str, Any]
 
 FOUND, GUESSED, REIDENTIFIED = "records found by the solver", "found by guessing", "persons re-identified"
 
 
-def privacy_part(section: Section) -> Part:
+def privacy_part(found: Privacy) -> Part:
     """The guarantee, or that there is none, and the exact curve of one count."""
-    if "epsilon" in section:
+    if found.guarantee is not None:
         lead = (
-            f"The whole release guarantees epsilon {decimal(section['epsilon'])} with delta"
-            f" {decimal(section['delta'])}: what anybody learns about a person hardly depends on that person's data."
+            f"The whole release guarantees epsilon {decimal(found.guarantee.epsilon)} with delta"
+            f" {decimal(found.guarantee.delta)}: what anybody learns about a person hardly depends on that"
+            " person's data."
         )
     else:
         lead = "The release makes no formal promise about a single person; its safety rests on what is measured here."
     blocks: list[Block] = []
-    if "fixed_zeros_delta" in section:
-        blocks.append(listing(_leaks(section)))
-    if "cell_curve" in section:
+    if found.cell is not None:
         head = [Column("epsilon", As.DECIMAL), Column("delta of one count", As.DECIMAL)]
-        rows = [(one["epsilon"], one["delta"]) for one in section["cell_curve"]]
-        shown = table("Exact privacy loss of one count", head, rows)
+        rows = [(one.epsilon, one.delta) for one in found.cell.cell_curve]
         blocks += [
+            listing(_leaks(found.cell)),
             paragraph("For those who think in differential privacy, one count at a time:", "note"),
-            shown,
+            table("Exact privacy loss of one count", head, rows),
         ]
     return Part("privacy", "Is there a guarantee?", lead, tuple(blocks))
 
 
-def _leaks(section: Section) -> Iterator[str]:
-    if section["fixed_zeros_delta"]:
+def _leaks(cell: CellPrivacy) -> Iterator[str]:
+    if cell.fixed_zeros_delta:
         yield (
             "Zeros stay zero: a count above zero proves that somebody is there. With probability"
-            f" {share(section['fixed_zeros_delta'])} a count of 1 is published above zero."
+            f" {share(cell.fixed_zeros_delta)} a count of 1 is published above zero."
         )
-    if section["same_participants_delta"]:
+    if cell.same_participants_delta:
         yield (
             "The same people always get the same noise: two tables that differ by one person show it with probability"
-            f" {share(section['same_participants_delta'])}."
+            f" {share(cell.same_participants_delta)}."
         )
-    if not section["fixed_zeros_delta"] and not section["same_participants_delta"]:
+    if not cell.fixed_zeros_delta and not cell.same_participants_delta:
         yield "Zeros are perturbed as well, and every count has noise of its own."
 
 
-def bayes_part(section: Section, names: Names) -> Part:
+def bayes_part(found: BayesAudit, names: Names) -> Part:
     """The adversary who knows everybody else."""
-    cells = section["cells"]
+    cells = found.cells
     lead = (
-        f"In {count(cells['above'])} of {several(cells['cells'], 'small count', 'small counts')}"
-        f" ({share(cells['share'])})"
-        f" somebody who knows everybody else there would be more than {share(cells['gate'])} sure that one"
+        f"In {count(cells.above)} of {several(cells.cells, 'small count', 'small counts')}"
+        f" ({share(cells.share)})"
+        f" somebody who knows everybody else there would be more than {share(cells.belief.gate)} sure that one"
         " more person"
-        f" is in it; in {count(cells['above_beside_others'])} of these others are there, too."
+        f" is in it; in {count(cells.above_beside_others)} of these others are there, too."
     )
     blocks: list[Block] = [_posterior_chart(cells)]
-    if cells["worst"]:
-        blocks.append(_worst_table(cells["worst"]))
-    if cells["named"]:
+    if cells.worst:
+        blocks.append(_worst_table(cells.worst))
+    if cells.named:
         head = [Column("counted"), Column("cell", As.LONG), Column("published", As.COUNT)]
-        rows = [(one["counted"], names.cell(one["cell"]), one["published"]) for one in cells["named"]]
+        rows = [(one.counted, names.cell(one.cell), one.published) for one in cells.named]
         blocks.append(
             folded(f"The cells ({len(rows)} listed)", table("Cells with a high posterior", head, rows))
         )
-    blocks += list(_more_knowledge(section))
+    blocks += list(_more_knowledge(found))
     return Part("posteriors", "How sure can a well-informed intruder be?", lead, tuple(blocks))
 
 
-def _posterior_chart(cells: Section) -> Chart:
+def _posterior_chart(cells: BayesScan) -> Chart:
     shares = [
         above / many if many else 0.0
-        for above, many in zip(cells["above_by_others_known"], cells["cells_by_others_known"], strict=True)
+        for above, many in zip(cells.by_known, cells.cells_by_known, strict=True)
     ]
     rows = [Point(k, value, "") for k, value in enumerate(shares)]
     later = max(shares[1:], default=0.0)
     says = (
-        f"Starting from a belief of {share(cells['prior'])}, the intruder becomes more than"
-        f" {share(cells['gate'])} sure in"
+        f"Starting from a belief of {share(cells.belief.prior)}, the intruder becomes more than"
+        f" {share(cells.belief.gate)} sure in"
         f" {share(shares[0] if shares else 0.0)} of the counts of one person, and in at most {share(later)}"
         " of larger ones."
     )
@@ -108,7 +110,7 @@ def _posterior_chart(cells: Section) -> Chart:
     return Chart("posteriors", title, says, lambda width: columns(rows, {"": BLUE}, x, y, width))
 
 
-def _worst_table(worst: Sequence[Section]) -> Html:
+def _worst_table(worst: Sequence[LevelFinding]) -> Html:
     head = [
         Column("counted"),
         Column("crossed", As.LONG),
@@ -119,66 +121,71 @@ def _worst_table(worst: Sequence[Section]) -> Html:
     ]
     rows = [
         (
-            one["counted"],
-            one["crosstab"],
-            one["cells"],
-            one["above"],
-            one["expected_above"],
-            one["records_above"],
+            one.counted,
+            crossed(one.levels),
+            one.cells,
+            one.above,
+            one.expected,
+            one.records_above,
         )
         for one in worst
     ]
     return table("Cross-tabulations that give most persons away", head, rows)
 
 
-def _more_knowledge(section: Section) -> Iterator[Block]:
+def _more_knowledge(found: BayesAudit) -> Iterator[Block]:
     told = [
-        f"With all levels of {one['along']} together: {count(one['above'])} of {count(one['cells'])} small counts"
-        f" ({count(one['above_alone'])} from the finest level alone)."
-        for one in section["levels"]
+        f"With all levels of {one.along} together: {count(one.above)} of {count(one.cells)} small counts"
+        f" ({count(one.above_alone)} from the finest level alone)."
+        for one in found.levels
     ]
     told += [
-        f"With the whole histogram of a small area of {one['area']}: the intruder's guess gets better by at most"
-        f" {share(one['largest_gain'])} of the persons, in {several(one['histograms'], 'histogram', 'histograms')}."
-        for one in section["histograms"]
+        f"With the whole histogram of a small area of {one.attack.area}: the intruder's guess gets better by at most"
+        f" {share(one.largest_gain)} of the persons, in {several(len(one.found), 'histogram', 'histograms')}."
+        for one in found.histograms
     ]
     if told:
         yield heading("With more knowledge")
         yield listing(told)
 
 
-def reconstruction_part(section: Section) -> Part:
+def reconstruction_part(found: ReconstructionAudit | NotPossible) -> Part:
     """Records rebuilt by a solver, under this and other protections."""
     title = "Can records be rebuilt from the tables?"
-    if "not_possible" in section:
-        return Part("reconstruction", title, f"It was not tried: {section['not_possible']}.")
-    one, others = section["released"], section["under_other_protections"]
-    verdict = "no more than guessing does" if one["r_recon"] <= one["baseline"] else "more than guessing does"
+    if isinstance(found, NotPossible):
+        return Part("reconstruction", title, f"It was not tried: {found.reason}.")
+    one, every = found.released, [found.released, *found.under_other_protections]
+    judged = one.judged
+    beaten = judged.r_recon > judged.baseline
+    verdict = "more than guessing does" if beaten else "no more than guessing does"
     lead = (
-        f"A solver that looks for records which fit the tables gets {share(one['r_recon'])} of the records of"
-        f" {several(one['areas'], 'area', 'areas')} right, {verdict} ({share(one['baseline'])});"
-        f" {share(one['r_reid'])} of the persons would be re-identified."
+        f"A solver that looks for records which fit the tables gets {share(judged.r_recon)} of the records of"
+        f" {several(judged.areas, 'area', 'areas')} right, {verdict} ({share(judged.baseline)});"
+        f" {share(one.confirmed.r_reid)} of the persons would be re-identified."
     )
-    blocks: list[Block] = [_protections_chart([one, *others]), _protections_table([one, *others])]
-    if one["status"].get("timeout"):
-        stopped = several(one["status"]["timeout"], "area was", "areas were")
+    blocks: list[Block] = [_protections_chart(every), _protections_table(every)]
+    timeouts = one.made.status.get(Status.TIMEOUT, 0)
+    if timeouts:
+        stopped = several(timeouts, "area was", "areas were")
         blocks.append(paragraph(f"{stopped} stopped by the limit of work: more may find more.", "note"))
-    mood = "" if one["r_recon"] <= one["baseline"] else "bad"
-    return Part("reconstruction", title, lead, tuple(blocks), mood)
+    return Part("reconstruction", title, lead, tuple(blocks), "bad" if beaten else "")
 
 
-def _protections_chart(variants: Sequence[Section]) -> Chart:
-    keys = {FOUND: ("r_recon", BLUE), GUESSED: ("baseline", GREY), REIDENTIFIED: ("r_reid", ORANGE)}
+def _protections_chart(variants: Sequence[Rebuilt]) -> Chart:
     rows = [
-        Bar(_sentence(one["protection"]), one[key], "", kind)
+        Bar(_sentence(one.protection), value, "", kind)
         for one in variants
-        for kind, (key, _) in keys.items()
+        for kind, value in (
+            (FOUND, one.judged.r_recon),
+            (GUESSED, one.judged.baseline),
+            (REIDENTIFIED, one.confirmed.r_reid),
+        )
     ]
     told = "; ".join(
-        f"{one['protection']}: {share(one['r_recon'])} against {share(one['baseline'])} by guessing"
+        f"{one.protection}: {share(one.judged.r_recon)} against {share(one.judged.baseline)} by guessing"
         for one in variants
     )
-    colours = {kind: colour for kind, (_, colour) in keys.items()}
+    colours = {FOUND: BLUE, GUESSED: GREY, REIDENTIFIED: ORANGE}
     axis = Axis("share of the records, or persons", "~%")
     title = "Records rebuilt under this and other protections"
     return Chart(
@@ -190,7 +197,7 @@ def _protections_chart(variants: Sequence[Section]) -> Chart:
     )
 
 
-def _protections_table(variants: Sequence[Section]) -> Html:
+def _protections_table(variants: Sequence[Rebuilt]) -> Html:
     head = [
         Column("protection", As.LONG),
         Column("records", As.COUNT),
@@ -202,11 +209,16 @@ def _protections_table(variants: Sequence[Section]) -> Html:
     ]
     rows = [
         (
-            _sentence(one["protection"]), one["records"], one["r_recon"], one["baseline"], one["r_certain"],
-            one["r_match"], one["r_reid"],
+            _sentence(one.protection),
+            one.judged.records,
+            one.judged.r_recon,
+            one.judged.baseline,
+            one.made.r_certain,
+            one.confirmed.r_match,
+            one.confirmed.r_reid,
         )
         for one in variants
-    ]  # fmt: skip
+    ]
     return table("Reconstruction under each protection", head, rows)
 
 

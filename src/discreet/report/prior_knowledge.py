@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import altair as alt
 
-from discreet.advise.prior_knowledge import LEAST_COUNT, QUANTILES, SENSITIVITY, Differences, Study
+from discreet.advise.prior_knowledge import LEAST_COUNT, QUANTILES, SENSITIVITY, Study, UtilityDifferences
 from discreet.page.charts import Axis, Box, Chart, Drawing, Point, boxes, lines
 from discreet.page.style import SERIES
 
@@ -14,7 +14,9 @@ LEAST_SHOWN = 0.01  # percentage points; the axis is logarithmic
 DECADES = tuple(10.0**power for power in range(-3, 6))
 ZEROED, KEPT = "negative counts set to zero", "negative counts kept"
 ERRORS = "Error of a cluster's total, percent of the records: line predicted, points realised"
-UTILITY = "Differences of relative frequencies within zip codes, all cross-tabulations, percentage points"
+UTILITY = (
+    "UtilityDifferences of relative frequencies within zip codes, all cross-tabulations, percentage points"
+)
 QUARTILES = (
     f"5 to 95 percent, quartiles and median; cells of at least {LEAST_COUNT} true observations;"
     f" {LEAST_SHOWN} stands for less, too"
@@ -77,6 +79,6 @@ def _kind(epsilon: float) -> str:
     return f"epsilon {epsilon:g}"
 
 
-def _quantiles(found: Differences) -> tuple[float, float, float, float, float]:
+def _quantiles(found: UtilityDifferences) -> tuple[float, float, float, float, float]:
     least, lower, middle, upper, most = (max(found.quantiles[level], LEAST_SHOWN) for level in QUANTILES[:5])
     return least, lower, middle, upper, most

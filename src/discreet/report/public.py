@@ -5,11 +5,10 @@ It owns what is looked at in public files and in which order it is told.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
 
-from discreet.audit.attack import ATTACKS, Outsider, attack
+from discreet.audit.attack import ATTACKS, Outsider, OutsiderFindings, attack
 from discreet.audit.evidence import KnownNoise, published
 from discreet.io.progress import Progress
 from discreet.page.markup import Tile, decimal, tiles
@@ -38,7 +37,7 @@ class PublicView:
 
     manifest: Manifest
     noise: KnownNoise
-    attacks: Mapping[str, Mapping[str, Any]]
+    attacks: OutsiderFindings
     names: Names
 
 

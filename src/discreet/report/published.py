@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any
 
+from discreet.audit.attack import Finding, NotPossible, OutsiderDifferences, OutsiderFindings
+from discreet.audit.averaging import AveragingFindings
+from discreet.audit.bayes import ExposedValues
+from discreet.audit.bounds import BoundFindings
+from discreet.audit.disclosure import Disclosures
 from discreet.audit.evidence import LARGE, KnownNoise
+from discreet.audit.reconstruction import ReconstructionFindings
+from discreet.maths.attacks.averaging import Method
+from discreet.maths.attacks.disclosure import RowKind
+from discreet.maths.attacks.reconstruction import Status
 from discreet.maths.noise.additive import Law
 from discreet.page.charts import Axis, Bar, Chart, Point, bars, columns
 from discreet.page.markup import (
@@ -172,59 +180,6 @@ def _counted(cube: CubeEntry) -> str:
     return f"{what}, weighted by {cube.weight}" if cube.weight else what
 
 
-Section = Mapping[str, Any]
-
-
-def caveats_part(found: Mapping[str, Section]) -> Part:
-    """For the office."""
-    lead = (
-        "A report shows what known attacks find in this release with the effort they were given; it proves"
-        " no safety beyond that."
-    )
-    return Part("caveats", "What this report does not say", lead, (listing(_office(found)),))
-
-
-def _office(found: Mapping[str, Section]) -> Iterator[str]:
-    yield (
-        "Attacks that nobody has thought of yet are not among these. Other files about the same people make"
-        " every attack stronger."
-    )
-    yield (
-        "Predictions assume the law of the noise; what was found is one draw of it. Another secret would"
-        " give other numbers."
-    )
-    if "bayes" in found:
-        yield (
-            "Posteriors are those of somebody who knows everybody else in a cell: a worst case, not a"
-            " typical intruder."
-        )
-    if "reconstruction" in found and "released" in found["reconstruction"]:
-        one = found["reconstruction"]["released"]
-        yield (
-            f"Records were rebuilt in {one['areas']} sampled areas with a time limit; other areas, more time or more"
-            " variables may give more."
-        )
-    cut = [
-        name
-        for name in ("tables_cut", "tables_left_out", "tables_unfinished")
-        if _bound_attack(found).get(name)
-    ]
-    if cut:
-        yield "Some tables were too large for the attack on bounds to be finished; audit.json names them."
-    left = found.get("averaging", {}).get("attack", {}).get("left_out")
-    if left:
-        yield f"Averaging left out {sum(left.values()):,} counts: {', '.join(left)}."
-    missing = [name for name in EVERYTHING if name not in found]
-    if missing:
-        yield f"Left out of this report: {', '.join(missing)}."
-    yield "Weighted sums are not attacked."
-
-
-def _bound_attack(found: Mapping[str, Section]) -> Section:
-    attack: Section = found.get("bounds", {}).get("attack", {})
-    return attack
-
-
 def public_caveats(manifest: Manifest) -> Part:
     """For everybody."""
     lead = "The numbers on this page come from the published files and the published statement on the noise alone."
@@ -238,33 +193,20 @@ def public_caveats(manifest: Manifest) -> Part:
     return Part("caveats", "What this page does not say", lead, (listing(told),))
 
 
-EVERYTHING = (
-    "redundancy",
-    "averaging",
-    "bounds",
-    "privacy",
-    "bayes",
-    "differencing",
-    "reconstruction",
-    "disclosure",
-    "utility",
-    "region",
-)
-
-
-Lines = Iterator[str]
-
-
-def attack_part(found: Mapping[str, Section]) -> Part:
+def attack_part(found: OutsiderFindings) -> Part:
     """All attacks that could be run."""
-    possible = {name: one for name, one in found.items() if "not_possible" not in one}
-    missing = {name: one["not_possible"] for name, one in found.items() if "not_possible" in one}
+    rows: list[tuple[str, str]] = []
+    missing: list[str] = []
+    for name, one in found.items():
+        if isinstance(one, NotPossible):
+            missing.append(f"{TITLES[name]}: {_why(one.reason)}")
+        else:
+            rows.append((TITLES[name], " ".join(_words(one))))
     lead = (
-        f"{several(len(possible), 'attack was', 'attacks were')} run with nothing but the public files, as"
+        f"{several(len(rows), 'attack was', 'attacks were')} run with nothing but the public files, as"
         " anybody could;"
         " these are the results an outsider would see, without knowing which of them are right."
     )
-    rows = [(TITLES[name], " ".join(WORDS[name](section))) for name, section in possible.items()]
     blocks: list[Block] = []
     if rows:
         blocks.append(
@@ -274,23 +216,20 @@ def attack_part(found: Mapping[str, Section]) -> Part:
                 rows,
             )
         )
-    if "averaging" in possible:
-        blocks.append(_chances_chart(possible["averaging"]))
+    if isinstance(found.averaging, AveragingFindings):
+        blocks.append(_chances_chart(found.averaging))
     if missing:
-        blocks += [
-            heading("Not possible from the public files"),
-            listing(f"{TITLES[name]}: {_why(why)}" for name, why in missing.items()),
-        ]
-    if not found:
+        blocks += [heading("Not possible from the public files"), listing(missing)]
+    if not rows and not missing:
         blocks.append(paragraph("All attacks were left out of this report.", "note"))
     return Part("attacks", "What can an outsider find out?", lead, tuple(blocks))
 
 
-def _chances_chart(section: Section) -> Chart:
-    best, targets = section["methods"]["weighted"], section["targets"]
+def _chances_chart(found: AveragingFindings) -> Chart:
+    best, targets = found.methods[Method.WEIGHTED], found.targets
     told = [
-        ("as they are published", section["baseline"], GREY),
-        ("by the best average", best["expected"], BLUE),
+        ("as they are published", found.baseline, GREY),
+        ("by the best average", best.expected, BLUE),
     ]
     rows = [
         Bar(
@@ -303,16 +242,16 @@ def _chances_chart(section: Section) -> Chart:
     ]
     rows += [
         Bar(
-            f"With a chance of {share(float(level))} or more",
+            f"With a chance of {share(level)} or more",
             many / targets if targets else 0.0,
             count(many),
             told[1][0],
         )
-        for level, many in best["at_least"].items()
+        for level, many in best.at_least.items()
     ]
     says = (
-        f"Averaging is expected to give {count(best['expected'])} of {count(targets)} counts right;"
-        f" {count(section['baseline'])} are right without it."
+        f"Averaging is expected to give {count(best.expected)} of {count(targets)} counts right;"
+        f" {count(found.baseline)} are right without it."
     )
     colours = {name: colour for name, _, colour in told}
     axis = Axis("share of all counts", "~%", None)
@@ -320,58 +259,52 @@ def _chances_chart(section: Section) -> Chart:
     return Chart("outsider-averaging", title, says, lambda width: bars(rows, colours, axis, width), colours)
 
 
-def _averaging(section: Section) -> Lines:
-    best = section["methods"]["weighted"]
-    yield (
-        f"{count(best['expected'])} of {several(section['targets'], 'count', 'counts')} would come out right,"
-        f" {count(best['beyond_baseline'])} more than by believing what is published."
-    )
+def _words(found: Finding) -> Iterator[str]:
+    """What an attack found, in a sentence or two."""
+    match found:
+        case AveragingFindings():
+            best = found.methods[Method.WEIGHTED]
+            yield (
+                f"{count(best.expected)} of {several(found.targets, 'count', 'counts')} would come out right,"
+                f" {count(best.beyond_baseline)} more than by believing what is published."
+            )
+        case BoundFindings():
+            yield f"Sums and totals show that some count changed by at least {found.least_bound}."
+            if found.bound is not None:
+                yield (
+                    f"With a largest change of {found.bound},"
+                    f" {several(found.pinned, 'count follows', 'counts follow')} for certain."
+                )
+        case ExposedValues():
+            yield (
+                f"{count(found.alone)} of {several(found.cells, 'count', 'counts')} would make somebody sure of"
+                " a person who could only be alone there."
+            )
+        case OutsiderDifferences():
+            yield _differences(found)
+        case ReconstructionFindings():
+            yield (
+                f"Of {several(found.areas, 'area', 'areas')} a solver built"
+                f" {several(found.records, 'record', 'records')};"
+                f" {count(found.certain)} of them follow for certain."
+            )
+            stopped = found.status.get(Status.TIMEOUT, 0)
+            if stopped:
+                yield f"In {several(stopped, 'area', 'areas')} it reached its limit of work."
+        case Disclosures():
+            rows = found.total.rows
+            yield (
+                f"{count(found.total.ones.seen)} counts of 1 are published;"
+                f" {count(rows[RowKind.INDIVIDUAL].seen)} persons and"
+                f" {count(rows[RowKind.GROUP].seen)} groups seem to share an attribute."
+            )
 
 
-def _bounds(section: Section) -> Lines:
-    yield f"Sums and totals show that some count changed by at least {section['least_bound']}."
-    if section["bound"] is not None:
-        yield (
-            f"With a largest change of {section['bound']},"
-            f" {several(section['pinned'], 'count follows', 'counts follow')} for certain."
-        )
-
-
-def _bayes(section: Section) -> Lines:
-    yield (
-        f"{count(section['exposed_alone'])} of {several(section['cells'], 'count', 'counts')} would make"
-        " somebody sure of"
-        " a person who could only be alone there."
-    )
-
-
-def _differencing(section: Section) -> Lines:
-    bases = section["bases"]
-    small = sum(one["small"] for one in bases)
-    if not bases:
-        yield "No published population lies inside another: nothing can be subtracted."
-        return
-    yield f"Subtracting populations gives {several(small, 'small difference', 'small differences')}, true or not."
-
-
-def _reconstruction(section: Section) -> Lines:
-    yield (
-        f"Of {several(section['areas'], 'area', 'areas')} a solver built"
-        f" {several(section['records'], 'record', 'records')};"
-        f" {count(section['certain'])} of them follow for certain."
-    )
-    stopped = section["status"].get("timeout", 0)
-    if stopped:
-        yield f"In {several(stopped, 'area', 'areas')} it reached its limit of work."
-
-
-def _disclosure(section: Section) -> Lines:
-    total = section["total"]
-    yield (
-        f"{count(total['count_1']['seen'])} counts of 1 are published; {count(total['individual']['seen'])}"
-        " persons and"
-        f" {count(total['group']['seen'])} groups seem to share an attribute."
-    )
+def _differences(found: OutsiderDifferences) -> str:
+    if not found.bases:
+        return "No published population lies inside another: nothing can be subtracted."
+    small = sum(one.small for one in found.bases)
+    return f"Subtracting populations gives {several(small, 'small difference', 'small differences')}, true or not."
 
 
 def _why(told: str) -> str:
@@ -385,12 +318,4 @@ TITLES = {
     "differencing": "Subtraction",
     "reconstruction": "Reconstruction",
     "disclosure": "Small counts",
-}
-WORDS: Mapping[str, Callable[[Section], Lines]] = {
-    "averaging": _averaging,
-    "bounds": _bounds,
-    "bayes": _bayes,
-    "differencing": _differencing,
-    "reconstruction": _reconstruction,
-    "disclosure": _disclosure,
 }

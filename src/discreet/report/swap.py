@@ -12,7 +12,7 @@ from discreet.page.markup import As, Column, Html, Tile, count, decimal, paragra
 from discreet.page.skeleton import Block, Page, Part
 from discreet.page.style import BLUE, GREEN, GREY, ORANGE, PURPLE
 from discreet.programme.swap import SwapRule
-from discreet.swap.figures import NO_REGION, Distances, Figures
+from discreet.swap.figures import NO_REGION, Distances, SwapFigures
 
 REPORT = "report.html"
 FIGURES = "figures.json"
@@ -32,7 +32,7 @@ _OUTCOMES = {
 _NOTICE = "Private: this page shows true counts of small groups. Keep it with the microdata."
 
 
-def write_report(figures: Figures, rule: SwapRule, name: str, folder: AtomicFolder) -> None:
+def write_report(figures: SwapFigures, rule: SwapRule, name: str, folder: AtomicFolder) -> None:
     """Write the page and the figures into a private folder."""
     with folder.file(REPORT) as file:
         file.write(swap_page(figures, rule, name).html().encode())
@@ -40,7 +40,7 @@ def write_report(figures: Figures, rule: SwapRule, name: str, folder: AtomicFold
         file.write((json.dumps(machine_figures(figures), indent=1, ensure_ascii=False) + "\n").encode())
 
 
-def machine_figures(figures: Figures) -> dict[str, Any]:
+def machine_figures(figures: SwapFigures) -> dict[str, Any]:
     """The figures for machines."""
     levels = [
         {**asdict(level), "chance_true": level.chance_true, "chance_same": level.chance_same}
@@ -49,7 +49,7 @@ def machine_figures(figures: Figures) -> dict[str, Any]:
     return {**asdict(figures), "levels": levels}
 
 
-def swap_page(figures: Figures, rule: SwapRule, name: str) -> Page:
+def swap_page(figures: SwapFigures, rule: SwapRule, name: str) -> Page:
     """The whole page."""
     return Page(
         f"Record swapping: {name}",
@@ -70,7 +70,7 @@ def swap_page(figures: Figures, rule: SwapRule, name: str) -> Page:
     )
 
 
-def _tiles(figures: Figures, rule: SwapRule) -> Html:
+def _tiles(figures: SwapFigures, rule: SwapRule) -> Html:
     asked = f"asked for: {100 * float(rule.rate):g}%"
     cap = "" if rule.cap is None else f", at most {100 * float(rule.cap):g}%"
     return tiles(
@@ -83,7 +83,7 @@ def _tiles(figures: Figures, rule: SwapRule) -> Html:
     )
 
 
-def _risk_part(figures: Figures, rule: SwapRule) -> Part:
+def _risk_part(figures: SwapFigures, rule: SwapRule) -> Part:
     columns = _columns("level", "regions", "at risk before", "at risk after", "swapped at this level")
     rows = [
         (
@@ -109,7 +109,7 @@ def _risk_words(rule: SwapRule) -> str:
     return f"{words} Counted anew from the records, before and after.{added}"
 
 
-def risk_chart(figures: Figures) -> Chart:
+def risk_chart(figures: SwapFigures) -> Chart:
     """Households at risk at each level, before and after."""
     rows = [
         Bar(level.level, number, _labelled(number, figures.households), when)
@@ -123,7 +123,7 @@ def risk_chart(figures: Figures) -> Chart:
     return _bar_chart("risk", "Households with a member at risk", f"{said}.", rows, _COLOURS, "households")
 
 
-def _uniques_part(figures: Figures) -> Part:
+def _uniques_part(figures: SwapFigures) -> Part:
     lead = (
         "Whoever finds a person alone in a region of the swapped data with some values of the risk variables may be"
         " wrong: the region may hold nobody like that, or several, or another person. True: exactly one such person"
@@ -152,7 +152,7 @@ def _uniques_part(figures: Figures) -> Part:
     return Part("uniques", "Is an apparent unique a true one?", lead, blocks)
 
 
-def unique_chart(figures: Figures) -> Chart:
+def unique_chart(figures: SwapFigures) -> Chart:
     """How likely an apparent unique is a true one, and the very person, at each level."""
     rows = [
         Bar(level.level, 100 * chance, f"{100 * chance:.1f} %", kind)
@@ -173,7 +173,7 @@ def unique_chart(figures: Figures) -> Chart:
     return _bar_chart("uniques", title, says, rows, _UNIQUES, axis)
 
 
-def _swapped_part(figures: Figures) -> Part:
+def _swapped_part(figures: SwapFigures) -> Part:
     kept = sum(one.households for one in figures.unswapped)
     lead = (
         f"{kept:,} times a household at risk at a level was not swapped there."
@@ -198,7 +198,7 @@ def _swapped_part(figures: Figures) -> Part:
     return Part("swapped", "Who was swapped, and who was not", lead, tuple(blocks), "" if kept else "good")
 
 
-def swapped_chart(figures: Figures) -> Chart:
+def swapped_chart(figures: SwapFigures) -> Chart:
     """Households swapped at each level, and those at risk there that kept their place."""
     counted = [(level.level, SWAPPED, level.swapped) for level in figures.levels]
     counted += [(kept.level, f"kept: {kept.why}", kept.households) for kept in figures.unswapped]
@@ -211,7 +211,7 @@ def swapped_chart(figures: Figures) -> Chart:
     )
 
 
-def _distance_part(figures: Figures) -> Part:
+def _distance_part(figures: SwapFigures) -> Part:
     columns = [
         *_columns("finest region that both share", "households"),
         Column("of those swapped", As.PERCENT),
@@ -230,7 +230,7 @@ def _distance_part(figures: Figures) -> Part:
     return Part("distances", "How far households went", lead, tuple(blocks))
 
 
-def shared_chart(figures: Figures) -> Chart:
+def shared_chart(figures: SwapFigures) -> Chart:
     """The finest region that partners share."""
     levels = (NO_REGION, *(level.level for level in figures.levels))
     rows = [
@@ -261,7 +261,7 @@ def distance_chart(distances: Distances) -> Chart:
     return Chart("distances", "Distance between partners", f"Quantiles: {quantiles}.", draw)
 
 
-def _utility_part(figures: Figures) -> Part:
+def _utility_part(figures: SwapFigures) -> Part:
     lead = (
         "Persons by region and the risk variables, one by one and crossed: the change of a cell that holds somebody"
         " before or after. A level whose regions all partners share does not change."
@@ -291,7 +291,7 @@ def _utility_part(figures: Figures) -> Part:
     return Part("utility", "Utility", lead, blocks)
 
 
-def change_chart(figures: Figures) -> Chart:
+def change_chart(figures: SwapFigures) -> Chart:
     """The mean absolute change of a cell, for each table and level."""
     cells = [
         HeatCell(change.table, change.level, change.mean_absolute, f"{change.mean_absolute:.2f}")

@@ -2,46 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
+from discreet.audit.audit import AveragingAudit, BoundsAudit, DifferencingAudit, RedundancyAudit
+from discreet.audit.averaging import ExposedCell, Realised
+from discreet.audit.bounds import BoundFindings
+from discreet.audit.differencing import Judgement
+from discreet.audit.differencing_areas import AreaDifferences
+from discreet.audit.disclosure import DisclosureFigures, Disclosures, Tally
+from discreet.maths.attacks.averaging import Method
+from discreet.maths.attacks.disclosure import RowKind
 from discreet.page.charts import Axis, Bar, Chart, Point, bars, cloud
 from discreet.page.markup import As, Column, Html, count, folded, heading, paragraph, several, share, table
 from discreet.page.skeleton import Block, Part
 from discreet.page.style import BLUE, GREY, ORANGE
 from discreet.report.published import Names
 
-Section = Mapping[str, Any]
-
 PREDICTED, REALISED = "predicted by the law of the noise", "found when compared with the truth"
 SEEN, TRUE = "published", "of these, true"
+LARGEST_SHOWN = 3  # counts up to this are drawn
 METHODS = {
-    "mean": "the plain mean of all readings",
-    "riskiest": "the mean of the best readings",
-    "weighted": "all readings, weighted best",
-}
-KINDS = {
-    "count_1": "counts of 1",
-    "count_2": "counts of 2",
-    "count_3": "counts of 3",
-    "individual": "attributes of one person",
-    "group": "attributes shared by a group",
+    Method.MEAN: "the plain mean of all readings",
+    Method.RISKIEST: "the mean of the best readings",
+    Method.WEIGHTED: "all readings, weighted best",
 }
 
 
-def averaging_part(section: Section, redundancy: Section | None, names: Names) -> Part:
+def averaging_part(found: AveragingAudit, redundancy: RedundancyAudit | None, names: Names) -> Part:
     """Averaging, predicted and realised."""
-    attack, realised = section["attack"], section["realised"]
-    targets, hit = attack["targets"], realised["methods"]["weighted"]["hit"]
+    attack, realised = found.attack, found.realised
+    targets, hit = attack.targets, realised.hit[Method.WEIGHTED]
     lead = (
         f"Somebody who averages all the ways in which a count can be put together from the tables gets"
-        f" {share(_part(hit, targets))} of the counts right; {share(_part(realised['baseline'], targets))}"
+        f" {share(_part(hit, targets))} of the counts right; {share(_part(realised.baseline, targets))}"
         " are right as"
         " they are published."
     )
-    blocks: list[Block] = [_methods_chart(section), _calibration_chart(section["realised"])]
-    if attack["exposed"]:
-        blocks.append(exposed_table(attack["exposed"], names))
+    blocks: list[Block] = [_methods_chart(found), _calibration_chart(realised)]
+    if attack.exposed:
+        blocks.append(exposed_table(attack.exposed, names))
     if redundancy:
         blocks.append(
             folded("What the programme repeats most, whatever the data", _redundancy_table(redundancy))
@@ -49,7 +48,7 @@ def averaging_part(section: Section, redundancy: Section | None, names: Names) -
     return Part("averaging", "Can noise be averaged away?", lead, tuple(blocks))
 
 
-def exposed_table(exposed: Sequence[Section], names: Names) -> Html:
+def exposed_table(exposed: Sequence[ExposedCell], names: Names) -> Html:
     """The counts that averaging threatens most."""
     head = [
         Column("counted"),
@@ -58,19 +57,16 @@ def exposed_table(exposed: Sequence[Section], names: Names) -> Html:
         Column("k/t²", As.DECIMAL),
         Column("chance to be right", As.SHARE),
     ]
-    rows = [
-        (one["counted"], names.cell(one["cell"]), one["t"], one["ratio"], one["success"]) for one in exposed
-    ]
+    rows = [(one.counted, names.cell(one.cell), one.t, one.ratio, one.success) for one in exposed]
     return table("The counts that averaging threatens most", head, rows)
 
 
-def _methods_chart(section: Section) -> Chart:
-    attack, realised = section["attack"], section["realised"]
-    targets = attack["targets"]
-    told = [("as published", attack["baseline"], realised["baseline"])]
+def _methods_chart(audited: AveragingAudit) -> Chart:
+    attack, realised = audited.attack, audited.realised
+    targets = attack.targets
+    told = [("as published", attack.baseline, realised.baseline)]
     told += [
-        (name, attack["methods"][key]["expected"], realised["methods"][key]["hit"])
-        for key, name in METHODS.items()
+        (name, attack.methods[method].expected, realised.hit[method]) for method, name in METHODS.items()
     ]
     rows = [
         Bar(name, _part(value, targets), f"{share(_part(value, targets))}", kind)
@@ -87,13 +83,13 @@ def _methods_chart(section: Section) -> Chart:
     return Chart("averaging", title, says, lambda width: bars(rows, colours, axis, width), colours)
 
 
-def _calibration_chart(realised: Section) -> Chart:
-    colours = {"mean": ORANGE, "weighted": BLUE}
+def _calibration_chart(realised: Realised) -> Chart:
+    colours = {Method.MEAN: ORANGE, Method.WEIGHTED: BLUE}
     rows = [
-        (METHODS[method], one["expected"] / one["targets"], one["hit"] / one["targets"], one["targets"])
+        (METHODS[method], one.expected / one.targets, one.hit / one.targets, one.targets)
         for method in colours
-        for one in realised["methods"][method]["bins"]
-        if one["targets"]
+        for one in realised.bins[method]
+        if one.targets
     ]
     most = max((row[3] for row in rows), default=1)
     points = [Point(x, y, kind, (many / most) ** 0.5) for kind, x, y, many in rows]
@@ -108,7 +104,7 @@ def _calibration_chart(realised: Section) -> Chart:
     return Chart("calibration", title, says, lambda width: cloud(points, named, *axes, width), named)
 
 
-def _redundancy_table(redundancy: Section) -> Html:
+def _redundancy_table(redundancy: RedundancyAudit) -> Html:
     head = [
         Column("counted"),
         Column("statistic"),
@@ -117,84 +113,87 @@ def _redundancy_table(redundancy: Section) -> Html:
         Column("least k/t²", As.DECIMAL),
     ]
     rows = [
-        (universe["counted"], one["statistic"], one["t"], one["k_over_t2"], one["riskiest_k_over_t2"])
-        for universe in redundancy["universes"]
-        for one in universe["exposed"]
+        (universe.counted, one.statistic, one.t, one.k_over_t2, one.riskiest_k_over_t2)
+        for universe in redundancy.universes
+        for one in universe.exposed
     ]
     return table("Statistics that the programme repeats most", head, rows)
 
 
-def bounds_part(section: Section, names: Names) -> Part:
+def bounds_part(found: BoundsAudit, names: Names) -> Part:
     """Bounds and margins."""
-    attack, judged = section["attack"], section["realised"]
-    if attack["bound"] is None:
+    attack, judged = found.attack, found.realised
+    if attack.bound is None:
         lead = "The noise has no bound, so no count follows from sums and totals for certain."
-    elif not attack["pinned"]:
+    elif not attack.pinned:
         lead = (
-            f"Even somebody who knows that no count changes by more than {attack['bound']} cannot deduce a"
+            f"Even somebody who knows that no count changes by more than {attack.bound} cannot deduce a"
             " single count"
             " from sums and totals."
         )
     else:
         lead = (
-            f"Somebody who knows that no count changes by more than {attack['bound']} can deduce"
-            f" {several(attack['pinned'], 'count', 'counts')} for certain, {count(attack['pinned_small'])} of"
+            f"Somebody who knows that no count changes by more than {attack.bound} can deduce"
+            f" {several(attack.pinned, 'count', 'counts')} for certain, {count(attack.pinned_small)} of"
             " them 1 to"
-            f" 3; {share(judged['share_right'])} of the deductions are right."
+            f" 3; {share(judged.share_right)} of the deductions are right."
         )
     blocks: list[Block] = []
-    if attack["tuples_by_bound_needed"]:
+    if attack.tuples_by_bound_needed:
         blocks.append(_gaps_chart(attack))
-    if attack["named"]:
+    if attack.named:
         head = [Column("table"), Column("counted"), Column("cell", As.LONG)]
-        rows = [(one["table"], one["counted"], names.cell(one["cell"])) for one in attack["named"]]
+        rows = [(one.table, one.counted, names.cell(one.cell)) for one in attack.named]
         blocks.append(table("Counts that follow from bounds and margins", head, rows))
-    mood = "bad" if attack["pinned"] else ""
+    mood = "bad" if attack.pinned else ""
     return Part("bounds", "Do sums and totals give counts away?", lead, tuple(blocks), mood)
 
 
-def _gaps_chart(attack: Section) -> Chart:
-    tuples = attack["tuples"]
+def _gaps_chart(attack: BoundFindings) -> Chart:
+    tuples = attack.tuples
     rows = [
         Bar(f"at least {change}", _part(many, tuples), several(many, "sum", "sums"))
-        for change, many in attack["tuples_by_bound_needed"].items()
+        for change, many in attack.tuples_by_bound_needed.items()
     ]
-    bound = attack["bound"]
-    says = f"{count(tuples)} sums were compared with their totals. The gaps show a change of {attack['least_bound']}"
+    bound = attack.bound
+    says = f"{count(tuples)} sums were compared with their totals. The gaps show a change of {attack.least_bound}"
     says += "." if bound is None else f", the largest change is {bound}."
-    if bound is not None and attack["least_bound"] >= bound:
+    if bound is not None and attack.least_bound >= bound:
         says += " So the published tables reveal it."
     axis = Axis("share of the sums", "~%")
     title = "The change of a count that the gaps between sums and totals need"
     return Chart("bounds", title, says, lambda width: bars(rows, {"": BLUE}, axis, width))
 
 
-def disclosure_part(section: Section, names: Names) -> Part:
+def disclosure_part(found: Disclosures, names: Names) -> Part:
     """Small counts and shared attributes, seen and true."""
-    ones = section["total"]["count_1"]
+    ones = found.total.ones
     lead = (
-        f"Of {several(ones['seen'], 'published 1', 'published ones')}, {share(ones['share_true'])} are truly"
+        f"Of {several(ones.seen, 'published 1', 'published ones')}, {share(ones.share_true)} are truly"
         " one person,"
         " household or dwelling: the rest of the time, whoever takes a published 1 for a fact is wrong."
-        if ones["seen"]
+        if ones.seen
         else "No count of 1 is published."
     )
-    blocks: list[Block] = [_disclosure_chart(section["total"]), _disclosure_table(section)]
-    blocks += list(_named_tables(section, names))
+    blocks: list[Block] = [_disclosure_chart(found.total), _disclosure_table(found)]
+    blocks += list(_named_tables(found, names))
     return Part("disclosure", "Are small counts and shared attributes true?", lead, tuple(blocks))
 
 
-def _disclosure_chart(total: Section) -> Chart:
-    shown = {key: name for key, name in KINDS.items() if key in total and total[key]["seen"]}
+def _disclosure_chart(total: DisclosureFigures) -> Chart:
+    kinds = {f"counts of {value}": tally for value, tally in enumerate(total.small[:LARGEST_SHOWN], start=1)}
+    kinds["attributes of one person"] = total.rows[RowKind.INDIVIDUAL]
+    kinds["attributes shared by a group"] = total.rows[RowKind.GROUP]
+    shown = {name: tally for name, tally in kinds.items() if tally.seen}
     rows = [
         Bar(name, number, label, kind)
-        for key, name in shown.items()
+        for name, tally in shown.items()
         for kind, number, label in (
-            (SEEN, total[key]["seen"], count(total[key]["seen"])),
-            (TRUE, total[key]["true"], f"{count(total[key]['true'])} ({share(total[key]['share_true'])})"),
+            (SEEN, tally.seen, count(tally.seen)),
+            (TRUE, tally.true or 0, f"{count(tally.true)} ({share(tally.share_true)})"),
         )
     ]
-    told = "; ".join(f"{share(total[key]['share_true'])} of {name}" for key, name in shown.items())
+    told = "; ".join(f"{share(tally.share_true)} of {name}" for name, tally in shown.items())
     says = f"True before any protection: {told or 'none'}."
     colours = {SEEN: GREY, TRUE: BLUE}
     axis = Axis("number")
@@ -202,13 +201,11 @@ def _disclosure_chart(total: Section) -> Chart:
     return Chart("small-counts", title, says, lambda width: bars(rows, colours, axis, width), colours)
 
 
-def _disclosure_table(section: Section) -> Html:
-    ways = [("all", "all tables", section["total"])]
-    ways += [("counted", name, one) for name, one in section["by_universe"].items()]
-    ways += [("level", name.replace(":", ", level "), one) for name, one in section["by_level"].items()]
-    ways += [
-        ("crossed", several(int(number), "axis", "axes"), one) for number, one in section["by_axes"].items()
-    ]
+def _disclosure_table(found: Disclosures) -> Html:
+    ways = [("all", "all tables", found.total)]
+    ways += [("counted", name, one) for name, one in found.universes.items()]
+    ways += [("level", name.replace(":", ", level "), one) for name, one in sorted(found.levels.items())]
+    ways += [("crossed", several(number, "axis", "axes"), one) for number, one in sorted(found.axes.items())]
     head = [
         Column("by"),
         Column("where", As.LONG),
@@ -220,36 +217,39 @@ def _disclosure_table(section: Section) -> Html:
         Column("true", As.SHARE),
     ]
     rows = [
-        (by, name, *_pair(one.get("count_1")), *_pair(one["individual"]), *_pair(one["group"]))
+        (
+            by,
+            name,
+            *_pair(one.ones if one.has_cells else None),
+            *_pair(one.rows[RowKind.INDIVIDUAL]),
+            *_pair(one.rows[RowKind.GROUP]),
+        )
         for by, name, one in ways
     ]
     return table("Apparent disclosures and how many are true", head, rows)
 
 
-def _named_tables(section: Section, names: Names) -> Iterator[Html]:
-    for key, what in (
-        ("uniques", "True ones, fewest codes first"),
-        ("telling", "Groups that truly share an attribute"),
+def _named_tables(found: Disclosures, names: Names) -> Iterator[Html]:
+    for listed, what in (
+        (found.uniques, "True ones, fewest codes first"),
+        (found.telling, "Groups that truly share an attribute"),
     ):
-        if section[key]:
+        if listed:
             head = [
                 Column("table"),
                 Column("counted"),
                 Column("cell", As.LONG),
                 Column("published", As.COUNT),
             ]
-            rows = [
-                (one["cube"], one["counted"], names.cell(one["cell"]), one["published"])
-                for one in section[key]
-            ]
+            rows = [(one.cube, one.counted, names.cell(one.cell), one.published) for one in listed]
             yield folded(f"{what} ({len(rows)} listed)", table(what, head, rows))
 
 
-def differencing_part(section: Section) -> Part:
+def differencing_part(found: DifferencingAudit) -> Part:
     """Differences of bases and of geographies."""
-    bases, places = section["bases"], section["geographies"]
-    exact, revealed = sum(one["exact"] for one in bases), sum(one["revealed"] for one in bases)
-    told = sum(one["after"]["above"] if one["after"] else one["found"] for one in places)
+    bases, places = found.bases, found.geographies
+    exact, revealed = sum(one.exact for one in bases), sum(one.revealed for one in bases)
+    told = sum(one.revealed for one in places)
     if not bases and not places:
         lead = (
             "No published population lies inside another and no pair of geographies is declared: nothing can"
@@ -276,7 +276,7 @@ def differencing_part(section: Section) -> Part:
     return Part("differencing", "Does subtracting tables give people away?", lead, tuple(blocks))
 
 
-def _bases_table(bases: Sequence[Section]) -> Html:
+def _bases_table(bases: Sequence[Judgement]) -> Html:
     head = [
         Column("from", As.LONG),
         Column("is subtracted", As.LONG),
@@ -288,35 +288,32 @@ def _bases_table(bases: Sequence[Section]) -> Html:
     ]
     rows = [
         (
-            one["outer"], one["inner"], one["exact"], one["revealed"], one["expected"], one["apparent"],
-            one["apparent_share"],
+            one.outer,
+            one.inner,
+            one.exact,
+            one.revealed,
+            one.expected,
+            one.apparent,
+            one.apparent_share,
         )
         for one in bases
-    ]  # fmt: skip
+    ]
     return table("Differences of populations", head, rows)
 
 
-def _places_table(places: Sequence[Section]) -> Html:
+def _places_table(places: Sequence[AreaDifferences]) -> Html:
     head = [
         Column("geographies"),
         Column("smaller than", As.COUNT),
         Column("differences found", As.COUNT),
         Column("revealed after noise", As.COUNT),
     ]
-    rows = [
-        (
-            " and ".join(one["geographies"]),
-            one["threshold"],
-            one["found"],
-            one["after"]["above"] if one["after"] else one["found"],
-        )
-        for one in places
-    ]
+    rows = [(" and ".join(one.geographies), one.threshold, one.found, one.revealed) for one in places]
     return table("Differences of geographies", head, rows)
 
 
-def _pair(tally: Section | None) -> tuple[int | None, float | None]:
-    return (None, None) if tally is None else (tally["seen"], tally.get("share_true"))
+def _pair(tally: Tally | None) -> tuple[int | None, float | None]:
+    return (None, None) if tally is None else (tally.seen, tally.share_true)
 
 
 def _part(number: float, whole: float) -> float:

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from discreet.audit.evidence import KnownNoise
+from discreet.audit.utility import AreaDistortion, Utility
+from discreet.audit.utility_figures import ErrorComparison
 from discreet.maths.utility import ExpectedLosses, Measure
 from discreet.page.charts import Axis, Bar, Chart, Point, bars, lines
 from discreet.page.markup import (
@@ -30,50 +32,43 @@ from discreet.page.skeleton import Block, Part
 from discreet.page.style import BLUE, GREY, ORANGE, RED
 from discreet.perturb.private import post_processed
 
-Section = Mapping[str, Any]
-
 SIZES = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 EXPECTED, REALISED = "expected by the law of the noise", "found against the truth"
 CONFIDENT = 0.95
 LEAST = 0.005  # errors of empty cells that are smaller are not drawn
 
 
-def utility_part(section: Section) -> Part:
+def utility_part(found: Utility) -> Part:
     """Errors of counts, areas, sums and associations, against the truth."""
-    original = section["errors"]["original"]
-    cells = original["total"]["occupied"]
+    cells = found.total.total.occupied
     lead = (
-        f"A published count is off by {decimal(cells['mean_l1'])} on average and by at most"
-        f" {decimal(cells['absolute_error'].get('0.95'))} in 95 of 100 cases;"
-        f" {share(cells['share_unchanged'])} are as"
+        f"A published count is off by {decimal(cells.mean(Measure.L1))} on average and by at most"
+        f" {decimal(cells.absolute.get(0.95))} in 95 of 100 cases;"
+        f" {share(cells.mean(Measure.UNCHANGED))} are as"
         " they were."
     )
-    blocks: list[Block] = [_size_chart(section["errors"]), _size_table(section["errors"])]
-    blocks += list(_areas(section["areas"]))
-    blocks += list(_sums_and_tests(section))
-    by_cube = _cube_table(original["by_cube"])
-    blocks.append(folded("Every table by itself", by_cube))
+    blocks: list[Block] = [_size_chart(found), _size_table(found)]
+    blocks += list(_areas(found.areas))
+    blocks += list(_sums_and_tests(found))
+    blocks.append(folded("Every table by itself", _cube_table(found.total.cubes)))
     return Part("utility", "How useful are the tables?", lead, tuple(blocks))
 
 
-def _size_chart(errors: Section) -> Chart:
+def _size_chart(found: Utility) -> Chart:
     """Realised errors are against the truth before swapping; the law is about what was counted."""
-    classes = errors["original"]["total"]["classes"]
-    noisy = errors.get("counted", errors["original"])["total"]["classes"]
+    classes, noisy = found.total.total.classes, found.noisy.total.classes
     rows = []
     for size, one in classes.items():
-        if not one["cells"] or (size == "0" and one["mean_l1"] < LEAST):
+        error, expected = one.mean(Measure.L1), noisy[size].expected_mean(Measure.L1)
+        if error is None or (size == "0" and error < LEAST):
             continue
         name = "empty cells" if size == "0" else f"counts of {size}"
-        if noisy[size].get("expected_mean_l1") is not None:
-            rows.append(
-                Bar(name, noisy[size]["expected_mean_l1"], decimal(noisy[size]["expected_mean_l1"]), EXPECTED)
-            )
-        rows.append(Bar(name, one["mean_l1"], decimal(one["mean_l1"]), REALISED))
-    found = [row for row in rows if row.kind == REALISED]
-    told = "; ".join(f"{row.item} {row.label}" for row in found)
+        if expected is not None:
+            rows.append(Bar(name, expected, decimal(expected), EXPECTED))
+        rows.append(Bar(name, error, decimal(error), REALISED))
+    told = "; ".join(f"{row.item} {row.label}" for row in rows if row.kind == REALISED)
     says = f"Mean distance between published and true count: {told}."
-    if len(errors) > 1:
+    if len(found.errors) > 1:
         says += " What is found includes the swapping; what is expected is the noise alone."
     colours = {EXPECTED: GREY, REALISED: BLUE}
     used = {kind: colour for kind, colour in colours.items() if any(row.kind == kind for row in rows)}
@@ -82,9 +77,8 @@ def _size_chart(errors: Section) -> Chart:
     return Chart("error-by-size", title, says, lambda width: bars(rows, used, axis, width), used)
 
 
-def _size_table(errors: Section) -> Html:
-    classes = errors["original"]["total"]["classes"]
-    noisy = errors.get("counted", errors["original"])["total"]["classes"]
+def _size_table(found: Utility) -> Html:
+    classes, noisy = found.total.total.classes, found.noisy.total.classes
     head = [
         Column("true count"),
         Column("cells", As.COUNT),
@@ -97,66 +91,69 @@ def _size_table(errors: Section) -> Html:
     ]
     rows = [
         (
-            size, one["cells"], one["share_unchanged"], one["mean_l1"], noisy[size]["expected_mean_l1"],
-            one["absolute_error"].get("0.95"), one["relative_error"].get("0.5"), one["relative_error"].get("0.95"),
+            size,
+            one.cells,
+            one.mean(Measure.UNCHANGED),
+            one.mean(Measure.L1),
+            noisy[size].expected_mean(Measure.L1),
+            one.absolute.get(0.95),
+            one.relative.get(0.5),
+            one.relative.get(0.95),
         )
         for size, one in classes.items()
-        if one["cells"]
-    ]  # fmt: skip
+        if one.cells
+    ]
     return table("Errors by the true size of a count", head, rows)
 
 
-def _areas(areas: Sequence[Section]) -> Iterator[Block]:
-    told = [one for one in areas if any(size["observations"] for size in one["classes"])]
+def _areas(areas: Sequence[AreaDistortion]) -> Iterator[Block]:
+    told = [one for one in areas if any(size.observations for size in one.classes)]
     if not told:
         return
     yield heading("Small areas")
-    if any(many for one in told for size in one["classes"] for many in size["distorted"].values()):
+    if any(many for one in told for size in one.classes for many in size.distorted.values()):
         yield _area_chart(told)
     else:
-        yield paragraph(f"No count of an area is off by {share(float(_limits(told)[0]))} or more.")
+        yield paragraph(f"No count of an area is off by {share(_limits(told)[0])} or more.")
     head = [
         Column("counted"),
         Column("level"),
         Column("true count"),
         Column("counts of areas", As.COUNT),
-        *(Column(f"off by {share(float(limit))} or more", As.COUNT) for limit in _limits(told)),
+        *(Column(f"off by {share(limit)} or more", As.COUNT) for limit in _limits(told)),
         Column("expected, first limit", As.DECIMAL),
     ]
     rows = [
         (
-            one["counted"],
-            one["level"],
-            size["size"],
-            size["observations"],
-            *size["distorted"].values(),
-            next(iter(size["expected"].values())) if size["expected"] else None,
+            one.counted,
+            one.level,
+            size.size,
+            size.observations,
+            *size.distorted.values(),
+            next(iter(size.expected.values())) if size.expected else None,
         )
         for one in told
-        for size in one["classes"]
-        if size["observations"]
+        for size in one.classes
+        if size.observations
     ]
     yield folded("Areas by size, in numbers", table("Distorted counts of areas", head, rows))
 
 
-def _limits(areas: Sequence[Section]) -> list[str]:
-    return list(areas[0]["classes"][0]["distorted"])
+def _limits(areas: Sequence[AreaDistortion]) -> list[float]:
+    return list(areas[0].classes[0].distorted)
 
 
-def _area_chart(areas: Sequence[Section]) -> Chart:
+def _area_chart(areas: Sequence[AreaDistortion]) -> Chart:
     """All levels of all universes together, by the size of the area's count."""
-    sizes = dict.fromkeys(size["size"] for one in areas for size in one["classes"])
+    sizes = dict.fromkeys(size.size for one in areas for size in one.classes)
     limits, palette = _limits(areas), (BLUE, ORANGE, RED)
-    kinds = {
-        f"off by {share(float(limit))} or more": colour
-        for limit, colour in zip(limits, palette, strict=False)
-    }
+    kinds = {f"off by {share(limit)} or more": colour for limit, colour in zip(limits, palette, strict=False)}
     rows: list[Bar] = []
     for name in sizes:
-        same = [size for one in areas for size in one["classes"] if size["size"] == name]
-        seen = sum(size["observations"] for size in same)
+        same = [size for one in areas for size in one.classes if size.size == name]
+        seen = sum(size.observations for size in same)
         for kind, limit in zip(kinds, limits, strict=False):
-            off = sum(size["distorted"][limit] for size in same)
+            off = sum(size.distorted[limit] for size in same)
             if seen:
                 rows.append(Bar(f"true count {name}", off / seen, f"{count(off)} of {count(seen)}", kind))
     worst = max(rows, key=lambda row: row.value)
@@ -166,16 +163,15 @@ def _area_chart(areas: Sequence[Section]) -> Chart:
     return Chart("areas", title, says, lambda width: bars(rows, kinds, axis, width), kinds)
 
 
-def _sums_and_tests(section: Section) -> Iterator[Block]:
-    tests = section["two_way"]
-    if tests["tables"]:
+def _sums_and_tests(found: Utility) -> Iterator[Block]:
+    if found.two_way:
         yield heading("What analyses see")
         yield paragraph(
-            f"In {several(tests['tables'], 'two-way table', 'two-way tables')} a test of independence comes"
+            f"In {several(len(found.two_way), 'two-way table', 'two-way tables')} a test of independence comes"
             " out otherwise"
-            f" than with the true counts in {count(tests['changed_tests'])}; Cramér's V moves by"
-            f" {decimal(tests['mean_shift_of_cramers_v'])} on average and"
-            f" {decimal(tests['largest_shift_of_cramers_v'])}"
+            f" than with the true counts in {count(found.changed_tests)}; Cramér's V moves by"
+            f" {decimal(found.mean_shift)} on average and"
+            f" {decimal(max(found.shifts, default=None))}"
             f" at most."
         )
     head = [
@@ -186,15 +182,15 @@ def _sums_and_tests(section: Section) -> Iterator[Block]:
         Column("largest gap", As.COUNT),
     ]
     rows = [
-        (name, one["totals"], one["share_open"], one["mean"], one["largest"])
-        for name, one in section["additivity"].items()
-        if one["totals"]
+        (name, one.totals, one.share_open, one.mean, one.largest)
+        for name, one in found.gaps.items()
+        if one.totals
     ]
     if rows:
         yield table("Totals against the sum of their parts", head, rows)
 
 
-def _cube_table(by_cube: Section) -> Html:
+def _cube_table(by_cube: Mapping[str, ErrorComparison]) -> Html:
     head = [
         Column("table"),
         Column("mean error", As.DECIMAL),
@@ -203,7 +199,13 @@ def _cube_table(by_cube: Section) -> Html:
         Column("95 of 100 within", As.DECIMAL),
     ]
     rows = [
-        (cube, one["mean_l1"], one["hellinger"], one["share_unchanged"], one.get("absolute_error_0.95"))
+        (
+            cube,
+            one.occupied.mean(Measure.L1),
+            one.hellinger,
+            one.occupied.mean(Measure.UNCHANGED),
+            one.occupied.absolute.get(0.95),
+        )
         for cube, one in by_cube.items()
     ]
     return table("Errors of each table", head, rows)

@@ -9,7 +9,7 @@ from discreet.errors import Mistakes, Problem
 from discreet.io.progress import Progress, Quiet
 from discreet.maths.cells.keys import improbably_small
 from discreet.perturb.mechanism import Mechanism
-from discreet.population.encode import Block
+from discreet.population.encode import EncodedRecords
 from discreet.population.reading import UnitReader, needs_of
 from discreet.programme.cube import Cube
 from discreet.programme.programme import Programme, Unit
@@ -40,14 +40,16 @@ class Run:
 
     def blocks(
         self, unit: Unit, cubes: Iterable[Cube], relocations: Relocations | None = None
-    ) -> Iterator[Block]:
+    ) -> Iterator[EncodedRecords]:
         """Stream the records of a unit with what some cubes need; unsound records are refused at the end."""
         moved = relocations.of(unit) if relocations else None
         reader = UnitReader(needs_of(self.programme, unit, cubes), self.secret, self.threads, moved)
         return checked_blocks(reader, self.mechanism, self.progress)
 
 
-def checked_blocks(reader: UnitReader, mechanism: Mechanism | None, progress: Progress) -> Iterator[Block]:
+def checked_blocks(
+    reader: UnitReader, mechanism: Mechanism | None, progress: Progress
+) -> Iterator[EncodedRecords]:
     """Stream a table to its end and raise everything that is wrong with it, also under the noise if it is known."""
     records = 0
     for block in reader.blocks():

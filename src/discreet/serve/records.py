@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from discreet.errors import Mistakes, Problem
 from discreet.maths.cells import counting
 from discreet.perturb.mechanism import Mechanism
-from discreet.population.encode import Block, Codes
+from discreet.population.encode import Codes, EncodedRecords
 from discreet.programme.codelist import Breakdown
 from discreet.programme.cube import Cube
 from discreet.programme.programme import Unit
@@ -33,7 +33,7 @@ Mask = NDArray[np.bool_]
 class HeldUnit:
     """The records of one unit; safe for threads."""
 
-    def __init__(self, blocks: Sequence[Block], axes: Sequence[Breakdown]) -> None:
+    def __init__(self, blocks: Sequence[EncodedRecords], axes: Sequence[Breakdown]) -> None:
         """Take over all blocks; ``axes`` are the breakdowns that can be counted without delay."""
         first = blocks[0]
         self._codes = {name: np.concatenate([block.codes[name] for block in blocks]) for name in first.codes}

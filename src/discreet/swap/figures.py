@@ -17,14 +17,14 @@ from discreet.population.encode import encode
 from discreet.programme.codelist import Breakdown
 from discreet.programme.programme import Programme, Variable
 from discreet.swap.relocate import STAYS, hashing, household_link
-from discreet.swap.result import EXCLUDED, HOUSEHOLD, WHY, Households, SwapResult
+from discreet.swap.result import EXCLUDED, HOUSEHOLD, WHY, SwapHouseholds, SwapResult
 
 Ints = NDArray[np.integer[Any]]
 OUTSIDE = STAYS
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Members:
+class RiskMembers:
     """Persons with a place, their households, and their values of the risk variables."""
 
     household: NDArray[np.int64]  # person -> row of the household, -1 outside all of them
@@ -35,7 +35,7 @@ class Members:
         return len(self.household)
 
 
-def read_members(programme: Programme, households: Households, secret: bytes) -> Members:
+def read_members(programme: Programme, households: SwapHouseholds, secret: bytes) -> RiskMembers:
     """Read the persons; one outside all households counts where the table tells a place."""
     rule, population = programme.swap, programme.population
     if rule is None or population is None:
@@ -60,13 +60,15 @@ def read_members(programme: Programme, households: Households, secret: bytes) ->
         else:
             codes[axis.full_name] = _of_the_household(reader, axis, household)
     placed = (region >= 0).all(axis=0)
-    return Members(household[placed], region[:, placed], {name: code[placed] for name, code in codes.items()})
+    return RiskMembers(
+        household[placed], region[:, placed], {name: code[placed] for name, code in codes.items()}
+    )
 
 
 class _Reader:
     """Reads tables that name the household of each record."""
 
-    def __init__(self, programme: Programme, households: Households, column: str, secret: bytes) -> None:
+    def __init__(self, programme: Programme, households: SwapHouseholds, column: str, secret: bytes) -> None:
         self.programme, self.column = programme, column
         self.number = len(households)
         self._link = household_link(column, households.ids, hashing(secret, HOUSEHOLD))
@@ -101,7 +103,7 @@ def _of_the_household(reader: _Reader, axis: Breakdown, household: NDArray[np.in
     return of_row[household]  # row -1 is the last: outside
 
 
-def _regions(batch: pa.RecordBatch, rows: NDArray[np.int64], households: Households) -> NDArray[np.int32]:
+def _regions(batch: pa.RecordBatch, rows: NDArray[np.int64], households: SwapHouseholds) -> NDArray[np.int32]:
     """(level, person) -> region: the household's, or the person's own; -1 where neither is known."""
     regions = np.full((len(households.levels), len(rows)), -1, dtype=np.int32)
     inside = rows != OUTSIDE
@@ -226,7 +228,7 @@ class TableChange:
 
 
 @dataclass(frozen=True)
-class Figures:
+class SwapFigures:
     """Everything that the auditor's report shows."""
 
     households: int
@@ -252,7 +254,7 @@ class _Recount:
     before: Ints  # cell -> persons
     after: Ints
 
-    def households_below(self, k: int, members: Members, households: int) -> tuple[int, int]:
+    def households_below(self, k: int, members: RiskMembers, households: int) -> tuple[int, int]:
         """Households with a member in a cell of fewer than k persons, before and after."""
         counts = self.before[self.cell_before], self.after[self.cell_after]
         before, after = (_marked(members.household[count < k], households) for count in counts)
@@ -286,7 +288,7 @@ def _recount(values: Ints, before: Ints, after: Ints) -> _Recount:
     return _Recount(one, two, np.bincount(one, minlength=cells), np.bincount(two, minlength=cells))
 
 
-def _crossed(members: Members) -> Ints:
+def _crossed(members: RiskMembers) -> Ints:
     """One number for each combination of values that occurs."""
     crossed: Ints = np.zeros(len(members), dtype=np.int64)
     for code in members.codes.values():
@@ -301,12 +303,12 @@ def _marked(rows: Ints, number: int) -> int:
     return int(marks.sum())
 
 
-def figures_of(result: SwapResult, members: Members, k: int, profiles: Sequence[str]) -> Figures:
+def figures_of(result: SwapResult, members: RiskMembers, k: int, profiles: Sequence[str]) -> SwapFigures:
     """Compute everything; memory is a few numbers for each person, time grows with persons times tables."""
     households, swapped = result.households, result.partner >= 0
     crossed = _crossed(members)
     recounted = [_recounted(result, members, crossed, k, number) for number in range(len(households.levels))]
-    return Figures(
+    return SwapFigures(
         len(households),
         len(members),
         result.swapped,
@@ -323,7 +325,7 @@ def figures_of(result: SwapResult, members: Members, k: int, profiles: Sequence[
 
 
 def _recounted(
-    result: SwapResult, members: Members, values: Ints, k: int, number: int
+    result: SwapResult, members: RiskMembers, values: Ints, k: int, number: int
 ) -> tuple[LevelFigures, list[TableChange]]:
     """One level: who is at risk and unique before and after, and how each table changes."""
     level = result.households.levels[number]
@@ -337,14 +339,14 @@ def _recounted(
     return _level(crossed, result, members, k, number), changes
 
 
-def _after(result: SwapResult, members: Members, number: int) -> Ints:
+def _after(result: SwapResult, members: RiskMembers, number: int) -> Ints:
     """The region of each person after the swap; those outside households stay."""
     area = result.households.area[number]
     after: Ints = np.where(result.partner >= 0, area[result.partner], area)
     return np.where(members.household >= 0, after[members.household], members.region[number])
 
 
-def _level(crossed: _Recount, result: SwapResult, members: Members, k: int, number: int) -> LevelFigures:
+def _level(crossed: _Recount, result: SwapResult, members: RiskMembers, k: int, number: int) -> LevelFigures:
     households = result.households
     if members.codes:
         before, after = crossed.households_below(k, members, len(households))

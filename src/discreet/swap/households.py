@@ -19,12 +19,12 @@ from discreet.population.encode import Codes, code_type
 from discreet.programme.codelist import Breakdown
 from discreet.programme.swap import Composition, Profile
 from discreet.programme.variables import Variable
-from discreet.swap.result import HOUSEHOLD, Excluded, Households
+from discreet.swap.result import HOUSEHOLD, Excluded, SwapHouseholds
 from discreet.swap.tables import (
     DWELLINGS,
     HOUSEHOLDS,
     PERSONS,
-    Tables,
+    SwapTables,
     codes_of,
     leaves_of,
     risks_of,
@@ -130,7 +130,7 @@ class Wanted:
     risk_column: str | None
     places: bool
 
-    def variables(self, tables: Tables) -> tuple[Variable, ...]:
+    def variables(self, tables: SwapTables) -> tuple[Variable, ...]:
         """The variables to be read."""
         axes = [*self.risk, *(axis for part in self.compositions for axis in part.axes), *self.alike]
         names = [axis.variable for axis in axes]
@@ -139,7 +139,7 @@ class Wanted:
         return tuple(tables.variable(name) for name in dict.fromkeys(names))
 
 
-def wanted(tables: Tables) -> tuple[Wanted, Wanted]:
+def wanted(tables: SwapTables) -> tuple[Wanted, Wanted]:
     """What comes from the table of persons, and what from that of households where there is one."""
     rule = tables.rule
     parts = [part for profile in rule.similar for part in profile]
@@ -169,13 +169,13 @@ def wanted(tables: Tables) -> tuple[Wanted, Wanted]:
     )
 
 
-def _holder(axis: Breakdown, tables: Tables) -> str:
+def _holder(axis: Breakdown, tables: SwapTables) -> str:
     variable = tables.variable(axis.variable)
     units = [unit for unit in (HOUSEHOLDS, PERSONS) if variable.units is None or unit in variable.units]
     return tables.holder(variable.column, "swap.similar", *units)
 
 
-def _excluder(tables: Tables) -> str | None:
+def _excluder(tables: SwapTables) -> str | None:
     """The table that has all variables of the filter."""
     if tables.rule.exclude is None:
         return None
@@ -189,7 +189,7 @@ def _excluder(tables: Tables) -> str | None:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Rows:
+class HouseholdRows:
     """Some records of one table, one row each."""
 
     hashes: NDArray[np.uint64]  # of the household, 0 where there is none
@@ -203,8 +203,8 @@ class Rows:
 
 
 def read_rows(
-    tables: Tables, want: Wanted, secret: bytes, regions: RegionsSeen, pool: Executor, progress: Progress
-) -> Rows:
+    tables: SwapTables, want: Wanted, secret: bytes, regions: RegionsSeen, pool: Executor, progress: Progress
+) -> HouseholdRows:
     """Stream a table once."""
     records, variables = tables.opened[want.unit], want.variables(tables)
     plain = [tables.household_id, *([want.risk_column] if want.risk_column else [])]
@@ -222,7 +222,7 @@ def read_rows(
 
 class _Reader:
     def __init__(
-        self, tables: Tables, want: Wanted, secret: bytes, regions: RegionsSeen, pool: Executor
+        self, tables: SwapTables, want: Wanted, secret: bytes, regions: RegionsSeen, pool: Executor
     ) -> None:
         self._tables, self._want, self._secret = tables, want, secret
         self._regions, self._pool = regions, pool
@@ -230,7 +230,7 @@ class _Reader:
         self._variables = want.variables(tables)
         self._leaves = leaves_of(self._variables)
 
-    def rows(self, batch: pa.RecordBatch) -> Rows:
+    def rows(self, batch: pa.RecordBatch) -> HouseholdRows:
         want, household = self._want, self._tables.household_id
         ids = self._pool.submit(
             some_hashes, batch.column(household), self._secret, HOUSEHOLD, household, self._table
@@ -239,7 +239,7 @@ class _Reader:
         rule, number = self._tables.rule, batch.num_rows
         excluded = rule.exclude.mask(codes) if want.excludes and rule.exclude is not None else None
         risk = want.risk_column
-        return Rows(
+        return HouseholdRows(
             *ids.result(),
             _combined(want.risk, codes, number),
             tuple(_combined(part.axes, codes, number) for part in want.compositions),
@@ -270,7 +270,7 @@ def _combined(axes: Iterable[Breakdown], codes: Mapping[str, Codes], number: int
     return words
 
 
-def _joined(parts: Sequence[Rows], want: Wanted) -> Rows:
+def _joined(parts: Sequence[HouseholdRows], want: Wanted) -> HouseholdRows:
     def all_of(name: str) -> Any:
         held = [getattr(part, name) for part in parts]
         return np.concatenate(held) if held and held[0] is not None else None
@@ -280,8 +280,8 @@ def _joined(parts: Sequence[Rows], want: Wanted) -> Rows:
 
     if not parts:
         none = np.empty(0, dtype=np.uint64)
-        return Rows(none, none.astype(bool), none, (), (), None, None, None)
-    return Rows(
+        return HouseholdRows(none, none.astype(bool), none, (), (), None, None, None)
+    return HouseholdRows(
         all_of("hashes"),
         all_of("known"),
         all_of("combination"),
@@ -300,12 +300,12 @@ _DWELLING = "swap/dwelling"
 class Gathered:
     """The households, and the finest region of each."""
 
-    households: Households
+    households: SwapHouseholds
     place: NDArray[np.int32]
     regions: Regions
 
 
-def gather(tables: Tables, secret: bytes, threads: int, progress: Progress) -> Gathered:
+def gather(tables: SwapTables, secret: bytes, threads: int, progress: Progress) -> Gathered:
     """Read the tables and put the households together, in the order of the hashes of their ids."""
     seen = RegionsSeen(tables.population.geography)
     of_persons, of_households = wanted(tables)
@@ -320,17 +320,17 @@ def gather(tables: Tables, secret: bytes, threads: int, progress: Progress) -> G
     return _Gathering(tables, persons, of_persons, homes, of_households, secret).gathered(seen)
 
 
-def _two(tables: Tables) -> bool:
+def _two(tables: SwapTables) -> bool:
     return HOUSEHOLDS in tables.opened
 
 
 class _Gathering:
     def __init__(
         self,
-        tables: Tables,
-        persons: Rows,
+        tables: SwapTables,
+        persons: HouseholdRows,
         of_persons: Wanted,
-        homes: Rows | None,
+        homes: HouseholdRows | None,
         of_homes: Wanted,
         secret: bytes,
     ) -> None:
@@ -346,7 +346,7 @@ class _Gathering:
         place = self._place(final)
         levels = [regions.columns.index(column) for column in self._tables.rule.levels]
         risk = self._risk(regions, levels, place, final)
-        households = Households(
+        households = SwapHouseholds(
             self._ids,
             self._tables.rule.levels,
             tuple(regions.names[level] for level in levels),

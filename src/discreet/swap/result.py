@@ -40,7 +40,7 @@ class Why(IntEnum):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Households:
+class SwapHouseholds:
     """One row for each household, in the order of the hashes of their ids."""
 
     ids: NDArray[np.uint64]  # hashes under the secret with ``HOUSEHOLD``, ascending
@@ -74,7 +74,7 @@ class Moves:
 class SwapResult:
     """Who was exchanged with whom, at which level, by which profile and why."""
 
-    households: Households
+    households: SwapHouseholds
     partner: NDArray[np.int64]  # row of the partner, -1 for none
     level: NDArray[np.int8]  # index into ``Households.levels``, -1 for none
     profile: NDArray[np.int8]  # index into the rule's profiles, -1 for none

@@ -18,11 +18,11 @@ from discreet.maths.swap import Candidates, Outcome, Paired, Terms, pair
 from discreet.programme.programme import Programme
 from discreet.programme.swap import Donors, SwapRule
 from discreet.swap.households import Gathered, gather
-from discreet.swap.result import HOUSEHOLD, Households, Moves, SwapResult
-from discreet.swap.tables import HOUSEHOLDS, PERSONS, Tables, open_tables, some_hashes
+from discreet.swap.result import HOUSEHOLD, Moves, SwapHouseholds, SwapResult
+from discreet.swap.tables import HOUSEHOLDS, PERSONS, SwapTables, open_tables, some_hashes
 
 
-def moves_of(tables: Tables, gathered: Gathered, partner: NDArray[np.int64], secret: bytes) -> Moves:
+def moves_of(tables: SwapTables, gathered: Gathered, partner: NDArray[np.int64], secret: bytes) -> Moves:
     """The donor's value of every exchanged column, for each household that moved."""
     moved = np.flatnonzero(partner >= 0)
     ids = gathered.households.ids[moved]
@@ -39,7 +39,7 @@ def moves_of(tables: Tables, gathered: Gathered, partner: NDArray[np.int64], sec
     return Moves(ids, values)
 
 
-def _holders(tables: Tables) -> dict[str, list[str]]:
+def _holders(tables: SwapTables) -> dict[str, list[str]]:
     holders: dict[str, list[str]] = {}
     for column in tables.rule.carry:
         holders.setdefault(tables.holder(column, "swap.carry", HOUSEHOLDS, PERSONS), []).append(column)
@@ -47,7 +47,7 @@ def _holders(tables: Tables) -> dict[str, list[str]]:
 
 
 def _values(
-    tables: Tables, unit: str, columns: Sequence[str], ids: NDArray[np.uint64], secret: bytes
+    tables: SwapTables, unit: str, columns: Sequence[str], ids: NDArray[np.uint64], secret: bytes
 ) -> dict[str, pa.Array]:
     """The values of the moved households themselves, one for each of ``ids``."""
     records, household = tables.opened[unit], tables.household_id
@@ -108,7 +108,7 @@ def swap(
     )
 
 
-def pair_households(households: Households, rule: SwapRule, secret: bytes) -> Paired:
+def pair_households(households: SwapHouseholds, rule: SwapRule, secret: bytes) -> Paired:
     """Find everybody's partner."""
     candidates = Candidates(
         households.ids,
@@ -121,7 +121,7 @@ def pair_households(households: Households, rule: SwapRule, secret: bytes) -> Pa
     return pair(candidates, _terms(households, rule, secret))
 
 
-def _terms(households: Households, rule: SwapRule, secret: bytes) -> Terms:
+def _terms(households: SwapHouseholds, rule: SwapRule, secret: bytes) -> Terms:
     number = len(households)
     return Terms(
         hash_key(secret, "swap/draw"),
@@ -138,13 +138,13 @@ def _terms(households: Households, rule: SwapRule, secret: bytes) -> Terms:
     )
 
 
-def _region_quota(households: Households, level: int, share: Fraction) -> NDArray[np.int64]:
+def _region_quota(households: SwapHouseholds, level: int, share: Fraction) -> NDArray[np.int64]:
     """Region -> the most of its households that may be exchanged."""
     sizes = np.bincount(households.area[level], minlength=len(households.regions[level]))
     return sizes * share.numerator // share.denominator
 
 
-def _conflicts(paired: Paired, households: Households, rule: SwapRule) -> Iterator[str]:
+def _conflicts(paired: Paired, households: SwapHouseholds, rule: SwapRule) -> Iterator[str]:
     """What could not be had together; shares as declared, no counts."""
     if (paired.outcome == Outcome.CAP).any():
         yield f"the cap of {float(rule.cap or 1):g} leaves households at risk where they are"

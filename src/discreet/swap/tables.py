@@ -27,7 +27,7 @@ PERSONS, HOUSEHOLDS, DWELLINGS = "persons", "households", "dwellings"
 
 
 @dataclass(frozen=True)
-class Tables:
+class SwapTables:
     """The opened tables of a programme that swaps."""
 
     programme: Programme
@@ -61,20 +61,20 @@ class Tables:
         return self.programme.variables[name]
 
 
-def open_tables(programme: Programme) -> Tables:
+def open_tables(programme: Programme) -> SwapTables:
     """Open the tables, and see at once that all exchanged columns can follow their households."""
     rule, population = programme.swap, programme.population
     if rule is None or population is None:
         raise ValueError("a programme without [swap] swaps nothing")
     opened = {name: open_source(unit.source, f"population.{name}") for name, unit in population.units.items()}
-    tables = Tables(programme, rule, population, opened)
+    tables = SwapTables(programme, rule, population, opened)
     problems = list(_unlinked(tables))
     if problems:
         raise Mistakes(problems)
     return tables
 
 
-def _unlinked(tables: Tables) -> Iterator[Problem]:
+def _unlinked(tables: SwapTables) -> Iterator[Problem]:
     """Tables whose places would stay behind when their households move."""
     exchanged = {*tables.population.geography, *tables.rule.carry}
     for unit in (PERSONS, HOUSEHOLDS):

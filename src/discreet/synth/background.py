@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.synth.draw import Dice, Flags, Ints, Law, Whole, law, leaf, tree
+from discreet.synth.draw import ConditionalLaw, Dice, Flags, Ints, Whole, law, leaf, tree
 from discreet.synth.geography import Geography
-from discreet.synth.households import Households, Members
+from discreet.synth.households import SynthHouseholds, SynthMembers
 
 CENSUS_YEAR = 2021
 FIRST_YEAR = 1980  # arrivals before have no year of their own
@@ -34,10 +34,10 @@ TERRITORY_OF = {
 
 
 @dataclass(frozen=True, eq=False)
-class Origins:
+class BirthplaceMix:
     """The mix of countries of birth in each NUTS 2 region, and the citizenship that goes with each birthplace."""
 
-    mix: Law  # (NUTS 2 region, POB leaf)
+    mix: ConditionalLaw  # (NUTS 2 region, POB leaf)
     citizenship: Ints  # POB leaf -> COC leaf
 
 
@@ -50,7 +50,7 @@ class Lives:
     stay: Ints
 
 
-def origins(geo: Geography, dice: Dice) -> Origins:
+def origins(geo: Geography, dice: Dice) -> BirthplaceMix:
     """Draw a country mix for each region and pair birthplaces with citizenships."""
     codes = tree("POB").leaf_codes
     foreign = [code.isalpha() and code != geo.country for code in codes]
@@ -59,10 +59,12 @@ def origins(geo: Geography, dice: Dice) -> Origins:
     known = leaf("COC")
     home = {geo.country: "1"}
     states = [home.get(state, state) for state in (TERRITORY_OF.get(code, code) for code in codes)]
-    return Origins(law(mix), np.array([known[state] for state in states], dtype=np.int16))
+    return BirthplaceMix(law(mix), np.array([known[state] for state in states], dtype=np.int16))
 
 
-def lives(geo: Geography, mixes: Origins, homes: Households, people: Members, dice: Dice) -> Lives:
+def lives(
+    geo: Geography, mixes: BirthplaceMix, homes: SynthHouseholds, people: SynthMembers, dice: Dice
+) -> Lives:
     """Draw the origin by household, then let each member share it or not.
 
     Whoever is younger than the household's stay was born after it arrived, hence in the country.
@@ -99,7 +101,9 @@ def _blurred_birth(born: Ints, dice: Dice) -> Ints:
     return np.select([u < 0.002, u < 0.0022], [codes["4"], codes["3"]], born).astype(np.int16)
 
 
-def _citizenship(mixes: Origins, born: Ints, lived: Whole, foreign: Flags, origin: Ints, dice: Dice) -> Ints:
+def _citizenship(
+    mixes: BirthplaceMix, born: Ints, lived: Whole, foreign: Flags, origin: Ints, dice: Dice
+) -> Ints:
     """Citizenship of the birthplace until naturalised; half the children born here keep their parents'."""
     codes = leaf("COC")
     u = dice.uniform(born.size)
@@ -134,7 +138,7 @@ def arrived_lately(year: Ints) -> Ints:
     return table[year]
 
 
-def residence_a_year_ago(homes: Households, people: Members, stay: Ints, dice: Dice) -> Ints:
+def residence_a_year_ago(homes: SynthHouseholds, people: SynthMembers, stay: Ints, dice: Dice) -> Ints:
     """ROY: households move together; who arrived within the year came from abroad."""
     codes = leaf("ROY")
     head = people.age[homes.starts]
@@ -230,7 +234,7 @@ def _by_sex(women: NDArray[np.float64], sex: int) -> NDArray[np.float64]:
     return women if sex else np.maximum(0.2, 2.0 - women)
 
 
-def _school_law() -> Law:
+def _school_law() -> ConditionalLaw:
     """Rows cohort x sex x character x (born here, abroad)."""
     rows = [
         cohort
@@ -245,7 +249,7 @@ def _school_law() -> Law:
     return law(rows)
 
 
-def _activity_law() -> Law:
+def _activity_law() -> ConditionalLaw:
     """Rows age band x sex x education x (citizen, foreigner)."""
     rows = [
         band * _WOMAN**sex * _BY_EDUCATION[education] * _FOREIGN**foreign
@@ -257,7 +261,7 @@ def _activity_law() -> Law:
     return law(rows)
 
 
-def _occupation_law() -> Law:
+def _occupation_law() -> ConditionalLaw:
     """Rows education x sex x character x (citizen, foreigner)."""
     place = (_OCCUPATION_IN_THE_COUNTRY, np.ones(11), _OCCUPATION_IN_THE_CITY)
     rows = [

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from discreet.synth import background, households, housing
 from discreet.synth.draw import Dice, Ints, Whole, identifiers, leaf, tree
 from discreet.synth.geography import Geography
-from discreet.synth.households import Families, Households, Members
+from discreet.synth.households import FamilyNuclei, SynthHouseholds, SynthMembers
 from discreet.synth.housing import Quarters, Spots
 
 BLOCK = 1 << 18  # persons
@@ -32,12 +32,12 @@ class Country:
 
     seed: int
     geo: Geography
-    mixes: background.Origins
+    mixes: background.BirthplaceMix
     workplaces: tuple[str, ...]  # leaf codes of LPW
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class PersonBlock:
     """A run of persons: how many of them live in which municipality."""
 
     number: int
@@ -46,7 +46,7 @@ class Block:
     persons: Whole
 
 
-def blocks(sizes: Whole, limit: int = BLOCK) -> Iterator[Block]:
+def blocks(sizes: Whole, limit: int = BLOCK) -> Iterator[PersonBlock]:
     """Cut the persons, ordered by municipality, into blocks of at most ``limit``."""
     ends = np.cumsum(sizes)
     for number, first in enumerate(range(0, int(ends[-1]), limit)):
@@ -54,10 +54,10 @@ def blocks(sizes: Whole, limit: int = BLOCK) -> Iterator[Block]:
         low, high = np.searchsorted(ends, [first, last - 1], side="right")
         lau = np.arange(low, high + 1)
         persons = np.minimum(ends[lau], last) - np.maximum(ends[lau] - sizes[lau], first)
-        yield Block(number, first, lau.astype(np.int32), persons)
+        yield PersonBlock(number, first, lau.astype(np.int32), persons)
 
 
-def populate(country: Country, block: Block) -> dict[str, pa.Table]:
+def populate(country: Country, block: PersonBlock) -> dict[str, pa.Table]:
     """Draw a block; the same seed and number give the same records, whoever calls and whenever."""
     dice = Dice(country.seed, 1, block.number)
     geo = country.geo
@@ -96,7 +96,12 @@ class _Keys:
 
 
 def _keys(
-    seed: int, first: int, homes: Households, nuclei: Families, people: Members, dwellings: Quarters
+    seed: int,
+    first: int,
+    homes: SynthHouseholds,
+    nuclei: FamilyNuclei,
+    people: SynthMembers,
+    dwellings: Quarters,
 ) -> _Keys:
     """Identifiers from running numbers; there are never more households than persons, nor twice as many dwellings."""
     home = identifiers(first + np.arange(homes.size.size), seed, _HOUSEHOLD)
@@ -116,9 +121,9 @@ def _keys(
 
 def _person_codes(
     country: Country,
-    homes: Households,
-    nuclei: Families,
-    people: Members,
+    homes: SynthHouseholds,
+    nuclei: FamilyNuclei,
+    people: SynthMembers,
     place: Spots,
     dwellings: Quarters,
     dice: Dice,
@@ -147,7 +152,7 @@ def _person_codes(
 
 
 def _work_codes(
-    geo: Geography, homes: Households, people: Members, lives: background.Lives, dice: Dice
+    geo: Geography, homes: SynthHouseholds, people: SynthMembers, lives: background.Lives, dice: Dice
 ) -> dict[str, Ints]:
     lau = homes.lau[people.household]
     foreign_born, foreigner = lives.born != leaf("POB")["1"], lives.citizen != leaf("COC")["1"]
@@ -162,7 +167,7 @@ def _work_codes(
 
 def _household_columns(
     geo: Geography,
-    homes: Households,
+    homes: SynthHouseholds,
     place: Spots,
     keys: _Keys,
     of_home: dict[str, Ints],
@@ -181,7 +186,7 @@ def _household_columns(
 
 
 def _family_columns(
-    geo: Geography, nuclei: Families, youngest: Whole, place: Spots, keys: _Keys
+    geo: Geography, nuclei: FamilyNuclei, youngest: Whole, place: Spots, keys: _Keys
 ) -> dict[str, Any]:
     codes = {"tfn": households.family_type(nuclei, youngest), "sfn": households.family_size(nuclei)}
     return keys.families | _placed(geo, place, nuclei.household) | _coded(codes)

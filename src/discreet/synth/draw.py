@@ -73,22 +73,22 @@ OLDEST = 104  # ages are drawn up to here; the codes end with 100 and over
 
 
 @dataclass(frozen=True, eq=False)
-class Law:
+class ConditionalLaw:
     """Conditional probabilities: which outcome, given the row of the condition."""
 
     cumulative: Floats  # (condition, outcome), the last outcome above every uniform number
 
 
-def law(weights: Sequence[Any] | NDArray[np.float64]) -> Law:
+def law(weights: Sequence[Any] | NDArray[np.float64]) -> ConditionalLaw:
     """Make a law of non-negative weights (condition, outcome); a single row may be given flat."""
     table = np.atleast_2d(np.asarray(weights, dtype=np.float64))
     cumulative = np.cumsum(table / table.sum(axis=1, keepdims=True), axis=1)
     last = table.shape[1] - 1 - np.argmax(table[:, ::-1] > 0, axis=1)
     beyond = np.arange(table.shape[1]) >= last[:, None]  # rounding must not reach an outcome of weight zero
-    return Law(np.where(beyond, 2.0, cumulative).astype(np.float32))
+    return ConditionalLaw(np.where(beyond, 2.0, cumulative).astype(np.float32))
 
 
-def age_law(*bands: Sequence[tuple[int, int, float]]) -> Law:
+def age_law(*bands: Sequence[tuple[int, int, float]]) -> ConditionalLaw:
     """Make a law of single years from bands (first age, last age, weight), one row per condition.
 
     The steps between the bands are smoothed over nine years, never beyond the first and the last age.
@@ -135,13 +135,13 @@ class Dice:
         """True with the given probability (one for all, or one each)."""
         return self.uniform(count) < np.asarray(probability, dtype=np.float32)
 
-    def pick(self, given: Law, rows: NDArray[np.integer]) -> Ints:
+    def pick(self, given: ConditionalLaw, rows: NDArray[np.integer]) -> Ints:
         """One outcome for each row of the law."""
         out = np.empty(rows.size, dtype=np.int16)
         _pick(given.cumulative, rows.astype(np.int32), self.uniform(rows.size), out)
         return out
 
-    def pick_many(self, given: Law, count: int) -> Ints:
+    def pick_many(self, given: ConditionalLaw, count: int) -> Ints:
         """Outcomes of a law with a single row."""
         return self.pick(given, np.zeros(count, dtype=np.int32))
 

@@ -24,7 +24,7 @@ from discreet.errors import Mistakes, Problem
 from discreet.programme import eu2021
 from discreet.programme.codelist import Code, codelist
 from discreet.synth.background import origins
-from discreet.synth.block import IDS, LEVELS, UNITS, Block, Country, blocks, populate
+from discreet.synth.block import IDS, LEVELS, UNITS, Country, PersonBlock, blocks, populate
 from discreet.synth.draw import Dice, rows
 from discreet.synth.geography import FICTIONAL, Geography, geography, region_counts
 
@@ -348,5 +348,5 @@ def _in_order(nation: Country, threads: int) -> Generator[dict[str, pa.Table], N
             yield ahead.popleft().result()
 
 
-def _submit(pool: ThreadPoolExecutor, nation: Country, block: Block) -> Future[dict[str, pa.Table]]:
+def _submit(pool: ThreadPoolExecutor, nation: Country, block: PersonBlock) -> Future[dict[str, pa.Table]]:
     return pool.submit(populate, nation, block)

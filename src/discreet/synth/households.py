@@ -98,7 +98,7 @@ WOMEN = np.array([0.48, 0.48, 0.44, 0.37, 0.38, 0.47, 0.57, 0.66, 0.72, 0.78, 0.
 
 
 @dataclass(frozen=True, eq=False)
-class Families:
+class FamilyNuclei:
     """The family nuclei of a block, ordered by household."""
 
     household: Whole
@@ -115,7 +115,7 @@ class Families:
 
 
 @dataclass(frozen=True, eq=False)
-class Households:
+class SynthHouseholds:
     """Everything that people live in, institutions and the homeless included, ordered by municipality."""
 
     lau: NDArray[np.int32]
@@ -137,7 +137,7 @@ class Households:
 
 
 @dataclass(frozen=True, eq=False)
-class Members:
+class SynthMembers:
     """The persons of a block, ordered by household."""
 
     household: Whole
@@ -147,12 +147,12 @@ class Members:
     sex: Ints
 
 
-def of_family(values: NDArray[Any], people: Members) -> NDArray[Any]:
+def of_family(values: NDArray[Any], people: SynthMembers) -> NDArray[Any]:
     """A family's value for each of its members; zero outside families."""
     return np.append(values, values.dtype.type(0))[people.family]  # family -1 meets the appended zero
 
 
-def households(geo: Geography, lau: NDArray[np.int32], persons: Whole, dice: Dice) -> Households:
+def households(geo: Geography, lau: NDArray[np.int32], persons: Whole, dice: Dice) -> SynthHouseholds:
     """Fill each stretch of a municipality with households that hold exactly its number of persons."""
     large = persons >= 200
     wanted = np.where(large, dice.binomial(persons, 0.011), 0)
@@ -171,7 +171,7 @@ def households(geo: Geography, lau: NDArray[np.int32], persons: Whole, dice: Dic
     counts = np.concatenate([drawn, np.tile(one, (alone.size, 1)), members, np.tile(one, (outside.size, 1))])
     order = np.argsort(stretches, kind="stable")
     sizes = counts[order].sum(axis=1, dtype=np.int64)
-    return Households(lau[stretches[order]], kinds[order].astype(np.int16), sizes, counts[order])
+    return SynthHouseholds(lau[stretches[order]], kinds[order].astype(np.int16), sizes, counts[order])
 
 
 def _institutions(wanted: Whole, dice: Dice) -> tuple[Whole, Ints, NDArray[np.int16]]:
@@ -210,7 +210,7 @@ def _that_fit(stretch: Whole, size: Whole, room: Whole) -> Flags:
     return filled - before[stretch] <= room[stretch]
 
 
-def families(homes: Households, dice: Dice) -> Families:
+def families(homes: SynthHouseholds, dice: Dice) -> FamilyNuclei:
     """The family nuclei with their adults; the first of a couple is the woman unless both are men."""
     adults = homes.members[:, [0, 2]].reshape(-1)
     where = np.flatnonzero(adults)
@@ -228,10 +228,12 @@ def families(homes: Households, dice: Dice) -> Families:
     second_sex = np.where(same | ~couple, first_sex, MALE).astype(np.int16)
     likely = np.clip(0.20 + (first_age - 20) * 0.022, 0.12, 0.95) + 0.10 * (children > 0) - 0.25 * same
     married = couple & dice.chance(likely, where.size)
-    return Families(household, couple, children, (first_age, second_age), (first_sex, second_sex), married)
+    return FamilyNuclei(
+        household, couple, children, (first_age, second_age), (first_sex, second_sex), married
+    )
 
 
-def members(homes: Households, nuclei: Families, dice: Dice) -> Members:
+def members(homes: SynthHouseholds, nuclei: FamilyNuclei, dice: Dice) -> SynthMembers:
     """Everyone in a block with household, family, role, age and sex."""
     household = np.repeat(np.arange(homes.size.size), homes.size)
     slot = np.arange(household.size) - np.repeat(homes.starts, homes.size)
@@ -246,11 +248,11 @@ def members(homes: Households, nuclei: Families, dice: Dice) -> Members:
     first_family = np.searchsorted(nuclei.household, np.arange(homes.size.size))
     family = np.where(place == 4, -1, first_family[household] + (place >= 2))
     age, sex = _ages_and_sexes(homes.kind[household], nuclei, family, role, dice)
-    return Members(household, family, role.astype(np.int16), age, sex)
+    return SynthMembers(household, family, role.astype(np.int16), age, sex)
 
 
 def _ages_and_sexes(
-    kind: Ints, nuclei: Families, family: Whole, role: Whole, dice: Dice
+    kind: Ints, nuclei: FamilyNuclei, family: Whole, role: Whole, dice: Dice
 ) -> tuple[Ints, Ints]:
     age, sex = np.empty(role.size, dtype=np.int16), np.empty(role.size, dtype=np.int16)
     for which in (FIRST, SECOND):
@@ -265,7 +267,7 @@ def _ages_and_sexes(
     return age, sex
 
 
-def _children_ages(nuclei: Families, family: Whole, dice: Dice) -> Ints:
+def _children_ages(nuclei: FamilyNuclei, family: Whole, dice: Dice) -> Ints:
     """Ages that leave both parents between 18 and 45 years older."""
     older, younger = np.maximum(*nuclei.ages)[family], np.minimum(*nuclei.ages)[family]
     low, high = np.maximum(0, older - OLDEST_PARENT), younger - YOUNGEST_PARENT
@@ -300,7 +302,7 @@ UNMARRIED = law([
 LMS_OF_OUTCOME = np.array(leaf_numbers("LMS", "1", "2.1", "3", "4", "5"), dtype=np.int16)
 
 
-def marital_status(people: Members, nuclei: Families, dice: Dice) -> Ints:
+def marital_status(people: SynthMembers, nuclei: FamilyNuclei, dice: Dice) -> Ints:
     """LMS: implied for married couples at home, drawn by age and sex for everybody else."""
     codes = leaf("LMS")
     decade = people.age // 10
@@ -314,13 +316,13 @@ def marital_status(people: Members, nuclei: Families, dice: Dice) -> Ints:
     return np.where(in_couple & of_family(nuclei.married, people), at_home, drawn).astype(np.int16)
 
 
-def unknown_place(homes: Households, people: Members, dice: Dice) -> NDArray[np.bool_]:
+def unknown_place(homes: SynthHouseholds, people: SynthMembers, dice: Dice) -> NDArray[np.bool_]:
     """Members of private households of whom it is not known whether they belong to a family."""
     several = homes.private[people.household] & (homes.kind[people.household] != SINGLE)
     return np.asarray(several & (people.role == OTHER) & dice.chance(0.02, people.age.size))
 
 
-def family_status(people: Members, nuclei: Families, unknown: NDArray[np.bool_]) -> Ints:
+def family_status(people: SynthMembers, nuclei: FamilyNuclei, unknown: NDArray[np.bool_]) -> Ints:
     """FST: partner, lone parent, child, or none."""
     codes = leaf("FST")
     married = np.where(nuclei.same_sex, codes["1.1.2"], codes["1.1.1"])
@@ -331,7 +333,7 @@ def family_status(people: Members, nuclei: Families, unknown: NDArray[np.bool_])
     return np.where(people.role == OTHER, outside, inside).astype(np.int16)
 
 
-def household_status(homes: Households, people: Members, unknown: NDArray[np.bool_]) -> Ints:
+def household_status(homes: SynthHouseholds, people: SynthMembers, unknown: NDArray[np.bool_]) -> Ints:
     """HST: in a family, alone, with others, or outside private households."""
     codes = leaf("HST")
     kind = homes.kind[people.household]
@@ -343,7 +345,7 @@ def household_status(homes: Households, people: Members, unknown: NDArray[np.boo
     return np.where(people.role == OTHER, other, codes["1.1"]).astype(np.int16)
 
 
-def youngest_child(people: Members, count: int) -> Whole:
+def youngest_child(people: SynthMembers, count: int) -> Whole:
     """The age of the youngest child of each family."""
     youngest = np.full(count, CHILDLESS, dtype=np.int64)
     children = people.role == CHILD
@@ -351,7 +353,7 @@ def youngest_child(people: Members, count: int) -> Whole:
     return youngest
 
 
-def family_type(nuclei: Families, youngest: Whole) -> Ints:
+def family_type(nuclei: FamilyNuclei, youngest: Whole) -> Ints:
     """TFN: couple or lone parent, by the youngest child's age."""
     number = leaf("TFN")
     stage = np.where(youngest == CHILDLESS, 0, np.where(youngest < GROWN, 1, 2))
@@ -364,14 +366,14 @@ def family_type(nuclei: Families, youngest: Whole) -> Ints:
     return np.where(nuclei.couple, couple, lone).astype(np.int16)
 
 
-def family_size(nuclei: Families) -> Ints:
+def family_size(nuclei: FamilyNuclei) -> Ints:
     """SFN: the number of members."""
     by_size = leaf_numbers("SFN", "1", "1", "1", "2.1", "2.2", "2.3", *["3.1"] * 5, "3.2")
     size = nuclei.children + 1 + nuclei.couple
     return np.array(by_size, dtype=np.int16)[np.minimum(size, 11)]
 
 
-def household_type(homes: Households, nuclei: Families, youngest: Whole) -> Ints:
+def household_type(homes: SynthHouseholds, nuclei: FamilyNuclei, youngest: Whole) -> Ints:
     """TPH: by the number of families and, for one family, its type; institutions are not private households."""
     number = leaf("HHTYPE")
     stage = np.where(youngest == CHILDLESS, 0, np.where(youngest < GROWN, 1, 2))
@@ -386,7 +388,7 @@ def household_type(homes: Households, nuclei: Families, youngest: Whole) -> Ints
     return np.where(homes.private, result, number[NOT_PRIVATE]).astype(np.int16)
 
 
-def household_size(homes: Households) -> Ints:
+def household_size(homes: SynthHouseholds) -> Ints:
     """SPH: the number of members, for private households."""
     by_size = leaf_numbers("HHSIZE", "1", "1", "2", "3.1", "3.2", "3.3", *["4"] * 5, "5")
     size = np.array(by_size, dtype=np.int16)[np.minimum(homes.size, 11)]

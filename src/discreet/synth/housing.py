@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from discreet.synth.draw import Dice, Flags, Ints, Whole, law, leaf, leaf_numbers
 from discreet.synth.geography import Geography
-from discreet.synth.households import HOMELESS, Households, Members
+from discreet.synth.households import HOMELESS, SynthHouseholds, SynthMembers
 
 # conventional, other unit, collective (never here), not stated: of private households
 QUARTERS = law([0.988, 0.009, 0.0, 0.003])
@@ -92,7 +92,9 @@ def locality(geo: Geography, place: Spots) -> Ints:
     )
 
 
-def quarters(geo: Geography, homes: Households, home_spots: Spots, head_age: Ints, dice: Dice) -> Quarters:
+def quarters(
+    geo: Geography, homes: SynthHouseholds, home_spots: Spots, head_age: Ints, dice: Dice
+) -> Quarters:
     """One dwelling for each household with a roof, and empty ones among them."""
     housed = np.flatnonzero(homes.kind != HOMELESS)
     empty_lau = _empty(geo, homes, dice)
@@ -107,13 +109,13 @@ def quarters(geo: Geography, homes: Households, home_spots: Spots, head_age: Int
     return Quarters(household, place, _attributes(geo, homes, household, place, head_age, dice))
 
 
-def _empty(geo: Geography, homes: Households, dice: Dice) -> NDArray[np.int32]:
+def _empty(geo: Geography, homes: SynthHouseholds, dice: Dice) -> NDArray[np.int32]:
     chosen = homes.private & dice.chance(EMPTY_SHARE[geo.character[homes.lau]], homes.size.size)
     return homes.lau[chosen]
 
 
 def _attributes(
-    geo: Geography, homes: Households, household: Whole, place: Spots, head_age: Ints, dice: Dice
+    geo: Geography, homes: SynthHouseholds, household: Whole, place: Spots, head_age: Ints, dice: Dice
 ) -> dict[str, Ints]:
     lived_in = household >= 0
     private = lived_in & homes.private[household]
@@ -178,7 +180,7 @@ def _only_of_dwellings(codes: dict[str, Ints]) -> dict[str, Ints]:
     }
 
 
-def tenure(homes: Households, dwellings: Quarters) -> Ints:
+def tenure(homes: SynthHouseholds, dwellings: Quarters) -> Ints:
     """TSH of each household, from the ownership of its dwelling."""
     result = np.full(homes.size.size, leaf("TSH")["4"], dtype=np.int16)
     lived_in = dwellings.household >= 0
@@ -186,7 +188,7 @@ def tenure(homes: Households, dwellings: Quarters) -> Ints:
     return result
 
 
-def housing_arrangement(homes: Households, people: Members, dwellings: Quarters) -> Ints:
+def housing_arrangement(homes: SynthHouseholds, people: SynthMembers, dwellings: Quarters) -> Ints:
     """HAR of each person, from the type of the living quarters; the homeless stand with other housing units."""
     by_type = np.array(leaf_numbers("HAR", "1.1", "2", "1.2", "3"), dtype=np.int16)
     of_home = np.full(homes.size.size, leaf("HAR")["2"], dtype=np.int16)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.maths.cells import counting
-from discreet.population.encode import Block
+from discreet.population.encode import EncodedRecords
 from discreet.programme.codelist import Breakdown
 from discreet.programme.cube import Cube
 from discreet.programme.filter import Filter
@@ -164,7 +164,7 @@ class CubeCounter:
         ]
         self._room = Nodes(np.empty(0, dtype=np.uint8), np.empty(0, dtype=np.uint32))
 
-    def add(self, block: Block) -> None:
+    def add(self, block: EncodedRecords) -> None:
         """Count one block into every cube; each cube is one task, so that no two threads share a cell."""
         nodes = self._nodes(block)
         added = {_who(cube): None for cube in self._cubes}
@@ -180,7 +180,7 @@ class CubeCounter:
         for _ in self._pool.map(count, range(len(self._cubes))):
             pass
 
-    def _nodes(self, block: Block) -> Nodes:
+    def _nodes(self, block: EncodedRecords) -> Nodes:
         nodes = self._room_for(len(block))
 
         def fill(task: tuple[Breakdown, NDArray[np.uint8] | NDArray[np.uint32]]) -> None:
@@ -225,7 +225,7 @@ def _who(cube: Cube) -> tuple[Filter | None, str | None]:
     return cube.base, cube.count
 
 
-def _added(block: Block, base: Filter | None, count: str | None) -> Sums:
+def _added(block: EncodedRecords, base: Filter | None, count: str | None) -> Sums:
     """What each record adds: nothing where it is outside the base or not flagged."""
     added = counting.increments(block.keys)
     if base is not None:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import Mistakes
-from discreet.maths.attacks.bayes import Adversary, Rows
+from discreet.maths.attacks.bayes import Adversary, LawRows
 from discreet.maths.attacks.bayes_histogram import HistogramAdversary
 from discreet.maths.noise.additive import discrete_gaussian, discrete_laplace, truncated_laplace
 from discreet.maths.noise.hellinger import PTableLaw
@@ -50,7 +50,7 @@ def enumerated(one: HistogramAdversary, category: int) -> tuple[float, float]:
         ((0, 3), (0, 1)),
     ],
 )
-def test_chances_by_enumeration(law: Rows, known: tuple[int, ...], prior: tuple[float, ...]) -> None:
+def test_chances_by_enumeration(law: LawRows, known: tuple[int, ...], prior: tuple[float, ...]) -> None:
     one = HistogramAdversary(law, known, prior)
     for category in range(len(known)):
         if prior[category] > 0:

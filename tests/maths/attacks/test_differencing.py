@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from discreet.maths.attacks.differencing import Difference, Geography, differences
+from discreet.maths.attacks.differencing import CrossedGeography, Difference, differences
 
 Piece = tuple[int, int]
 Pieces = dict[Piece, int]
@@ -23,7 +23,7 @@ def run(pieces: Pieces, threshold: int, reach: int = 8) -> tuple[Difference, ...
 
 def leftover(pieces: Pieces, found: Difference) -> frozenset[Piece]:
     """The pieces in the plus areas and outside the minus areas; fails if a minus area sticks out."""
-    k = 0 if found.plus_of is Geography.A else 1
+    k = 0 if found.plus_of is CrossedGeography.A else 1
     plus, minus = set(found.plus), set(found.minus)
     assert all(p[k] in plus for p in pieces if p[1 - k] in minus)
     return frozenset(p for p in pieces if p[k] in plus and p[1 - k] not in minus)
@@ -107,7 +107,7 @@ def test_a_cell_that_sticks_out_of_a_district_by_three_records_gives_them_away()
     pieces = {(1, 10): 500, (1, 11): 40, (2, 12): 300, (2, 11): 3}
     (found,) = run(pieces, 10)
     assert leftover(pieces, found) == {(2, 11)}
-    assert found == Difference(Geography.A, (2,), (12,), 3)
+    assert found == Difference(CrossedGeography.A, (2,), (12,), 3)
     assert run(pieces, 3) == ()
 
 
@@ -156,7 +156,7 @@ def test_a_district_with_many_small_cells_inside_is_one_block() -> None:
     pieces = {(1, 10 + k): 2 for k in range(30)} | {(2, 50): 300, (2, 51): 40, (1, 51): 3}
     (found,) = run(pieces, 10, reach=1)
     assert found.records == 3
-    assert found == Difference(Geography.B, (50, 51), (2,), 3)
+    assert found == Difference(CrossedGeography.B, (50, 51), (2,), 3)
 
 
 def test_wrong_arrays_are_refused() -> None:

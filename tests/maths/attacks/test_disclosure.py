@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from discreet.maths.attacks.disclosure import (
-    Column,
-    Grid,
+    CubeGrid,
     RowKind,
+    TallyColumn,
     depths_of,
     histogram,
     rows,
@@ -40,7 +40,7 @@ class Example:
         cells = sorted({cell for column in columns for cell in column})
         flat = np.array([sum(n * s for n, s in zip(cell, strides, strict=True)) for cell in cells], np.int64)
         values = np.array([[column.get(cell, 0) for column in columns] for cell in cells], np.int64)
-        self.grid = Grid(strides, tuple(parents), np.array(owned))
+        self.grid = CubeGrid(strides, tuple(parents), np.array(owned))
         self.side = side(flat, values.reshape(len(cells), len(columns)), self.grid)
         self.depths = [depths_of(one) for one in parents]
         self.crosstabs = list(product(*(range(int(one.max()) + 1) for one in self.depths)))
@@ -150,7 +150,7 @@ class Plain:
 
     def tallies(self) -> NDArray[np.int64]:
         example = self.example
-        found = np.zeros((len(example.crosstabs), len(RowKind), len(Column)), dtype=np.int64)
+        found = np.zeros((len(example.crosstabs), len(RowKind), len(TallyColumn)), dtype=np.int64)
         for number, depths in enumerate(example.crosstabs):
             depth = depths[self.axis]
             if depth and example.grid.owned[number]:
@@ -190,8 +190,8 @@ class Plain:
 
 def doubled(found: NDArray[np.int64], columns: int) -> NDArray[np.int64]:
     if columns == 2:
-        found[..., Column.COUNTED] = found[..., Column.ORIGINAL]
-        found[..., Column.TRUE_COUNTED] = found[..., Column.TRUE]
+        found[..., TallyColumn.COUNTED] = found[..., TallyColumn.ORIGINAL]
+        found[..., TallyColumn.TRUE_COUNTED] = found[..., TallyColumn.TRUE]
     return found
 
 
@@ -207,7 +207,7 @@ def test_rows_are_those_of_a_plain_search(example: Example, same_noise: bool) ->
 @settings(max_examples=100, deadline=None)
 @given(examples())
 def test_small_counts_are_those_of_a_plain_search(example: Example) -> None:
-    expected = np.zeros((len(example.crosstabs), 4, len(Column)), dtype=np.int64)
+    expected = np.zeros((len(example.crosstabs), 4, len(TallyColumn)), dtype=np.int64)
     seen = np.zeros((len(example.crosstabs), 5), dtype=np.int64)
     for cell in product(*(range(len(one)) for one in example.parents)):
         depths = tuple(int(at[node]) for at, node in zip(example.depths, cell, strict=True))
@@ -240,10 +240,10 @@ def test_areas_and_examples_hold_what_the_tallies_count(example: Example) -> Non
     found = rows(example.side, example.grid, 1, SHARE, same_noise=True, area=0, keep=1000)
     telling = found.tallies[:, [RowKind.INDIVIDUAL, RowKind.GROUP]].sum(axis=1)
     judged = len(example.columns) > 1
-    assert found.areas[:, 0].sum() == telling[:, Column.SEEN].sum()
-    assert found.areas[:, 1].sum() == telling[:, Column.TRUE].sum()
+    assert found.areas[:, 0].sum() == telling[:, TallyColumn.SEEN].sum()
+    assert found.areas[:, 1].sum() == telling[:, TallyColumn.TRUE].sum()
     kept = (found.examples >= 0).sum(axis=1)
-    assert np.array_equal(kept, telling[:, Column.TRUE if judged else Column.SEEN])
+    assert np.array_equal(kept, telling[:, TallyColumn.TRUE if judged else TallyColumn.SEEN])
     for number, some in enumerate(found.examples):
         assert set(example.side.crosstab[some[some >= 0]].tolist()) <= {number}
 
@@ -261,6 +261,6 @@ def test_a_category_without_siblings_gives_nothing_away() -> None:
 
 def test_a_cube_without_axes_and_without_cells() -> None:
     example = Example([], [{(): 1}], [True])
-    assert small_counts(example.side, example.grid, 4)[0, 1, Column.SEEN] == 1
+    assert small_counts(example.side, example.grid, 4)[0, 1, TallyColumn.SEEN] == 1
     empty = Example([np.array([-1, 0, 0], dtype=np.int32)], [{}, {}, {}], [True, True])
     assert not rows(empty.side, empty.grid, 0, SHARE, same_noise=True, area=0, keep=1).tallies.any()

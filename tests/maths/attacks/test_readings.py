@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.maths.attacks.reconstruction import Reading, Shown, both, by_law, lines, plainly, within
+from discreet.maths.attacks.reconstruction import (
+    PublishedValue,
+    Reading,
+    both,
+    by_law,
+    lines,
+    plainly,
+    within,
+)
 from discreet.maths.noise.additive import discrete_laplace
 from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
@@ -39,7 +47,7 @@ def test_unbounded_noise_leaves_the_counts_between_its_quantiles() -> None:
 def test_zero_after_negatives_are_cut_can_be_any_small_count() -> None:
     law = discrete_laplace("1")
 
-    cut = Shown(0, -1000, 0)
+    cut = PublishedValue(0, -1000, 0)
     open_zero = by_law(cut, law, keeps_zeros=False, tail=1e-2)
     kept_zero = by_law(cut, law, keeps_zeros=True, tail=1e-2)
     assert open_zero.counts[0] == 0
@@ -51,7 +59,7 @@ def test_zero_after_negatives_are_cut_can_be_any_small_count() -> None:
 def test_a_bound_alone_leaves_all_counts_within_it() -> None:
     assert within(plainly(4), 2, 0).counts.tolist() == [2, 3, 4, 5, 6]
     assert within(plainly(1), 2, 1).counts.tolist() == [1, 2, 3]
-    assert within(Shown(10, 8, 12), 1, 0).costs.tolist() == [1, 0, 0, 0, 0, 0, 1]  # rounded to tens
+    assert within(PublishedValue(10, 8, 12), 1, 0).costs.tolist() == [1, 0, 0, 0, 0, 0, 1]  # rounded to tens
     assert within(plainly(4), 2, 0, variance=2.0).costs.tolist() == [1, 0.25, 0, 0.25, 1]
     assert within(plainly(-3), 2, 0).counts.tolist() == []
 

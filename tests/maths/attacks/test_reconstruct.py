@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from discreet.maths.attacks.reconstruction import (
+    CellSums,
+    LikeliestHistogram,
     Reading,
-    Solution,
     Status,
-    Sums,
     plainly,
     reconstruct,
     within,
@@ -19,16 +19,16 @@ from discreet.maths.attacks.reconstruction import (
 Integers = NDArray[np.int64]
 
 
-def sums_of(cells: int, members: list[list[int]]) -> Sums:
+def sums_of(cells: int, members: list[list[int]]) -> CellSums:
     starts = np.cumsum([0, *(len(part) for part in members)])
-    return Sums(cells, starts, np.concatenate([np.array(part, dtype=np.int64) for part in members]))
+    return CellSums(cells, starts, np.concatenate([np.array(part, dtype=np.int64) for part in members]))
 
 
 # the total, rows and columns of a table of 2 x 3
 CROSS = sums_of(6, [[0, 1, 2, 3, 4, 5], [0, 1, 2], [3, 4, 5], [0, 3], [1, 4], [2, 5]])
 
 
-def solved(sums: Sums, readings: list[Reading]) -> Solution:
+def solved(sums: CellSums, readings: list[Reading]) -> LikeliestHistogram:
     return reconstruct(sums, readings, work=10, seed=1, most_terms=10_000)
 
 

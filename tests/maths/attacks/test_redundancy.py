@@ -6,29 +6,29 @@ from hypothesis import strategies as st
 
 from discreet.maths.attacks.redundancy import (
     Average,
-    Level,
+    CategoryLevel,
+    PublishedAxes,
     Redundancy,
     Statistic,
-    Tables,
     exposure,
     redundancies,
 )
 
 SEX, AGE, AGE_L, GEO = (
-    Level("SEX", "SEX", 2),
-    Level("AGE", "AGE", 2),
-    Level("AGE", "AGE.L", 2),
-    Level("GEO", "GEO", 5),
+    CategoryLevel("SEX", "SEX", 2),
+    CategoryLevel("AGE", "AGE", 2),
+    CategoryLevel("AGE", "AGE.L", 2),
+    CategoryLevel("GEO", "GEO", 5),
 )
 
 
-def found(tables: Tables) -> dict[Statistic, Redundancy]:
+def found(tables: PublishedAxes) -> dict[Statistic, Redundancy]:
     return {one.statistic: one for one in redundancies(tables)}
 
 
 def test_the_paper_s_table_of_nine_cells() -> None:
     """Footnote 18: SEX x AGE, two categories each, with all margins."""
-    table = found(Tables((((SEX,), (AGE,)),), {}))
+    table = found(PublishedAxes((((SEX,), (AGE,)),), {}))
     total = table[frozenset()].same_noise.all
     assert total == Average(4, Fraction(9))
     assert total.ratio == 9 / 16
@@ -40,7 +40,7 @@ def test_the_paper_s_table_of_nine_cells() -> None:
 
 
 def test_a_margin_of_two_tables_counts_once_with_the_same_noise() -> None:
-    table = found(Tables((((SEX,), (AGE,)), ((SEX,), (GEO,))), {}))
+    table = found(PublishedAxes((((SEX,), (AGE,)), ((SEX,), (GEO,))), {}))
     total = table[frozenset()]
     assert total.same_noise.all == Average(6, Fraction(1 + 2 + 2 + 4 + 5 + 10))
     assert total.fresh_noise.all == Average(8, Fraction(9 + 1 + 2 + 5 + 10))
@@ -50,14 +50,14 @@ def test_a_margin_of_two_tables_counts_once_with_the_same_noise() -> None:
 
 
 def test_the_statistic_itself_can_count_once() -> None:
-    table = found(Tables((((SEX,), (AGE,)), ((SEX,), (GEO,))), {}, trivial_once=True))
+    table = found(PublishedAxes((((SEX,), (AGE,)), ((SEX,), (GEO,))), {}, trivial_once=True))
     assert table[frozenset()].fresh_noise.all.t == 7
     assert table[frozenset({SEX})].fresh_noise.all.t == 3
 
 
 def test_a_finer_level_adds_up_to_a_coarser_one() -> None:
-    fine = Level("AGE", "AGE.M", 6)
-    table = found(Tables((((AGE_L, fine),),), {fine: (AGE_L,)}))
+    fine = CategoryLevel("AGE", "AGE.M", 6)
+    table = found(PublishedAxes((((AGE_L, fine),),), {fine: (AGE_L,)}))
     assert table[frozenset()].same_noise.all == Average(3, Fraction(1 + 2 + 6))
     assert table[frozenset({AGE_L})].same_noise.all == Average(2, Fraction(1 + 3))
     assert table[frozenset({fine})].same_noise.all == Average(1, Fraction(1))
@@ -81,19 +81,19 @@ def test_the_riskiest_prefix_is_the_riskiest_choice(sizes: list[int]) -> None:
     assert one.all == Average(len(sizes), Fraction(sum(sizes)))
 
 
-LEVELS = [Level(name, name, size) for name, size in zip("abcde", (2, 3, 5, 7, 11), strict=True)]
+LEVELS = [CategoryLevel(name, name, size) for name, size in zip("abcde", (2, 3, 5, 7, 11), strict=True)]
 
 
 @given(st.lists(st.sets(st.sampled_from(LEVELS), max_size=4), min_size=1, max_size=5))
-def test_counts_are_those_of_the_printed_equations(tables: list[set[Level]]) -> None:
+def test_counts_are_those_of_the_printed_equations(tables: list[set[CategoryLevel]]) -> None:
     """Eq. 21 and 22 by brute force over power sets."""
-    result = found(Tables(tuple(tuple((level,) for level in sorted(table)) for table in tables), {}))
+    result = found(PublishedAxes(tuple(tuple((level,) for level in sorted(table)) for table in tables), {}))
 
-    def powerset(items: frozenset[Level]) -> list[frozenset[Level]]:
+    def powerset(items: frozenset[CategoryLevel]) -> list[frozenset[CategoryLevel]]:
         every = (combinations(items, n) for n in range(len(items) + 1))
         return [frozenset(one) for one in chain.from_iterable(every)]
 
-    def size(items: frozenset[Level]) -> int:
+    def size(items: frozenset[CategoryLevel]) -> int:
         product = 1
         for item in items:
             product *= item.size

@@ -17,7 +17,7 @@ from discreet.maths.noise.additive import AdditiveLaw
 from discreet.maths.noise.law import Floats, Pmf
 
 
-class Rows(Protocol):
+class LawRows(Protocol):
     """The law of the published count for each true count; more an adversary need not know."""
 
     def row(self, count: int) -> Pmf:
@@ -29,7 +29,7 @@ class Rows(Protocol):
 class Adversary:
     """One who knows x0 = ``known`` others in a cell that a law protects, and has the prior probability p."""
 
-    law: Rows
+    law: LawRows
     known: int = 0
     prior: float = 0.5
 

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from discreet.errors import mistake
-from discreet.maths.attacks.bayes import DIGITS, Adversary, Odds, Rows, odds
+from discreet.maths.attacks.bayes import DIGITS, Adversary, LawRows, Odds, odds
 from discreet.maths.noise.law import Floats
 
 NODES = 64  # of Gauss and Legendre: exact for ties among up to 127 categories, and to all digits beyond
@@ -30,7 +30,7 @@ FADED = 45.0  # e^-45 is nothing beside 1
 class HistogramAdversary:
     """One who knows the counts of all others in each category, and believes p_c of the target."""
 
-    law: Rows
+    law: LawRows
     known: tuple[int, ...]  # x_c
     prior: tuple[float, ...]  # p_c, which add up to 1
 

@@ -158,7 +158,7 @@ MOST_SWEEPS = 100
 
 
 @dataclass(frozen=True, eq=False)
-class Origins:
+class PossibleCounts:
     """For each published count the smallest and the largest true count that can lead to it.
 
     Beyond the end of the arrays both grow with the published count; low > high where nothing leads to it.
@@ -176,7 +176,7 @@ class Origins:
         return (self.low[at] + beyond).astype(np.int32), (self.high[at] + beyond).astype(np.int32)
 
 
-def origins(row: Callable[[int], Pmf], bound: int, step: int = 1, threshold: int = 0) -> Origins:
+def origins(row: Callable[[int], Pmf], bound: int, step: int = 1, threshold: int = 0) -> PossibleCounts:
     """Follow every true count forward through the law of what is published of it.
 
     No noise is larger than ``bound``; published counts are multiples of ``step``, so the last one listed is, too, and
@@ -193,11 +193,11 @@ def origins(row: Callable[[int], Pmf], bound: int, step: int = 1, threshold: int
         at = shown[(shown >= first) & (shown <= last)] - first
         low[at] = np.where(low[at] > high[at], count, low[at])
         high[at] = count
-    return Origins(first, low, high)
+    return PossibleCounts(first, low, high)
 
 
 @dataclass(frozen=True, eq=False)
-class Families:
+class AxisFamilies:
     """The parents of an axis, lowest in the tree first, each with its children: children[starts[f]:starts[f + 1]]."""
 
     parents: NDArray[np.int64]
@@ -213,7 +213,7 @@ class Families:
         return self.parents, self.starts, self.children
 
 
-def families(parents: NDArray[np.int32]) -> Families:
+def families(parents: NDArray[np.int32]) -> AxisFamilies:
     """Group the nodes of an axis by their parents, which stand before them; -1 marks a node without parent."""
     order = np.argsort(parents, kind="stable")
     order = order[parents[order] >= 0]
@@ -221,7 +221,7 @@ def families(parents: NDArray[np.int32]) -> Families:
     groups = np.split(order, np.cumsum(sizes)[:-1]) if len(above) else []
     children = np.concatenate(groups[::-1]) if groups else np.empty(0, dtype=np.int64)
     starts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(sizes[::-1])])
-    return Families(above[::-1].astype(np.int64), starts.astype(np.int64), children.astype(np.int64))
+    return AxisFamilies(above[::-1].astype(np.int64), starts.astype(np.int64), children.astype(np.int64))
 
 
 @dataclass(frozen=True)
@@ -234,7 +234,12 @@ class Tightening:
 
 
 def tighten(
-    low: Bounds, high: Bounds, shown: Bounds, axes: Sequence[Families], shape: Sequence[int], same_noise: bool
+    low: Bounds,
+    high: Bounds,
+    shown: Bounds,
+    axes: Sequence[AxisFamilies],
+    shape: Sequence[int],
+    same_noise: bool,
 ) -> Tightening:
     """Tighten intervals in place until no sum along an axis tightens them further: parent = sum of its children.
 

@@ -236,7 +236,7 @@ REACH = 8  # blocks on the smaller side of a difference
 STEPS = 10_000_000  # decisions of each of the two searches; a limit of effort, not of time or memory
 
 
-class Geography(Enum):
+class CrossedGeography(Enum):
     """The two geographies that are crossed."""
 
     A = "a"
@@ -247,7 +247,7 @@ class Geography(Enum):
 class Difference:
     """The union of the plus areas without the union of the minus areas, which lies in it; records is confidential."""
 
-    plus_of: Geography  # the minus areas are of the other geography
+    plus_of: CrossedGeography  # the minus areas are of the other geography
     plus: tuple[int, ...]
     minus: tuple[int, ...]
     records: int
@@ -329,12 +329,12 @@ def _search(crossing: _Crossing, threshold: int, reach: int, steps: int) -> Diff
     found: list[Difference] = []
     read = _Reader(crossing, block, component.astype(np.int64))
     complete = True
-    for geography, forth, back in ((Geography.A, out, into), (Geography.B, into, out)):
+    for geography, forth, back in ((CrossedGeography.A, out, into), (CrossedGeography.B, into, out)):
         sides, cut, ended = light_sides(*forth, *back[:2], *both[:2], threshold, min(reach, n), steps)
         complete = complete and bool(ended)
         for side, records in zip(sides, cut, strict=True):
             blocks = side[side >= 0]
-            seen = geography is Geography.B and sizes[component[blocks[0]]] - blocks.size <= reach
+            seen = geography is CrossedGeography.B and sizes[component[blocks[0]]] - blocks.size <= reach
             difference = None if seen else read.difference(geography, blocks, int(records))
             if difference is not None:
                 found.append(difference)
@@ -415,7 +415,7 @@ class _Reader:
         self._of_block = _grouped(block)
         self._of_component = _grouped(component[block])
 
-    def difference(self, plus_of: Geography, blocks: Integers, records: int) -> Difference | None:
+    def difference(self, plus_of: CrossedGeography, blocks: Integers, records: int) -> Difference | None:
         """The side with fewer areas as a difference; None if either side is one area, which is published anyway."""
         areas = np.sort(np.concatenate([_group(self._of_block, int(k)) for k in blocks]))
         whole = _group(self._of_component, int(self._component[blocks[0]]))
@@ -423,9 +423,9 @@ class _Reader:
             return None
         if whole.size < 2 * areas.size:
             areas = np.setdiff1d(whole, areas, assume_unique=True)
-            plus_of = Geography.B if plus_of is Geography.A else Geography.A
+            plus_of = CrossedGeography.B if plus_of is CrossedGeography.A else CrossedGeography.A
         of_a, of_b = np.split(areas, [int(np.searchsorted(areas, self._crossing.split))])
-        plus, minus = (of_a, of_b) if plus_of is Geography.A else (of_b, of_a)
+        plus, minus = (of_a, of_b) if plus_of is CrossedGeography.A else (of_b, of_a)
         codes = self._crossing.codes
         return Difference(plus_of, tuple(codes[plus].tolist()), tuple(codes[minus].tolist()), records)
 

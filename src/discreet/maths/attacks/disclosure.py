@@ -250,7 +250,7 @@ def _note(examples: Any, i: Any) -> None:
             return
 
 
-class Column(IntEnum):
+class TallyColumn(IntEnum):
     """What is counted of each kind of disclosure."""
 
     SEEN = 0  # in the published table
@@ -277,7 +277,7 @@ Tallies = NDArray[np.int64]  # [cross-tabulation, kind, column]
 
 
 @dataclass(frozen=True, eq=False)
-class Grid:
+class CubeGrid:
     """A cube as the kernels need it: strides, and for each axis the parents of its nodes, the total first."""
 
     strides: tuple[int, ...]
@@ -337,7 +337,7 @@ class Side:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class AttributeRows:
     """What one attribute axis shows: tallies, where the telling rows stand, and in which areas."""
 
     tallies: Tallies
@@ -353,7 +353,7 @@ def depths_of(parents: NDArray[np.int32]) -> NDArray[np.int64]:
     return depths
 
 
-def side(cells: Integers, values: Integers, grid: Grid) -> Side:
+def side(cells: Integers, values: Integers, grid: CubeGrid) -> Side:
     """Find the cross-tabulation and the wider cells of each cell."""
     crosstab = np.zeros(len(cells), dtype=np.int32)
     wider = np.empty((len(grid.strides), len(cells)), dtype=np.int32)
@@ -364,7 +364,7 @@ def side(cells: Integers, values: Integers, grid: Grid) -> Side:
     return Side(cells, values, crosstab, grid.own(cells, crosstab), wider)
 
 
-def parts_along(table: Side, grid: Grid, axis: int) -> tuple[Integers, Places, NDArray[np.bool_]]:
+def parts_along(table: Side, grid: CubeGrid, axis: int) -> tuple[Integers, Places, NDArray[np.bool_]]:
     """How many parts a cell has along an axis, listed or not, their cross-tabulation, whether they count here."""
     parents, stride = grid.parents[axis], grid.strides[axis]
     first = np.arange(len(parents))
@@ -378,15 +378,15 @@ def parts_along(table: Side, grid: Grid, axis: int) -> tuple[Integers, Places, N
     return number, crosstab, own
 
 
-def small_counts(table: Side, grid: Grid, below: int) -> Tallies:
+def small_counts(table: Side, grid: CubeGrid, below: int) -> Tallies:
     """Cells by count: kind v are those of value v < below, kind 0 all that are not empty."""
-    tallies = np.zeros((len(grid.owned), below, len(Column)), dtype=np.int64)
+    tallies = np.zeros((len(grid.owned), below, len(TallyColumn)), dtype=np.int64)
     tally_small(table.values, table.crosstab, table.own, tallies)
-    tallies[..., Column.KEPT] = tallies[..., Column.TRUE]  # the same cells, whichever side is asked
+    tallies[..., TallyColumn.KEPT] = tallies[..., TallyColumn.TRUE]  # the same cells, whichever side is asked
     return _doubled(tallies, table.values)
 
 
-def histogram(table: Side, grid: Grid, below: int) -> Integers:
+def histogram(table: Side, grid: CubeGrid, below: int) -> Integers:
     """Cells of each cross-tabulation by published value, 0 <= value < below: [cross-tabulation, value]."""
     found = np.zeros((len(grid.owned), below), dtype=np.int64)
     tally_values(table.values, table.crosstab, table.own, found)
@@ -394,15 +394,15 @@ def histogram(table: Side, grid: Grid, below: int) -> Integers:
 
 
 def rows(
-    table: Side, grid: Grid, axis: int, share: Fraction, *, same_noise: bool, area: int | None, keep: int
-) -> Rows:
+    table: Side, grid: CubeGrid, axis: int, share: Fraction, *, same_noise: bool, area: int | None, keep: int
+) -> AttributeRows:
     """Judge all rows of one attribute axis.
 
     ``same_noise``: a group and a category with the same members are published alike, so that a published row is full
     only where both values agree. ``area`` is the axis of the areas, if there is one.
     """
-    found = Rows(
-        np.zeros((len(grid.owned), len(RowKind), len(Column)), dtype=np.int64),
+    found = AttributeRows(
+        np.zeros((len(grid.owned), len(RowKind), len(TallyColumn)), dtype=np.int64),
         np.full((len(grid.owned), keep), -1, dtype=np.int32),
         np.zeros((1 if area is None else len(grid.parents[area]), 2), dtype=np.int64),
     )
@@ -428,14 +428,14 @@ def rows(
         tally_empty(
             table.values, crosstab, own, heads, held, crossed, int(divided.sum()), found.tallies,
         )  # fmt: skip
-    return Rows(_doubled(found.tallies, table.values), found.examples, found.areas)
+    return AttributeRows(_doubled(found.tallies, table.values), found.examples, found.areas)
 
 
 def _doubled(tallies: Tallies, values: Integers) -> Tallies:
     """Where nothing was swapped the counted table is the original one."""
     if values.shape[1] == COUNTED:
-        tallies[..., Column.COUNTED] = tallies[..., Column.ORIGINAL]
-        tallies[..., Column.TRUE_COUNTED] = tallies[..., Column.TRUE]
+        tallies[..., TallyColumn.COUNTED] = tallies[..., TallyColumn.ORIGINAL]
+        tallies[..., TallyColumn.TRUE_COUNTED] = tallies[..., TallyColumn.TRUE]
     return tallies
 
 

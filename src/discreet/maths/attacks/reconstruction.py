@@ -22,7 +22,7 @@ SLOPES_ALIKE = 1e-9  # lines whose slopes differ by less are one line
 
 
 @dataclass(frozen=True)
-class Shown:
+class PublishedValue:
     """A published value, and the noisy counts lowest..highest that are published as it."""
 
     value: int
@@ -48,7 +48,7 @@ class Reading:
         return np.flatnonzero(np.isfinite(self.costs)) + self.first
 
 
-def by_law(shown: Shown, law: Law, keeps_zeros: bool, tail: float) -> Reading:
+def by_law(shown: PublishedValue, law: Law, keeps_zeros: bool, tail: float) -> Reading:
     """The counts i in whose law the value is no outlier: Pr_i[X <= value] and Pr_i[X >= value] both above tail/2.
 
     With tail = 0 these are all counts that can be published as the value. X is what is published in the end.
@@ -67,7 +67,7 @@ def by_law(shown: Shown, law: Law, keeps_zeros: bool, tail: float) -> Reading:
     return _reading(found)
 
 
-def _seen(shown: Shown, law: Law, keeps_zeros: bool, count: int) -> tuple[float, float, float]:
+def _seen(shown: PublishedValue, law: Law, keeps_zeros: bool, count: int) -> tuple[float, float, float]:
     """How likely a count is published below the value, as it, and above it."""
     if keeps_zeros and count == 0:
         return float(shown.value > 0), float(shown.value == 0), float(shown.value < 0)
@@ -87,7 +87,7 @@ def _reading(likelihood: dict[int, float]) -> Reading:
     return Reading(counts.start, costs - costs.min())
 
 
-def within(shown: Shown, bound: int, least: int, variance: float | None = None) -> Reading:
+def within(shown: PublishedValue, bound: int, least: int, variance: float | None = None) -> Reading:
     """Where only a bound of the noise is known, and perhaps its variance: the counts within the bound.
 
     The cost of a count at distance d from what is shown so is that of normal noise, d^2 / (2 variance), or d without
@@ -102,9 +102,9 @@ def within(shown: Shown, bound: int, least: int, variance: float | None = None) 
     return Reading(int(counts[0]), costs - least_cost if np.isfinite(least_cost) else costs)
 
 
-def plainly(value: int) -> Shown:
+def plainly(value: int) -> PublishedValue:
     """A value that is published as it is."""
-    return Shown(value, value, value)
+    return PublishedValue(value, value, value)
 
 
 def both(a: Reading, b: Reading) -> Reading:
@@ -175,7 +175,7 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Sums:
+class CellSums:
     """Sum m adds up the cells members[starts[m] : starts[m + 1]] of a histogram of so many cells."""
 
     cells: int
@@ -188,7 +188,7 @@ class Sums:
 
 
 @dataclass(frozen=True, eq=False)
-class Solution:
+class LikeliestHistogram:
     """The likeliest histogram that was found, and how much of it every other feasible one shares."""
 
     status: Status
@@ -203,12 +203,12 @@ class Solution:
         return self.status in (Status.OPTIMAL, Status.FEASIBLE)
 
 
-def nothing(status: Status, cells: int, seconds: float = 0.0) -> Solution:
+def nothing(status: Status, cells: int, seconds: float = 0.0) -> LikeliestHistogram:
     """No histogram, and why."""
-    return Solution(status, np.zeros(cells, dtype=np.int64), 0, False, seconds)
+    return LikeliestHistogram(status, np.zeros(cells, dtype=np.int64), 0, False, seconds)
 
 
-def most_records(sums: Sums, readings: Sequence[Reading]) -> Integers:
+def most_records(sums: CellSums, readings: Sequence[Reading]) -> Integers:
     """The most records that a cell can have: the smallest upper limit of any sum that it is part of.
 
     Every cell must be part of a sum; the area's total is one for all.
@@ -220,13 +220,13 @@ def most_records(sums: Sums, readings: Sequence[Reading]) -> Integers:
 
 
 def reconstruct(
-    sums: Sums,
+    sums: CellSums,
     readings: Sequence[Reading],
     work: float,
     seed: int,
     most_terms: int,
     seconds: float = math.inf,
-) -> Solution:
+) -> LikeliestHistogram:
     """Find integers n >= 0 with sum(n over sum m) possible under reading m and the smallest sum of costs.
 
     That is the maximum-likelihood histogram where noise is independent and its law log-concave (else its convex
@@ -253,13 +253,13 @@ def reconstruct(
     left, remaining = work - UNIT * first.deterministic_time, seconds - (time.monotonic() - begun)
     certain = model.least_overlap(counts, _solver(left, seed, remaining)) if min(left, remaining) > 0 else 0
     unique = certain == counts.sum() == model.most_in_all
-    return Solution(status, counts, certain, bool(unique), time.monotonic() - begun)
+    return LikeliestHistogram(status, counts, certain, bool(unique), time.monotonic() - begun)
 
 
 class _Model:
     """Variables of the cells that can have records, and the constraints; two objectives on top of them."""
 
-    def __init__(self, sums: Sums, readings: Sequence[Reading], most: Integers) -> None:
+    def __init__(self, sums: CellSums, readings: Sequence[Reading], most: Integers) -> None:
         self.model = cp_model.CpModel()
         self.consistent = True
         self.live = np.flatnonzero(most > 0)

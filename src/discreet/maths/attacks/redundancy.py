@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, order=True)
-class Level:
+class CategoryLevel:
     """A division of one variable into ``size`` categories, the total left out."""
 
     variable: str
@@ -31,15 +31,15 @@ class Level:
     size: int
 
 
-Statistic = frozenset[Level]
+Statistic = frozenset[CategoryLevel]
 Axis = tuple[
-    Level | None, ...
+    CategoryLevel | None, ...
 ]  # the levels of an axis beside the total; None: one that is the total once more
-Coarser = Mapping[Level, Sequence[Level]]  # level -> the other levels that are sums of it
+Coarser = Mapping[CategoryLevel, Sequence[CategoryLevel]]  # level -> the other levels that are sums of it
 
 
 @dataclass(frozen=True)
-class Tables:
+class PublishedAxes:
     """The published tables, each with its axes, and which levels add up to which."""
 
     axes: tuple[tuple[Axis, ...], ...]
@@ -87,12 +87,12 @@ class Redundancy:
     fresh_noise: Exposure
 
 
-def cells(statistic: Iterable[Level]) -> int:
+def cells(statistic: Iterable[CategoryLevel]) -> int:
     """The number of cells of a cross-tabulation."""
     return prod(level.size for level in statistic)
 
 
-def redundancies(tables: Tables) -> list[Redundancy]:
+def redundancies(tables: PublishedAxes) -> list[Redundancy]:
     """The redundancy of every published cross-tabulation, from the largest t down."""
     published = tables.published
     found: defaultdict[Statistic, list[tuple[int, int]]] = defaultdict(list)

@@ -76,6 +76,15 @@ class Expected:
     probability: float  # that at least one tuple shows the bound
     extreme: float
 
+    def as_json(self) -> Mapping[str, object]:
+        """The document, with names that stand for themselves."""
+        return {
+            "bound": self.bound,
+            "revealing_tuples": self.revealing,
+            "probability_bound_shown": self.probability,
+            "extreme_tuples": self.extreme,
+        }
+
 
 def expected(gap_of: GapLaw, bound: int, groups: Groups, same_noise: bool) -> Expected:
     """Bach 2020, section 3.2, for n parts: Pr[gap > (n + 1)(E - 1)] and Pr[gap = (n + 1) E], summed over the tuples.

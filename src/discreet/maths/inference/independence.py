@@ -83,7 +83,7 @@ AT_ONCE = 1 << 18  # cells whose weights are held together
 
 
 @dataclass(frozen=True, eq=False)
-class Statistic:
+class TestStatistic:
     """A statistic of each table and its p-value by the chi-square law."""
 
     statistic: Floats
@@ -97,18 +97,18 @@ class Statistic:
 
 
 @dataclass(frozen=True, eq=False)
-class Independence:
+class IndependenceTests:
     """The tests of each table, with the noise and as if there were none; ``fitted`` are the expected true counts."""
 
-    likelihood_ratio: Statistic
-    chi_square: Statistic
-    naive_likelihood_ratio: Statistic
-    naive_chi_square: Statistic
+    likelihood_ratio: TestStatistic
+    chi_square: TestStatistic
+    naive_likelihood_ratio: TestStatistic
+    naive_chi_square: TestStatistic
     fitted: Floats  # (table, row, column) -> mu
     settled: NDArray[np.bool_]
 
 
-def independence_tests(tables: Integers, noise: CountNoise) -> Independence:
+def independence_tests(tables: Integers, noise: CountNoise) -> IndependenceTests:
     """Test tables (table, row, column) -> published count; true counts are Poisson (Rinott et al. 2018, 6.1).
 
     likelihood ratio: 2 log (max over all mu / max over mu_ij = r_i c_j / n) of
@@ -124,11 +124,11 @@ def independence_tests(tables: Integers, noise: CountNoise) -> Independence:
     effects, most, settled = _climbed(cells, packs, _effects(np.maximum(tables, 0) + 0.5))
     saturated = peaks(packs)[1][cells].sum(axis=(1, 2))
     mu = np.exp(effects[:, :rows, None] + effects[:, None, rows:])
-    return Independence(
-        Statistic(np.maximum(0.0, 2 * (saturated - most)), df),
-        Statistic(_noisy_chi_square(tables, noise, mu), df),
-        Statistic(_g_square(tables), df),
-        Statistic(_chi_square(tables), df),
+    return IndependenceTests(
+        TestStatistic(np.maximum(0.0, 2 * (saturated - most)), df),
+        TestStatistic(_noisy_chi_square(tables, noise, mu), df),
+        TestStatistic(_g_square(tables), df),
+        TestStatistic(_chi_square(tables), df),
         mu,
         settled,
     )

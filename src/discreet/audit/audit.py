@@ -1,0 +1,180 @@
+"""The findings of an audit: every measure of risk and utility of a release, and the verdicts on its gates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.audit.attack import NotPossible
+from discreet.audit.averaging import AveragingFindings, Realised
+from discreet.audit.bayes import BayesScan, LevelsScan
+from discreet.audit.bayes_histograms import HistogramScan
+from discreet.audit.bounds import BoundFindings, BoundJudgement
+from discreet.audit.differencing import Judgement
+from discreet.audit.differencing_areas import AreaDifferences
+from discreet.audit.disclosure import Disclosures
+from discreet.audit.gates import GateVerdict
+from discreet.audit.measures import Privacy, Rebuilt, RepeatedStatistics
+from discreet.audit.utility import Utility
+from discreet.maths.feasible import UTILITY, Constraint, RiskLimits
+
+
+@dataclass(frozen=True)
+class RedundancyAudit:
+    """What the programme repeats, population by population."""
+
+    universes: tuple[RepeatedStatistics, ...]
+
+
+@dataclass(frozen=True)
+class AveragingAudit:
+    """The averaging attack, predicted and realised."""
+
+    attack: AveragingFindings
+    realised: Realised
+
+
+@dataclass(frozen=True)
+class BoundsAudit:
+    """The attack by bounds and margins without the counts that it deduces, and how much of it is true."""
+
+    attack: BoundFindings
+    realised: BoundJudgement
+
+
+@dataclass(frozen=True)
+class BayesAudit:
+    """The Bayesian adversary: cell by cell, with all levels of a place, and with whole histograms."""
+
+    cells: BayesScan
+    levels: tuple[LevelsScan, ...]
+    histograms: tuple[HistogramScan, ...]
+
+
+@dataclass(frozen=True)
+class DifferencingAudit:
+    """Differences of population bases, and of the pairs of geographies that a gate declares."""
+
+    bases: tuple[Judgement, ...]
+    geographies: tuple[AreaDifferences, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class ReconstructionAudit:
+    """Records rebuilt from the release, and from the same tables under other protections."""
+
+    released: Rebuilt
+    under_other_protections: tuple[Rebuilt, ...]
+    left_out: Mapping[str, str]  # protection -> why it could not be had
+
+
+@dataclass(frozen=True)
+class NoiseChoice:
+    """A variance and a largest change of the cell key method."""
+
+    V: float
+    D: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Region:
+    """The V x D plane of the cell key method: where each constraint holds, and the choice that was made."""
+
+    V: tuple[float, ...]
+    D: tuple[int, ...]
+    holds: Mapping[Constraint, NDArray[np.bool_]]  # [D, V]
+    chosen: NoiseChoice | None
+    least: NoiseChoice | None  # the least noise that keeps all limits
+    limits: RiskLimits
+
+    def broken(self, row: int, column: int) -> set[Constraint]:
+        """The constraints that one point of the plane does not keep."""
+        return {name for name, held in self.holds.items() if not held[row, column]}
+
+    def broken_at(self, point: NoiseChoice) -> list[Constraint]:
+        """The constraints that the tile at or next to a point breaks, in their order."""
+        row = min(range(len(self.D)), key=lambda k: abs(self.D[k] - point.D))
+        column = min(range(len(self.V)), key=lambda k: abs(self.V[k] - point.V))
+        broken = self.broken(row, column)
+        return [name for name in self.holds if name in broken]
+
+    def as_json(self) -> Mapping[str, object]:
+        """The document; each row of a constraint is a text of 0 and 1."""
+        return {
+            "V": self.V,
+            "D": self.D,
+            "holds": {
+                name: ["".join("1" if one else "0" for one in row) for row in held]
+                for name, held in self.holds.items()
+            },
+            "utility": [name for name in UTILITY if name in self.holds],
+            "exists": Constraint.PTABLE,
+            "chosen": self.chosen,
+            "least": self.least,
+            "limits": self.limits,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class SwapProtection:
+    """The swapping rule, as a report states it."""
+
+    k: int
+    risk: str
+    rate: float
+    cap: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Protection:
+    """What was done, with the parameters that the public does not know."""
+
+    method: str
+    parameters: Mapping[str, int | float | str]
+    variance: float
+    bound: int | None
+    law: tuple[
+        Mapping[int, float], ...
+    ]  # true count -> change -> probability; the last is that of larger counts
+    guarantee: str | None
+    swap: SwapProtection | None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Audit:
+    """What an audit found, None where a measure was left out; confidential, though it holds no single true count."""
+
+    release: str
+    verdicts: tuple[GateVerdict, ...]
+    redundancy: RedundancyAudit | None = None
+    averaging: AveragingAudit | None = None
+    bounds: BoundsAudit | None = None
+    privacy: Privacy | None = None
+    bayes: BayesAudit | None = None
+    differencing: DifferencingAudit | None = None
+    reconstruction: ReconstructionAudit | NotPossible | None = None
+    disclosure: Disclosures | None = None
+    utility: Utility | None = None
+    region: Region | NotPossible | None = None
+    protection: Protection | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Whether every gate holds."""
+        return all(verdict.passed for verdict in self.verdicts)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The measures that were not taken."""
+        return tuple(name for name in MEASURES if getattr(self, name) is None)
+
+    def as_json(self) -> Mapping[str, object]:
+        """The document; measures that were left out are not in it."""
+        measured = {name: getattr(self, name) for name in MEASURES if name not in self.left_out}
+        return {"release": self.release, "passed": self.passed, "verdicts": self.verdicts, **measured}
+
+
+MEASURES = tuple(one.name for one in fields(Audit) if one.name not in ("release", "verdicts"))

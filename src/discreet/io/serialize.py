@@ -1,0 +1,55 @@
+"""JSON of typed results: dataclasses, enums, fractions and numbers of numpy as plain values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from fractions import Fraction
+from pathlib import PurePath
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+
+@runtime_checkable
+class HasJson(Protocol):
+    """A value whose JSON document differs from its fields."""
+
+    def as_json(self) -> object:
+        """The members of the document; they may be typed values themselves."""
+        ...
+
+
+def to_json(value: object) -> Any:
+    """A value as the json module takes it: by its ``as_json`` where it has one, otherwise a dataclass by its fields.
+
+    An enum of numbers is written by its name, any other by its value. Arrays are refused: they hold the cells that
+    an attack worked on, and no document is meant to list them.
+    """
+    match value:
+        case Enum():
+            return value.name.lower() if isinstance(value.value, int) else value.value
+        case np.generic():
+            return value.item()
+        case None | bool() | int() | float() | str():
+            return value
+        case HasJson():
+            return to_json(value.as_json())
+        case Mapping():
+            return {str(to_json(key)): to_json(one) for key, one in value.items()}
+        case list() | tuple():
+            return [to_json(one) for one in value]
+        case Fraction():
+            return float(value)
+        case PurePath():
+            return str(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return {one.name: to_json(getattr(value, one.name)) for one in fields(value)}
+    raise TypeError(f"{type(value).__name__} has no JSON")
+
+
+def json_text(value: object, indent: int | None = None) -> str:
+    """A typed result as a JSON document."""
+    return json.dumps(to_json(value), ensure_ascii=False, indent=indent)
