@@ -96,11 +96,16 @@ def open_case(
     programme: Programme, secret: bytes, release: Release, threads: int = 1, progress: Progress | None = None
 ) -> Case:
     """Bring a release and its confidential side together; one that does not belong to it is refused."""
-    told = progress or Quiet()
+    chosen = recognise(programme, secret, release)
+    return make_case(programme, secret, chosen, release, threads, progress or Quiet())
+
+
+def recognise(programme: Programme, secret: bytes, release: Release) -> Mechanism:
+    """The mechanism that made a release; programme, secret or microdata of another release are refused."""
     inputs = digest_inputs(programme, secret)
     chosen = mechanism(programme, secret, noise_key(programme, secret, inputs))
     _require_same(programme, chosen, secret, inputs, release)
-    return make_case(programme, secret, chosen, release, threads, told)
+    return chosen
 
 
 def make_case(
@@ -109,6 +114,15 @@ def make_case(
     """Count the truth again and read the published tables with the office's knowledge of the noise."""
     truth = true_counts(programme, secret, chosen, programme.cubes, threads, progress)
     return Case(programme, secret, chosen, informed(published(release), chosen), truth, threads)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Earlier:
+    """An earlier release of the same population, which is subtracted from the audited one."""
+
+    published: Published
+    truth: Truth | None  # its own true counts; None where its programme is not at hand
+    same_secret: bool  # whether both releases were made with one secret
 
 
 def informed(seen: Published, chosen: Mechanism) -> Published:

@@ -406,10 +406,14 @@ class UpdateJudgement:
     )  # the same by the law of the noise, if the people of a cell decide it or chance does
     still: int  # cells whose true count is the same
     unfounded: int  # of these, published with a change
+    apparent: int  # small changes that are published
+    apparent_right: int  # of these, true of the records that were counted
 
     def summary(self) -> dict[str, Any]:
-        """JSON-ready, with the share of changes that is revealed."""
-        return {**asdict(self), "revealed_rate": self.revealed / self.moved if self.moved else None}
+        """JSON-ready, with the share of true changes that is revealed and of published ones that is true."""
+        rate = self.revealed / self.moved if self.moved else None
+        share = self.apparent_right / self.apparent if self.apparent else None
+        return {**asdict(self), "revealed_rate": rate, "apparent_share": share}
 
 
 @dataclass(frozen=True, eq=False)
@@ -462,7 +466,7 @@ def judge_releases(
     both, _ = _both(first, second)
     told, noises, rate = progress or Quiet(), OutsiderNoise(first.noise), MeanRate()
     told.stage("judging changes between releases", len(both))
-    moved, seen, revealed, still, unfounded = 0, 0, 0, 0, 0
+    moved, seen, revealed, still, unfounded, apparent, right = 0, 0, 0, 0, 0, 0, 0
     shown = _cells(both, Reader(), Reader())
     true = _cells(both, Reader(truths[0].counted), Reader(truths[1].counted))
     for (one, *public), (_, *secret) in zip(shown, true, strict=True):
@@ -475,8 +479,18 @@ def judge_releases(
         signature = one.universe.signature(one.levels)
         counts = counts_of_pairs((secret[1], secret[0]), numbers[small])
         rate.add(noises.of(signature, signature), int(small.sum()), counts)
+        numbers, said = _change(one, *public)
+        little = (said != 0) & (np.abs(said) < threshold)
+        at = numbers[little]
+        true_change = values_at(secret[1], at) - values_at(secret[0], at)
+        apparent, right = apparent + len(at), right + int((true_change == said[little]).sum())
         told.step()
-    return UpdateJudgement(moved, seen, revealed, rate.expected, still, unfounded)
+    return UpdateJudgement(moved, seen, revealed, rate.expected, still, unfounded, apparent, right)
+
+
+def require_common(first: Published, second: Published) -> None:
+    """Refuse two releases that have no cross-tabulation in common."""
+    _both(first, second)
 
 
 def _change(one: _Both, old: Cells, new: Cells) -> tuple[Integers, Integers]:

@@ -118,14 +118,28 @@ def _differencing(section: Section) -> Iterator[str]:
     if "earlier_release" in section:
         update = section["earlier_release"]
         yield f"earlier release: {update['changed']:,} of {update['compared']:,} cells changed"
+        if update.get("judged"):
+            yield (
+                f"  {_judged(update['judged'], 'published small changes')}; {update['judged']['revealed']:,} of "
+                f"{update['judged']['moved']:,} true small changes are published with their true size"
+            )
+        elif "judged" in update:
+            yield "  not judged: --earlier-programme gives the true counts of the earlier release"
     if "maps" in section:
         maps = section["maps"]
         yield (
             f"differencing: {' and '.join(maps['geographies'])}: {maps['small']:,} small differences among "
             f"{maps['compared']:,} that the map suggests"
         )
+        if "judged" in maps:
+            yield f"  {_judged(maps['judged'], 'small differences')}"
     if not any(section.get(key) for key in ("bases", "geographies", "earlier_release", "maps")):
         yield "differencing: no population base lies inside another, no pair of geographies is declared"
+
+
+def _judged(judged: Section, what: str) -> str:
+    share = "" if judged["apparent_share"] is None else f" ({judged['apparent_share']:.1%})"
+    return f"{judged['apparent_right']:,} of {judged['apparent']:,} {what} are true{share}"
 
 
 def _subtracted(one: Section) -> str:

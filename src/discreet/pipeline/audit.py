@@ -13,13 +13,17 @@ from typing import Any
 
 from discreet.advise.advise import region
 from discreet.audit import averaging
-from discreet.audit.case import Case
+from discreet.audit.case import Case, Earlier, informed, recognise, true_counts
+from discreet.audit.differencing import require_common
+from discreet.audit.differencing_areas import Crossing
+from discreet.audit.evidence import published, same_secret
 from discreet.audit.gates import Verdict, judge_gates
 from discreet.audit.measures import USUAL_POSTERIOR, Measures
 from discreet.errors import mistake
 from discreet.io.atomic_folder import WholeFolder
 from discreet.io.progress import Progress, Quiet
-from discreet.release.reader import open_release
+from discreet.programme.programme import Programme
+from discreet.release.reader import Release, open_release
 from discreet.report.confidential import confidential_page, write_pages
 from discreet.report.public import public_page, public_view
 
@@ -51,13 +55,38 @@ class Audit:
         }
 
 
-def audit(case: Case, without: Collection[str] = (), progress: Progress | None = None) -> Audit:
+def audit(
+    case: Case,
+    without: Collection[str] = (),
+    progress: Progress | None = None,
+    earlier: Earlier | None = None,
+    lookup: Crossing | None = None,
+) -> Audit:
     """Measure everything but what is left out, and judge the gates of the programme."""
     require_known(without)
     gates = case.programme.gates
-    measures = Measures(case, progress or Quiet(), gates.reconstruction)
+    measures = Measures(case, progress or Quiet(), gates.reconstruction, earlier, lookup)
     sections = {name: section(measures) for name, section in SECTIONS.items() if name not in without}
     return Audit(case.published.name, sections, tuple(judge_gates(gates, measures)))
+
+
+def open_earlier(
+    release: Release,
+    present: Release,
+    programme: Programme | None,
+    secret: bytes,
+    threads: int = 1,
+    progress: Progress | None = None,
+) -> Earlier:
+    """An earlier release of the same tables, with its true counts where the programme that made it is given."""
+    seen, told = published(release), progress or Quiet()
+    require_common(seen, published(present))
+    same = same_secret(release, present)
+    if programme is None:
+        return Earlier(seen, None, same)
+    chosen = recognise(programme, secret, release)
+    truth = true_counts(programme, secret, chosen, programme.cubes, threads, told)
+    return Earlier(informed(seen, chosen), truth, same)
 
 
 def write_audit(
@@ -134,9 +163,12 @@ def _bayes(measures: Measures) -> Section:
 
 def _differencing(measures: Measures) -> Section:
     gate = measures.case.programme.gates.differencing
+    releases, maps = measures.release_difference(), measures.map_difference()
     return {
         "bases": [one.summary() for one in measures.base_differences],
         "geographies": [one.summary() for one in measures.area_differences(gate)] if gate else [],
+        **({} if releases is None else {"earlier_release": releases.summary()}),
+        **({} if maps is None else {"maps": maps.summary()}),
     }
 
 

@@ -250,7 +250,8 @@ def differencing_part(section: Section) -> Part:
     bases, places = section["bases"], section["geographies"]
     exact, revealed = sum(one["exact"] for one in bases), sum(one["revealed"] for one in bases)
     told = sum(one["after"]["above"] if one["after"] else one["found"] for one in places)
-    if not bases and not places:
+    beside = _beside_rows(section)
+    if not bases and not places and not beside:
         lead = (
             "No published population lies inside another and no pair of geographies is declared: nothing can"
             " be subtracted."
@@ -261,6 +262,7 @@ def differencing_part(section: Section) -> Part:
             f" {several(exact, 'small group', 'small groups')}"
             f" without protection; {count(revealed)} of them are published with their true size."
         )
+        lead += "".join(f" {words}" for words, _ in beside)
         lead += (
             f" Pairs of geographies reveal {several(told, 'small area', 'small areas')}." if places else ""
         )
@@ -273,7 +275,39 @@ def differencing_part(section: Section) -> Part:
         blocks.append(
             paragraph("No pair of geographies is declared in [gates]; none was subtracted.", "note")
         )
+    if beside:
+        blocks += [heading("An earlier release, a map"), _beside_table([row for _, row in beside])]
     return Part("differencing", "Does subtracting tables give people away?", lead, tuple(blocks))
+
+
+Beside = tuple[str, tuple[str, int, int | None, int | None, float | None]]
+
+
+def _beside_rows(section: Section) -> list[Beside]:
+    """What an earlier release and a map give away, each in a sentence and as a row."""
+    found: list[Beside] = []
+    for key, what in (("earlier_release", "an earlier release"), ("maps", "areas of two geographies")):
+        if key not in section:
+            continue
+        seen, judged = section[key], section[key]["judged"] or {}
+        right = judged.get("apparent_right")
+        words = f"Subtracting {what} shows {several(seen['small'], 'small difference', 'small differences')}"
+        words += "." if right is None else f", {count(right)} of them true."
+        name = seen["release"] if key == "earlier_release" else " and ".join(seen["geographies"])
+        row = (name, seen["compared"], judged.get("apparent"), right, judged.get("apparent_share"))
+        found.append((words, row))
+    return found
+
+
+def _beside_table(rows: Sequence[tuple[object, ...]]) -> Html:
+    head = [
+        Column("subtracted", As.LONG),
+        Column("differences taken", As.COUNT),
+        Column("seem small", As.COUNT),
+        Column("of these true", As.COUNT),
+        Column("share", As.SHARE),
+    ]
+    return table("Differences with an earlier release and with a map", head, rows)
 
 
 def _bases_table(bases: Sequence[Section]) -> Html:
