@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.main import get_command
@@ -148,13 +149,23 @@ def test_every_command_can_be_called_and_is_documented(name: str) -> None:
     assert any(f"discreet {name}" in page.read_text(encoding="utf-8") for page in pages)
 
 
-def test_every_option_is_documented() -> None:
+def commands_below(name: str, command: Any) -> Iterator[tuple[str, Any]]:
+    """A command and all its sub-commands with their full names."""
+    yield name, command
+    for below, one in getattr(command, "commands", {}).items():
+        yield from commands_below(f"{name} {below}", one)
+
+
+def test_every_option_is_documented_and_has_a_help_text() -> None:
     text = "".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs").rglob("*.md"))
-    for name in COMMANDS:
-        command = get_command(app).get_command(None, name)  # type: ignore[attr-defined]
-        for option in (option for parameter in command.params for option in parameter.opts):
-            if option.startswith("--") and option != "--help":
-                assert option in text, f"discreet {name} {option}"
+    for first in COMMANDS:
+        found = get_command(app).get_command(None, first)  # type: ignore[attr-defined]
+        for name, command in commands_below(first, found):
+            for parameter in command.params:
+                assert parameter.help, f"discreet {name} {parameter.name}"
+                for option in parameter.opts:
+                    if option.startswith("--") and option != "--help":
+                        assert option in text, f"discreet {name} {option}"
 
 
 def tracked() -> list[Path]:

@@ -161,21 +161,24 @@ def _alike(law: Law, published: PostProcessing) -> Callable[[int], int]:
 
 
 class OutsiderNoise:
-    """What an outsider can say of differences between the cells of two cross-tabulations."""
+    """What an outsider can say of differences between the cells of two cross-tabulations, of one release or of two."""
 
-    def __init__(self, noise: KnownNoise) -> None:
-        self._noise = noise
+    def __init__(self, noise: KnownNoise, of_subtracted: KnownNoise | None = None) -> None:
+        self._sides = (noise, of_subtracted or noise)
         self._known: dict[tuple[Law, Law], ExactNoise] = {}
 
     def of(self, added: Signature, subtracted: Signature) -> DifferenceNoise | None:
-        """By the law where it is public, else by the variance; None where neither is."""
-        noise = self._noise
-        if noise.law is None:
-            return None if noise.variance is None else NormalNoise(noise.variance)
-        laws = (noise.law_of(added), noise.law_of(subtracted))
+        """By the law where it is public, else by the mean variance of both sides; None where neither is."""
+        plus, minus = self._sides
+        if plus.law is None or minus.law is None:
+            if plus.variance is None or minus.variance is None:
+                return None
+            return NormalNoise((plus.variance + minus.variance) / 2)
+        laws = (plus.law_of(added), minus.law_of(subtracted))
         if laws not in self._known:
+            sides = zip(laws, self._sides, strict=True)
             self._known[laws] = ExactNoise(
-                *(CellChange(law, noise.keeps_zeros, noise.published) for law in laws)
+                *(CellChange(law, noise.keeps_zeros, noise.published) for law, noise in sides)
             )
         return self._known[laws]
 
@@ -464,7 +467,7 @@ def judge_releases(
 ) -> UpdateJudgement:
     """Say how many of the changes between two releases are true."""
     both, _ = _both(first, second)
-    told, noises, rate = progress or Quiet(), OutsiderNoise(first.noise), MeanRate()
+    told, noises, rate = progress or Quiet(), OutsiderNoise(second.noise, first.noise), MeanRate()
     told.stage("judging changes between releases", len(both))
     moved, seen, revealed, still, unfounded, apparent, right = 0, 0, 0, 0, 0, 0, 0
     shown = _cells(both, Reader(), Reader())
