@@ -54,5 +54,18 @@ def test_the_smallest_sufficient_rate_is_chosen(programme: Programme) -> None:
     assert list(_enough([*trials, RateTrial(0.3, 0.2, 0.0, None, None)], 0.05)) == [0.3]
 
 
+def test_a_limit_of_zero_is_a_limit(programme: Programme) -> None:
+    found = advise_swap(programme, hamlets.SECRET, 1, Quiet(), 0.0)
+    gated = replace(programme, gates=replace(programme.gates, true_uniques=0.0))
+    declared = advise_swap(gated, hamlets.SECRET, 1, Quiet())
+    for one in (found, declared):
+        assert one is not None
+        assert one.limit == 0
+        assert one.rate is None or not next(t.true_uniques for t in one.trials if t.rate == one.rate)
+    asked = advise_swap(gated, hamlets.SECRET, 1, Quiet(), 0.25)
+    assert asked is not None
+    assert asked.limit == 0.25
+
+
 def test_without_a_rule_nothing_is_tried(programme: Programme) -> None:
     assert advise_swap(replace(programme, swap=None), hamlets.SECRET, 1, Quiet()) is None

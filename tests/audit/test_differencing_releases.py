@@ -41,6 +41,7 @@ def test_with_the_same_keys_one_person_who_came_is_seen_in_every_cell_that_chang
         assert all(newcomer.get(variable, code) == code for variable, code in one.cell.items())
     found = judge_releases(first, second, (old, new))
     assert (found.moved, found.unfounded) == (12, 0)
+    assert found.apparent_right == found.revealed <= found.apparent <= seen.small
     assert found.seen == seen.changed
 
 
@@ -71,6 +72,17 @@ def test_changes_are_revealed_at_the_predicted_rate(V: float, D: int, low: float
     assert found.unfounded == 0
     assert json.loads(json_text(found))
     assert json.loads(json_text(difference_releases(first, second, same_keys=True)))
+
+
+def test_each_release_has_its_own_noise() -> None:
+    columns, keys = random_columns(TREES, PERSONS, 3), record_keys(PERSONS, 3)
+    first, old = release(columns, keys, *cell_key(0.05, 1), PERSONS - 400)
+    second, new = release(columns, record_keys(PERSONS, 4), *cell_key(5.0, 10), PERSONS)
+    found = judge_releases(first, second, (old, new))
+    assert found.expected is not None
+    rate = found.expected / found.moved
+    assert abs(found.revealed - found.expected) < 4 * np.sqrt(found.moved * rate * (1 - rate))
+    assert found.apparent_right < found.apparent / 2
 
 
 def test_cross_tabulations_with_other_codes_are_not_compared() -> None:

@@ -8,7 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from discreet.cli.noise import Kind, app
+from discreet.cli.noise import app
+from discreet.cli.noise_options import NoiseKind
 from discreet.errors import DiscreetError, Mistakes
 from discreet.maths.noise.additive import discrete_laplace, truncated_laplace
 from discreet.maths.noise.named import NEEDED
@@ -71,7 +72,7 @@ def test_every_kind_is_shown_with_its_guarantee(words: tuple[object, ...], said:
 
 
 def test_every_kind_of_the_commands_has_a_law() -> None:
-    assert {kind.value for kind in Kind} == {kind.value for kind in NEEDED}
+    assert {kind.value for kind in NoiseKind} == {kind.value for kind in NEEDED}
 
 
 @pytest.mark.parametrize(

@@ -166,59 +166,64 @@ def test_mistakes_in_what_is_asked_of_dp(words: tuple[str, ...], said: str) -> N
 
 
 def test_bayes_tells_what_the_adversary_learns() -> None:
-    report = run_json("bayes", "--rho", "0.0992264", "--prior", "0.5")
+    report = run_json("bayes", "count", "--rho", "0.0992264", "--prior", "0.5")
     assert report["posterior"] == pytest.approx(0.524, abs=5e-4)
     assert report["risk"] == pytest.approx(1.047, abs=5e-4)
     assert report["risk"] <= report["largest_risk"]
     assert report["correct"] == pytest.approx(0.5889, abs=5e-5)
     assert [one["count"] for one in report["published"]] == [1, 2, 3, 4, 5]
     assert report["published"][1]["posterior"] == pytest.approx(0.574, abs=5e-4)
-    assert report["hierarchy"] is None
-    assert "risk 1.047" in run("bayes", "--rho", "0.0992264", "--prior", "1/2")
+    assert "risk 1.047" in run("bayes", "count", "--rho", "0.0992264", "--prior", "1/2")
 
 
 def test_bayes_knows_a_larger_group() -> None:
-    words = ("bayes", "--rho", "0.09922635", "--hierarchy-rho", "0.24648451", "--hierarchy-groups", 27)
-    asked = ("--hierarchy-counts", "1,8", "--hierarchy-published", "2,1,-1")
-    found = run_json(*words, *asked)["hierarchy"]
+    words = ("bayes", "hierarchy", "--rho", "0.09922635", "--larger-rho", "0.24648451", "--groups", 27)
+    asked = ("--counts", "1,8", "--published", "2,1,-1")
+    found = run_json(*words, *asked)
     assert [one["correct"] for one in found["correct"]] == pytest.approx([0.318, 0.5897], abs=5e-4)
     assert found["posterior"] == pytest.approx(0.503, abs=5e-4)
-    paper = run_json(*words, *asked, "--hierarchy-chain", "paper")["hierarchy"]
+    paper = run_json(*words, *asked, "--chain", "paper")
     assert paper["posterior"] == pytest.approx(0.578, abs=5e-4)
-    assert "(paper)" in run(*words, *asked, "--hierarchy-chain", "paper")
+    assert "(paper)" in run(*words, *asked, "--chain", "paper")
 
 
 def test_bayes_reads_a_table_and_takes_geometric_noise(tmp_path: Path) -> None:
     table = tmp_path / "t.csv"
     write_ptable(table, PTableFormat.R, build(solve(PTableParameters(5, 2.0)), Order.PLAIN))
-    assert run_json("bayes", "--ptable", table, "--published", "0,2")["published"][1]["posterior"] == 1
-    report = run_json("bayes", "--epsilon", 1, "--known", 3, "--prior", "1/5", "--published", -2)
+    found = run_json("bayes", "count", "--ptable", table, "--published", "0,2")
+    assert found["published"][1]["posterior"] == 1
+    report = run_json("bayes", "count", "--epsilon", 1, "--known", 3, "--prior", "1/5", "--published", -2)
     assert report["published"][0]["posterior"] == pytest.approx(1 / (1 + 4 * math.e))
     with pytest.raises(Mistakes, match="must not depend on counts"):
-        run("bayes", "--ptable", table, "--hierarchy-rho", 1, "--hierarchy-groups", 3)
+        run("bayes", "hierarchy", "--ptable", table, "--larger-rho", 1, "--groups", 3, "--counts", 1)
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "give one of them"),
-        (("--rho", "1", "--epsilon", "1"), "give one of them"),
-        (("--rho", "-1"), "above zero"),
-        (("--rho", "1", "--prior", "1"), "between 0 and 1"),
-        (("--rho", "1", "--prior", "x"), "finite number"),
-        (("--rho", "1", "--published", "a"), "whole numbers"),
-        (("--rho", "1", "--hierarchy-groups", "3"), "give one of them"),
-        (("--rho", "1", "--hierarchy-rho", "1"), "number of other groups"),
+        (("count",), "give one of them"),
+        (("count", "--rho", "1", "--epsilon", "1"), "give one of them"),
+        (("count", "--rho", "-1"), "above zero"),
+        (("count", "--rho", "1", "--prior", "1"), "between 0 and 1"),
+        (("count", "--rho", "1", "--prior", "x"), "finite number"),
+        (("count", "--rho", "1", "--published", "a"), "whole numbers"),
+        (("hierarchy", "--rho", "1", "--groups", "3", "--counts", "2"), "give one of them"),
         (
-            ("--rho", "1", "--hierarchy-rho", "1", "--hierarchy-groups", "3", "--hierarchy-counts", "0"),
-            "at least 1",
+            ("hierarchy", "--rho", "1", "--groups", "3", "--larger-rho", "1"),
+            "--counts or --published: missing",
         ),
-        (
-            ("--rho", "1", "--hierarchy-rho", "1", "--hierarchy-groups", "3", "--hierarchy-published", "0"),
-            "three",
-        ),
+        (("hierarchy", "--rho", "1", "--groups", "3", "--larger-rho", "1", "--counts", "0"), "at least 1"),
+        (("hierarchy", "--rho", "1", "--groups", "3", "--larger-rho", "1", "--published", "0"), "three"),
     ],
 )
 def test_mistakes_in_what_is_asked_of_bayes(words: tuple[str, ...], said: str) -> None:
     with pytest.raises(Mistakes, match=said):
         run("bayes", *words)
+
+
+def test_the_exponential_law_is_not_offered() -> None:
+    for words in (("dp", "--epsilon", "1"), ("bayes", "count")):
+        result = RUNNER.invoke(app, [*words, "--kind", "exponential"])
+        assert result.exit_code == 2
+        assert "discrete-gaussian" in result.output  # the choices
+        assert "'exponential'" in result.output

@@ -1,5 +1,7 @@
 import json
 import math
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +35,7 @@ def run_json(*words: object) -> dict[str, Any]:
 
 def test_any_law_by_its_kind(tmp_path: Path) -> None:
     laplace = run_json(
-        "--kind", "laplace", "--epsilon", 1, "--bound", 4, "--known", 2, "--published", "3,7,-1"
+        "count", "--kind", "laplace", "--epsilon", 1, "--bound", 4, "--known", 2, "--published", "3,7,-1"
     )
     expected = Adversary(truncated_laplace(1, 4), 2)
     assert [one["posterior"] for one in laplace["published"]] == pytest.approx(
@@ -42,26 +44,28 @@ def test_any_law_by_its_kind(tmp_path: Path) -> None:
     assert laplace["published"][1]["posterior"] == 1
     table = tmp_path / "t.csv"
     write_ptable(table, PTableFormat.R, build(solve(PTableParameters(5, 2.0)), Order.PLAIN))
-    solved = run_json("--kind", "cell-key", "--D", 5, "--V", 2, "--known", 3)
-    assert run_json("--ptable", table, "--known", 3)["correct"] == pytest.approx(solved["correct"], abs=1e-6)
-    assert run_json("--kind", "hellinger", "--epsilon", 2)["risk"] > 1
+    solved = run_json("count", "--kind", "cell-key", "--D", 5, "--V", 2, "--known", 3)
+    read = run_json("count", "--ptable", table, "--known", 3)
+    assert read["correct"] == pytest.approx(solved["correct"], abs=1e-6)
+    assert run_json("count", "--kind", "hellinger", "--epsilon", 2)["risk"] > 1
 
 
 def test_the_law_of_what_is_published() -> None:
     """Negative counts as zero: a zero then stands for all of them."""
     law = discrete_gaussian("0.1")
-    report = run_json("--rho", "0.1", "--negatives", "zero", "--published", "0,1")
+    report = run_json("count", "--rho", "0.1", "--negatives", "zero", "--published", "0,1")
     zero, one = report["published"]
     odds = math.log(law.pmf.cdf(-1)) - math.log(law.pmf.cdf(0))
     assert zero["posterior"] == pytest.approx(1 / (1 + math.exp(-odds)))
     assert zero["probability"] == pytest.approx(law.pmf.cdf(-1))
     assert one["posterior"] == pytest.approx(Adversary(law).posterior(1))
-    assert run_json("--rho", "0.1", "--threshold", 3, "--published", "1")["published"][0]["probability"] == 0
+    small = run_json("count", "--rho", "0.1", "--threshold", 3, "--published", "1")
+    assert small["published"][0]["probability"] == 0
 
 
 def test_several_levels_and_releases() -> None:
     report = run_json(
-        "--rho", "0.1", "--prior", "0.2", "--published", "2,3",
+        "levels", "--rho", "0.1", "--prior", "0.2", "--published", "2,3",
         "--level", "known=12,published=15,rho=1/4", "--release", "published=3", "--release", "published=0,epsilon=1",
     )  # fmt: skip
     found = report["together"]
@@ -71,12 +75,14 @@ def test_several_levels_and_releases() -> None:
         assert one["counts"] == [first, 15, 3, 0]
         assert one["posterior"] == pytest.approx(1 / (1 + math.exp(-odds)))
     assert found["risk"] > report["risk"]
-    text = run("--rho", "0.1", "--published", 2, "--level", "known=12,published=15")
+    text = run("levels", "--rho", "0.1", "--published", 2, "--level", "known=12,published=15")
     assert "published 2, 15 together" in text
 
 
 def test_chances_need_no_published_counts() -> None:
-    found = run_json("--epsilon", "1", "--release", "epsilon=1", "--release", "epsilon=1")["together"]
+    found = run_json("levels", "--epsilon", "1", "--release", "epsilon=1", "--release", "epsilon=1")[
+        "together"
+    ]
     p = math.e / (1 + math.e)  # that one count speaks for the target who is there: a cell at 1 or above
     assert found["correct"] == pytest.approx(p**3 + 3 * p**2 * (1 - p))
     assert found["mistaken"] == pytest.approx(1 - found["correct"])
@@ -84,7 +90,7 @@ def test_chances_need_no_published_counts() -> None:
 
 
 def test_the_whole_histogram() -> None:
-    report = run_json("--epsilon", 2, "--histogram", "3,1,0x3", "--histogram-target", "1,5")["histogram"]
+    report = run_json("histogram", "--epsilon", 2, "--known", "3,1,0x3", "--target", "1,5")
     expected = HistogramAdversary(discrete_laplace(2), (3, 1, 0, 0, 0), (0.2,) * 5)
     assert report["categories"] == 5
     assert report["baseline"] == 0.2
@@ -93,20 +99,13 @@ def test_the_whole_histogram() -> None:
     assert report["targets"][1]["correct"] == pytest.approx(expected.correct(4))
     assert report["posteriors"] is None
     words = (
-        "--epsilon",
-        2,
-        "--histogram",
-        "3,1,0x3",
-        "--histogram-published",
-        "3,1,0,2,0",
-        "--histogram-prior",
-        "4,2,2,1,1",
-    )
+        "histogram", "--epsilon", 2, "--known", "3,1,0x3", "--published", "3,1,0,2,0", "--prior", "4,2,2,1,1",
+    )  # fmt: skip
     posteriors = HistogramAdversary(
         discrete_laplace(2), (3, 1, 0, 0, 0), (0.4, 0.2, 0.2, 0.1, 0.1)
     ).posterior([3, 1, 0, 2, 0])
-    assert run_json(*words)["histogram"]["posteriors"] == pytest.approx(posteriors.tolist())
-    assert run_json(*words)["histogram"]["decision"] == 4
+    assert run_json(*words)["posteriors"] == pytest.approx(posteriors.tolist())
+    assert run_json(*words)["decision"] == 4
     assert "published histogram: category 4" in run(*words)
 
 
@@ -114,7 +113,7 @@ def test_a_histogram_of_a_table_where_zeros_stay(tmp_path: Path) -> None:
     law = PTableLaw(solve(PTableParameters(3, 1.0)))
     table = tmp_path / "t.csv"
     write_ptable(table, PTableFormat.R, build(law.ptable, Order.PLAIN))
-    found = run_json("--ptable", table, "--histogram", "6,0,0", "--histogram-published", "6,1,0")["histogram"]
+    found = run_json("histogram", "--ptable", table, "--known", "6,0,0", "--published", "6,1,0")
     assert found["posteriors"] == [0, 1, 0]
     assert found["targets"][1]["correct"] > 1 - law.row(1).at(0) - 1e-6
 
@@ -122,28 +121,45 @@ def test_a_histogram_of_a_table_where_zeros_stay(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--kind", "laplace", "--epsilon", "1"), "largest change"),
-        (("--kind", "laplace", "--ptable", "t.csv"), "give one of them"),
-        (("--epsilon", "1", "--bound", "3"), "say with --kind"),
-        (("--rho", "1", "--level", "published=3"), "how many others"),
-        (("--rho", "1", "--level", "12"), "as known=12"),
-        (("--rho", "1", "--level", "known=x"), "whole numbers"),
-        (("--rho", "1", "--level", "known=-1"), "at least 0"),
-        (("--rho", "1", "--release", "known=3"), "as published=3"),
-        (("--rho", "1", "--release", "rho=1,epsilon=1"), "give one of them"),
-        (("--rho", "1", "--release", "rho=-1"), "above zero"),
-        (("--rho", "1", "--histogram", "1,a"), "whole numbers"),
-        (("--rho", "1", "--histogram", "1,-2"), "at least 0"),
-        (("--rho", "1", "--histogram", "0x99999999"), "categories"),
-        (("--rho", "1", "--histogram", "1,2", "--histogram-published", "1"), "one count for each"),
-        (("--rho", "1", "--histogram", "1,2", "--histogram-prior", "1"), "one probability"),
-        (("--rho", "1", "--histogram", "1,2", "--histogram-prior", "0,0"), "not all 0"),
-        (("--rho", "1", "--histogram", "1,2", "--histogram-target", "3"), "1 to 2"),
-        (("--rho", "1", "--histogram-published", "1"), "others in each category"),
-        (("--rho", "1", "--rounding", "0"), "at least 1"),
-        (("--rho", "1", "--negatives", "zero", "--hierarchy-rho", "1", "--hierarchy-groups", "3"), "leave out"),
+        (("count", "--kind", "laplace", "--epsilon", "1"), "largest change"),
+        (("count", "--kind", "laplace", "--ptable", "t.csv"), "give one of them"),
+        (("count", "--epsilon", "1", "--bound", "3"), "say with --kind"),
+        (("count", "--rho", "1", "--rounding", "0"), "at least 1"),
+        (("levels", "--rho", "1"), "--level or --release: missing"),
+        (("levels", "--rho", "1", "--level", "published=3"), "how many others"),
+        (("levels", "--rho", "1", "--level", "12"), "as known=12"),
+        (("levels", "--rho", "1", "--level", "known=x"), "whole numbers"),
+        (("levels", "--rho", "1", "--level", "known=-1"), "at least 0"),
+        (("levels", "--rho", "1", "--release", "known=3"), "as published=3"),
+        (("levels", "--rho", "1", "--release", "rho=1,epsilon=1"), "give one of them"),
+        (("levels", "--rho", "1", "--release", "rho=-1"), "above zero"),
+        (("histogram", "--rho", "1", "--known", "1,a"), "whole numbers"),
+        (("histogram", "--rho", "1", "--known", "1,-2"), "at least 0"),
+        (("histogram", "--rho", "1", "--known", "0x99999999"), "categories"),
+        (("histogram", "--rho", "1", "--known", "1,2", "--published", "1"), "one count for each"),
+        (("histogram", "--rho", "1", "--known", "1,2", "--prior", "1"), "one probability"),
+        (("histogram", "--rho", "1", "--known", "1,2", "--prior", "0,0"), "not all 0"),
+        (("histogram", "--rho", "1", "--known", "1,2", "--target", "3"), "1 to 2"),
     ],
 )  # fmt: skip
 def test_mistakes_in_what_is_asked(words: tuple[str, ...], said: str) -> None:
     with pytest.raises(Mistakes, match=said):
         run(*words)
+
+
+def test_each_sub_command_has_its_own_options() -> None:
+    for words in (("count", "--level", "known=3"), ("histogram", "--known", "1,2", "--groups", "3")):
+        assert RUNNER.invoke(app, ["bayes", *words, "--rho", "1"]).exit_code == 2
+    assert RUNNER.invoke(app, ["bayes", "histogram", "--rho", "1"]).exit_code == 2  # --known is required
+    negative = ("--rho", "1", "--groups", "3", "--larger-rho", "1", "--negatives", "zero")
+    assert RUNNER.invoke(app, ["bayes", "hierarchy", *negative]).exit_code == 2
+
+
+def test_the_old_spelling_names_the_sub_commands_in_one_line() -> None:
+    command = [sys.executable, "-m", "discreet", "risk", "bayes", "--rho", "0.1", "--prior", "0.5"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.strip() == (
+        "discreet risk bayes: --rho; name a sub-command first: count, levels, histogram, hierarchy"
+    )
+    assert RUNNER.invoke(app, ["bayes", "--help"]).exit_code == 0

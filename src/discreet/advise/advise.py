@@ -154,8 +154,8 @@ def task_of(programme: Programme, kind: LawKind | None, limits: RiskLimits) -> T
     wanted = kind or (noise.kind if isinstance(noise, PrivateNoise) else LawKind.CELL_KEY)
     limits = replace(
         limits,
-        averaging=min(limits.averaging, gates.averaging or 1.0),
-        revealed=min(limits.revealed, gates.bound_revealed or 1.0),
+        averaging=min(limits.averaging, 1.0 if gates.averaging is None else gates.averaging),
+        revealed=min(limits.revealed, 1.0 if gates.bound_revealed is None else gates.bound_revealed),
     )
     table = noise.table if isinstance(noise, CellKeyNoise) else None
     plain = isinstance(table, PTableParameters) and isinstance(table.V, int | float)

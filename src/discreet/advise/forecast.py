@@ -19,7 +19,7 @@ from discreet.maths.noise.hellinger import HellingerLaw
 from discreet.maths.noise.law import Pmf, Symmetric, checked_support
 from discreet.maths.noise.ptable_solver import PTableParameters
 from discreet.maths.noise.thresholds import BITS, GUARD_BITS
-from discreet.maths.privacy.accounting import epsilon_of_rho
+from discreet.maths.privacy.accounting import largest_rho
 from discreet.maths.utility import CellError, expected_error
 from discreet.perturb.budget import law_of, noise_parameters, reach
 from discreet.perturb.choose import cell_key_mechanism
@@ -405,12 +405,4 @@ def _outermost(rule: PrivateNoise, parameter: Fraction, k: int) -> float:
 
 def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
     """The largest rho, cut to a few digits, that implies at most this epsilon at this delta."""
-    low, high = -20.0, math.log10(float(epsilon))  # rho <= epsilon(rho)
-    for _ in range(50):
-        middle = (low + high) / 2
-        if epsilon_of_rho(Fraction(10**middle), delta) <= epsilon:
-            low = middle
-        else:
-            high = middle
-    unit = Fraction(10) ** (math.floor(low) - RHO_DIGITS + 1)
-    return math.floor(Fraction(10**low) / unit) * unit
+    return largest_rho(epsilon, delta, RHO_DIGITS)

@@ -69,7 +69,7 @@ def advise_swap(
         )
         trials.append(_trial(rate, figures.levels[-1], figures.swapped, len(households)))
         progress.step()
-    wanted = limit or programme.gates.true_uniques or TRUE_UNIQUES
+    wanted = _wanted(limit, programme.gates.true_uniques)
     finest = figures.levels[-1]
     return SwapAdvice(
         rule.k,
@@ -80,6 +80,11 @@ def advise_swap(
         tuple(trials),
         next(_enough(trials, wanted), None),
     )
+
+
+def _wanted(limit: float | None, gate: float | None) -> float:
+    """The largest share of apparent uniques that may be true: as asked for, as the gate declares, or the usual one."""
+    return next(share for share in (limit, gate, TRUE_UNIQUES) if share is not None)
 
 
 def _swapped(households: SwapHouseholds, rule: SwapRule, secret: bytes) -> SwapResult:

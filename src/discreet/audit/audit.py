@@ -17,7 +17,7 @@ from discreet.audit.differencing import Judgement
 from discreet.audit.differencing_areas import AreaDifferences
 from discreet.audit.disclosure import Disclosures
 from discreet.audit.gates import GateVerdict
-from discreet.audit.measures import Privacy, Rebuilt, RepeatedStatistics
+from discreet.audit.measures import MapDifference, Privacy, Rebuilt, ReleaseDifference, RepeatedStatistics
 from discreet.audit.utility import Utility
 from discreet.maths.feasible import UTILITY, Constraint, RiskLimits
 
@@ -56,10 +56,21 @@ class BayesAudit:
 
 @dataclass(frozen=True)
 class DifferencingAudit:
-    """Differences of population bases, and of the pairs of geographies that a gate declares."""
+    """Differences of population bases, of declared pairs of geographies, with an earlier release and with a map."""
 
     bases: tuple[Judgement, ...]
     geographies: tuple[AreaDifferences, ...]
+    earlier_release: ReleaseDifference | None = None
+    maps: MapDifference | None = None
+
+    def as_json(self) -> Mapping[str, object]:
+        """The document; an earlier release and a map only where they were given."""
+        given = {"earlier_release": self.earlier_release, "maps": self.maps}
+        return {
+            "bases": self.bases,
+            "geographies": self.geographies,
+            **{name: one for name, one in given.items() if one is not None},
+        }
 
 
 @dataclass(frozen=True, eq=False)

@@ -90,15 +90,32 @@ def open_case(
     programme: Programme, secret: bytes, release: Release, threads: int = 1, progress: Progress | None = None
 ) -> Case:
     """Bring a release and its confidential side together; one that does not belong to it is refused."""
+    run = recognise(programme, secret, release, threads, progress)
+    return make_case(run, release)
+
+
+def recognise(
+    programme: Programme, secret: bytes, release: Release, threads: int = 1, progress: Progress | None = None
+) -> Run:
+    """The run that made a release; programme, secret or microdata of another release are refused."""
     run, identity = begin(programme, secret, threads, progress)
     _require_same(identity, release)
-    return make_case(run, release)
+    return run
 
 
 def make_case(run: Run, release: Release) -> Case:
     """Count the truth again and read the published tables with the office's knowledge of the noise."""
     truth = true_counts(run, run.programme.cubes)
     return Case(run, informed(published(release), run.mechanism), truth)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Earlier:
+    """An earlier release of the same population, which is subtracted from the audited one."""
+
+    published: Published
+    truth: Truth | None  # its own true counts; None where its programme is not given
+    same_secret: bool  # whether both releases were made with one secret
 
 
 def informed(seen: Published, chosen: Mechanism) -> Published:

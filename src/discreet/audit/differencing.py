@@ -161,21 +161,24 @@ def _alike(law: Law, published: PostProcessing) -> Callable[[int], int]:
 
 
 class OutsiderNoise:
-    """What an outsider can say of differences between the cells of two cross-tabulations."""
+    """What an outsider can say of differences between the cells of two cross-tabulations, of one release or of two."""
 
-    def __init__(self, noise: KnownNoise) -> None:
-        self._noise = noise
+    def __init__(self, noise: KnownNoise, of_subtracted: KnownNoise | None = None) -> None:
+        self._sides = (noise, of_subtracted or noise)
         self._known: dict[tuple[Law, Law], ExactNoise] = {}
 
     def of(self, added: Signature, subtracted: Signature) -> DifferenceNoise | None:
-        """By the law where it is public, else by the variance; None where neither is."""
-        noise = self._noise
-        if noise.law is None:
-            return None if noise.variance is None else NormalNoise(noise.variance)
-        laws = (noise.law_of(added), noise.law_of(subtracted))
+        """By the law where it is public, else by the mean variance of both sides; None where neither is."""
+        plus, minus = self._sides
+        if plus.law is None or minus.law is None:
+            if plus.variance is None or minus.variance is None:
+                return None
+            return NormalNoise((plus.variance + minus.variance) / 2)
+        laws = (plus.law_of(added), minus.law_of(subtracted))
         if laws not in self._known:
+            sides = zip(laws, self._sides, strict=True)
             self._known[laws] = ExactNoise(
-                *(CellChange(law, noise.keeps_zeros, noise.published) for law in laws)
+                *(CellChange(law, noise.keeps_zeros, noise.published) for law, noise in sides)
             )
         return self._known[laws]
 
@@ -406,10 +409,18 @@ class UpdateJudgement:
     )  # the same by the law of the noise, if the people of a cell decide it or chance does
     still: int  # cells whose true count is the same
     unfounded: int  # of these, published with a change
+    apparent: int  # small changes that are published
+    apparent_right: int  # of these, true of the records that were counted
+
+    @property
+    def apparent_share(self) -> float | None:
+        """The share of published small changes that are true."""
+        return self.apparent_right / self.apparent if self.apparent else None
 
     def as_json(self) -> Mapping[str, object]:
-        """The document, with the share of changes that is revealed."""
-        return {**vars(self), "revealed_rate": self.revealed / self.moved if self.moved else None}
+        """The document, with the share of true changes that is revealed and of published ones that is true."""
+        rate = self.revealed / self.moved if self.moved else None
+        return {**vars(self), "revealed_rate": rate, "apparent_share": self.apparent_share}
 
 
 @dataclass(frozen=True, eq=False)
@@ -460,9 +471,9 @@ def judge_releases(
 ) -> UpdateJudgement:
     """Say how many of the changes between two releases are true."""
     both, _ = _both(first, second)
-    told, noises, rate = progress or Quiet(), OutsiderNoise(first.noise), MeanRate()
+    told, noises, rate = progress or Quiet(), OutsiderNoise(second.noise, first.noise), MeanRate()
     told.stage("judging changes between releases", len(both))
-    moved, seen, revealed, still, unfounded = 0, 0, 0, 0, 0
+    moved, seen, revealed, still, unfounded, apparent, right = 0, 0, 0, 0, 0, 0, 0
     shown = _cells(both, Reader(), Reader())
     true = _cells(both, Reader(truths[0].counted), Reader(truths[1].counted))
     for (one, *public), (_, *secret) in zip(shown, true, strict=True):
@@ -475,8 +486,18 @@ def judge_releases(
         signature = one.universe.signature(one.levels)
         counts = counts_of_pairs((secret[1], secret[0]), numbers[small])
         rate.add(noises.of(signature, signature), int(small.sum()), counts)
+        numbers, said = _change(one, *public)
+        little = (said != 0) & (np.abs(said) < threshold)
+        at = numbers[little]
+        true_change = values_at(secret[1], at) - values_at(secret[0], at)
+        apparent, right = apparent + len(at), right + int((true_change == said[little]).sum())
         told.step()
-    return UpdateJudgement(moved, seen, revealed, rate.expected, still, unfounded)
+    return UpdateJudgement(moved, seen, revealed, rate.expected, still, unfounded, apparent, right)
+
+
+def require_common(first: Published, second: Published) -> None:
+    """Refuse two releases that have no cross-tabulation in common."""
+    _both(first, second)
 
 
 def _change(one: _Both, old: Cells, new: Cells) -> tuple[Integers, Integers]:

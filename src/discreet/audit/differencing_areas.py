@@ -389,6 +389,11 @@ def judge_maps(
     return MapJudgement(lookup.names, exact, revealed, rate.expected, apparent, right)
 
 
+def require_areas(published: Published, lookup: Crossing) -> None:
+    """Refuse a map whose areas no two tables of a release have."""
+    _pairs(published, lookup)
+
+
 def _small(cells: Cells, threshold: int) -> Cells:
     keys, left = cells
     little = (left > 0) & (left < threshold)

@@ -172,6 +172,11 @@ def published(release: Release) -> Published:
     )
 
 
+def same_secret(first: Release, second: Release) -> bool:
+    """Whether two releases were made with one secret, by the fingerprints in their manifests."""
+    return first.manifest.secret_fingerprint == second.manifest.secret_fingerprint
+
+
 def known_noise(said: NoiseStatement) -> KnownNoise:
     """What the public words on the noise let an outsider know."""
     return _cell_key_noise(said) if said.kind == CELL_KEY else _private_noise(said)

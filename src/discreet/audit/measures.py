@@ -23,9 +23,23 @@ from discreet.audit import (
 )
 from discreet.audit.bounds import BoundAttack, BoundJudgement, bound_attack
 from discreet.audit.bounds import judge as judge_bounds
-from discreet.audit.case import EXACT, Case, variants
-from discreet.audit.differencing import OutsiderNoise
-from discreet.audit.differencing_areas import AreaDifferences, Crossing, difference_areas
+from discreet.audit.case import EXACT, Case, Earlier, variants
+from discreet.audit.differencing import (
+    OutsiderNoise,
+    Update,
+    UpdateJudgement,
+    difference_releases,
+    judge_releases,
+)
+from discreet.audit.differencing_areas import (
+    AreaDifferences,
+    Crossing,
+    MapDifferences,
+    MapJudgement,
+    difference_areas,
+    difference_maps,
+    judge_maps,
+)
 from discreet.audit.evidence import Published
 from discreet.audit.redundancy import Mode, programme_redundancy
 from discreet.io.progress import Progress
@@ -115,14 +129,44 @@ class RepeatedStatistics:
     exposed: tuple[RepeatedStatistic, ...]
 
 
+@dataclass(frozen=True)
+class ReleaseDifference:
+    """What an earlier release and this one give away together, judged where the truth of both is known."""
+
+    release: str  # the earlier one
+    seen: Update
+    judged: UpdateJudgement | None
+
+    def as_json(self) -> Mapping[str, object]:
+        """The document: what is seen, then how much of it is true."""
+        return {"release": self.release, **vars(self.seen), "judged": self.judged}
+
+
+@dataclass(frozen=True)
+class MapDifference:
+    """What the areas of two geographies give away to somebody with a map, judged by the truth."""
+
+    seen: MapDifferences
+    judged: MapJudgement
+
+    def as_json(self) -> Mapping[str, object]:
+        """The document: what is seen, then how much of it is true."""
+        return {**vars(self.seen), "judged": self.judged}
+
+
 class Measures:
-    """The measures of one case."""
+    """The measures of one case, beside an earlier release and a map where there are any."""
 
     def __init__(
-        self, case: Case, progress: Progress, reconstruction_rule: ReconstructionGate | None
+        self,
+        case: Case,
+        progress: Progress,
+        reconstruction_rule: ReconstructionGate | None,
+        earlier: Earlier | None = None,
+        lookup: Crossing | None = None,
     ) -> None:
         self.case, self._progress = case, progress
-        self._rule = reconstruction_rule
+        self._rule, self._earlier, self._lookup = reconstruction_rule, earlier, lookup
 
     @cached_property
     def averaging(self) -> averaging.Averaging:
@@ -156,6 +200,27 @@ class Measures:
     def base_differences(self) -> tuple[differencing.Judgement, ...]:
         """Differences of population bases."""
         return differencing.judge(self.case.published, self.case.truth, progress=self._progress)
+
+    def release_difference(self) -> ReleaseDifference | None:
+        """What changed since the earlier release, and how much of it is true; None without one."""
+        earlier, case = self._earlier, self.case
+        if earlier is None:
+            return None
+        pair = (earlier.published, case.published)
+        seen = difference_releases(*pair, same_keys=earlier.same_secret, progress=self._progress)
+        judged = None
+        if earlier.truth is not None:
+            judged = judge_releases(*pair, (earlier.truth, case.truth), progress=self._progress)
+        return ReleaseDifference(earlier.published.name, seen, judged)
+
+    def map_difference(self) -> MapDifference | None:
+        """Differences of areas that a map suggests, and how many are true; None without a map."""
+        if self._lookup is None:
+            return None
+        seen = difference_maps(self.case.published, self._lookup, progress=self._progress)
+        return MapDifference(
+            seen, judge_maps(self.case.published, self.case.truth, self._lookup, progress=self._progress)
+        )
 
     def posterior(self, gate: PosteriorGate) -> bayes.BayesScan:
         """The Bayesian adversary in every small cell."""

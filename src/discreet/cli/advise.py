@@ -1,5 +1,4 @@
-"""``discreet advise``: noise parameters for a programme, with reasons, pictures and trials; it owns "
-"no constraint."""
+"""``discreet advise``: noise parameters for a programme, with reasons, pictures and trials."""
 
 from __future__ import annotations
 
@@ -16,8 +15,9 @@ from discreet.advise.reasons import caveats, conflicts, declared_words, document
 from discreet.advise.swap import advise_swap
 from discreet.advise.write import write_noise
 from discreet.audit.redundancy import Mode, Regions, regions_of
+from discreet.cli.noise_options import NoiseKind
 from discreet.cli.noise_options import confidence as checked_confidence
-from discreet.cli.output import JSON, QUIET, THREADS, console, emit_json, shown_progress
+from discreet.cli.output import JSON, QUIET, THREADS, emit_json, say, shown_progress
 from discreet.errors import Mistakes, mistake
 from discreet.io.atomic_folder import require_free
 from discreet.io.progress import Progress
@@ -39,7 +39,7 @@ def advise(
         str | None, typer.Option("--country", help="eu-census-2021: whose regions, as MT.")
     ] = None,
     kind: Annotated[
-        LawKind | None,
+        NoiseKind | None,
         typer.Option("--kind", help="cell-key, geometric or discrete-gaussian; as declared unless given."),
     ] = None,
     population: Annotated[
@@ -94,16 +94,17 @@ def advise(
 
     Where the declared data are there they are read: tuples, areas, swap rates and curves come from them.
     """
+    law = None if kind is None else kind.law
     limits = _limits(confidence, uniques, largest_change, size, relative, share, area_change)
     if out is not None:
         require_free(out, "--out")
     with shown_progress(quiet or as_json) as progress:
         if programme == eu2021.NAME:
             _only_for_files(write, draw_curves)
-            found, trials = _for_country(country, kind, limits, mode, population), None
+            found, trials = _for_country(country, law, limits, mode, population), None
         else:
             found, trials = _for_file(
-                Path(programme), country, kind, limits, mode, population, without_data,
+                Path(programme), country, law, limits, mode, population, without_data,
                 repeats if draw_curves else None, seed, threads, progress,
             )  # fmt: skip
     report = {**document(found), "curves": trials}
@@ -118,9 +119,9 @@ def advise(
         return
     _show(found, trials)
     if write:
-        _say(f"\nWritten: {written}")
+        say(f"\nWritten: {written}")
     if out is not None:
-        _say(f"\nPictures: {', '.join(drawn)}")
+        say(f"\nPictures: {', '.join(drawn)}")
 
 
 def _limits(
@@ -227,34 +228,30 @@ def _written(path: Path, found: Advice) -> str:
 
 def _show(found: Advice, trials: Curves | None) -> None:
     facts = found.facts
-    _say(
+    say(
         f"{facts.programme}: {facts.crosstabs:,} cross-tabulations, {facts.cells:,} cells, known from the "
         f"{facts.known_from}."
     )
-    _say("")
+    say("")
     if found.proposal is not None:
-        _say(f"Proposed: {found.proposal}")
+        say(f"Proposed: {found.proposal}")
         for line in (*reasons(found), *(f"note: {note}" for note in found.proposal.notes)):
-            _say(f"  {line}")
+            say(f"  {line}")
     else:
-        _say("Nothing keeps all limits.")
+        say("Nothing keeps all limits.")
         for line in conflicts(found):
-            _say(f"  {line}")
+            say(f"  {line}")
     for line in filter(None, (declared_words(found), *swap_words(found))):
-        _say(line)
+        say(line)
     if trials is not None:
         _show_curves(trials)
-    _say("\nNot said by these numbers:")
+    say("\nNot said by these numbers:")
     for line in caveats(found):
-        _say(f"  {line}")
+        say(f"  {line}")
 
 
 def _show_curves(trials: Curves) -> None:
-    _say(f"\nRisk against utility, means of {trials.repeats} perturbations by {trials.name}:")
+    say(f"\nRisk against utility, means of {trials.repeats} perturbations by {trials.name}:")
     for point in trials.points:
         told = ", ".join(f"{name} {one.mean:.4g}" for name, one in point.measures.items() if one is not None)
-        _say(f"  {point.parameter:g}: averaging {point.averaging:.3f}, {told}")
-
-
-def _say(text: str) -> None:
-    console.print(text, soft_wrap=True, markup=False, highlight=False)
+        say(f"  {point.parameter:g}: averaging {point.averaging:.3f}, {told}")

@@ -35,6 +35,7 @@ COMMANDS = {
     "infer": "Test and estimate from published counts, allowing for the noise.",
     "serve": "Serve a table builder over a programme or a release.",
     "token": "Make, list and revoke API tokens of a table builder.",
+    "accounting": "Compose privacy losses and convert them into each other.",
     "ledger": "Keep books of privacy budgets.",
     "synth": "Make a synthetic census.",
     "study": "Repeat a published study of a method on a synthetic census.",

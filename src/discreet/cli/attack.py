@@ -1,4 +1,4 @@
-"""``discreet attack``: a release attacked from its public files alone; it owns the words and what is supposed."""
+"""``discreet attack``: a release attacked from its public files only."""
 
 from __future__ import annotations
 
@@ -10,16 +10,13 @@ import typer
 
 from discreet.audit.attack import ATTACKS, Outsider
 from discreet.audit.attack import attack as run_attack
-from discreet.audit.differencing_areas import Crossing, read_crossing
-from discreet.audit.evidence import KnownNoise, Published, published
-from discreet.cli.audit import WITHOUT
+from discreet.audit.evidence import KnownNoise, Published, published, same_secret
 from discreet.cli.findings import attack_lines
 from discreet.cli.noise_options import PTABLE, ptable_law
 from discreet.cli.output import JSON, QUIET, THREADS, emit_json, shown_progress
+from discreet.cli.release_options import EARLIER, GEOGRAPHIES, LOOKUP, WITHOUT, read_lookup
 from discreet.errors import mistake
-from discreet.io.files import open_files
-from discreet.programme.sources import file_source
-from discreet.release.reader import Release, open_release
+from discreet.release.reader import open_release
 
 
 def attack(
@@ -31,19 +28,9 @@ def attack(
     bound: Annotated[
         int | None, typer.Option("--bound", help="The largest change, known or supposed.", min=0)
     ] = None,
-    earlier: Annotated[
-        Path | None, typer.Option("--earlier", help="An earlier release of the same population.")
-    ] = None,
-    lookup: Annotated[
-        str | None,
-        typer.Option(
-            "--lookup",
-            help="A file of which areas of two variables overlap, its columns named as --geographies.",
-        ),
-    ] = None,
-    geographies: Annotated[
-        str, typer.Option("--geographies", help="The two variables of --lookup, as GRID,LAU.")
-    ] = "",
+    earlier: EARLIER = None,
+    lookup: LOOKUP = None,
+    geographies: GEOGRAPHIES = "",
     place: Annotated[str | None, typer.Option("--place", help="The variable of the areas.")] = None,
     areas: Annotated[int, typer.Option("--areas", help="How many areas to reconstruct.", min=1)] = 10,
     seconds: Annotated[
@@ -63,8 +50,8 @@ def attack(
         outsider = Outsider(
             seen,
             None if before is None else published(before),
-            before is not None and _secret(before) == _secret(opened),
-            _crossing(lookup, geographies),
+            before is not None and same_secret(before, opened),
+            read_lookup(lookup, geographies),
             bound,
             place,
             areas,
@@ -99,17 +86,3 @@ def _supposing(seen: Published, ptable: Path | None, variance: float | None) -> 
             raise mistake("", "--variance", f"{variance:g}", "give a number above 0")
         noise = replace(noise, variance=variance)
     return replace(seen, noise=noise)
-
-
-def _crossing(lookup: str | None, geographies: str) -> Crossing | None:
-    if lookup is None and not geographies:
-        return None
-    names = [name.strip() for name in geographies.split(",")]
-    if lookup is None or len(names) != 2 or not all(names):
-        raise mistake("", "--lookup, --geographies", geographies or "missing", "give both, as GRID,LAU")
-    records = open_files(file_source(lookup, Path.cwd(), "", "--lookup"), "--lookup")
-    return read_crossing(records, names[0], names[1])
-
-
-def _secret(release: Release) -> str:
-    return release.manifest.secret_fingerprint

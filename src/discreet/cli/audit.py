@@ -1,4 +1,4 @@
-"""``discreet audit``: what a release gives away, measured with the confidential side; it owns the words alone."""
+"""``discreet audit``: what a release gives away, measured with the confidential side."""
 
 from __future__ import annotations
 
@@ -9,21 +9,20 @@ from typing import Annotated
 import typer
 
 from discreet.audit.audit import MEASURES
-from discreet.audit.case import open_case
+from discreet.audit.case import make_case, recognise
+from discreet.audit.differencing_areas import require_areas
+from discreet.audit.evidence import published
 from discreet.cli.findings import audit_lines
 from discreet.cli.output import JSON, QUIET, THREADS, WANTING, emit_json, shown_progress
+from discreet.cli.release_options import EARLIER, GEOGRAPHIES, LOOKUP, WITHOUT, read_lookup
+from discreet.errors import mistake
 from discreet.io.atomic_folder import require_free
 from discreet.io.secret import read_secret
-from discreet.pipeline.audit import REPORT, require_known, require_outside, write_audit
+from discreet.pipeline.audit import REPORT, open_earlier, require_known, require_outside, write_audit
 from discreet.pipeline.audit import audit as run_audit
 from discreet.programme.programme import load_programme
 from discreet.release.reader import open_release
 from discreet.report.confidential import AUDIT_PAGE, PUBLIC_PAGE
-
-WITHOUT = Annotated[
-    list[str] | None,
-    typer.Option("--without", help="Leave a measure out; may be given several times."),
-]
 
 
 def audit(
@@ -33,6 +32,23 @@ def audit(
     out: Annotated[
         Path | None, typer.Option("--out", help="A folder for the report, which is confidential.")
     ] = None,
+    earlier: EARLIER = None,
+    earlier_programme: Annotated[
+        Path | None,
+        typer.Option(
+            "--earlier-programme",
+            help="The programme that made the earlier release: differences are judged by the true counts of both.",
+        ),
+    ] = None,
+    earlier_secret: Annotated[
+        str | None,
+        typer.Option(
+            "--earlier-secret",
+            help="The secret of the earlier release, where it is not the same as --secret.",
+        ),
+    ] = None,
+    lookup: LOOKUP = None,
+    geographies: GEOGRAPHIES = "",
     without: WITHOUT = None,
     json: JSON = False,
     threads: THREADS = 0,
@@ -47,9 +63,19 @@ def audit(
     if out is not None:
         require_outside(out, release)
         require_free(out, "--out")
+    crossing = read_lookup(lookup, geographies)
+    if crossing is not None:
+        require_areas(published(opened), crossing)
+    _require_together(earlier, earlier_programme, earlier_secret)
+    declared = load_programme(programme)
     with shown_progress(quiet or json) as progress:
-        case = open_case(load_programme(programme), key, opened, threads, progress)
-        found = run_audit(case, without or (), progress)
+        run = recognise(declared, key, opened, threads, progress)
+        before = None
+        if earlier is not None:
+            its_key = key if earlier_secret is None else read_secret(earlier_secret, os.environ)
+            its_programme = None if earlier_programme is None else load_programme(earlier_programme)
+            before = open_earlier(open_release(earlier), opened, its_programme, its_key, threads, progress)
+        found = run_audit(make_case(run, opened), without or (), progress, before, crossing)
         if out is not None:
             write_audit(found, out, release, threads, progress)
     if json:
@@ -66,3 +92,13 @@ def audit(
 
 
 audit.__doc__ = f"{audit.__doc__}\n    Measures: {', '.join(MEASURES)}."
+
+
+def _require_together(earlier: Path | None, programme: Path | None, secret: str | None) -> None:
+    """Refuse options of an earlier release that lack what they belong to."""
+    if earlier is None and (programme is not None or secret is not None):
+        name = "--earlier-secret" if programme is None else "--earlier-programme"
+        raise mistake("", name, "without --earlier", "give the folder of the earlier release with --earlier")
+    if programme is None and secret is not None:
+        remedy = "give the programme of the earlier release with --earlier-programme"
+        raise mistake("", "--earlier-secret", "without --earlier-programme", remedy)

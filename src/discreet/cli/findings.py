@@ -19,9 +19,11 @@ from discreet.audit.audit import (
 from discreet.audit.averaging import AveragingFindings
 from discreet.audit.bayes import ExposedValues
 from discreet.audit.bounds import BoundFindings
+from discreet.audit.differencing import UpdateJudgement
+from discreet.audit.differencing_areas import MapJudgement
 from discreet.audit.disclosure import Disclosures, Tally
 from discreet.audit.evidence import Published
-from discreet.audit.measures import Privacy
+from discreet.audit.measures import Privacy, ReleaseDifference
 from discreet.audit.reconstruction import ReconstructionFindings
 from discreet.audit.utility import Utility
 from discreet.maths.attacks.averaging import Method
@@ -206,8 +208,35 @@ def _differencing_judged(found: DifferencingAudit) -> Iterator[str]:
             f"differencing: {' and '.join(pair.geographies)}: {pair.found:,} differences below "
             f"{pair.threshold} records, {pair.revealed:,} revealed"
         )
-    if not found.bases and not found.geographies:
+    yield from _releases_judged(found.earlier_release)
+    if found.maps is not None:
+        seen = found.maps.seen
+        yield (
+            f"differencing: {' and '.join(seen.geographies)}: {seen.small:,} small differences among "
+            f"{seen.compared:,} that the map suggests"
+        )
+        yield f"  {_right(found.maps.judged, 'small differences')}"
+    if not (found.bases or found.geographies or found.earlier_release or found.maps):
         yield NOTHING_TO_SUBTRACT
+
+
+def _releases_judged(update: ReleaseDifference | None) -> Iterator[str]:
+    if update is None:
+        return
+    yield f"earlier release: {update.seen.changed:,} of {update.seen.compared:,} cells changed"
+    judged = update.judged
+    if judged is None:
+        yield "  not judged: --earlier-programme gives the true counts of the earlier release"
+        return
+    yield (
+        f"  {_right(judged, 'published small changes')}; {judged.revealed:,} of "
+        f"{judged.moved:,} true small changes are published with their true size"
+    )
+
+
+def _right(judged: UpdateJudgement | MapJudgement, what: str) -> str:
+    share = "" if judged.apparent_share is None else f" ({judged.apparent_share:.1%})"
+    return f"{judged.apparent_right:,} of {judged.apparent:,} {what} are true{share}"
 
 
 NOTHING_TO_SUBTRACT = (

@@ -1,4 +1,4 @@
-"""``discreet forecast``: what each noise would do to a programme, without its data; it owns no method."""
+"""``discreet forecast``: what each noise would do to a programme, without its data."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from discreet.advise.forecast import (
     read_epsilons,
 )
 from discreet.advise.forecast import forecast as forecast_of
-from discreet.cli.output import JSON, console, emit_json
+from discreet.cli.output import JSON, console, emit_json, say
 from discreet.errors import mistake
 from discreet.page.skeleton import check_picture
 from discreet.programme.noise import PrivateNoise
@@ -61,7 +61,7 @@ def forecast(
         return
     _show(found, detailed=cube is not None)
     if picture is not None:
-        _say(f"\n{picture}: drawn")
+        say(f"\n{picture}: drawn")
 
 
 def _cubes(programme: Programme, text: str | None) -> set[str]:
@@ -121,22 +121,20 @@ def _rounded(value: float | None) -> float | None:
 
 
 def _show(found: Forecast, detailed: bool) -> None:
-    _say(f"{found.programme}: {found.crosstabs:,} different cross-tabulations. No data were read.")
-    _say(
+    say(f"{found.programme}: {found.crosstabs:,} different cross-tabulations. No data were read.")
+    say(
         "Columns 1 .. 1000: expected |published - true| of a cell with that true count. 0 seen: chance that an empty"
     )
-    _say(
-        "cell is published above 0. 1 lost: chance that a 1 is published as 0. sd: of the noise by itself.\n"
-    )
+    say("cell is published above 0. 1 lost: chance that a 1 is published as 0. sd: of the noise by itself.\n")
     if detailed:
         _show_margins(found)
     else:
         console.print(_table("candidate", [(one.candidate.name, one, law) for one, law in _main(found)]))
         _show_differing(found)
-        _say("")
+        say("")
     _show_notes(found)
     if not detailed:
-        _say("\n--cube ID shows the margins of a cube, --json everything, --picture draws it.")
+        say("\n--cube ID shows the margins of a cube, --json everything, --picture draws it.")
 
 
 def _main(found: Forecast) -> Iterator[tuple[CandidateForecast, LawForecast | None]]:
@@ -150,10 +148,10 @@ def _show_differing(found: Forecast) -> None:
     one = next((one for one in found.candidates if len(one.laws) > 1), None)
     if one is None:
         return
-    _say(f"\nAbove: the noise of most cross-tabulations. Where it differs, for {one.candidate.name}:\n")
+    say(f"\nAbove: the noise of most cross-tabulations. Where it differs, for {one.candidate.name}:\n")
     console.print(_table("cubes and axes", [(_where(one, law), one, law) for law in one.laws[:MOST_LAWS]]))
     if len(one.laws) > MOST_LAWS:
-        _say(f"and {len(one.laws) - MOST_LAWS} more: see --json")
+        say(f"and {len(one.laws) - MOST_LAWS} more: see --json")
 
 
 def _show_margins(found: Forecast) -> None:
@@ -162,9 +160,9 @@ def _show_margins(found: Forecast) -> None:
         for margin in one.margins:
             places.setdefault((margin.cube, margin.axes), []).append((one, margin))
     for (cube, axes), here in places.items():
-        _say(f"cube {cube}, {axes} {'axis' if axes == 1 else 'axes'}")
+        say(f"cube {cube}, {axes} {'axis' if axes == 1 else 'axes'}")
         console.print(_table("candidate", [(_named(one, margin), one, margin.law) for one, margin in here]))
-        _say("")
+        say("")
 
 
 def _named(one: CandidateForecast, margin: MarginForecast) -> str:
@@ -179,7 +177,7 @@ def _show_notes(found: Forecast) -> None:
         for note in _notes(one):
             notes.setdefault(note, []).append(one.candidate.name)
     for note, names in notes.items():
-        _say(f"{'; '.join(names) if len(names) <= NAMED else f'{len(names)} candidates'}: {note}")
+        say(f"{'; '.join(names) if len(names) <= NAMED else f'{len(names)} candidates'}: {note}")
 
 
 def _notes(one: CandidateForecast) -> Iterator[str]:
@@ -230,7 +228,3 @@ def _listed(cubes: Sequence[str]) -> str:
 
 def _number(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-
-
-def _say(text: str) -> None:
-    console.print(text, soft_wrap=True, markup=False, highlight=False)

@@ -1,11 +1,9 @@
-"""``discreet infer``: tests, intervals and models for users of a release, allowing for noise; it owns no formula."""
+"""``discreet infer``: tests, intervals and models for users of a release, allowing for noise."""
 
 from __future__ import annotations
 
 import csv
-import inspect
-from collections.abc import Callable
-from functools import wraps
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,21 +11,8 @@ import numpy as np
 import typer
 from rich.table import Table
 
-from discreet.cli.noise_options import (
-    BOUND,
-    EPSILON,
-    JS,
-    NEGATIVES,
-    PTABLE,
-    RHO,
-    ROUNDING,
-    SENSITIVITY,
-    SIGMA,
-    THRESHOLD,
-    D,
-    V,
-)
-from discreet.cli.output import JSON, console, emit_json
+from discreet.cli.noise_options import NoiseOptions, PublishingOptions, expanded
+from discreet.cli.output import JSON, console, emit_json, say
 from discreet.errors import mistake
 from discreet.inference.estimates import (
     LogLinearResult,
@@ -42,8 +27,6 @@ from discreet.inference.estimates import (
 from discreet.inference.noise import Noise, noise_by, noise_of, noise_of_ptable_file
 from discreet.inference.tables import CrossTable, integers, long_table, table_in
 from discreet.maths.inference.intervals import Flat, Geometric, Prior
-from discreet.maths.noise.additive import LawKind
-from discreet.programme.noise import Negatives
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
 
@@ -53,87 +36,56 @@ MEAN = Annotated[float | None, typer.Option("--prior-mean", help="Geometric prio
 TABLE = Annotated[
     Path, typer.Argument(help="A CSV file of counts; labels in its first row and column are allowed.")
 ]
-NOISE: dict[str, tuple[Any, Any]] = {
-    "kind": (Annotated[LawKind | None, typer.Option("--kind", help="The law.")], None),
-    "epsilon": (EPSILON, None),
-    "bound": (BOUND, None),
-    "rho": (RHO, None),
-    "sigma": (SIGMA, None),
-    "sensitivity": (SENSITIVITY, None),
-    "D": (D, None),
-    "V": (V, None),
-    "js": (JS, None),
-    "ptable": (PTABLE, None),
-    "release": (
-        Annotated[
-            Path | None, typer.Option("--release", help="A release whose public manifest tells the noise.")
-        ],
-        None,
-    ),
-    "cross_tabulation": (
-        Annotated[
-            str | None,
-            typer.Option("--cross-tabulation", help="Which one, where the laws of a release differ."),
-        ],
-        None,
-    ),
-    "negatives": (NEGATIVES, Negatives.KEEP),
-    "rounding": (ROUNDING, 1),
-    "threshold": (THRESHOLD, 0),
-    "zeros_kept": (
-        Annotated[
-            bool, typer.Option("--zeros-kept", help="Empty cells are published as zero, without noise.")
-        ],
-        False,
-    ),
-}
-SOURCES = ("kind", "ptable", "release")
 
 
-def noisy(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options that say what the noise is, and hand it the noise."""
-    own = inspect.signature(command, eval_str=True).parameters
-    options = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-        for name, (annotation, default) in NOISE.items()
-    ]
+@dataclass(frozen=True)
+class DescribedNoise:
+    """The noise of a release, of a p-table file, or a law and what is done to counts before publication."""
 
-    @wraps(command)
-    def run(**given: Any) -> None:
-        noise = _noise(**{name: given.pop(name) for name in NOISE})
-        command(noise=noise, **given)
+    law: NoiseOptions
+    publishing: PublishingOptions
+    release: Annotated[
+        Path | None, typer.Option("--release", help="A release whose public manifest describes the noise.")
+    ] = None
+    cross_tabulation: Annotated[
+        str | None,
+        typer.Option(
+            "--cross-tabulation", help="Which cross-tabulation, where the laws of a release differ."
+        ),
+    ] = None
+    zeros_kept: Annotated[
+        bool, typer.Option("--zeros-kept", help="Empty cells are published as zero, without noise.")
+    ] = False
 
-    kept = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for name, one in own.items() if name != "noise"]
-    run.__signature__ = inspect.Signature([*kept, *options])  # type: ignore[attr-defined]
-    run.__annotations__ = {one.name: one.annotation for one in (*kept, *options)}
-    return run
-
-
-def _noise(**given: Any) -> Noise:
-    """The noise of a release, of a p-table file, or by its kind."""
-    sources = [name for name in SOURCES if given[name] is not None]
-    if len(sources) != 1:
-        value = ", ".join(f"--{name}" for name in sources) or "none"
-        raise mistake(
-            "", "--kind, --ptable or --release", value, "give one: without the law nothing can be inferred"
+    def noise(self) -> Noise:
+        """The noise of the one source that is given."""
+        self._require_one_source()
+        if self.release is not None:
+            return noise_of(self.release, self.cross_tabulation)
+        if self.law.ptable is not None:
+            return noise_of_ptable_file(self.law.ptable)
+        wanted, rule = self.law.parameters(), self.publishing.rule()
+        return noise_by(
+            wanted.kind.value,
+            rule.negatives.value,
+            rule.rounding,
+            rule.threshold,
+            keeps_zeros=self.zeros_kept,
+            **wanted.given(),
         )
-    if sources != ["kind"]:
-        more = [name for name, (_, default) in NOISE.items() if name not in (*SOURCES, "cross_tabulation")
-                and given[name] != default]  # fmt: skip
-        if more:
-            raise mistake(
-                "", f"--{more[0]}", f"with --{sources[0]}", "leave it out: that says all of the noise"
-            )
-    if given["release"] is not None:
-        return noise_of(given["release"], given["cross_tabulation"])
-    if given["ptable"] is not None:
-        return noise_of_ptable_file(given["ptable"])
-    names = ("epsilon", "bound", "rho", "sigma", "sensitivity", "D", "V", "js")
-    law = {name: given[name] for name in names if given[name] is not None}
-    shown = {name: given[name] for name in ("rounding", "threshold")}
-    return noise_by(
-        given["kind"].value, given["negatives"].value, **shown, keeps_zeros=given["zeros_kept"], **law
-    )
+
+    def _require_one_source(self) -> None:
+        if self.law.is_empty == (self.release is None):
+            value = "none" if self.release is None else "several"
+            remedy = "give one: without the law nothing can be inferred"
+            raise mistake("", "--kind, --ptable or --release", value, remedy)
+        self.law.require_one_source()
+        source = (
+            "--release" if self.release is not None else "--ptable" if self.law.ptable is not None else ""
+        )
+        if source and (self.zeros_kept or self.publishing != PublishingOptions()):
+            names = "--negatives, --rounding, --threshold and --zeros-kept"
+            raise mistake("", names, f"with {source}", "leave them out: that says all of the noise")
 
 
 @app.callback()
@@ -142,16 +94,16 @@ def infer() -> None:
 
 
 @app.command("independence")
-@noisy
-def independence_command(noise: Noise, table: TABLE, as_json: JSON = False) -> None:
+@expanded
+def independence_command(noise: DescribedNoise, table: TABLE, as_json: JSON = False) -> None:
     """Test whether rows and columns of a table are independent, with the noise allowed for and without."""
-    _show(independence(_grid(table).counts, noise), as_json)
+    _show(independence(_grid(table).counts, noise.noise()), as_json)
 
 
 @app.command("binomial")
-@noisy
+@expanded
 def binomial_command(
-    noise: Noise,
+    noise: DescribedNoise,
     n: Annotated[int, typer.Option("--n", help="How many records there are, known exactly.")],
     x: Annotated[int, typer.Option("--x", help="How many of them are published to have the property.")],
     p0: Annotated[float, typer.Option("--p0", help="The probability to test.")],
@@ -163,13 +115,13 @@ def binomial_command(
     as_json: JSON = False,
 ) -> None:
     """Test the probability behind one published count, by enumerating all that could be published."""
-    _show(binomial(x, n, p0, noise, level, against), as_json)
+    _show(binomial(x, n, p0, noise.noise(), level, against), as_json)
 
 
 @app.command("interval")
-@noisy
+@expanded
 def interval_command(
-    noise: Noise,
+    noise: DescribedNoise,
     count: Annotated[int, typer.Option("--count", help="The published count.")],
     level: LEVEL = 0.95,
     prior_largest: LARGEST = None,
@@ -177,13 +129,13 @@ def interval_command(
     as_json: JSON = False,
 ) -> None:
     """Tell between which counts the true one lies."""
-    _show(interval(count, noise, level, _prior(prior_largest, prior_mean) or Flat()), as_json)
+    _show(interval(count, noise.noise(), level, _prior(prior_largest, prior_mean) or Flat()), as_json)
 
 
 @app.command("difference")
-@noisy
+@expanded
 def difference_command(
-    noise: Noise,
+    noise: DescribedNoise,
     count: Annotated[int, typer.Option("--count", help="A published count.")],
     other: Annotated[int, typer.Option("--other", help="The published count that is subtracted.")],
     level: LEVEL = 0.95,
@@ -192,13 +144,15 @@ def difference_command(
     as_json: JSON = False,
 ) -> None:
     """Tell between which values the difference of two true counts lies."""
-    _show(difference(count, other, noise, level, _prior(prior_largest, prior_mean) or Flat()), as_json)
+    _show(
+        difference(count, other, noise.noise(), level, _prior(prior_largest, prior_mean) or Flat()), as_json
+    )
 
 
 @app.command("ratio")
-@noisy
+@expanded
 def ratio_command(
-    noise: Noise,
+    noise: DescribedNoise,
     count: Annotated[int, typer.Option("--count", help="A published count.")],
     base: Annotated[int, typer.Option("--base", help="The published count that it is divided by.")],
     level: LEVEL = 0.95,
@@ -207,13 +161,13 @@ def ratio_command(
     as_json: JSON = False,
 ) -> None:
     """Tell between which values the ratio of two true counts lies."""
-    _show(ratio(count, base, noise, level, _prior(prior_largest, prior_mean) or Flat()), as_json)
+    _show(ratio(count, base, noise.noise(), level, _prior(prior_largest, prior_mean) or Flat()), as_json)
 
 
 @app.command("total")
-@noisy
+@expanded
 def total_command(
-    noise: Noise,
+    noise: DescribedNoise,
     table: TABLE,
     published_total: Annotated[
         int | None,
@@ -226,13 +180,16 @@ def total_command(
 ) -> None:
     """Tell between which values the true total of all cells of a table lies."""
     cells = _grid(table, thin=True).counts
-    _show(total(cells, noise, level, _prior(prior_largest, prior_mean), published=published_total), as_json)
+    _show(
+        total(cells, noise.noise(), level, _prior(prior_largest, prior_mean), published=published_total),
+        as_json,
+    )
 
 
 @app.command("loglinear")
-@noisy
+@expanded
 def loglinear_command(
-    noise: Noise,
+    noise: DescribedNoise,
     table: Annotated[
         Path, typer.Argument(help="A CSV file: columns of codes and a column value, or a table of counts.")
     ],
@@ -242,7 +199,7 @@ def loglinear_command(
     """Fit a log-linear model to a table of two or more axes."""
     terms = [term.strip() for term in model.split("+") if term.strip()]
     axes = list(dict.fromkeys(part.strip() for term in terms for part in term.split("*")))
-    _show(loglinear(_axes_table(table, axes), terms, noise), as_json)
+    _show(loglinear(_axes_table(table, axes), terms, noise.noise()), as_json)
 
 
 def _prior(largest: int | None, mean: float | None) -> Prior | None:
@@ -308,11 +265,11 @@ def _show(result: Any, as_json: bool) -> None:
     if as_json:
         emit_json(found)
         return
-    console.print(result.sentence, soft_wrap=True, markup=False, highlight=False)
+    say(result.sentence)
     if isinstance(result, LogLinearResult):
         console.print(_effects(result))
     for caveat in result.caveats:
-        console.print(f"Note: {caveat}.", soft_wrap=True, markup=False, highlight=False)
+        say(f"Note: {caveat}.")
 
 
 def _effects(result: LogLinearResult) -> Table:

@@ -1,11 +1,10 @@
-"""``discreet noise``: show what a noise law does and guarantees, and draw samples of it; it owns no law."""
+"""``discreet noise``: show what a noise law does and guarantees, and draw samples of it."""
 
 from __future__ import annotations
 
 import math
 import os
 from collections.abc import Callable, Iterable, Sequence
-from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,8 +16,8 @@ import typer
 from numpy.typing import NDArray
 from rich.table import Table
 
-from discreet.cli.noise_options import BOUND, EPSILON, JS, RHO, SENSITIVITY, SIGMA, AnyLaw, D, V
-from discreet.cli.output import JSON, QUIET, console, emit_json
+from discreet.cli.noise_options import AnyLaw, NoiseOptions, expanded
+from discreet.cli.output import JSON, QUIET, console, emit_json, say
 from discreet.errors import mistake
 from discreet.maths.cells.lookup import Order, build, change
 from discreet.maths.noise.additive import AdditiveLaw, LawKind, SquareSensitivity, exact
@@ -26,7 +25,6 @@ from discreet.maths.noise.certificates import GAUSSIAN_DELTA, Certificate, certi
 from discreet.maths.noise.draws import BitSource, draw
 from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.law import Loss, Pmf
-from discreet.maths.noise.named import NoiseParameters, named_law
 from discreet.maths.noise.thresholds import row_table, threshold_table
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
@@ -39,32 +37,10 @@ PART = 2**22  # samples written at a time
 LINES = 61  # the most probable changes are shown on the terminal; --json has them all
 
 
-class Kind(StrEnum):
-    """The laws that can be shown."""
-
-    LAPLACE = "laplace"
-    NORMAL = "normal"
-    GEOMETRIC = "geometric"
-    DISCRETE_GAUSSIAN = "discrete-gaussian"
-    HELLINGER = "hellinger"
-    UNIFORM = "uniform"
-    CELL_KEY = "cell-key"
-
-
-KIND = Annotated[Kind, typer.Option("--kind", help="The law.")]
-
-
 @app.command()
+@expanded
 def show(
-    kind: KIND,
-    epsilon: EPSILON = None,
-    bound: BOUND = None,
-    rho: RHO = None,
-    sigma: SIGMA = None,
-    sensitivity: SENSITIVITY = None,
-    D: D = None,
-    V: V = None,
-    js: JS = None,
+    noise: NoiseOptions,
     delta: Annotated[
         str | None,
         typer.Option(
@@ -77,12 +53,10 @@ def show(
     as_json: JSON = False,
 ) -> None:
     """Show the probabilities, moments and expected losses of a law, and the epsilon and delta certified for it."""
-    wanted = NoiseParameters(LawKind(kind.value), epsilon, bound, rho, sigma, sensitivity, D, V, js)
-    law, rows = named_law(wanted), _counts(counts)
+    law, rows = noise.law(), _counts(counts)
     certified = _certified(law, delta)
     report: dict[str, Any] = {
-        "kind": kind.value,
-        "parameters": _parameters(wanted),
+        **_named(noise),
         **(_described(law.pmf) if isinstance(law, AdditiveLaw) else {}),
         "losses": [_losses(count, law.row(count)) for count in rows],
         "certified": _certificate(certified),
@@ -95,18 +69,11 @@ def show(
 
 
 @app.command()
+@expanded
 def sample(
-    kind: KIND,
+    noise: NoiseOptions,
     n: Annotated[int, typer.Option("--n", help="How many samples.", min=1)],
     out: Annotated[Path, typer.Option("--out", help="The Parquet file to write.")],
-    epsilon: EPSILON = None,
-    bound: BOUND = None,
-    rho: RHO = None,
-    sigma: SIGMA = None,
-    sensitivity: SENSITIVITY = None,
-    D: D = None,
-    V: V = None,
-    js: JS = None,
     count: Annotated[
         int | None, typer.Option("--count", help="hellinger, cell-key: the true count to perturb.", min=0)
     ] = None,
@@ -114,8 +81,7 @@ def sample(
     as_json: JSON = False,
 ) -> None:
     """Draw from a law with fresh bits of the operating system; nobody can draw the same samples again."""
-    wanted = NoiseParameters(LawKind(kind.value), epsilon, bound, rho, sigma, sensitivity, D, V, js)
-    law = named_law(wanted)
+    law = noise.law()
     if out.suffix != ".parquet":
         raise mistake("", "--out", str(out), "give a file name that ends with .parquet")
     if not out.parent.is_dir():
@@ -125,8 +91,7 @@ def sample(
     mean = total / n
     report: dict[str, Any] = {
         "file": str(out),
-        "kind": kind.value,
-        "parameters": _parameters(wanted),
+        **_named(noise),
         "n": n,
         "mean": mean,
         "variance": squares / n - mean**2,
@@ -135,8 +100,8 @@ def sample(
     if as_json:
         emit_json(report)
     elif not quiet:
-        _say(f"{out}: {n} changes, mean {mean:.4g}, variance {report['variance']:.6g}")
-        _say(_guarantee(report["certified"]))
+        say(f"{out}: {n} changes, mean {mean:.4g}, variance {report['variance']:.6g}")
+        say(_guarantee(report["certified"]))
 
 
 def _drawer(law: AnyLaw, count: int | None) -> Callable[[int], Changes]:
@@ -241,12 +206,16 @@ def _rounded(mean: float) -> float:
     return 0.0 if abs(mean) < 1e-12 else mean
 
 
-def _parameters(wanted: NoiseParameters) -> dict[str, Any]:
-    given = wanted.given().items()
-    return {
+def _named(noise: NoiseOptions) -> dict[str, Any]:
+    """The kind and the parameters that were given; of a p-table its file."""
+    if noise.ptable is not None:
+        return {"kind": LawKind.CELL_KEY.value, "parameters": {"ptable": str(noise.ptable)}}
+    wanted = noise.parameters()
+    given = {
         name: value if isinstance(value, SquareSensitivity) else float(Fraction(str(value)))
-        for name, value in given
+        for name, value in wanted.given().items()
     }
+    return {"kind": wanted.kind.value, "parameters": given}
 
 
 def _print(report: dict[str, Any]) -> None:
@@ -254,13 +223,13 @@ def _print(report: dict[str, Any]) -> None:
         f"{name} {value}" if isinstance(value, str) else f"{name} {value:g}"
         for name, value in report["parameters"].items()
     )
-    _say(f"{report['kind']}: {parameters}")
+    say(f"{report['kind']}: {parameters}")
     if "pmf" in report:
-        _say(
+        say(
             f"mean {report['mean']:.4g}, variance {report['variance']:.6g}, mean absolute change "
             f"{report['mean_absolute']:.6g}, entropy {report['entropy']:.4g} nats"
         )
-    _say(_guarantee(report["certified"]))
+    say(_guarantee(report["certified"]))
     console.print(_loss_table(report["losses"]))
     for row in report["rows"] or [report]:
         name = f"changes of {row['count']}" if "count" in row else "change"
@@ -298,7 +267,3 @@ def _numbers(*headers: str) -> Table:
     for column in table.columns:
         column.justify, column.no_wrap = "right", True
     return table
-
-
-def _say(text: str) -> None:
-    console.print(text, soft_wrap=True, markup=False, highlight=False)

@@ -1,100 +1,160 @@
-"""Options that describe noise, shared by commands, and the laws that they mean."""
+"""Options that describe noise, declared once for all commands, and the law that they mean.
+
+A command takes a bundle of options, a frozen dataclass, as one parameter; ``expanded`` turns it into the options of its
+fields and hands the command the bundle that was filled in.
+"""
 
 from __future__ import annotations
 
-import math
+import copy
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from enum import StrEnum
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
+from typer.models import OptionInfo
 
-from discreet.cli.output import JSON, console, emit_json
 from discreet.errors import mistake
 from discreet.io.ptable_files import read_ptable
 from discreet.maths.attacks.bounds import LEAST_VARIANCE
 from discreet.maths.noise.additive import AdditiveLaw, LawKind, SquareSensitivity
-from discreet.maths.noise.certificates import agreement, fixed_zeros_delta, same_participants_delta
 from discreet.maths.noise.hellinger import HellingerLaw, PTableLaw
 from discreet.maths.noise.named import NoiseParameters, named_law
-from discreet.programme.noise import Negatives
+from discreet.programme.noise import Negatives, PostProcessing
 
 AnyLaw = AdditiveLaw | HellingerLaw | PTableLaw
 
+LARGEST_VARIANCE = 1e12
 PTABLE = Annotated[Path | None, typer.Option("--ptable", help="A p-table file, in any of the known formats.")]
-EPSILON = Annotated[
-    str | None, typer.Option("--epsilon", help="laplace, normal, geometric, hellinger: epsilon, also as 1/3.")
-]
-BOUND = Annotated[int | None, typer.Option("--bound", help="laplace, normal, uniform: largest change.")]
-RHO = Annotated[str | None, typer.Option("--rho", help="discrete-gaussian: rho of zCDP, also as 1/3.")]
-SIGMA = Annotated[str | None, typer.Option("--sigma", help="discrete-gaussian: scale, instead of rho.")]
-SENSITIVITY = Annotated[
-    SquareSensitivity | None,
-    typer.Option(
-        "--sensitivity", help="normal: of v^2, exact (2m-1, the default) or as the paper has it (2m+1)."
-    ),
-]
-D = Annotated[int | None, typer.Option("--D", help="cell-key: largest change.")]
-V = Annotated[float | None, typer.Option("--V", help="cell-key: variance.")]
-JS = Annotated[int | None, typer.Option("--js", help="cell-key: counts 1..js are never published.")]
-NEGATIVES = Annotated[
-    Negatives, typer.Option("--negatives", help="What is published for negative noisy counts.")
-]
-ROUNDING = Annotated[int, typer.Option("--rounding", help="Published counts are multiples of this.")]
-THRESHOLD = Annotated[int, typer.Option("--threshold", help="Smaller counts are published as zero.")]
+
+
+class NoiseKind(StrEnum):
+    """The laws that commands offer: those that have parameters of their own."""
+
+    LAPLACE = "laplace"
+    NORMAL = "normal"
+    GEOMETRIC = "geometric"
+    DISCRETE_GAUSSIAN = "discrete-gaussian"
+    HELLINGER = "hellinger"
+    UNIFORM = "uniform"
+    CELL_KEY = "cell-key"
+
+    @property
+    def law(self) -> LawKind:
+        """The same kind in the words of the mathematics."""
+        return LawKind(self.value)
+
+
+@dataclass(frozen=True)
+class NoiseOptions:
+    """A noise law: a p-table file, a kind with its parameters, or parameters that only one kind has."""
+
+    kind: Annotated[
+        NoiseKind | None,
+        typer.Option(
+            "--kind",
+            help="The noise law. Without it rho or sigma mean discrete-gaussian, epsilon geometric, D and V cell-key.",
+        ),
+    ] = None
+    epsilon: Annotated[
+        str | None,
+        typer.Option("--epsilon", help="laplace, normal, geometric, hellinger: epsilon, also as 1/3."),
+    ] = None
+    bound: Annotated[
+        int | None, typer.Option("--bound", help="laplace, normal, uniform: largest change.")
+    ] = None
+    rho: Annotated[str | None, typer.Option("--rho", help="discrete-gaussian: rho of zCDP, also as 1/3.")] = (
+        None
+    )
+    sigma: Annotated[
+        str | None, typer.Option("--sigma", help="discrete-gaussian: scale, instead of rho.")
+    ] = None
+    sensitivity: Annotated[
+        SquareSensitivity | None,
+        typer.Option(
+            "--sensitivity", help="normal: of v^2, exact (2m-1, the default) or as the paper has it (2m+1)."
+        ),
+    ] = None
+    D: Annotated[int | None, typer.Option("--D", help="cell-key: largest change.")] = None
+    V: Annotated[float | None, typer.Option("--V", help="cell-key: variance.")] = None
+    js: Annotated[int | None, typer.Option("--js", help="cell-key: counts 1..js are never published.")] = None
+    ptable: PTABLE = None
+
+    @property
+    def given(self) -> frozenset[str]:
+        """The names of the parameters that were given, without the kind and the p-table."""
+        names = (one.name for one in fields(self) if one.name not in ("kind", "ptable"))
+        return frozenset(name for name in names if getattr(self, name) is not None)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is said of the noise."""
+        return self.kind is None and self.ptable is None and not self.given
+
+    def law(self) -> AnyLaw:
+        """The law that the options mean."""
+        if self.ptable is None:
+            return named_law(self.parameters())
+        self.require_one_source()
+        return ptable_law(self.ptable)
+
+    def parameters(self) -> NoiseParameters:
+        """The law by name and parameters; the kind is the one that has the parameters, where only one does."""
+        kind = _implied(self.given) if self.kind is None else self.kind.law
+        if kind is None:
+            raise self._no_kind()
+        return NoiseParameters(kind, **{name: getattr(self, name) for name in self.given})
+
+    def require_one_source(self) -> None:
+        """Refuse a p-table beside another description of the noise."""
+        others = [f"--{name}" for name in (*(["kind"] if self.kind else []), *sorted(self.given))]
+        if self.ptable is not None and others:
+            remedy = "give one of them: leave out the other options of the noise, or the p-table"
+            raise mistake("", f"--ptable and {', '.join(others)}", "both", remedy)
+
+    def _no_kind(self) -> Exception:
+        if not self.given:
+            return mistake(
+                "", "--kind or --ptable", "none", "give one of them, or --rho, --epsilon, --D and --V"
+            )
+        names = ", ".join(f"--{name}" for name in sorted(self.given))
+        return mistake("", names, "without a kind", "say with --kind which noise it is, or give one of them")
+
+
+@dataclass(frozen=True)
+class PublishingOptions:
+    """What is done to a noisy count before it is published."""
+
+    negatives: Annotated[
+        Negatives, typer.Option("--negatives", help="What is published for negative noisy counts.")
+    ] = Negatives.KEEP
+    rounding: Annotated[int, typer.Option("--rounding", help="Published counts are multiples of this.")] = 1
+    threshold: Annotated[int, typer.Option("--threshold", help="Smaller counts are published as zero.")] = 0
+
+    def rule(self) -> PostProcessing:
+        """The same as a rule, checked."""
+        if self.rounding < 1 or self.threshold < 0:
+            value = f"{self.rounding} and {self.threshold}"
+            raise mistake("", "--rounding and --threshold", value, "give at least 1 and 0")
+        return PostProcessing(self.negatives, self.rounding, self.threshold)
+
+
+def _implied(given: frozenset[str]) -> LawKind | None:
+    """The only kind that some parameters can mean by themselves."""
+    if given in ({"rho"}, {"sigma"}):
+        return LawKind.DISCRETE_GAUSSIAN
+    if given == {"epsilon"}:
+        return LawKind.GEOMETRIC
+    return LawKind.CELL_KEY if given and given <= {"D", "V", "js"} else None
 
 
 def ptable_law(path: Path) -> PTableLaw:
     """The law of a p-table file."""
     return PTableLaw(read_ptable(path).law())
-
-
-LARGEST_VARIANCE = 1e12
-
-
-def dp(
-    epsilon: Annotated[str, typer.Option("--epsilon", help="Where to tell delta, with commas: 0,0.5,1.")],
-    ptable: PTABLE = None,
-    kind: Annotated[LawKind | None, typer.Option("--kind", help="A law, instead of a p-table.")] = None,
-    noise_epsilon: Annotated[
-        str | None,
-        typer.Option("--noise-epsilon", help="laplace, normal, geometric, hellinger: its epsilon."),
-    ] = None,
-    bound: BOUND = None,
-    rho: RHO = None,
-    D: D = None,
-    V: V = None,
-    js: JS = None,
-    as_json: JSON = False,
-) -> None:
-    """Tell the exact delta of a law at each epsilon, and what fixed zeros and the same noise give away at every one."""
-    places = _epsilons(epsilon)
-    law = _law(
-        ptable, None if kind is None else NoiseParameters(kind, noise_epsilon, bound, rho, D=D, V=V, js=js)
-    )
-    last = law.ptable.last_row if isinstance(law, PTableLaw) else 1
-    curve = [{"epsilon": place, "delta": law.delta(place)} for place in places]
-    report: dict[str, Any] = {
-        "law": "cell-key" if kind is None else kind.value,
-        "delta": curve[0]["delta"],
-        "curve": curve,
-        "neighbours": "one record added or removed; every record in one cell; independent noise",
-        "fixed_zeros_delta": fixed_zeros_delta(law),
-        "same_participants": [
-            {"count": i, "agreement": agreement(law, i), "delta": same_participants_delta(law, i)}
-            for i in range(1, last + 1)
-        ],
-    }
-    if as_json:
-        emit_json(report)
-        return
-    for point in curve:
-        say(f"epsilon {point['epsilon']:g}: delta {point['delta']:.6g}")
-    say(f"zeros that stay zero: delta at least {report['fixed_zeros_delta']:.6g} at every epsilon")
-    worst = max(report["same_participants"], key=lambda one: one["delta"])
-    say(
-        f"the same noise for the same participants: delta at least {worst['delta']:.6g} at every epsilon (a person "
-        f"beside {worst['count']} others)"
-    )
 
 
 def variance(name: str, value: float) -> None:
@@ -111,24 +171,70 @@ def confidence(name: str, value: float) -> None:
         raise mistake("", name, f"{value:g}", "give a number between 0 and 1, as 0.68")
 
 
-def say(text: str) -> None:
-    """Print a line for people."""
-    console.print(text, soft_wrap=True, markup=False, highlight=False)
+@dataclass(frozen=True)
+class Renamed:
+    """Says beside a bundle that one of its options has another name in this command."""
+
+    option: str
+    name: str
 
 
-def _law(ptable: Path | None, wanted: NoiseParameters | None) -> AnyLaw:
-    if wanted is not None and ptable is None:
-        return named_law(wanted)
-    if ptable is not None and wanted is None:
-        return ptable_law(ptable)
-    raise mistake("", "--ptable or --kind", "none" if ptable is None else "both", "give one of them")
+def expanded(command: Callable[..., None]) -> Callable[..., None]:
+    """Replace each parameter that is a bundle by the options of its fields; the command gets the bundle."""
+    own = inspect.signature(command, eval_str=True).parameters
+    options = [option for one in own.values() for option in _options(one)]
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        command(**{name: _filled(name, one.annotation, given) for name, one in own.items()})
+
+    run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    run.__annotations__ = {option.name: option.annotation for option in options}
+    return run
 
 
-def _epsilons(text: str) -> list[float]:
-    try:
-        places = [float(part) for part in text.split(",")]
-    except ValueError:
-        places = []
-    if not places or not all(0 <= place < math.inf for place in places):
-        raise mistake("", "--epsilon", text, "give numbers of at least 0 with commas, as 0,0.5,1")
-    return places
+def _options(one: inspect.Parameter) -> Iterator[inspect.Parameter]:
+    """The options of a parameter: itself, or those of the bundle that it is."""
+    bundle, renamed = _bundle(one.annotation)
+    if bundle is None:
+        yield one.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        return
+    hints = get_type_hints(bundle, include_extras=True)
+    for part in fields(bundle):
+        default = inspect.Parameter.empty if part.default is MISSING else part.default
+        hint = _under(hints[part.name], renamed)
+        yield from _options(
+            inspect.Parameter(
+                f"{one.name}_{part.name}", inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint
+            )
+        )
+
+
+def _filled(name: str, annotation: Any, given: Mapping[str, Any]) -> Any:
+    """What was given for a parameter, as its bundle where it is one."""
+    bundle, _ = _bundle(annotation)
+    if bundle is None:
+        return given[name]
+    hints = get_type_hints(bundle, include_extras=True)
+    parts = {part.name: _filled(f"{name}_{part.name}", hints[part.name], given) for part in fields(bundle)}
+    return bundle(**parts)
+
+
+def _bundle(annotation: Any) -> tuple[Any, tuple[Renamed, ...]]:
+    """The dataclass that an annotation names, and which of its options have other names."""
+    kind, *more = get_args(annotation) if get_origin(annotation) is Annotated else (annotation,)
+    if not (isinstance(kind, type) and is_dataclass(kind)):
+        return None, ()
+    return kind, tuple(one for one in more if isinstance(one, Renamed))
+
+
+def _under(hint: Any, renamed: tuple[Renamed, ...]) -> Any:
+    """The annotation of an option under the name that a command gives it."""
+    for one in renamed:
+        for option in getattr(hint, "__metadata__", ()):
+            # typer stores the first name of an annotated option as its default
+            if isinstance(option, OptionInfo) and option.default == one.option:
+                other = copy.copy(option)
+                other.default = one.name
+                return Annotated[get_args(hint)[0], other]
+    return hint

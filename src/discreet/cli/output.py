@@ -43,6 +43,11 @@ THREADS = Annotated[int, typer.Option("--threads", help="Threads; 0 takes all co
 console = Console()
 
 
+def say(text: str) -> None:
+    """Print a line for people."""
+    console.print(text, soft_wrap=True, markup=False, highlight=False)
+
+
 def emit_json(payload: object) -> None:
     """Print a result as one JSON object on standard output."""
     typer.echo(json_text(payload))

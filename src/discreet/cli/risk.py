@@ -1,4 +1,4 @@
-"""``discreet risk``: what an outsider can find out, by formula and without data; it owns no formula."""
+"""``discreet risk``: what an outsider can find out, by formula and without data."""
 
 from __future__ import annotations
 
@@ -17,9 +17,17 @@ from discreet.audit.redundancy import (
     programme_redundancy,
     regions_of,
 )
-from discreet.cli.noise_options import PTABLE, confidence, dp, ptable_law, say, variance
-from discreet.cli.output import JSON, console, emit_json
-from discreet.cli.risk_bayes import bayes
+from discreet.cli.noise_options import (
+    PTABLE,
+    NoiseOptions,
+    Renamed,
+    confidence,
+    expanded,
+    ptable_law,
+    variance,
+)
+from discreet.cli.output import JSON, console, emit_json, say
+from discreet.cli.risk_bayes import app as bayes
 from discreet.cli.risk_differencing import differencing
 from discreet.errors import mistake
 from discreet.maths.attacks.averaging import (
@@ -43,6 +51,7 @@ from discreet.maths.attacks.bounds import (
 )
 from discreet.maths.attacks.redundancy import Average, Exposure, Redundancy
 from discreet.maths.noise.additive import uniform
+from discreet.maths.noise.certificates import agreement, fixed_zeros_delta, same_participants_delta
 from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.law import Pmf
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
@@ -64,8 +73,7 @@ def risk() -> None:
     """Say what an outsider can find out, by formula."""
 
 
-app.command()(dp)
-app.command()(bayes)
+app.add_typer(bayes, name="bayes")
 app.command()(differencing)
 
 
@@ -190,6 +198,52 @@ def bound(
         emit_json(report)
         return
     _print_bound(report)
+
+
+@app.command()
+@expanded
+def dp(
+    noise: Annotated[NoiseOptions, Renamed("--epsilon", "--noise-epsilon")],
+    epsilon: Annotated[str, typer.Option("--epsilon", help="Where to report delta, with commas: 0,0.5,1.")],
+    as_json: JSON = False,
+) -> None:
+    """Report the exact delta of a law at each epsilon, and what fixed zeros and the same noise always give away."""
+    places = _epsilons(epsilon)
+    law = noise.law()
+    last = law.ptable.last_row if isinstance(law, PTableLaw) else 1
+    curve = [{"epsilon": place, "delta": law.delta(place)} for place in places]
+    report: dict[str, Any] = {
+        "law": "cell-key" if noise.ptable is not None else noise.parameters().kind.value,
+        "delta": curve[0]["delta"],
+        "curve": curve,
+        "neighbours": "one record added or removed; every record in one cell; independent noise",
+        "fixed_zeros_delta": fixed_zeros_delta(law),
+        "same_participants": [
+            {"count": i, "agreement": agreement(law, i), "delta": same_participants_delta(law, i)}
+            for i in range(1, last + 1)
+        ],
+    }
+    if as_json:
+        emit_json(report)
+        return
+    for point in curve:
+        say(f"epsilon {point['epsilon']:g}: delta {point['delta']:.6g}")
+    say(f"zeros that stay zero: delta at least {report['fixed_zeros_delta']:.6g} at every epsilon")
+    worst = max(report["same_participants"], key=lambda one: one["delta"])
+    say(
+        f"the same noise for the same participants: delta at least {worst['delta']:.6g} at every epsilon (a person "
+        f"beside {worst['count']} others)"
+    )
+
+
+def _epsilons(text: str) -> list[float]:
+    try:
+        places = [float(part) for part in text.split(",")]
+    except ValueError:
+        places = []
+    if not places or not all(0 <= place < math.inf for place in places):
+        raise mistake("", "--epsilon", text, "give numbers of at least 0 with commas, as 0,0.5,1")
+    return places
 
 
 def _pinned_small(law: PTableLaw) -> list[dict[str, Any]]:

@@ -1,92 +1,260 @@
-"""``discreet risk bayes``: what an adversary who knows everyone but the target learns from counts."""
+"""``discreet risk bayes``: what an adversary who knows everyone but the target learns from published counts.
+
+Four things can be published: one count, the count at several levels or in several releases, a whole histogram, and a
+count within a larger group of which less is known.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from discreet.audit.published_law import PublishedLaw
-from discreet.cli.noise_options import (
-    BOUND,
-    JS,
-    NEGATIVES,
-    PTABLE,
-    ROUNDING,
-    THRESHOLD,
-    AnyLaw,
-    D,
-    V,
-    ptable_law,
-    say,
-)
-from discreet.cli.output import JSON, emit_json
+from discreet.cli.noise_options import AnyLaw, NoiseOptions, PublishingOptions, expanded
+from discreet.cli.output import JSON, emit_json, say
 from discreet.errors import mistake
 from discreet.maths.attacks.bayes import Adversary, LawRows, Together
 from discreet.maths.attacks.bayes_hierarchy import Chain, Hierarchy
 from discreet.maths.attacks.bayes_histogram import HistogramAdversary
-from discreet.maths.noise.additive import AdditiveLaw, LawKind, discrete_gaussian, discrete_laplace, exact
-from discreet.maths.noise.hellinger import PTableLaw
-from discreet.maths.noise.named import NoiseParameters, named_law
+from discreet.maths.noise.additive import AdditiveLaw, discrete_gaussian, discrete_laplace, exact
 from discreet.programme.noise import Negatives, PostProcessing
 
+MOST_CATEGORIES = 100_000
+SHOWN = 5  # published counts above the known one that are reported unless others are asked for
+FIRST = 5  # categories of a histogram that are reported unless others are asked for
+EXAMPLES = {"--level": "known=12,published=15,rho=1/4", "--release": "published=3,rho=1/10"}
+CHOICES = ("count", "levels", "histogram", "hierarchy")
 
-@dataclass(frozen=True)
-class LawOptions:
-    """What the options say of the noise."""
-
-    rho: str | None = None
-    epsilon: str | None = None
-    ptable: Path | None = None
-    kind: LawKind | None = None
-    bound: int | None = None
-    D: int | None = None
-    V: float | None = None
-    js: int | None = None
-
-    def law(self) -> AnyLaw:
-        """The law: by its kind, or the one that a single parameter means."""
-        if self.kind is not None:
-            if self.ptable is not None:
-                raise mistake("", "--ptable or --kind", "both", "give one of them")
-            wanted = NoiseParameters(
-                self.kind, self.epsilon, self.bound, self.rho, D=self.D, V=self.V, js=self.js
-            )
-            return named_law(wanted)
-        more = [name for name, value in (("--bound", self.bound), ("--D", self.D), ("--V", self.V), ("--js", self.js))
-                if value is not None]  # fmt: skip
-        if more:
-            raise mistake("", ", ".join(more), "without a kind", "say with --kind which noise it is")
-        return short_law(self.rho, self.epsilon, self.ptable)
+Report = dict[str, Any]
 
 
-def short_law(
-    rho: str | None, epsilon: str | None, ptable: Path | None, prefix: str = "--"
-) -> AdditiveLaw | PTableLaw:
-    """Gaussian noise by its rho, geometric noise by its epsilon, or a p-table."""
-    given = [value for value in (rho, epsilon, ptable) if value is not None]
-    if len(given) != 1:
-        names = f"{prefix}rho, {prefix}epsilon{' or --ptable' if prefix == '--' else ''}"
-        raise mistake("", names, f"{len(given)} of them", "give one of them")
-    if ptable is not None:
-        return ptable_law(ptable)
-    return discrete_gaussian(rho) if rho is not None else discrete_laplace(str(epsilon))
+class _Chosen(TyperGroup):
+    """Asks for a sub-command in one line where options come first, as they did before there were sub-commands."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0].startswith("-") and "--help" not in args:
+            remedy = f"name a sub-command first: {', '.join(CHOICES)}"
+            raise mistake("", "discreet risk bayes", args[0], remedy)
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(cls=_Chosen, add_completion=False, rich_markup_mode=None, no_args_is_help=True)
+
+PRIOR = Annotated[
+    str, typer.Option("--prior", help="The adversary's prior that the target is there, also as 1/864.")
+]
+KNOWN = Annotated[
+    int,
+    typer.Option("--known", help="How many others with the target's characteristics are known.", min=0),
+]
+PUBLISHED = Annotated[
+    str | None,
+    typer.Option("--published", help="Published counts to report the posterior of, with commas."),
+]
+
+
+@app.callback()
+def bayes() -> None:
+    """Report what an adversary who knows everyone in a group but one person learns from published counts."""
+
+
+@app.command()
+@expanded
+def count(
+    noise: NoiseOptions,
+    publishing: PublishingOptions,
+    prior: PRIOR = "0.5",
+    known: KNOWN = 0,
+    published: PUBLISHED = None,
+    as_json: JSON = False,
+) -> None:
+    """One published count: posterior, risk, and how probably the adversary decides for the target."""
+    law = noise.law()
+    one = Adversary(as_published(law, publishing.rule()), known, _prior(prior))
+    report = _count(one, law, _shown(published, known))
+    if as_json:
+        emit_json(report)
+    else:
+        _print_count(report)
+
+
+@app.command()
+@expanded
+def levels(
+    noise: NoiseOptions,
+    publishing: PublishingOptions,
+    prior: PRIOR = "0.5",
+    known: KNOWN = 0,
+    published: PUBLISHED = None,
+    level: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--level",
+            help="A larger group whose others are known too: known=12,published=15,rho=1/4. Repeatable.",
+        ),
+    ] = None,
+    release: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--release",
+            help="The same count with independent noise in another release: published=3,rho=1/10. Repeatable.",
+        ),
+    ] = None,
+    as_json: JSON = False,
+) -> None:
+    """One count at several levels of a hierarchy, or in several releases: the log odds of all of them add up."""
+    law, rule = noise.law(), publishing.rule()
+    seen = as_published(law, rule)
+    others = [
+        *_observations("--level", level or (), seen, known, rule),
+        *_observations("--release", release or (), seen, known, rule),
+    ]
+    if not others:
+        raise mistake("", "--level or --release", "missing", f"give at least one, as {EXAMPLES['--level']}")
+    one, shown = Adversary(seen, known, _prior(prior)), _shown(published, known)
+    report = {**_count(one, law, shown), "together": _together(one, shown, others)}
+    if as_json:
+        emit_json(report)
+        return
+    _print_count(report)
+    _print_together(report["together"])
+
+
+@app.command()
+@expanded
+def histogram(
+    noise: NoiseOptions,
+    publishing: PublishingOptions,
+    known: Annotated[
+        str,
+        typer.Option(
+            "--known", help="The others in each category, one of which is the target's: 34,10,0x862."
+        ),
+    ],
+    prior: Annotated[
+        str | None,
+        typer.Option("--prior", help="Weights of the categories, with commas; default: all alike."),
+    ] = None,
+    published: Annotated[
+        str | None, typer.Option("--published", help="The published count of each category, with commas.")
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option("--target", help="Categories of the target to report chances of, counted from 1: 1,3."),
+    ] = None,
+    as_json: JSON = False,
+) -> None:
+    """A whole histogram: the adversary knows everyone else's category and looks for the target's."""
+    report = _histogram(as_published(noise.law(), publishing.rule()), known, prior, published, target)
+    if as_json:
+        emit_json(report)
+    else:
+        _print_histogram(report)
+
+
+@app.command()
+@expanded
+def hierarchy(
+    noise: NoiseOptions,
+    groups: Annotated[
+        int, typer.Option("--groups", help="How many other groups the larger group has.", min=1)
+    ],
+    larger_rho: Annotated[
+        str | None, typer.Option("--larger-rho", help="Discrete Gaussian noise of the larger group: its rho.")
+    ] = None,
+    larger_epsilon: Annotated[
+        str | None, typer.Option("--larger-epsilon", help="Geometric noise of the larger group: its epsilon.")
+    ] = None,
+    counts: Annotated[
+        str | None,
+        typer.Option(
+            "--counts",
+            help="True counts of the larger group to report the chance of a decision for, with commas.",
+        ),
+    ] = None,
+    published: Annotated[
+        str | None,
+        typer.Option(
+            "--published",
+            help="Published counts: the group's, the larger one's, the sum of the others: 2,1,-1.",
+        ),
+    ] = None,
+    chain: Annotated[
+        Chain,
+        typer.Option("--chain", help="exact, or paper: as the paper's sampler, which drops X1 <= X2."),
+    ] = Chain.EXACT,
+    prior: PRIOR = "0.5",
+    known: KNOWN = 0,
+    as_json: JSON = False,
+) -> None:
+    """A count within a larger group whose other members are not known, with the counts of both published."""
+    if counts is None and published is None:
+        raise mistake("", "--counts or --published", "missing", "give true counts, published counts, or both")
+    law = noise.law()
+    if not isinstance(law, AdditiveLaw):
+        remedy = "give --rho or --epsilon: its noise must not depend on counts"
+        raise mistake("", "the noise", "with a hierarchy", remedy)
+    made = Hierarchy(law, _larger(larger_rho, larger_epsilon), groups, known, _prior(prior))
+    true = [] if counts is None else _integers("--counts", counts)
+    if any(one <= known for one in true):
+        raise mistake("", "--counts", str(counts), f"give counts of at least {known + 1}")
+    report: Report = {
+        "prior": made.prior,
+        "known": known,
+        "groups": groups,
+        "correct": [{"count": one, "correct": made.correct(one)} for one in true],
+        "chain": chain.value,
+        "posterior": None if published is None else made.posterior(*_triple(published), chain),
+    }
+    if as_json:
+        emit_json(report)
+    else:
+        _print_hierarchy(report)
 
 
 def as_published(law: AnyLaw, rule: PostProcessing) -> LawRows:
     """The law of what is published; the noise itself where nothing is done to it."""
-    if rule.rounding < 1 or rule.threshold < 0:
-        value = f"{rule.rounding} and {rule.threshold}"
-        raise mistake("", "--rounding and --threshold", value, "give at least 1 and 0")
     return law if rule == PostProcessing(Negatives.KEEP) else PublishedLaw(law, rule)
 
 
-MOST_CATEGORIES = 100_000
-EXAMPLES = {"--level": "known=12,published=15,rho=1/4", "--release": "published=3,rho=1/10"}
+def _larger(rho: str | None, epsilon: str | None) -> AdditiveLaw:
+    if (rho is None) == (epsilon is None):
+        value = "none" if rho is None else "both"
+        raise mistake("", "--larger-rho or --larger-epsilon", value, "give one of them")
+    return discrete_gaussian(rho) if rho is not None else discrete_laplace(str(epsilon))
+
+
+def _shown(published: str | None, known: int) -> Sequence[int]:
+    return range(known + 1, known + 1 + SHOWN) if published is None else _integers("--published", published)
+
+
+def _count(one: Adversary, law: AnyLaw, shown: Sequence[int]) -> Report:
+    limit = 1 / one.prior if law.rho is None else min(1 / one.prior, _exp(2 * law.rho))
+    return {
+        "prior": one.prior,
+        "known": one.known,
+        "posterior": one.mean_posterior,
+        "risk": one.risk,
+        "largest_risk": limit,
+        "correct": one.correct,
+        "mistaken": one.mistaken,
+        "published": [_published(one, count) for count in shown],
+    }
+
+
+def _published(one: Adversary, count: int) -> Report:
+    return {
+        "count": count,
+        "probability": one.with_target.at(count),
+        "probability_without": one.without.at(count),
+        "posterior": one.posterior(count),
+        "risk": one.ratio(count),
+    }
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +265,7 @@ class Observation:
     published: int | None
 
 
-def observations(
+def _observations(
     option: str, texts: Sequence[str], law: LawRows, known: int, rule: PostProcessing
 ) -> list[Observation]:
     """Read repeated options: known (of a level), published, and rho or epsilon where the noise is another one."""
@@ -107,8 +275,10 @@ def observations(
         said = _pairs(option, text, keys)
         if option == "--level" and "known" not in said:
             raise mistake("", option, text, f"say how many others are known, as {EXAMPLES[option]}")
+        if {"rho", "epsilon"} <= set(said):
+            raise mistake("", option, text, "rho and epsilon: give one of them")
         own = (
-            as_published(short_law(said.get("rho"), said.get("epsilon"), None, f"{option} "), rule)
+            as_published(NoiseOptions(rho=said.get("rho"), epsilon=said.get("epsilon")).law(), rule)
             if {"rho", "epsilon"} & set(said)
             else law
         )
@@ -120,10 +290,8 @@ def observations(
     return found
 
 
-def together(one: Adversary, counts: Sequence[int], others: Sequence[Observation]) -> dict[str, Any] | None:
-    """What all observations tell: on average, and for each published count of the first with those of the others."""
-    if not others:
-        return None
+def _together(one: Adversary, counts: Sequence[int], others: Sequence[Observation]) -> Report:
+    """What all observations show: on average, and for each published count of the first with those of the others."""
     made = Together((one, *(other.adversary for other in others)), one.prior)
     shown = [other.published for other in others if other.published is not None]
     complete = len(shown) == len(others)
@@ -141,16 +309,16 @@ def together(one: Adversary, counts: Sequence[int], others: Sequence[Observation
     }
 
 
-def histogram(
+def _histogram(
     law: LawRows, known: str, prior: str | None, published: str | None, targets: str | None
-) -> dict[str, Any]:
+) -> Report:
     """The attack on a whole histogram: baseline, success, chances by category and a posterior."""
-    others = repeated("--histogram", known)
+    others = _repeated("--known", known)
     if min(others) < 0:
-        raise mistake("", "--histogram", known, "give counts of at least 0")
+        raise mistake("", "--known", known, "give counts of at least 0")
     one = HistogramAdversary(law, tuple(others), _beliefs(prior, len(others)))
-    wanted = range(min(len(others), 5)) if targets is None else _categories(targets, len(others))
-    shown = None if published is None else one.posterior(repeated("--histogram-published", published))
+    wanted = range(min(len(others), FIRST)) if targets is None else _categories(targets, len(others))
+    shown = None if published is None else one.posterior(_repeated("--published", published))
     return {
         "categories": len(others),
         "baseline": one.baseline,
@@ -169,7 +337,7 @@ def histogram(
     }
 
 
-def repeated(option: str, text: str) -> list[int]:
+def _repeated(option: str, text: str) -> list[int]:
     """Whole numbers with commas; 0x862 stands for 862 zeros."""
     found: list[int] = []
     for part in text.split(","):
@@ -185,16 +353,16 @@ def _beliefs(text: str | None, categories: int) -> tuple[float, ...]:
     """Uniform, or weights that are made to add up to 1."""
     if text is None:
         return (1 / categories,) * categories
-    weights = [exact("--histogram-prior", part.strip()) for part in text.split(",")]
+    weights = [exact("--prior", part.strip()) for part in text.split(",")]
     if min(weights) < 0 or not sum(weights):
-        raise mistake("", "--histogram-prior", text, "give numbers of at least 0, not all 0")
+        raise mistake("", "--prior", text, "give numbers of at least 0, not all 0")
     return tuple(float(weight / sum(weights)) for weight in weights)
 
 
 def _categories(text: str, categories: int) -> list[int]:
-    found = [_integer("--histogram-target", part.strip()) for part in text.split(",")]
+    found = [_integer("--target", part.strip()) for part in text.split(",")]
     if not all(1 <= one <= categories for one in found):
-        raise mistake("", "--histogram-target", text, f"give numbers of categories, 1 to {categories}")
+        raise mistake("", "--target", text, f"give numbers of categories, 1 to {categories}")
     return [one - 1 for one in found]
 
 
@@ -214,178 +382,15 @@ def _integer(option: str, text: str) -> int:
     return int(text)
 
 
-SHOWN = 5  # published counts above the known one that are told
+def _integers(name: str, text: str) -> list[int]:
+    return [_integer(name, part.strip()) for part in text.split(",")]
 
 
-@dataclass(frozen=True)
-class _Above:
-    """What the options say of the larger group."""
-
-    rho: str | None
-    epsilon: str | None
-    groups: int | None
-    counts: str | None
-    published: str | None
-    chain: Chain
-
-    @property
-    def given(self) -> bool:
-        """Whether there is a larger group at all."""
-        return any(
-            value is not None for value in (self.rho, self.epsilon, self.groups, self.counts, self.published)
-        )
-
-
-def bayes(
-    rho: Annotated[str | None, typer.Option("--rho", help="Discrete Gaussian noise, also as 1/10.")] = None,
-    epsilon: Annotated[
-        str | None, typer.Option("--epsilon", help="Two-sided geometric noise, or that of the kind.")
-    ] = None,
-    ptable: PTABLE = None,
-    kind: Annotated[LawKind | None, typer.Option("--kind", help="Any law, with its parameters.")] = None,
-    bound: BOUND = None,
-    D: D = None,
-    V: V = None,
-    js: JS = None,
-    negatives: NEGATIVES = Negatives.KEEP,
-    rounding: ROUNDING = 1,
-    threshold: THRESHOLD = 0,
-    prior: Annotated[str, typer.Option("--prior", help="The adversary's prior, also as 1/864.")] = "0.5",
-    known: Annotated[
-        int, typer.Option("--known", help="Others with the target's characteristics.", min=0)
-    ] = 0,
-    published: Annotated[
-        str | None,
-        typer.Option("--published", help="Published counts to tell the posterior of, with commas."),
-    ] = None,
-    level: Annotated[
-        list[str] | None,
-        typer.Option("--level", help="A larger group that is known too: known=12,published=15,rho=1/4."),
-    ] = None,
-    release: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--release", help="The same count with noise of its own elsewhere: published=3,rho=1/10."
-        ),
-    ] = None,
-    histogram_known: Annotated[
-        str | None,
-        typer.Option(
-            "--histogram", help="The others in each category, one of which is the target's: 34,10,0x862."
-        ),
-    ] = None,
-    histogram_prior: Annotated[
-        str | None, typer.Option("--histogram-prior", help="Weights of the categories; default: all alike.")
-    ] = None,
-    histogram_published: Annotated[
-        str | None, typer.Option("--histogram-published", help="The published count of each category.")
-    ] = None,
-    histogram_target: Annotated[
-        str | None,
-        typer.Option("--histogram-target", help="Categories of the target to tell chances of: 1,3."),
-    ] = None,
-    hierarchy_rho: Annotated[
-        str | None, typer.Option("--hierarchy-rho", help="Gaussian noise of the larger group.")
-    ] = None,
-    hierarchy_epsilon: Annotated[
-        str | None, typer.Option("--hierarchy-epsilon", help="Geometric noise of the larger group.")
-    ] = None,
-    hierarchy_groups: Annotated[
-        int | None,
-        typer.Option("--hierarchy-groups", help="How many other groups the larger one has.", min=1),
-    ] = None,
-    hierarchy_counts: Annotated[
-        str | None, typer.Option("--hierarchy-counts", help="True counts of the larger group, with commas.")
-    ] = None,
-    hierarchy_published: Annotated[
-        str | None,
-        typer.Option(
-            "--hierarchy-published",
-            help="Published counts: the group's, the larger one's, the others' sum: 2,1,-1.",
-        ),
-    ] = None,
-    hierarchy_chain: Annotated[
-        Chain,
-        typer.Option("--hierarchy-chain", help="exact, or as the paper's sampler, which drops X1 <= X2."),
-    ] = Chain.EXACT,
-    as_json: JSON = False,
-) -> None:
-    """Tell the posterior, the risk and the decisions of an adversary who knows everyone in a group but one person."""
-    noise, belief = LawOptions(rho, epsilon, ptable, kind, bound, D, V, js).law(), _prior(prior)
-    rule = PostProcessing(negatives, rounding, threshold)
-    law = as_published(noise, rule)
-    one = Adversary(law, known, belief)
-    others = [
-        *observations("--level", level or (), law, known, rule),
-        *observations("--release", release or (), law, known, rule),
-    ]
-    if histogram_known is None and (histogram_prior or histogram_published or histogram_target):
-        raise mistake("", "--histogram", "missing", "give the counts of the others in each category")
-    shown = range(known + 1, known + 1 + SHOWN) if published is None else _integers("--published", published)
-    above = _Above(
-        hierarchy_rho,
-        hierarchy_epsilon,
-        hierarchy_groups,
-        hierarchy_counts,
-        hierarchy_published,
-        hierarchy_chain,
-    )
-    limit = 1 / belief if noise.rho is None else min(1 / belief, _exp(2 * noise.rho))
-    report: dict[str, Any] = {
-        "prior": belief,
-        "known": known,
-        "posterior": one.mean_posterior,
-        "risk": one.risk,
-        "largest_risk": limit,
-        "correct": one.correct,
-        "mistaken": one.mistaken,
-        "published": [_published(one, count) for count in shown],
-        "together": together(one, shown, others),
-        "histogram": None
-        if histogram_known is None
-        else histogram(law, histogram_known, histogram_prior, histogram_published, histogram_target),
-        "hierarchy": _hierarchy(noise, rule, known, belief, above) if above.given else None,
-    }
-    if as_json:
-        emit_json(report)
-        return
-    _print(report)
-
-
-def _published(one: Adversary, count: int) -> dict[str, Any]:
-    return {
-        "count": count,
-        "probability": one.with_target.at(count),
-        "probability_without": one.without.at(count),
-        "posterior": one.posterior(count),
-        "risk": one.ratio(count),
-    }
-
-
-def _hierarchy(law: AnyLaw, rule: PostProcessing, known: int, prior: float, above: _Above) -> dict[str, Any]:
-    if not isinstance(law, AdditiveLaw):
-        remedy = "give --rho or --epsilon: its noise must not depend on counts"
-        raise mistake("", "the noise", "with a hierarchy", remedy)
-    if rule != PostProcessing(Negatives.KEEP):
-        remedy = "leave out --negatives, --rounding and --threshold"
-        raise mistake("", "post-processing", "with a hierarchy", remedy)
-    upper = short_law(above.rho, above.epsilon, None, "--hierarchy-")
-    if above.groups is None:
-        raise mistake("", "--hierarchy-groups", "missing", "give the number of other groups")
-    if not isinstance(upper, AdditiveLaw):
-        raise mistake("", "--hierarchy-rho", "missing", "give the noise of the larger group")
-    made = Hierarchy(law, upper, above.groups, known, prior)
-    counts = [] if above.counts is None else _integers("--hierarchy-counts", above.counts)
-    if any(count <= known for count in counts):
-        raise mistake("", "--hierarchy-counts", str(above.counts), f"give counts of at least {known + 1}")
-    return {
-        "groups": above.groups,
-        "correct": [{"count": count, "correct": made.correct(count)} for count in counts],
-        "chain": above.chain.value,
-        "posterior": None
-        if above.published is None
-        else made.posterior(*_triple(above.published), above.chain),
-    }
+def _triple(text: str) -> tuple[int, int, int]:
+    found = _integers("--published", text)
+    if len(found) != 3:
+        raise mistake("", "--published", text, "give three whole numbers, as 2,1,-1")
+    return found[0], found[1], found[2]
 
 
 def _prior(text: str) -> float:
@@ -395,25 +400,11 @@ def _prior(text: str) -> float:
     return found
 
 
-def _integers(name: str, text: str) -> list[int]:
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part.removeprefix("-").isdecimal() for part in parts):
-        raise mistake("", name, text, "give whole numbers with commas")
-    return [int(part) for part in parts]
-
-
-def _triple(text: str) -> tuple[int, int, int]:
-    found = _integers("--hierarchy-published", text)
-    if len(found) != 3:
-        raise mistake("", "--hierarchy-published", text, "give three whole numbers, as 2,1,-1")
-    return found[0], found[1], found[2]
-
-
 def _exp(exponent: float) -> float:
     return math.exp(exponent) if exponent < 700 else math.inf
 
 
-def _print(report: dict[str, Any]) -> None:
+def _print_count(report: Report) -> None:
     say(
         f"prior {report['prior']:.6g}: posterior {report['posterior']:.4f} on average, risk {report['risk']:.4f}"
     )
@@ -426,32 +417,34 @@ def _print(report: dict[str, Any]) -> None:
             f"published {one['count']} (probability {one['probability']:.4f}): posterior {one['posterior']:.4f}, "
             f"risk {one['risk']:.4f}"
         )
-    _print_more(report["together"], report["histogram"])
-    above = report["hierarchy"]
-    for one in above["correct"] if above else ():
+
+
+def _print_together(found: Report) -> None:
+    say(
+        f"{found['observations']} observations: posterior {found['posterior']:.4f} on average, right with "
+        f"probability {found['correct']:.4g}, mistaken with {found['mistaken']:.4g}"
+    )
+    for one in found["published"]:
+        said = ", ".join(str(count) for count in one["counts"])
+        say(f"published {said} together: posterior {one['posterior']:.4f}")
+
+
+def _print_histogram(found: Report) -> None:
+    say(
+        f"histogram of {found['categories']} categories: right with probability {found['success']:.4g}, by the "
+        f"prior only {found['baseline']:.4g}"
+    )
+    for one in found["targets"]:
+        say(
+            f"target in category {one['category']}: posterior {one['posterior']:.4g}, right {one['correct']:.4g}"
+        )
+    if found["decision"] is not None:
+        best = found["posteriors"][found["decision"] - 1]
+        say(f"published histogram: category {found['decision']}, posterior {best:.4f}")
+
+
+def _print_hierarchy(found: Report) -> None:
+    for one in found["correct"]:
         say(f"larger group with {one['count']}: right with probability {one['correct']:.4f}")
-    if above and above["posterior"] is not None:
-        say(f"with the larger group's counts: posterior {above['posterior']:.4f} ({above['chain']})")
-
-
-def _print_more(all_of_it: dict[str, Any] | None, cells: dict[str, Any] | None) -> None:
-    if all_of_it is not None:
-        say(
-            f"{all_of_it['observations']} observations: posterior {all_of_it['posterior']:.4f} on average, right with "
-            f"probability {all_of_it['correct']:.4g}, mistaken with {all_of_it['mistaken']:.4g}"
-        )
-        for one in all_of_it["published"]:
-            said = ", ".join(str(count) for count in one["counts"])
-            say(f"published {said} together: posterior {one['posterior']:.4f}")
-    if cells is not None:
-        say(
-            f"histogram of {cells['categories']} categories: right with probability {cells['success']:.4g}, by the "
-            f"prior alone {cells['baseline']:.4g}"
-        )
-        for one in cells["targets"]:
-            say(
-                f"target in category {one['category']}: posterior {one['posterior']:.4g}, right {one['correct']:.4g}"
-            )
-        if cells["decision"] is not None:
-            best = cells["posteriors"][cells["decision"] - 1]
-            say(f"published histogram: category {cells['decision']}, posterior {best:.4f}")
+    if found["posterior"] is not None:
+        say(f"with the larger group's counts: posterior {found['posterior']:.4f} ({found['chain']})")

@@ -1,4 +1,4 @@
-"""``discreet risk differencing``: the small areas that two geographies give away by subtraction; it owns no search."""
+"""``discreet risk differencing``: the small areas that two geographies give away by subtraction."""
 
 from __future__ import annotations
 
@@ -15,24 +15,12 @@ from discreet.audit.differencing_areas import (
     difference_areas,
     read_crossing,
 )
-from discreet.cli.noise_options import (
-    BOUND,
-    EPSILON,
-    JS,
-    PTABLE,
-    RHO,
-    D,
-    confidence,
-    ptable_law,
-    say,
-    variance,
-)
-from discreet.cli.output import JSON, emit_json, shown_progress
+from discreet.cli.noise_options import NoiseOptions, confidence, expanded, variance
+from discreet.cli.output import JSON, emit_json, say, shown_progress
 from discreet.errors import mistake
 from discreet.io.files import open_files
 from discreet.maths.attacks.differencing import REACH
-from discreet.maths.noise.additive import Law, LawKind
-from discreet.maths.noise.named import NoiseParameters, named_law
+from discreet.maths.noise.additive import Law
 from discreet.programme.noise import Negatives, PostProcessing
 from discreet.programme.sources import file_source
 
@@ -41,7 +29,9 @@ LARGEST_REACH = 1000
 NAMED = 6  # areas of a side that are spelled out for people; --json has them all
 
 
+@expanded
 def differencing(
+    noise: NoiseOptions,
     data: Annotated[
         str, typer.Argument(metavar="DATA", help="Microdata, or a table of pieces: CSV, Parquet or a folder.")
     ],
@@ -57,30 +47,25 @@ def differencing(
         int, typer.Option("--reach", help="Blocks of areas on the smaller side of a difference.")
     ] = REACH,
     most: Annotated[int, typer.Option("--most", help="How many differences to list.", min=0)] = 20,
-    ptable: PTABLE = None,
-    kind: Annotated[LawKind | None, typer.Option("--kind", help="A law, instead of a p-table.")] = None,
-    epsilon: EPSILON = None,
-    bound: BOUND = None,
-    rho: RHO = None,
-    D: D = None,
-    V: Annotated[float | None, typer.Option("--V", help="cell-key: variance; alone: of any noise.")] = None,
-    js: JS = None,
     alpha: Annotated[
         float, typer.Option("--alpha", help="Count differences that noise leaves with this probability.")
     ] = 0.5,
     as_json: JSON = False,
 ) -> None:
-    """Find the small areas that are a union of areas of one geography minus areas of the other."""
+    """Find the small areas that are a union of areas of one geography minus areas of the other.
+
+    Noise is optional: with it the report says which differences it leaves. --V by itself stands for any noise of that
+    variance.
+    """
     _within("--threshold", threshold, 2, LARGEST_THRESHOLD)
     _within("--reach", reach, 1, LARGEST_REACH)
     confidence("--alpha", alpha)
-    wanted = NoiseParameters(kind or LawKind.CELL_KEY, epsilon, bound, rho, D=D, V=V, js=js)
-    noise = _noise(ptable, kind, wanted)
+    between = _noise(noise)
     with shown_progress(as_json) as progress:
         records = open_files(file_source(data, Path.cwd(), "", "DATA"), "DATA")
         crossing = read_crossing(records, a, b, count, progress)
         progress.stage("searching differences")
-        found = difference_areas(crossing, threshold, reach, noise=noise, alpha=alpha, most=most)
+        found = difference_areas(crossing, threshold, reach, noise=between, alpha=alpha, most=most)
     if as_json:
         emit_json(found)
         return
@@ -92,21 +77,14 @@ def _within(name: str, value: int, least: int, largest: int) -> None:
         raise mistake("", name, str(value), f"give a whole number from {least} to {largest}")
 
 
-def _noise(ptable: Path | None, kind: LawKind | None, wanted: NoiseParameters) -> DifferenceNoise | None:
-    """The noise of a difference; None where none was asked for. A variance alone stands for normal noise."""
-    given = wanted.given()
-    if ptable is not None:
-        if kind is not None or given:
-            raise mistake("", "--ptable", str(ptable), "leave out the other options of the noise")
-        return _exact(ptable_law(ptable))
-    if kind is None and not given:
+def _noise(options: NoiseOptions) -> DifferenceNoise | None:
+    """The noise of a difference; None where none is described. A variance by itself stands for normal noise."""
+    if options.is_empty:
         return None
-    if kind is None and set(given) == {"V"}:
-        variance("--V", float(wanted.V or 0))
-        return NormalNoise(float(wanted.V or 0))
-    if kind is None and not set(given) <= {"D", "V", "js"}:
-        raise mistake("", "--kind", "missing", f"name the law that has {', '.join(sorted(given))}")
-    return _exact(named_law(wanted))
+    if options.kind is None and options.ptable is None and options.given == {"V"}:
+        variance("--V", float(options.V or 0))
+        return NormalNoise(float(options.V or 0))
+    return _exact(options.law())
 
 
 def _exact(law: Law) -> ExactNoise:

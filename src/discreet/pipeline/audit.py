@@ -21,8 +21,11 @@ from discreet.audit.audit import (
     RedundancyAudit,
     SwapProtection,
 )
-from discreet.audit.case import Case
+from discreet.audit.case import Case, Earlier, informed, recognise, true_counts
+from discreet.audit.differencing import require_common
+from discreet.audit.differencing_areas import Crossing
 from discreet.audit.disclosure import Disclosures
+from discreet.audit.evidence import published, same_secret
 from discreet.audit.gates import judge_gates
 from discreet.audit.measures import USUAL_POSTERIOR, Measures, Privacy
 from discreet.audit.utility import Utility
@@ -30,7 +33,8 @@ from discreet.errors import mistake
 from discreet.io.atomic_folder import AtomicFolder
 from discreet.io.progress import Progress, Quiet
 from discreet.io.serialize import json_text
-from discreet.release.reader import open_release
+from discreet.programme.programme import Programme
+from discreet.release.reader import Release, open_release
 from discreet.report.confidential import confidential_page, write_pages
 from discreet.report.public import public_page, public_view
 
@@ -39,11 +43,17 @@ REPORT = "audit.json"
 _Found = TypeVar("_Found")
 
 
-def audit(case: Case, without: Collection[str] = (), progress: Progress | None = None) -> Audit:
+def audit(
+    case: Case,
+    without: Collection[str] = (),
+    progress: Progress | None = None,
+    earlier: Earlier | None = None,
+    lookup: Crossing | None = None,
+) -> Audit:
     """Measure everything but what is left out, and judge the gates of the programme."""
     require_known(without)
     gates = case.programme.gates
-    measures = Measures(case, progress or Quiet(), gates.reconstruction)
+    measures = Measures(case, progress or Quiet(), gates.reconstruction, earlier, lookup)
 
     def measured(name: str, measure: Callable[[Measures], _Found]) -> _Found | None:
         return None if name in without else measure(measures)
@@ -63,6 +73,24 @@ def audit(case: Case, without: Collection[str] = (), progress: Progress | None =
         protection=measured("protection", _protection),
         verdicts=tuple(judge_gates(gates, measures)),
     )
+
+
+def open_earlier(
+    release: Release,
+    present: Release,
+    programme: Programme | None,
+    secret: bytes,
+    threads: int = 1,
+    progress: Progress | None = None,
+) -> Earlier:
+    """An earlier release of the same tables, with its true counts where the programme that made it is given."""
+    seen = published(release)
+    require_common(seen, published(present))
+    same = same_secret(release, present)
+    if programme is None:
+        return Earlier(seen, None, same)
+    run = recognise(programme, secret, release, threads, progress)
+    return Earlier(informed(seen, run.mechanism), true_counts(run, programme.cubes), same)
 
 
 def write_audit(
@@ -122,7 +150,10 @@ def _bayes(measures: Measures) -> BayesAudit:
 def _differencing(measures: Measures) -> DifferencingAudit:
     gate = measures.case.programme.gates.differencing
     return DifferencingAudit(
-        measures.base_differences, tuple(measures.area_differences(gate)) if gate else ()
+        measures.base_differences,
+        tuple(measures.area_differences(gate)) if gate else (),
+        measures.release_difference(),
+        measures.map_difference(),
     )
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from discreet.audit.audit import AveragingAudit, BoundsAudit, DifferencingAudit, RedundancyAudit
 from discreet.audit.averaging import ExposedCell, Realised
 from discreet.audit.bounds import BoundFindings
-from discreet.audit.differencing import Judgement
-from discreet.audit.differencing_areas import AreaDifferences
+from discreet.audit.differencing import Judgement, Update, UpdateJudgement
+from discreet.audit.differencing_areas import AreaDifferences, MapDifferences, MapJudgement
 from discreet.audit.disclosure import DisclosureFigures, Disclosures, Tally
 from discreet.maths.attacks.averaging import Method
 from discreet.maths.attacks.disclosure import RowKind
@@ -250,7 +250,8 @@ def differencing_part(found: DifferencingAudit) -> Part:
     bases, places = found.bases, found.geographies
     exact, revealed = sum(one.exact for one in bases), sum(one.revealed for one in bases)
     told = sum(one.revealed for one in places)
-    if not bases and not places:
+    beside = _beside_rows(found)
+    if not bases and not places and not beside:
         lead = (
             "No published population lies inside another and no pair of geographies is declared: nothing can"
             " be subtracted."
@@ -261,6 +262,7 @@ def differencing_part(found: DifferencingAudit) -> Part:
             f" {several(exact, 'small group', 'small groups')}"
             f" without protection; {count(revealed)} of them are published with their true size."
         )
+        lead += "".join(f" {words}" for words, _ in beside)
         lead += (
             f" Pairs of geographies reveal {several(told, 'small area', 'small areas')}." if places else ""
         )
@@ -273,7 +275,45 @@ def differencing_part(found: DifferencingAudit) -> Part:
         blocks.append(
             paragraph("No pair of geographies is declared in [gates]; none was subtracted.", "note")
         )
+    if beside:
+        blocks += [heading("An earlier release, a map"), _beside_table([row for _, row in beside])]
     return Part("differencing", "Does subtracting tables give people away?", lead, tuple(blocks))
+
+
+Beside = tuple[str, tuple[str, int, int | None, int | None, float | None]]
+
+
+def _beside_rows(found: DifferencingAudit) -> list[Beside]:
+    """What an earlier release and a map give away, each in a sentence and as a row."""
+    rows: list[Beside] = []
+    if found.earlier_release is not None:
+        update = found.earlier_release
+        rows.append(_beside("an earlier release", update.release, update.seen, update.judged))
+    if found.maps is not None:
+        name = " and ".join(found.maps.seen.geographies)
+        rows.append(_beside("areas of two geographies", name, found.maps.seen, found.maps.judged))
+    return rows
+
+
+def _beside(
+    what: str, name: str, seen: Update | MapDifferences, judged: UpdateJudgement | MapJudgement | None
+) -> Beside:
+    words = f"Subtracting {what} shows {several(seen.small, 'small difference', 'small differences')}"
+    if judged is None:
+        return f"{words}.", (name, seen.compared, None, None, None)
+    row = (name, seen.compared, judged.apparent, judged.apparent_right, judged.apparent_share)
+    return f"{words}, {count(judged.apparent_right)} of them true.", row
+
+
+def _beside_table(rows: Sequence[tuple[object, ...]]) -> Html:
+    head = [
+        Column("subtracted", As.LONG),
+        Column("differences taken", As.COUNT),
+        Column("seem small", As.COUNT),
+        Column("of these true", As.COUNT),
+        Column("share", As.SHARE),
+    ]
+    return table("Differences with an earlier release and with a map", head, rows)
 
 
 def _bases_table(bases: Sequence[Judgement]) -> Html:

@@ -186,7 +186,7 @@ def stated_as(loss: PrivacyLoss, kind: type[AnyLoss]) -> AnyLoss:
     """State a loss in another kind that it implies.
 
     epsilon is (epsilon, 0); epsilon is rho = epsilon^2/2 (BS proposition 1.4). The ways back need a delta and are not
-    additive, so they are not taken silently: see ``maths.concentrated``.
+    additive, so they are not taken silently: see ``epsilon_of_rho``.
     """
     implied: list[PrivacyLoss] = [loss]
     if isinstance(loss, PureEpsilon):
@@ -276,6 +276,31 @@ def delta_of_rho(rho: Fraction, epsilon: Fraction) -> float:
     )
     exponent = (a - 1) * (a * rho - epsilon) + a * log_above(1 - 1 / a) - log_below(a - 1)
     return float_above(min(exp_above(exponent), Fraction(1)))
+
+
+def delta_of_rho_as_published(rho: Fraction, epsilon: Fraction) -> float:
+    """delta = exp(-(epsilon - rho)^2/(4 rho)), the published conversion (BS proposition 1.3) solved for delta."""
+    if rho == 0:
+        return 0.0
+    return 1.0 if epsilon <= rho else float_above(exp_above(-((epsilon - rho) ** 2) / (4 * rho)))
+
+
+def largest_rho(
+    epsilon: Fraction,
+    delta: Fraction,
+    digits: int,
+    converted: Callable[[Fraction, Fraction], float] = epsilon_of_rho,
+) -> Fraction:
+    """The largest rho, cut to so many digits, that a conversion states as at most this epsilon at this delta."""
+    low, high = -20.0, math.log10(float(epsilon))  # rho <= epsilon(rho)
+    for _ in range(50):
+        middle = (low + high) / 2
+        if converted(Fraction(10**middle), delta) <= epsilon:
+            low = middle
+        else:
+            high = middle
+    unit = Fraction(10) ** (math.floor(low) - digits + 1)
+    return math.floor(Fraction(10**low) / unit) * unit
 
 
 def epsilon_delta_of_rho(loss: Rho, delta: Fraction) -> EpsilonDelta:
