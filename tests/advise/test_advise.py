@@ -20,7 +20,6 @@ from discreet.maths.noise.additive import LawKind
 from discreet.programme.programme import Programme, load_programme
 from discreet.report.advice import advice_charts
 from tests.cli import town
-from tests.page.drawn import rows
 
 
 @pytest.fixture(scope="module")
@@ -164,8 +163,7 @@ def test_pictures_say_what_they_show(facts: Facts) -> None:
         assert f'<desc id="{one.name}-file-words">{escape(one.says)}</desc>' in one.svg()
     assert found.proposal is not None
     assert str(found.proposal) in drawn["region"].says
-    spec = drawn["region"].spec()
-    squares, marks, *_ = (rows(spec, layer) for layer in spec["layer"])
+    squares, marks, *_ = (layer["data"]["values"] for layer in drawn["region"].spec()["layer"])
     assert {point["name"].split(":")[0] for point in marks} == {"proposed", "declared"}
     area = sum((row["right"] - row["left"]) for row in squares if row["kind"] == "all limits kept")
     step = found.plane.V[1] - found.plane.V[0]

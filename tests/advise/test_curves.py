@@ -18,7 +18,6 @@ from discreet.maths.noise.ptable_solver import PTableParameters, solve
 from discreet.programme.programme import load_programme
 from discreet.report.advice import curves_chart
 from tests.cli import town
-from tests.page.drawn import rows
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +90,7 @@ def test_other_keys_for_the_same_records() -> None:
 
 def test_the_picture_has_a_panel_for_each_loss(folder: Path) -> None:
     chart = curves_chart(drawn(folder, repeats=3))
-    losses = {row["panel"] for row in rows(chart.spec())}
+    losses = {row["panel"] for row in chart.spec()["data"]["values"]}
     assert len(losses) == 5
     assert "V 2.5:" in chart.says
 

@@ -12,7 +12,6 @@ from discreet.advise.prior_knowledge import Study, study
 from discreet.errors import Mistakes
 from discreet.maths.microaggregation import expected_absolute_sum
 from discreet.report.prior_knowledge import study_chart
-from tests.page.drawn import rows
 
 
 @pytest.fixture(scope="module")
@@ -69,11 +68,10 @@ def test_every_wrong_wish_is_told_at_once() -> None:
 
 
 def test_the_picture_shows_every_outcome(found: Study) -> None:
-    spec = study_chart(found).spec()
-    above, below = spec["vconcat"]
+    above, below = study_chart(found).spec()["vconcat"]
     for layer, name in zip(above["layer"], ("predicted_relative", "realised_relative"), strict=True):
-        assert [(row["x"], row["kind"], row["y"]) for row in rows(spec, layer)] == [
+        assert [(row["x"], row["kind"], row["y"]) for row in layer["data"]["values"]] == [
             (one.k, f"epsilon {one.epsilon:g}", 100 * getattr(one, name)) for one in found.outcomes
         ]
-    assert len(rows(spec, below)) == 8
-    assert all(0 < row["least"] <= row["middle"] <= row["most"] for row in rows(spec, below))
+    assert len(below["data"]["values"]) == 8
+    assert all(0 < row["least"] <= row["middle"] <= row["most"] for row in below["data"]["values"])

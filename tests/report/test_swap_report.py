@@ -13,7 +13,6 @@ from discreet.page.markup import decimal
 from discreet.programme.programme import Programme
 from discreet.report.swap import FIGURES, REPORT, machine_figures, risk_chart, swap_page, write_report
 from discreet.swap.figures import SwapFigures, figures_of, read_members
-from tests.page.drawn import rows
 from tests.swap.village_files import SECRET, build, household_ids, swapped
 
 PAIRS = [(0, 1), (2, 7), (5, 10), (22, 20)]
@@ -92,8 +91,8 @@ def test_pictures_of_little_are_drawn(tmp_path: Path, pairs: list[tuple[int, int
 def test_the_picture_of_risk_shows_before_and_after(tmp_path: Path) -> None:
     _, figures = village(tmp_path)
     chart = risk_chart(figures)
-    spec = chart.spec()
-    assert [(row["kind"], row["value"]) for row in rows(spec, spec["layer"][0])] == [
+    rows = chart.spec()["layer"][0]["data"]["values"]
+    assert [(row["kind"], row["value"]) for row in rows] == [
         (when, number)
         for level in figures.levels
         for when, number in (("before", level.at_risk_before), ("after", level.at_risk_after))

@@ -694,5 +694,5 @@ def _told(point: Point) -> Row:
     return {"x": point.x, "y": point.y, "kind": point.kind, "weight": point.weight}
 
 
-def _values(rows: Sequence[Row]) -> alt.InlineData:
-    return alt.InlineData(values=list(rows))
+def _values(rows: Sequence[Row]) -> alt.Data:
+    return alt.Data(values=list(rows))  # type: ignore[no-untyped-call]
