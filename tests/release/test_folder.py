@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import Mistakes
-from discreet.formats.writers import writers
 from discreet.programme.population import ReleaseFormat
 from discreet.release import folder as folder_module
 from discreet.release.assemble import write_cube
@@ -18,10 +17,6 @@ from discreet.release.folder import ReleaseFolder, exchange
 from discreet.release.manifest import read_manifest
 from discreet.release.verify import verify
 from tests.release.small import PUBLICATION, cubes, publish, table
-
-
-def parquet_only() -> dict[ReleaseFormat, object]:
-    return {ReleaseFormat.PARQUET: writers(PUBLICATION)[ReleaseFormat.PARQUET]}
 
 
 def beside(target: Path) -> set[str]:
@@ -128,7 +123,7 @@ def interrupted(target: Path, run_id: str, count: int) -> list[str]:
             if folder.finished(of.id):
                 found.append(of.id)
             else:
-                write_cube(folder, table(of), parquet_only())  # type: ignore[arg-type]
+                write_cube(folder, table(of), PUBLICATION, [ReleaseFormat.PARQUET])
     return found
 
 
@@ -160,7 +155,7 @@ def test_what_other_runs_left_is_removed_and_nothing_else(tmp_path: Path) -> Non
 
 def test_giving_up_leaves_nothing(tmp_path: Path) -> None:
     with ReleaseFolder(tmp_path / "r", "one") as folder:
-        write_cube(folder, table(cubes()[0]), parquet_only())  # type: ignore[arg-type]
+        write_cube(folder, table(cubes()[0]), PUBLICATION, [ReleaseFormat.PARQUET])
         folder.discard()
     assert list(tmp_path.iterdir()) == []
 

@@ -404,7 +404,7 @@ class DeclaredRelease(_Declared):
     unit_labels: dict[UnitName, Label] = {}
     agency: Agency = "DISCREET"
     version: Version = "1.0"
-    formats: list[Literal["parquet", "csv", "sdmx-csv", "json-stat", "xlsx"]] = ["parquet"]
+    formats: list[Literal["parquet", "csv", "sdmx-csv", "json-stat", "xlsx", "px"]] = ["parquet"]
     disclose: Literal["law", "variance", "none"] = "variance"
 
 

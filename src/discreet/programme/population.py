@@ -29,6 +29,7 @@ class ReleaseFormat(Enum):
     SDMX_CSV = "sdmx-csv"
     JSON_STAT = "json-stat"
     XLSX = "xlsx"
+    PX = "px"
 
 
 @dataclass(frozen=True)
