@@ -26,7 +26,7 @@ class Texts(StrEnum):
 
 
 @dataclass(frozen=True)
-class Columns:
+class LongForm:
     """Which columns there are, and how their texts are spelled."""
 
     texts: Texts = Texts.BOTH
@@ -36,10 +36,10 @@ class Columns:
     )  # beside the value; nan is empty
 
 
-BOTH = Columns()
+CODES_AND_LABELS = LongForm()
 
 
-def schema(dataset: Dataset, columns: Columns = BOTH) -> pa.Schema:
+def schema(dataset: Dataset, columns: LongForm = CODES_AND_LABELS) -> pa.Schema:
     """The columns: codes and labels of each axis, the value, further measures, the status where cells are withheld."""
     texts = [name for axis in dataset.axes for name, _ in _axis_columns(axis, columns.texts)]
     fields = [
@@ -50,7 +50,7 @@ def schema(dataset: Dataset, columns: Columns = BOTH) -> pa.Schema:
     return pa.schema(fields if dataset.withheld is None else [*fields, pa.field(STATUS, TEXT)])
 
 
-def batches(dataset: Dataset, columns: Columns = BOTH) -> Iterator[pa.RecordBatch]:
+def batches(dataset: Dataset, columns: LongForm = CODES_AND_LABELS) -> Iterator[pa.RecordBatch]:
     """The listed cells, a bounded number of rows at a time."""
     fields = schema(dataset, columns)
     texts = [
@@ -73,7 +73,9 @@ def batches(dataset: Dataset, columns: Columns = BOTH) -> Iterator[pa.RecordBatc
         yield pa.RecordBatch.from_arrays(arrays, schema=fields)
 
 
-def rows(dataset: Dataset, columns: Columns = BOTH) -> Iterator[tuple[str | int | float | None, ...]]:
+def rows(
+    dataset: Dataset, columns: LongForm = CODES_AND_LABELS
+) -> Iterator[tuple[str | int | float | None, ...]]:
     """The same rows as Python values."""
     for batch in batches(dataset, columns):
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)

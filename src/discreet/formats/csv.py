@@ -8,11 +8,13 @@ from collections.abc import Iterable, Sequence
 
 from pyarrow import csv as arrow_csv
 
-from discreet.formats.columns import BOTH, Columns, batches, schema
+from discreet.formats.columns import CODES_AND_LABELS, LongForm, batches, schema
 from discreet.formats.dataset import Dataset, Sink, opened
 
 
-def write_csv(dataset: Dataset, sink: Sink, columns: Columns = BOTH, separator: str = ",") -> None:
+def write_csv(
+    dataset: Dataset, sink: Sink, columns: LongForm = CODES_AND_LABELS, separator: str = ","
+) -> None:
     """Write the listed cells, one to a line."""
     options = arrow_csv.WriteOptions(delimiter=separator)
     with arrow_csv.CSVWriter(sink, schema(dataset, columns), write_options=options) as writer:

@@ -22,7 +22,6 @@ from discreet.errors import mistake
 from discreet.formats.publication import ADDITIVITY, SAME_CELL, WEIGHTED, ZEROS, Publication
 from discreet.programme.codelist import Breakdown
 from discreet.programme.cube import Cube
-from discreet.programme.labels import Labels
 from discreet.tabulate.tables import ProtectedTable
 from discreet.text.phrase import Language, phrase, said
 
@@ -231,7 +230,7 @@ def _axis(axis: Breakdown, publication: Publication) -> DatasetAxis:
 
 
 def _headed_notes(cube: Cube, publication: Publication, noise: str) -> tuple[tuple[str, str], ...]:
-    labels: Labels = publication.labels
+    labels = publication.labels
     return (
         ("Table", f"{cube.id}: {cube.title}" if cube.title else cube.id),
         ("Release", publication.title or publication.name),

@@ -6,7 +6,7 @@ CSV streams in batches; JSON and XML are joined from pieces of text, since pysdm
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from functools import cached_property
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from pyarrow import csv
 
 from discreet.formats.columns import ROWS_AT_ONCE, TEXT
-from discreet.formats.dataset import Dataset, DatasetAxis, Sink, opened
+from discreet.formats.dataset import Dataset, Sink, opened
 from discreet.formats.sdmx import (
     ATTRIBUTES,
     OBSERVATION,
@@ -42,17 +42,6 @@ class Detail(Enum):
 
 
 @dataclass(frozen=True, eq=False)
-class Dimension:
-    """An axis under its SDMX names."""
-
-    id: str
-    name: str  # for readers
-    codes: tuple[str, ...]  # SDMX ids
-    labels: tuple[str, ...]
-    position: int  # in a key
-
-
-@dataclass(frozen=True, eq=False)
 class Observations:
     """The cells of a dataset as observations of its dataflow."""
 
@@ -61,16 +50,15 @@ class Observations:
     detail: Detail = Detail.FULL
     positions: tuple[int, ...] | None = None  # axis -> position in a key; None where they are in that order
 
-    @cached_property
-    def dimensions(self) -> tuple[Dimension, ...]:
-        """The axes in the order in which the cells vary, last fastest."""
-        axes = self.dataset.axes
-        return tuple(map(_dimension_of, axes, self.positions or range(len(axes))))
-
     @property
-    def agency(self) -> str:
-        """Who maintains the dataflow."""
-        return self.dataset.agency
+    def dimensions(self) -> list[str]:
+        """Their ids, in the order in which the cells vary, last fastest."""
+        return [component_id(axis.variable) for axis in self.dataset.axes]
+
+    @cached_property
+    def codes(self) -> list[tuple[str, ...]]:
+        """Dimension -> SDMX ids of its codes."""
+        return [axis.ids or code_ids(axis.codes) for axis in self.dataset.axes]
 
     @property
     def flow(self) -> str:
@@ -78,142 +66,111 @@ class Observations:
         return dataflow_id(self.dataset.id)
 
     @property
-    def structure(self) -> str:
-        """The id of the data structure."""
-        return structure_id(self.dataset.id)
-
-    @property
-    def version(self) -> str:
-        """The version of both."""
-        return self.dataset.version
+    def reference(self) -> str:
+        """The dataflow with its agency and version."""
+        return f"{self.dataset.agency}:{self.flow}({self.dataset.version})"
 
     @property
     def urn(self) -> str:
         """The name of the dataflow in the whole world."""
-        package = "urn:sdmx:org.sdmx.infomodel.datastructure.Dataflow"
-        return f"{package}={self.agency}:{self.flow}({self.version})"
+        return f"urn:sdmx:org.sdmx.infomodel.datastructure.Dataflow={self.reference}"
 
     def with_last(self, dimension: str) -> Observations:
         """The same observations, one dimension varying fastest."""
-        place = [one.id for one in self.dimensions].index(dimension)
-        order = (*(k for k in range(len(self.dimensions)) if k != place), place)
-        shape = self.dataset.shape
-        shown = (
-            None
-            if self.shown is None
-            else self.shown.reshape(shape).transpose(order).reshape(-1).astype(bool)
-        )
-        positions = tuple(self.dimensions[k].position for k in order)
+        place = self.dimensions.index(dimension)
+        order = (*(k for k in range(len(self.codes)) if k != place), place)
+        shown = self.shown
+        if shown is not None:
+            shown = shown.reshape(self.dataset.shape).transpose(order).reshape(-1)
+        before = self.positions or range(len(order))
+        positions = tuple(before[k] for k in order)
         return Observations(self.dataset.transposed(order), shown, self.detail, positions)
 
     def first(self, number: int) -> Observations:
         """The first observations along the last dimension, or the last ones where the number is negative."""
         kept = slice(None, number) if number > 0 else slice(number, None)
-        axes, shape = self.dataset.axes, self.dataset.shape
-        last = axes[-1]
+        dataset, last = self.dataset, self.dataset.axes[-1]
 
         def cut(cells: NDArray[Any]) -> NDArray[Any]:
-            return cells.reshape(shape)[..., kept].reshape(-1)
+            return cells.reshape(dataset.shape)[..., kept].reshape(-1)
 
         part = replace(
             last,
             codes=last.codes[kept],
             labels=last.labels[kept],
             parents=last.parents[kept],
-            ids=self.dimensions[-1].codes[kept],
+            ids=self.codes[-1][kept],
         )
-        dataset = replace(
-            self.dataset,
-            axes=(*axes[:-1], part),
-            values=cut(self.dataset.values),
-            withheld=None if self.dataset.withheld is None else cut(self.dataset.withheld),
+        smaller = replace(
+            dataset,
+            axes=(*dataset.axes[:-1], part),
+            values=cut(dataset.values),
+            withheld=None if dataset.withheld is None else cut(dataset.withheld),
         )
-        return replace(self, dataset=dataset, shown=None if self.shown is None else cut(self.shown))
+        return replace(self, dataset=smaller, shown=None if self.shown is None else cut(self.shown))
 
 
-def _dimension_of(axis: DatasetAxis, position: int) -> Dimension:
-    return Dimension(
-        component_id(axis.variable), axis.name, axis.ids or code_ids(axis.codes), axis.labels, position
-    )
+def write_csv_2(found: Observations, sink: Sink) -> None:
+    """SDMX-CSV 2.0: the dataflow and the action stand in every row."""
+    _write_csv(found, sink, _fixed(found), _PLAIN)
+
+
+def write_csv_1(found: Observations, sink: Sink) -> None:
+    """SDMX-CSV 1.0, which pandas connectors ask for."""
+    _write_csv(found, sink, {"DATAFLOW": found.reference}, _PLAIN)
+
+
+def write_csv_file(dataset: Dataset, sink: Sink) -> None:
+    """SDMX-CSV 2.0 as a file, with its texts in quotes as in other CSV files."""
+    found = Observations(dataset)
+    _write_csv(found, sink, _fixed(found), csv.WriteOptions())
 
 
 # ids hold no comma, quote or line end, so that nothing needs quotes
 _PLAIN = csv.WriteOptions(include_header=False, quoting_style="none")
 
 
-def write_csv_2(found: Observations, sink: Sink) -> None:
-    """SDMX-CSV 2.0: the dataflow and the action stand in every row."""
-    columns = _CsvColumns(found, {"STRUCTURE": "dataflow", "STRUCTURE_ID": _flow(found), "ACTION": "I"})
+def _fixed(found: Observations) -> dict[str, str]:
+    return {"STRUCTURE": "dataflow", "STRUCTURE_ID": found.reference, "ACTION": "I"}
+
+
+def _write_csv(found: Observations, sink: Sink, fixed: Mapping[str, str], options: csv.WriteOptions) -> None:
+    """Fixed texts, the key, the value, and its status where some are withheld; a bounded number of rows at a time."""
+    dataset = found.dataset
+    fields = [pa.field(name, TEXT) for name in (*fixed, *found.dimensions)]
+    if found.detail is not Detail.KEYS:
+        fields.append(pa.field(OBSERVATION, pa.from_numpy_dtype(dataset.values.dtype)))
+    if found.detail is Detail.FULL and dataset.withheld is not None:
+        fields += [pa.field(name, TEXT) for name in ATTRIBUTES]
+    schema = pa.schema(fields)
     with opened(sink) as file:
-        file.write((",".join(columns.schema.names) + "\n").encode())
-        columns.write(file, _PLAIN)
+        if not options.include_header:
+            file.write((",".join(schema.names) + "\n").encode())
+        with csv.CSVWriter(file, schema, write_options=options) as writer:
+            for start in range(0, len(dataset.values), ROWS_AT_ONCE):
+                columns = _csv_columns(found, fixed, slice(start, start + ROWS_AT_ONCE))
+                arrays = [columns[name] for name in schema.names]
+                writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
 
 
-def write_csv_1(found: Observations, sink: Sink) -> None:
-    """SDMX-CSV 1.0, which pandas connectors ask for."""
-    columns = _CsvColumns(found, {"DATAFLOW": _flow(found)})
-    with opened(sink) as file:
-        file.write((",".join(columns.schema.names) + "\n").encode())
-        columns.write(file, _PLAIN)
+def _csv_columns(found: Observations, fixed: Mapping[str, str], part: slice) -> dict[str, pa.Array]:
+    dataset = found.dataset
+    wanted = slice(None) if found.shown is None else np.flatnonzero(found.shown[part])
+    values = dataset.values[part][wanted]
+    withheld = None if dataset.withheld is None else dataset.withheld[part][wanted]
+    zeros = np.zeros(len(values), dtype=np.int32)
+    columns = {name: _coded(zeros, [text]) for name, text in fixed.items()}
+    for name, codes, nodes in zip(found.dimensions, found.codes, dataset.nodes(part), strict=True):
+        columns[name] = _coded(nodes[wanted], codes)
+    columns[OBSERVATION] = pa.array(values, mask=withheld)
+    status = zeros if withheld is None else withheld.astype(np.int32)
+    for name in ATTRIBUTES:
+        columns[name] = _coded(status, [PUBLISHED[name], SUPPRESSED[name]])
+    return columns
 
 
-def write_csv_file(dataset: Dataset, sink: Sink) -> None:
-    """SDMX-CSV 2.0 as a file, with its texts in quotes as in other CSV files."""
-    found = Observations(dataset)
-    fixed = {"STRUCTURE": "dataflow", "STRUCTURE_ID": _flow(found), "ACTION": "I"}
-    _CsvColumns(found, fixed).write(sink, csv.WriteOptions())
-
-
-def _flow(found: Observations) -> str:
-    return f"{found.agency}:{found.flow}({found.version})"
-
-
-@dataclass(frozen=True, eq=False)
-class _CsvColumns:
-    """The columns of SDMX-CSV: fixed texts, the key, the value, and its status where some are withheld."""
-
-    found: Observations
-    fixed: dict[str, str]
-
-    @cached_property
-    def schema(self) -> pa.Schema:
-        texts = [*self.fixed, *(one.id for one in self.found.dimensions)]
-        fields = [pa.field(name, TEXT) for name in texts]
-        if self.found.detail is not Detail.KEYS:
-            fields.append(pa.field(OBSERVATION, pa.from_numpy_dtype(self.found.dataset.values.dtype)))
-        return pa.schema([*fields, *(pa.field(name, TEXT) for name in self._attributes)])
-
-    @property
-    def _attributes(self) -> Iterable[str]:
-        has_status = self.found.detail is Detail.FULL and self.found.dataset.withheld is not None
-        return ATTRIBUTES if has_status else ()
-
-    def write(self, sink: Sink, options: csv.WriteOptions) -> None:
-        """Write the observations that are shown, a bounded number at a time."""
-        with csv.CSVWriter(sink, self.schema, write_options=options) as writer:
-            for start in range(0, len(self.found.dataset.values), ROWS_AT_ONCE):
-                writer.write_batch(self._batch(slice(start, start + ROWS_AT_ONCE)))
-
-    def _batch(self, part: slice) -> pa.RecordBatch:
-        dataset, shown = self.found.dataset, self.found.shown
-        wanted = slice(None) if shown is None else np.flatnonzero(shown[part])
-        values = dataset.values[part][wanted]
-        withheld = None if dataset.withheld is None else dataset.withheld[part][wanted]
-        zeros = np.zeros(len(values), dtype=np.int32)
-        arrays = [
-            pa.DictionaryArray.from_arrays(zeros, pa.array([text], pa.string()))
-            for text in self.fixed.values()
-        ]
-        for dimension, nodes in zip(self.found.dimensions, dataset.nodes(part), strict=True):
-            texts = pa.array(dimension.codes, pa.string())
-            arrays.append(pa.DictionaryArray.from_arrays(nodes[wanted], texts))
-        if self.found.detail is not Detail.KEYS:
-            arrays.append(pa.array(values, mask=withheld))
-        if withheld is not None:
-            places = withheld.astype(np.int32)
-            said = (pa.array([PUBLISHED[name], SUPPRESSED[name]]) for name in self._attributes)
-            arrays += [pa.DictionaryArray.from_arrays(places, texts) for texts in said]
-        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+def _coded(places: NDArray[np.int32], texts: Sequence[str]) -> pa.DictionaryArray:
+    return pa.DictionaryArray.from_arrays(places, pa.array(texts, pa.string()))
 
 
 def cells(
@@ -285,12 +242,12 @@ def _write_json(found: Observations, sink: Sink, at: str, version: str, data: di
         "id": found.flow,
         "test": False,
         "prepared": f"{PREPARED:%Y-%m-%dT%H:%M:%SZ}",
-        "sender": {"id": component_id(found.agency)},
+        "sender": {"id": component_id(found.dataset.agency)},
     }
-    data["dataSets"][0]["observations" if not at else "series"] = _PLACE
+    data["dataSets"][0]["series" if at else "observations"] = _PLACE
     text = json.dumps({"meta": meta, "data": data}, ensure_ascii=False, separators=(",", ":"))
     before, _, after = text.rpartition(f'"{_PLACE}"')
-    inside = _flat(found) if not at else _series(found.with_last(at))
+    inside = _series(found.with_last(at)) if at else _flat(found)
     with opened(sink) as file:
         file.write(f"{before}{{{inside}}}{after}".encode())
 
@@ -301,7 +258,7 @@ def _set(found: Observations) -> dict[str, Any]:
 
 def _structure(found: Observations, at: str, relationship: dict[str, Any]) -> dict[str, Any]:
     """Which codes the positions in keys mean, and which status those behind a value."""
-    told = [_dimension(one) for one in found.dimensions]
+    told = [_dimension(found, place) for place in range(len(found.codes))]
     series = [one for one in told if at and one["id"] != at]
     dimensions = {
         "dataSet": [],
@@ -318,13 +275,14 @@ def _structure(found: Observations, at: str, relationship: dict[str, Any]) -> di
     }
 
 
-def _dimension(dimension: Dimension) -> dict[str, Any]:
+def _dimension(found: Observations, place: int) -> dict[str, Any]:
+    axis = found.dataset.axes[place]
     return {
-        "id": dimension.id,
-        "name": dimension.name,
-        "keyPosition": dimension.position,
+        "id": component_id(axis.variable),
+        "name": axis.name,
+        "keyPosition": found.positions[place] if found.positions else place,
         "values": [
-            {"id": code, "name": label} for code, label in zip(dimension.codes, dimension.labels, strict=True)
+            {"id": code, "name": label} for code, label in zip(found.codes[place], axis.labels, strict=True)
         ],
     }
 
@@ -373,8 +331,8 @@ V2_1, V3_0 = "v2_1", "v3_0"  # as the names of schemas spell the versions
 def write_generic(found: Observations, sink: Sink, at: str = "") -> None:
     """Generic data: every dimension and attribute is an element with its name; ``at`` stands at the observation."""
     start = f'<mes:GenericData {_spaces(V2_1)} xmlns:gen="{_SCHEMAS}/{V2_1}/data/generic">'
-    data = f'<mes:DataSet structureRef="{found.structure}" action="Information">'
-    inside = _generic_flat(found) if not at else _generic_series(found.with_last(at))
+    data = f'<mes:DataSet structureRef="{structure_id(found.dataset.id)}" action="Information">'
+    inside = _generic_series(found.with_last(at)) if at else _generic_flat(found)
     parts = (start, _header(found, at, "", V2_1), data, *inside, "</mes:DataSet></mes:GenericData>")
     _write_xml(parts, sink)
 
@@ -388,10 +346,10 @@ def write_specific(found: Observations, sink: Sink, at: str = "", *, version: st
     )
     scope = 'ss:dataScope="DataStructure" ' if version == V2_1 else ""
     data = (
-        f'<mes:DataSet ss:structureRef="{found.structure}" xsi:type="flow:DataSetType" '
+        f'<mes:DataSet ss:structureRef="{structure_id(found.dataset.id)}" xsi:type="flow:DataSetType" '
         f'{scope}ss:action="Information">'
     )
-    inside = _specific_flat(found) if not at else _specific_series(found.with_last(at))
+    inside = _specific_series(found.with_last(at)) if at else _specific_flat(found)
     header = _header(found, at, f' namespace="{space}"', version)
     _write_xml((start, header, data, *inside, "</mes:DataSet></mes:StructureSpecificData>"), sink)
 
@@ -408,13 +366,13 @@ def _spaces(version: str) -> str:
 def _header(found: Observations, at: str, space: str, version: str) -> str:
     reference = found.urn
     if version == V2_1:
-        named = f'agencyID="{found.agency}" id="{found.flow}" version="{found.version}"'
+        named = f'agencyID="{found.dataset.agency}" id="{found.flow}" version="{found.dataset.version}"'
         reference = f'<Ref {named} class="Dataflow"/>'
     return (
         f"<mes:Header><mes:ID>{found.flow}</mes:ID><mes:Test>false</mes:Test>"
         f"<mes:Prepared>{PREPARED:%Y-%m-%dT%H:%M:%SZ}</mes:Prepared>"
-        f'<mes:Sender id="{component_id(found.agency)}"/>'
-        f'<mes:Structure structureID="{found.structure}"{space} dimensionAtObservation="{at or _ALL}">'
+        f'<mes:Sender id="{component_id(found.dataset.agency)}"/>'
+        f'<mes:Structure structureID="{structure_id(found.dataset.id)}"{space} dimensionAtObservation="{at or _ALL}">'
         f"<com:StructureUsage>{reference}</com:StructureUsage></mes:Structure></mes:Header>"
     )
 
@@ -426,7 +384,7 @@ def _generic_flat(found: Observations) -> Iterator[str]:
 
 def _generic_series(found: Observations) -> Iterator[str]:
     """Series of all dimensions but the last."""
-    last = [f'<gen:ObsDimension value="{code}"/>' for code in found.dimensions[-1].codes]
+    last = [f'<gen:ObsDimension value="{code}"/>' for code in found.codes[-1]]
     endings = _generic_endings(found)
     for key, pieces in series(found, _generic_keys(found), last, *endings):
         inside = "".join(f"<gen:Obs>{at}{ending}</gen:Obs>" for at, ending in pieces)
@@ -435,8 +393,8 @@ def _generic_series(found: Observations) -> Iterator[str]:
 
 def _generic_keys(found: Observations) -> list[list[str]]:
     return [
-        [f'<gen:Value id="{dimension.id}" value="{code}"/>' for code in dimension.codes]
-        for dimension in found.dimensions
+        [f'<gen:Value id="{dimension}" value="{code}"/>' for code in codes]
+        for dimension, codes in zip(found.dimensions, found.codes, strict=True)
     ]
 
 
@@ -463,7 +421,10 @@ def _specific_series(found: Observations) -> Iterator[str]:
 
 
 def _specific_keys(found: Observations) -> list[list[str]]:
-    return [[f' {dimension.id}="{code}"' for code in dimension.codes] for dimension in found.dimensions]
+    return [
+        [f' {dimension}="{code}"' for code in codes]
+        for dimension, codes in zip(found.dimensions, found.codes, strict=True)
+    ]
 
 
 def _specific_endings(found: Observations) -> tuple[str, str]:

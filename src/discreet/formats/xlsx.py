@@ -43,7 +43,7 @@ Line = Sequence[Cell]
 
 
 @dataclass(frozen=True)
-class Table:
+class SheetTable:
     """The lines of a table, headers first: ``top`` lines and ``left`` columns stay in sight."""
 
     lines: Iterable[Line]
@@ -52,14 +52,14 @@ class Table:
     left: int = 0
 
 
-def long_table(dataset: Dataset) -> Table:
+def long_table(dataset: Dataset) -> SheetTable:
     """One line for each listed cell; the labels of a variable stand under its name for readers, where it has one."""
     shown = {axis.variable + LABEL_SUFFIX: axis.name for axis in dataset.axes if axis.name != axis.variable}
     header = [shown.get(name, name) for name in schema(dataset).names]
-    return Table(chain([header], rows(dataset)), len(dataset.values) + 1)
+    return SheetTable(chain([header], rows(dataset)), len(dataset.values) + 1)
 
 
-def write_xlsx(dataset: Dataset, sink: Sink, table: Table | None = None, level: int = SMALL) -> None:
+def write_xlsx(dataset: Dataset, sink: Sink, table: SheetTable | None = None, level: int = SMALL) -> None:
     """Write the headed notes and a table; without one, a line for each cell.
 
     A table that is longer than a sheet goes on in the next one, under its headers.
@@ -90,7 +90,7 @@ def write_xlsx(dataset: Dataset, sink: Sink, table: Table | None = None, level: 
                 left -= room
 
 
-def _empty_workbook(title: str, sheets: int, table: Table) -> io.BytesIO:
+def _empty_workbook(title: str, sheets: int, table: SheetTable) -> io.BytesIO:
     """The workbook with a cell of each style, whose rows are to be replaced."""
     made = io.BytesIO()
     with xlsxwriter.Workbook(made, _OPTIONS) as book:
@@ -137,7 +137,9 @@ class _Sheet:
         names = [xl_col_to_name(place) for place in range(self.width)]
         before, _, rest = xml.partition("<sheetData>")
         _, _, after = rest.partition("</sheetData>")
-        yield re.sub(r'<dimension ref="[^"]*"/>', f'<dimension ref="A1:{names[-1]}{self.length}"/>', before)
+        yield re.sub(
+            r'<dimension ref="[^"]*"/>', f'<dimension ref="A1:{names[-1]}{max(1, self.length)}"/>', before
+        )
         yield "<sheetData>"
         made = self._rows(names, lines)
         while piece := "".join(islice(made, _ROWS_AT_ONCE)):

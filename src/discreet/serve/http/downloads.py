@@ -22,7 +22,7 @@ from discreet.serve.cache import LruCache
 from discreet.serve.catalogue import Catalogue
 from discreet.serve.dataset import dataset_of
 from discreet.serve.http.json_stat import json_stat
-from discreet.serve.http.layout import NO_PERCENT, Layout, check, columns_of, harmless, laid_out
+from discreet.serve.http.layout import NO_PERCENT, Layout, check, harmless, laid_out, long_form
 from discreet.serve.http.problems import HttpProblem
 from discreet.serve.http.workbook import workbook
 from discreet.serve.query import Query
@@ -110,7 +110,7 @@ def require_form(query: Query, form: Format, layout: Layout) -> None:
 def _csv(answer: Answer, catalogue: Catalogue, layout: Layout) -> bytes:
     dataset = dataset_of(answer, catalogue)
     if not layout.columns and not layout.title:
-        return bytes_of(write_csv, dataset, columns_of(dataset, layout, harmless), layout.separator)
+        return bytes_of(write_csv, dataset, long_form(dataset, layout, harmless), layout.separator)
     title: list[list[Cell]] = [[dataset.title]] if layout.title else []
     lines = (
         [harmless(cell) if isinstance(cell, str) else cell for cell in line]

@@ -11,7 +11,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.formats.columns import Columns, Texts
+from discreet.formats.columns import LongForm, Texts
 from discreet.formats.dataset import VALUE, Dataset, DatasetAxis, grid_places
 from discreet.formats.xlsx import Cell
 from discreet.programme.codelist import TOTAL
@@ -99,10 +99,10 @@ def percentages(dataset: Dataset, layout: Layout) -> NDArray[np.float64]:
     return shares.reshape(-1)
 
 
-def columns_of(dataset: Dataset, layout: Layout, spelled: Callable[[str], str] | None = None) -> Columns:
+def long_form(dataset: Dataset, layout: Layout, spelled: Callable[[str], str] | None = None) -> LongForm:
     """The columns of the long form: the percentage stands beside its count."""
     share = layout.percent
-    return Columns(
+    return LongForm(
         layout.texts, spelled, {} if share is None else {share.heading: percentages(dataset, layout)}
     )
 

@@ -11,11 +11,11 @@ from math import prod
 
 from discreet.formats.columns import rows, schema
 from discreet.formats.dataset import Dataset
-from discreet.formats.xlsx import FASTEST, SHEET_COLUMNS, SHEET_ROWS, Table, write_xlsx
+from discreet.formats.xlsx import FASTEST, SHEET_COLUMNS, SHEET_ROWS, SheetTable, write_xlsx
 from discreet.serve.answer import Answer, Rule
 from discreet.serve.catalogue import Catalogue
 from discreet.serve.dataset import dataset_of, label_of
-from discreet.serve.http.layout import Layout, Percent, columns_of, laid_out, measures, sides
+from discreet.serve.http.layout import Layout, Percent, laid_out, long_form, measures, sides
 from discreet.serve.http.problems import HttpProblem
 from discreet.serve.query import to_json
 from discreet.serve.rules import WORDS
@@ -41,17 +41,17 @@ def workbook(answer: Answer, catalogue: Catalogue, layout: Layout) -> bytes:
     return file.getvalue()
 
 
-def _table(dataset: Dataset, layout: Layout) -> Table:
+def _table(dataset: Dataset, layout: Layout) -> SheetTable:
     """The lines, and how many lines and columns of headers stay in sight."""
     if not layout.columns:
         _check_size(dataset.size + 1, 3 + 2 * len(dataset.axes))
-        columns = columns_of(dataset, layout)
-        return Table(chain([schema(dataset, columns).names], rows(dataset, columns)), dataset.size + 1)
+        columns = long_form(dataset, layout)
+        return SheetTable(chain([schema(dataset, columns).names], rows(dataset, columns)), dataset.size + 1)
     across, down = sides(dataset, layout)
     top, left = len(across) + (layout.percent is not None), len(down)
     length = top + prod(dataset.shape[k] for k in down)
     _check_size(length, left + len(measures(layout)) * prod(dataset.shape[k] for k in across))
-    return Table(laid_out(dataset, layout), length, top, left)
+    return SheetTable(laid_out(dataset, layout), length, top, left)
 
 
 def _check_size(rows: int, columns: int) -> None:

@@ -92,7 +92,7 @@ class Writing:
 
     def _at(self, found: Observations) -> str:
         """The dimension at the observation; keys are written as series, which leaves the last one to observations."""
-        return self.at or (found.dimensions[-1].id if self.detail is Detail.KEYS else "")
+        return self.at or (found.dimensions[-1] if self.detail is Detail.KEYS else "")
 
 
 def writing_of(flow: Flow, accept: str, parameters: Mapping[str, str]) -> Writing:
