@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 export NUMBA_CACHE_DIR ?= $(CURDIR)/$(VENV)/numba
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: setup demo system test test-long bench docs clean
+.PHONY: setup demo system test test-long bench docs docs-reference clean
 
 $(VENV)/.installed: requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("Discreet needs Python 3.11 or newer; set PYTHON=/path/to/it" if sys.version_info < (3, 11) else 0)'
@@ -47,6 +47,10 @@ bench: $(VENV)/.installed-dev
 docs: $(VENV)-docs/.installed
 	$(VENV)-docs/bin/sphinx-build -q -W --keep-going -b html docs build/docs
 	@echo build/docs/index.html
+
+# the page that lists every option, from the program itself
+docs-reference: $(VENV)/.installed
+	$(BIN)/python docs/command_reference.py
 
 clean:
 	rm -rf $(VENV) $(VENV)-docs demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

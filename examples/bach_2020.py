@@ -28,7 +28,7 @@ from discreet.maths.attacks.bounds import (
 from discreet.maths.attacks.redundancy import Level, Redundancy, Tables, redundancies
 from discreet.maths.noise.additive import uniform
 from examples.bach_2020_charts import charts
-from examples.claims import Claim, differs, exact, near, unprinted
+from examples.claims import Claim, differs, exact, near, rounding_error, unprinted
 from examples.running import Example, Replication, Size, main
 
 PERSONS = "persons"
@@ -90,7 +90,8 @@ def _bound() -> Iterator[Claim]:
     p1 = {E: reveals(uniform(E).pmf, E) for E in (2, 5, 10)}
     printed = [repr(20 / (2 * E + 1) ** 3) for E in p1]
     formula = max(abs(value - float(text)) for value, text in zip(p1.values(), printed, strict=True))
-    yield exact("footnote 14", "p1 of uniform noise less 20/(2E+1)³, E = 2, 5, 10", "0.000000000", formula)
+    difference = "p1 of uniform noise less 20/(2E+1)³, E = 2, 5, 10"
+    yield exact("footnote 14", difference, "0.000000000", rounding_error(formula))
     one = reveals(maximum_entropy(2.0, 5), 5)
     yield exact("section 3.2", "p1 at E = 5, V = 2: order of magnitude (log10)", "-7", round(math.log10(one)))
     yield unprinted(

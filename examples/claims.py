@@ -7,6 +7,7 @@ chance explains: ``DEVIATIONS`` standard errors of the difference.
 from __future__ import annotations
 
 import math
+import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +16,8 @@ from enum import StrEnum
 
 DEVIATIONS = 3.5
 SLACK = 1e-9
+ROUNDING = 1e-12  # what is smaller may be rounding error, whose digits differ between processors
+SAME_DIGITS = 12  # further digits may be those of rounding errors as well
 NOTHING = "–"
 
 
@@ -104,10 +107,18 @@ def half_unit(printed: str) -> float:
 
 
 def shown(value: float, digits: int = 4) -> str:
-    """A number with so many significant digits; whole numbers as they are."""
+    """A number with so many significant digits; whole numbers as they are, and nothing of what rounding errors are."""
+    if 0 < abs(value) < ROUNDING:
+        return f"below {ROUNDING:.0e}"
+    value = float(f"{value:.{SAME_DIGITS}g}")
     if math.isfinite(value) and value == round(value) and abs(value) < 1e6:
         return f"{value:.0f}"
     return f"{value:.{digits}g}"
+
+
+def rounding_error(value: float) -> float:
+    """A number that only rounding makes other than 0, such as what is left of an identity; a 0 is shown so too."""
+    return max(abs(value), sys.float_info.epsilon)
 
 
 def exact(

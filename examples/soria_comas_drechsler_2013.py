@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from discreet.advise.prior_knowledge import SENSITIVITY, Outcome, Study, study
 from discreet.maths.microaggregation import expected_absolute_sum, expected_relative_error
-from discreet.report.prior_knowledge import study_picture
+from discreet.report.prior_knowledge import study_chart
 from examples.claims import Claim, exact, unprinted
 from examples.running import Example, Replication, Size, main
 
@@ -27,7 +27,7 @@ def replicate(size: Size) -> Replication:
     persons = 1_000_000 if size is Size.FULL else 20_000
     found = study(persons, 1, KS, EPSILONS)
     claims = [*_analytical(found), *_realised(found)]
-    return Replication(claims, {"study": study_picture(found)})
+    return Replication(claims, {"study": study_chart(found).spec()})
 
 
 def _analytical(found: Study) -> Iterator[Claim]:

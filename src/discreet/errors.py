@@ -1,9 +1,9 @@
-"""What can go wrong, as one tree of exceptions; it owns the wording of a problem, not how it is shown.
+"""What can go wrong, as one tree of exceptions.
 
 DiscreetError                 anything Discreet raises on purpose; its text never holds a true count or a key
 ├── Mistakes                  what a user declared or supplied is wrong; holds every Problem found at once
-│   ├── AbsentData            data that are declared are not there: all that is wrong with what was declared
-│   └── DatabaseAway          a database of ours does not do what it is told, now; it may do so later
+│   └── AbsentData            declared data are not there, and nothing else is wrong
+├── DatabaseUnavailable       a ledger or a server's store refuses or does not answer; it may do so later
 ├── InfeasiblePTable          no perturbation table meets the wanted constraints
 ├── UncoveredCount            a p-table has no row or no interval for a count or key it must perturb
 ├── BudgetExceeded            a release would spend more of a privacy budget than is left
@@ -47,13 +47,17 @@ class AbsentData(Mistakes):
     """Declared data are not where they should be, and nothing else is wrong; a look ahead can do without them."""
 
 
-class DatabaseAway(Mistakes):
-    """A database refused or did not answer; what was not acknowledged before need not have been written."""
-
-
 def mistake(file: object, key: str, value: str, remedy: str) -> Mistakes:
     """Build the error for a single problem, ready to raise."""
     return Mistakes([Problem(str(file), key, value, remedy)])
+
+
+class DatabaseUnavailable(DiscreetError):
+    """A database refused or did not answer; what was not acknowledged before need not have been written."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        super().__init__(str(problem))
 
 
 class InfeasiblePTable(DiscreetError):

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +17,9 @@ from discreet.io.progress import Quiet
 from discreet.maths.feasible import Constraint, Limits
 from discreet.maths.noise.additive import LawKind
 from discreet.programme.programme import Programme, load_programme
-from discreet.report.advice import pictures
+from discreet.report.advice import advice_charts
 from tests.cli import town
+from tests.page.drawn import rows
 
 
 @pytest.fixture(scope="module")
@@ -155,16 +157,16 @@ def test_the_eu_census_of_malta_and_germany() -> None:
 
 def test_pictures_say_what_they_show(facts: Facts) -> None:
     found = advise(facts, Task(declared=(2.0, 5)))
-    drawn = pictures(found)
+    drawn = {chart.name: chart for chart in advice_charts(found)}
     assert set(drawn) == {"region", "tuples", "averaging", "line"}
     for one in drawn.values():
-        assert one.spec["description"] == one.text
+        assert f'<desc id="{one.name}-file-words">{escape(one.says)}</desc>' in one.svg()
     assert found.proposal is not None
-    assert str(found.proposal) in drawn["region"].text
-    marked = [layer["data"]["values"] for layer in drawn["region"].spec["layer"][1:]]
-    assert {point["what"].split(":")[0] for point in marked[0]} == {"proposed", "declared"}
-    squares = drawn["region"].spec["layer"][0]["data"]["values"]
-    area = sum((row["V2"] - row["V"]) for row in squares if row["why"] == "all limits kept")
+    assert str(found.proposal) in drawn["region"].says
+    spec = drawn["region"].spec()
+    squares, marks, *_ = (rows(spec, layer) for layer in spec["layer"])
+    assert {point["name"].split(":")[0] for point in marks} == {"proposed", "declared"}
+    area = sum((row["right"] - row["left"]) for row in squares if row["kind"] == "all limits kept")
     step = found.plane.V[1] - found.plane.V[0]
     assert area / step == pytest.approx(int(np.count_nonzero(found.plane.feasible)))
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.advise.swap import RATES, advise_swap
+from discreet.advise.swap import RATES, RateTrial, _enough, advise_swap
 from discreet.io.progress import Quiet
 from discreet.programme.programme import Programme
 from discreet.swap.figures import figures_of, read_members
@@ -39,7 +39,7 @@ def test_higher_rates_swap_no_fewer(programme: Programme) -> None:
     assert found is not None
     swapped = [trial.swapped for trial in found.trials]
     assert swapped == sorted(swapped)
-    assert swapped[0] < swapped[-1] or swapped[0] >= float(RATES[-1])
+    assert swapped[0] < swapped[-1]
 
 
 def test_the_smallest_sufficient_rate_is_chosen(programme: Programme) -> None:
@@ -47,9 +47,11 @@ def test_the_smallest_sufficient_rate_is_chosen(programme: Programme) -> None:
     assert lax is not None
     assert strict is not None
     assert lax.rate == 0
-    assert strict.rate is None or all(
-        trial.true_uniques for trial in strict.trials if trial.rate < strict.rate
-    )
+    assert all(trial.true_uniques for trial in strict.trials)
+    assert strict.rate is None
+    trials = [RateTrial(rate, 0.1, 0.1, true, None) for rate, true in ((0.0, 0.5), (0.1, 0.2), (0.2, 0.1))]
+    assert list(_enough(trials, 0.2)) == [0.1, 0.2]
+    assert list(_enough([*trials, RateTrial(0.3, 0.2, 0.0, None, None)], 0.05)) == [0.3]
 
 
 def test_without_a_rule_nothing_is_tried(programme: Programme) -> None:

@@ -60,16 +60,37 @@ def test_whatever_is_proposed_is_declared_afterwards(V: float, D: int, js: int) 
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "expected"),
     [
-        'noise = { kind = "cell-key", V = 2.0, D = 5 }\n',
-        'noise.kind = "cell-key"\nnoise.V = 2.0\nnoise.D = 5\n',
-        '[noise]\nkind = "cell-key"\nV = [\n  1.0,\n  2.0,\n]\nD = 2\n',
-        '[release]\nname = """\n[noise]\nkind = 1\n"""\n[noise]\nkind = "cell-key"\nV = 2.0\nD = 5\n',
-        '[release]\nname = "x"\n',
+        (
+            'noise = { kind = "cell-key", V = 2.0, D = 5 }  # one line\n',
+            'noise = { kind = "cell-key", V = 3.0, D = 6 }  # one line\n',
+        ),
+        (
+            'noise.kind = "cell-key"\nnoise.V = 2.0\nnoise.D = 5\n',
+            'noise.kind = "cell-key"\nnoise.V = 3.0\nnoise.D = 6\n',
+        ),
+        (
+            '[noise]\nkind = "cell-key"\nV = [\n  1.0,\n  2.0,\n]\nD = 2\n',
+            '[noise]\nkind = "cell-key"\nV = 3.0\nD = 6\n',
+        ),
+        (
+            '[release]\ntitle = """\n[noise]\nkind = 1\n"""\n[noise]\nkind = "cell-key"\nV = 2.0\nD = 5\n',
+            '[release]\ntitle = """\n[noise]\nkind = 1\n"""\n[noise]\nkind = "cell-key"\nV = 3.0\nD = 6\n',
+        ),
+        (
+            "# a comment\n[noise]\n\n# the end\n[release]\n",
+            '# a comment\n[noise]\nkind = "cell-key"\nV = 3.0\nD = 6\n\n# the end\n[release]\n',
+        ),
+        ('[noise]\nkind = "cell-key"', '[noise]\nkind = "cell-key"\nV = 3.0\nD = 6\n'),
     ],
 )
-def test_what_cannot_be_changed_line_by_line_is_refused(text: str) -> None:
+def test_whatever_form_the_section_has_it_stays(text: str, expected: str) -> None:
+    assert changed(text, {"kind": "cell-key", "V": 3.0, "D": 6}) == expected
+
+
+@pytest.mark.parametrize("text", ['[release]\nname = "x"\n', "noise = 1\n", "[noise\n"])
+def test_a_file_without_a_section_of_noise_is_refused(text: str) -> None:
     with pytest.raises(Mistakes, match="write them by hand into a section"):
         changed(text, {"kind": "cell-key", "V": 3.0, "D": 6})
 

@@ -16,8 +16,9 @@ from discreet.maths.feasible import Limits
 from discreet.maths.noise.additive import LawKind
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
 from discreet.programme.programme import load_programme
-from discreet.report.advice import curves_picture
+from discreet.report.advice import curves_chart
 from tests.cli import town
+from tests.page.drawn import rows
 
 
 @pytest.fixture(scope="module")
@@ -89,10 +90,10 @@ def test_other_keys_for_the_same_records() -> None:
 
 
 def test_the_picture_has_a_panel_for_each_loss(folder: Path) -> None:
-    picture = curves_picture(drawn(folder, repeats=3))
-    losses = {row["loss"] for row in picture.spec["data"]["values"]}
+    chart = curves_chart(drawn(folder, repeats=3))
+    losses = {row["panel"] for row in rows(chart.spec())}
     assert len(losses) == 5
-    assert "V 2.5:" in picture.text
+    assert "V 2.5:" in chart.says
 
 
 def test_too_few_repetitions_are_refused(folder: Path) -> None:

@@ -31,12 +31,12 @@ from discreet.errors import Mistakes
 from discreet.maths.noise.additive import LawKind
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
 from discreet.maths.privacy.accounting import Neighbours, epsilon_of_rho
+from discreet.page.charts import spread
 from discreet.perturb.budget import plan
 from discreet.perturb.choose import mechanism
 from discreet.programme.cube import crosstabs
 from discreet.programme.noise import BudgetRule, PrivateNoise, Protects
 from discreet.programme.programme import Programme, load_declaration
-from discreet.report.forecast import spread
 from discreet.tabulate.tables import ConfidentialTable
 
 EACH = 1500  # cells of each size in the trial

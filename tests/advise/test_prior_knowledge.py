@@ -11,7 +11,8 @@ from discreet.advise import prior_knowledge
 from discreet.advise.prior_knowledge import Study, study
 from discreet.errors import Mistakes
 from discreet.maths.microaggregation import expected_absolute_sum
-from discreet.report.prior_knowledge import study_picture
+from discreet.report.prior_knowledge import study_chart
+from tests.page.drawn import rows
 
 
 @pytest.fixture(scope="module")
@@ -68,9 +69,11 @@ def test_every_wrong_wish_is_told_at_once() -> None:
 
 
 def test_the_picture_shows_every_outcome(found: Study) -> None:
-    above, below = study_picture(found)["vconcat"]
-    assert [(row["k"], row["epsilon"]) for row in above["data"]["values"]] == [
-        (20, "0.5"), (20, "4.6"), (80, "0.5"), (80, "4.6"),
-    ]  # fmt: skip
-    assert len(below["data"]["values"]) == 8
-    assert all(0 < row["q05"] <= row["q50"] <= row["q95"] for row in below["data"]["values"])
+    spec = study_chart(found).spec()
+    above, below = spec["vconcat"]
+    for layer, name in zip(above["layer"], ("predicted_relative", "realised_relative"), strict=True):
+        assert [(row["x"], row["kind"], row["y"]) for row in rows(spec, layer)] == [
+            (one.k, f"epsilon {one.epsilon:g}", 100 * getattr(one, name)) for one in found.outcomes
+        ]
+    assert len(rows(spec, below)) == 8
+    assert all(0 < row["least"] <= row["middle"] <= row["most"] for row in rows(spec, below))

@@ -92,9 +92,12 @@ def test_posteriors_are_calibrated(law: Law, rule: PostProcessing) -> None:
         row = one.row(count)
         published[here] = generator.choice(row.values, here.sum(), p=row.p / row.p.sum())
     posterior = 1 / (1 + (1 - prior) / prior * np.exp(-one.log_factors(known, published)))
+    judged = 0
     for low in np.arange(0, 1, 0.1):
         inside = (posterior >= low) & (posterior < low + 0.1 + (low > 0.85))
         if inside.sum() > 50:
             said = posterior[inside].mean()
             error = math.sqrt(max(said * (1 - said), 1e-4) / inside.sum())
             assert abs(present[inside].mean() - said) < 4 * error
+            judged += int(inside.sum())
+    assert judged > 0.99 * many

@@ -30,7 +30,7 @@ TREES = [flat("GEO", 20), flat("SEX", 2), flat("AGE", 9), flat("OCC", 4)]
 CODELISTS = {tree.name: tree for tree in TREES}
 WHOLE = [["GEO", "SEX", "AGE", "OCC"]]
 PAIRS = [["GEO", "SEX", "AGE"], ["GEO", "SEX", "OCC"], ["GEO", "AGE", "OCC"]]
-QUICK = Limits(seconds=5, workers=2)
+QUICK = Limits(work=5, workers=2)
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ def test_swapping_alone_leaves_the_tables_exact_but_wrong_about_the_swapped() ->
     found, judged = attacked((Bare(), NO_NOISE), WHOLE, swapped)
     moved = np.mean(swapped["GEO"] != town()["GEO"])
     assert found.summary()["r_certain"] == 1  # certain of the swapped records, which are not all true
-    assert 1 - moved <= judged.r_recon < 1
+    assert 1 - moved - 1e-12 <= judged.r_recon < 1
     assert judged.broken_promises > 0
 
 

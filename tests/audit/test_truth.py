@@ -7,6 +7,7 @@ from discreet.audit.evidence import published, values_at
 from discreet.perturb.choose import mechanism
 from discreet.programme.programme import load_programme
 from discreet.release.reader import open_release
+from discreet.run.run import Run
 from tests.pipeline.conftest import SECRET, run
 
 
@@ -14,7 +15,7 @@ def test_the_truth_lies_within_the_noise_of_the_release(census: Path, tmp_path: 
     run(census, tmp_path / "release")
     programme = load_programme(census / "programme.toml")
     noise = mechanism(programme, SECRET, SECRET)
-    truth = true_counts(programme, SECRET, noise, programme.cubes)
+    truth = true_counts(Run(programme=programme, secret=SECRET, mechanism=noise), programme.cubes)
     assert not truth.is_swapped
     assert repr(truth) == f"Truth({len(programme.cubes)} cubes)"
     tables = [

@@ -104,7 +104,7 @@ def test_show_for_machines(table: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "start"), [("t.png", b"\x89PNG"), ("t.svg", b"<svg"), ("t.html", b"<!DOCTYPE html>")]
+    ("name", "start"), [("t.png", b"\x89PNG"), ("t.svg", b"<svg"), ("t.html", b"<!doctype html>")]
 )
 def test_show_draws_a_picture(table: Path, name: str, start: bytes) -> None:
     picture = table.parent / name

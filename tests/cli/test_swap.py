@@ -16,6 +16,7 @@ from typer.testing import CliRunner, Result
 
 from discreet.cli.app import app
 from discreet.errors import Mistakes
+from tests.waiting import PATIENCE
 
 HOMES = 400
 PROGRAMME = """
@@ -249,7 +250,7 @@ def test_a_run_killed_at_any_moment_leaves_whole_folders_or_none(town: Path, tmp
     command = [sys.executable, "-c", run, "swap", str(town / "programme.toml")]
     command += ["--secret", str(town / "secret.key"), "--out", str(out), "--report", str(private)]
     began = time.monotonic()
-    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)
     length = time.monotonic() - began
     dice = random.Random(7)
     for folder in (out, private):
@@ -266,5 +267,5 @@ def test_a_run_killed_at_any_moment_leaves_whole_folders_or_none(town: Path, tmp
         for folder in (out, private):
             for path in folder.iterdir():
                 path.unlink()
-    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "private"]

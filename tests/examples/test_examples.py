@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from examples.all import EXAMPLES
-from examples.claims import Claim, Verdict, differs, exact, half_unit, near, shown, unprinted
+from examples.claims import Claim, Verdict, differs, exact, half_unit, near, rounding_error, shown, unprinted
 from examples.running import Example, Replication, Size, main, rows_of, specification, text, write_charts
 
 NAMES = [example.page for example in EXAMPLES]
@@ -125,3 +125,13 @@ def test_numbers_are_shown_with_few_digits() -> None:
     ]
     with pytest.raises(TypeError):
         half_unit("nan")
+
+
+def test_rounding_errors_are_not_shown() -> None:
+    """They differ between processors, so that no page can have them."""
+    assert {shown(rounding_error(value)) for value in (0.0, 2.8e-17, -5.3e-16, 9e-13)} == {"below 1e-12"}
+    assert shown(1e-11) == "1e-11"
+    assert shown(123456 + 3e-11) == "123456"
+    assert {shown(value) for value in (0.53125, math.nextafter(0.53125, 1), math.nextafter(0.53125, 0))} == {
+        "0.5312"
+    }

@@ -25,7 +25,7 @@ from discreet.formats.sdmx import code_ids, component_id, write_structures
 from discreet.formats.sdmx_data import write_csv_file
 from discreet.formats.writers import WRITERS, place, with_parquet
 from discreet.formats.xlsx import write_xlsx
-from discreet.programme.population import ReleaseFormat
+from discreet.programme.release import ReleaseFormat
 from discreet.tabulate.tables import ProtectedTable
 from tests.release.small import AGE_M, GEO_L, GEO_M, PUBLICATION, SEX, cube, cubes, table
 

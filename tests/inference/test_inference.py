@@ -36,7 +36,7 @@ from discreet.maths.noise.additive import truncated_laplace
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
 from discreet.perturb.mechanism import NoiseFacts
 from discreet.perturb.statement import noise_statement
-from discreet.programme.population import Disclosure
+from discreet.programme.release import Disclosure
 from discreet.release.reader import open_release
 from tests.release.small import cubes as small_cubes
 from tests.release.small import publish, table

@@ -17,6 +17,8 @@ from typing import Any
 import adbc_driver_postgresql.dbapi
 import pyarrow as pa
 
+from tests.waiting import PATIENCE
+
 ROLE = "registrar"
 NO_SERVER = "NO PostgreSQL SERVER BINARIES (initdb, postgres): the tests against a real database DO NOT RUN"
 
@@ -82,7 +84,7 @@ class Server:
     def start(self) -> None:
         """Start, and return when it answers."""
         self.process = subprocess.Popen([str(part) for part in self.command], **self.options)
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + PATIENCE
         while not self.ready():
             if time.monotonic() > deadline or self.process.poll() is not None:
                 raise RuntimeError("the private PostgreSQL server does not start")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Column, MetaData, String, Table, select, text
 
-from discreet.errors import DatabaseAway, Mistakes
+from discreet.errors import DatabaseUnavailable, Mistakes
 from discreet.io import store as transactions
 from discreet.io.store import Book, Database, Journal, add_new, lay_out, one_at_a_time, open_book
 from tests.io.postgresql_server import Server
@@ -101,11 +101,11 @@ def test_files_that_are_no_database_are_told_in_a_line(tmp_path: Path) -> None:
     foreign = tmp_path / "foreign.sqlite"
     foreign.write_bytes(b"GIF89a, and longer than a hundred bytes " * 20)
     before = foreign.read_bytes()
-    with pytest.raises(DatabaseAway, match="file is not a database") as told:
+    with pytest.raises(DatabaseUnavailable, match="file is not a database") as told:
         lay_out(opened(foreign), BOOK)
     assert "\n" not in str(told.value)
     assert foreign.read_bytes() == before
-    with pytest.raises(Mistakes, match="unable to open database file"):
+    with pytest.raises(DatabaseUnavailable, match="unable to open database file"):
         lay_out(opened(tmp_path), BOOK)
 
 
@@ -131,11 +131,11 @@ def test_a_read_only_file_is_told_and_the_book_can_still_be_read() -> None:
         database.file.chmod(0o444)
         Path(place).chmod(0o555)
         with as_nobody():
-            with pytest.raises(DatabaseAway, match=r"readonly database; check .* the rights"):
+            with pytest.raises(DatabaseUnavailable, match=r"readonly database; check .* the rights"):
                 note(database, "after")
-            with pytest.raises(DatabaseAway, match="readonly database"):
+            with pytest.raises(DatabaseUnavailable, match="readonly database"):
                 lay_out(database, BOOK)
-            with pytest.raises(DatabaseAway, match="readonly database"):
+            with pytest.raises(DatabaseUnavailable, match="readonly database"):
                 lay_out(opened(database.file), BOOK)
             open_book(database, BOOK)
         Path(place).chmod(0o755)
@@ -147,7 +147,7 @@ def test_a_full_disk_is_told_and_loses_nothing(file: Database, tmp_path: Path) -
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1, hard))  # no file can grow
     try:
-        with pytest.raises(DatabaseAway, match="the database says"):
+        with pytest.raises(DatabaseUnavailable, match="the database says"):
             note(file, "while it was full " * 1000)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
@@ -163,7 +163,7 @@ def test_a_lock_that_another_holds_for_long_is_told(where: str, monkeypatch: pyt
         if other.file is None:
             connection.execute(text("LOCK TABLE notes"))
         for kept_out in (waiting, other) if other.file else (waiting,):
-            with pytest.raises(DatabaseAway, match=r"database is locked|lock timeout"):
+            with pytest.raises(DatabaseUnavailable, match=r"database is locked|lock timeout"):
                 note(kept_out, "meanwhile")
     note(waiting, "after")
     assert names(waiting) == ["after"]
@@ -176,7 +176,7 @@ def test_a_file_that_was_moved_away_is_not_written_to_until_it_is_back(
     assert file.file is not None
     file.file.rename(tmp_path / "elsewhere")
     for _ in range(2):
-        with pytest.raises(DatabaseAway, match=r"unable to open database file|the file is gone"):
+        with pytest.raises(DatabaseUnavailable, match=r"unable to open database file|the file is gone"):
             note(file, "lost")
     (tmp_path / "elsewhere").rename(file.file)
     note(file, "after")
@@ -200,7 +200,7 @@ def test_a_file_that_was_replaced_under_an_open_journal_is_not_written_to(tmp_pa
     (tmp_path / "notes.sqlite").rename(tmp_path / "first")
     (tmp_path / "notes.sqlite").write_bytes(b"not a database" * 100)
     for _ in range(2):
-        with pytest.raises(DatabaseAway, match=r"the file was replaced|not a database"):
+        with pytest.raises(DatabaseUnavailable, match=r"the file was replaced|not a database"):
             note(database, "lost")
     (tmp_path / "first").rename(tmp_path / "notes.sqlite")
     note(database, "after")
@@ -213,7 +213,7 @@ def test_a_server_that_goes_and_returns_is_found_again(stoppable: Server) -> Non
     note(database, "before")
     stoppable.stop()
     for _ in range(2):
-        with pytest.raises(DatabaseAway, match="the database says") as told:
+        with pytest.raises(DatabaseUnavailable, match="the database says") as told:
             note(database, "lost")
         assert "\n" not in str(told.value)
     stoppable.start()
@@ -226,5 +226,5 @@ def test_a_read_only_server_is_told(postgresql: Server) -> None:
     lay_out(opened(address), BOOK)
     name = address.rpartition("/")[2]
     postgresql.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
-    with pytest.raises(DatabaseAway, match="read-only transaction"):
+    with pytest.raises(DatabaseUnavailable, match="read-only transaction"):
         note(opened(address), "lost")

@@ -12,9 +12,8 @@ from discreet.errors import Mistakes
 from discreet.io.databases import open_source, quoted
 from discreet.pipeline.check import check_data
 from discreet.pipeline.protect import protect
-from discreet.programme.declared import DeclaredSource
 from discreet.programme.programme import load_programme
-from discreet.programme.sources import Source, resolve_source
+from discreet.programme.sources import DeclaredSource, Source, resolve_source
 from tests.cli.town import build, edit
 
 

@@ -3,7 +3,6 @@
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from discreet.programme.programme import load_programme
 from discreet.programme.sources import DatabaseSource
 from tests.io.postgresql_server import NO_SERVER, ROLE, Server, binaries, running
 from tests.pipeline.conftest import census, contents, run
+from tests.waiting import PATIENCE, until
 
 __all__ = ["census"]  # a fixture
 
@@ -157,7 +157,7 @@ def test_a_server_that_stops_in_mid_run_leaves_nothing(census: Path, tmp_path: P
         ) as working:
             _await_query(server)
             server.stop()
-            said = working.communicate(timeout=60)[1]
+            said = working.communicate(timeout=PATIENCE)[1]
     assert working.returncode == 2
     assert "the database broke off while records were read" in said
     assert len(said.splitlines()) == 1
@@ -169,13 +169,7 @@ def _await_query(server: Server) -> None:
     source = DatabaseSource(
         server.uri, query="SELECT count(*) AS n FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
     )
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        batch = next(iter(open_source(source, "k").batches(["n"], [])))
-        if batch.column("n").to_pylist() == [1]:
-            return
-        time.sleep(0.05)
-    raise AssertionError("the query never ran")
+    until(lambda: next(iter(open_source(source, "k").batches(["n"], []))).column("n").to_pylist() == [1])
 
 
 def test_a_refused_connection_is_a_mistake() -> None:

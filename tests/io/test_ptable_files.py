@@ -172,7 +172,7 @@ def test_a_reversed_range_is_refused(tmp_path: Path) -> None:
         ("1,0,x,-1,0,0.5,all\n", "line 3: not a number"),
         ("1,0,0.5,-2,0,0.5,all\n1,2,0.5,1,0.5,1,all\n", "line 3: v = -2, j - i = -1"),
         ("1,0,0.5,-1,0,0.5,even\n1,2,0.5,1,0.5,1,odd\n", "line 3: type even"),
-        ("2,0,0.5,-2,0,0.5,all\n2,4,0.5,2,0.5,1,all\n", "no lines for i = 1"),
+        ("2,0,0.5,-2,0,0.5,all\n2,4,0.5,2,0.5,1,all\n", "i: no lines for i = 1"),
         ("1,0,0.6,-1,0,0.5,all\n1,2,0.5,1,0.5,1,all\n", "line 3: p is not"),
         ("1,-1,0.5,-2,0,0.5,all\n1,3,0.5,2,0.5,1,all\n", "line 3: i = 1, j = -1"),
     ],
@@ -182,8 +182,7 @@ def test_every_fault_of_an_r_file_is_named(tmp_path: Path, body: str, told: str)
     path.write_text(R_HEADER + R_ZERO + body)
     with pytest.raises(Mistakes) as caught:
         read_ptable(path)
-    assert f"{path}: {told}" in str(caught.value) or told in str(caught.value)
-    assert str(path) in str(caught.value)
+    assert f"{path}: {told}" in str(caught.value)
 
 
 @pytest.mark.parametrize(

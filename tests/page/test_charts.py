@@ -1,22 +1,32 @@
 import re
+from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 import pytest
 
 from discreet.page.charts import (
+    NARROW,
+    WIDE,
     Axis,
     Bar,
+    Box,
     Chart,
     Drawing,
+    HeatCell,
     HeatTile,
     Mark,
     Point,
+    Trial,
     bars,
+    boxes,
     cloud,
     columns,
+    heat,
     limits,
     lines,
+    named_lines,
     pairs,
+    panels,
     tiled,
 )
 from discreet.page.style import BLUE, DARK, RED
@@ -43,6 +53,37 @@ DRAWN = {
         COLOURS,
         Axis("x"),
         Axis("y"),
+        width,
+    ),
+    "ranges": lambda width: bars(
+        [Bar("x", 0.5, "at least 0.5", "a", start=0.01), Bar("y", 2, "at most 2", "b", start=10)],
+        COLOURS,
+        Axis("n", log=True, low=0.01, top=10),
+        width,
+        allowed=(0.5, 2),
+        chosen=1,
+    ),
+    "marked": lambda width: lines(
+        POINTS, COLOURS, Axis("x"), Axis("y"), width, dots=(), marks=[Mark(1, 0.5, "here")], level=0.4
+    ),
+    "heat": lambda width: heat(
+        [HeatCell("r", "c", 0.5, "0.50"), HeatCell("r", "d", 1, "1.00")],
+        "x",
+        "",
+        width,
+        columns=["d", "c"],
+        strongest=1,
+    ),
+    "panels": lambda width: panels(
+        [Trial("one", "0.5", (0.1, 0.2, 0.3), (1, 2, 3)), Trial("two", "0.5", (0.1, 0.2, 0.3), (1, 2, 3))],
+        Axis("x"),
+        width,
+    ),
+    "boxes": lambda width: boxes(
+        [Box("one", "1", "a", (1, 2, 3, 4, 5)), Box("two", "1", "b", (1, 2, 3, 4, 5))],
+        COLOURS,
+        "x",
+        Axis("y", log=True),
         width,
     ),
     "nothing": lambda width: bars([Bar("none", 0, "0")], {"": BLUE}, Axis("n"), width),
@@ -76,11 +117,41 @@ def test_every_shape_is_drawn_for_both_widths_with_words_and_unique_ids(name: st
     assert float(drawings[1].get("width") or 0) <= 350
 
 
-def test_colours_follow_the_readers_mode() -> None:
-    figure = chart("bars").html()
-    used = set(re.findall(r'(?:fill|stroke)="(#[0-9a-f]{6})"', figure))
-    assert used <= set(DARK)
-    assert {BLUE, RED} <= used
+@pytest.mark.parametrize("name", DRAWN)
+def test_every_shape_is_valid_and_drawn_to_the_same_bytes_again(name: str) -> None:
+    for width in (WIDE, NARROW):
+        assert DRAWN[name](width).to_dict(validate=True)
+    assert chart(name).html() == chart(name).html()
+    assert chart(name).png() == chart(name).png()
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_colours_follow_the_readers_mode(name: str) -> None:
+    used = set(re.findall(r'(?:fill|stroke)="([^"]+)"', chart(name).html()))
+    assert used <= set(DARK) | {"none", "transparent"}
+    assert BLUE in used
+
+
+def test_a_chart_that_cannot_be_narrow_scrolls_instead() -> None:
+    names = {"a name of some length": BLUE, "b": RED}
+    points = [Point(x, y, kind) for kind in names for x, y in ((1, 10.0), (10, 1.0))]
+    x, y = Axis("x", log=True), Axis("y", log=True, low=1, top=10)
+    one = Chart(
+        "n", "t", "s", lambda width: named_lines(points, names, x, y, width, dashed=["b"]), scrolls=True
+    )
+    figure = one.html()
+    assert figure.count('role="img"') == 1
+    assert 'class="scroll" role="region" aria-label="t" tabindex="0"' in figure
+    assert all(f">{name}</text>" in figure for name in names)
+    ET.fromstring(figure)
+
+
+def test_a_file_has_its_subtitle_and_both_kinds_are_written() -> None:
+    one = replace(chart("bars"), subtitle="more of it")
+    assert ">more of it</text>" in one.svg()
+    files = dict(one.files())
+    assert set(files) == {"bars.svg", "bars.png"}
+    assert files["bars.svg"].decode() == one.svg()
 
 
 def test_files_stand_alone_with_title_and_legend() -> None:

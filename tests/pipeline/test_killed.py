@@ -13,6 +13,7 @@ import pytest
 from discreet.io.secret import make_secret
 from discreet.release.verify import verify
 from tests.pipeline.conftest import contents
+from tests.waiting import PATIENCE
 
 
 def command(census: Path, secret: Path, out: Path) -> list[str]:
@@ -33,7 +34,7 @@ def command(census: Path, secret: Path, out: Path) -> list[str]:
 
 
 def finish(call: list[str]) -> str:
-    return subprocess.run(call, check=True, capture_output=True, text=True, timeout=120).stdout
+    return subprocess.run(call, check=True, capture_output=True, text=True, timeout=PATIENCE).stdout
 
 
 def rounds(census: Path, tmp_path: Path, kills: int) -> None:

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.errors import Mistakes
-from discreet.io.atomic_folder import WholeFolder
+from discreet.io.atomic_folder import AtomicFolder
 from discreet.pipeline.check import check_data
 from discreet.programme.programme import load_programme
 from discreet.swap.output import write_microdata
@@ -44,7 +44,7 @@ def test_the_release_is_that_of_the_swapped_microdata(census: Path, tmp_path: Pa
     run(folder, tmp_path / "one")
     programme = load_programme(folder / "programme.toml")
     result = swap(programme, SECRET)
-    with WholeFolder(tmp_path / "swapped", "--out") as out:
+    with AtomicFolder(tmp_path / "swapped", "--out") as out:
         moved = write_microdata(programme, result.moves, SECRET, out, lambda done: None)
         out.publish()
     shutil.copytree(census, tmp_path / "plain")

@@ -200,4 +200,6 @@ def test_a_table_of_counts_is_pointed_out() -> None:
     number = ColumnFacts("Count", Kind.WHOLE, ("1", "2"))
     cells = TableFacts("persons", "cells.parquet", (COUNTY, SEX, number))
     assert any("'Count' looks like a number of persons per line" in note for note in draft([cells]).notes)
-    assert not any("per line" in note for note in draft([PERSONS]).notes)
+    size = ColumnFacts("Size", Kind.WHOLE, ("1", "2"))
+    homes = TableFacts("persons", "homes.parquet", (COUNTY, SEX, size))
+    assert not any("per line" in note for table in (PERSONS, homes) for note in draft([table]).notes)

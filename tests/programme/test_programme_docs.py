@@ -6,7 +6,8 @@ import re
 import tomllib
 from pathlib import Path
 
-from discreet.programme.declared import UNITS, DeclaredProgramme, all_keys, keys_at
+from discreet.programme.population import UNITS
+from discreet.programme.reading import DeclaredProgramme, all_keys, keys_at
 
 TEXT = (Path(__file__).parents[2] / "docs" / "programme-file.md").read_text(encoding="utf-8")
 

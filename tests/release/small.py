@@ -15,7 +15,7 @@ from discreet.perturb.mechanism import NoiseFacts
 from discreet.perturb.statement import noise_statement
 from discreet.programme.codelist import Breakdown, Code, breakdown, codelist
 from discreet.programme.cube import Cube
-from discreet.programme.population import Disclosure, ReleaseFormat
+from discreet.programme.release import Disclosure, ReleaseFormat
 from discreet.release.assemble import release_manifest, write_cube, write_shared
 from discreet.release.folder import ReleaseFolder
 from discreet.release.manifest import CubeEntry, Digests, FileEntry, Manifest

@@ -3,6 +3,7 @@ import os
 import random
 import shutil
 import signal
+import stat
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import Mistakes
-from discreet.programme.population import ReleaseFormat
-from discreet.release import folder as folder_module
+from discreet.io import atomic_folder
+from discreet.io.atomic_folder import exchange
+from discreet.programme.release import ReleaseFormat
 from discreet.release.assemble import write_cube
-from discreet.release.folder import ReleaseFolder, exchange
+from discreet.release.folder import ReleaseFolder
 from discreet.release.manifest import read_manifest
 from discreet.release.verify import verify
 from tests.release.small import PUBLICATION, cubes, publish, table
@@ -135,9 +137,21 @@ def test_finished_cubes_are_taken_up_by_the_next_run(tmp_path: Path) -> None:
     assert beside(tmp_path / "r") == {"r"}
 
 
+def test_only_the_owner_can_open_the_work_folder_and_anyone_the_release(tmp_path: Path) -> None:
+    interrupted(tmp_path / "r", "one", 1)
+    work = tmp_path / ".r.one.partial"
+    assert stat.S_IMODE(work.stat().st_mode) == 0o700
+    work.chmod(0o755)  # as an earlier version made it
+    interrupted(tmp_path / "r", "one", 1)
+    assert stat.S_IMODE(work.stat().st_mode) == 0o700
+    publish(tmp_path / "r", run_id="one")
+    (tmp_path / "plain").mkdir()
+    assert (tmp_path / "r").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
 def test_a_damaged_cube_is_done_again(tmp_path: Path) -> None:
     interrupted(tmp_path / "r", "one", 2)
-    (tmp_path / ".r.one.partial" / "release" / "parquet" / "1.1.parquet").write_bytes(b"half")
+    (tmp_path / ".r.one.partial" / "tree" / "parquet" / "1.1.parquet").write_bytes(b"half")
     (tmp_path / ".r.one.partial" / "records" / "2.1.json").write_text("half")
     assert interrupted(tmp_path / "r", "one", 2) == []
     publish(tmp_path / "r", run_id="one")
@@ -162,7 +176,7 @@ def test_giving_up_leaves_nothing(tmp_path: Path) -> None:
 
 def test_unlisted_leftovers_are_not_published(tmp_path: Path) -> None:
     interrupted(tmp_path / "r", "one", 1)
-    tree = tmp_path / ".r.one.partial" / "release"
+    tree = tmp_path / ".r.one.partial" / "tree"
     (tree / "old").mkdir()
     (tree / "old" / "manifest.json").write_text("{}")
     publish(tmp_path / "r", run_id="one")
@@ -188,10 +202,10 @@ def test_exchange_swaps_two_folders(tmp_path: Path) -> None:
     for name in "ab":
         (tmp_path / name).mkdir()
         (tmp_path / name / name).write_text(name)
-    exchange(tmp_path / "a", tmp_path / "b")
+    exchange(tmp_path / "a", tmp_path / "b", "--out")
     assert (tmp_path / "a" / "b").exists()
     with pytest.raises(Mistakes):
-        exchange(tmp_path / "a", tmp_path / "missing")
+        exchange(tmp_path / "a", tmp_path / "missing", "--out")
 
 
 class Killed(BaseException):
@@ -211,8 +225,8 @@ def dying_at(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
         return call
 
-    monkeypatch.setattr(folder_module, "_sync", counted(folder_module._sync))
-    monkeypatch.setattr(folder_module, "exchange", counted(exchange))
+    monkeypatch.setattr(atomic_folder, "_sync", counted(atomic_folder._sync))
+    monkeypatch.setattr(atomic_folder, "exchange", counted(exchange))
     monkeypatch.setattr(shutil, "rmtree", counted(shutil.rmtree))
     monkeypatch.setattr(Path, "replace", counted(Path.replace))
     monkeypatch.setattr(Path, "rename", counted(Path.rename))

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from discreet.errors import BrokenRelease, Mistakes
 from discreet.perturb.mechanism import NoiseFacts
 from discreet.perturb.statement import noise_statement
-from discreet.programme.population import Disclosure
+from discreet.programme.release import Disclosure
 from discreet.release.manifest import (
     FileEntry,
     PrivateManifest,

@@ -98,7 +98,7 @@ def test_the_public_page_tells_no_private_parameter(reported: Reported) -> None:
     assert "largest change of 7" not in told
     assert "variance of at most 2" in told
     assert "Public:" in told
-    assert reported.case.secret.hex() not in told
+    assert reported.case.run.secret.hex() not in told
 
 
 def test_the_public_page_names_no_cell_that_an_attack_found(reported: Reported) -> None:

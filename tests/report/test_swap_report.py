@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from discreet.io.atomic_folder import WholeFolder
+from discreet.io.atomic_folder import AtomicFolder
+from discreet.page.markup import decimal
 from discreet.programme.programme import Programme
-from discreet.report.swap import FIGURES, REPORT, machine_figures, page, pictures, svg, write_report
+from discreet.report.swap import FIGURES, REPORT, machine_figures, risk_chart, swap_page, write_report
 from discreet.swap.figures import Figures, figures_of, read_members
+from tests.page.drawn import rows
 from tests.swap.village_files import SECRET, build, household_ids, swapped
 
 PAIRS = [(0, 1), (2, 7), (5, 10), (22, 20)]
@@ -25,38 +27,49 @@ def village(folder: Path) -> tuple[Programme, Figures]:
 def test_the_page_needs_no_network_and_names_nobody(tmp_path: Path) -> None:
     programme, figures = village(tmp_path)
     assert programme.swap is not None
-    text = page(figures, programme.swap, "census <2021>")
+    page = swap_page(figures, programme.swap, "census <2021>")
+    text = page.html()
     without_names = re.sub(r'xmlns(:\w+)?="[^"]*"', "", text)
-    assert not re.search(r"https?://|<script|<link|@import|url\((?!#)", without_names)
+    assert not re.search(r"https?://|<script src|<link|@import|url\((?!#)", without_names)
+    assert text.count("<script") == 1
     assert "census &lt;2021&gt;" in text
-    assert text.count("<svg") == len(pictures(figures)) == 6
+    assert text.count("<figure") == len(page.charts) == 6
     assert not any(str(one) in text for one in household_ids("numbers"))
 
 
 def test_the_page_tells_every_figure(tmp_path: Path) -> None:
     programme, figures = village(tmp_path)
     assert programme.swap is not None
-    told = re.sub(r"<svg.*?</svg>", "", page(figures, programme.swap, "census"), flags=re.DOTALL)
+    told = re.sub(r"<svg.*?</svg>", "", swap_page(figures, programme.swap, "census").html(), flags=re.DOTALL)
     cells = re.findall(r"<td[^>]*>(.*?)</td>", told)
     for level in figures.levels:
         assert {str(level.at_risk_before), str(level.at_risk_after), str(level.true_uniques)} <= set(cells)
     for change in figures.tables:
-        assert f"{change.mean_absolute:.3f}" in cells
+        assert decimal(change.mean_absolute) in cells
     assert {"no donor", "at risk", "donor", "no common region"} <= set(cells)
 
 
 def test_conflicts_are_shown_and_full_success_too(tmp_path: Path) -> None:
     programme, figures = village(tmp_path)
     assert programme.swap is not None
-    text = page(replace(figures, conflicts=("the cap & the rate",), unswapped=()), programme.swap, "census")
+    found = replace(figures, conflicts=("the cap & the rate",), unswapped=())
+    text = swap_page(found, programme.swap, "census").html()
     assert "Conflict: the cap &amp; the rate" in text
     assert "Every household at risk was swapped." in text
+
+
+def test_without_risk_variables_no_tables_are_compared(tmp_path: Path) -> None:
+    programme, figures = village(tmp_path)
+    assert programme.swap is not None
+    page = swap_page(replace(figures, tables=()), programme.swap, "census")
+    assert "changes" not in {chart.name for chart in page.charts}
+    assert "no tables are compared" in page.html()
 
 
 def test_the_files_are_private_and_the_figures_readable(tmp_path: Path) -> None:
     programme, figures = village(tmp_path / "in")
     assert programme.swap is not None
-    with WholeFolder(tmp_path / "private", "--report") as folder:
+    with AtomicFolder(tmp_path / "private", "--report") as folder:
         write_report(figures, programme.swap, "census", folder)
         folder.publish()
     files = {path.name: path for path in (tmp_path / "private").iterdir()}
@@ -71,15 +84,18 @@ def test_the_files_are_private_and_the_figures_readable(tmp_path: Path) -> None:
 def test_pictures_of_little_are_drawn(tmp_path: Path, pairs: list[tuple[int, int]]) -> None:
     programme, result = build(tmp_path), swapped(pairs)
     figures = figures_of(result, read_members(programme, result.households, SECRET), 3, ["SIZE"])
-    for spec in pictures(figures).values():
-        assert svg(spec).startswith("<svg")
+    assert programme.swap is not None
+    for chart in swap_page(figures, programme.swap, "census").charts:
+        assert chart.svg().startswith("<svg")
 
 
 def test_the_picture_of_risk_shows_before_and_after(tmp_path: Path) -> None:
     _, figures = village(tmp_path)
-    rows = pictures(figures)["risk"]["data"]["values"]
-    assert [(row["level"], row["when"], row["households"]) for row in rows] == [
-        (level.level, when, number)
+    chart = risk_chart(figures)
+    spec = chart.spec()
+    assert [(row["kind"], row["value"]) for row in rows(spec, spec["layer"][0])] == [
+        (when, number)
         for level in figures.levels
         for when, number in (("before", level.at_risk_before), ("after", level.at_risk_after))
     ]
+    assert all(f"{level.level}: {level.at_risk_before:,} before" in chart.says for level in figures.levels)

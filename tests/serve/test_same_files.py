@@ -7,8 +7,8 @@ import pytest
 
 from discreet.formats.sdmx import code_ids
 from discreet.pipeline.protect import protect
-from discreet.programme.population import ReleaseFormat
 from discreet.programme.programme import Programme
+from discreet.programme.release import ReleaseFormat
 from discreet.release.reader import Release, open_release
 from discreet.release.verify import verify
 from discreet.serve.answer import Answer

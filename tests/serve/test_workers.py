@@ -16,6 +16,7 @@ from discreet.programme.cube import signatures
 from discreet.programme.programme import Programme
 from discreet.serve.budget import _charged, account_of
 from tests.serve.working import USER, now
+from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 PLENTY = 100_000
@@ -39,7 +40,7 @@ def go(processes: Sequence[subprocess.Popen[str]]) -> None:
 
 
 def told(processes: Sequence[subprocess.Popen[str]]) -> list[list[str]]:
-    said = [process.communicate(timeout=120)[0].splitlines() for process in processes]
+    said = [process.communicate(timeout=PATIENCE)[0].splitlines() for process in processes]
     assert [process.returncode for process in processes] == [0] * len(processes)
     return said
 
@@ -87,7 +88,7 @@ def test_a_worker_that_is_killed_leaves_both_books_in_step(where: str, programme
         said = [worker.stdout.readline(), worker.stdout.readline()]
         time.sleep(moments.uniform(0, 0.05))
         worker.kill()
-        said += worker.communicate(timeout=60)[0].splitlines()
+        said += worker.communicate(timeout=PATIENCE)[0].splitlines()
         answered = {line.split()[1] for line in said[1:] if len(line.split()) == 2}
         cubes = [cube for cube in programme.cubes if cube.id in answered]
         assert cubes

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.io.atomic_folder import WholeFolder
-from discreet.programme.population import Disclosure
+from discreet.io.atomic_folder import AtomicFolder
+from discreet.programme.release import Disclosure
 from discreet.swap.output import (
     LOG,
     log_table,
@@ -68,7 +68,7 @@ def test_ids_are_found_where_persons_are_the_only_table(tmp_path: Path) -> None:
 def test_the_log_is_for_its_owner_only_and_an_empty_one_can_be_read(tmp_path: Path) -> None:
     result = swapped([])
     result = replace(result, why=np.zeros_like(result.why))
-    with WholeFolder(tmp_path / "private", "--report") as folder:
+    with AtomicFolder(tmp_path / "private", "--report") as folder:
         assert write_log(build(tmp_path / "in"), result, SECRET, folder) == 0
         folder.publish()
     path = tmp_path / "private" / LOG
@@ -89,7 +89,7 @@ def test_the_summary_holds_no_id_no_region_and_no_count(tmp_path: Path, disclose
     rule = build(tmp_path / "in").swap
     assert rule is not None
     summary = public_summary(swapped(PAIRS), rule, ("region", "town"), disclose)
-    with WholeFolder(tmp_path / "out", "--out") as folder:
+    with AtomicFolder(tmp_path / "out", "--out") as folder:
         write_summary(summary, folder)
         folder.publish()
     text = "".join(path.read_text() for path in (tmp_path / "out").iterdir())

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.errors import Mistakes
-from discreet.io.atomic_folder import WholeFolder
+from discreet.io.atomic_folder import AtomicFolder
 from discreet.programme.programme import Programme, load_programme
 from discreet.swap.output import write_microdata
 from discreet.swap.result import Moves
@@ -27,7 +27,7 @@ KINDS = ["numbers", "text"]
 
 
 def write(programme: Programme, moves: Moves, out: Path) -> dict[str, int]:
-    with WholeFolder(out, "--out") as folder:
+    with AtomicFolder(out, "--out") as folder:
         counts = write_microdata(programme, moves, SECRET, folder, lambda rows: None)
         folder.publish()
     return counts
@@ -157,9 +157,9 @@ def test_microdata_are_for_their_owner_only(tmp_path: Path) -> None:
 
 def test_two_runs_cannot_write_one_folder(tmp_path: Path) -> None:
     with (
-        WholeFolder(tmp_path / "out", "--out"),
+        AtomicFolder(tmp_path / "out", "--out"),
         pytest.raises(Mistakes, match="another run is writing"),
-        WholeFolder(tmp_path / "out", "--out"),
+        AtomicFolder(tmp_path / "out", "--out"),
     ):
         pass
     assert not list(tmp_path.iterdir())
@@ -169,8 +169,8 @@ def test_a_killed_run_leaves_no_folder_and_the_next_one_clears_up(tmp_path: Path
     script = """
         import sys, time
         from pathlib import Path
-        from discreet.swap.whole_folder import WholeFolder
-        with WholeFolder(Path(sys.argv[1]), "--out") as folder, folder.file("persons.parquet") as file:
+        from discreet.io.atomic_folder import AtomicFolder
+        with AtomicFolder(Path(sys.argv[1]), "--out") as folder, folder.file("persons.parquet") as file:
             file.write(b"half")
             file.flush()
             print("writing", flush=True)

@@ -64,6 +64,7 @@ def test_every_language_but_the_one_of_the_source_has_a_catalogue_and_no_templat
 def test_nothing_is_said_over_http_that_has_one_language_only() -> None:
     """Words for people are phrases: neither texts nor f-strings stand where a problem or a refusal takes its words."""
     places = {"HttpProblem": (1,), "Refusal": (1,), "Nearest": (1,), "Problem": (2, 3), "mistake": (2, 3)}
+    seen = set()
     for path in (
         path for path in (SOURCE / "serve").rglob("*.py") if path.stem != "server"
     ):  # the operator's
@@ -77,3 +78,5 @@ def test_nothing_is_said_over_http_that_has_one_language_only() -> None:
                 words = node.args[place] if place < len(node.args) else ast.Constant("")
                 plain = isinstance(words, ast.JoinedStr) or (isinstance(words, ast.Constant) and words.value)
                 assert not plain, f"{path.relative_to(SOURCE)}:{node.lineno}"
+                seen.add(node.func.id)
+    assert seen == set(places)

@@ -38,7 +38,8 @@ from discreet.perturb.mechanism import Mechanism
 from discreet.perturb.private import PrivateMechanism
 from discreet.programme.noise import CellKeyNoise
 from discreet.programme.programme import Programme
-from discreet.run.tabulating import Tabulator
+from discreet.run.run import Run
+from discreet.run.tabulating import tabulate
 from discreet.tabulate.tables import ConfidentialTable
 
 Floats = NDArray[np.float64]
@@ -214,10 +215,14 @@ class _Trials:
             def measure(table: ConfidentialTable) -> None:
                 found[table.cube.id] = self._table(owned[table.cube.id], table, pool)
 
-            counting = Tabulator(
-                self.programme, seeded_secret(self.seed, "keys"), self.made[0], threads, _Told(progress)
+            run = Run(
+                programme=self.programme,
+                secret=seeded_secret(self.seed, "keys"),
+                mechanism=self.made[0],
+                threads=threads,
+                progress=_Told(progress),
             )
-            counting.run(cubes, measure)
+            tabulate(run, cubes, measure)
         nothing = np.zeros((len(self.made), self.repeats, len(SUMS)))
         return sum(
             (found[cube.id] for cube in cubes), nothing

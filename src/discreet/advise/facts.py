@@ -33,6 +33,7 @@ from discreet.programme import eu2021
 from discreet.programme.cube import Cube, signatures
 from discreet.programme.noise import CellKeyNoise
 from discreet.programme.programme import Programme
+from discreet.run.run import Run
 
 PERSONS = "persons"
 LAU = 3
@@ -119,7 +120,8 @@ def counted_facts(programme: Programme, mode: Mode, threads: int, progress: Prog
     counting = cell_key_mechanism(CellKeyNoise(USUAL, Order.PLAIN), NO_KEY)
     cubes = [cube for cube in programme.cubes if not cube.weight]
     unswapped = replace(programme, swap=None)
-    truth = true_counts(unswapped, NO_KEY, counting, cubes, threads, progress)
+    run = Run(programme=unswapped, secret=NO_KEY, mechanism=counting, threads=threads, progress=progress)
+    truth = true_counts(run, cubes)
     found = _Counted(declared.place)
     for tables in tables_of(programme, truth):
         for owned in once(tables):

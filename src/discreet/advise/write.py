@@ -1,33 +1,30 @@
-"""Writes proposed noise parameters into a programme file; every other line stays as it is.
+"""Writes proposed noise parameters into a programme file; comments and every other section stay as they are.
 
-It owns the change of the text. The result is read again before it takes the file's place: it must declare what was
-proposed, nothing else may differ, and it must load; otherwise the file is left alone.
+The result is read again before it takes the place of the file: it must declare what was proposed, nothing else may
+differ, and it must load; otherwise the file is left alone.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import tempfile
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 from typing import Any
 
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+from tomlkit.items import Table
+
 from discreet.errors import Mistakes, mistake
 from discreet.maths.noise.additive import LawKind
-from discreet.programme.declared import DeclaredCellKey, DeclaredPrivate
+from discreet.programme.noise import DeclaredCellKey, DeclaredPrivate
 from discreet.programme.programme import load_declaration
 
 Values = Mapping[str, str | float | int]
 
-_HEADER = re.compile(r"\s*\[\s*noise\s*\]\s*(#.*)?")
-_NEXT = re.compile(r"\s*\[")
-_ENTRY = re.compile(
-    r"(?P<head>\s*(?P<key>[A-Za-z0-9_]+)\s*=\s*)(?P<value>\"[^\"]*\"|'[^']*'|[^#\s][^#]*?)(?P<rest>\s*(#.*)?)"
-)
-BY_HAND = "write them by hand into a section [noise] with a key on every line"
+BY_HAND = "write them by hand into a section [noise]"
 
 
 def write_noise(path: Path, noise: Values) -> str:
@@ -41,16 +38,21 @@ def write_noise(path: Path, noise: Values) -> str:
 
 
 def changed(text: str, noise: Values, file: str = "") -> str:
-    """The text of a programme with other parameters of its noise; refused where that cannot be done line by line."""
-    lines = text.splitlines(keepends=True)
-    starts = [at for at, line in enumerate(lines) if _HEADER.fullmatch(line.rstrip("\r\n"))]
-    if len(starts) != 1:
-        raise mistake(file, "noise", "no section [noise] of its own lines", BY_HAND)
-    first = starts[0] + 1
-    last = next((at for at in range(first, len(lines)) if _NEXT.match(lines[at])), len(lines))
+    """The text of a programme with other parameters of its noise; comments and layout stay."""
+    try:
+        document = tomlkit.parse(text)
+    except TOMLKitError:
+        raise mistake(file, "noise", "is not in a TOML file that can be changed", BY_HAND) from None
+    section = document.get("noise")
+    if not isinstance(section, MutableMapping):
+        raise mistake(file, "noise", "there is no section [noise]", BY_HAND)
     kept = _kept(str(noise["kind"]))
-    section = list(_section(lines[first:last], noise, kept))
-    result = "".join([*lines[:first], *section, *lines[last:]])
+    for key in [key for key in section if key not in kept and key not in noise]:
+        del section[key]
+    for key in [key for key in noise if key in section and section[key] != noise[key]]:
+        section[key] = noise[key]
+    _add(section, {key: value for key, value in noise.items() if key not in section}, text)
+    result = tomlkit.dumps(document)
     _require_only(text, result, noise, kept, file)
     return result
 
@@ -62,35 +64,27 @@ def _kept(kind: str) -> set[str]:
     return set(model.model_fields) - dropped
 
 
-def _section(lines: list[str], noise: Values, kept: set[str]) -> Iterator[str]:
-    """The lines of the section: new values in their old places, the rest of them after the last entry."""
-    end = max((at for at, line in enumerate(lines) if _ENTRY.fullmatch(line.rstrip("\r\n"))), default=-1)
-    missing = dict(noise)
-    newline = "\r\n" if any(line.endswith("\r\n") for line in lines) else "\n"
-    if end < 0:
-        yield from (f"{key} = {_toml(value)}{newline}" for key, value in missing.items())
-    for at, line in enumerate(lines):
-        entry = _ENTRY.fullmatch(line.rstrip("\r\n"))
-        if entry is None:
-            yield line
-        elif entry["key"] in missing:
-            value = _toml(missing.pop(entry["key"]))
-            yield f"{entry['head']}{value}{entry['rest']}{newline}"
-        elif entry["key"] in kept:
-            yield line if line.endswith("\n") else line + newline
-        if at == end:
-            yield from (f"{key} = {_toml(value)}{newline}" for key, value in missing.items())
+def _add(section: MutableMapping[str, Any], values: Values, text: str) -> None:
+    """Add keys after the last entry: the comments after it belong to the next section."""
+    if not isinstance(section, Table):
+        section.update(values)
+        return
+    body, below = section.value.body, []
+    while body and body[-1][0] is None:
+        below.append(body.pop())
+    for key, value in values.items():
+        entry = tomlkit.item(value)
+        entry.trivia.trail = "\r\n" if "\r\n" in text else "\n"
+        section.append(key, entry)
+    body.extend(reversed(below))
 
 
 def _require_only(before: str, after: str, noise: Values, kept: set[str], file: str) -> None:
-    """Refuse a text that says anything else than the one before with these parameters."""
-    try:
-        old, new = tomllib.loads(before), tomllib.loads(after)
-    except tomllib.TOMLDecodeError:
-        raise mistake(file, "noise", "cannot be changed line by line", BY_HAND) from None
+    """Refuse a text that declares anything else than the one before with these parameters."""
+    old, new = tomllib.loads(before), tomllib.loads(after)
     wanted: dict[str, Any] = {key: value for key, value in old["noise"].items() if key in kept}
     if new.pop("noise", None) != {**wanted, **noise} or new != {k: v for k, v in old.items() if k != "noise"}:
-        raise mistake(file, "noise", "cannot be changed line by line", BY_HAND)
+        raise mistake(file, "noise", "cannot be changed", BY_HAND)
 
 
 def _replace(path: Path, text: str) -> None:
@@ -125,4 +119,4 @@ def _text(path: Path) -> str:
 
 
 def _toml(value: str | float | int) -> str:
-    return json.dumps(value)
+    return tomlkit.item(value).as_string()

@@ -81,7 +81,7 @@ def _differencing(outsider: Outsider) -> Section:
 
 
 def _reconstruction(outsider: Outsider) -> Section:
-    limits = Limits(seconds=outsider.seconds, workers=outsider.threads, most_areas=outsider.areas)
+    limits = Limits(work=outsider.seconds, workers=outsider.threads, most_areas=outsider.areas)
     place = outsider.place or next(iter(outsider.published.places), None)
     if place is None:
         raise mistake("", "place", "the release names none", "give the variable of areas with --place")

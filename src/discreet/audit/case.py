@@ -19,7 +19,7 @@ from discreet.audit.evidence import (
     published,
 )
 from discreet.errors import BrokenRelease, Mistakes, mistake
-from discreet.io.progress import Progress, Quiet
+from discreet.io.progress import Progress
 from discreet.maths.cells.counting import counts_of
 from discreet.maths.cells.keys import derive
 from discreet.maths.noise.additive import LawKind
@@ -27,45 +27,32 @@ from discreet.perturb.choose import mechanism
 from discreet.perturb.mechanism import Mechanism
 from discreet.perturb.statement import noise_statement
 from discreet.population.encode import Codes
-from discreet.population.reading import UnitReader, needs_of
 from discreet.programme.cube import Cube
 from discreet.programme.noise import BudgetRule, PrivateNoise
-from discreet.programme.population import Disclosure
 from discreet.programme.programme import Programme
+from discreet.programme.release import Disclosure
 from discreet.release.reader import Release
-from discreet.run.identity import digest_inputs, identify, noise_key
-from discreet.run.tabulating import Tabulator
+from discreet.run.identity import Identity, begin
+from discreet.run.run import Run
+from discreet.run.tabulating import tabulate
 from discreet.swap.relocate import Relocations
-from discreet.swap.swapping import swap
 from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
 
 
-def true_counts(
-    programme: Programme,
-    secret: bytes,
-    mechanism: Mechanism,
-    cubes: Sequence[Cube],
-    threads: int = 1,
-    progress: Progress | None = None,
-) -> Truth:
+def true_counts(run: Run, cubes: Sequence[Cube]) -> Truth:
     """Count cubes as they are, and as they are after swapping where the programme swaps."""
-    told = progress or Quiet()
-    plain = Tabulator(programme, secret, mechanism, threads, told)
-    original = _counted(plain, cubes)
-    if programme.swap is None:
-        return Truth(original, original)
-    moves = swap(programme, secret, threads, told).moves
-    moved = Tabulator(programme, secret, mechanism, threads, told, Relocations(programme, moves, secret))
-    return Truth(original, _counted(moved, cubes))
+    original = _counted(run, cubes)
+    relocations = run.relocations(run.swap())
+    return Truth(original, _counted(run, cubes, relocations) if relocations else original)
 
 
-def _counted(tabulator: Tabulator, cubes: Sequence[Cube]) -> dict[str, Cells]:
+def _counted(run: Run, cubes: Sequence[Cube], relocations: Relocations | None = None) -> dict[str, Cells]:
     found: dict[str, Cells] = {}
 
     def keep(table: ConfidentialTable) -> None:
         found[table.cube.id] = occupied(table)
 
-    tabulator.run(cubes, keep)
+    tabulate(run, cubes, keep, relocations)
     return found
 
 
@@ -80,35 +67,38 @@ def occupied(table: ConfidentialTable) -> Cells:
 class Case:
     """A release and everything behind it; attacks on it know the whole law of the noise, the worst case."""
 
-    programme: Programme
-    secret: bytes
-    mechanism: Mechanism
+    run: Run
     published: Published
     truth: Truth
-    threads: int = 1
+
+    @property
+    def programme(self) -> Programme:
+        """What was declared."""
+        return self.run.programme
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """What made the noise."""
+        return self.run.mechanism
 
     def columns(self, unit: str, names: Sequence[str], progress: Progress) -> dict[str, Codes]:
         """Some variables of a unit's records, as leaves of their codelists, before swapping."""
-        return read_columns(self.programme, self.secret, unit, names, self.threads, progress)
+        return _read_columns(replace(self.run, progress=progress), unit, names)
 
 
 def open_case(
     programme: Programme, secret: bytes, release: Release, threads: int = 1, progress: Progress | None = None
 ) -> Case:
     """Bring a release and its confidential side together; one that does not belong to it is refused."""
-    told = progress or Quiet()
-    inputs = digest_inputs(programme, secret)
-    chosen = mechanism(programme, secret, noise_key(programme, secret, inputs))
-    _require_same(programme, chosen, secret, inputs, release)
-    return make_case(programme, secret, chosen, release, threads, told)
+    run, identity = begin(programme, secret, threads, progress)
+    _require_same(identity, release)
+    return make_case(run, release)
 
 
-def make_case(
-    programme: Programme, secret: bytes, chosen: Mechanism, release: Release, threads: int, progress: Progress
-) -> Case:
+def make_case(run: Run, release: Release) -> Case:
     """Count the truth again and read the published tables with the office's knowledge of the noise."""
-    truth = true_counts(programme, secret, chosen, programme.cubes, threads, progress)
-    return Case(programme, secret, chosen, informed(published(release), chosen), truth, threads)
+    truth = true_counts(run, run.programme.cubes)
+    return Case(run, informed(published(release), run.mechanism), truth)
 
 
 def informed(seen: Published, chosen: Mechanism) -> Published:
@@ -130,33 +120,25 @@ def as_published(case: Case, tables: dict[str, PublishedTable], noise: KnownNois
     return replace(case.published, universes=tuple(filter(_has_tables, universes)), noise=noise)
 
 
-def read_columns(
-    programme: Programme, secret: bytes, unit: str, names: Sequence[str], threads: int, progress: Progress
-) -> dict[str, Codes]:
+def _read_columns(run: Run, unit: str, names: Sequence[str]) -> dict[str, Codes]:
     """Read some variables of a unit's records."""
-    population = programme.population
+    programme, population = run.programme, run.programme.population
     if population is None or unit not in population.units:
         raise mistake(programme.path, "population", f"no records of {unit}", "declare their table")
     axes = tuple(max(programme.variables[name].breakdowns.values(), key=len) for name in dict.fromkeys(names))
-    needs = needs_of(programme, population.units[unit], [Cube("records", unit, axes)])
-    progress.stage(f"reading {unit}")
-    parts: list[dict[str, Codes]] = []
-    for block in UnitReader(needs, secret, threads).blocks():
-        parts.append({name: block.codes[name] for name in names})
-        progress.step(len(block))
+    run.progress.stage(f"reading {unit}")
+    blocks = run.blocks(population.units[unit], [Cube("records", unit, axes)])
+    parts = [{name: block.codes[name] for name in names} for block in blocks]
     return {name: np.concatenate([part[name] for part in parts]) for name in names}
 
 
-def _require_same(
-    programme: Programme, chosen: Mechanism, secret: bytes, inputs: str, release: Release
-) -> None:
+def _require_same(identity: Identity, release: Release) -> None:
     """The public manifest carries keyed digests of what made the release: each is compared."""
     manifest, folder = release.manifest, release.folder
-    if manifest.secret_fingerprint != derive(secret, "fingerprint", 8).hex():
+    if manifest.secret_fingerprint != identity.fingerprint:
         raise mistake(
             folder, "secret", "is not the one that made this release", "give the release's own secret"
         )
-    identity = identify(programme, chosen, secret, inputs)
     if (identity.parameters, identity.ptable) != (manifest.digests.parameters, manifest.digests.ptable):
         remedy = "give the programme as it was when the release was made, or protect again"
         raise mistake(folder, "programme", "is not the one that made this release", remedy)
@@ -210,7 +192,7 @@ def _private(case: Case, cubes: list[Cube]) -> Mechanism | None:
         return None
     rule = PrivateNoise(LawKind.GEOMETRIC, BudgetRule(COMPARED_EPSILON))
     programme = replace(case.programme, cubes=tuple(cubes), noise=rule, swap=None)
-    return mechanism(programme, case.secret, derive(case.secret, "compared-protection"))
+    return mechanism(programme, case.run.secret, derive(case.run.secret, "compared-protection"))
 
 
 def _noisy(case: Case, cubes: list[Cube], chosen: Mechanism, progress: Progress) -> Published:
@@ -220,7 +202,7 @@ def _noisy(case: Case, cubes: list[Cube], chosen: Mechanism, progress: Progress)
     def perturb(table: ConfidentialTable) -> None:
         found[table.cube.id] = _shown(chosen.perturb(table))
 
-    Tabulator(case.programme, case.secret, chosen, case.threads, progress).run(cubes, perturb)
+    tabulate(replace(case.run, mechanism=chosen, progress=progress), cubes, perturb)
     return as_published(case, found, law_of(chosen))
 
 

@@ -19,7 +19,7 @@ from discreet.perturb.statement import NoiseStatement
 from discreet.programme.codelist import TOTAL, Breakdown, Code, Codelist, breakdown, codelist
 from discreet.programme.cube import Cube, Levels, Signature
 from discreet.programme.noise import Draw, KeptZeros, Negatives, PostProcessing
-from discreet.programme.population import ReleaseFormat
+from discreet.programme.release import ReleaseFormat
 from discreet.release.manifest import AxisEntry, CubeEntry
 from discreet.release.reader import CubeFile, PublishedCodes, Release
 

@@ -9,15 +9,13 @@ from typing import Any, TypeVar
 from discreet.audit.case import make_case
 from discreet.audit.measures import Measures
 from discreet.errors import GateBroken
-from discreet.io.progress import Progress
 from discreet.maths.attacks.averaging import Method, least_variance
 from discreet.maths.attacks.disclosure import RowKind
-from discreet.perturb.mechanism import Mechanism
 from discreet.perturb.private import PrivateMechanism
 from discreet.programme.gates import DifferencingGate, Gates, PosteriorGate, ReconstructionGate
 from discreet.programme.noise import CellKeyNoise
-from discreet.programme.programme import Programme
 from discreet.release.reader import Release
+from discreet.run.run import Run
 
 
 @dataclass(frozen=True)
@@ -61,17 +59,10 @@ _Gate = TypeVar("_Gate")
 NAMED = 5  # cells or statistics that a verdict names
 
 
-def judge_release(
-    programme: Programme,
-    secret: bytes,
-    chosen: Mechanism,
-    release: Release,
-    threads: int,
-    progress: Progress,
-) -> list[Verdict]:
-    """Judge the gates of a programme on a release that it has just made."""
-    case = make_case(programme, secret, chosen, release, threads, progress)
-    return judge_gates(programme.gates, Measures(case, progress, programme.gates.reconstruction))
+def judge_release(run: Run, release: Release) -> list[Verdict]:
+    """Judge the gates of a programme on a release that a run has just made."""
+    gates = run.programme.gates
+    return judge_gates(gates, Measures(make_case(run, release), run.progress, gates.reconstruction))
 
 
 def judge_gates(gates: Gates, measures: Measures) -> list[Verdict]:

@@ -35,7 +35,7 @@ from discreet.perturb.private import PrivateMechanism
 from discreet.programme.cube import Signature
 from discreet.programme.gates import DifferencingGate, PosteriorGate, ReconstructionGate
 from discreet.programme.noise import Claim
-from discreet.programme.population import Variable
+from discreet.programme.variables import Variable
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 5.0)
 USUAL_POSTERIOR = PosteriorGate(0.5, 0.95, 0.0, 10)
@@ -190,8 +190,8 @@ class Measures:
     def _rebuild(self, protection: str, seen: Published, bound: int | None = None) -> Rebuilt:
         rule = self._rule
         limits = reconstruction.Limits(
-            seconds=rule.seconds if rule else 5.0,
-            workers=self.case.threads,
+            work=rule.seconds if rule else 5.0,
+            workers=self.case.run.threads,
             most_areas=rule.areas if rule else SMALL_AREAS,
         )
         made = reconstruction.reconstruct(

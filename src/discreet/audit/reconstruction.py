@@ -41,8 +41,8 @@ BASELINE_DRAWS = 20  # guesses for each area that the baselines are the mean of
 class Limits:
     """What a reconstruction may cost, and the confidence in the range of noise that has no bound."""
 
-    seconds: float = 10.0  # of an area
-    all_seconds: float | None = None  # of all areas together
+    work: float = 10.0  # of an area, in seconds of an idle machine: operations are counted, not the clock
+    all_seconds: float | None = None  # of all areas together, by the clock; what is left then is not begun
     workers: int = 1  # areas at a time
     most_areas: int = 100
     most_cells: int = 20_000  # of the cross of all variables
@@ -129,7 +129,7 @@ def reconstruct(
     """Reconstruct the records of areas; without a list, of the finest ones, evenly chosen where they are many.
 
     ``bound`` replaces what is published of the noise by a bound alone (0: the tables are taken for exact). The same
-    seed gives the same records as long as no search runs into its time limit.
+    seed gives the same records on a slow or busy machine as well, unless ``limits.all_seconds`` are over.
     """
     universe = _universe(published, variable, counted)
     chosen = _areas(universe, variable, areas, limits.most_areas)
@@ -210,7 +210,7 @@ def _area(
         solved = nothing(Status.NOT_BEGUN, sums.sums.cells)
     else:
         readings = reader.readings(sums, values)
-        solved = solve(sums.sums, readings, min(limits.seconds, left), seed, limits.most_terms)
+        solved = solve(sums.sums, readings, limits.work, seed, limits.most_terms, left)
     return _records(area, solved, len(sums.signatures))
 
 

@@ -25,7 +25,7 @@ from discreet.maths.feasible import Limits
 from discreet.maths.noise.additive import LawKind
 from discreet.programme import eu2021
 from discreet.programme.programme import Programme, inspect_programme
-from discreet.report.advice import pictures, write_pictures
+from discreet.report.advice import advice_charts, write_charts
 
 USUAL = Limits()
 USUAL_D = 5
@@ -109,7 +109,7 @@ def advise(
     if write:
         report["written"] = _written(Path(programme), found)
     if out is not None:
-        report["pictures"] = write_pictures(out, pictures(found, trials), report)
+        report["pictures"] = write_charts(out, advice_charts(found, trials), report)
     if as_json:
         emit_json(report)
     elif not quiet:

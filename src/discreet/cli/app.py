@@ -63,6 +63,7 @@ class LazyGroup(TyperGroup):
             app.command(name=cmd_name)(getattr(module, cmd_name))
         command = get_command(app)
         command.name = cmd_name
+        command.help = command.help or COMMANDS[cmd_name]
         return command
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:

@@ -46,7 +46,10 @@ def attack(
     ] = "",
     place: Annotated[str | None, typer.Option("--place", help="The variable of the areas.")] = None,
     areas: Annotated[int, typer.Option("--areas", help="How many areas to reconstruct.", min=1)] = 10,
-    seconds: Annotated[float, typer.Option("--seconds", help="Time to solve an area.", min=0.1)] = 5.0,
+    seconds: Annotated[
+        float,
+        typer.Option("--seconds", help="Work to solve an area, in seconds of an idle machine.", min=0.1),
+    ] = 5.0,
     without: WITHOUT = None,
     json: JSON = False,
     threads: THREADS = 0,

@@ -24,9 +24,10 @@ from discreet.advise.forecast import (
 from discreet.advise.forecast import forecast as forecast_of
 from discreet.cli.output import JSON, console, emit_json
 from discreet.errors import mistake
+from discreet.page.skeleton import check_picture
 from discreet.programme.noise import PrivateNoise
 from discreet.programme.programme import Programme, load_declaration
-from discreet.report.forecast import check_picture, write_forecast_picture
+from discreet.report.forecast import write_forecast_picture
 
 SHOWN_SIZES = (1, 3, 10, 100, 1000)
 MOST_LAWS = 12  # of one candidate in the summary

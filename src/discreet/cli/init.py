@@ -13,8 +13,8 @@ import typer
 from discreet.errors import Mistakes, Problem, mistake
 from discreet.population.look import look
 from discreet.programme.codelist import codelist, write_codelist
-from discreet.programme.declared import UNITS
 from discreet.programme.draft import Draft, TableFacts, draft, programme_text, unit_of
+from discreet.programme.population import UNITS
 from discreet.programme.sources import file_source
 
 PROGRAMME = "programme.toml"

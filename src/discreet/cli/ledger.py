@@ -47,8 +47,16 @@ def account(
     epsilon: Annotated[str, typer.Option("--epsilon", help="The budget, a number or a fraction.")] = "",
     delta: Annotated[str, typer.Option("--delta", help="The budget of delta.")] = "",
     rho: Annotated[str, typer.Option("--rho", help="The budget, for Gaussian noise.")] = "",
-    neighbours: Annotated[Neighbours, typer.Option("--neighbours")] = Neighbours.ADD_REMOVE,
-    protects: Annotated[Protects, typer.Option("--protects")] = Protects.PERSON,
+    neighbours: Annotated[
+        Neighbours,
+        typer.Option(
+            "--neighbours",
+            help="Which populations the budget compares: one has a record more, or one record has other values.",
+        ),
+    ] = Neighbours.ADD_REMOVE,
+    protects: Annotated[
+        Protects, typer.Option("--protects", help="Whose presence the budget hides.")
+    ] = Protects.PERSON,
 ) -> None:
     """Open an account with a budget that can be used up but never raised."""
     budget = _budget(epsilon, delta, rho)

@@ -19,7 +19,7 @@ from discreet.maths.cells.keys import derive
 from discreet.maths.cells.lookup import Order
 from discreet.maths.noise.ptable import Demands, Law, RowFacts, row_facts, unmet
 from discreet.maths.noise.ptable_solver import PTableParameters, Variance, solve
-from discreet.report.ptable import write_picture
+from discreet.report.ptable import write_ptable_picture
 
 T = TypeVar("T")
 
@@ -116,7 +116,7 @@ def show(
     laws = found.laws
     facts = [row_facts(count, law) for count, law in enumerate(laws)]
     if picture is not None:
-        write_picture(picture, laws, f"Transition probabilities of {file.name}")
+        write_ptable_picture(picture, laws, f"Transition probabilities of {file.name}")
     if as_json:
         rows = [
             {**asdict(row), "law": {str(change): p for change, p in law.items()}}

@@ -25,7 +25,7 @@ from discreet.advise.prior_knowledge import (
 )
 from discreet.cli.output import JSON, QUIET, console, emit_json, shown_progress
 from discreet.errors import mistake
-from discreet.report.prior_knowledge import write_study_picture
+from discreet.report.prior_knowledge import study_chart
 
 T = TypeVar("T", int, float)
 
@@ -70,7 +70,7 @@ def prior_knowledge(
         found = study(records, seed, ks, epsilons, progress)
     if out is not None:
         (out / REPORT).write_text(json.dumps(_report(found), indent=1) + "\n", encoding="utf-8")
-        write_study_picture(out / PICTURE, found)
+        (out / PICTURE).write_bytes(study_chart(found).png())
     if as_json:
         emit_json(_report(found))
     elif not quiet:

@@ -14,7 +14,7 @@ from discreet.formats.parquet import write_parquet
 from discreet.formats.px import write_px
 from discreet.formats.sdmx_data import write_csv_file
 from discreet.formats.xlsx import write_xlsx
-from discreet.programme.population import ReleaseFormat
+from discreet.programme.release import ReleaseFormat
 
 _PLACES = {
     ReleaseFormat.PARQUET: "parquet/{}.parquet",

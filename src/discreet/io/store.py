@@ -37,7 +37,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import NullPool, QueuePool
 
-from discreet.errors import DatabaseAway, Problem, mistake
+from discreet.errors import DatabaseUnavailable, Problem, mistake
 from discreet.programme.sources import without_user
 
 WAIT = 30.0  # seconds that one transaction waits for others
@@ -126,7 +126,7 @@ class Database:
         except (SQLAlchemyError, OSError, UnicodeError) as error:
             raise self._refused(error) from None
 
-    def _refused(self, error: Exception) -> DatabaseAway:
+    def _refused(self, error: Exception) -> DatabaseUnavailable:
         """Say what the database answered: its first line, without the statement, its values and the user."""
         cause = error.orig if isinstance(error, DBAPIError) else error
         answer = next(iter(str(cause).strip().splitlines()), "no reason")
@@ -136,7 +136,7 @@ class Database:
             else type(error).__name__
         )
         value, remedy = f"the database says: {shown}", "check the address, the rights and the file"
-        return DatabaseAway([Problem(self.name, self.key, value, remedy)])
+        return DatabaseUnavailable(Problem(self.name, self.key, value, remedy))
 
 
 def append_only(table: Table, columns: tuple[str, ...]) -> None:

@@ -1,36 +1,46 @@
-"""Charts of a page as SVG: bars, limits, points, lines and heat maps, for wide and narrow screens."""
+"""Charts of pages and files: shapes as Altair charts, and how they become SVG, PNG and figures of a page.
+
+A shape (bars, lines, tiled, ..) takes plain rows and a width in pixels and returns an Altair chart. A ``Chart`` adds
+title and words and renders it, offline and to the same bytes each time; colours are those of ``style``, which the page
+changes for dark screens.
+"""
 
 from __future__ import annotations
 
 import math
 import re
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import altair as alt
 import vl_convert
+from altair.utils.schemapi import debug_mode
 
 from discreet.page.markup import Html, joined, safe
-from discreet.page.style import BLUE, FAINT, GRID, INK
+from discreet.page.style import BLUE, FAINT, GREY, GRID, INK, PAPER, TINT
 
 WIDE, NARROW = 720, 340  # pixels
 PNG_SCALE = 2
 FONT = "sans-serif"
+SUBTITLE = 108  # letters in a line
 
-Drawing = alt.Chart | alt.LayerChart | alt.FacetChart
+Drawing = alt.Chart | alt.LayerChart | alt.FacetChart | alt.VConcatChart
 
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """One chart; ``says`` tells in a sentence or two what is to be seen, for those who do not see it as well."""
+    """One chart; ``says`` is what it shows in a sentence or two, for those who do not see it as well."""
 
     name: str  # of its files and in links
     title: str
     says: str
     draw: Callable[[int], Drawing]  # for a width in pixels
     legend: Mapping[str, str] = field(default_factory=dict)  # what is drawn in which colour
+    subtitle: str = ""  # below the title of a file
+    scrolls: bool = False  # it cannot be made narrow, so a small screen scrolls it
 
     def html(self) -> Html:
         """The figure, its words first."""
@@ -39,29 +49,55 @@ class Chart:
                 f'<figure id="chart-{safe(self.name)}">',
                 f"<figcaption><strong>{safe(self.title)}</strong> {safe(self.says)}</figcaption>",
                 self._legend(),
-                f'<div class="wide">{self._inline(WIDE, "wide")}</div>',
-                f'<div class="narrow">{self._inline(NARROW, "narrow")}</div>',
+                *self._drawings(),
                 "</figure>",
             ]
         )
 
     def svg(self) -> str:
-        """The drawing as a file of its own, with its title and words inside."""
-        return _described(
-            str(vl_convert.vegalite_to_svg(self._titled())), f"{self.name}-file", self.title, self.says
-        )
+        """The drawing as a file of its own, with title, legend and words inside."""
+        return self._file
 
     def png(self) -> bytes:
         """The same as pixels."""
-        return bytes(vl_convert.vegalite_to_png(self._titled(), scale=PNG_SCALE))
+        return bytes(vl_convert.svg_to_png(self._file, scale=PNG_SCALE))
 
-    def _titled(self) -> dict[str, Any]:
-        """A file stands alone: it has its title and legend inside."""
-        title = {"text": self.title, "anchor": "start", "offset": 14}
-        return {**self.draw(WIDE).to_dict(), "config": _CONFIG, "title": title}
+    def files(self) -> Iterator[tuple[str, bytes]]:
+        """Its files by name: SVG and PNG."""
+        yield f"{self.name}.svg", self.svg().encode()
+        yield f"{self.name}.png", self.png()
+
+    def spec(self) -> dict[str, Any]:
+        """The Vega-Lite specification of the file."""
+        title: dict[str, Any] = {"text": self.title, "anchor": "start", "offset": 14}
+        if self.subtitle:
+            title["subtitle"] = textwrap.wrap(self.subtitle, SUBTITLE)
+        return {**self._spec(WIDE), "title": title}
+
+    @cached_property
+    def _file(self) -> str:
+        return self._rendered(self.spec(), "file")
+
+    def _spec(self, width: int) -> dict[str, Any]:
+        with debug_mode(False):  # validating costs more than drawing, and the tests do it
+            found: dict[str, Any] = self.draw(width).to_dict(validate=False)
+        is_single = not found.keys() & {"facet", "vconcat"}
+        return {**({"autosize": _FIT} if is_single else {}), **found, "config": _CONFIG}
+
+    def _drawings(self) -> Iterator[str]:
+        if self.scrolls:
+            box = f'class="scroll" role="region" aria-label="{safe(self.title)}" tabindex="0"'
+            yield f"<div {box}>{self._inline(WIDE, 'whole')}</div>"
+            return
+        yield f'<div class="wide">{self._inline(WIDE, "wide")}</div>'
+        yield f'<div class="narrow">{self._inline(NARROW, "narrow")}</div>'
 
     def _inline(self, width: int, where: str) -> str:
-        spec = {**self.draw(width).to_dict(), "config": {**_CONFIG, "legend": {"disable": True}}}
+        return self._rendered(
+            {**self._spec(width), "config": {**_CONFIG, "legend": {"disable": True}}}, where
+        )
+
+    def _rendered(self, spec: dict[str, Any], where: str) -> str:
         drawn = str(vl_convert.vegalite_to_svg(spec))
         return _described(drawn, f"{self.name}-{where}", self.title, self.says)
 
@@ -86,11 +122,13 @@ _CONFIG: dict[str, Any] = {
     "legend": {
         "labelColor": INK, "labelFontSize": 12.5, "title": None, "orient": "top", "direction": "horizontal",
         "columns": 3, "symbolType": "circle",
-        "columnPadding": 40, "rowPadding": 4, "offset": 10, "labelLimit": 300,
+        "columnPadding": 40, "rowPadding": 4, "offset": 10, "labelLimit": 420,
     },
     "text": {"fontSize": 12.5, "color": INK},
-    "title": {"color": INK, "fontSize": 15},
+    "title": {"color": INK, "fontSize": 15, "subtitleColor": FAINT, "subtitleFontSize": 12},
+    "header": {"labelColor": INK, "labelFontSize": 12.5, "title": None},
 }  # fmt: skip
+_FIT = {"type": "fit-x", "contains": "padding"}
 
 _INNER_ROLES = re.compile(r' (?:role|aria-[a-z]+)="[^"]*"')
 _IDS = re.compile(r'(id="|url\(#)(clip|gradient)')
@@ -105,26 +143,25 @@ def _described(svg: str, name: str, title: str, says: str) -> str:
     return f"{marks}{words}{rest}"
 
 
-THICK, GAP, NAME, BETWEEN = (
-    15,
-    4,
-    22,
-    16,
-)  # pixels of a bar, between two of an item, of its name, between items
+THICK, GAP, NAME, BETWEEN = 15, 4, 22, 16  # pixels: a bar, between two of an item, its name, between items
 LETTER, BOLD, LINE = 7.4, 8.0, 16  # pixels: a letter, about; one of a name; a line of names
 EDGE = 10
+NAME_LEADER = 20  # from the end of a line to its name
+CELL_LEAST, CELL_MOST = 42, 72  # the width of a cell
+PANEL_AXIS = 60  # what the axes of a panel take
 
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar: the item that it belongs to, its length, what stands behind it, and its kind."""
+    """One bar: the item that it belongs to, its end, the label at its end, its kind, and where it starts."""
 
     item: str
     value: float
     label: str
     kind: str = ""
+    start: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -139,18 +176,29 @@ class Point:
 
 @dataclass(frozen=True)
 class HeatTile:
-    """One rectangle of a map."""
+    """One rectangle of a map, with a label in its middle."""
 
     left: float
     right: float
     low: float
     high: float
     kind: str
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class HeatCell:
+    """One cell of a table that is shaded by its value."""
+
+    row: str
+    column: str
+    value: float
+    label: str
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A point of a map with its name."""
+    """A point of a map or of lines with its name."""
 
     x: float
     y: float
@@ -158,40 +206,74 @@ class Mark:
 
 
 @dataclass(frozen=True)
+class Trial:
+    """A point of a panel with its name; both coordinates are low, middle and high values."""
+
+    panel: str
+    name: str
+    x: tuple[float, float, float]
+    y: tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Box:
+    """A distribution in a panel: its quantiles from the lowest to the highest, the median in the middle."""
+
+    panel: str
+    x: str
+    kind: str
+    quantiles: tuple[float, float, float, float, float]
+
+
+@dataclass(frozen=True)
 class Axis:
-    """What an axis shows; ``format`` is in the words of d3."""
+    """What an axis shows; ``format`` is in the words of d3, ``labels`` an expression of Vega."""
 
     title: str
     format: str = ",~f"
     top: float | None = None
     log: bool = False
     values: tuple[float, ...] = ()
+    low: float | None = None
+    labels: str = ""
 
     def encode(self, low: float, high: float, *, grid: bool = True) -> tuple[alt.Scale, alt.Axis]:
         """The scale and the axis."""
         kind: Any = {"type": "log"} if self.log else {}
-        scale = alt.Scale(domain=[low, high], nice=False, **kind)
+        scale = alt.Scale(domain=[low if self.low is None else self.low, high], nice=False, **kind)
         ticks: Any = {"values": list(self.values)} if self.values else {"tickCount": 5}
+        if self.labels:
+            ticks["labelExpr"] = self.labels
         return scale, alt.Axis(title=self.title, format=self.format, grid=grid, **ticks)
 
 
 PERCENT = "~%"
 
 
-def bars(rows: Sequence[Bar], colours: Mapping[str, str], axis: Axis, width: int) -> Drawing:
-    """Horizontal bars, those of one item together below its name; each has its label behind it."""
+def bars(
+    rows: Sequence[Bar],
+    colours: Mapping[str, str],
+    axis: Axis,
+    width: int,
+    *,
+    allowed: tuple[float, float] | None = None,
+    chosen: float | None = None,
+) -> Drawing:
+    """Horizontal bars, those of one item together below its name; behind them the allowed range, on top the choice."""
     placed, names, height = _placed(rows, width)
-    far = axis.top or _room(rows, width)
-    bar_layer = alt.Chart(_values(placed)).mark_bar(cornerRadiusEnd=2)
-    encoded = bar_layer.encode(
-        x=_x(axis, far), x2="zero:Q", y=_pixels("y"), y2="y2:Q", color=_colour(colours)
+    x = _x(axis, axis.top or _room(rows, width))
+    layers: list[Any] = []
+    if allowed is not None:
+        band = alt.Chart(_values([{"value": allowed[0], "zero": allowed[1]}])).mark_rect(color=TINT)
+        layers.append(band.encode(x=x, x2=alt.X2("zero:Q")))
+    drawn = alt.Chart(_values(placed)).mark_bar(cornerRadiusEnd=2)
+    layers.append(
+        drawn.encode(x=x, x2=alt.X2("zero:Q"), y=_pixels("y"), y2=alt.Y2("y2:Q"), color=_colour(colours))
     )
-    labels = _texts(placed, "label", x=_x(axis, far), y="middle", dx=6, colour=INK)
-    return (
-        alt.layer(encoded, labels, *_names(names, width))
-        .properties(width=width, height=height)
-        .properties(autosize=_FIT)
-    )
+    layers.append(_texts(placed, "label", x=x, y="middle", dx=6, colour=INK))
+    if chosen is not None:
+        layers.append(alt.Chart(_values([{"value": chosen}])).mark_rule(color=INK, strokeWidth=2).encode(x=x))
+    return alt.layer(*layers, *_names(names, width)).properties(width=width, height=height)
 
 
 def limits(rows: Sequence[Bar], colours: Mapping[str, str], far: float, width: int) -> Drawing:
@@ -201,24 +283,26 @@ def limits(rows: Sequence[Bar], colours: Mapping[str, str], far: float, width: i
     x = _x(axis, _room([replace(row, value=min(row.value, far)) for row in rows], width, least=1.1))
     ground = [{**row, "value": 1.0} for row in placed]
     allowed = (
-        alt.Chart(_values(ground)).mark_bar(color=GRID).encode(x=x, x2="zero:Q", y=_pixels("y"), y2="y2:Q")
+        alt.Chart(_values(ground))
+        .mark_bar(color=GRID)
+        .encode(x=x, x2=alt.X2("zero:Q"), y=_pixels("y"), y2=alt.Y2("y2:Q"))
     )
     shown = [{**row, "value": min(row["value"], far)} for row in placed]
     used = (
         alt.Chart(_values(shown))
         .mark_bar()
-        .encode(x=x, x2="zero:Q", y=_pixels("inner"), y2="inner2:Q", color=_colour(colours))
+        .encode(x=x, x2=alt.X2("zero:Q"), y=_pixels("inner"), y2=alt.Y2("inner2:Q"), color=_colour(colours))
     )
     at_limit = [{"value": 1.0, "y": row["y"] - 4, "y2": row["y2"] + 4} for row in placed]
     line = (
         alt.Chart(_values(at_limit))
         .mark_rule(color=INK, strokeWidth=2)
-        .encode(x=x, y=_pixels("y"), y2="y2:Q")
+        .encode(x=x, y=_pixels("y"), y2=alt.Y2("y2:Q"))
     )
     behind = [{**row, "value": max(1.0, min(row["value"], far))} for row in placed]
     labels = _texts(behind, "label", x=x, y="middle", dx=8, colour=INK)
     layers = alt.layer(allowed, used, line, labels, *_names(names, width))
-    return layers.properties(width=width, height=height, autosize=_FIT)
+    return layers.properties(width=width, height=height)
 
 
 def pairs(rows: Sequence[Bar], colours: Mapping[str, str], axis: Axis, width: int) -> Drawing:
@@ -241,7 +325,7 @@ def pairs(rows: Sequence[Bar], colours: Mapping[str, str], axis: Axis, width: in
     joined = (
         alt.Chart(_values(spans))
         .mark_rule(color=FAINT, strokeWidth=2)
-        .encode(x=x, x2="zero:Q", y=_pixels("y"))
+        .encode(x=x, x2=alt.X2("zero:Q"), y=_pixels("y"))
     )
     dots = (
         alt.Chart(_values(points))
@@ -249,18 +333,98 @@ def pairs(rows: Sequence[Bar], colours: Mapping[str, str], axis: Axis, width: in
         .encode(x=x, y=_pixels("y"), color=_colour(colours))
     )
     layers = alt.layer(joined, dots, *_names(names, width))
-    return layers.properties(width=width, height=step * len(items) + 6, autosize=_FIT)
+    return layers.properties(width=width, height=step * len(items) + 6)
 
 
 def lines(
-    points: Sequence[Point], colours: Mapping[str, str], x: Axis, y: Axis, width: int, height: int = 260
+    points: Sequence[Point],
+    colours: Mapping[str, str],
+    x: Axis,
+    y: Axis,
+    width: int,
+    height: int = 260,
+    *,
+    dots: Sequence[Point] | None = None,
+    marks: Sequence[Mark] = (),
+    level: float | None = None,
 ) -> Drawing:
-    """Lines through points, one of each kind."""
-    base = alt.Chart(_values([_told(point) for point in points])).encode(
-        **_plane(points, x, y), color=_colour(colours)
+    """Lines through points, one of each kind; dots on the points or at others, marks, and a level that is dashed."""
+    plane = _plane([*points, *(dots or ())], x, y)
+    colour = _colour(colours)
+    drawn = alt.Chart(_values([_told(point) for point in points])).mark_line(strokeWidth=2)
+    layers: list[Any] = [drawn.encode(**plane, color=colour)]
+    at = points if dots is None else dots
+    if at:
+        dotted = alt.Chart(_values([_told(point) for point in at])).mark_circle(size=36, opacity=1)
+        layers.append(dotted.encode(**plane, color=colour))
+    if level is not None:
+        dashed = alt.Chart(_values([{"y": level}])).mark_rule(color=FAINT, strokeDash=[5, 4], strokeWidth=1.5)
+        layers.append(dashed.encode(y=plane["y"]))
+    layers += _marked(marks, plane, _extent(x, [point.x for point in points]), "circle")
+    return alt.layer(*layers).properties(width=width, height=height)
+
+
+def named_lines(
+    points: Sequence[Point],
+    colours: Mapping[str, str],
+    x: Axis,
+    y: Axis,
+    width: int,
+    height: int = 420,
+    *,
+    strong: Collection[str] = (),
+    dashed: Collection[str] = (),
+) -> Drawing:
+    """Lines over a logarithmic y axis with their names beside their ends, none on top of another."""
+    named = [kind for kind in colours if any(point.kind == kind for point in points)]
+    longest = max(map(len, named), default=0)
+    inner = width - EDGE - NAME_LEADER - LETTER * longest
+    plane = _plane(points, x, y)
+    low, high = map(math.log10, _extent(y, [point.y for point in points]))
+    last = {point.kind: height * (high - math.log10(point.y)) / (high - low) for point in points}
+    order = sorted(named, key=lambda kind: last[kind])
+    ends = [
+        {"kind": kind, "from": last[kind], "to": to, "left": inner + 3, "right": inner + NAME_LEADER}
+        for kind, to in zip(order, spread([last[kind] for kind in order], LINE), strict=True)
+    ]
+    colour = _colour(colours, has_legend=False)
+    layers: list[Any] = []
+    for kind in named:
+        width_of_line, dash = 3 if kind in strong else 1.5, [7, 5] if kind in dashed else [1, 0]
+        drawn = alt.Chart(_values([_told(point) for point in points if point.kind == kind]))
+        styled = drawn.mark_line(
+            strokeWidth=width_of_line, strokeDash=dash, point=alt.OverlayMarkDef(size=22, opacity=1)
+        )
+        layers.append(styled.encode(**plane, color=colour))
+    x_pixels = {name: alt.X(f"{name}:Q", scale=None) for name in ("left", "right")}
+    beside = alt.Chart(_values(ends))
+    leader = beside.mark_rule(strokeWidth=0.7).encode(
+        x=x_pixels["left"], x2=alt.X2("right:Q"), y=_pixels("from"), y2=alt.Y2("to:Q")
     )
-    drawn = alt.layer(base.mark_line(strokeWidth=2), base.mark_circle(size=36, opacity=1))
-    return drawn.properties(width=width, height=height, autosize=_FIT)
+    text = beside.mark_text(align="left", baseline="middle", dx=4).encode(
+        x=x_pixels["right"], y=_pixels("to"), text=alt.Text("kind:N")
+    )
+    layers += [leader.encode(color=colour), text.encode(color=colour)]
+    padding = {"left": 4, "top": 4, "bottom": 4, "right": 1.4 * longest}  # a browser's letters may be wider
+    return alt.layer(*layers).properties(width=inner, height=height, autosize="pad", padding=padding)
+
+
+def spread(places: Sequence[float], gap: float) -> list[float]:
+    """Move ascending places apart to at least a gap; those that push each other stay centred on where they were."""
+    groups: list[list[float]] = []
+    for place in places:
+        groups.append([place])
+        while len(groups) > 1 and _first(groups[-1], gap) < _last(groups[-2], gap) + gap:
+            groups[-2:] = [groups[-2] + groups[-1]]
+    return [_first(group, gap) + gap * k for group in groups for k in range(len(group))]
+
+
+def _first(group: Sequence[float], gap: float) -> float:
+    return sum(group) / len(group) - gap * (len(group) - 1) / 2
+
+
+def _last(group: Sequence[float], gap: float) -> float:
+    return _first(group, gap) + gap * (len(group) - 1)
 
 
 def cloud(
@@ -275,58 +439,174 @@ def cloud(
     size = alt.Size("weight:Q", scale=alt.Scale(domain=[0, 1], range=[40, 700]), legend=None)
     dots = alt.Chart(_values([_told(point) for point in points])).mark_circle(opacity=0.75)
     layers = alt.layer(even.encode(**plane), dots.encode(**plane, color=_colour(colours), size=size))
-    return layers.properties(width=width, height=height, autosize=_FIT)
+    return layers.properties(width=width, height=height)
 
 
 def columns(rows: Sequence[Point], colours: Mapping[str, str], x: Axis, y: Axis, width: int) -> Drawing:
     """Upright bars over whole numbers, those of several kinds side by side."""
-    plane = alt.Chart(_values([_told(row) for row in rows])).mark_bar()
-    kinds = list(colours)
     scale, axis = y.encode(0, y.top or 1.08 * max((row.y for row in rows), default=1.0) or 1.0)
-    drawn: alt.Chart = plane.encode(
-        x=alt.X("x:O", axis=alt.Axis(title=x.title, labelAngle=0, grid=False), scale=alt.Scale(padding=0.15)),
-        xOffset=alt.XOffset("kind:N", sort=kinds),
-        y=alt.Y("y:Q", scale=scale, axis=axis),
-        color=_colour(colours),
+    drawn: alt.Chart = (
+        alt.Chart(_values([_told(row) for row in rows]))
+        .mark_bar()
+        .encode(
+            x=alt.X(
+                "x:O", axis=alt.Axis(title=x.title, labelAngle=0, grid=False), scale=alt.Scale(padding=0.15)
+            ),
+            xOffset=alt.XOffset("kind:N", sort=list(colours)),
+            y=alt.Y("y:Q", scale=scale, axis=axis),
+            color=_colour(colours),
+        )
     )
-    sized: alt.Chart = drawn.properties(width=width, height=240, autosize=_FIT)
-    return sized
+    return drawn.properties(width=width, height=240)
 
 
 def tiled(
-    tiles: Sequence[HeatTile], marks: Sequence[Mark], colours: Mapping[str, str], x: Axis, y: Axis, width: int
+    tiles: Sequence[HeatTile],
+    marks: Sequence[Mark],
+    colours: Mapping[str, str],
+    x: Axis,
+    y: Axis,
+    width: int,
+    height: int = 320,
 ) -> Drawing:
     """A map of rectangles, with points that have names."""
-    left, low = min(tile.left for tile in tiles), min(tile.low for tile in tiles)
-    (x_scale, x_axis), (y_scale, y_axis) = (
-        x.encode(left, x.top or max(tile.right for tile in tiles), grid=False),
-        y.encode(low, y.top or max(tile.high for tile in tiles), grid=False),
+    span = (min(tile.left for tile in tiles), x.top or max(tile.right for tile in tiles))
+    x_scale, x_axis = x.encode(*span, grid=False)
+    y_scale, y_axis = y.encode(
+        min(tile.low for tile in tiles), y.top or max(tile.high for tile in tiles), grid=False
     )
     ground = alt.Chart(_values([vars(tile) for tile in tiles])).mark_rect(strokeWidth=0)
     drawn = ground.encode(
         x=alt.X("left:Q", scale=x_scale, axis=x_axis),
-        x2="right:Q",
+        x2=alt.X2("right:Q"),
         y=alt.Y("low:Q", scale=y_scale, axis=y_axis),
-        y2="high:Q",
+        y2=alt.Y2("high:Q"),
         color=_colour(colours),
     )
-    points = alt.Chart(_values([vars(mark) for mark in marks]))
     place = {"x": alt.X("x:Q", scale=x_scale, axis=x_axis), "y": alt.Y("y:Q", scale=y_scale, axis=y_axis)}
-    dots = points.mark_point(shape="diamond", size=150, filled=True, color=INK, opacity=1).encode(**place)
-    words = [_mark_name(mark, place, at) for at, mark in enumerate(marks)]
-    return alt.layer(drawn, dots, *words).properties(width=width, height=320, autosize=_FIT)
-
-
-def _mark_name(mark: Mark, place: Row, at: int) -> alt.Chart:
-    """Names stand by turns above and below their points, so that neighbours can be told apart."""
-    named = alt.Chart(_values([vars(mark)])).mark_text(
-        align="center", dy=-16 if at % 2 == 0 else 18, fontWeight=700, color=INK
+    labels = [
+        {"x": (tile.left + tile.right) / 2, "y": (tile.low + tile.high) / 2, "label": tile.label}
+        for tile in tiles
+        if tile.label
+    ]
+    texts = (
+        alt.Chart(_values(labels))
+        .mark_text(fontSize=10.5, color=INK)
+        .encode(**place, text=alt.Text("label:N"))
     )
-    placed: alt.Chart = named.encode(**place, text="name:N")
+    layers = [drawn, *([texts] if labels else []), *_marked(marks, place, span, "diamond")]
+    return alt.layer(*layers).properties(width=width, height=height)
+
+
+def heat(
+    cells: Sequence[HeatCell], x: str, y: str, width: int, *, columns: Sequence[str], strongest: float
+) -> Drawing:
+    """A table with numbers in its cells, shaded up to the strongest value; it is as wide as its numbers need."""
+    rows = list(dict.fromkeys(cell.row for cell in cells))
+    room = min(LETTER * max((len(row) for row in rows), default=0) + 40, 0.45 * width)
+    least, most = (room + size * len(columns) for size in (CELL_LEAST, CELL_MOST))
+    axis: Any = {"domain": False, "ticks": False, "grid": False}
+    gaps = alt.Scale(paddingInner=0.04, paddingOuter=0)
+    base = alt.Chart(_values([vars(cell) for cell in cells])).encode(
+        x=alt.X(
+            "column:O",
+            sort=list(columns),
+            scale=gaps,
+            axis=alt.Axis(title=x or None, orient="top", labelAngle=0, **axis),
+        ),
+        y=alt.Y(
+            "row:O",
+            sort=rows,
+            scale=gaps,
+            axis=alt.Axis(title=y or None, labelLimit=room, labelPadding=6, **axis),
+        ),
+    )
+    shade = alt.Scale(domain=[0, strongest], range=[0.04, 0.6], clamp=True)  # ink is read on every shade
+    ground = base.mark_rect(color=BLUE).encode(opacity=alt.Opacity("value:Q", scale=shade, legend=None))
+    layers = alt.layer(ground, base.mark_text(color=INK).encode(text=alt.Text("label:N")))
+    return layers.properties(width=max(least, min(width, most)), height=26 * len(rows))
+
+
+def panels(trials: Sequence[Trial], x: Axis, width: int) -> Drawing:
+    """A panel for each measure: points in their order, joined, with their names and with bars from low to high."""
+    rows = [
+        {
+            "panel": one.panel, "name": one.name, "order": order, "value": one.y[1], "low": one.y[0],
+            "high": one.y[2], "at": one.x[1], "left": one.x[0], "right": one.x[2],
+        }
+        for order, one in enumerate(trials)
+    ]  # fmt: skip
+    near = alt.Scale(zero=False)
+    across = {
+        name: alt.X(f"{name}:Q", title=x.title, scale=near, axis=alt.Axis(format=x.format, tickCount=4))
+        for name in ("at", "left")
+    }
+    upward = {
+        name: alt.Y(f"{name}:Q", title=None, scale=near, axis=alt.Axis(tickCount=5))
+        for name in ("value", "low")
+    }
+    base = alt.Chart().encode(x=across["at"], y=upward["value"])
+    layers = alt.layer(
+        base.mark_line(color=GREY, strokeWidth=1.5).encode(order=alt.Order("order:Q")),
+        alt.Chart().mark_rule(color=BLUE).encode(x=across["at"], y=upward["low"], y2=alt.Y2("high:Q")),
+        alt.Chart().mark_rule(color=BLUE).encode(x=across["left"], x2=alt.X2("right:Q"), y=upward["value"]),
+        base.mark_point(filled=True, size=45, color=BLUE, opacity=1),
+        base.mark_text(align="left", dx=6, dy=-7).encode(text=alt.Text("name:N")),
+        data=_values(rows),
+    )
+    beside = 2 if width >= WIDE else 1
+    facet = alt.Facet("panel:N", sort=list(dict.fromkeys(one.panel for one in trials)), title=None)
+    sized = layers.properties(width=width / beside - PANEL_AXIS, height=190)
+    drawn: alt.FacetChart = sized.facet(facet, columns=beside).resolve_scale(y="independent")
+    return drawn
+
+
+def boxes(rows: Sequence[Box], colours: Mapping[str, str], x: str, y: Axis, width: int) -> Drawing:
+    """Distributions side by side in panels: outer quantiles as lines, inner ones as bars, the median as a gap."""
+    names = ("least", "lower", "middle", "upper", "most")
+    told = [
+        {"panel": row.panel, "x": row.x, "kind": row.kind, **dict(zip(names, row.quantiles, strict=True))}
+        for row in rows
+    ]
+    scale, axis = y.encode(min(row.quantiles[0] for row in rows), max(row.quantiles[-1] for row in rows))
+    base = alt.Chart().encode(
+        x=alt.X("x:O", sort=list(dict.fromkeys(row.x for row in rows)), axis=alt.Axis(title=x, labelAngle=0)),
+        xOffset=alt.XOffset("kind:N", sort=list(colours)),
+    )
+    coloured = base.encode(color=_colour(colours))
+    up = {name: alt.Y(f"{name}:Q", scale=scale, axis=axis) for name in names}
+    layers = alt.layer(
+        coloured.mark_rule().encode(y=up["least"], y2=alt.Y2("most:Q")),
+        coloured.mark_bar(size=9).encode(y=up["lower"], y2=alt.Y2("upper:Q")),
+        base.mark_tick(color=PAPER, thickness=2, size=9).encode(y=up["middle"]),
+        data=_values(told),
+    )
+    panels = list(dict.fromkeys(row.panel for row in rows))
+    sized = layers.properties(width=(width - PANEL_AXIS) / len(panels), height=220)
+    drawn: alt.FacetChart = sized.facet(column=alt.Column("panel:N", sort=panels, title=None))
+    return drawn
+
+
+def _marked(marks: Sequence[Mark], place: Row, span: tuple[float, float], shape: str) -> list[alt.Chart]:
+    """Points with their names: those of the upper ones above, of the lower ones below, so that none covers another."""
+    if not marks:
+        return []
+    dots = alt.Chart(_values([vars(mark) for mark in marks])).mark_point(
+        shape=shape, size=150, filled=True, color=INK, opacity=1
+    )
+    down = sorted(marks, key=lambda mark: -mark.y)
+    upper = (len(marks) + 1) // 2
+    names = [_mark_name(mark, place, span, -16 if at < upper else 18) for at, mark in enumerate(down)]
+    return [dots.encode(**place), *names]
+
+
+def _mark_name(mark: Mark, place: Row, span: tuple[float, float], dy: int) -> alt.Chart:
+    """Near the left or right end a name grows inward."""
+    share = (mark.x - span[0]) / (span[1] - span[0])
+    align: Any = "left" if share < 0.25 else "right" if share > 0.75 else "center"
+    named = alt.Chart(_values([vars(mark)])).mark_text(align=align, dy=dy, fontWeight=700, color=INK)
+    placed: alt.Chart = named.encode(**place, text=alt.Text("name:N"))
     return placed
-
-
-_FIT = alt.AutoSizeParams(type="fit-x", contains="padding")
 
 
 def _placed(rows: Sequence[Bar], width: int) -> tuple[list[Row], list[Row], float]:
@@ -342,8 +622,9 @@ def _placed(rows: Sequence[Bar], width: int) -> tuple[list[Row], list[Row], floa
         for row in (row for row in rows if row.item == item):
             placed.append(
                 {
-                    "value": row.value, "label": row.label, "kind": row.kind, "zero": 0, "y": at, "y2": at + THICK,
-                    "middle": at + THICK / 2, "inner": at + THICK / 4, "inner2": at + 3 * THICK / 4,
+                    "value": row.value, "label": row.label, "kind": row.kind, "zero": row.start,
+                    "y": at, "y2": at + THICK, "middle": at + THICK / 2,
+                    "inner": at + THICK / 4, "inner2": at + 3 * THICK / 4,
                 }
             )  # fmt: skip
             at += THICK + GAP
@@ -373,7 +654,7 @@ def _pixels(field: str) -> alt.Y:
 
 def _texts(rows: Sequence[Row], field: str, x: alt.X, y: str, dx: int, colour: str) -> alt.Chart:
     marked = alt.Chart(_values(rows)).mark_text(align="left", baseline="middle", dx=dx, color=colour)
-    placed: alt.Chart = marked.encode(x=x, y=_pixels(y), text=f"{field}:N")
+    placed: alt.Chart = marked.encode(x=x, y=_pixels(y), text=alt.Text(f"{field}:N"))
     return placed
 
 
@@ -381,23 +662,26 @@ def _names(names: Sequence[Row], width: int) -> list[alt.Chart]:
     marked = alt.Chart(_values(names)).mark_text(
         align="left", baseline="middle", fontWeight=600, limit=width - EDGE, color=INK
     )
-    return [marked.encode(x=alt.value(0), y=_pixels("y"), text="name:N")]
+    return [marked.encode(x=alt.value(0), y=_pixels("y"), text=alt.Text("name:N"))]
 
 
-def _colour(colours: Mapping[str, str]) -> alt.Color | alt.ColorValue:
+def _colour(colours: Mapping[str, str], *, has_legend: bool = True) -> alt.Color | alt.ColorValue:
     """One colour for each kind; a legend only where there are several."""
     if len(colours) < 2:
         return alt.ColorValue(next(iter(colours.values()), BLUE))
-    return alt.Color("kind:N", scale=alt.Scale(domain=list(colours), range=list(colours.values())))
+    scale = alt.Scale(domain=list(colours), range=list(colours.values()))
+    return alt.Color("kind:N", scale=scale) if has_legend else alt.Color("kind:N", scale=scale, legend=None)
 
 
 def _plane(points: Sequence[Point], x: Axis, y: Axis) -> dict[str, Any]:
-    ends: list[tuple[float, float]] = []
-    for axis, values in ((x, [p.x for p in points]), (y, [p.y for p in points])):
-        low = _decade(values) if axis.log else 0.0
-        ends.append((low, axis.top or 1.05 * max(values, default=1.0) or 1.0))
-    (x_scale, x_axis), (y_scale, y_axis) = x.encode(*ends[0]), y.encode(*ends[1])
+    x_scale, x_axis = x.encode(*_extent(x, [point.x for point in points]))
+    y_scale, y_axis = y.encode(*_extent(y, [point.y for point in points]))
     return {"x": alt.X("x:Q", scale=x_scale, axis=x_axis), "y": alt.Y("y:Q", scale=y_scale, axis=y_axis)}
+
+
+def _extent(axis: Axis, values: Sequence[float]) -> tuple[float, float]:
+    low = axis.low if axis.low is not None else _decade(values) if axis.log else 0.0
+    return low, axis.top or 1.05 * max(values, default=1.0) or 1.0
 
 
 def _decade(values: Sequence[float]) -> float:

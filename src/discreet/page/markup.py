@@ -9,7 +9,8 @@ from html import escape
 from typing import NewType
 
 NONE = "–"
-FEW = 0.001  # shares nearer to 0 or to 1 are told as less, or more, than this
+FEW = 0.001  # shares nearer to 0 or to 1 are shown as less, or more, than this
+ROUNDING = 1e-12  # what is nearer to zero is the rounding error of floats
 
 
 def count(value: float | None) -> str:
@@ -25,13 +26,25 @@ def share(value: float | None) -> str:
         return f"<{100 * FEW:g}%"
     if 1 - FEW < value < 1:
         return f">{100 * (1 - FEW):g}%"
-    return f"{100 * value:,.1f}%".replace(".0%", "%")
+    return f"{100 * _rounded(value):,.1f}%".replace(".0%", "%")
+
+
+def percent(value: float | None) -> str:
+    """A share in percent with two decimals, for those of which fractions of a percent matter."""
+    return NONE if value is None else f"{100 * _rounded(value):,.2f}%"
+
+
+def _rounded(value: float) -> float:
+    """No share is below zero by a rounding error."""
+    return 0.0 if abs(value) < ROUNDING else value
 
 
 def decimal(value: float | None, digits: int = 3) -> str:
-    """A measured number with a few significant digits: 1.41, 0.0237, 1,230, 1.5e-07."""
+    """A measured number with a few significant digits: 1.41, 0.0237, 1,230, 1.5e-07, below 1e-12."""
     if value is None:
         return NONE
+    if 0 < abs(value) < ROUNDING:
+        return f"below {ROUNDING:.0e}"
     if value and abs(value) < 1e-4:
         return f"{value:.1e}"
     if abs(value) >= 10**digits:
@@ -106,6 +119,7 @@ class As(StrEnum):
     LONG = "text long"
     COUNT = "count"
     SHARE = "share"
+    PERCENT = "percent"
     DECIMAL = "decimal"
 
 
@@ -117,7 +131,7 @@ class Column:
     shown: As = As.TEXT
 
 
-_FORMATS = {As.COUNT: count, As.SHARE: share, As.DECIMAL: decimal}
+_FORMATS = {As.COUNT: count, As.SHARE: share, As.PERCENT: percent, As.DECIMAL: decimal}
 
 
 def table(caption: str, columns: Sequence[Column], rows: Iterable[Sequence[object]]) -> Html:

@@ -1,7 +1,4 @@
-"""The frame of a page that needs no network: head, notice, contents, parts, and nothing from elsewhere.
-
-It owns the order of things on a page and what browsers may load; what the parts say is the caller's.
-"""
+"""The frame of a page that needs no network: head, notice, contents and parts; and a chart as a file of any kind."""
 
 from __future__ import annotations
 
@@ -9,7 +6,9 @@ import base64
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
+from discreet.errors import mistake
 from discreet.page.charts import Chart
 from discreet.page.markup import Html, joined, paragraph, safe
 from discreet.page.style import SORT, STYLE
@@ -23,7 +22,7 @@ class Part:
 
     id: str
     title: str
-    lead: str
+    lead: str  # may be empty where a chart says it
     blocks: tuple[Block, ...] = ()
     mood: str = ""  # good or bad, where the lead is a verdict
 
@@ -38,7 +37,7 @@ class Part:
             [
                 f'<section id="{safe(self.id)}" aria-labelledby="{safe(self.id)}-title">',
                 f'<h2 id="{safe(self.id)}-title">{safe(self.title)}</h2>',
-                paragraph(self.lead, f"lead {self.mood}".rstrip()),
+                *([paragraph(self.lead, f"lead {self.mood}".rstrip())] if self.lead else []),
                 *(block.html() if isinstance(block, Chart) else block for block in self.blocks),
                 "</section>",
             ]
@@ -47,7 +46,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Page:
-    """A whole page; the notice on top says who may read it."""
+    """A whole page; the notice on top says who may read it, where that needs to be said."""
 
     title: str
     under: str
@@ -73,14 +72,17 @@ class Page:
         yield '<meta name="robots" content="noindex"><meta name="color-scheme" content="light dark">'
         yield f"<title>{safe(self.title)}</title><style>{STYLE}</style></head><body>"
         yield '<a class="skip" href="#content">Skip to the content</a>'
-        kind = "private" if self.is_private else "open"
-        yield f'<aside class="notice {kind}" aria-label="Who may read this">{paragraph(self.notice)}</aside>'
-        yield f'<div class="frame"><header><h1>{safe(self.title)}</h1>{paragraph(self.under, "under")}'
+        if self.notice:
+            kind = "private" if self.is_private else "open"
+            yield f'<aside class="notice {kind}" aria-label="Who may read this">{paragraph(self.notice)}</aside>'
+        yield f'<div class="frame"><header><h1>{safe(self.title)}</h1>'
+        if self.under:
+            yield paragraph(self.under, "under")
         yield f"{joined(self.opening)}</header>"
         yield self._contents()
         yield '<main id="content" tabindex="-1">'
         yield from (part.html() for part in self.parts)
-        yield f"<footer>{paragraph(self.footer)}</footer></main></div>"
+        yield f"<footer>{paragraph(self.footer)}</footer></main></div>" if self.footer else "</main></div>"
         yield f"<script>{SORT}</script></body></html>"
 
     def _contents(self) -> str:
@@ -92,3 +94,28 @@ def _policy() -> str:
     """Nothing is loaded from anywhere and no other script runs."""
     digest = base64.b64encode(hashlib.sha256(SORT.encode()).digest()).decode()
     return f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+
+
+def check_picture(path: Path) -> None:
+    """Refuse a path that no picture can be written to."""
+    if path.suffix.lower() not in (".png", ".svg", ".html"):
+        remedy = "choose .png, .svg or .html"
+        raise mistake(path, "--picture", f"the ending {path.suffix or 'missing'}", remedy)
+    if not path.absolute().parent.is_dir():
+        raise mistake(path, "--picture", "there is no such folder", "make it, or choose another path")
+
+
+def write_picture(path: Path, chart: Chart, numbers: Html) -> None:
+    """Write a chart as .png, .svg or .html by the ending of the path; the page has its numbers as a table, too."""
+    check_picture(path)
+    kind = path.suffix.lower()
+    if kind == ".html":
+        parts = (Part("chart", "Chart", "", (chart,)), Part("numbers", "Numbers", "", (numbers,)))
+        content = Page(chart.title, "", "", is_private=False, opening=(), parts=parts).html().encode()
+    else:
+        content = chart.png() if kind == ".png" else chart.svg().encode()
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        problem = error.strerror or "cannot be written"
+        raise mistake(path, "--picture", problem, "choose another path") from None

@@ -1,7 +1,4 @@
-"""The look of a page: colours of both modes, layout, print; and the few lines that let tables sort.
-
-It owns how things look; the charts take their colours from here, so that both follow the reader's mode.
-"""
+"""The look of pages and charts: colours of both modes, layout, print; and the few lines that let tables sort."""
 
 from __future__ import annotations
 
@@ -10,8 +7,9 @@ from types import MappingProxyType
 
 INK, FAINT, GRID = "#1b2733", "#55616d", "#dfe4e9"
 BLUE, ORANGE, GREY, RED, TINT = "#1f5a94", "#b85c00", "#aeb7c0", "#b3261e", "#cfe0f1"
-GREEN = "#1e6e42"
-FEASIBLE, RISKY, LOSSY, SPOILT, PALE = "#a9d8b8", "#f4c7c3", "#f7ddb5", "#d9b8ae", "#eef1f4"
+GREEN, PURPLE, PAPER = "#1e6e42", "#6b4fa0", "#ffffff"
+FEASIBLE, RISKY, LOSSY, SPOILT, PALE, LILAC = "#a9d8b8", "#f4c7c3", "#f7ddb5", "#d9b8ae", "#eef1f4", "#d5c8e8"
+SERIES = (BLUE, ORANGE, GREEN, PURPLE, FAINT, RED)  # of lines that have no colour of their own
 
 # what a colour of a chart becomes on a dark ground
 DARK: Mapping[str, str] = MappingProxyType(
@@ -25,11 +23,14 @@ DARK: Mapping[str, str] = MappingProxyType(
         RED: "#ff8a80",
         TINT: "#2c4660",
         GREEN: "#6fcf97",
+        PURPLE: "#b79cf0",
+        PAPER: "#12181f",
         FEASIBLE: "#2b7a4b",
         RISKY: "#6e3431",
         LOSSY: "#6b4f22",
         SPOILT: "#4a2f28",
         PALE: "#3a4652",
+        LILAC: "#4c3f66",
         "white": "transparent",
     }
 )
@@ -47,7 +48,7 @@ def _dark_charts() -> str:
 STYLE = f"""
 :root {{
   color-scheme: light dark;
-  --paper: #ffffff; --panel: #f4f6f8; --ink: {INK}; --faint: {FAINT}; --line: {GRID};
+  --paper: {PAPER}; --panel: #f4f6f8; --ink: {INK}; --faint: {FAINT}; --line: {GRID};
   --blue: {BLUE}; --red: {RED}; --green: {GREEN}; --private: #fdecea; --open: #e9f3ec; --amber: #8a5200;
 }}
 * {{ box-sizing: border-box; }}
@@ -94,6 +95,8 @@ figcaption {{ margin-bottom: .6rem; max-width: 46rem; color: var(--faint); font-
 figcaption strong {{ color: var(--ink); }}
 figure svg {{ display: block; max-width: 100%; height: auto; }}
 figure .narrow {{ display: none; }}
+figure .scroll {{ border: 0; min-width: 0; }}
+figure .scroll svg {{ max-width: none; overflow: visible; }}
 figure .mark-rect path {{ shape-rendering: crispEdges; }}
 .legend {{ list-style: none; display: flex; flex-wrap: wrap; gap: .2rem 1.3rem; margin: 0 0 .6rem; padding: 0;
   font-size: .92rem; }}
@@ -137,7 +140,7 @@ footer {{ color: var(--faint); font-size: .88rem; margin-top: 3rem; border-top: 
 @media (prefers-reduced-motion: reduce) {{ html {{ scroll-behavior: auto; }} }}
 @media (prefers-color-scheme: dark) {{
   :root {{
-    --paper: #12181f; --panel: #1c252e; --ink: {DARK[INK]}; --faint: {DARK[FAINT]}; --line: {DARK[GRID]};
+    --paper: {DARK[PAPER]}; --panel: #1c252e; --ink: {DARK[INK]}; --faint: {DARK[FAINT]}; --line: {DARK[GRID]};
     --blue: {DARK[BLUE]}; --red: {DARK[RED]}; --green: {DARK[GREEN]}; --private: #3a1b19; --open: #16301f;
     --amber: {DARK[ORANGE]};
   }}
@@ -147,7 +150,7 @@ footer {{ color: var(--faint); font-size: .88rem; margin-top: 3rem; border-top: 
 }}
 @media print {{
   :root {{
-    color-scheme: light; --paper: #ffffff; --panel: #f4f6f8; --ink: {INK}; --faint: {FAINT}; --line: {GRID};
+    color-scheme: light; --paper: {PAPER}; --panel: #f4f6f8; --ink: {INK}; --faint: {FAINT}; --line: {GRID};
     --blue: {BLUE}; --red: {RED}; --green: {GREEN}; --private: #ffffff; --open: #ffffff; --amber: #8a5200;
   }}
   body {{ font-size: 10.5pt; }}
@@ -156,6 +159,7 @@ footer {{ color: var(--faint); font-size: .88rem; margin-top: 3rem; border-top: 
   .notice {{ border: 1.5pt solid; margin-bottom: 1rem; }}
   figure .wide {{ display: block; }} figure .narrow {{ display: none; }}
   .scroll {{ overflow: visible; border: 0; }}
+  figure .scroll svg {{ max-width: 100%; }}
   td.long {{ min-width: 0; }}
   figure, tr, .tile, .lead {{ break-inside: avoid; }}
   h2, h3, .caption {{ break-after: avoid; }}

@@ -7,7 +7,7 @@ from math import ceil
 from pydantic import BaseModel, ConfigDict
 
 from discreet.perturb.mechanism import NoiseFacts
-from discreet.programme.population import Disclosure
+from discreet.programme.release import Disclosure
 from discreet.text.phrase import Phrase, joined, phrase, recognised
 
 Parameter = int | float | str

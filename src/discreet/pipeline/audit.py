@@ -17,7 +17,7 @@ from discreet.audit.case import Case
 from discreet.audit.gates import Verdict, judge_gates
 from discreet.audit.measures import USUAL_POSTERIOR, Measures
 from discreet.errors import mistake
-from discreet.io.atomic_folder import WholeFolder
+from discreet.io.atomic_folder import AtomicFolder
 from discreet.io.progress import Progress, Quiet
 from discreet.release.reader import open_release
 from discreet.report.confidential import confidential_page, write_pages
@@ -71,7 +71,7 @@ def write_audit(
     told = progress or Quiet()
     without = [name for name in SECTIONS if name not in found.sections]
     view = public_view(open_release(release), without, threads, told)
-    with WholeFolder(out, "--out") as folder:
+    with AtomicFolder(out, "--out") as folder:
         with folder.file(REPORT) as file:
             file.write(json.dumps(found.summary(), ensure_ascii=False, indent=1).encode())
         write_pages(folder, confidential_page(found.summary(), view), public_page(view), told)

@@ -11,10 +11,12 @@ from discreet.io.databases import open_source
 from discreet.io.progress import Progress, Quiet
 from discreet.maths.cells.keys import SECRET_BYTES
 from discreet.perturb.choose import mechanism
+from discreet.perturb.mechanism import Mechanism
 from discreet.population.places import place_problems
 from discreet.population.reading import UnitReader, missing_columns, needs_of, only_present, with_all_rules
 from discreet.programme.programme import Programme, Unit
-from discreet.run.tabulating import modulus_problems, record_problems
+from discreet.run.run import checked_blocks
+from discreet.run.tabulating import modulus_problems
 from discreet.swap.households import gather
 from discreet.swap.tables import open_tables
 from discreet.tabulate.ready_made import ready_made_problems
@@ -30,23 +32,23 @@ def check_data(programme: Programme, threads: int = 1, progress: Progress | None
 
 def _problems(programme: Programme, threads: int, progress: Progress) -> Iterator[Problem]:
     passing = secrets.token_bytes(SECRET_BYTES)
-    modulus = None
+    chosen = None
     try:
-        modulus = mechanism(programme, passing, passing).key_modulus
+        chosen = mechanism(programme, passing, passing)
     except Mistakes as mistakes:
         yield from mistakes.problems
     except DiscreetError as error:
         yield Problem(str(programme.path), "noise", str(error), "change the parameters")
     for unit in programme.population.units.values() if programme.population else ():
         progress.stage(f"checking {unit.name}")
-        yield from _noted(partial(_unit_problems, programme, unit, modulus, passing, threads, progress))
+        yield from _noted(partial(_unit_problems, programme, unit, chosen, passing, threads, progress))
         yield from _noted(partial(place_problems, programme, unit))
     if programme.swap is not None:
         yield from _noted(partial(_swap_problems, programme, passing, threads, progress))
     for cube in programme.cubes:
         if ready := programme.ready_made.get(cube.id):
             yield from _noted(partial(ready_made_problems, cube, ready))
-            yield from modulus_problems(ready.modulus, modulus, cube) if modulus else ()
+            yield from modulus_problems(ready.modulus, chosen.key_modulus, cube) if chosen else ()
 
 
 def _swap_problems(
@@ -68,7 +70,7 @@ def _noted(look: Callable[[], Iterable[Problem]]) -> Iterator[Problem]:
 def _unit_problems(
     programme: Programme,
     unit: Unit,
-    modulus: int | None,
+    chosen: Mechanism | None,
     passing: bytes,
     threads: int,
     progress: Progress,
@@ -82,9 +84,5 @@ def _unit_problems(
     needs = needs_of(programme, unit, cubes)
     yield from missing_columns(needs, records)
     wanted = only_present(with_all_rules(needs, programme, records), records)
-    reader = UnitReader(wanted, passing, threads)
-    rows = 0
-    for block in reader.blocks():
-        rows += len(block)
-        progress.step(len(block))
-    yield from record_problems(reader, modulus, rows)
+    for _ in checked_blocks(UnitReader(wanted, passing, threads), chosen, progress):
+        pass

@@ -14,9 +14,8 @@ from discreet.audit.gates import Verdict, require_passed
 from discreet.errors import DiscreetError, mistake
 from discreet.formats.publication import Publication
 from discreet.formats.writers import with_parquet
-from discreet.io.progress import Progress, Quiet
+from discreet.io.progress import Progress
 from discreet.maths.privacy.accounting import EpsilonDelta, PrivacyLoss, Rho
-from discreet.perturb.choose import mechanism
 from discreet.perturb.ledger import Entry, Ledger
 from discreet.perturb.mechanism import Mechanism
 from discreet.perturb.private import PrivateMechanism
@@ -34,11 +33,10 @@ from discreet.release.manifest import (
     write_private_manifest,
 )
 from discreet.release.reader import Release
-from discreet.run.identity import Identity, digest_inputs, identify, noise_key
-from discreet.run.tabulating import Tabulator
-from discreet.swap.relocate import Relocations
+from discreet.run.identity import Identity, begin
+from discreet.run.run import Run
+from discreet.run.tabulating import tabulate
 from discreet.swap.result import SwapResult
-from discreet.swap.swapping import swap
 from discreet.tabulate.tables import ConfidentialTable
 
 DELTA_UNITS = 10**30  # deltas are charged in whole units of 1e-30, rounded up
@@ -102,22 +100,22 @@ def protect(
     nothing is published and nothing charged.
     """
     require_private_place(private, out)
-    run = _begin(programme, secret, threads, progress)
-    with ReleaseFolder(out, run.run_id) as folder:
+    making = _Protecting(*begin(programme, secret, threads, progress))
+    with ReleaseFolder(out, making.run_id) as folder:
         try:
-            made = run.make(folder)
-            verdicts = run.judged(folder, made)
+            made = making.make(folder)
+            verdicts = making.judged(folder, made)
             require_passed(verdicts)
             if spending is not None:
-                spending.charge(run.mechanism, programme.release.name, run.run_id)
+                spending.charge(making.run.mechanism, programme.release.name, making.run_id)
         except DiscreetError:
             folder.discard()
             raise
-        write_private_manifest(run.private(made, clock()), private)
+        write_private_manifest(making.private(made, clock()), private)
         folder.publish(made.manifest)
     cells = sum(entry.cells for entry in made.manifest.cubes)
     return Protected(
-        out, run.run_id, len(made.manifest.cubes), cells, made.resumed, made.notes, tuple(verdicts)
+        out, making.run_id, len(made.manifest.cubes), cells, made.resumed, made.notes, tuple(verdicts)
     )
 
 
@@ -125,19 +123,12 @@ def rehearse(
     programme: Programme, secret: bytes, out: Path, threads: int = 1, progress: Progress | None = None
 ) -> list[Verdict]:
     """Do everything that protect does up to its gates, and judge them; nothing is published, charged or kept."""
-    run = _begin(programme, secret, threads, progress)
-    with ReleaseFolder(out, f"{run.run_id}rehearsal") as folder:
+    making = _Protecting(*begin(programme, secret, threads, progress))
+    with ReleaseFolder(out, f"{making.run_id}rehearsal") as folder:
         try:
-            return run.judged(folder, run.make(folder))
+            return making.judged(folder, making.make(folder))
         finally:
             folder.discard()
-
-
-def _begin(programme: Programme, secret: bytes, threads: int, progress: Progress | None) -> _Run:
-    inputs = digest_inputs(programme, secret)
-    chosen = mechanism(programme, secret, noise_key(programme, secret, inputs))
-    identity = identify(programme, chosen, secret, inputs)
-    return _Run(programme, secret, chosen, identity, identity.run_id(), threads, progress or Quiet())
 
 
 @dataclass(frozen=True)
@@ -150,21 +141,19 @@ class _Made:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True, repr=False)
-class _Run:
-    programme: Programme
-    secret: bytes
-    mechanism: Mechanism
-    identity: Identity
-    run_id: str
-    threads: int
-    progress: Progress
+class _Protecting:
+    """The steps of a run that makes a release."""
+
+    def __init__(self, run: Run, identity: Identity) -> None:
+        self.run, self.identity = run, identity
+        self.programme, self.mechanism = run.programme, run.mechanism
+        self.run_id = identity.run_id()
 
     def make(self, folder: ReleaseFolder) -> _Made:
         """Swap, count, perturb and write everything, whatever an earlier run of the same identity has not finished."""
-        swapped = self._swapped()
+        swapped = self.run.swap()
         entries, rows, resumed = self._cubes(folder, swapped)
-        self.progress.stage("writing codelists and notes")
+        self.run.progress.stage("writing codelists and notes")
         publication, formats = self._publication(), self.programme.release.formats
         shared = write_shared(folder, self.programme.cubes, entries, formats, publication)
         manifest = release_manifest(publication, entries, shared, self._digests(), self.identity.fingerprint)
@@ -179,10 +168,7 @@ class _Run:
         # the attacks take longer to import than a small release to make, and most runs declare no gates
         from discreet.audit.gates import judge_release  # noqa: PLC0415
 
-        release = Release(folder.tree, made.manifest)
-        return judge_release(
-            self.programme, self.secret, self.mechanism, release, self.threads, self.progress
-        )
+        return judge_release(self.run, Release(folder.tree, made.manifest))
 
     def _cubes(
         self, folder: ReleaseFolder, swapped: SwapResult | None
@@ -196,18 +182,8 @@ class _Run:
             entries[table.cube.id] = write_cube(folder, protected, publication, formats)
 
         left = [cube for cube in self.programme.cubes if cube.id not in entries]
-        relocations = Relocations(self.programme, swapped.moves, self.secret) if swapped else None
-        tabulator = Tabulator(
-            self.programme, self.secret, self.mechanism, self.threads, self.progress, relocations
-        )
-        rows = tabulator.run(left, finish)
+        rows = tabulate(self.run, left, finish, self.run.relocations(swapped))
         return [entries[cube.id] for cube in self.programme.cubes], rows, resumed
-
-    def _swapped(self) -> SwapResult | None:
-        """Swap households where the programme says so; the secret makes it the same in every run."""
-        if self.programme.swap is None:
-            return None
-        return swap(self.programme, self.secret, self.threads, self.progress)
 
     def private(self, made: _Made, finished: datetime) -> PrivateManifest:
         """What the office keeps of the run."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from discreet.errors import mistake
-from discreet.io.atomic_folder import WholeFolder, require_free
+from discreet.io.atomic_folder import AtomicFolder, require_free
 from discreet.io.progress import Progress, Quiet
 from discreet.programme.programme import PopulationRule, Programme
 from discreet.programme.sources import FileSource
@@ -46,7 +46,7 @@ def write_swap(
     progress = progress or Quiet()
     rule, population = _declared(programme)
     _require_apart(programme, out, private)
-    with WholeFolder(out, OUT) as public, WholeFolder(private, PRIVATE) as kept:
+    with AtomicFolder(out, OUT) as public, AtomicFolder(private, PRIVATE) as kept:
         result = swap(programme, secret, threads, progress)
         progress.stage("writing microdata")
         records = write_microdata(programme, result.moves, secret, public, progress.step)

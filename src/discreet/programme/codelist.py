@@ -128,6 +128,7 @@ class Breakdown:
     labels: tuple[str, ...]
     parents: NDArray[np.int32]  # node -> node; -1 for the total
     node_of_leaf: NDArray[np.int32]  # leaf of the codelist -> finest node that holds it
+    grouped: str | None = None  # the variable whose codes a user has put into groups; None if declared
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -136,6 +137,16 @@ class Breakdown:
     def full_name(self) -> str:
         """How axes name it: AGE.M, or SEX where the variable has this one breakdown."""
         return self.variable if self.name == self.variable else f"{self.variable}.{self.name}"
+
+    @property
+    def is_grouping(self) -> bool:
+        """Whether its codes are groups of a user's; ``variable`` is a name of its own then, equal for equal groups."""
+        return self.grouped is not None
+
+    @property
+    def root(self) -> str:
+        """The variable whose codes it shows or groups."""
+        return self.variable if self.grouped is None else self.grouped
 
     @cached_property
     def finest(self) -> NDArray[np.bool_]:

@@ -1,26 +1,64 @@
-"""Resolves the cubes and structural zeros of a programme against its variables.
-
-It owns the checks of one cube; it does not know where the records lie.
-"""
+"""The ``[[cubes]]`` and ``[[structural_zeros]]`` sections, resolved against the variables."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field
 
 from discreet.programme.codelist import Breakdown
 from discreet.programme.cube import Cube
-from discreet.programme.declared import DeclaredCounts, DeclaredProgramme
 from discreet.programme.eu2021 import StandardTable
 from discreet.programme.filter import Filter, alternatives, mentioned, parse_filter
 from discreet.programme.labels import Labels, standard_title
-from discreet.programme.population import PopulationRule, ReadyMade, Variable
-from discreet.programme.reading import Findings
-from discreet.programme.sources import file_source
+from discreet.programme.population import PopulationRule, UnitName
+from discreet.programme.section import Declared, Findings, Identifier, Text
+from discreet.programme.sources import FileSource, file_source
+from discreet.programme.variables import Variable
+
+
+class DeclaredCounts(Declared):
+    """A ready-made table of counts with cell keys."""
+
+    file: Text
+    count: Text = "count"
+    key: Text = "key"
+    modulus: Annotated[int, Field(ge=2, le=2**62)] = 2**32
+
+
+class DeclaredCube(Declared):
+    """One table: a cross of breakdowns."""
+
+    id: Identifier
+    title: str = ""
+    unit: UnitName = "persons"
+    axes: Annotated[list[Text], Field(min_length=1, max_length=16)]
+    base: Text | None = None
+    count: Text | None = None
+    weight: Text | None = None
+    counts: DeclaredCounts | None = None
+
+
+class DeclaredStructuralZero(Declared):
+    """Combinations of codes that cannot occur."""
+
+    where: Text
 
 
 @dataclass(frozen=True)
+class ReadyMade:
+    """A table of counts with cell keys, tabulated elsewhere; its columns are named as the variables."""
+
+    source: FileSource
+    count: str
+    key: str
+    modulus: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class _Wanted:
     """A cube as it was asked for, in the file or by the built-in programme, and where."""
 
@@ -35,7 +73,7 @@ class _Wanted:
     counts: DeclaredCounts | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CubeResolver:
     """Turns what was asked for into cubes, noting every problem."""
 
@@ -46,7 +84,7 @@ class CubeResolver:
     findings: Findings
 
     def cubes(
-        self, declared: DeclaredProgramme, tables: Sequence[StandardTable]
+        self, declared: Sequence[DeclaredCube | None], tables: Sequence[StandardTable]
     ) -> tuple[tuple[Cube, ...], dict[str, ReadyMade]]:
         """All cubes, the built-in ones first, and the ready-made counts of some."""
         wanted = [*_standard(tables, self.labels), *_declared(declared)]
@@ -59,11 +97,11 @@ class CubeResolver:
             one.id: ready for one, (_, ready) in zip(wanted, made, strict=True) if ready is not None
         }
 
-    def structural_zeros(self, declared: DeclaredProgramme) -> tuple[Filter, ...]:
+    def structural_zeros(self, declared: Sequence[DeclaredStructuralZero | None]) -> tuple[Filter, ...]:
         """The combinations of codes that cannot occur."""
         found = [
             self._filter(rule.where, f"structural_zeros[{place}].where")
-            for place, rule in enumerate(declared.structural_zeros)
+            for place, rule in enumerate(declared)
             if rule is not None
         ]
         return tuple(rule for rule in found if rule is not None)
@@ -170,20 +208,22 @@ class CubeResolver:
 def _standard(tables: Sequence[StandardTable], labels: Labels) -> Iterator[_Wanted]:
     for table in tables:
         key, title = f"standard.tables {table.id}", standard_title(table, labels)
-        yield _Wanted(key, table.id, title, table.unit, table.axes, table.base or None)
+        yield _Wanted(
+            key=key, id=table.id, title=title, unit=table.unit, axes=table.axes, base=table.base or None
+        )
 
 
-def _declared(declared: DeclaredProgramme) -> Iterator[_Wanted]:
-    for place, cube in enumerate(declared.cubes):
+def _declared(declared: Sequence[DeclaredCube | None]) -> Iterator[_Wanted]:
+    for place, cube in enumerate(declared):
         if cube is not None:
             yield _Wanted(
-                f"cubes[{place}]",
-                cube.id,
-                cube.title,
-                cube.unit,
-                tuple(cube.axes),
-                cube.base,
-                cube.count,
-                cube.weight,
-                cube.counts,
+                key=f"cubes[{place}]",
+                id=cube.id,
+                title=cube.title,
+                unit=cube.unit,
+                axes=tuple(cube.axes),
+                base=cube.base,
+                count=cube.count,
+                weight=cube.weight,
+                counts=cube.counts,
             )

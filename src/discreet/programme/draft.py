@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,10 +9,13 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 
+import tomlkit
+
 from discreet.errors import mistake
 from discreet.programme.codelist import TOTAL, Code
-from discreet.programme.declared import ID_KEYS, LONGEST_LABEL
 from discreet.programme.labels import Labels
+from discreet.programme.population import ID_KEYS
+from discreet.programme.section import LONGEST_LABEL
 from discreet.programme.sources import FileFormat, format_of
 
 MOST_CODES = 5_000  # a column with more distinct values is no variable, unless it is a place
@@ -493,5 +495,5 @@ def _rest(draft: Draft) -> Iterator[str]:
 
 
 def quote(text: str) -> str:
-    """A TOML string: like JSON's, which leaves only the delete character bare."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    """A TOML string."""
+    return tomlkit.string(text).as_string()

@@ -5,12 +5,65 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from typing import Annotated
 
-from discreet.programme.declared import DeclaredDifferencingGate, DeclaredGates, DeclaredReconstructionGate
+from pydantic import Field
+
 from discreet.programme.filter import alternatives
 from discreet.programme.noise import CellKeyNoise, Noise
-from discreet.programme.population import PopulationRule, Variable
-from discreet.programme.reading import Findings
+from discreet.programme.population import PopulationRule
+from discreet.programme.section import Amount, Declared, Findings, Quota, Text, positive
+from discreet.programme.variables import Variable
+
+Within = Annotated[float, Field(gt=0, lt=1)]
+Most = Annotated[int, Field(ge=0)]
+
+
+class DeclaredPosteriorGate(Declared):
+    """How sure a Bayesian adversary may become that somebody is there."""
+
+    prior: Within = 0.5
+    above: Within = 0.95
+    share: Quota = 0.0
+    largest: Annotated[int, Field(ge=1, le=1000)] = 10
+    alone: bool = True
+
+
+class DeclaredDifferencingGate(Declared):
+    """What two geographies that do not nest may give away by subtraction."""
+
+    pairs: Annotated[list[Annotated[list[Text], Field(min_length=2, max_length=2)]], Field(min_length=1)]
+    threshold: Annotated[int, Field(ge=2, le=10_000)] = 10
+    above: Within = 0.68
+    revealed: Most = 0
+
+
+class DeclaredReconstructionGate(Declared):
+    """How much of the microdata of sampled areas a solver may find again."""
+
+    place: Text | None = None
+    variables: Annotated[list[Text], Field(min_length=1)] | None = None
+    quasi: Annotated[list[Text], Field(min_length=1)] | None = None
+    errors: dict[Text, Quota] = {}
+    areas: Annotated[int, Field(ge=1, le=100_000)] = 20
+    seconds: Annotated[float, Field(gt=0, le=86_400)] = 10.0
+    reconstructed: Quota = 1.0
+    reidentified: Quota = 1.0
+
+
+class DeclaredGates(Declared):
+    """What a release may at most give away; one that gives away more is not finished."""
+
+    averaging: Within | None = None
+    bound_revealed: Quota | None = None
+    pinned_cells: Most | None = None
+    epsilon: Amount | None = None
+    delta: Amount | None = None
+    true_uniques: Quota | None = None
+    true_attributes: Quota | None = None
+    posterior: DeclaredPosteriorGate | None = None
+    differencing: DeclaredDifferencingGate | None = None
+    reconstruction: DeclaredReconstructionGate | None = None
 
 
 @dataclass(frozen=True)
@@ -34,7 +87,7 @@ class DifferencingGate:
     revealed: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ReconstructionGate:
     """At most these shares of the records of sampled areas may be reconstructed, and re-identified."""
 
@@ -48,7 +101,7 @@ class ReconstructionGate:
     reidentified: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Gates:
     """Everything declared; None is not asked for."""
 
@@ -88,16 +141,16 @@ def resolve_gates(
     _check_noise(declared, noise, findings)
     posterior = declared.posterior
     return Gates(
-        declared.averaging,
-        declared.bound_revealed,
-        declared.pinned_cells,
-        _amount("epsilon", declared.epsilon, findings),
-        _amount("delta", declared.delta, findings),
-        declared.true_uniques,
-        declared.true_attributes,
-        PosteriorGate(**posterior.model_dump()) if posterior else None,
-        resolver.differencing(declared.differencing) if declared.differencing else None,
-        resolver.reconstruction(declared.reconstruction) if declared.reconstruction else None,
+        averaging=declared.averaging,
+        bound_revealed=declared.bound_revealed,
+        pinned_cells=declared.pinned_cells,
+        epsilon=_amount("epsilon", declared.epsilon, findings),
+        delta=_amount("delta", declared.delta, findings),
+        true_uniques=declared.true_uniques,
+        true_attributes=declared.true_attributes,
+        posterior=PosteriorGate(**posterior.model_dump()) if posterior else None,
+        differencing=resolver.differencing(declared.differencing) if declared.differencing else None,
+        reconstruction=resolver.reconstruction(declared.reconstruction) if declared.reconstruction else None,
     )
 
 
@@ -113,16 +166,8 @@ def _check_noise(declared: DeclaredGates, noise: Noise | None, findings: Finding
             findings.add(f"gates.{key}", "this noise has no bound", "take the gate out")
 
 
-def _amount(key: str, value: int | float | str | None, findings: Findings) -> Fraction | None:
-    if value is None:
-        return None
-    try:
-        amount = Fraction(str(value))
-    except (ValueError, ZeroDivisionError):
-        amount = Fraction(0)
-    if amount <= 0:
-        findings.add(f"gates.{key}", repr(value), 'give a positive number, or a fraction such as "1/3"')
-    return amount
+def _amount(key: str, value: Amount | None, findings: Findings) -> Fraction | None:
+    return None if value is None else positive(f"gates.{key}", value, findings)
 
 
 class _Resolver:
@@ -160,14 +205,14 @@ class _Resolver:
         for name in dict.fromkeys(named):
             self._variable(f"{key}.variables", name)
         return ReconstructionGate(
-            place,
-            tuple(declared.variables or ()),
-            tuple(declared.quasi or ()),
-            declared.errors,
-            declared.areas,
-            declared.seconds,
-            declared.reconstructed,
-            declared.reidentified,
+            place=place,
+            variables=tuple(declared.variables or ()),
+            quasi=tuple(declared.quasi or ()),
+            errors=declared.errors,
+            areas=declared.areas,
+            seconds=declared.seconds,
+            reconstructed=declared.reconstructed,
+            reidentified=declared.reidentified,
         )
 
     def _depth(self, name: str, columns: tuple[str, ...]) -> int:

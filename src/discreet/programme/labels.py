@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from discreet.programme import eu2021
-from discreet.programme.declared import DeclaredProgramme, DeclaredVariable
 from discreet.programme.filter import alternatives
-from discreet.programme.population import Variable
-from discreet.programme.reading import Findings
+from discreet.programme.population import UnitName
+from discreet.programme.section import Findings
+from discreet.programme.variables import DeclaredStandard, DeclaredVariable, Variable, standard_names
 from discreet.text.phrase import joined, phrase
 
 
@@ -78,19 +78,22 @@ NO_LABELS = Labels()
 
 
 def resolve_labels(
-    declared: DeclaredProgramme, variables: Mapping[str, Variable], findings: Findings
+    declared: Mapping[str, DeclaredVariable],
+    units: Mapping[UnitName, str],
+    standard: DeclaredStandard | None,
+    variables: Mapping[str, Variable],
+    findings: Findings,
 ) -> Labels:
     """The labels of all variables, breakdowns and units that have one."""
-    standard = set(eu2021.variables()) if declared.standard is not None else set()
+    built_in = standard_names(standard)
     named: dict[str, str] = {}
     breakdowns: dict[str, str] = {}
     for name, variable in variables.items():
-        entry = declared.variables.get(name, DeclaredVariable())
-        label = entry.label or (eu2021.label(name) if name in standard else "")
+        entry = declared.get(name, DeclaredVariable())
+        label = entry.label or (eu2021.label(name) if name in built_in else "")
         named.update({name: label} if label else {})
-        breakdowns.update(_breakdowns(variable, entry, name in standard, findings))
-    units: dict[str, str] = dict(declared.release.unit_labels.items())
-    labels = Labels(named, breakdowns, units)
+        breakdowns.update(_breakdowns(variable, entry, name in built_in, findings))
+    labels = Labels(named, breakdowns, dict(units.items()))
     _check_distinct(labels, variables, findings)
     return labels
 

@@ -1,35 +1,43 @@
-"""The ``[population]``, ``[release]`` and ``[limits]`` sections: their rules and checks."""
+"""The ``[population]`` section: where the records are and what identifies them."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
+from typing import Annotated, Literal
 
-from discreet.programme.codelist import Breakdown, Codelist
-from discreet.programme.declared import ID_KEYS, UNITS, DeclaredPopulation, DeclaredProgramme
-from discreet.programme.reading import Findings
-from discreet.programme.sources import FileSource, Source, resolve_source
+from pydantic import Discriminator, Tag
+
+from discreet.programme.section import Declared, Findings, Text, text_or_table
+from discreet.programme.sources import DeclaredSource, Source, resolve_source
+
+UNITS = ("persons", "households", "families", "dwellings")
+ID_KEYS = {
+    "persons": "person_id",
+    "households": "household_id",
+    "families": "family_id",
+    "dwellings": "dwelling_id",
+}
+UnitName = Literal["persons", "households", "families", "dwellings"]
+SourceEntry = Annotated[
+    Annotated[Text, Tag("|text")] | Annotated[DeclaredSource, Tag("|table")], Discriminator(text_or_table)
+]
 
 
-class Disclosure(Enum):
-    """What the public files tell of the noise."""
+class DeclaredPopulation(Declared):
+    """Where the records are and what identifies them."""
 
-    LAW = "law"
-    VARIANCE = "variance"
-    NONE = "none"
-
-
-class ReleaseFormat(Enum):
-    """A format in which cubes are written."""
-
-    PARQUET = "parquet"
-    CSV = "csv"
-    SDMX_CSV = "sdmx-csv"
-    JSON_STAT = "json-stat"
-    XLSX = "xlsx"
-    PX = "px"
+    persons: SourceEntry | None = None
+    households: SourceEntry | None = None
+    families: SourceEntry | None = None
+    dwellings: SourceEntry | None = None
+    person_id: Text | None = None
+    household_id: Text | None = None
+    family_id: Text | None = None
+    dwelling_id: Text | None = None
+    record_key: Text | None = None
+    geography: list[Text] = []
 
 
 @dataclass(frozen=True)
@@ -49,47 +57,6 @@ class PopulationRule:
     ids: Mapping[str, str]  # unit -> id column; also of units that have no table of their own
     geography: tuple[str, ...]  # coarse to fine
     record_key: str | None  # a column with the office's own record keys
-
-
-@dataclass(frozen=True)
-class Variable:
-    """One variable: the column that holds its leaf codes, and the breakdowns that cubes use."""
-
-    name: str
-    column: str
-    codelist: Codelist
-    breakdowns: Mapping[str, Breakdown]
-    units: tuple[str, ...] | None  # None: any unit whose table has the column
-
-
-@dataclass(frozen=True)
-class ReadyMade:
-    """A table of counts with cell keys, tabulated elsewhere; its columns are named as the variables."""
-
-    source: FileSource
-    count: str
-    key: str
-    modulus: int
-
-
-@dataclass(frozen=True)
-class ReleaseRule:
-    """What is written and what it tells of the noise."""
-
-    name: str
-    agency: str
-    version: str
-    formats: tuple[ReleaseFormat, ...]
-    disclose: Disclosure
-    title: str = ""  # for readers
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What a programme may at most ask for."""
-
-    cells: int  # possible ones of a cube, margins included
-    published: int  # non-zero ones of a cube
 
 
 def resolve_population(declared: DeclaredPopulation | None, findings: Findings) -> PopulationRule | None:
@@ -130,18 +97,3 @@ def _check_columns(declared: DeclaredPopulation, ids: dict[str, str], findings: 
         if times > 1:
             remedy = "give each id and the record key a column of its own"
             findings.add("population", f"column {column!r} is named for {times} purposes", remedy)
-
-
-def resolve_release(declared: DeclaredProgramme, findings: Findings) -> tuple[ReleaseRule, Limits]:
-    """What is written, and the limits; Parquet is always written."""
-    release = declared.release
-    formats = [ReleaseFormat.PARQUET, *(ReleaseFormat(form) for form in release.formats)]
-    rule = ReleaseRule(
-        release.name or findings.path.stem,
-        release.agency,
-        release.version,
-        tuple(dict.fromkeys(formats)),
-        Disclosure(release.disclose),
-        release.title or "",
-    )
-    return rule, Limits(declared.limits.cells, declared.limits.published)

@@ -15,27 +15,25 @@ from typing import Any
 from discreet.errors import Mistakes, Problem
 from discreet.maths.noise.ptable_solver import PTableParameters
 from discreet.programme.cube import Cube
-from discreet.programme.cubes import CubeResolver
+from discreet.programme.cubes import CubeResolver, ReadyMade
 from discreet.programme.filter import Filter
 from discreet.programme.gates import NO_GATES, Gates, resolve_gates
 from discreet.programme.labels import NO_LABELS, Labels, resolve_labels
 from discreet.programme.noise import CellKeyNoise, Noise, resolve_noise
-from discreet.programme.population import (
+from discreet.programme.population import PopulationRule, Unit, resolve_population
+from discreet.programme.reading import read_declared
+from discreet.programme.release import (
     Disclosure,
     Limits,
-    PopulationRule,
-    ReadyMade,
     ReleaseFormat,
     ReleaseRule,
-    Unit,
-    Variable,
-    resolve_population,
+    resolve_limits,
     resolve_release,
 )
-from discreet.programme.reading import Findings, read_declared
+from discreet.programme.section import Findings
 from discreet.programme.serve import DEFAULT_SERVE, ServeRule, resolve_serve
 from discreet.programme.swap import SwapRule, check_beside, resolve_swap
-from discreet.programme.variables import resolve_variables, standard_tables
+from discreet.programme.variables import Variable, resolve_variables, standard_tables
 
 __all__ = [
     "Disclosure",
@@ -52,7 +50,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Programme:
     """The whole declared publication."""
 
@@ -132,15 +130,19 @@ def inspect_programme(path: Path) -> Inspected:
     except Mistakes as mistakes:
         return Inspected(mistakes.problems, None)
     population = resolve_population(declared.population, findings)
-    tables = standard_tables(declared, findings)
-    variables = resolve_variables(declared, tables, findings)
-    labels = resolve_labels(declared, variables, findings)
+    tables = standard_tables(declared.standard, findings)
+    variables = resolve_variables(declared.variables, declared.standard, tables, findings)
+    labels = resolve_labels(
+        declared.variables, declared.release.unit_labels, declared.standard, variables, findings
+    )
     swap = resolve_swap(declared.swap, population, variables, findings)
     noise = resolve_noise(declared.noise, findings)
-    release, limits = resolve_release(declared, findings)
-    resolver = CubeResolver(variables, population, limits.cells, labels, findings)
-    cubes, ready_made = resolver.cubes(declared, tables)
-    zeros = resolver.structural_zeros(declared)
+    release, limits = resolve_release(declared.release, findings), resolve_limits(declared.limits)
+    resolver = CubeResolver(
+        variables=variables, population=population, cells=limits.cells, labels=labels, findings=findings
+    )
+    cubes, ready_made = resolver.cubes(declared.cubes, tables)
+    zeros = resolver.structural_zeros(declared.structural_zeros)
     check_beside(swap, noise, zeros, population, variables, findings)
     gates = resolve_gates(declared.gates, population, variables, noise, findings)
     serve = resolve_serve(declared.serve, variables, noise, findings)
@@ -148,20 +150,20 @@ def inspect_programme(path: Path) -> Inspected:
     if noise is None:
         return Inspected(problems, None)
     sound = Programme(
-        Path(path),
-        release.name,
-        population,
-        variables,
-        cubes,
-        ready_made,
-        zeros,
-        noise,
-        release,
-        limits,
-        swap,
-        gates,
-        serve,
-        labels,
+        path=Path(path),
+        name=release.name,
+        population=population,
+        variables=variables,
+        cubes=cubes,
+        ready_made=ready_made,
+        structural_zeros=zeros,
+        noise=noise,
+        release=release,
+        limits=limits,
+        swap=swap,
+        gates=gates,
+        serve=serve,
+        labels=labels,
     )
     return Inspected(problems, sound, frozenset(findings.absent))
 

@@ -1,55 +1,76 @@
-"""Reads a programme file into its declared form and collects everything that is wrong with it."""
+"""The whole programme file as it is declared, and its reading: everything that is wrong with it is collected."""
 
 from __future__ import annotations
 
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from discreet.errors import AbsentData, Mistakes, Problem, mistake
-from discreet.programme.declared import FORM, PRIVATE_KINDS, DeclaredProgramme, keys_at
+from discreet.errors import mistake
+from discreet.programme.cubes import DeclaredCube, DeclaredStructuralZero
 from discreet.programme.filter import alternatives
+from discreet.programme.gates import DeclaredGates
+from discreet.programme.noise import PRIVATE_KINDS, NoiseEntry
+from discreet.programme.population import DeclaredPopulation
+from discreet.programme.release import DeclaredLimits, DeclaredRelease
+from discreet.programme.section import FORM, Declared, Findings, Word
+from discreet.programme.serve import DeclaredServe
+from discreet.programme.swap import DeclaredSwap
+from discreet.programme.variables import DeclaredStandard, DeclaredVariable
 
 
-@dataclass
-class Findings:
-    """The problems found so far, and what later checks leave out because it is known as wrong."""
+class DeclaredProgramme(Declared):
+    """The whole file.
 
-    path: Path
-    problems: list[Problem] = field(default_factory=list)
-    absent: set[Problem] = field(default_factory=set)  # the problems that are only data that are not there
-    broken_sections: set[str] = field(default_factory=set)
-    broken_variables: set[str] = field(default_factory=set)
+    A list may hold None only while mistakes are gathered: an entry that does not fit is taken out so that the
+    rest can still be looked at, and the entries after it keep their place.
+    """
 
-    @property
-    def folder(self) -> Path:
-        """The folder that relative paths start from."""
-        return self.path.absolute().parent
+    population: DeclaredPopulation | None = None
+    variables: dict[Word, DeclaredVariable] = {}
+    standard: DeclaredStandard | None = None
+    cubes: list[DeclaredCube | None] = []
+    structural_zeros: list[DeclaredStructuralZero | None] = []
+    swap: DeclaredSwap | None = None
+    noise: NoiseEntry | None = None
+    release: DeclaredRelease = DeclaredRelease()
+    limits: DeclaredLimits = DeclaredLimits()
+    gates: DeclaredGates = DeclaredGates()
+    serve: DeclaredServe = DeclaredServe()
 
-    def add(self, key: str, value: str, remedy: str) -> None:
-        """Note a problem of the programme file."""
-        self.problems.append(Problem(str(self.path), key, value, remedy))
 
-    @contextmanager
-    def gathering(self) -> Iterator[None]:
-        """Note the problems that are raised inside, and go on after the block."""
-        try:
-            yield
-        except Mistakes as mistakes:
-            if isinstance(mistakes, AbsentData):
-                self.absent.update(mistakes.problems)
-            self.problems.extend(mistakes.problems)
+def models_in(annotation: Any) -> list[type[BaseModel]]:
+    """The declared models that an annotation mentions, however nested."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for part in getattr(annotation, "__args__", ()) for model in models_in(part)]
 
-    def mistakes(self) -> Mistakes:
-        """Everything found, each thing once, ready to raise."""
-        return Mistakes(dict.fromkeys(self.problems))
+
+def keys_at(path: tuple[int | str, ...]) -> list[str]:
+    """The keys that may stand in the table at a path of the file."""
+    models: list[type[BaseModel]] = [DeclaredProgramme]
+    for step in path:
+        fields = [model.model_fields[step] for model in models if step in model.model_fields]
+        if fields:  # a step that is no key is the name of a variable or a place in a list
+            models = [model for field in fields for model in models_in(field.annotation)]
+    return sorted({key for model in models for key in model.model_fields})
+
+
+def all_keys() -> set[str]:
+    """Every key that a programme file may hold, as ``section.key``."""
+    return set(_keys_below("", DeclaredProgramme))
+
+
+def _keys_below(path: str, model: type[BaseModel]) -> Iterator[str]:
+    for key, field in model.model_fields.items():
+        yield path + key
+        for below in models_in(field.annotation):
+            yield from _keys_below(f"{path}{key}.", below)
 
 
 Path_ = tuple[int | str, ...]

@@ -6,12 +6,62 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from typing import Annotated, Literal
 
-from discreet.programme.declared import DeclaredAccount, DeclaredHistory, DeclaredServe
+from pydantic import Field
+
 from discreet.programme.filter import alternatives
 from discreet.programme.noise import Claim, Draw, Noise, PrivateNoise
-from discreet.programme.population import Variable
-from discreet.programme.reading import Findings
+from discreet.programme.section import Amount, Declared, Findings, Quota, Text, positive
+from discreet.programme.variables import Variable
+
+Few = Annotated[int, Field(ge=1, le=16)]
+Many = Annotated[int, Field(ge=1, le=10**10)]
+Ratio = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class DeclaredSparsity(Declared):
+    """How many small counts the interior cells of an area may hold."""
+
+    ones: Quota = 0.25
+    ones_and_twos: Quota = 0.5
+
+
+class DeclaredHistory(Declared):
+    """What one user may collect."""
+
+    warn: Ratio | None = None
+    refuse: Ratio | None = None
+    difference: Annotated[int, Field(ge=1)] | None = None
+    on_difference: Literal["warn", "refuse"] = "refuse"
+
+
+class DeclaredAccount(Declared):
+    """What answers cost where the noise has a guarantee, and what each user may spend."""
+
+    each: Amount
+    user: Amount
+
+
+class DeclaredServe(Declared):
+    """What the table builder may answer."""
+
+    variables: Annotated[list[Text], Field(min_length=1)] | None = None
+    counts: list[Text] = []
+    filters: bool = True
+    groupings: list[Text] = []
+    axes: Few = 5
+    cells: Many = 100_000
+    job_cells: Many = 1_000_000
+    counted: Many = 20_000_000
+    place: Text | None = None
+    area_population: Annotated[int, Field(ge=1)] | None = None
+    blocked: Quota = 0.5
+    sparsity: DeclaredSparsity | None = None
+    attribute: Quota | None = None
+    forbidden: list[Annotated[list[Text], Field(min_length=1)]] = []
+    history: DeclaredHistory = DeclaredHistory()
+    account: DeclaredAccount | None = None
 
 
 class Action(StrEnum):
@@ -47,7 +97,7 @@ class AccountRule:
     user: Fraction
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ServeRule:
     """Everything declared."""
 
@@ -93,22 +143,22 @@ def resolve_serve(
     _check_noise(declared, noise, findings)
     history, sparsity = declared.history, declared.sparsity
     return ServeRule(
-        None if declared.variables is None else tuple(declared.variables),
-        tuple(declared.counts),
-        declared.filters,
-        tuple(declared.groupings),
-        declared.axes,
-        declared.cells,
-        declared.job_cells,
-        declared.counted,
-        declared.place,
-        declared.area_population,
-        declared.blocked,
-        SparsityRule(sparsity.ones, sparsity.ones_and_twos) if sparsity else None,
-        declared.attribute,
-        tuple(tuple(names) for names in declared.forbidden),
-        HistoryRule(history.warn, history.refuse, history.difference, Action(history.on_difference)),
-        _account(declared.account, findings) if declared.account else None,
+        variables=None if declared.variables is None else tuple(declared.variables),
+        counts=tuple(declared.counts),
+        filters=declared.filters,
+        groupings=tuple(declared.groupings),
+        axes=declared.axes,
+        cells=declared.cells,
+        job_cells=declared.job_cells,
+        counted=declared.counted,
+        place=declared.place,
+        area_population=declared.area_population,
+        blocked=declared.blocked,
+        sparsity=SparsityRule(sparsity.ones, sparsity.ones_and_twos) if sparsity else None,
+        attribute=declared.attribute,
+        forbidden=tuple(tuple(names) for names in declared.forbidden),
+        history=HistoryRule(history.warn, history.refuse, history.difference, Action(history.on_difference)),
+        account=_account(declared.account, findings) if declared.account else None,
     )
 
 
@@ -166,18 +216,8 @@ def _check_noise(declared: DeclaredServe, noise: Noise | None, findings: Finding
 
 def _account(declared: DeclaredAccount, findings: Findings) -> AccountRule:
     each, user = (
-        _amount(f"serve.account.{key}", getattr(declared, key), findings) for key in ("each", "user")
+        positive(f"serve.account.{key}", getattr(declared, key), findings) for key in ("each", "user")
     )
     if each > user:
         findings.add("serve.account.user", f"{user} is below what one table costs", "raise it, or lower each")
     return AccountRule(each, user)
-
-
-def _amount(key: str, value: float | str, findings: Findings) -> Fraction:
-    try:
-        amount = Fraction(str(value))
-    except (ValueError, ZeroDivisionError):
-        amount = Fraction(0)
-    if amount <= 0:
-        findings.add(key, repr(value), 'give a positive number, or a fraction such as "1/3"')
-    return amount

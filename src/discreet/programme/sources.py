@@ -14,7 +14,16 @@ from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 from discreet.errors import AbsentData, Mistakes, Problem
-from discreet.programme.declared import DeclaredSource
+from discreet.programme.section import Declared, Text
+
+
+class DeclaredSource(Declared):
+    """A table or query of a database, or a query over files."""
+
+    uri: Text | None = None
+    table: Text | None = None
+    query: Text | None = None
+
 
 SERVERS = ("postgresql", "postgres")
 DATABASE_FILES = ("sqlite", "duckdb")

@@ -6,14 +6,55 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, Tag
 
 from discreet.programme.codelist import Breakdown, breakdown
-from discreet.programme.declared import DeclaredComposition, DeclaredSwap
 from discreet.programme.filter import Filter, alternatives, mentioned, parse_filter
 from discreet.programme.noise import Claim, Noise, PrivateNoise
-from discreet.programme.population import PopulationRule, Variable
-from discreet.programme.reading import Findings
+from discreet.programme.population import PopulationRule
+from discreet.programme.section import Declared, Findings, Quota, Text, text_or_table
+from discreet.programme.variables import Variable
+
+Share = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)]
+
+
+class DeclaredComposition(Declared):
+    """Similarity by the members of a household, counted by a cross of breakdowns."""
+
+    composition: list[Text]
+
+
+class DeclaredQuotas(Declared):
+    """The most that may be exchanged, by level and in each region of a level."""
+
+    levels: dict[str, Quota] = {}
+    regions: dict[str, Quota] = {}
+
+
+AlikeEntry = Annotated[
+    Annotated[Text, Tag("|text")] | Annotated[DeclaredComposition, Tag("|table")],
+    Discriminator(text_or_table),
+]
+
+
+class DeclaredSwap(Declared):
+    """Targeted record swapping of households before anything is counted."""
+
+    k: Annotated[int, Field(ge=2)] = 3
+    risk: list[Text] = []
+    similar: Annotated[list[Annotated[list[AlikeEntry], Field(min_length=1)]], Field(min_length=1)]
+    rate: Share = 0.0
+    cap: Quota | None = None
+    levels: Annotated[list[Text], Field(min_length=1)] | None = None
+    donors: Literal["risk", "uniform"] = "risk"
+    inside_parent: bool = True
+    carry: list[Text] = []
+    exclude: Text | None = None
+    risk_column: Text | None = None
+    exclude_zero_risk: bool = False
+    quotas: DeclaredQuotas = DeclaredQuotas()
 
 
 class Donors(Enum):
@@ -33,7 +74,7 @@ class Composition:
 Profile = tuple[Breakdown | Composition, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SwapRule:
     """What ``[swap]`` declares."""
 
@@ -143,20 +184,20 @@ class _Resolver:
         levels = self._levels()
         quotas = declared.quotas
         rule = SwapRule(
-            declared.k,
-            self._axes(declared.risk, "swap.risk"),
-            tuple(self._profile(profile, place) for place, profile in enumerate(declared.similar)),
-            _exact(declared.rate),
-            None if declared.cap is None else _exact(declared.cap),
-            levels,
-            Donors(declared.donors),
-            declared.inside_parent,
-            tuple(dict.fromkeys(declared.carry)),
-            self._exclude(),
-            declared.risk_column,
-            declared.exclude_zero_risk,
-            self._quotas(quotas.levels, "swap.quotas.levels", levels),
-            self._quotas(quotas.regions, "swap.quotas.regions", levels),
+            k=declared.k,
+            risk=self._axes(declared.risk, "swap.risk"),
+            similar=tuple(self._profile(profile, place) for place, profile in enumerate(declared.similar)),
+            rate=_exact(declared.rate),
+            cap=None if declared.cap is None else _exact(declared.cap),
+            levels=levels,
+            donors=Donors(declared.donors),
+            inside_parent=declared.inside_parent,
+            carry=tuple(dict.fromkeys(declared.carry)),
+            exclude=self._exclude(),
+            risk_column=declared.risk_column,
+            exclude_zero_risk=declared.exclude_zero_risk,
+            level_quotas=self._quotas(quotas.levels, "swap.quotas.levels", levels),
+            region_quotas=self._quotas(quotas.regions, "swap.quotas.regions", levels),
         )
         self._check_exchanged(rule)
         return rule

@@ -1,32 +1,87 @@
-"""Resolves the variables of a programme: codelists, breakdowns, and what the built-in programme supplies.
-
-It owns the check that a breakdown cuts its tree cleanly; it does not read codelist formats.
-"""
+"""The ``[variables]`` and ``[standard]`` sections: codelists, breakdowns, and what the built-in programme supplies."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import Discriminator, Field, Tag
 
 from discreet.errors import Mistakes, Problem, mistake
 from discreet.programme import eu2021
 from discreet.programme.codelist import Breakdown, Codelist, breakdown, codelist, read_codelist
-from discreet.programme.declared import DeclaredProgramme, DeclaredVariable
 from discreet.programme.filter import alternatives
-from discreet.programme.population import Variable
-from discreet.programme.reading import Findings
+from discreet.programme.population import UnitName
+from discreet.programme.section import Declared, Findings, Label, Text, Word, text_or_table
+
+
+class DeclaredCodelist(Declared):
+    """A codelist file whose indentation is not written with ``@``."""
+
+    file: Text
+    lead: Annotated[str, Field(min_length=1, max_length=1)] = "@"
+
+
+CodelistEntry = Annotated[
+    Annotated[Text, Tag("|text")] | Annotated[DeclaredCodelist, Tag("|table")], Discriminator(text_or_table)
+]
+
+
+def _level_or_codes(value: object) -> str:
+    return "|codes" if isinstance(value, list) else "|level"
+
+
+BreakdownEntry = Annotated[
+    Annotated[int, Field(ge=0, le=100), Tag("|level")]
+    | Annotated[list[Text], Field(min_length=1), Tag("|codes")],
+    Discriminator(_level_or_codes),
+]
+
+
+class DeclaredVariable(Declared):
+    """One variable: its column, its codelist and the breakdowns that cubes may use."""
+
+    column: Text | None = None
+    units: Annotated[list[UnitName], Field(min_length=1)] | None = None
+    codelist: CodelistEntry | None = None
+    breakdowns: Annotated[dict[Word, BreakdownEntry], Field(min_length=1)] | None = None
+    label: Label | None = None
+    breakdown_labels: dict[Text, Label] = {}
+
+
+class DeclaredStandard(Declared):
+    """Built-in cubes, whole or in part."""
+
+    programme: Literal["eu-census-2021"]
+    tables: Annotated[list[Text], Field(min_length=1)] | None = None
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One variable: the column that holds its leaf codes, and the breakdowns that cubes use."""
+
+    name: str
+    column: str
+    codelist: Codelist
+    breakdowns: Mapping[str, Breakdown]
+    units: tuple[str, ...] | None  # None: any unit whose table has the column
+
 
 SHOWN = 5  # codes named in a message
 
 Cuts = Mapping[str, int | Sequence[str]]
 
 
-def standard_tables(declared: DeclaredProgramme, findings: Findings) -> tuple[eu2021.StandardTable, ...]:
+def standard_tables(
+    declared: DeclaredStandard | None, findings: Findings
+) -> tuple[eu2021.StandardTable, ...]:
     """The built-in tables that the programme selects."""
-    if declared.standard is None:
+    if declared is None:
         return ()
     try:
-        return eu2021.tables(declared.standard.tables)
+        return eu2021.tables(declared.tables)
     except Mistakes as mistakes:
         for problem in mistakes.problems:
             findings.add("standard.tables", problem.value, problem.remedy)
@@ -34,15 +89,23 @@ def standard_tables(declared: DeclaredProgramme, findings: Findings) -> tuple[eu
         return ()
 
 
+def standard_names(declared: DeclaredStandard | None) -> set[str]:
+    """The variables of the built-in programme, where it is used."""
+    return set() if declared is None else set(eu2021.variables())
+
+
 def resolve_variables(
-    declared: DeclaredProgramme, tables: Sequence[eu2021.StandardTable], findings: Findings
+    declared: Mapping[str, DeclaredVariable],
+    standard: DeclaredStandard | None,
+    tables: Sequence[eu2021.StandardTable],
+    findings: Findings,
 ) -> dict[str, Variable]:
     """Every declared variable, and those of the built-in tables that are not declared."""
-    standard = set(eu2021.variables()) if declared.standard is not None else set()
+    built_in = standard_names(standard)
     variables: dict[str, Variable] = {}
-    for name, entry in declared.variables.items():
+    for name, entry in declared.items():
         with findings.gathering():
-            variables[name] = _declared_variable(name, entry, standard, findings)
+            variables[name] = _declared_variable(name, entry, built_in, findings)
         if name not in variables:
             findings.broken_variables.add(name)
     wanted = dict.fromkeys(name for table in tables for name in table.variables)

@@ -12,7 +12,7 @@ from discreet.formats.publication import Publication
 from discreet.formats.sdmx import write_structures
 from discreet.formats.writers import SDMX_STRUCTURES, WRITERS, place
 from discreet.programme.cube import Cube
-from discreet.programme.population import ReleaseFormat
+from discreet.programme.release import ReleaseFormat
 from discreet.release.folder import ReleaseFolder
 from discreet.release.manifest import CubeEntry, Digests, FileEntry, Manifest, codelist_place, cube_entry
 from discreet.release.reader import breakdowns, write_codes

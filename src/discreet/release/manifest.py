@@ -17,7 +17,7 @@ from discreet.errors import BrokenRelease, mistake
 from discreet.perturb.statement import NoiseStatement
 from discreet.programme.cube import Cube
 from discreet.programme.labels import NO_LABELS, Labels
-from discreet.programme.population import ReleaseFormat
+from discreet.programme.release import ReleaseFormat
 
 MANIFEST = "manifest.json"
 KIND = "discreet release"

@@ -18,7 +18,7 @@ from discreet.errors import BrokenRelease, mistake
 from discreet.formats.dataset import VALUE
 from discreet.programme.codelist import TOTAL, Breakdown
 from discreet.programme.cube import Cube
-from discreet.programme.population import ReleaseFormat
+from discreet.programme.release import ReleaseFormat
 from discreet.release.manifest import CubeEntry, Manifest, read_manifest
 
 HEADER = ("code", "parent", "label")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from discreet.formats.publication import ADDITIVITY, SAME_CELL, SWAPPED, WEIGHTED, ZEROS, Publication
 from discreet.formats.writers import SDMX_STRUCTURES
 from discreet.programme.labels import Labels
-from discreet.programme.population import ReleaseFormat
+from discreet.programme.release import ReleaseFormat
 from discreet.release.manifest import CubeEntry
 
 _FORMATS = {

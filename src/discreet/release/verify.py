@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from discreet.errors import BrokenRelease
 from discreet.formats.dataset import DECIMALS
 from discreet.programme.codelist import TOTAL
-from discreet.programme.population import ReleaseFormat
+from discreet.programme.release import ReleaseFormat
 from discreet.release.folder import file_sha256
 from discreet.release.manifest import MANIFEST, CubeEntry, FileEntry, Manifest, read_manifest
 from discreet.release.reader import CubeFile, Values, read_codes

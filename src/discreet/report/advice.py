@@ -1,77 +1,58 @@
-"""The adviser's pictures: feasible region, averaging, and risk-utility curves."""
+"""The adviser's pictures: feasible region, tuples, averaging, limits on a parameter, and risk-utility curves."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import vl_convert
 
 from discreet.advise.advise import Advice
 from discreet.advise.curves import CurvePoint, Curves
-from discreet.io.atomic_folder import WholeFolder
+from discreet.io.atomic_folder import AtomicFolder
 from discreet.maths.attacks.averaging import success
 from discreet.maths.feasible import Constraint, three_tuples
 from discreet.maths.noise.additive import LawKind
+from discreet.page.charts import (
+    PERCENT,
+    Axis,
+    Bar,
+    Chart,
+    HeatTile,
+    Mark,
+    Point,
+    Trial,
+    bars,
+    lines,
+    panels,
+    tiled,
+)
+from discreet.page.style import BLUE, FEASIBLE, LILAC, LOSSY, ORANGE, PALE, RISKY, SPOILT, TINT
 
-Spec = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A chart and what it says to those who cannot see it."""
-
-    spec: Spec
-    text: str
-
-
-def write_pictures(out: Path, drawn: Mapping[str, Picture], report: Mapping[str, Any]) -> list[str]:
-    """Write every picture as SVG and PNG, their texts and the whole report into a new folder; "
-    "return the names."""
-    with WholeFolder(out, "--out") as folder:
-        names = []
-        for name, content in _files(drawn, report):
-            with folder.file(name) as file:
-                file.write(content)
-            names.append(name)
-        folder.publish()
-    return names
-
-
-def _files(drawn: Mapping[str, Picture], report: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
-    for name, one in drawn.items():
-        yield f"{name}.svg", vl_convert.vegalite_to_svg(one.spec).encode()
-        yield f"{name}.png", vl_convert.vegalite_to_png(one.spec, scale=2)
-    texts = "\n\n".join(f"{name}: {one.text}" for name, one in drawn.items())
-    yield "pictures.txt", f"{texts}\n".encode()
-    yield "advice.json", json.dumps(report, ensure_ascii=False, indent=1).encode()
-
-
-def pictured(spec: Spec, text: str) -> Picture:
-    """A picture whose text stands in its specification too."""
-    return Picture({**spec, "description": text}, text)
-
-
-def framed(title: str, subtitle: str) -> Spec:
-    """Title and style of a picture."""
-    return {
-        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
-        "title": {"text": title, "subtitle": subtitle, "anchor": "start", "fontSize": 15, "offset": 12},
-        "config": {
-            "font": "sans-serif",
-            "background": "white",
-            "view": {"stroke": None},
-            "axis": {"gridColor": "#e4e4e4", "labelFontSize": 11, "titleFontSize": 12, "titleFontWeight": "normal"},
-            "legend": {"labelFontSize": 11},
-        },
-    }  # fmt: skip
-
-
+KEPT = "all limits kept"
+BROKEN = {
+    Constraint.AVERAGING: "averaging finds the truth",
+    Constraint.UNIQUES: "ones are published as ones",
+    Constraint.BOUND: "tuples reveal D",
+    Constraint.DISTORTION: "small counts too far off",
+    Constraint.LARGEST: "D too large",
+    Constraint.PTABLE: "no such p-table",
+}  # the first limit that is broken gives a square its colour
+COLOURS = {
+    KEPT: FEASIBLE,
+    BROKEN[Constraint.AVERAGING]: RISKY,
+    BROKEN[Constraint.UNIQUES]: SPOILT,
+    BROKEN[Constraint.BOUND]: LILAC,
+    BROKEN[Constraint.DISTORTION]: LOSSY,
+    BROKEN[Constraint.LARGEST]: TINT,
+    BROKEN[Constraint.PTABLE]: PALE,
+}
+REVEALED, UNREVEALED = "the tuples reveal D", "they do not"
+TOO_MUCH, TOO_LITTLE = "too much noise", "too little noise"
 LOSSES = {
     "l1": "mean |b - a|",
     "l2": "mean (b - a)²",
@@ -79,398 +60,204 @@ LOSSES = {
     "hellinger": "Hellinger distance",
     "cramers_v_shift": "shift of Cramér's V",
 }
+MOST_COLUMNS = 16
 
 
-def curves_picture(curves: Curves) -> Picture:
-    """Losses against the share of published ones that are true, one panel a loss, quartiles as bars."""
-    rows = [row for point in curves.points for row in _curve_rows(point)]
-    shown = [said for name, said in LOSSES.items() if any(row["loss"] == said for row in rows)]
-    x = {
-        "field": "risk", "type": "quantitative", "title": "published ones that are true",
-        "scale": {"zero": False}, "axis": {"format": ".0%", "tickCount": 5},
-    }  # fmt: skip
-    y = {
-        "field": "value",
-        "type": "quantitative",
-        "title": None,
-        "scale": {"zero": False},
-        "axis": {"tickCount": 5},
-    }
-    both, dark = {"x": x, "y": y}, "#08519c"
-    upright = {"x": x, "y": {"field": "low", "type": "quantitative"}, "y2": {"field": "high"}}
-    level = {"x": {"field": "left", "type": "quantitative"}, "x2": {"field": "right"}, "y": y}
-    name = {"type": "text", "align": "left", "dx": 6, "dy": -7, "fontSize": 11}
-    layers = [
-        {"mark": {"type": "line", "color": "#b0b7bf"}, "encoding": {**both, "order": {"field": "parameter"}}},
-        {"mark": {"type": "rule", "color": dark}, "encoding": upright},
-        {"mark": {"type": "rule", "color": dark}, "encoding": level},
-        {"mark": {"type": "point", "filled": True, "size": 45, "color": dark}, "encoding": both},
-        {"mark": name, "encoding": {**both, "text": {"field": "parameter", "format": "~g"}}},
-    ]
-    words = (
-        f"Each point is one {curves.name}, the mean of {curves.repeats} perturbations; bars are quartiles."
-    )
-    spec = {
-        **framed(f"Risk against utility, {curves.kind.value}" + (f", D = {curves.D}" if curves.D else ""), words),
-        "data": {"values": rows},
-        "facet": {"field": "loss", "type": "nominal", "sort": shown, "title": None, "header": {"labelFontSize": 12}},
-        "columns": 2,
-        "spec": {"width": 300, "height": 190, "layer": layers},
-        "resolve": {"scale": {"y": "independent"}},
-    }  # fmt: skip
-    said = "; ".join(f"{curves.name} {p.parameter:g}: {_curve_words(p)}" for p in curves.points)
-    return pictured(spec, f"{words} {said}.")
+def write_charts(out: Path, charts: Sequence[Chart], report: Mapping[str, Any]) -> list[str]:
+    """Write every chart as SVG and PNG, their words and the whole report into a new folder; return the names."""
+    with AtomicFolder(out, "--out") as folder:
+        names = []
+        for name, content in _files(charts, report):
+            with folder.file(name) as file:
+                file.write(content)
+            names.append(name)
+        folder.publish()
+    return names
 
 
-def _curve_rows(point: CurvePoint) -> Iterator[Spec]:
-    risk = point.measures["true_ones"]
-    for name, said in LOSSES.items():
-        one = point.measures[name]
-        if one is not None and risk is not None:
-            yield {
-                "loss": said, "parameter": point.parameter, "value": one.mean, "low": one.quartiles[0],
-                "high": one.quartiles[-1], "risk": risk.mean, "left": risk.quartiles[0], "right": risk.quartiles[-1],
-            }  # fmt: skip
+def _files(charts: Sequence[Chart], report: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
+    for chart in charts:
+        yield from chart.files()
+    yield "pictures.txt", "".join(f"{chart.name}: {chart.says}\n\n" for chart in charts)[:-1].encode()
+    yield "advice.json", json.dumps(report, ensure_ascii=False, indent=1).encode()
 
 
-def _curve_words(point: CurvePoint) -> str:
-    risk, loss = point.measures["true_ones"], point.measures["l1"]
-    if risk is None or loss is None:
-        return "no published ones"
-    return f"{risk.mean:.1%} of published ones true, mean absolute error {loss.mean:.3g}"
-
-
-WIDTH, HEIGHT = 560, 360
-FEASIBLE = "all limits kept"
-COLOURS = {
-    FEASIBLE: "#9ecae1",
-    Constraint.AVERAGING.value: "#fdd0a2",
-    Constraint.UNIQUES.value: "#d9d9a0",
-    Constraint.BOUND.value: "#c7b7de",
-    Constraint.DISTORTION.value: "#f4b6b6",
-    Constraint.LARGEST.value: "#e6e6e6",
-    Constraint.PTABLE.value: "#f7f7f7",
-}
-SAID = {
-    FEASIBLE: FEASIBLE,
-    Constraint.AVERAGING.value: "averaging finds the truth",
-    Constraint.UNIQUES.value: "ones are published as ones",
-    Constraint.BOUND.value: "tuples reveal D",
-    Constraint.DISTORTION.value: "small counts too far off",
-    Constraint.LARGEST.value: "D too large",
-    Constraint.PTABLE.value: "no such p-table",
-}
-MARK = "#08306b"
-MOST_NEEDED = 1e12
-
-
-def pictures(advice: Advice, curves: Curves | None = None) -> dict[str, Picture]:
-    """Every picture that the advice allows, by its name."""
-    drawn = {"region": region(advice), "tuples": tuples(advice), "averaging": averaging(advice)}
+def advice_charts(advice: Advice, curves: Curves | None = None) -> list[Chart]:
+    """Every chart that the advice allows."""
+    charts = [region_chart(advice), tuples_chart(advice), averaging_chart(advice)]
     if advice.line is not None:
-        drawn["line"] = line(advice)
+        charts.append(line_chart(advice))
     if curves is not None:
-        drawn["curves"] = curves_picture(curves)
-    return drawn
+        charts.append(curves_chart(curves))
+    return charts
 
 
-def region(advice: Advice) -> Picture:
-    """The V x D plane, each square by the first limit that it breaks, with the declared and the "
-    "proposed choice."""
-    found = advice.plane
-    broken = np.full(found.feasible.shape, FEASIBLE, dtype=object)
-    for name in reversed([name for name in COLOURS if name != FEASIBLE]):
-        broken[~found.holds[Constraint(name)]] = name
-    rows = [
-        {"V": float(V), "V2": float(V + step), "D": int(D), "D2": int(D) + 1, "why": SAID[broken[i, j]]}
-        for step in [found.V[1] - found.V[0]]
-        for i, D in enumerate(found.D)
-        for j, V in enumerate(found.V)
-    ]
-    shown = [SAID[name] for name in COLOURS if any(row["why"] == SAID[name] for row in rows)]
-    colours = [COLOURS[name] for name in COLOURS if SAID[name] in shown]
-    squares = {
-        "data": {"values": _merged(rows)},
-        "mark": {"type": "rect", "strokeWidth": 0},
-        "encoding": {
-            **_axes(found.V[0], found.V[-1] + found.V[1] - found.V[0], len(found.D)),
-            "x2": {"field": "V2"},
-            "y2": {"field": "D2"},
-            "color": {
-                "field": "why", "type": "nominal", "scale": {"domain": shown, "range": colours},
-                "legend": {"title": None, "orient": "bottom", "columns": 3, "labelLimit": 240, "symbolType": "square"},
-            },
-        },
-    }  # fmt: skip
-    spec = {
-        **framed(f"Noise of the cell key method for {advice.facts.programme}", _chosen_words(advice)),
-        "width": WIDTH,
-        "height": HEIGHT,
-        "layer": [squares, *_marks(advice)],
-    }
-    return pictured(
-        spec, f"Variance V across, largest change D upwards. {_chosen_words(advice)} {_region_words(advice)}"
+def region_chart(advice: Advice) -> Chart:
+    """The V x D plane, each square by the first limit that it breaks, with the declared and the proposed choice."""
+    found, (left, right) = advice.plane, _edges(advice)
+    broken = np.full(found.feasible.shape, KEPT, dtype=object)
+    for constraint, said in reversed(BROKEN.items()):
+        broken[~found.holds[constraint]] = said
+    tiles: list[HeatTile] = []
+    for i, D in enumerate(map(int, found.D)):
+        runs = [0, *(j for j in range(1, len(found.V)) if broken[i, j] != broken[i, j - 1]), len(found.V)]
+        tiles += [
+            HeatTile(left[start], right[end - 1], D, D + 1, broken[i, start]) for start, end in pairwise(runs)
+        ]
+    used = {kind: colour for kind, colour in COLOURS.items() if any(tile.kind == kind for tile in tiles)}
+    chosen = _chosen_words(advice)
+    says = (
+        f"Variance V across, largest change D upwards. {chosen} {float(found.feasible.mean()):.0%} of the plane"
+        " keeps all limits."
+    )
+    marks = list(_choices(advice))
+    return Chart(
+        "region",
+        f"Noise of the cell key method for {advice.facts.programme}",
+        says,
+        lambda width: tiled(tiles, marks, used, *_axes(advice), width),
+        used,
+        chosen,
     )
 
 
-def _merged(rows: list[Spec]) -> list[Spec]:
-    """Neighbouring squares of one row and colour as one: fewer shapes, no hairlines between them."""
-    found: list[Spec] = []
-    for row in rows:
-        last = found[-1] if found else None
-        if last and last["D"] == row["D"] and last["why"] == row["why"]:
-            last["V2"] = row["V2"]
-        else:
-            found.append(dict(row))
-    return found
+def _edges(advice: Advice) -> tuple[list[float], list[float]]:
+    """Where the squares of each V begin and end."""
+    V = advice.plane.V
+    return [float(one) for one in V], [float(one + V[1] - V[0]) for one in V]
 
 
-def _axes(low: float, high: float, rows: int) -> Spec:
-    x = {
-        "field": "V", "type": "quantitative", "title": "variance V",
-        "scale": {"domain": [float(low), float(high)], "nice": False, "zero": False},
-        "axis": {"grid": False, "tickCount": 8},
-    }  # fmt: skip
-    y = {
-        "field": "D", "type": "quantitative", "title": "largest change D",
-        "scale": {"domain": [1, rows + 1], "nice": False, "zero": False},
-        "axis": {"grid": False, "values": [k + 0.5 for k in range(1, rows + 1)], "labelExpr": "datum.value - 0.5"},
-    }  # fmt: skip
-    return {"x": x, "y": y}
+def _axes(advice: Advice) -> tuple[Axis, Axis]:
+    """A square begins at its V and D; the number of D stands at its middle."""
+    middles = tuple(D + 0.5 for D in range(1, len(advice.plane.D) + 1))
+    return Axis("variance V"), Axis("largest change D", values=middles, labels="datum.value - 0.5")
 
 
-def _marks(advice: Advice) -> Iterator[Spec]:
-    """The proposed and the declared choice, each in the middle of its square, with its name."""
-    step = float(advice.plane.V[1] - advice.plane.V[0])
-    points = []
+def _choices(advice: Advice) -> Iterator[Mark]:
+    """The proposed and the declared choice, each in the middle of its square."""
+    named: dict[tuple[float, int], list[str]] = {}
     if advice.proposal is not None and advice.task.kind is LawKind.CELL_KEY:
-        V, D = float(advice.proposal.noise["V"]), int(advice.proposal.noise["D"])
-        points.append(
-            {"V": V + step / 2, "D": D + 0.5, "what": f"proposed: V {V:g}, D {D}", "shape": "circle"}
-        )
+        noise = advice.proposal.noise
+        named.setdefault((float(noise["V"]), int(noise["D"])), []).append("proposed")
     if advice.task.declared is not None:
         V, D = advice.task.declared
         if advice.plane.V[-1] >= V and len(advice.plane.D) >= D:
-            points.append(
-                {"V": V + step / 2, "D": D + 0.5, "what": f"declared: V {V:g}, D {D}", "shape": "diamond"}
-            )
-    if len(points) == 2 and points[0]["V"] == points[1]["V"] and points[0]["D"] == points[1]["D"]:
-        points = [{**points[0], "what": f"proposed and declared: V {V:g}, D {D}"}]
-    if not points:
-        return
-    at = {name: {"field": name, "type": "quantitative"} for name in ("V", "D")}
-    place = {"x": at["V"], "y": at["D"]}
-    shape = {"field": "shape", "type": "nominal", "scale": None}
-    data = {"data": {"values": points}}
-    yield {
-        **data,
-        "mark": {"type": "point", "filled": True, "size": 110, "color": MARK},
-        "encoding": {**place, "shape": shape},
-    }
-    text = {
-        "type": "text",
-        "align": "left",
-        "dx": 9,
-        "dy": -9,
-        "fontSize": 12,
-        "fontWeight": "bold",
-        "color": MARK,
-    }
-    yield {
-        **data,
-        "mark": {**text, "stroke": "white", "strokeWidth": 3},
-        "encoding": {**place, "text": {"field": "what"}},
-    }
-    yield {**data, "mark": text, "encoding": {**place, "text": {"field": "what"}}}
+            named.setdefault((V, D), []).append("declared")
+    step = float(advice.plane.V[1] - advice.plane.V[0])
+    for (V, D), names in named.items():
+        yield Mark(V + step / 2, D + 0.5, f"{' and '.join(names)}: V {V:g}, D {D}")
 
 
-def tuples(advice: Advice) -> Picture:
+def _chosen_words(advice: Advice) -> str:
+    if advice.task.kind is not LawKind.CELL_KEY:
+        return "The region of the cell key method, for comparison."
+    return "Nothing keeps all limits." if advice.proposal is None else f"Proposed: {advice.proposal}."
+
+
+def tuples_chart(advice: Advice) -> Chart:
     """How many tuples of two parts reveal D, and which choices have fewer of all kinds than that."""
     found, have = advice.plane, three_tuples(advice.facts.tuples)
-    some = _some(len(found.V), 16)
-    step = float(found.V[1] - found.V[0]) * (some[1] - some[0] if len(some) > 1 else 1)
-    rows = [
-        {
-            "V": float(found.V[j]), "V2": float(found.V[j]) + step, "D": int(D), "D2": int(D) + 1,
-            "VM": float(found.V[j]) + step / 2, "DM": int(D) + 0.5,
-            "m": min(max(float(found.needed[i, j]), 1.0), MOST_NEEDED),
-            "text": _power(float(found.needed[i, j])), "safe": bool(found.holds[Constraint.BOUND][i, j]),
-        }
+    every = max(1, math.ceil(len(found.V) / MOST_COLUMNS))
+    step = every * float(found.V[1] - found.V[0])
+    tiles = [
+        HeatTile(
+            float(found.V[j]),
+            float(found.V[j]) + step,
+            int(D),
+            int(D) + 1,
+            UNREVEALED if found.holds[Constraint.BOUND][i, j] else REVEALED,
+            _power(float(found.needed[i, j])),
+        )
         for i, D in enumerate(found.D)
-        for j in some
-    ]  # fmt: skip
-    scale = {"type": "log", "domain": [1, MOST_NEEDED], "range": ["#f7fbff", "#6baed6"]}
-    legend = {
-        "title": "tuples needed",
-        "orient": "right",
-        "format": ".0e",
-        "values": [1, 1e3, 1e6, 1e9, 1e12],
-    }
-    axes = _axes(float(found.V[0]), float(found.V[some[-1]]) + step, len(found.D))
-    layers: list[Spec] = [
-        {
-            "mark": {"type": "rect", "stroke": "white", "strokeWidth": 0.5},
-            "encoding": {
-                **axes, "x2": {"field": "V2"}, "y2": {"field": "D2"},
-                "color": {"field": "m", "type": "quantitative", "scale": scale, "legend": legend},
-            },
-        },
-        {
-            "mark": {"type": "text", "fontSize": 10},
-            "encoding": {
-                "x": {"field": "VM", "type": "quantitative"},
-                "y": {"field": "DM", "type": "quantitative"},
-                "text": {"field": "text"},
-                "color": {"condition": {"test": "datum.safe", "value": "#08306b"}, "value": "#b30000"},
-            },
-        },
-    ]  # fmt: skip
+        for j in range(0, len(found.V), every)
+    ]
     words = (
-        f"The programme has {have:,} tuples of two parts; red: they and the others reveal D with "
-        f"{advice.task.limits.revealed:.0%}"
+        f"The programme has {have:,} tuples of two parts; where {REVEALED}, they and the others do it with"
+        f" {advice.task.limits.revealed:.0%}."
     )
-    spec = {
-        **framed("How many tuples {F, M, T} reveal the largest change D", f"{words}."),
-        "data": {"values": rows}, "width": WIDTH + 60, "height": HEIGHT, "layer": layers,
-    }  # fmt: skip
-    return pictured(spec, f"Powers of ten by V and D. {words}, blue: not.")
+    colours = {REVEALED: RISKY, UNREVEALED: FEASIBLE}
+    return Chart(
+        "tuples",
+        "How many tuples {F, M, T} reveal the largest change D",
+        f"Tuples needed, by V and D. {words}",
+        lambda width: tiled(tiles, (), colours, *_axes(advice), width),
+        colours,
+        words,
+    )
 
 
 def _power(number: float) -> str:
     return "∞" if math.isinf(number) else f"{number:.0f}" if number < 1000 else f"1e{math.log10(number):.0f}"
 
 
-def _some(number: int, most: int) -> list[int]:
-    step = max(1, math.ceil(number / most))
-    return list(range(0, number, step))
-
-
-def averaging(advice: Advice) -> Picture:
-    """Probability of averaging to the truth against V, for the riskiest statistic with and without "
-    "the same noise."""
-    facts, limit = advice.facts, advice.task.limits.averaging
-    top = max(float(advice.plane.V[-1]), 1.2 * advice.least_variance)
-    places = np.linspace(top / 200, top, 200)
-    rows = [
-        {
-            "V": float(V),
-            "p": success(float(V), one.ratio),
-            "noise": f"{said}: {one.name}, k/t² {one.ratio:.3g}",
-        }
+def averaging_chart(advice: Advice) -> Chart:
+    """Probability of averaging to the truth against V, for the riskiest statistic with and without the same noise."""
+    facts, limit, least = advice.facts, advice.task.limits.averaging, advice.least_variance
+    top = max(float(advice.plane.V[-1]), 1.2 * least)
+    kinds = {
+        f"{said}: {one.name}, k/t² {one.ratio:.3g}": one.ratio
         for said, one in (
             ("one noise", facts.same_noise),
             ("noise of its own in each table", facts.fresh_noise),
         )
-        for V in places
-    ]
-    kinds = list(dict.fromkeys(row["noise"] for row in rows))
-    x = {
-        "field": "V",
-        "type": "quantitative",
-        "title": "variance V of a cell's noise",
-        "scale": {"domain": [0, top], "nice": False},
     }
-    y = {
-        "field": "p", "type": "quantitative", "title": "probability that the mean is the truth",
-        "scale": {"domain": [0, 1]}, "axis": {"format": ".0%"},
-    }  # fmt: skip
-    colour = {
-        "field": "noise", "type": "nominal", "scale": {"domain": kinds, "range": ["#08519c", "#d95f0e"]},
-        "legend": {"title": None, "orient": "bottom", "direction": "vertical", "labelLimit": 520},
-    }  # fmt: skip
-    need = [
-        {"V": advice.least_variance, "p": limit, "what": f"{limit:.0%} at V = {advice.least_variance:.3g}"}
+    points = [
+        Point(float(V), success(float(V), ratio), kind)
+        for kind, ratio in kinds.items()
+        for V in np.linspace(top / 200, top, 200)
     ]
-    spot = {"x": {"field": "V", "type": "quantitative"}, "y": {"field": "p", "type": "quantitative"}}
-    dot = {"type": "point", "filled": True, "size": 90, "color": MARK}
-    name = {"type": "text", "align": "left", "dx": 8, "dy": -10, "fontWeight": "bold", "color": MARK}
-    layers = [
-        {"data": {"values": rows}, "mark": {"type": "line"}, "encoding": {"x": x, "y": y, "color": colour}},
-        {"data": {"values": [{"p": limit}]}, "mark": {"type": "rule", "strokeDash": [4, 4], "color": "#555"},
-         "encoding": {"y": {"field": "p", "type": "quantitative"}}},
-        {"data": {"values": need}, "mark": dot, "encoding": spot},
-        {"data": {"values": need}, "mark": name, "encoding": {**spot, "text": {"field": "what"}}},
-    ]  # fmt: skip
-    words = (
-        f"The riskiest statistic is averaged to the truth with less than {limit:.0%} from V = "
-        f"{advice.least_variance:.3g} on."
+    colours = dict(zip(kinds, (BLUE, ORANGE), strict=True))
+    x, y = (
+        Axis("variance V of a cell's noise", top=top),
+        Axis("probability that the mean is the truth", PERCENT, 1.0),
     )
-    spec = {**framed("Averaging noise away", words), "width": WIDTH, "height": 300, "layer": layers}
-    return pictured(spec, words)
+    need = [Mark(least, limit, f"{limit:.0%} at V = {least:.3g}")]
+    words = (
+        f"The riskiest statistic is averaged to the truth with less than {limit:.0%} from V = {least:.3g} on."
+    )
+    return Chart(
+        "averaging",
+        "Averaging noise away",
+        words,
+        lambda width: lines(points, colours, x, y, width, 300, dots=(), marks=need, level=limit),
+        colours,
+        words,
+    )
 
 
-def line(advice: Advice) -> Picture:
+def line_chart(advice: Advice) -> Chart:
     """The limits on the parameter of one count: utility from below, risk from above."""
-    assert advice.line is not None
-    name, limits = advice.line.law.name, advice.line.limits
-    ends = [one.value for one in limits]
+    found = advice.line
+    assert found is not None
+    ends = [one.value for one in found.limits]
     low, high = 10 ** math.floor(math.log10(min(ends) / 1.5)), 10 ** math.ceil(math.log10(max(ends) * 1.5))
     rows = [
-        {
-            "limit": one.constraint.value,
-            "from": low if one.is_least else one.value,
-            "to": one.value if one.is_least else high,
-            "why": "too much noise" if one.is_least else "too little noise",
-            "at": one.value,
-            "text": f"{'at least' if one.is_least else 'at most'} {one.value:.3g}",
-        }
-        for one in sorted(limits, key=lambda one: (not one.is_least, one.value))
+        Bar(
+            one.constraint.value,
+            one.value,
+            f"{'at least' if one.is_least else 'at most'} {one.value:.3g}",
+            TOO_MUCH if one.is_least else TOO_LITTLE,
+            start=low if one.is_least else high,
+        )
+        for one in sorted(found.limits, key=lambda one: (not one.is_least, one.value))
     ]
-    order = [row["limit"] for row in rows]
-    x = {
-        "field": "from", "type": "quantitative", "title": f"{name} of one count",
-        "scale": {"type": "log", "domain": [low, high], "nice": False}, "axis": {"format": "~g", "tickCount": 5},
-    }  # fmt: skip
-    y = {
-        "field": "limit",
-        "type": "nominal",
-        "sort": order,
-        "title": None,
-        "axis": {"domain": False, "ticks": False, "labelPadding": 6},
-    }
-    colour = {
-        "field": "why", "type": "nominal",
-        "scale": {"domain": ["too much noise", "too little noise"], "range": ["#f4b6b6", "#fdd0a2"]},
-        "legend": {"title": None, "orient": "bottom", "direction": "horizontal", "symbolType": "square"},
-    }  # fmt: skip
-    layers: list[Spec] = [
-        *_allowed(advice),
-        {"mark": {"type": "bar", "height": 18}, "encoding": {"x": x, "x2": {"field": "to"}, "y": y, "color": colour}},
-        {"mark": {"type": "text", "dx": 6, "align": "left", "fontSize": 12},
-         "encoding": {"x": {"field": "at", "type": "quantitative"}, "y": y, "text": {"field": "text"}}},
-        *_spot(advice),
-    ]  # fmt: skip
+    allowed = (
+        (found.least.value, found.most.value)
+        if found.is_feasible and found.least is not None and found.most is not None
+        else None
+    )
+    chosen = None if advice.proposal is None else advice.proposal.parameter
+    colours = {TOO_MUCH: LOSSY, TOO_LITTLE: RISKY}
+    x = Axis(f"{found.law.name} of one count", "~g", top=high, log=True, low=low)
     words = _line_words(advice)
-    spec = {
-        **framed(f"Limits on the {name} of one count", words),
-        "data": {"values": rows}, "width": WIDTH, "height": {"step": 34}, "layer": layers,
-    }  # fmt: skip
-    return pictured(spec, f"{words} " + "; ".join(f"{row['limit']}: {row['text']}" for row in rows) + ".")
-
-
-def _allowed(advice: Advice) -> Iterator[Spec]:
-    """The band that is left, behind everything."""
-    found = advice.line
-    if found is None or not found.is_feasible or found.least is None or found.most is None:
-        return
-    band = [{"from": found.least.value, "to": found.most.value}]
-    encoding = {"x": {"field": "from", "type": "quantitative"}, "x2": {"field": "to"}}
-    yield {
-        "data": {"values": band},
-        "mark": {"type": "rect", "color": COLOURS[FEASIBLE], "opacity": 0.6},
-        "encoding": encoding,
-    }
-
-
-def _spot(advice: Advice) -> Iterator[Spec]:
-    if advice.proposal is None or advice.proposal.parameter is None:
-        return
-    data = {"data": {"values": [{"at": advice.proposal.parameter}]}}
-    yield {
-        **data,
-        "mark": {"type": "rule", "color": MARK, "strokeWidth": 2},
-        "encoding": {"x": {"field": "at", "type": "quantitative"}},
-    }
+    return Chart(
+        "line",
+        f"Limits on the {found.law.name} of one count",
+        f"{words} {'; '.join(f'{row.item}: {row.label}' for row in rows)}.",
+        lambda width: bars(rows, colours, x, width, allowed=allowed, chosen=chosen),
+        colours,
+        words,
+    )
 
 
 def _line_words(advice: Advice) -> str:
@@ -485,12 +272,36 @@ def _line_words(advice: Advice) -> str:
     return f"From {found.least.value:.3g} to {found.most.value:.3g} all limits are kept.{proposed}"
 
 
-def _chosen_words(advice: Advice) -> str:
-    if advice.task.kind is not LawKind.CELL_KEY:
-        return "The region of the cell key method, for comparison."
-    return "Nothing keeps all limits." if advice.proposal is None else f"Proposed: {advice.proposal}."
+def curves_chart(curves: Curves) -> Chart:
+    """Losses against the share of published ones that are true, one panel for each loss, quartiles as bars."""
+    trials = [trial for point in curves.points for trial in _trials(point)]
+    trials.sort(key=lambda trial: list(LOSSES.values()).index(trial.panel))
+    words = (
+        f"Each point is one {curves.name}, the mean of {curves.repeats} perturbations; bars are quartiles."
+    )
+    said = "; ".join(f"{curves.name} {p.parameter:g}: {_curve_words(p)}" for p in curves.points)
+    return Chart(
+        "curves",
+        f"Risk against utility, {curves.kind.value}" + (f", D = {curves.D}" if curves.D else ""),
+        f"{words} {said}.",
+        lambda width: panels(trials, Axis("published ones that are true", ".0%"), width),
+        subtitle=words,
+    )
 
 
-def _region_words(advice: Advice) -> str:
-    share = float(advice.plane.feasible.mean())
-    return f"{share:.0%} of the plane keeps all limits."
+def _trials(point: CurvePoint) -> Iterator[Trial]:
+    risk = point.measures["true_ones"]
+    for name, panel in LOSSES.items():
+        loss = point.measures[name]
+        if loss is not None and risk is not None:
+            across, upward = (
+                (one.quartiles[0], one.mean, one.quartiles[-1]) for one in (risk, loss)
+            )  # the mean with the quartiles around it
+            yield Trial(panel, f"{point.parameter:g}", across, upward)
+
+
+def _curve_words(point: CurvePoint) -> str:
+    risk, loss = point.measures["true_ones"], point.measures["l1"]
+    if risk is None or loss is None:
+        return "no published ones"
+    return f"{risk.mean:.1%} of published ones true, mean absolute error {loss.mean:.3g}"

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import groupby
 from typing import Any
 
-from discreet.io.atomic_folder import WholeFolder
+from discreet.io.atomic_folder import AtomicFolder
 from discreet.io.progress import Progress
 from discreet.page.charts import Axis, Bar, Chart, HeatTile, Mark, limits, tiled
 from discreet.page.markup import (
@@ -396,7 +396,7 @@ AUDIT_PAGE, PUBLIC_PAGE = "audit.html", "public.html"
 CHARTS, PUBLIC_CHARTS = "charts", "public-charts"
 
 
-def write_pages(folder: WholeFolder, confidential: Page, public: Page, progress: Progress) -> None:
+def write_pages(folder: AtomicFolder, confidential: Page, public: Page, progress: Progress) -> None:
     """Write both pages and their charts; the charts of the public page have a folder of their own."""
     pages = ((AUDIT_PAGE, CHARTS, confidential), (PUBLIC_PAGE, PUBLIC_CHARTS, public))
     progress.stage("drawing the report", sum(1 + len(page.charts) for _, _, page in pages))

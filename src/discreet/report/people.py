@@ -162,7 +162,7 @@ def reconstruction_part(section: Section) -> Part:
     blocks: list[Block] = [_protections_chart([one, *others]), _protections_table([one, *others])]
     if one["status"].get("timeout"):
         stopped = several(one["status"]["timeout"], "area was", "areas were")
-        blocks.append(paragraph(f"{stopped} stopped by the time limit: more time may find more.", "note"))
+        blocks.append(paragraph(f"{stopped} stopped by the limit of work: more may find more.", "note"))
     mood = "" if one["r_recon"] <= one["baseline"] else "bad"
     return Part("reconstruction", title, lead, tuple(blocks), mood)
 

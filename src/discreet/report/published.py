@@ -362,7 +362,7 @@ def _reconstruction(section: Section) -> Lines:
     )
     stopped = section["status"].get("timeout", 0)
     if stopped:
-        yield f"In {several(stopped, 'area', 'areas')} it ran out of time."
+        yield f"In {several(stopped, 'area', 'areas')} it reached its limit of work."
 
 
 def _disclosure(section: Section) -> Lines:

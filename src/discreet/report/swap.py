@@ -1,266 +1,41 @@
-"""The auditor's report on a swap: pictures, page and figures as JSON."""
+"""The auditor's report on a swap: page with charts, and figures as JSON."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from html import escape
 from typing import Any
 
-import vl_convert
-
-from discreet.io.atomic_folder import WholeFolder
+from discreet.io.atomic_folder import AtomicFolder
+from discreet.page.charts import Axis, Bar, Chart, Drawing, HeatCell, HeatTile, bars, heat, tiled
+from discreet.page.markup import As, Column, Html, Tile, count, decimal, paragraph, percent, table, tiles
+from discreet.page.skeleton import Block, Page, Part
+from discreet.page.style import BLUE, GREEN, GREY, ORANGE, PURPLE
 from discreet.programme.swap import SwapRule
 from discreet.swap.figures import NO_REGION, Distances, Figures
-
-Spec = dict[str, Any]
-
-WIDTH = 520
-BEFORE, AFTER = "before", "after"
-TRUE, SAME = "one such person lived there", "and it is the same person"
-SWAPPED = "swapped at this level"
-_COLOURS = {BEFORE: "#b0b7bf", AFTER: "#08519c"}
-_OUTCOMES = {
-    SWAPPED: "#08519c",
-    "kept: no donor": "#d95f0e",
-    "kept: excluded": "#8c8c8c",
-    "kept: cap": "#756bb1",
-    "kept: quota": "#31a354",
-}
-
-
-def svg(spec: Spec) -> str:
-    """Draw a picture as SVG, to stand inside a page."""
-    return str(vl_convert.vegalite_to_svg(spec))
-
-
-def pictures(figures: Figures) -> Mapping[str, Spec]:
-    """Every picture that the figures allow, by its name."""
-    drawn = {
-        "risk": risk_picture(figures),
-        "uniques": unique_picture(figures),
-        "swapped": swapped_picture(figures),
-        "shared": shared_picture(figures),
-        "changes": change_picture(figures),
-    }
-    return drawn if figures.distances is None else {**drawn, "distances": distance_picture(figures.distances)}
-
-
-def risk_picture(figures: Figures) -> Spec:
-    """Households at risk at each level, before and after."""
-    rows = [
-        {
-            "level": level.level,
-            "when": when,
-            "households": number,
-            "label": _share(number, figures.households),
-        }
-        for level in figures.levels
-        for when, number in ((BEFORE, level.at_risk_before), (AFTER, level.at_risk_after))
-    ]
-    order = [level.level for level in figures.levels]
-    spec = _bars(rows, "households", order, "Households with a member at risk", "households")
-    return _grouped(spec, "when", _COLOURS)
-
-
-def unique_picture(figures: Figures) -> Spec:
-    """How likely an apparent unique is a true one, and the very person, at each level."""
-    rows = [
-        {"level": level.level, "true": kind, "percent": 100 * chance, "label": f"{100 * chance:.1f} %"}
-        for level in figures.levels
-        for kind, chance in ((TRUE, level.chance_true), (SAME, level.chance_same))
-        if chance is not None
-    ]
-    order = [level.level for level in figures.levels]
-    title = "Chance that an apparent unique is a true one"
-    spec = _bars(rows, "percent", order, title, "percent of the persons unique in the swapped data", 100)
-    return _grouped(spec, "true", {TRUE: _COLOURS[BEFORE], SAME: _COLOURS[AFTER]})
-
-
-def swapped_picture(figures: Figures) -> Spec:
-    """Households swapped at each level, and those at risk there that kept their place."""
-    counted = [(level.level, SWAPPED, level.swapped) for level in figures.levels]
-    counted += [(kept.level, f"kept: {kept.why}", kept.households) for kept in figures.unswapped]
-    rows = [
-        {
-            "level": level,
-            "outcome": outcome,
-            "households": number,
-            "label": _share(number, figures.households),
-        }
-        for level, outcome, number in counted
-    ]
-    order = [level.level for level in figures.levels]
-    spec = _bars(rows, "households", order, "Swapped, and at risk but not swapped", "households")
-    return _grouped(spec, "outcome", _OUTCOMES)
-
-
-def shared_picture(figures: Figures) -> Spec:
-    """The finest region that partners share."""
-    rows = [
-        {"level": _no_region(level), "households": number, "label": _share(number, figures.swapped)}
-        for level, number in figures.shared.items()
-    ]
-    order = [_no_region(level) for level in (NO_REGION, *(level.level for level in figures.levels))]
-    spec = _bars(rows, "households", order, "The finest region that both partners live in", "households")
-    spec["layer"][0]["mark"]["color"] = _COLOURS[AFTER]
-    return spec
-
-
-def distance_picture(distances: Distances) -> Spec:
-    """A histogram of the distances."""
-    rows = [
-        {"from": low, "to": high, "households": number}
-        for low, high, number in zip(
-            distances.edges[:-1], distances.edges[1:], distances.households, strict=True
-        )
-    ]
-    x = {"field": "from", "type": "quantitative", "bin": {"binned": True}, "title": _unit(distances)}
-    y = {"field": "households", "type": "quantitative", "title": "households"}
-    return {
-        **_frame("Distance between partners"),
-        "data": {"values": rows},
-        "mark": {"type": "bar", "color": _COLOURS[AFTER]},
-        "encoding": {"x": x, "x2": {"field": "to"}, "y": y},
-        "width": WIDTH,
-        "height": 160,
-    }
-
-
-def change_picture(figures: Figures) -> Spec:
-    """The mean absolute change of a cell, for each table and level."""
-    rows = [
-        {
-            "table": change.table,
-            "level": change.level,
-            "mean": change.mean_absolute,
-            "label": f"{change.mean_absolute:.2f}",
-        }
-        for change in figures.tables
-    ]
-    strongest = max((change.mean_absolute for change in figures.tables), default=0.0) or 1.0
-    dark = {"test": f"datum.mean > {0.5 * strongest}", "value": "white"}
-    scale = {"range": ["#f2f6fb", "#08519c"], "domain": [0, strongest]}
-    levels = [level.level for level in figures.levels]
-    tables = list(dict.fromkeys(change.table for change in figures.tables))
-    top = {"orient": "top", "labelAngle": 0, "domain": False, "ticks": False}
-    return {
-        **_frame("Mean absolute change of a cell, persons"),
-        "data": {"values": rows},
-        "encoding": {
-            "x": {"field": "level", "type": "ordinal", "sort": levels, "title": None, "axis": top},
-            "y": {"field": "table", "type": "ordinal", "sort": tables, "title": None, "axis": _PLAIN_AXIS},
-        },
-        "layer": [
-            {
-                "mark": {"type": "rect", "stroke": "white"},
-                "encoding": {"color": {"field": "mean", "type": "quantitative", "scale": scale, "legend": None}},
-            },
-            {
-                "mark": {"type": "text", "fontSize": 12},
-                "encoding": {"text": {"field": "label"}, "color": {"condition": dark, "value": "#1a1a1a"}},
-            },
-        ],
-        "width": {"step": 88},
-        "height": {"step": 30},
-    }  # fmt: skip
-
-
-_PLAIN_AXIS: Spec = {"domain": False, "ticks": False, "labelLimit": 260, "labelPadding": 6}
-_LEGEND: Spec = {"legend": {"title": None, "orient": "top", "direction": "horizontal"}, "type": "nominal"}
-
-
-def _bars(
-    rows: Sequence[Spec], value: str, order: Sequence[str], title: str, axis: str, top: float | None = None
-) -> Spec:
-    """Horizontal bars, one row for each level, with their labels behind them."""
-    longest = max((row[value] for row in rows), default=0)
-    x = {
-        "field": value,
-        "type": "quantitative",
-        "title": axis,
-        "scale": {"domain": [0, top or max(1.0, 1.3 * longest)], "nice": False},
-        "axis": {"grid": True, "tickCount": 6, "format": ",~f"},
-    }
-    y = {"field": "level", "type": "nominal", "sort": list(order), "title": None, "axis": _PLAIN_AXIS}
-    return {
-        **_frame(title),
-        "data": {"values": list(rows)},
-        "encoding": {"x": x, "y": y},
-        "layer": [
-            {"mark": {"type": "bar"}},
-            {
-                "mark": {"type": "text", "align": "left", "dx": 5, "fontSize": 12, "clip": False},
-                "encoding": {"text": {"field": "label"}},
-            },
-        ],
-        "width": WIDTH,
-        "height": {"step": 28},
-    }
-
-
-def _grouped(spec: Spec, field: str, colours: Mapping[str, str]) -> Spec:
-    """The bars of each level side by side, one for each kind that occurs."""
-    shown = [kind for kind in colours if any(row[field] == kind for row in spec["data"]["values"])]
-    scale = {"domain": shown, "range": [colours[kind] for kind in shown]}
-    colour = {"color": {"field": field, "scale": scale, **_LEGEND}}
-    side_by_side = {"field": field, "sort": shown}
-    bars, labels = spec["layer"]
-    return {
-        **spec,
-        "encoding": {**spec["encoding"], "yOffset": side_by_side},
-        "layer": [{**bars, "encoding": colour}, labels],
-        "height": {"step": 22},
-    }
-
-
-def _frame(title: str) -> Spec:
-    return {
-        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
-        "title": {"text": title, "anchor": "start", "fontSize": 14, "offset": 10},
-        "config": {
-            "font": "sans-serif",
-            "background": "white",
-            "view": {"stroke": None},
-            "axis": {"gridColor": "#e4e4e4", "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"},
-            "legend": {"labelFontSize": 12, "columnPadding": 48},
-        },
-    }  # fmt: skip
-
-
-def _share(part: int, whole: int) -> str:
-    return f"{part:,} ({100 * part / whole:.2f} %)" if whole else f"{part:,}"
-
-
-def _no_region(level: str) -> str:
-    return "no common region" if level == NO_REGION else level
-
-
-def _unit(distances: Distances) -> str:
-    return f"distance, in the unit of {' and '.join(distances.columns)}"
-
 
 REPORT = "report.html"
 FIGURES = "figures.json"
 
-_STYLE = """
-body { font: 15px/1.5 sans-serif; color: #1a1a1a; max-width: 50rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2.2rem; }
-table { border-collapse: collapse; margin: .8rem 0; display: block; overflow-x: auto; }
-th, td { padding: .25rem .8rem .25rem 0; text-align: right; }
-th { border-bottom: 1px solid #888; font-weight: 600; vertical-align: bottom; }
-th:first-child, td:first-child, td.text, th.text { text-align: left; }
-.private { border-left: 4px solid #b30000; padding-left: .8rem; } svg { max-width: 100%; height: auto; }
-"""
+BEFORE, AFTER = "before", "after"
+TRUE, SAME = "one such person lived there", "and it is the same person"
+SWAPPED = "swapped at this level"
+_COLOURS = {BEFORE: GREY, AFTER: BLUE}
+_UNIQUES = {TRUE: GREY, SAME: BLUE}
+_OUTCOMES = {
+    SWAPPED: BLUE,
+    "kept: no donor": ORANGE,
+    "kept: excluded": GREY,
+    "kept: cap": PURPLE,
+    "kept: quota": GREEN,
+}
+_NOTICE = "Private: this page shows true counts of small groups. Keep it with the microdata."
 
-Row = Sequence[object]
 
-
-def write_report(figures: Figures, rule: SwapRule, name: str, folder: WholeFolder) -> None:
+def write_report(figures: Figures, rule: SwapRule, name: str, folder: AtomicFolder) -> None:
     """Write the page and the figures into a private folder."""
     with folder.file(REPORT) as file:
-        file.write(page(figures, rule, name).encode())
+        file.write(swap_page(figures, rule, name).html().encode())
     with folder.file(FIGURES) as file:
         file.write((json.dumps(machine_figures(figures), indent=1, ensure_ascii=False) + "\n").encode())
 
@@ -274,60 +49,55 @@ def machine_figures(figures: Figures) -> dict[str, Any]:
     return {**asdict(figures), "levels": levels}
 
 
-def page(figures: Figures, rule: SwapRule, name: str) -> str:
+def swap_page(figures: Figures, rule: SwapRule, name: str) -> Page:
     """The whole page."""
-    title = escape(f"Record swapping: {name}")
-    return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-        f"<style>{_STYLE}</style></head><body>\n<h1>{title}</h1>\n"
-        + "\n".join(_body(figures, rule))
-        + "\n</body></html>\n"
+    return Page(
+        f"Record swapping: {name}",
+        "Who was at risk, who was swapped, how far households went, and how tables changed.",
+        _NOTICE,
+        is_private=True,
+        opening=(
+            _tiles(figures, rule),
+            *(paragraph(f"Conflict: {one}", "lead bad") for one in figures.conflicts),
+        ),
+        parts=(
+            _risk_part(figures, rule),
+            _uniques_part(figures),
+            _swapped_part(figures),
+            _distance_part(figures),
+            _utility_part(figures),
+        ),
     )
 
 
-def _body(figures: Figures, rule: SwapRule) -> Iterator[str]:
-    drawn = {name: svg(spec) for name, spec in pictures(figures).items()}
-    yield _text(
-        "Private: this page tells true counts of small groups. Keep it with the microdata.", "private"
+def _tiles(figures: Figures, rule: SwapRule) -> Html:
+    asked = f"asked for: {100 * float(rule.rate):g}%"
+    cap = "" if rule.cap is None else f", at most {100 * float(rule.cap):g}%"
+    return tiles(
+        [
+            Tile("Households", count(figures.households)),
+            Tile("Persons", count(figures.persons)),
+            Tile("Households swapped", count(figures.swapped)),
+            Tile("Share swapped", percent(_share(figures.swapped, figures.households)), f"{asked}{cap}"),
+        ]
     )
-    yield from _overview(figures, rule)
-    yield "<h2>Risk before and after</h2>"
-    yield _text(_risk_words(rule))
-    yield drawn["risk"]
-    yield from _risk_table(figures)
-    yield "<h2>Is an apparent unique a true one?</h2>"
-    yield _text(
-        "Who finds a person alone in a region of the swapped data with some values of the risk variables may be wrong:"
-        " the region may hold nobody like that, or several, or another person. True: exactly one such person lived"
-        " there. The same: it is that very record, so that its other values belong to the person who lives there."
-    )
-    yield drawn["uniques"]
-    yield from _unique_table(figures)
-    yield "<h2>Who was swapped, and who was not</h2>"
-    yield drawn["swapped"]
-    yield from _reason_tables(figures)
-    yield "<h2>How far households went</h2>"
-    yield drawn["shared"]
-    yield drawn.get("distances", "")
-    yield from _distance_table(figures)
-    yield "<h2>Utility</h2>"
-    yield _text(
-        "Persons by region and the risk variables, one by one and crossed: the change of a cell that holds somebody"
-        " before or after. A level whose regions all partners share does not change."
-    )
-    yield drawn["changes"]
-    yield from _change_table(figures)
 
 
-def _overview(figures: Figures, rule: SwapRule) -> Iterator[str]:
-    share = 100 * figures.swapped / figures.households if figures.households else 0.0
-    yield _text(
-        f"{figures.households:,} households, {figures.persons:,} persons. Swapped: {figures.swapped:,} households"
-        f" ({share:.2f} %); the rate asked for was {100 * float(rule.rate):g} %"
-        + ("." if rule.cap is None else f", the cap {100 * float(rule.cap):g} %.")
-    )
-    for conflict in figures.conflicts:
-        yield _text(f"Conflict: {conflict}", "private")
+def _risk_part(figures: Figures, rule: SwapRule) -> Part:
+    columns = _columns("level", "regions", "at risk before", "at risk after", "swapped at this level")
+    rows = [
+        (
+            level.level,
+            level.regions,
+            level.at_risk_before,
+            level.at_risk_after,
+            level.swapped,
+            _share(level.swapped, figures.households),
+        )
+        for level in figures.levels
+    ]
+    found = table("Risk by level", [*columns, Column("of all households", As.PERCENT)], rows)
+    return Part("risk", "Risk before and after", _risk_words(rule), (risk_chart(figures), found))
 
 
 def _risk_words(rule: SwapRule) -> str:
@@ -339,108 +109,227 @@ def _risk_words(rule: SwapRule) -> str:
     return f"{words} Counted anew from the records, before and after.{added}"
 
 
-def _risk_table(figures: Figures) -> Iterator[str]:
-    rows = (
-        (
-            level.level,
-            level.regions,
-            level.at_risk_before,
-            level.at_risk_after,
-            level.swapped,
-            _percent(level.swapped, figures.households),
-        )
+def risk_chart(figures: Figures) -> Chart:
+    """Households at risk at each level, before and after."""
+    rows = [
+        Bar(level.level, number, _labelled(number, figures.households), when)
+        for level in figures.levels
+        for when, number in ((BEFORE, level.at_risk_before), (AFTER, level.at_risk_after))
+    ]
+    said = "; ".join(
+        f"{level.level}: {level.at_risk_before:,} before, {level.at_risk_after:,} after"
         for level in figures.levels
     )
-    head = (
-        "level",
-        "regions",
-        "at risk before",
-        "at risk after",
-        "swapped at this level",
-        "of all households",
+    return _bar_chart("risk", "Households with a member at risk", f"{said}.", rows, _COLOURS, "households")
+
+
+def _uniques_part(figures: Figures) -> Part:
+    lead = (
+        "Whoever finds a person alone in a region of the swapped data with some values of the risk variables may be"
+        " wrong: the region may hold nobody like that, or several, or another person. True: exactly one such person"
+        " lived there. The same: it is that very record, so that its other values belong to the person who lives"
+        " there."
     )
-    yield _table(head, rows)
-
-
-def _unique_table(figures: Figures) -> Iterator[str]:
-    rows = (
+    columns = [
+        *_columns("level", "uniques before", "uniques after", "true"),
+        Column("chance that it is true", As.PERCENT),
+        Column("the same", As.COUNT),
+        Column("chance that it is the same", As.PERCENT),
+    ]
+    rows = [
         (
             level.level,
             level.uniques_before,
             level.uniques_after,
             level.true_uniques,
-            _percent(level.true_uniques, level.uniques_after),
+            level.chance_true,
             level.same_persons,
-            _percent(level.same_persons, level.uniques_after),
+            level.chance_same,
         )
         for level in figures.levels
-    )
-    yield _table(("level", "uniques before", "uniques after", "true", "chance", "the same", "chance"), rows)
-
-
-def _reason_tables(figures: Figures) -> Iterator[str]:
-    rows = [(why, number, _percent(number, figures.households)) for why, number in figures.reasons.items()]
-    yield _table(("swapped because", "households", "of all"), rows)
-    rows = [
-        (profile, number, _percent(number, figures.swapped)) for profile, number in figures.profiles.items()
     ]
-    yield _table(("similar in", "households", "of those swapped"), rows)
-    kept = [(one.level, one.why, one.households) for one in figures.unswapped]
+    blocks = (unique_chart(figures), table("Persons alone in their region", columns, rows))
+    return Part("uniques", "Is an apparent unique a true one?", lead, blocks)
+
+
+def unique_chart(figures: Figures) -> Chart:
+    """How likely an apparent unique is a true one, and the very person, at each level."""
+    rows = [
+        Bar(level.level, 100 * chance, f"{100 * chance:.1f} %", kind)
+        for level in figures.levels
+        for kind, chance in ((TRUE, level.chance_true), (SAME, level.chance_same))
+        if chance is not None
+    ]
+    said = "; ".join(
+        f"{level.level}: {100 * level.chance_true:.1f} % true, {100 * level.chance_same:.1f} % the same person"
+        for level in figures.levels
+        if level.chance_true is not None and level.chance_same is not None
+    )
+    says = f"{said or 'No person is unique in the swapped data'}."
+    title, axis = (
+        "Chance that an apparent unique is a true one",
+        "percent of the persons unique in the swapped data",
+    )
+    return _bar_chart("uniques", title, says, rows, _UNIQUES, axis)
+
+
+def _swapped_part(figures: Figures) -> Part:
+    kept = sum(one.households for one in figures.unswapped)
+    lead = (
+        f"{kept:,} times a household at risk at a level was not swapped there."
+        if kept
+        else "Every household at risk was swapped."
+    )
+    of_all, of_swapped = Column("of all households", As.PERCENT), Column("of those swapped", As.PERCENT)
+    reasons = [(why, n, _share(n, figures.households)) for why, n in figures.reasons.items()]
+    profiles = [(profile, n, _share(n, figures.swapped)) for profile, n in figures.profiles.items()]
+    blocks: list[Block] = [
+        swapped_chart(figures),
+        table("Why households were swapped", [*_columns("swapped because", "households"), of_all], reasons),
+        table("How alike partners are", [*_columns("similar in", "households"), of_swapped], profiles),
+    ]
     if kept:
-        yield _table(("at risk, not swapped, at", "why", "households"), kept)
-    else:
-        yield _text("Every household at risk was swapped.")
+        columns = [Column("level"), Column("why"), Column("households", As.COUNT)]
+        unswapped = [(one.level, one.why, one.households) for one in figures.unswapped]
+        blocks.append(table("At risk and not swapped", columns, unswapped))
     excluded = [(why, number) for why, number in figures.excluded.items() if why != "not excluded"]
     if excluded:
-        yield _table(("excluded", "households"), excluded)
+        blocks.append(table("Excluded", _columns("excluded", "households"), excluded))
+    return Part("swapped", "Who was swapped, and who was not", lead, tuple(blocks), "" if kept else "good")
 
 
-def _distance_table(figures: Figures) -> Iterator[str]:
-    rows = [
-        ("no common region" if level == NO_REGION else level, number, _percent(number, figures.swapped))
-        for level, number in figures.shared.items()
+def swapped_chart(figures: Figures) -> Chart:
+    """Households swapped at each level, and those at risk there that kept their place."""
+    counted = [(level.level, SWAPPED, level.swapped) for level in figures.levels]
+    counted += [(kept.level, f"kept: {kept.why}", kept.households) for kept in figures.unswapped]
+    rows = [Bar(level, n, _labelled(n, figures.households), outcome) for level, outcome, n in counted]
+    levels = [level.level for level in figures.levels]
+    rows.sort(key=lambda row: levels.index(row.item))
+    said = "; ".join(f"{row.item}: {row.value:,} {row.kind}" for row in rows)
+    return _bar_chart(
+        "swapped", "Swapped, and at risk but not swapped", f"{said}.", rows, _OUTCOMES, "households"
+    )
+
+
+def _distance_part(figures: Figures) -> Part:
+    columns = [
+        *_columns("finest region that both share", "households"),
+        Column("of those swapped", As.PERCENT),
     ]
-    yield _table(("finest region that both share", "households", "of those swapped"), rows)
+    rows = [(_region(level), n, _share(n, figures.swapped)) for level, n in figures.shared.items()]
+    blocks: list[Block] = [shared_chart(figures), table("Regions that partners share", columns, rows)]
+    lead = "Partners live in the same region of some level, or in none."
     if figures.distances is not None:
         found = figures.distances
-        yield _text(f"Distances in the unit of {' and '.join(found.columns)}:")
-        yield _table(
-            ("mean", *found.quantiles),
-            [(f"{found.mean:.3g}", *(f"{distance:.3g}" for distance in found.quantiles.values()))],
+        lead += f" They live {decimal(found.mean)} apart in the mean, in the unit of {_unit(found)}."
+        quantiles = [Column(name, As.DECIMAL) for name in ("mean", *found.quantiles)]
+        blocks.append(distance_chart(found))
+        blocks.append(
+            table("Quantiles of the distances", quantiles, [(found.mean, *found.quantiles.values())])
         )
+    return Part("distances", "How far households went", lead, tuple(blocks))
 
 
-def _change_table(figures: Figures) -> Iterator[str]:
-    rows = (
+def shared_chart(figures: Figures) -> Chart:
+    """The finest region that partners share."""
+    levels = (NO_REGION, *(level.level for level in figures.levels))
+    rows = [
+        Bar(_region(level), figures.shared[level], _labelled(figures.shared[level], figures.swapped))
+        for level in levels
+        if level in figures.shared
+    ]
+    said = "; ".join(f"{row.item}: {row.label}" for row in rows) or "nobody was swapped"
+    title = "The finest region that both partners live in"
+    return _bar_chart("shared", title, f"{said}.", rows, {"": BLUE}, "households")
+
+
+def distance_chart(distances: Distances) -> Chart:
+    """A histogram of the distances."""
+    edges = distances.edges
+    gap = 0.06 * (edges[1] - edges[0])
+    columns = [
+        HeatTile(low + gap, high - gap, 0, number, "")
+        for low, high, number in zip(edges[:-1], edges[1:], distances.households, strict=True)
+    ]
+    quantiles = ", ".join(f"{name}: {decimal(value)}" for name, value in distances.quantiles.items())
+    x = Axis(f"distance, in the unit of {_unit(distances)}", low=0.0, top=edges[-1])
+    y = Axis("households")
+
+    def draw(width: int) -> Drawing:
+        return tiled(columns, (), {"": BLUE}, x, y, width, height=180)
+
+    return Chart("distances", "Distance between partners", f"Quantiles: {quantiles}.", draw)
+
+
+def _utility_part(figures: Figures) -> Part:
+    lead = (
+        "Persons by region and the risk variables, one by one and crossed: the change of a cell that holds somebody"
+        " before or after. A level whose regions all partners share does not change."
+    )
+    columns = [
+        Column("table"),
+        Column("level"),
+        Column("cells", As.COUNT),
+        Column("changed", As.PERCENT),
+        Column("mean absolute change", As.DECIMAL),
+        Column("largest", As.COUNT),
+    ]
+    rows = [
         (
             change.table,
             change.level,
             change.cells,
-            _percent(change.changed, change.cells),
-            f"{change.mean_absolute:.3f}",
+            _share(change.changed, change.cells),
+            change.mean_absolute,
             change.largest,
         )
         for change in figures.tables
-    )
-    yield _table(("table", "level", "cells", "changed", "mean absolute change", "largest"), rows)
+    ]
+    if not rows:
+        return Part("utility", "Utility", "The rule names no risk variables, so no tables are compared.")
+    blocks = (change_chart(figures), table("Changes of tables", columns, rows))
+    return Part("utility", "Utility", lead, blocks)
 
 
-def _percent(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.2f} %" if whole else ""
+def change_chart(figures: Figures) -> Chart:
+    """The mean absolute change of a cell, for each table and level."""
+    cells = [
+        HeatCell(change.table, change.level, change.mean_absolute, f"{change.mean_absolute:.2f}")
+        for change in figures.tables
+    ]
+    strongest = max((cell.value for cell in cells), default=0.0) or 1.0
+    levels = [level.level for level in figures.levels]
+    said = "; ".join(f"{cell.row} by {cell.column}: {cell.label}" for cell in cells)
+
+    def draw(width: int) -> Drawing:
+        return heat(cells, "", "", width, columns=levels, strongest=strongest)
+
+    return Chart("changes", "Mean absolute change of a cell, persons", f"{said}.", draw, scrolls=True)
 
 
-def _text(text: str, kind: str = "") -> str:
-    return f'<p class="{kind}">{escape(text)}</p>' if kind else f"<p>{escape(text)}</p>"
+def _bar_chart(
+    name: str, title: str, says: str, rows: list[Bar], colours: dict[str, str], axis: str
+) -> Chart:
+    """Bars by level in the colours of the kinds that occur."""
+    used = {kind: colour for kind, colour in colours.items() if any(row.kind == kind for row in rows)}
+    return Chart(name, title, says, lambda width: bars(rows, used, Axis(axis), width), used)
 
 
-def _table(head: Sequence[str], rows: Iterable[Row]) -> str:
-    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>\n" for row in rows)
-    return f"<table><tr>{''.join(f'<th>{escape(name)}</th>' for name in head)}</tr>\n{body}</table>"
+def _columns(first: str, *counts: str) -> list[Column]:
+    return [Column(first), *(Column(name, As.COUNT) for name in counts)]
 
 
-def _cell(value: object) -> str:
-    if isinstance(value, int):
-        return f"<td>{value:,}</td>"
-    text = escape(str(value))
-    is_word = bool(text) and not text[0].isdigit()
-    return f'<td class="text">{text}</td>' if is_word else f"<td>{text}</td>"
+def _share(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+def _labelled(part: int, whole: int) -> str:
+    return f"{part:,} ({percent(part / whole)})" if whole else f"{part:,}"
+
+
+def _region(level: str) -> str:
+    return "no common region" if level == NO_REGION else level
+
+
+def _unit(distances: Distances) -> str:
+    return " and ".join(distances.columns)

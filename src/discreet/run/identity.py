@@ -14,11 +14,14 @@ from importlib.metadata import version
 
 from discreet.errors import mistake
 from discreet.io.files import digest_files
+from discreet.io.progress import Progress, Quiet
 from discreet.maths.cells.keys import SECRET_BYTES, derive
+from discreet.perturb.choose import mechanism
 from discreet.perturb.mechanism import Mechanism
 from discreet.programme.noise import Claim, Draw, Noise, PrivateNoise
 from discreet.programme.programme import Programme
 from discreet.programme.sources import FileSource, Source
+from discreet.run.run import Run
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,19 @@ class Identity:
         return hashlib.blake2b("/".join(parts).encode(), digest_size=8).hexdigest()
 
 
-def identify(programme: Programme, mechanism: Mechanism, secret: bytes, inputs: str) -> Identity:
+def begin(
+    programme: Programme, secret: bytes, threads: int = 1, progress: Progress | None = None
+) -> tuple[Run, Identity]:
+    """Prepare the run that makes a release, and what identifies it."""
+    inputs = digest_inputs(programme, secret)
+    chosen = mechanism(programme, secret, noise_key(programme, secret, inputs))
+    run = Run(
+        programme=programme, secret=secret, mechanism=chosen, threads=threads, progress=progress or Quiet()
+    )
+    return run, _identify(programme, chosen, secret, inputs)
+
+
+def _identify(programme: Programme, mechanism: Mechanism, secret: bytes, inputs: str) -> Identity:
     """Digest everything that decides the published values."""
     key = derive(secret, "manifest")
     return Identity(

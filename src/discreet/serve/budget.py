@@ -59,7 +59,7 @@ class PrivateTables:
         """The noise of every cross-tabulation of a cube."""
         parameters = {signature: self.parameter(signature) for signature in signatures([cube])}
         tables = {parameter: self._table(parameter) for parameter in set(parameters.values())}
-        trees = {axis.variable: tree_of(axis) for axis in cube.axes if "~" in axis.variable}
+        trees = {axis.variable: tree_of(axis) for axis in cube.axes if axis.is_grouping}
         codelists = {**self._released.codelists, **trees}
         return replace(self._released, plan=NoisePlan(self.rule, parameters, tables), codelists=codelists)
 

@@ -20,7 +20,7 @@ from discreet.serve.catalogue import Catalogue
 from discreet.serve.history import Collecting, Differing, History
 from discreet.serve.history_store import Collected
 from discreet.serve.query import Axis, Query
-from discreet.serve.question import Question, resolve, root_of
+from discreet.serve.question import Question, resolve
 from discreet.serve.records import TableSource
 from discreet.serve.released import map_of, picked
 from discreet.serve.rules import Verdict, judge_cells, judge_form
@@ -147,7 +147,7 @@ def _axis(axis: Breakdown, nodes: Nodes, breakdown: str, is_place: bool) -> Answ
     shown = set(picked)
     above = (_above(node, parents, shown) for node in picked)
     return AnswerAxis(
-        axis.variable.partition("~")[0],
+        axis.root,
         breakdown,
         tuple(axis.codes[node] for node in picked),
         tuple(axis.labels[node] for node in picked),
@@ -173,7 +173,7 @@ def _withheld(
     codes = {area.code for area in verdict.blocked}
     for asked, k in enumerate(question.order):
         axis = question.cube.axes[k]
-        if root_of(axis) == place and codes:
+        if axis.root == place and codes:
             blocked = np.array([axis.codes[node] in codes for node in question.picked[asked]], dtype=bool)
             np.moveaxis(withheld, asked, 0)[blocked] = True
     return withheld.reshape(-1)

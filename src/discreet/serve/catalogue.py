@@ -12,9 +12,9 @@ from discreet.programme.codelist import Breakdown, Codelist
 from discreet.programme.cube import Cube
 from discreet.programme.filter import alternatives
 from discreet.programme.labels import NO_LABELS, Labels
-from discreet.programme.population import Variable
 from discreet.programme.programme import Programme
 from discreet.programme.serve import DEFAULT_SERVE, ServeRule
+from discreet.programme.variables import Variable
 
 
 @dataclass(frozen=True, eq=False)

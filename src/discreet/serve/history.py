@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 from discreet.errors import Mistakes
 from discreet.io.store import Database, one_at_a_time
 from discreet.maths.attacks.redundancy import Average, riskiest
+from discreet.programme.codelist import Breakdown
 from discreet.programme.cube import Signature, crossed, signatures
 from discreet.programme.filter import NOBODY
 from discreet.programme.serve import Action, HistoryRule
@@ -173,7 +174,7 @@ class Collecting:
     def collected(self, table: ProtectedTable) -> Collected:
         """Every cross-tabulation and every population of an answer."""
         cube = self.question.judged  # a filter shows cells of the table that has its variables as axes
-        sizes = {axis.variable: self._sizes(axis.variable) for axis in cube.axes}
+        sizes = {axis.variable: self._sizes(axis) for axis in cube.axes}
         statistics = tuple(Statistic(one, cells_of(one, sizes)) for one in signatures([cube]))
         return Collected(statistics, tuple({one.base: one for one in self._populations(table)}.values()))
 
@@ -196,12 +197,11 @@ class Collecting:
         asked = Query(cube.unit, (), where, cube.count or "")
         return value_at(self.source.table(resolve(asked, self.source.catalogue).cube), 0)
 
-    def _sizes(self, variable: str) -> tuple[int, ...]:
+    def _sizes(self, axis: Breakdown) -> tuple[int, ...]:
         """The number of codes of each depth of a variable, or of a grouping of it."""
-        if "~" in variable:
-            axis = next(axis for axis in self.question.cube.axes if axis.variable == variable)
+        if axis.is_grouping:
             return (1, len(axis) - 1)
-        tree = self.source.catalogue.variables[variable].codelist
+        tree = self.source.catalogue.variables[axis.variable].codelist
         return tuple(np.bincount(np.array([0, *tree.depths])).tolist())
 
     def _populations(self, table: ProtectedTable) -> Iterator[Population]:
@@ -216,11 +216,10 @@ class Collecting:
         yield Population("", self._number(""))
         yield Population(base, value_at(table, 0))
         for k, axis in enumerate(cube.axes):
-            variable, _, grouped = axis.variable.partition("~")
-            for node in range(1, len(axis)) if grouped else ():
+            for node in range(1, len(axis)) if axis.is_grouping else ():
                 leaves = np.flatnonzero(axis.node_of_leaf == node)
-                codes = (catalogue.variables[variable].codelist.leaf_codes[leaf] for leaf in leaves)
-                text = f"{variable} in ({', '.join(map(repr, codes))},)"
+                codes = (catalogue.variables[axis.root].codelist.leaf_codes[leaf] for leaf in leaves)
+                text = f"{axis.root} in ({', '.join(map(repr, codes))},)"
                 both = f"({base}) and {text}" if base else text
                 normal = resolve(Query(cube.unit, (), both, cube.count or ""), catalogue).query.where
                 yield Population(normal, value_at(table, node * cube.strides[k]))

@@ -16,6 +16,7 @@ from discreet.programme.programme import Programme
 from discreet.programme.serve import DEFAULT_SERVE, ServeRule
 from discreet.release.reader import Release
 from discreet.run.identity import digest_inputs, noise_key
+from discreet.run.run import Run
 from discreet.serve.budget import Accounts, PrivateTables, account_words
 from discreet.serve.builder import TableBuilder
 from discreet.serve.catalogue import programme_catalogue
@@ -55,7 +56,10 @@ def serve_programme(
         noise = _PrivateNoiseOf(private, PublicNoise(known_noise(statement), private.law))
         accounts = _accounts(programme, private, ledger, derive(secret, f"serve-questions/{inputs}"))
     catalogue = programme_catalogue(programme, statement)
-    units = read_units(programme, catalogue, secret, chosen, threads, progress or Quiet())
+    run = Run(
+        programme=programme, secret=secret, mechanism=chosen, threads=threads, progress=progress or Quiet()
+    )
+    units = read_units(run, catalogue)
     if accounts is not None and isinstance(noise, _PrivateNoiseOf):
         _refuse_large_delta(programme, noise.tables, max(len(unit) for unit in units.values()))
     source = MicrodataSource(catalogue, units, noise)

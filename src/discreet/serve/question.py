@@ -36,8 +36,8 @@ def grouped(variable: ServedVariable, axis: Axis, key: str) -> tuple[Breakdown |
     parents = np.array([-1, *(0 for _ in names)], dtype=np.int32)
     # as long as no two groupings can be found that share it: equal names have equal noise and are paid for once
     alias = f"{variable.name}~{hashlib.blake2b(node_of_leaf.tobytes(), digest_size=32).hexdigest()}"
-    made = Breakdown(alias, alias, (TOTAL, *names), (TOTAL_LABEL, *names), parents, node_of_leaf)
-    return made, []
+    codes, labels = (TOTAL, *names), (TOTAL_LABEL, *names)
+    return Breakdown(alias, alias, codes, labels, parents, node_of_leaf, grouped=variable.name), []
 
 
 def tree_of(axis: Breakdown) -> Codelist:
@@ -109,8 +109,8 @@ def judged_axes(
 
     A grouping whose variable is not one to keep is judged by a breakdown that tells its groups apart.
     """
-    grouped = {root_of(axis): axis for axis in axes if is_grouping(axis)}
-    held = {axis.variable: axis for axis in axes if not is_grouping(axis)}
+    grouped = {axis.root: axis for axis in axes if axis.is_grouping}
+    held = {axis.variable: axis for axis in axes if not axis.is_grouping}
     parts = list(comparisons(base.term)) if base else []
     yield from (axis for variable, axis in grouped.items() if keeps(variable))
     for name in dict.fromkeys([*held, *grouped, *(part.variable for part in parts)]):
@@ -142,23 +142,13 @@ def masks_of(grouping: Breakdown) -> list[Mask]:
 def picks_codes(axes: Iterable[Breakdown], told: Iterable[Breakdown]) -> bool:
     """Whether some group is one finest code of the axis that tells it apart."""
     by_variable = {axis.variable: axis for axis in told}
-    pairs = ((axis, by_variable.get(root_of(axis))) for axis in axes if is_grouping(axis))
+    pairs = ((axis, by_variable.get(axis.root)) for axis in axes if axis.is_grouping)
     return any(
         len(np.unique(finer.node_of_leaf[inside])) == 1
         for axis, finer in pairs
         if finer is not None
         for inside in masks_of(axis)
     )
-
-
-def is_grouping(axis: Breakdown) -> bool:
-    """Whether the codes of an axis are groups of a user's."""
-    return "~" in axis.variable
-
-
-def root_of(axis: Breakdown) -> str:
-    """The variable of an axis, or the one whose codes it groups."""
-    return axis.variable.partition("~")[0]
 
 
 def comparisons(term: Term) -> Iterator[Comparison]:
@@ -245,7 +235,7 @@ class _Resolver:
     def _told(self, axes: Sequence[Breakdown], base: Filter | None, judged: Cube) -> Cube:
         """The judged table without groupings; but groups of areas are areas, and are judged as such."""
         place = self.catalogue.rule.place
-        if not any(is_grouping(axis) and root_of(axis) != place for axis in axes):
+        if not any(axis.is_grouping and axis.root != place for axis in axes):
             return judged
         free = None if judged.base else base  # a declared base stays
         told = self._judged(axes, free, lambda variable: variable == place)
@@ -292,7 +282,7 @@ class _Resolver:
         return None
 
     def _check_once(self, axes: Iterable[Breakdown]) -> None:
-        times = Counter(map(root_of, axes))
+        times = Counter(axis.root for axis in axes)
         for variable in (name for name, count in times.items() if count > 1):
             value = phrase("{variable} stands {times} times", variable=variable, times=times[variable])
             self._add("axes", value, phrase("keep one axis of each variable"))
@@ -333,7 +323,7 @@ class _Resolver:
         said = []
         for asked, axis, nodes in zip(self.query.axes, axes, picked, strict=True):
             codes = () if len(nodes) == len(axis) else tuple(axis.codes[node] for node in nodes)
-            tree = self.catalogue.variables[root_of(axis)].codelist
+            tree = self.catalogue.variables[axis.root].codelist
             groups = tuple(normal(tree, group) for group in asked.groups)
             said.append(replace(asked, codes=codes, groups=groups))
         return replace(self.query, axes=tuple(said), where=base.canonical if base else "")

@@ -11,20 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Mistakes, Problem
-from discreet.io.progress import Progress
 from discreet.maths.cells import counting
 from discreet.perturb.mechanism import Mechanism
 from discreet.population.encode import Block, Codes
-from discreet.population.reading import UnitReader, needs_of
 from discreet.programme.codelist import Breakdown
 from discreet.programme.cube import Cube
-from discreet.programme.programme import Programme, Unit
-from discreet.run.tabulating import record_problems
+from discreet.programme.programme import Unit
+from discreet.run.run import Run
 from discreet.serve.cache import key_of, table_cache
 from discreet.serve.catalogue import Catalogue
 from discreet.serve.noise_ranges import NoiseReader
 from discreet.swap.relocate import Relocations
-from discreet.swap.swapping import swap
 from discreet.tabulate.counter import AxisRows, Nodes, counted, grid_for
 from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
 
@@ -116,7 +113,7 @@ class _NodeColumns:
     def _fill(self, row: int, axis: Breakdown) -> None:
         if row in self._filled:
             return
-        codes = self._codes[axis.variable.partition("~")[0]]
+        codes = self._codes[axis.root]
         counting.recode(codes, axis.node_of_leaf.astype(self.columns.dtype), self.columns[row])
         self._filled.add(row)
 
@@ -204,68 +201,28 @@ class MicrodataSource:
         return table
 
 
-def read_units(
-    programme: Programme,
-    catalogue: Catalogue,
-    secret: bytes,
-    mechanism: Mechanism,
-    threads: int,
-    progress: Progress,
-) -> dict[str, HeldUnit]:
+def read_units(run: Run, catalogue: Catalogue) -> dict[str, HeldUnit]:
     """Read all records once, swapped as in the release; records that a release would refuse are refused here."""
-    population = programme.population
+    programme, population = run.programme, run.programme.population
     if population is None:
         raise Mistakes([Problem(str(programme.path), "population", "is missing", "serve a release instead")])
-    relocations = None
-    if programme.swap is not None:
-        moves = swap(programme, secret, threads, progress).moves
-        relocations = Relocations(programme, moves, secret)
-    reading = _Reading(programme, catalogue, secret, mechanism, threads, progress)
+    relocations = run.relocations(run.swap())
     wanted = {name: unit for name, unit in population.units.items() if name in catalogue.units}
-    progress.stage(f"reading {', '.join(wanted)}")
+    run.progress.stage(f"reading {', '.join(wanted)}")
     # one reader alone leaves a core idle: while it waits for a batch, another encodes its own
-    with ThreadPoolExecutor(min(threads, len(wanted))) as pool:
-        held = pool.map(lambda unit: reading.unit(unit, relocations), wanted.values())
+    with ThreadPoolExecutor(min(run.threads, len(wanted))) as pool:
+        held = pool.map(lambda unit: _read_unit(run, catalogue, unit, relocations), wanted.values())
         return dict(zip(wanted, held, strict=True))
 
 
-class _Reading:
-    def __init__(
-        self,
-        programme: Programme,
-        catalogue: Catalogue,
-        secret: bytes,
-        mechanism: Mechanism,
-        threads: int,
-        progress: Progress,
-    ) -> None:
-        self._programme, self._catalogue, self._secret = programme, catalogue, secret
-        self._mechanism, self._threads, self._progress = mechanism, threads, progress
+def _read_unit(run: Run, catalogue: Catalogue, unit: Unit, relocations: Relocations | None) -> HeldUnit:
+    axes = list(_axes(catalogue, unit.name))
+    every_axis = [Cube("", unit.name, (axis,)) for axis in axes]
+    every_count = [Cube("", unit.name, (), count=name) for name in catalogue.counts.get(unit.name, ())]
+    return HeldUnit(list(run.blocks(unit, every_axis + every_count, relocations)), axes)
 
-    def unit(self, unit: Unit, relocations: Relocations | None) -> HeldUnit:
-        axes = list(self._axes(unit.name))
-        needs = needs_of(self._programme, unit, self._wanted(unit.name, axes))
-        moved = relocations.of(unit) if relocations else None
-        reader = UnitReader(needs, self._secret, self._threads, moved)
-        blocks = []
-        for block in reader.blocks():
-            blocks.append(block)
-            self._progress.step(len(block))
-        records = sum(len(block) for block in blocks)
-        problems = [
-            *record_problems(reader, self._mechanism.key_modulus, records),
-            *self._mechanism.problems(records),
-        ]
-        if problems:
-            raise Mistakes(problems)
-        return HeldUnit(blocks, axes)
 
-    def _axes(self, unit: str) -> Iterable[Breakdown]:
-        for variable in self._catalogue.variables.values():
-            if unit in variable.units:
-                yield from variable.breakdowns.values()
-
-    def _wanted(self, unit: str, axes: Iterable[Breakdown]) -> list[Cube]:
-        """Cubes that need every column that can be asked for."""
-        cubes = [Cube("", unit, (axis,)) for axis in axes]
-        return cubes + [Cube("", unit, (), count=name) for name in self._catalogue.counts.get(unit, ())]
+def _axes(catalogue: Catalogue, unit: str) -> Iterable[Breakdown]:
+    for variable in catalogue.variables.values():
+        if unit in variable.units:
+            yield from variable.breakdowns.values()

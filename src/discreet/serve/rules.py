@@ -22,10 +22,8 @@ from discreet.serve.catalogue import Catalogue
 from discreet.serve.question import (
     Question,
     comparisons,
-    is_grouping,
     masks_of,
     picks_codes,
-    root_of,
     telling,
 )
 from discreet.tabulate.tables import ProtectedTable
@@ -73,7 +71,7 @@ def _form(question: Question, catalogue: Catalogue, *, job: bool) -> Iterator[Re
     if not question.is_declared and not (rule.filters and catalogue.may_filter):
         words = phrase("Filters are not allowed, but those of the declared tables.")
         yield Refusal(Rule.FILTERS, words)
-    for variable in (root_of(axis) for axis in question.cube.axes if is_grouping(axis)):
+    for variable in (axis.root for axis in question.cube.axes if axis.is_grouping):
         if variable not in rule.groupings:
             allowed = _listed(rule.groupings) or phrase("no variable")
             words = phrase(
@@ -94,8 +92,8 @@ def _stands(name: str, question: Question, catalogue: Catalogue) -> bool:
     """Whether a variable or a breakdown stands in a question: as an axis, in the filter, as groups, in a finer one."""
     wanted = catalogue.breakdown(name)
     for axis in question.judged.axes:
-        root = catalogue.variables[root_of(axis)]
-        held = telling(root, masks_of(axis)) if is_grouping(axis) else axis
+        root = catalogue.variables[axis.root]
+        held = telling(root, masks_of(axis)) if axis.is_grouping else axis
         finer = (
             wanted is not None
             and wanted.variable == root.name
@@ -162,7 +160,7 @@ def _both(broken: dict[Rule, Mask], finer: dict[Rule, Mask]) -> dict[Rule, Mask]
 
 
 def _place(cube: Cube, rule: ServeRule) -> int | None:
-    return next((k for k, axis in enumerate(cube.axes) if root_of(axis) == rule.place), None)
+    return next((k for k, axis in enumerate(cube.axes) if axis.root == rule.place), None)
 
 
 def _too_many(blocked: tuple[Area, ...], areas: int, rule: ServeRule) -> Refusal | None:
@@ -225,7 +223,7 @@ class _Judged:
         self.areas = 1 if place is None else len(cube.axes[place])
         self._cells, self._values = table.cells, table.values
         self._others = [k for k in range(len(cube.axes)) if k != place]
-        self._grouped = [k for k in self._others if is_grouping(cube.axes[k])]
+        self._grouped = [k for k in self._others if cube.axes[k].is_grouping]
         inside = np.ones(len(table), dtype=bool)
         for k in self._others:
             inside &= cube.axes[k].finest[cube.nodes(table.cells, k)]

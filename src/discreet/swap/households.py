@@ -17,8 +17,8 @@ from discreet.io.progress import Progress
 from discreet.maths.swap import add_members, combine, least_counts, numbered
 from discreet.population.encode import Codes, code_type
 from discreet.programme.codelist import Breakdown
-from discreet.programme.population import Variable
 from discreet.programme.swap import Composition, Profile
+from discreet.programme.variables import Variable
 from discreet.swap.result import HOUSEHOLD, Excluded, Households
 from discreet.swap.tables import (
     DWELLINGS,

@@ -14,12 +14,12 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from discreet.errors import Mistakes, mistake
-from discreet.io.atomic_folder import WholeFolder
+from discreet.io.atomic_folder import AtomicFolder
 from discreet.io.databases import open_source
 from discreet.io.files import Records
 from discreet.population.encode import BadColumn, hashed_ids
-from discreet.programme.population import Disclosure
 from discreet.programme.programme import Programme
+from discreet.programme.release import Disclosure
 from discreet.programme.swap import SwapRule
 from discreet.swap.relocate import STAYS, Link, unit_link
 from discreet.swap.result import EXCLUDED, HOUSEHOLD, WHY, Moves, SwapResult, Why, profile_names
@@ -28,7 +28,7 @@ Step = Callable[[int], None]
 
 
 def write_microdata(
-    programme: Programme, moves: Moves, secret: bytes, folder: WholeFolder, step: Step
+    programme: Programme, moves: Moves, secret: bytes, folder: AtomicFolder, step: Step
 ) -> dict[str, int]:
     """Write one Parquet file for each unit's table; return the number of records whose place changed."""
     rule = programme.population
@@ -43,7 +43,7 @@ def write_microdata(
 
 
 def _write_table(
-    records: Records, link: Link | None, moves: Moves, folder: WholeFolder, file: str, step: Step
+    records: Records, link: Link | None, moves: Moves, folder: AtomicFolder, file: str, step: Step
 ) -> int:
     schema = records.schema
     given = {
@@ -116,7 +116,7 @@ LOG = "log.parquet"
 Rows = NDArray[np.int64]
 
 
-def write_log(programme: Programme, result: SwapResult, secret: bytes, folder: WholeFolder) -> int:
+def write_log(programme: Programme, result: SwapResult, secret: bytes, folder: AtomicFolder) -> int:
     """Write the log into a private folder; return the number of its lines."""
     table = log_table(programme, result, secret)
     with folder.file(LOG) as file:
@@ -210,7 +210,7 @@ _STEP_HOUSEHOLDS = 10  # that a step of a rounded share stands for at least
 Told = Mapping[str, Any]
 
 
-def write_summary(summary: Told, folder: WholeFolder) -> None:
+def write_summary(summary: Told, folder: AtomicFolder) -> None:
     """Write both forms into a folder."""
     with folder.file(f"{SUMMARY}.json") as file:
         file.write((json.dumps(summary, indent=1, ensure_ascii=False) + "\n").encode())

@@ -16,7 +16,7 @@ from discreet.maths.cells.keys import improbably_small
 from discreet.population import encode
 from discreet.programme.codelist import Breakdown
 from discreet.programme.cube import Cube
-from discreet.programme.population import ReadyMade
+from discreet.programme.cubes import ReadyMade
 from discreet.tabulate.counter import AxisRows, SparseGrid
 from discreet.tabulate.tables import ConfidentialTable
 

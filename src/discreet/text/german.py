@@ -218,8 +218,8 @@ PROBLEMS = {
     "Error": "Fehler",
     # the server and its limits
     "The server made a mistake; it has been noted.": "Der Server hat einen Fehler gemacht; er wurde vermerkt.",
-    "The server cannot reach its books; try again later.": (
-        "Der Server kann gerade nicht auf seine Bücher zugreifen; bitte später noch einmal versuchen."
+    "The server's database is unavailable; try again later.": (
+        "Die Datenbank des Servers ist nicht verfügbar; bitte später noch einmal versuchen."
     ),
     "More than {calls} requests in {seconds} seconds.": "Mehr als {calls} Anfragen in {seconds} Sekunden.",
     "There are too many connections.": "Es bestehen zu viele Verbindungen.",

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import time
 from itertools import product
 
 import numpy as np
@@ -170,13 +169,11 @@ def test_wrong_arrays_are_refused() -> None:
         differences(one, one, one, 3, reach=0)
 
 
-def test_a_hundred_thousand_areas_take_seconds() -> None:
+def test_a_hundred_thousand_areas_are_searched_to_the_end() -> None:
+    """How long that takes is for benchmarks/differencing.py to measure."""
     side, random = 310, np.random.default_rng(7)
     x, y = (v.ravel() for v in np.meshgrid(np.arange(3 * side), np.arange(3 * side)))
     cells = (x // 3) * side + y // 3
     districts = ((x + 1) // 20) * 1000 + (y + 1) // 20
     counts = random.poisson(0.7, x.size) * random.poisson(2.0, x.size)
-    begin = time.perf_counter()
-    result = differences(cells, districts, counts, 10)
-    assert time.perf_counter() - begin < 60
-    assert result.complete
+    assert differences(cells, districts, counts, 10).complete

@@ -29,7 +29,7 @@ CROSS = sums_of(6, [[0, 1, 2, 3, 4, 5], [0, 1, 2], [3, 4, 5], [0, 3], [1, 4], [2
 
 
 def solved(sums: Sums, readings: list[Reading]) -> Solution:
-    return reconstruct(sums, readings, seconds=10, seed=1, most_terms=10_000)
+    return reconstruct(sums, readings, work=10, seed=1, most_terms=10_000)
 
 
 # every histogram of at most 4 records in a cell: all that fit sums of at most 2 + 1 with noise of at most 1
@@ -60,7 +60,7 @@ def test_the_likeliest_histogram_and_the_certain_records_are_those_of_brute_forc
     assert found.status is Status.OPTIMAL
     assert cost[(found.counts == EVERY).all(axis=1)] == pytest.approx(cost.min())
     assert found.certain == np.minimum(feasible, found.counts).sum(axis=1).min()
-    assert not found.unique or len(feasible) == 1
+    assert found.unique == (len(feasible) == 1)
     assert np.minimum(truth, found.counts).sum() >= found.certain
 
 
@@ -94,7 +94,7 @@ def test_counts_that_the_law_leaves_out_are_not_taken() -> None:
 
 def test_a_problem_beyond_the_limit_is_not_tried() -> None:
     readings = [within(plainly(9), 0, 0)] + [within(plainly(5), 5, 0)] * 5
-    found = reconstruct(CROSS, readings, seconds=10, seed=1, most_terms=10)
+    found = reconstruct(CROSS, readings, work=10, seed=1, most_terms=10)
     assert found.status is Status.TOO_LARGE
     assert not found.found
 
@@ -103,3 +103,28 @@ def test_the_same_seed_finds_the_same_records() -> None:
     readings = [within(plainly(v), 2, 0) for v in (9, 5, 6, 2, 4, 3)]
     first, second = solved(CROSS, readings), solved(CROSS, readings)
     assert first.counts.tolist() == second.counts.tolist()
+
+
+def test_the_limit_is_of_work_not_of_time() -> None:
+    """What is cut off is cut off at the same place each time, however long that takes."""
+    chance = np.random.default_rng(5)
+    truth = chance.poisson(0.4, size=(8, 9, 6))
+    cells = np.arange(truth.size).reshape(truth.shape)
+    lists = [[cells.ravel()]]
+    lists += [list(np.moveaxis(cells, kept, 0).reshape(cells.shape[kept], -1)) for kept in range(3)]
+    lists += [list(np.moveaxis(cells, summed, -1).reshape(-1, cells.shape[summed])) for summed in range(3)]
+    members = [one.tolist() for several in lists for one in several]
+    sums = sums_of(truth.size, members)
+    shown = [int(truth.ravel()[one].sum() + chance.integers(-1, 2)) for one in members]
+    readings = [within(plainly(max(value, 0)), 2, 1) for value in shown]
+    assert reconstruct(sums, readings, work=0.001, seed=1, most_terms=10_000).status is Status.TIMEOUT
+    one, other = (reconstruct(sums, readings, work=0.9, seed=1, most_terms=10_000) for _ in range(2))
+    assert one.found
+    assert one.status is other.status
+    assert (one.counts.tolist(), one.certain) == (other.counts.tolist(), other.certain)
+
+
+def test_the_clock_can_end_a_run_nevertheless() -> None:
+    readings = [within(plainly(3), 1, 0)] * 6
+    found = reconstruct(CROSS, readings, work=10, seed=1, most_terms=10_000, seconds=0.0)
+    assert found.certain == 0

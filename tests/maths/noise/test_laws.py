@@ -151,7 +151,7 @@ def test_the_exact_sensitivity_of_the_square_is_enough_and_no_less_is(epsilon: f
     assert paper.epsilon(paper.pmf.at(m) * (1 + 1e-9)) == pytest.approx(
         epsilon * (2 * m - 1) / (2 * m + 1), rel=1e-6
     )
-    assert exact.pmf.variance <= paper.pmf.variance
+    assert exact.pmf.variance <= paper.pmf.variance * (1 + 1e-12)
 
 
 @given(EPSILONS)
@@ -179,11 +179,11 @@ def test_delta_agrees_with_dp_accounting(epsilon: float) -> None:
 def test_epsilon_and_delta_of_the_gaussian_invert_each_other(rho: float, delta: float) -> None:
     law = discrete_gaussian(rho)
     epsilon = law.epsilon(delta)
-    assert law.delta(epsilon) <= delta
+    assert law.delta(epsilon) <= delta * (1 + 1e-9)
     if epsilon > 0:
         assert law.delta(epsilon * (1 - 1e-6)) > delta * (1 - 1e-9)
     # zCDP's conversion is an upper bound
-    assert epsilon <= rho + 2 * math.sqrt(rho * math.log(1 / delta))
+    assert epsilon <= (rho + 2 * math.sqrt(rho * math.log(1 / delta))) * (1 + 1e-12)
     assert law.epsilon(0) == math.inf
 
 
@@ -208,7 +208,9 @@ def test_quantiles(epsilon: float, share: float) -> None:
     x = pmf.quantile(share)
     assert pmf.cdf(x) >= share - 1e-12
     assert pmf.cdf(x - 1) <= share + 1e-12
-    assert pmf.quantile(1 - 1e-30) > pmf.quantile(1 - 1e-12) or share < 1
+    # the tail beyond x is a^(x+1) / (1+a) with a = exp(-epsilon)
+    far = -math.log(1e-12 * (1 + math.exp(-epsilon))) / epsilon - 1
+    assert pmf.quantile(1 - 1e-12) == pytest.approx(far, abs=1.001)
 
 
 def test_entropy_and_uniform() -> None:

@@ -56,14 +56,19 @@ def test_columns_are_the_rows_turned_round(noise: CountNoise) -> None:
 @given(st.integers(-30, 300), st.integers(1, 12), st.integers(0, 25), st.booleans())
 def test_sources_are_what_is_published_so(noisy: int, rounding: int, threshold: int, clipped: bool) -> None:
     rule = Publishing(clipped, rounding, threshold)
-    shown = int(CountNoise(NO_NOISE.rows, rule).shown(np.array([noisy]))[0])
-    sources = rule.sources(shown)
+
+    def shown(noisy: int) -> int:
+        return int(CountNoise(NO_NOISE.rows, rule).shown(np.array([noisy]))[0])
+
+    sources = rule.sources(shown(noisy))
     assert sources is not None
     first, last = sources
-    assert first is None or first <= noisy
     assert noisy <= last
-    beyond = int(CountNoise(NO_NOISE.rows, rule).shown(np.array([last + 1]))[0])
-    assert beyond != shown
+    assert shown(last) == shown(noisy) != shown(last + 1)
+    assert (first is None) == (shown(-(10**6)) == shown(noisy))
+    if first is not None:
+        assert first <= noisy
+        assert shown(first - 1) != shown(noisy) == shown(first)
 
 
 @pytest.mark.parametrize(

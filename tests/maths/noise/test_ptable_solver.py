@@ -1,5 +1,4 @@
 import csv
-import time
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,15 @@ from scipy.optimize import linprog
 
 from discreet.errors import InfeasiblePTable, Mistakes
 from discreet.maths.noise.ptable import PTable
-from discreet.maths.noise.ptable_solver import PTableParameters, Row, Variance, missed, solve
+from discreet.maths.noise.ptable_solver import (
+    NegativeEntropy,
+    PTableParameters,
+    Row,
+    Variance,
+    minimise,
+    missed,
+    solve,
+)
 
 DATA = Path(__file__).parent / "data"
 REFERENCES = {
@@ -210,11 +217,10 @@ def test_a_missed_constraint_is_named() -> None:
     assert "p_min" in missed(row, np.array([0.0, 0.5, 0.0, 0.5, 0.0]) - 1e-6)
 
 
-@pytest.mark.parametrize(("D", "seconds"), [(5, 0.05), (20, 0.5)])
-def test_it_is_quick(D: int, seconds: float) -> None:
-    def once() -> float:
-        start = time.process_time()
-        solve(PTableParameters(D=D, V=2))
-        return time.process_time() - start
-
-    assert min(once() for _ in range(3)) < seconds
+@pytest.mark.parametrize("D", [5, 20])
+def test_a_row_takes_few_steps(D: int) -> None:
+    """What they cost is for benchmarks/ptable.py to measure."""
+    wanted = PTableParameters(D=D, V=2)
+    rows = [minimise(NegativeEntropy(), wanted.row(i).constraints()) for i in range(1, wanted.last_row + 1)]
+    assert all(row.converged for row in rows)
+    assert max(row.steps for row in rows) < 40

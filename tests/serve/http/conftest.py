@@ -19,6 +19,7 @@ from discreet.serve.http.limits import Limits, RateLimit, Settings
 from discreet.serve.http.middleware import Watched
 from discreet.serve.jobs_store import Store
 from discreet.serve.open import TableBuilder
+from tests.waiting import PATIENCE
 
 OFTEN = RateLimit(1_000_000, 1)
 Web = Callable[..., Client]
@@ -36,7 +37,7 @@ def web(builder: TableBuilder, tmp_path: Path) -> Iterator[Web]:
 
         def made(over: TableBuilder = builder, **changed: Any) -> Client:
             address = opened.enter_context(running(create_app(over, settings_in(tmp_path, **changed))))
-            return opened.enter_context(Client(base_url=address, timeout=30))
+            return opened.enter_context(Client(base_url=address, timeout=PATIENCE))
 
         yield made
 
@@ -44,7 +45,7 @@ def web(builder: TableBuilder, tmp_path: Path) -> Iterator[Web]:
 @pytest.fixture
 def client(address: str) -> Iterator[Client]:
     """A client of the server over the small census."""
-    with Client(base_url=address, timeout=30) as made:
+    with Client(base_url=address, timeout=PATIENCE) as made:
         yield made
 
 
@@ -71,7 +72,7 @@ def running(app: FastAPI, http: type[Watched] = Watched) -> Iterator[str]:
             yield f"http://127.0.0.1:{listening.getsockname()[1]}"
         finally:
             server.should_exit = True
-            thread.join(20)
+            thread.join(PATIENCE)
             assert not thread.is_alive()
 
 

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -13,7 +12,7 @@ from typing import Any
 import pytest
 from httpx import Client
 
-from discreet.errors import DatabaseAway
+from discreet.errors import DatabaseUnavailable, Problem
 from discreet.io.store import Book, Database, Journal, lay_out
 from discreet.programme.programme import Programme
 from discreet.programme.serve import HistoryRule, ServeRule
@@ -28,6 +27,7 @@ from tests.io.postgresql_server import Server
 from tests.serve.conftest import SECRET, query
 from tests.serve.http.conftest import OFTEN, running
 from tests.serve.working import now
+from tests.waiting import PATIENCE, until
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def client(books: Books, programme: Programme) -> Iterator[Client]:
     settings = Settings(store, b"k" * 32, limits=Limits(public=OFTEN))
     with ExitStack() as opened:
         app = create_app(serve_programme(ruled, SECRET, store), settings)
-        yield opened.enter_context(Client(base_url=opened.enter_context(running(app)), timeout=60))
+        yield opened.enter_context(Client(base_url=opened.enter_context(running(app)), timeout=PATIENCE))
 
 
 def test_books_that_go_away_and_return_lose_nothing(client: Client, books: Books) -> None:
@@ -71,6 +71,7 @@ def test_books_that_go_away_and_return_lose_nothing(client: Client, books: Books
     ):
         assert answer.status_code == 503
         assert int(answer.headers["retry-after"]) > 0
+        assert answer.json()["detail"] == "The server's database is unavailable; try again later."
         assert "value" not in answer.json(), "an answer that is not remembered does not leave"
         assert "127.0.0.1" not in answer.text
         assert "sqlite" not in answer.text
@@ -92,7 +93,7 @@ def test_a_job_whose_books_went_away_is_taken_up_again(
     def failing(*arguments: Any, **named: Any) -> Any:
         asked.append(True)
         if len(asked) == 1:
-            raise DatabaseAway([])
+            raise DatabaseUnavailable(Problem("", "store", "is away", "try later"))
         return ask(*arguments, **named)
 
     monkeypatch.setattr(builder, "ask", failing)
@@ -100,9 +101,7 @@ def test_a_job_whose_books_went_away_is_taken_up_again(
     worker = jobs.JobWorker(builder, store, Limits(job_lease=0.2))
     worker.start()
     try:
-        deadline = time.monotonic() + 20
-        while store.result(job.id) is None and time.monotonic() < deadline:
-            time.sleep(0.02)
+        until(lambda: store.result(job.id))
     finally:
         worker.stop()
     found = store.job(job.id)
@@ -124,7 +123,7 @@ def test_a_wrong_store_is_told_in_a_line_before_the_server_listens(release: Rele
             capture_output=True,
             text=True,
             check=False,
-            timeout=120,
+            timeout=PATIENCE,
             env={**os.environ, "COLUMNS": "200"},
         )
         assert found.returncode == 2

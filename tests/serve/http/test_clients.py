@@ -11,6 +11,7 @@ from pyjstat import pyjstat
 
 from discreet.release.reader import Release
 from tests.serve.conftest import published
+from tests.waiting import PATIENCE
 
 FIRST, CUBE = "3.1", "wide"
 # pyjstat warns of its own way of writing data frames
@@ -112,7 +113,7 @@ def test_a_browser_of_another_origin_may_read(address: str) -> None:
             "Access-Control-Request-Headers": "content-type",
         },
     )
-    with urllib.request.urlopen(asked, timeout=10) as answer:
+    with urllib.request.urlopen(asked, timeout=PATIENCE) as answer:
         assert answer.status == 200
         assert answer.headers["Access-Control-Allow-Origin"] == "*"
         assert "POST" in answer.headers["Access-Control-Allow-Methods"]

@@ -3,10 +3,12 @@
 import json
 import socket
 import time
+from asyncio import Transport
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from http.client import HTTPConnection
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from httpx import Client
@@ -16,11 +18,25 @@ from discreet.serve.http.middleware import Watched
 from discreet.serve.open import TableBuilder
 from tests.serve.http.conftest import running, settings_in
 from tests.serve.http.test_native import problem
+from tests.waiting import PATIENCE, until
 
 
 class Quick(Watched):
     head_seconds = 0.4
     look_seconds = 0.4
+    lost: ClassVar[list[object]] = []
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self.lost.append(self)
+
+
+class Seen(Watched):
+    made: ClassVar[list["Seen"]] = []
+
+    def connection_made(self, transport: Transport) -> None:
+        super().connection_made(transport)
+        self.made.append(self)
 
 
 class OneAddress(Watched):
@@ -33,22 +49,26 @@ class Few(Watched):
 
 @pytest.fixture
 def quick(builder: TableBuilder, tmp_path: Path) -> Iterator[tuple[str, int]]:
+    Quick.lost.clear()
     with running(create_app(builder, settings_in(tmp_path)), Quick) as address:
-        host, _, port = address.removeprefix("http://").partition(":")
-        yield host, int(port)
+        yield place_of(address)
 
 
-def is_closed(connection: socket.socket, seconds: float = 8.0) -> bool:
-    """Whether the other side closes within some time; what it sends until then is read and thrown away."""
-    connection.settimeout(seconds)
+def place_of(address: str) -> tuple[str, int]:
+    host, _, port = address.removeprefix("http://").partition(":")
+    return host, int(port)
+
+
+def read_to_the_end(connection: socket.socket) -> int:
+    """How many bytes come until the other side closes; a test whose connection stays open fails here."""
+    connection.settimeout(PATIENCE)
+    read = 0
     try:
-        while connection.recv(1 << 20):
-            pass
-    except TimeoutError:
-        return False
+        while came := connection.recv(1 << 20):
+            read += len(came)
     except ConnectionError:
-        return True
-    return True
+        pass
+    return read
 
 
 @pytest.mark.parametrize(
@@ -59,7 +79,7 @@ def is_closed(connection: socket.socket, seconds: float = 8.0) -> bool:
 def test_a_head_that_does_not_arrive_is_not_waited_for(quick: tuple[str, int], said: bytes) -> None:
     with socket.create_connection(quick) as connection:
         connection.sendall(said)
-        assert is_closed(connection)
+        read_to_the_end(connection)
 
 
 def test_a_head_that_trickles_in_is_not_waited_for(quick: tuple[str, int]) -> None:
@@ -67,7 +87,7 @@ def test_a_head_that_trickles_in_is_not_waited_for(quick: tuple[str, int]) -> No
         began = time.monotonic()
         connection.sendall(b"GET /health HTTP/1.1\r\nHost: a\r\nX-Slow: ")
         with pytest.raises(ConnectionError):  # noqa: PT012 - which of the bytes meets a closed end is not known
-            while time.monotonic() - began < 8:
+            while time.monotonic() - began < PATIENCE:
                 connection.sendall(b"x")
                 time.sleep(0.05)
 
@@ -79,14 +99,20 @@ def test_a_head_has_a_size(quick: tuple[str, int]) -> None:
             connection.sendall(b"X-%d: %s\r\n" % (number, b"y" * 1000))
 
 
-def test_a_connection_that_is_used_stays_open(quick: tuple[str, int]) -> None:
-    with closing(HTTPConnection(*quick)) as connection:
+def test_a_connection_that_is_used_stays_open(builder: TableBuilder, tmp_path: Path) -> None:
+    """Once a request is complete, no time runs against the connection."""
+    Seen.made.clear()
+    with (
+        running(create_app(builder, settings_in(tmp_path)), Seen) as address,
+        closing(HTTPConnection(*place_of(address))) as connection,
+    ):
         connection.connect()
         used = connection.sock
         for _ in range(4):
             connection.request("GET", "/health")
             assert connection.getresponse().read() == b'{"status":"ok"}'
-            time.sleep(0.3)
+            (one,) = Seen.made
+            assert one._waiting is None
         assert connection.sock is used
 
 
@@ -98,10 +124,12 @@ def test_an_answer_that_is_not_read_is_not_kept(quick: tuple[str, int]) -> None:
         connection.connect(quick)
         request = head + b"Content-Length: %d\r\n\r\n" % len(body) + body
         connection.sendall(request * 12)  # more than the buffers of the system take
-        time.sleep(4)
-        began = time.monotonic()
-        assert is_closed(connection, 5)
-        assert time.monotonic() - began < 4, "what was left was thrown away, not sent on"
+        until(lambda: Quick.lost)
+        read = read_to_the_end(connection)
+    with closing(HTTPConnection(*quick)) as connection:
+        connection.request("POST", "/api/v1/table?format=csv", body, {"Content-Type": "application/json"})
+        whole = len(connection.getresponse().read())
+    assert read < 12 * whole, "what was left was thrown away, not sent on"
 
 
 @pytest.mark.parametrize("kind", [OneAddress, Few])
@@ -110,14 +138,12 @@ def test_there_are_so_many_connections_and_who_comes_then_is_told_when_to_come_a
 ) -> None:
     with ExitStack() as opened:
         address = opened.enter_context(running(create_app(builder, settings_in(tmp_path)), kind))
-        client = opened.enter_context(Client(base_url=address))
-        host, _, port = address.removeprefix("http://").partition(":")
-        held = [opened.enter_context(socket.create_connection((host, int(port)))) for _ in range(5)]
+        client = opened.enter_context(Client(base_url=address, timeout=PATIENCE))
+        held = [opened.enter_context(socket.create_connection(place_of(address))) for _ in range(5)]
         answer = client.get("/health")
         assert problem(answer, 503)["type"] == "/problems/busy"
         assert int(answer.headers["retry-after"]) > 0
         assert answer.headers["connection"] == "close"
         for connection in held:
             connection.close()
-        time.sleep(0.3)
-        assert client.get("/health").status_code == 200
+        until(lambda: client.get("/health").status_code == 200)

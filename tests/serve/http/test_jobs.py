@@ -1,7 +1,6 @@
 """Background jobs: made by a worker, told with progress, kept for their owner; saved queries: kept for everybody."""
 
 import io
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -21,18 +20,18 @@ from tests.serve.conftest import cells, query
 from tests.serve.http.conftest import OFTEN, Web
 from tests.serve.http.test_native import problem
 from tests.serve.http.test_security import bearer
+from tests.waiting import until
 
 Ruled = Callable[..., TableBuilder]
 LARGE = {"axes": ["GEO.M", "SEX", "AGE.M"]}
 
 
 def finished(client: Client, path: str, **headers: Any) -> Any:
-    for _ in range(300):
+    def ended() -> Any:
         said = client.get(path, **headers).json()
-        if said["state"] in ("done", "failed"):
-            return said
-        time.sleep(0.05)
-    raise AssertionError(said)
+        return said if said["state"] in ("done", "failed") else None
+
+    return until(ended)
 
 
 def test_a_large_table_is_made_in_the_background(web: Web, ruled: Ruled, tmp_path: Path) -> None:
@@ -123,15 +122,10 @@ def test_a_worker_makes_no_file_of_a_job_that_was_given_up_and_goes_on(
     worker = JobWorker(builder, store, Limits())
     worker.start()
     try:
-        while not asked:
-            time.sleep(0.01)
+        until(lambda: asked)
         after = store.add_job("ann", query("EDU"), '{"format": "csv"}')
         worker.wake()
-        for _ in range(300):
-            found = store.job(after.id)
-            if found is not None and found.state is JobState.DONE:
-                break
-            time.sleep(0.05)
+        until(lambda: (found := store.job(after.id)) and found.state is JobState.DONE)
     finally:
         worker.stop()
     assert [job.id for job in store.jobs("ann")] == [after.id]
@@ -141,12 +135,8 @@ def test_a_worker_makes_no_file_of_a_job_that_was_given_up_and_goes_on(
 def test_results_are_forgotten_after_their_days(web: Web, builder: TableBuilder) -> None:
     client = web(builder, limits=Limits(job_days=0, public=OFTEN))
     path = client.post("/api/v1/jobs", json={"query": {"axes": ["SEX"]}}).headers["location"]
-    for _ in range(300):
-        found = client.get(f"{path}/result")
-        if found.status_code == 404:
-            break
-        time.sleep(0.05)
-    assert "limited time" in str(problem(found, 404)["detail"])
+    until(lambda: client.get(f"{path}/result").status_code == 404)
+    assert "limited time" in str(problem(client.get(f"{path}/result"), 404)["detail"])
 
 
 def test_a_finished_job_can_be_opened_as_a_table(web: Web, ruled: Ruled) -> None:
@@ -186,10 +176,7 @@ def test_a_worker_takes_up_what_a_killed_one_left_and_goes_on_after_failures(
     worker = JobWorker(builder, store, replace(Limits(), job_lease=5.0))
     worker.start()
     try:
-        for _ in range(300):
-            if all(job.state in (JobState.DONE, JobState.FAILED) for job in store.jobs("ann")):
-                break
-            time.sleep(0.05)
+        until(lambda: all(job.state in (JobState.DONE, JobState.FAILED) for job in store.jobs("ann")))
     finally:
         worker.stop()
     found = {job.id: job for job in store.jobs("ann")}

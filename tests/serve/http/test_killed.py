@@ -24,8 +24,7 @@ from discreet.serve.jobs_store import Store
 from tests.io.postgresql_server import Server
 from tests.serve.conftest import SECRET, published
 from tests.serve.test_budget import GEOMETRIC, declared
-
-DIES_WITHIN = 30
+from tests.waiting import PATIENCE, until
 
 
 @contextmanager
@@ -47,14 +46,16 @@ def served(*arguments: object) -> Iterator[tuple[subprocess.Popen[str], str]]:
 @contextmanager
 def waited(address: str) -> Iterator[Client]:
     """A client, once the server answers."""
-    with Client(base_url=address, timeout=30) as client:
-        for _ in range(300):
-            try:
-                if client.get("/health").status_code == 200:
-                    break
-            except HTTPError:
-                time.sleep(0.1)
+    with Client(base_url=address, timeout=PATIENCE) as client:
+        until(lambda: is_well(client))
         yield client
+
+
+def is_well(client: Client) -> bool:
+    try:
+        return client.get("/health").status_code == 200
+    except HTTPError:
+        return False
 
 
 @pytest.fixture
@@ -86,7 +87,7 @@ def test_a_killed_server_loses_no_charge_and_no_saved_query(place: Path) -> None
     links: dict[int, str] = {}
 
     def ask(number: int) -> None:
-        with Client(base_url=address, timeout=30) as client:
+        with Client(base_url=address, timeout=PATIENCE) as client:
             links[number] = client.post("/api/v1/queries", json={"query": asked[number]}).json()["link"]
             answers[number] = client.post("/api/v1/table", json=asked[number]).json()["value"]
 
@@ -134,7 +135,7 @@ def test_a_killed_server_has_remembered_every_answer_that_left(
     answered: list[list[str]] = []
 
     def ask(axes: list[str]) -> None:
-        with Client(base_url=address, timeout=30) as client:
+        with Client(base_url=address, timeout=PATIENCE) as client:
             if client.post("/api/v1/table", json={"axes": axes}).status_code == 200:
                 answered.append(axes)
 
@@ -174,7 +175,7 @@ def test_several_workers_share_a_database_until_they_are_told_to_stop(
         done = [told_elsewhere(address, job, made["link"]) for _ in range(6)]
         assert done == [True] * 6
         process.send_signal(signal.SIGTERM)
-        assert process.wait(DIES_WITHIN) == 0
+        assert process.wait(PATIENCE) == 0
         assert Store(database, now).saved_query(made["id"]) is not None
 
 
@@ -182,11 +183,8 @@ def told_elsewhere(address: str, job: str, link: str) -> bool:
     """Whether a new connection, to whichever worker, knows the saved query and sees the job done."""
     with waited(address) as client:
         assert client.get(link).status_code == 200
-        for _ in range(200):
-            if client.get(job).json()["state"] == "done":
-                return client.get(f"{job}/result").status_code == 200
-            time.sleep(0.05)
-    return False
+        until(lambda: client.get(job).json()["state"] == "done")
+        return client.get(f"{job}/result").status_code == 200
 
 
 @pytest.mark.parametrize("told", [signal.SIGINT, signal.SIGTERM])
@@ -197,5 +195,5 @@ def test_one_process_stops_when_it_is_told_to_and_leaves_one_file(
         with waited(address) as client:
             assert client.post("/api/v1/queries", json={"query": {"axes": ["SEX"]}}).status_code == 201
         process.send_signal(told)
-        assert process.wait(DIES_WITHIN) in (0, 130, -told)
+        assert process.wait(PATIENCE) in (0, 130, -told)
     assert [path.name for path in tmp_path.glob("s.sqlite*")] == ["s.sqlite"]

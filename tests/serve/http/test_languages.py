@@ -3,7 +3,6 @@
 import io
 import json
 import re
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +23,7 @@ from discreet.serve.open import TableBuilder, serve_programme, serve_release
 from tests.serve.conftest import NOON, SECRET, query
 from tests.serve.http.conftest import Web
 from tests.serve.test_budget import GEOMETRIC, declared
+from tests.waiting import until
 
 Ruled = Callable[..., TableBuilder]
 SMALL = {"axes": ["SEX"]}
@@ -320,24 +320,21 @@ def test_a_job_fails_in_the_language_of_the_one_who_asked_for_it(
     jobs = [store.add_job("ann", query("NOTHING"), one) for one in extra]
     worker = JobWorker(builder, store, Limits())
     worker.start()
-    for _ in range(200):
-        found = [store.job(job.id) for job in jobs]
-        if all(one is not None and one.state is JobState.FAILED for one in found):
-            break
-        time.sleep(0.05)
-    worker.stop()
-    german, english = (one.words if one else "" for one in found)
+    try:
+        until(lambda: all(one.state is JobState.FAILED for one in store.jobs("ann")))
+    finally:
+        worker.stop()
+    german, english = (one.words if (one := store.job(job.id)) else "" for job in jobs)
     assert "unbekanntes Merkmal 'NOTHING' von persons; möglich sind" in german
     assert "unknown variable 'NOTHING' of persons; use one of" in english
 
 
 def finished(client: Client, name: str) -> dict[str, Any]:
-    for _ in range(200):
+    def ended() -> dict[str, Any] | None:
         job: dict[str, Any] = client.get(f"/api/v1/jobs/{name}").json()
-        if job["state"] in ("done", "failed"):
-            return job
-        time.sleep(0.05)
-    raise AssertionError(job)
+        return job if job["state"] in ("done", "failed") else None
+
+    return until(ended) or {}
 
 
 def test_files_have_their_notes_and_titles_in_the_language(client: Client) -> None:

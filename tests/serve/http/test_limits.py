@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -15,14 +15,20 @@ from discreet.serve.open import TableBuilder
 from discreet.serve.query import Query
 from tests.serve.http.conftest import OFTEN, Web
 from tests.serve.http.test_native import problem
+from tests.waiting import PATIENCE, until
+
+
+async def waiting(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not condition():
+            await asyncio.sleep(0.01)
 
 
 def test_work_beyond_the_limit_is_sent_away_and_later_work_is_done() -> None:
     async def scene() -> None:
         desk, go = Desk(Limits(running=1, waiting=1)), threading.Event()
         held = [asyncio.create_task(desk.run(go.wait)) for _ in range(2)]
-        await asyncio.sleep(0.05)
-        assert desk.held == 2
+        await waiting(lambda: desk.held == 2)
         with pytest.raises(HttpProblem) as found:
             await desk.run(go.wait)
         assert (found.value.status, found.value.headers["Retry-After"]) == (503, "2")
@@ -43,10 +49,8 @@ def test_work_that_takes_too_long_is_answered_and_keeps_its_place_until_it_is_do
         with pytest.raises(HttpProblem):
             await desk.run(lambda: 7)
         go.set()
-        for _ in range(200):
-            if desk.held == 0:
-                break
-            await asyncio.sleep(0.01)
+        await waiting(lambda: desk.held == 0)
+        desk._limits = Limits(running=1, waiting=0)
         assert await desk.run(lambda: 7) == 7
         desk.close()
 
@@ -61,13 +65,13 @@ def test_an_overloaded_server_answers_503_with_a_time_and_recovers(web: Web, bui
         prepare = builder.prepare
 
         def ask(self, query: Query, user: str, *, job: bool = False) -> Answer | Refusal:
-            go.wait(20)
+            go.wait(PATIENCE)
             return builder.ask(query, user, job=job)
 
-    client = web(Slow(), limits=Limits(running=1, waiting=2, public=OFTEN))
+    client = web(Slow(), limits=Limits(running=1, waiting=2, seconds=PATIENCE, public=OFTEN))
 
     def asked(_number: int) -> int:
-        with Client(base_url=client.base_url, timeout=30) as one:
+        with Client(base_url=client.base_url, timeout=PATIENCE) as one:
             answer = one.post("/api/v1/table", json={"axes": ["SEX"]})
         if answer.status_code == 503:
             assert problem(answer, 503)["type"] == "/problems/busy"
@@ -76,8 +80,7 @@ def test_an_overloaded_server_answers_503_with_a_time_and_recovers(web: Web, bui
 
     with ThreadPoolExecutor(8) as pool:
         running = [pool.submit(asked, number) for number in range(8)]
-        while sum(one.done() for one in running) < 5:
-            time.sleep(0.02)
+        until(lambda: sum(one.done() for one in running) >= 5)
         assert client.get("/health").status_code == 200
         assert client.get("/api/v1/catalogue").status_code == 200
         go.set()

@@ -2,7 +2,6 @@
 
 import json
 import logging
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from discreet.serve.http.security import Role, create_token, kept_key, read_toke
 from discreet.serve.open import TableBuilder
 from tests.serve.http.conftest import OFTEN, Web, settings_in
 from tests.serve.http.test_native import problem
+from tests.waiting import until
 
 Ruled = Callable[..., TableBuilder]
 
@@ -155,11 +155,7 @@ def test_the_access_log_holds_routes_and_no_questions_unless_it_is_asked_to(
 
 def logged(caplog: pytest.LogCaptureFixture, text: str) -> None:
     """Wait for a line: it is written after the answer has left."""
-    for _ in range(200):
-        if text in caplog.text:
-            return
-        time.sleep(0.02)
-    raise AssertionError(caplog.text)
+    until(lambda: text in caplog.text)
 
 
 def test_books_hold_no_addresses_and_histories_go_by_user(web: Web, ruled: Ruled, tmp_path: Path) -> None:

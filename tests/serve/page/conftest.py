@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
 
 from discreet.programme.programme import Programme
 from discreet.programme.serve import ServeRule
@@ -19,6 +19,7 @@ from discreet.serve.open import serve_programme
 from tests.serve.conftest import SECRET
 from tests.serve.http.conftest import running, settings_in
 from tests.serve.page.reading import asked
+from tests.waiting import PAGE
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 RULE = ServeRule(
@@ -72,6 +73,7 @@ def chromium() -> Iterator[Browser]:
     found = next(filter(None, map(shutil.which, NAMES)), None)
     if found is None:
         pytest.skip("THE PAGE IS NOT TESTED: there is no Chromium here (apt install chromium)")
+    expect.set_options(timeout=PAGE)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
         yield browser
@@ -106,7 +108,7 @@ def opens(chromium: Browser, served: str, tmp_path: Path) -> Iterator[Opens]:
         )
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(8_000)
+        page.set_default_timeout(PAGE)
         page.on("console", lambda said: wrong.append(said.text) if is_wrong(said) else None)
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on(

@@ -7,6 +7,8 @@ from urllib.request import Request, urlopen
 
 from playwright.sync_api import Locator, Page, expect
 
+from tests.waiting import PATIENCE
+
 
 def key(page: Page, name: str) -> Locator:
     """The control of a key."""
@@ -20,7 +22,7 @@ def run(page: Page) -> None:
 
 
 def shown(page: Page) -> None:
-    expect(page.locator(".skeleton, progress.busy, .stale")).to_have_count(0, timeout=20_000)
+    expect(page.locator(".skeleton, progress.busy, .stale")).to_have_count(0)
     page.wait_for_selector("table.grid")
 
 
@@ -68,7 +70,7 @@ def asked(served: str, route: str, body: dict[str, Any]) -> dict[str, Any]:
     request = Request(
         f"{served}/api/v1/{route}", json.dumps(body).encode(), {"Content-Type": "application/json"}
     )
-    with urlopen(request, timeout=60) as response:
+    with urlopen(request, timeout=PATIENCE) as response:
         found: dict[str, Any] = json.load(response)
     return found
 

@@ -72,7 +72,7 @@ def test_large_tables_are_made_in_the_background(opens: Opens) -> None:
     key(page, "job-format").select_option("csv")
     make.click()
     ready = page.locator(".jobs button", has_text="Download")
-    ready.wait_for(timeout=20_000)
+    ready.wait_for()
     with page.expect_download() as coming:
         ready.first.click()
     assert coming.value.path().stat().st_size > 10_000

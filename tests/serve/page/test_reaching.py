@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 from tests.serve.page.conftest import Opens
 from tests.serve.page.reading import key, link, shown
+from tests.waiting import PATIENCE
 
 TABLE = {"rows": ["GEO.H"], "columns": ["SEX"]}
 STANDARD = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
@@ -213,14 +214,14 @@ def test_every_text_is_there_in_both_languages() -> None:
 
 
 def test_the_policy_allows_nothing_from_elsewhere(served: str) -> None:
-    with urlopen(served + "/", timeout=20) as response:
+    with urlopen(served + "/", timeout=PATIENCE) as response:
         policy, page = response.headers["Content-Security-Policy"], response.read().decode()
     assert "script-src 'self'" in policy
     assert "unsafe" not in policy
     assert "http" not in re.sub(r"http-equiv", "", page)
     assert re.findall(r"<script(?![^>]*src=)", page) == []
     (address,) = re.findall(r'src="([^"]+main\.js)"', page)
-    with urlopen(f"{served}/{address}", timeout=20) as response:
+    with urlopen(f"{served}/{address}", timeout=PATIENCE) as response:
         assert "immutable" in response.headers["Cache-Control"]
-    with urlopen(f"{served}/page/older/main.js", timeout=20) as response:
+    with urlopen(f"{served}/page/older/main.js", timeout=PATIENCE) as response:
         assert response.headers["Cache-Control"] == "no-cache"

@@ -62,7 +62,7 @@ def test_a_preview_that_failed_can_be_asked_for_again(opens: Opens) -> None:
 def test_a_large_table_is_shown_when_it_is_made_and_found_again_by_its_link(opens: Opens) -> None:
     page = opens(link(rows=["AGE.H", "CAS.H"], columns=["SEX", "LMS.L"], shown=0))
     key(page, "run").click()
-    page.locator(".jobs button", has_text="Show").first.click(timeout=30_000)
+    page.locator(".jobs button", has_text="Show").first.click()
     shown(page)
     first = numbers(page)[0]
     again = page.context.new_page()  # of the same browser: it knows which jobs are its own

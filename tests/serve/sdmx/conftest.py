@@ -18,6 +18,7 @@ from discreet.serve.open import TableBuilder, serve_release
 from discreet.serve.sdmx.routes import PREFIX, router
 from tests.serve.conftest import NOON, published
 from tests.serve.http.conftest import running, settings_in
+from tests.waiting import PATIENCE
 
 Cells = dict[tuple[str, ...], int]
 
@@ -47,7 +48,7 @@ def released(release: Release, tmp_path_factory: pytest.TempPathFactory) -> Iter
 @pytest.fixture
 def rest(endpoint: str) -> Iterator[Client]:
     """A plain client; it accepts anything."""
-    with Client(base_url=endpoint, timeout=30) as made:
+    with Client(base_url=endpoint, timeout=PATIENCE) as made:
         yield made
 
 
@@ -58,7 +59,7 @@ def rest_over(tmp_path: Path) -> Iterator[Callable[[TableBuilder], Client]]:
 
         def made(builder: TableBuilder) -> Client:
             address = opened.enter_context(running(app_over(builder, tmp_path)))
-            return opened.enter_context(Client(base_url=address + PREFIX, timeout=30))
+            return opened.enter_context(Client(base_url=address + PREFIX, timeout=PATIENCE))
 
         yield made
 

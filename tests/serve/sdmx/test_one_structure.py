@@ -12,9 +12,10 @@ from pysdmx.model import DataStructureDefinition
 from sdmx import read_sdmx as read_with_sdmx1
 
 from discreet.pipeline.protect import protect
-from discreet.programme.population import ReleaseFormat
 from discreet.programme.programme import Programme
+from discreet.programme.release import ReleaseFormat
 from tests.serve.conftest import NOON, SECRET
+from tests.waiting import PATIENCE
 
 STRUCTURE = "application/vnd.sdmx.structure+xml;version=3.0.0"
 
@@ -46,7 +47,7 @@ def parts(structure: Any) -> list[tuple[Any, ...]]:
 def test_a_server_and_a_release_say_the_same_of_the_same_urn(
     files: Path, over: str, request: pytest.FixtureRequest
 ) -> None:
-    with Client(base_url=request.getfixturevalue(over), timeout=30) as rest:
+    with Client(base_url=request.getfixturevalue(over), timeout=PATIENCE) as rest:
         sent = rest.get("/structure/*/DISCREET", headers={"Accept": STRUCTURE}).text
     held, served = by_urn(files / "structures.xml"), by_urn(sent)
     assert len(held) > 20

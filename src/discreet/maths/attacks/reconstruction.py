@@ -154,18 +154,22 @@ def _above(a: tuple[int, float], b: tuple[int, float], c: tuple[int, float]) -> 
 SCALE = 1000  # costs are rounded to thousandths of a nat
 GAP = 0.1  # nats: a histogram that is likelier by less is not searched for
 MOST_LINES = 24  # of one cost curve
-FIRST_SHARE = 0.7  # of the time may go to the first search; what is left goes to the second
+FIRST_SHARE = 0.7  # of the work may go to the first search; what is left goes to the second
+UNIT = 3.0  # seconds of an idle core for one unit of CP-SAT's deterministic time; 2 to 4 in searches that were cut off
+STALLED, SLOWEST = 600.0, 100  # a search is also stopped after so many seconds and so many times its work
 
 
 class Status(StrEnum):
     """How a search ended."""
 
     OPTIMAL = "optimal"  # nothing is likelier by more than a tenth of a nat
-    FEASIBLE = "feasible"  # fits all that is published; time ran out before a proof that nothing is likelier
+    FEASIBLE = (
+        "feasible"  # fits all that is published; the work ended before a proof that nothing is likelier
+    )
     INFEASIBLE = (
         "infeasible"  # nothing fits: the noise is larger than assumed, or the tables contradict each other
     )
-    TIMEOUT = "timeout"  # time ran out before anything was found
+    TIMEOUT = "timeout"  # the work ended before anything was found
     TOO_LARGE = "too large"  # beyond the limit of memory; not tried
     NOT_BEGUN = "not begun"  # the time for all areas was over
 
@@ -216,13 +220,22 @@ def most_records(sums: Sums, readings: Sequence[Reading]) -> Integers:
 
 
 def reconstruct(
-    sums: Sums, readings: Sequence[Reading], seconds: float, seed: int, most_terms: int
+    sums: Sums,
+    readings: Sequence[Reading],
+    work: float,
+    seed: int,
+    most_terms: int,
+    seconds: float = math.inf,
 ) -> Solution:
     """Find integers n >= 0 with sum(n over sum m) possible under reading m and the smallest sum of costs.
 
     That is the maximum-likelihood histogram where noise is independent and its law log-concave (else its convex
     hull is used). A second search then makes the overlap sum_c min(n_c, n*_c) with the found n* as small as
     possible over all feasible n, likely or not. Its proven lower limit is ``certain``: the truth is among them.
+
+    ``work`` limits both searches, in about the seconds that they take on an idle core. It is not the clock that is
+    looked at but CP-SAT's deterministic time, which counts operations: the same seed gives the same answer, however
+    fast or busy the machine is. The clock stops only what has stalled (``STALLED``) or goes beyond ``seconds``.
     """
     begun = time.monotonic()
     most = most_records(sums, readings)
@@ -233,11 +246,12 @@ def reconstruct(
     model = _Model(sums, readings, most)
     if not model.consistent:
         return nothing(Status.INFEASIBLE, sums.cells, time.monotonic() - begun)
-    status, counts = model.likeliest(_solver(seconds * FIRST_SHARE, seed))
+    first = _solver(work * FIRST_SHARE, seed, seconds)
+    status, counts = model.likeliest(first)
     if counts is None:
         return nothing(status, sums.cells, time.monotonic() - begun)
-    left = seconds - (time.monotonic() - begun)
-    certain = model.least_overlap(counts, _solver(left, seed)) if left > 0 else 0
+    left, remaining = work - UNIT * first.deterministic_time, seconds - (time.monotonic() - begun)
+    certain = model.least_overlap(counts, _solver(left, seed, remaining)) if min(left, remaining) > 0 else 0
     unique = certain == counts.sum() == model.most_in_all
     return Solution(status, counts, certain, bool(unique), time.monotonic() - begun)
 
@@ -310,9 +324,10 @@ class _Model:
         return max(int(found.sum()) - math.floor(solver.best_objective_bound + 1e-6), 0)
 
 
-def _solver(seconds: float, seed: int) -> cp_model.CpSolver:
+def _solver(work: float, seed: int, seconds: float) -> cp_model.CpSolver:
     solver = cp_model.CpSolver()
-    solver.parameters.num_workers = 1  # areas are solved side by side instead
-    solver.parameters.max_time_in_seconds = max(seconds, 0.01)
+    solver.parameters.num_workers = 1  # areas are solved side by side instead, and several would race
+    solver.parameters.max_deterministic_time = work / UNIT
+    solver.parameters.max_time_in_seconds = max(min(STALLED + SLOWEST * work, seconds), 0.01)
     solver.parameters.random_seed = seed
     return solver

@@ -170,7 +170,7 @@ def build(ptable: PTable, order: Order, shuffle_key: bytes | None = None, modulu
     rows = []
     for row, p in enumerate(ptable.probabilities):
         changes = [int(change) for change in ptable.changes(row)]
-        # nine digits: the last ones of a solved law differ between processors, the thresholds must not
+        # nine digits: what is left of a solver's error must not reach the thresholds
         shares = [round(share, SHARE_DIGITS) for share in p.tolist()]
         pieces = list(zip(changes, apportion(shares, changes, modulus), strict=True))
         if order is Order.SPLIT:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Mistakes, Problem
+from discreet.maths.reproducible import dot, log, total
 
 TOLERANCE = 1e-6  # R's files carry eight digits, so sums and means of theirs can be off by some 1e-7
 
@@ -54,20 +55,20 @@ class PTable:
 
     def mean(self, row: int) -> float:
         """The expected change: sum v p."""
-        return float(self.changes(row) @ self.probabilities[row])
+        return dot(self.changes(row), self.probabilities[row])
 
     def variance(self, row: int) -> float:
         """The expected squared change: sum v^2 p."""
-        return float(self.changes(row) ** 2 @ self.probabilities[row])
+        return dot(self.changes(row) ** 2, self.probabilities[row])
 
     def stay(self, row: int) -> float:
         """The probability that the count is published as it is."""
-        return float(self.probabilities[row][self.targets[row] == row].sum())
+        return total(self.probabilities[row][self.targets[row] == row])
 
     def entropy(self, row: int) -> float:
         """The entropy -sum p log p, in nats."""
         p = self.probabilities[row][self.probabilities[row] > 0]
-        return float(-(p @ np.log(p)))
+        return -dot(p, log(p))
 
     @cached_property
     def reach(self) -> int:
@@ -138,9 +139,9 @@ def _shape_problems(row: int, j: NDArray[np.int64], p: NDArray[np.float64]) -> I
 
 
 def _law_problems(table: PTable, row: int) -> Iterator[Problem]:
-    key, total, mean = f"row {row}", float(table.probabilities[row].sum()), table.mean(row)
-    if abs(total - 1.0) > table.tolerance:
-        yield Problem("", key, f"the probabilities sum to {total:.8g}", "make them sum to 1")
+    key, whole, mean = f"row {row}", total(table.probabilities[row]), table.mean(row)
+    if abs(whole - 1.0) > table.tolerance:
+        yield Problem("", key, f"the probabilities sum to {whole:.8g}", "make them sum to 1")
     elif abs(mean) > table.tolerance:
         yield Problem(
             "", key, f"the mean change is {mean:.8g}", "make it 0, or the published counts are biased"

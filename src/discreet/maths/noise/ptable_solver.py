@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InfeasiblePTable, Mistakes, Problem
 from discreet.maths.noise.ptable import PTable
+from discreet.maths.reproducible import dot, inverse, log, product, total
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -42,7 +43,7 @@ class NegativeEntropy:
 
     def gradient(self, p: Vector) -> Vector:
         """Return log p + 1."""
-        return np.asarray(np.log(p) + 1.0)
+        return log(p) + 1.0
 
     def curvature(self, p: Vector) -> Vector:
         """Return 1 / p."""
@@ -105,7 +106,7 @@ class _Complementarity:
 
     @property
     def mean(self) -> float:
-        return float(self.bounds.sum() + self.rows.sum()) / (len(self.bounds) + len(self.rows))
+        return (total(self.bounds) + total(self.rows)) / (len(self.bounds) + len(self.rows))
 
 
 def minimise(objective: Objective, within: Constraints) -> Solution:
@@ -135,7 +136,7 @@ def _iterate(objective: Objective, within: Constraints) -> Solution:
 
 def _start(within: Constraints) -> _Point:
     q = np.full(len(within.lower), 1.0 / len(within.lower))
-    s = np.maximum(within.h - within.G @ (within.lower + q), 1e-2)
+    s = np.maximum(within.h - product(within.G, within.lower + q), 1e-2)
     return _Point(q, 0.1 / q, np.zeros(len(within.b)), s, 0.1 / s)
 
 
@@ -144,8 +145,8 @@ def _settled(within: Constraints, at: _Point, step: _Point) -> bool:
     return (
         _left(at).mean < CENTRED
         and float(np.abs(step.q).max()) < EXACT
-        and float(np.abs(within.A @ p - within.b).max()) < EXACT
-        and float(np.abs(within.G @ p + at.s - within.h).max(initial=0.0)) < EXACT
+        and float(np.abs(product(within.A, p) - within.b).max()) < EXACT
+        and float(np.abs(product(within.G, p) + at.s - within.h).max(initial=0.0)) < EXACT
     )
 
 
@@ -178,49 +179,50 @@ class _Newton:
         p = within.lower + at.q
         self.B = np.vstack([within.A, within.G])
         self.weight = 1.0 / (objective.curvature(p) + at.w / at.q)
-        self.gradient = objective.gradient(p) + within.A.T @ at.y + within.G.T @ at.z - at.w
-        self.equal = within.A @ p - within.b
-        self.below = within.G @ p + at.s - within.h
-        self.inverse = self._inverse()
+        self.gradient = objective.gradient(p) + product(within.A.T, at.y) + product(within.G.T, at.z) - at.w
+        self.equal = product(within.A, p) - within.b
+        self.below = product(within.G, p) + at.s - within.h
 
     def _inverse(self) -> Matrix | None:
         """Invert B W B' + diag(0, s/z), scaled to a unit diagonal so that tiny slacks do no harm."""
-        system = (self.B * self.weight) @ self.B.T
+        system = product(self.B * self.weight, self.B.T)
         system[np.diag_indices_from(system)] += np.concatenate(
             [np.zeros_like(self.equal), self.at.s / self.at.z]
         )
         scale = 1.0 / np.sqrt(np.diag(system))
-        try:
-            return np.asarray(np.linalg.inv(system * scale * scale[:, None]) * scale * scale[:, None])
-        except np.linalg.LinAlgError:
-            return None
+        found = inverse(system * scale * scale[:, None])
+        return None if found is None else found * scale * scale[:, None]
 
     def step(self) -> _Point | None:
         """Return the corrected step, or none where the arithmetic has broken down."""
-        if self.inverse is None:
+        known = self._inverse()
+        if known is None:
             return None
         left = _left(self.at)
-        predictor = self.direction(left)
+        predictor = self.direction(known, left)
         ahead = _left(self.at.moved(predictor, min(1.0, _longest(self.within, self.at, predictor))))
-        target = max(left.mean * min(1.0, ahead.mean / left.mean) ** 3, CENTRED / 10)
+        ratio = min(1.0, ahead.mean / left.mean)
+        target = max(left.mean * ratio * ratio * ratio, CENTRED / 10)
         corrector = self.direction(
+            known,
             _Complementarity(
                 left.bounds + predictor.q * predictor.w - target,
                 left.rows + predictor.s * predictor.z - target,
-            )
+            ),
         )
         # far from the path the second-order term misleads: centre instead
         if _longest(self.within, self.at, corrector) < SHORT:
-            corrector = self.direction(_Complementarity(left.bounds - left.mean, left.rows - left.mean))
+            centring = _Complementarity(left.bounds - left.mean, left.rows - left.mean)
+            corrector = self.direction(known, centring)
         return corrector if bool(np.isfinite(corrector.q).all()) else None
 
-    def direction(self, left: _Complementarity) -> _Point:
-        """Return the step that would remove all residuals and this much complementarity."""
+    def direction(self, known: Matrix, left: _Complementarity) -> _Point:
+        """Return the step that would remove all residuals and this much complementarity; the inverse is known."""
         at, k = self.at, len(self.equal)
         first = -self.gradient - left.bounds / at.q
         second = np.concatenate([-self.equal, left.rows / at.z - self.below])
-        u = self.inverse @ (self.B @ (self.weight * first) - second)
-        q = self.weight * (first - self.B.T @ u)
+        u = product(known, product(self.B, self.weight * first) - second)
+        q = self.weight * (first - product(self.B.T, u))
         y, z = u[:k], u[k:]
         return _Point(q, -(left.bounds + at.w * q) / at.q, y, -(left.rows + at.s * z) / at.z, z)
 
@@ -333,7 +335,7 @@ class Row:
 
     def variance_of(self, p: Vector) -> float:
         """sum v^2 p."""
-        return float(self.v**2 @ p)
+        return dot(self.v**2, p)
 
 
 @dataclass(frozen=True, eq=False)
@@ -420,7 +422,7 @@ def _solve_exactly(row: Row) -> _Found | _Refused:
 
 def _inner_law(row: Row) -> Vector | None:
     solution = minimise(NegativeEntropy(), row.constraints())
-    return solution.p / solution.p.sum() if solution.converged and not missed(row, solution.p) else None
+    return solution.p / total(solution.p) if solution.converged and not missed(row, solution.p) else None
 
 
 def _stays(row: Row) -> _Found | _Refused:
@@ -463,14 +465,14 @@ def _extreme_law(row: Row, sign: float) -> Vector | None:
 
 def missed(row: Row, p: Vector) -> tuple[str, ...]:
     """Name every constraint that a law misses by more than the rounding error; none if it is right."""
-    total, mean, variance = row.moments @ p
+    whole, mean, variance = product(row.moments, p).tolist()
     wanted = row.V / row.D**2
     checks = {
-        "sum": abs(total - 1.0) <= MET,
+        "sum": abs(whole - 1.0) <= MET,
         "mean": abs(mean) <= MET,
         "variance": variance <= wanted + MET and (not row.equal or variance >= wanted - MET),
         "p_min": bool((p >= row.lower - MET).all()) and bool((p >= 0).all()),
-        "monotony": bool((row.steps @ p <= MET).all()),
+        "monotony": bool((product(row.steps, p) <= MET).all()),
     }
     return tuple(name for name, holds in checks.items() if not holds)
 

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
 
-from discreet.errors import DatabaseAway, DiscreetError, Mistakes
+from discreet.errors import DatabaseUnavailable, DiscreetError, Mistakes
 from discreet.serve.answer import Refusal
 from discreet.serve.http.api import JobBody, LayoutBody
 from discreet.serve.http.downloads import TABLES, File, Format, require_form, written
@@ -176,7 +176,7 @@ class JobWorker:
             try:
                 if reached(TAKEN):
                     self._finish(job, reached)
-            except DatabaseAway:
+            except DatabaseUnavailable:
                 raise  # the job is not lost: it is taken up again when its lease ends
             except Mistakes as mistakes:
                 self._fail(job, mistakes_problem(mistakes).detail)

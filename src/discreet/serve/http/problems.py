@@ -12,7 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
-from discreet.errors import Mistakes
+from discreet.errors import DatabaseUnavailable, Mistakes
 from discreet.serve.answer import Area, Nearest, Refusal, Rule
 from discreet.serve.http.languages import language_of
 from discreet.serve.query import Query, to_json
@@ -153,14 +153,19 @@ def table_address(query: Query) -> str:
 def mistakes_problem(mistakes: Mistakes) -> HttpProblem:
     """What is wrong with a question; problems of the server's own files and databases are not told."""
     if any(problem.file for problem in mistakes.problems):
-        words = phrase("The server cannot reach its books; try again later.")
-        return HttpProblem(503, words, headers=retry_after(10))
+        return unavailable()
     told = [
         {"key": problem.key, "value": problem.value, "remedy": problem.remedy}
         for problem in mistakes.problems
     ]
     lines = [Phrase("{key}: {value}; {remedy}", one) for one in told]
     return HttpProblem(400, joined(*lines, by="\n"), kind="mistakes", members={"problems": told})
+
+
+def unavailable() -> HttpProblem:
+    """The answer while the server's own database cannot be used; what it answered is not shown."""
+    words = phrase("The server's database is unavailable; try again later.")
+    return HttpProblem(503, words, headers=retry_after(10))
 
 
 def spoken_in(language: Language) -> dict[str, str]:
@@ -182,6 +187,7 @@ def install(app: FastAPI) -> None:
     """Let every error of the app be a problem."""
     app.add_exception_handler(HttpProblem, _on_problem)
     app.add_exception_handler(Mistakes, _on_mistakes)
+    app.add_exception_handler(DatabaseUnavailable, _on_unavailable)
     app.add_exception_handler(RequestValidationError, _on_invalid)
     app.add_exception_handler(HTTPException, _on_http)
 
@@ -193,6 +199,10 @@ async def _on_problem(request: Request, error: Exception) -> Response:
 async def _on_mistakes(request: Request, error: Exception) -> Response:
     found = mistakes_problem(error) if isinstance(error, Mistakes) else unexpected()
     return found.response(language_of(request))
+
+
+async def _on_unavailable(request: Request, error: Exception) -> Response:
+    return unavailable().response(language_of(request))
 
 
 async def _on_invalid(request: Request, error: Exception) -> Response:

@@ -11,10 +11,17 @@ from fastapi import Request
 from fastapi.responses import Response
 from fastapi.routing import APIRoute
 
-from discreet.errors import Mistakes
+from discreet.errors import DatabaseUnavailable, Mistakes
 from discreet.serve.answer import Refusal, Rule
 from discreet.serve.http.languages import language_of
-from discreet.serve.http.problems import HttpProblem, Refused, mistakes_problem, refusal_members, spoken_in
+from discreet.serve.http.problems import (
+    HttpProblem,
+    Refused,
+    mistakes_problem,
+    refusal_members,
+    spoken_in,
+    unavailable,
+)
 from discreet.text.phrase import phrase, said
 
 VENDOR = "application/vnd.sdmx."
@@ -133,6 +140,8 @@ class SdmxRoute(APIRoute):
                 return _response(request, problem)
             except Mistakes as mistakes:
                 return _response(request, mistakes_problem(mistakes))
+            except DatabaseUnavailable:
+                return _response(request, unavailable())
 
         return answered
 

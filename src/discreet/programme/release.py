@@ -1,0 +1,98 @@
+"""The ``[release]`` and ``[limits]`` sections: what is written, in which formats and what it discloses of the noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from discreet.programme.population import UnitName
+from discreet.programme.section import Declared, Findings, Identifier, Label, matching
+
+Agency = Annotated[
+    str,
+    matching(
+        r"[A-Za-z][A-Za-z0-9_-]*(\.[A-Za-z][A-Za-z0-9_-]*)*", "write an SDMX agency such as NSI or NSI.CENSUS"
+    ),
+]
+Version = Annotated[
+    str, matching(r"\d{1,6}\.\d{1,6}(\.\d{1,6})?", 'write a version such as "1.0" or "1.0.2", in quotes')
+]
+
+
+class DeclaredRelease(Declared):
+    """What is written and what it tells of the noise."""
+
+    name: Identifier | None = None
+    title: Label | None = None
+    unit_labels: dict[UnitName, Label] = {}
+    agency: Agency = "DISCREET"
+    version: Version = "1.0"
+    formats: list[Literal["parquet", "csv", "sdmx-csv", "json-stat", "xlsx", "px"]] = ["parquet"]
+    disclose: Literal["law", "variance", "none"] = "variance"
+
+
+class DeclaredLimits(Declared):
+    """What a programme may at most ask for."""
+
+    cells: Annotated[int, Field(ge=1)] = 200_000_000
+    published: Annotated[int, Field(ge=1)] = 50_000_000
+
+
+class Disclosure(Enum):
+    """What the public files tell of the noise."""
+
+    LAW = "law"
+    VARIANCE = "variance"
+    NONE = "none"
+
+
+class ReleaseFormat(Enum):
+    """A format in which cubes are written."""
+
+    PARQUET = "parquet"
+    CSV = "csv"
+    SDMX_CSV = "sdmx-csv"
+    JSON_STAT = "json-stat"
+    XLSX = "xlsx"
+    PX = "px"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseRule:
+    """What is written and what it tells of the noise."""
+
+    name: str
+    agency: str
+    version: str
+    formats: tuple[ReleaseFormat, ...]
+    disclose: Disclosure
+    title: str = ""  # for readers
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a programme may at most ask for."""
+
+    cells: int  # possible ones of a cube, margins included
+    published: int  # non-zero ones of a cube
+
+
+def resolve_release(declared: DeclaredRelease, findings: Findings) -> ReleaseRule:
+    """What is written; Parquet is always among it."""
+    formats = [ReleaseFormat.PARQUET, *(ReleaseFormat(form) for form in declared.formats)]
+    return ReleaseRule(
+        name=declared.name or findings.path.stem,
+        agency=declared.agency,
+        version=declared.version,
+        formats=tuple(dict.fromkeys(formats)),
+        disclose=Disclosure(declared.disclose),
+        title=declared.title or "",
+    )
+
+
+def resolve_limits(declared: DeclaredLimits) -> Limits:
+    """What the programme may at most ask for."""
+    return Limits(declared.cells, declared.published)

@@ -1,0 +1,125 @@
+"""What the sections of a programme file share: their base model, common types of values, and what was found wrong."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic_core import PydanticCustomError
+
+from discreet.errors import AbsentData, Mistakes, Problem
+
+FORM = "form"  # error type whose context holds the remedy
+LONGEST_LABEL = 200
+
+
+STRICT = ConfigDict(extra="forbid", strict=True, frozen=True)  # of every table of the file
+
+
+class Declared(BaseModel):
+    """A table of the file: unknown keys are refused and nothing is converted."""
+
+    model_config = STRICT
+
+
+def text_or_table(value: object) -> str:
+    """Which of two forms a value has, as the mark of a tagged union."""
+    return "|text" if isinstance(value, str) else "|table"
+
+
+def matching(pattern: str, remedy: str) -> AfterValidator:
+    """A text that must match a pattern; one that does not is reported with the remedy."""
+    compiled = re.compile(pattern)
+
+    def check(value: str) -> str:
+        if not compiled.fullmatch(value):
+            raise PydanticCustomError(FORM, "'{value}' does not fit", {"value": value, "remedy": remedy})
+        return value
+
+    return AfterValidator(check)
+
+
+def _word(value: str) -> str:
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", value) or keyword.iskeyword(value):
+        remedy = (
+            "start with a letter, go on with letters, digits or _, and avoid and, or, not, in and the like"
+        )
+        raise PydanticCustomError(FORM, "name '{value}'", {"value": value, "remedy": remedy})
+    return value
+
+
+Word = Annotated[str, AfterValidator(_word)]
+Identifier = Annotated[
+    str,
+    matching(
+        r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}",
+        "use up to 64 letters, digits, '.', '_' or '-': it becomes a file name",
+    ),
+]
+Text = Annotated[str, Field(min_length=1)]
+
+
+def _label(value: str) -> str:
+    if not value.strip() or not value.isprintable() or len(value) > LONGEST_LABEL:
+        remedy = f"write one line of up to {LONGEST_LABEL} characters, or leave the key out"
+        raise PydanticCustomError(FORM, "{shown}", {"shown": repr(value[:60]), "remedy": remedy})
+    return value.strip()
+
+
+Label = Annotated[
+    str, AfterValidator(_label)
+]  # what readers see: it stands in headings, XML and file properties
+Amount = int | float | str  # a number, or a fraction such as "1/3"
+Quota = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+
+
+@dataclass
+class Findings:
+    """The problems found so far, and what later checks leave out because it is known as wrong."""
+
+    path: Path
+    problems: list[Problem] = field(default_factory=list)
+    absent: set[Problem] = field(default_factory=set)  # the problems that are only data that are not there
+    broken_sections: set[str] = field(default_factory=set)
+    broken_variables: set[str] = field(default_factory=set)
+
+    @property
+    def folder(self) -> Path:
+        """The folder that relative paths start from."""
+        return self.path.absolute().parent
+
+    def add(self, key: str, value: str, remedy: str) -> None:
+        """Note a problem of the programme file."""
+        self.problems.append(Problem(str(self.path), key, value, remedy))
+
+    @contextmanager
+    def gathering(self) -> Iterator[None]:
+        """Note the problems that are raised inside, and go on after the block."""
+        try:
+            yield
+        except Mistakes as mistakes:
+            if isinstance(mistakes, AbsentData):
+                self.absent.update(mistakes.problems)
+            self.problems.extend(mistakes.problems)
+
+    def mistakes(self) -> Mistakes:
+        """Everything found, each thing once, ready to raise."""
+        return Mistakes(dict.fromkeys(self.problems))
+
+
+def positive(key: str, value: Amount, findings: Findings) -> Fraction:
+    """An amount above zero, exactly as it was written; any other is noted, and zero where it is no number."""
+    try:
+        amount = Fraction(str(value))
+    except (ValueError, ZeroDivisionError):
+        amount = Fraction(0)
+    if amount <= 0:
+        findings.add(key, repr(value), 'give a positive number, or a fraction such as "1/3"')
+    return amount

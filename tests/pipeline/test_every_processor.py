@@ -1,0 +1,123 @@
+"""What is published is the same on every processor: BLAS, NumPy, the C library and Numba choose their code by it.
+
+Each run is a process of its own, as these choices are made once: one with the newest code that this processor can run,
+one with the oldest.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from discreet.io.ptable_files import PTableFormat, lookup_for, write_ptable
+from discreet.maths.cells.lookup import Order
+from discreet.maths.noise.additive import (
+    discrete_gaussian,
+    discrete_laplace,
+    truncated_laplace,
+    truncated_normal,
+)
+from discreet.maths.noise.hellinger import hellinger
+from discreet.maths.noise.ptable_solver import PTableParameters, Variance, solve
+from discreet.maths.noise.thresholds import row_table, threshold_table
+from discreet.pipeline.swap import write_swap
+from discreet.programme.programme import load_programme
+from discreet.synth import generate
+from tests.pipeline.conftest import SECRET, contents, run
+from tests.pipeline.test_golden import digests as golden_release
+from tests.pipeline.test_swap_stage import SWAP
+
+ROOT = Path(__file__).parents[2]
+OLD = {
+    "OPENBLAS_CORETYPE": "Prescott",  # no AVX, no FMA
+    "OPENBLAS_NUM_THREADS": "1",
+    "NPY_DISABLE_CPU_FEATURES": "X86_V3",
+    "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX,-AVX2,-FMA,-FMA4",
+    "NUMBA_CPU_NAME": "generic",
+}
+CPU = Path("/proc/cpuinfo")
+NEWEST = "SkylakeX" if CPU.exists() and "avx512f" in CPU.read_text() else "Haswell"
+NEW = {"OPENBLAS_CORETYPE": NEWEST}
+WANTED = {
+    "usual": PTableParameters(D=5, V=2.0, js=2),
+    "wide": PTableParameters(D=10, V=4.0, js=3, variance=Variance.EQUAL_WHERE_FEASIBLE),
+    "staying": PTableParameters(D=5, V=1.0, pstay=0.5),
+    "narrow": PTableParameters(D=2, V=1.0, js=1),
+}
+LAWS = {
+    "geometric": discrete_laplace("0.31"),
+    "laplace": truncated_laplace("0.7", 12),
+    "normal": truncated_normal("1.7", 9),
+    "gaussian": discrete_gaussian("0.0992264"),
+}
+NOISE = {
+    "geometric": 'kind = "geometric"\nepsilon = 800',
+    "normal": 'kind = "normal"\nepsilon = 3000\nbound = 30\ndelta = 1e-5',
+    "gaussian": 'kind = "discrete-gaussian"\nrho = 300\ndelta = 1e-9',
+}
+
+
+def tables(folder: Path) -> Iterator[tuple[str, bytes]]:
+    """Solved p-tables, to the last bit and as files, and thresholds of noise with a guarantee."""
+    for name, wanted in WANTED.items():
+        table = solve(wanted)
+        facts = [(table.variance(row), table.entropy(row)) for row in range(table.last_row + 1)]
+        yield f"{name} p-table", b"".join(p.tobytes() for p in table.probabilities)
+        yield f"{name} facts", repr((table.V, table.notes, facts)).encode()
+        for form in PTableFormat:
+            modulus = None if form is PTableFormat.R else 256
+            path = folder / f"{name}.{form}"
+            write_ptable(path, form, lookup_for(table, form, Order.SHUFFLED, SECRET, modulus))
+            yield path.name, path.read_bytes()
+    for name, law in LAWS.items():
+        made = threshold_table(law)
+        yield f"{name} thresholds", repr((made.first, made.numbers, made.certified_epsilon())).encode()
+    row = row_table(hellinger("2.5"), 17)
+    yield "hellinger thresholds", repr((row.first, row.numbers)).encode()
+
+
+def releases(folder: Path) -> Iterator[tuple[str, bytes]]:
+    """A swap, and releases with a guarantee, of one small census."""
+    census = folder / "small"
+    generate(800, 3, census, tables=["3.3"], threads=1)
+    declared = (census / "programme.toml").read_text()
+    (census / "programme.toml").write_text(declared + SWAP)
+    swapped = folder / "swapped", folder / "private"
+    write_swap(load_programme(census / "programme.toml"), SECRET, *swapped)
+    for place in (census, *swapped):
+        yield from ((f"{place.name}/{name}", held) for name, held in contents(place).items())
+    for name, noise in NOISE.items():
+        shutil.copytree(census, folder / name)
+        (folder / name / "programme.toml").write_text(f"{declared.partition('[noise]')[0]}[noise]\n{noise}\n")
+        run(folder / name, folder / f"{name} release")
+        yield from ((f"{name}/{file}", held) for file, held in contents(folder / f"{name} release").items())
+
+
+def published(folder: Path) -> dict[str, str]:
+    """The digest of everything."""
+    made = {"golden/" + name: digest for name, digest in golden_release(folder / "golden").items()}
+    for several in (tables(folder), releases(folder)):
+        made |= {name: hashlib.sha256(held).hexdigest() for name, held in several}
+    return made
+
+
+def test_what_is_published_does_not_depend_on_the_processor() -> None:
+    command = [sys.executable, "-m", "tests.pipeline.test_every_processor"]
+    runs = [
+        subprocess.Popen(command, cwd=ROOT, env=os.environ | setting, stdout=subprocess.PIPE, text=True)
+        for setting in (NEW, OLD)
+    ]
+    new, old = (json.loads(one.communicate()[0]) for one in runs)
+    assert [one.returncode for one in runs] == [0, 0]
+    assert len(new) > 60
+    assert {name for name in new | old if new.get(name) != old.get(name)} == set()
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as place:
+        print(json.dumps(published(Path(place))))
