@@ -17,12 +17,14 @@ from benchmarks.census import SECRET, census, chosen, loaded, noise, programme, 
 from benchmarks.costs import Cost, Stopwatch, measured
 from benchmarks.lines import Line, Section, Target, against
 from discreet.formats.columns import batches
+from discreet.formats.dataset import Dataset, dataset_of
 from discreet.formats.parquet import write_parquet
+from discreet.formats.publication import Publication
+from discreet.perturb.statement import noise_statement
 from discreet.pipeline.protect import protect
 from discreet.population.reading import Needs, UnitReader, needs_of
-from discreet.programme.programme import Programme
+from discreet.programme.programme import Disclosure, Programme
 from discreet.tabulate.counter import CubeCounter
-from discreet.tabulate.tables import ProtectedTable
 
 PERSONS = 10_000_000
 THREADS = os.cpu_count() or 1
@@ -160,7 +162,7 @@ def _writing(folder: str, persons: int, repeats: int) -> Section:
     )
 
 
-def _protected(folder: str) -> list[ProtectedTable]:
+def _protected(folder: str) -> list[Dataset]:
     declared = programme(folder)
     cubes = chosen(declared, "thirty")
     mechanism = noise()
@@ -168,7 +170,9 @@ def _protected(folder: str) -> list[ProtectedTable]:
         counter = CubeCounter(cubes, pool)
         for block in loaded(declared, cubes, THREADS):
             counter.add(block)
-        return [mechanism.perturb(counter.table(k)) for k in range(len(cubes))]
+        made = [mechanism.perturb(counter.table(k)) for k in range(len(cubes))]
+    publication = Publication("b", "B", "1.0", noise_statement(mechanism.facts(), Disclosure.NONE))
+    return [dataset_of(table, publication) for table in made]
 
 
 def discreet_write(watch: Stopwatch, folder: str) -> dict[str, Any]:
@@ -177,7 +181,7 @@ def discreet_write(watch: Stopwatch, folder: str) -> dict[str, Any]:
         with watch.running():
             for at, table in enumerate(tables):
                 write_parquet(table, Path(place) / f"{at}.parquet")
-        return {"cells": sum(map(len, tables)), "bytes": _bytes(place)}
+        return {"cells": sum(len(table.values) for table in tables), "bytes": _bytes(place)}
 
 
 def duckdb_write(watch: Stopwatch, folder: str) -> dict[str, Any]:
@@ -192,7 +196,7 @@ def duckdb_write(watch: Stopwatch, folder: str) -> dict[str, Any]:
                 connection.execute(
                     f"COPY t{at} TO '{place}/{at}.parquet' (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1)"
                 )
-        return {"cells": sum(map(len, tables)), "bytes": _bytes(place)}
+        return {"cells": sum(len(table.values) for table in tables), "bytes": _bytes(place)}
 
 
 def _bytes(place: str) -> int:

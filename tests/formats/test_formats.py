@@ -18,13 +18,20 @@ from discreet.errors import Mistakes
 from discreet.formats import xlsx
 from discreet.formats.columns import batches
 from discreet.formats.csv import write_csv
+from discreet.formats.dataset import Dataset
+from discreet.formats.dataset import dataset_of as made_of
 from discreet.formats.json_stat import write_json_stat
-from discreet.formats.sdmx import code_ids, component_id, write_sdmx_csv, write_structures
-from discreet.formats.writers import place, with_parquet, writers
+from discreet.formats.sdmx import code_ids, component_id, write_structures
+from discreet.formats.sdmx_data import write_csv_file
+from discreet.formats.writers import WRITERS, place, with_parquet
 from discreet.formats.xlsx import write_xlsx
 from discreet.programme.release import ReleaseFormat
 from discreet.tabulate.tables import ProtectedTable
 from tests.release.small import AGE_M, GEO_L, GEO_M, PUBLICATION, SEX, cube, cubes, table
+
+
+def dataset_of(made: ProtectedTable) -> Dataset:
+    return made_of(made, PUBLICATION)
 
 
 @pytest.fixture
@@ -33,7 +40,7 @@ def small() -> ProtectedTable:
 
 
 def rows_of(made: ProtectedTable) -> list[tuple[Any, ...]]:
-    return [tuple(row.values()) for row in pa.Table.from_batches(batches(made)).to_pylist()]
+    return [tuple(row.values()) for row in pa.Table.from_batches(batches(dataset_of(made))).to_pylist()]
 
 
 def sparse_one() -> ProtectedTable:
@@ -43,14 +50,14 @@ def sparse_one() -> ProtectedTable:
 @pytest.mark.parametrize("form", ReleaseFormat)
 def test_bytes_depend_on_content_alone(form: ReleaseFormat, small: ProtectedTable, tmp_path: Path) -> None:
     for name in ("a", "b"):
-        writers(PUBLICATION)[form](small, tmp_path / name)
+        WRITERS[form](dataset_of(small), tmp_path / name)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
 @pytest.mark.parametrize("form", ReleaseFormat)
 def test_an_empty_cube_can_be_written(form: ReleaseFormat, tmp_path: Path) -> None:
     empty = ProtectedTable(cubes()[0], np.array([], np.int64), np.array([], np.int64))
-    writers(PUBLICATION)[form](empty, tmp_path / "a")
+    WRITERS[form](dataset_of(empty), tmp_path / "a")
     assert (tmp_path / "a").stat().st_size > 0
 
 
@@ -63,13 +70,13 @@ def test_a_place_never_leaves_its_folder() -> None:
 
 
 def test_csv_reads_back(small: ProtectedTable, tmp_path: Path) -> None:
-    write_csv(small, tmp_path / "a.csv")
+    write_csv(dataset_of(small), tmp_path / "a.csv")
     frame = pd.read_csv(tmp_path / "a.csv", dtype=str, keep_default_na=False).astype({"value": int})
     assert [tuple(row) for row in frame.itertuples(index=False)] == rows_of(small)
 
 
 def test_sdmx_csv_has_the_prescribed_header(small: ProtectedTable, tmp_path: Path) -> None:
-    write_sdmx_csv(small, tmp_path / "a.csv", PUBLICATION)
+    write_csv_file(dataset_of(small), tmp_path / "a.csv")
     first, second = (tmp_path / "a.csv").read_text().splitlines()[:2]
     assert first.replace('"', "") == "STRUCTURE,STRUCTURE_ID,ACTION,SEX,AGE,GEO,OBS_VALUE"
     assert second.replace('"', "").startswith("dataflow,NSI:DF_2_1(1.0),I,_T,_T,_T,")
@@ -77,7 +84,7 @@ def test_sdmx_csv_has_the_prescribed_header(small: ProtectedTable, tmp_path: Pat
 
 def test_pysdmx_reads_structures_and_data_together(small: ProtectedTable, tmp_path: Path) -> None:
     write_structures(cubes(), tmp_path / "structures.xml", PUBLICATION)
-    write_sdmx_csv(small, tmp_path / "a.csv", PUBLICATION)
+    write_csv_file(dataset_of(small), tmp_path / "a.csv")
     (dataset,) = get_datasets(tmp_path / "a.csv", tmp_path / "structures.xml")
     spelled = dict(zip(AGE_M.codes, code_ids(AGE_M.codes), strict=True))
     expected = [(sex, spelled[age], geo, value) for sex, _, age, _, geo, _, value in rows_of(small)]
@@ -129,7 +136,7 @@ def test_sdmx_hierarchies_hold_the_parents(tmp_path: Path) -> None:
 def test_a_nested_agency_and_a_long_version_are_sound(small: ProtectedTable, tmp_path: Path) -> None:
     nested = replace(PUBLICATION, agency="NSI.CENSUS", version="1.0.2")
     write_structures(cubes(), tmp_path / "structures.xml", nested)
-    write_sdmx_csv(small, tmp_path / "a.csv", nested)
+    write_csv_file(made_of(small, nested), tmp_path / "a.csv")
     (dataset,) = get_datasets(tmp_path / "a.csv", tmp_path / "structures.xml")
     assert len(dataset.data) == len(small)
 
@@ -159,7 +166,7 @@ def test_sdmx_ids_stay_distinct() -> None:
 @pytest.mark.filterwarnings("ignore:Shouldn't use this function:DeprecationWarning")
 @pytest.mark.parametrize(("made", "kind"), [(table(cubes()[1]), list), (sparse_one(), dict)])
 def test_pyjstat_reads_the_values(made: ProtectedTable, kind: type, tmp_path: Path) -> None:
-    write_json_stat(made, tmp_path / "a.json", PUBLICATION)
+    write_json_stat(dataset_of(made), tmp_path / "a.json")
     text = (tmp_path / "a.json").read_text()
     assert isinstance(json.loads(text)["value"], kind)
     frame = pyjstat.Dataset.read(text).write("dataframe", naming="id")
@@ -169,7 +176,7 @@ def test_pyjstat_reads_the_values(made: ProtectedTable, kind: type, tmp_path: Pa
 
 
 def test_json_stat_tells_places_hierarchy_and_notes(tmp_path: Path) -> None:
-    write_json_stat(table(cubes()[0]), tmp_path / "a.json", PUBLICATION)
+    write_json_stat(dataset_of(table(cubes()[0])), tmp_path / "a.json")
     read = json.loads((tmp_path / "a.json").read_text())
     assert (read["version"], read["class"], read["role"]) == ("2.0", "dataset", {"geo": ["GEO"]})
     assert (read["id"], read["size"]) == (["GEO", "SEX", "AGE"], [6, 3, 3])
@@ -181,14 +188,14 @@ def test_json_stat_tells_places_hierarchy_and_notes(tmp_path: Path) -> None:
 
 def test_weighted_values_are_decimals(tmp_path: Path) -> None:
     made = table(cube("w", SEX, weight="grossing"))
-    write_json_stat(made, tmp_path / "a.json", PUBLICATION)
-    write_sdmx_csv(made, tmp_path / "a.csv", PUBLICATION)
+    write_json_stat(dataset_of(made), tmp_path / "a.json")
+    write_csv_file(dataset_of(made), tmp_path / "a.csv")
     assert json.loads((tmp_path / "a.json").read_text())["value"][0] == round(made.values[0] * 1.26, 1)
     assert pd.read_csv(tmp_path / "a.csv")["OBS_VALUE"][0] == round(made.values[0] * 1.26, 1)
 
 
 def test_openpyxl_reads_notes_and_cells(small: ProtectedTable, tmp_path: Path) -> None:
-    write_xlsx(small, tmp_path / "a.xlsx", PUBLICATION)
+    write_xlsx(dataset_of(small), tmp_path / "a.xlsx")
     book = openpyxl.load_workbook(tmp_path / "a.xlsx", read_only=True)
     assert book.sheetnames == ["Notes", "Data"]
     notes = dict(book["Notes"].iter_rows(values_only=True))
@@ -204,7 +211,7 @@ def test_a_workbook_spills_onto_further_sheets(
     small: ProtectedTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(xlsx, "SHEET_ROWS", 20)
-    write_xlsx(small, tmp_path / "a.xlsx", PUBLICATION)
+    write_xlsx(dataset_of(small), tmp_path / "a.xlsx")
     book = openpyxl.load_workbook(tmp_path / "a.xlsx", read_only=True)
     sheets = [list(book[name].iter_rows(values_only=True)) for name in book.sheetnames[1:]]
     assert [len(sheet) for sheet in sheets[:-1]] == [20] * (len(sheets) - 1)
@@ -215,7 +222,7 @@ def test_a_workbook_spills_onto_further_sheets(
 def test_the_total_alone_makes_an_axis(tmp_path: Path) -> None:
     only = type(GEO_L)("GEO", "N", ("_T",), ("Total",), np.array([-1], np.int32), np.zeros(3, np.int32))
     made = ProtectedTable(cube("n", only, SEX), np.array([0, 1]), np.array([5, 3]))
-    for form, write in writers(PUBLICATION).items():
-        write(made, tmp_path / form.value)
+    for form, write in WRITERS.items():
+        write(dataset_of(made), tmp_path / form.value)
     write_structures([made.cube], tmp_path / "structures.xml", PUBLICATION)
     assert "CL_GEO_N" in (tmp_path / "structures.xml").read_text()

@@ -4,6 +4,7 @@ import ast
 import math
 from itertools import pairwise
 from pathlib import Path
+from typing import get_type_hints
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from scipy import stats
 
 import discreet
 from discreet.errors import Mistakes, UncoveredCount
+from discreet.formats.dataset import dataset_of as release_dataset
 from discreet.maths.cells.counting import increments
 from discreet.maths.cells.keys import derive
 from discreet.maths.cells.lookup import KEYS, Order, build, change, lookup_of_rows
@@ -22,7 +24,10 @@ from discreet.maths.noise.ptable_solver import PTableParameters, Variance, solve
 from discreet.perturb.cell_key import CellKeyMechanism
 from discreet.programme.codelist import Code, breakdown, codelist
 from discreet.programme.cube import Cube
-from discreet.tabulate.tables import ConfidentialTable
+from discreet.serve.answer import Answer
+from discreet.serve.dataset import dataset_of as answer_dataset
+from discreet.serve.dataset import keys_only
+from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
 
 SECRET = bytes(range(7, 39))
 CELLS = 60_000
@@ -175,7 +180,7 @@ def test_a_confidential_table_shows_nothing_of_its_values() -> None:
 
 
 def makers(name: str) -> set[str]:
-    """The modules of the package that call something by this name."""
+    """The modules that call something by this name."""
     root = Path(discreet.__file__).parent
     found = set()
     for path in root.rglob("*.py"):
@@ -185,10 +190,21 @@ def makers(name: str) -> set[str]:
                     node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
                 )
                 if called == name:
-                    found.add(path.relative_to(root).parts[0])
+                    found.add(path.relative_to(root).as_posix())
     return found
 
 
 def test_only_the_perturbing_package_makes_protected_tables() -> None:
-    assert makers("ProtectedTable") == {"perturb"}
-    assert makers("ConfidentialTable") == {"tabulate"}
+    reading_back = "tabulate/tables.py"  # of published cells
+    assert makers("ProtectedTable") == {"perturb/cell_key.py", "perturb/private.py", reading_back}
+    assert {place.partition("/")[0] for place in makers("ConfidentialTable")} == {"tabulate"}
+
+
+def test_datasets_are_made_of_protected_tables_and_answers_only() -> None:
+    """What writers take: each maker is given a protected table, an answer, or no values at all."""
+    assert makers("Dataset") == {"formats/dataset.py", "serve/dataset.py"}
+    taken = {
+        get_type_hints(make)[name] for make, name in ((release_dataset, "table"), (answer_dataset, "answer"))
+    }
+    assert taken == {ProtectedTable, Answer}
+    assert not keys_only(table="t", title="", agency="A", version="1", axes=()).values.any()

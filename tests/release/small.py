@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from discreet.formats.columns import Publication
-from discreet.formats.writers import with_parquet, writers
+from discreet.formats.publication import Publication
+from discreet.formats.writers import with_parquet
 from discreet.perturb.mechanism import NoiseFacts
 from discreet.perturb.statement import noise_statement
 from discreet.programme.codelist import Breakdown, Code, breakdown, codelist
@@ -96,9 +96,10 @@ def publish(
     """Write and publish a whole release as a pipeline does."""
     tables = [table(of, version) for of in cubes()] if tables is None else tables
     wanted = with_parquet(formats)
-    makers = {form: write for form, write in writers(PUBLICATION).items() if form in wanted}
     with ReleaseFolder(target, run_id) as folder:
-        entries = [folder.finished(one.cube.id) or write_cube(folder, one, makers) for one in tables]
+        entries = [
+            folder.finished(one.cube.id) or write_cube(folder, one, PUBLICATION, wanted) for one in tables
+        ]
         files = write_shared(folder, [one.cube for one in tables], entries, wanted, PUBLICATION)
         made = manifest(entries, files)
         before_publish()

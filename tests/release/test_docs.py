@@ -4,7 +4,8 @@ import json
 import re
 from pathlib import Path
 
-from discreet.formats.parquet import _metadata
+from discreet.formats.dataset import facts
+from discreet.formats.parquet import METADATA_PREFIX
 from tests.release.small import ALL, cubes, publish
 
 DOCS = (Path(__file__).parents[2] / "docs" / "release-format.md").read_text()
@@ -26,5 +27,5 @@ def test_every_folder_and_metadata_key_is_documented(tmp_path: Path) -> None:
     publish(tmp_path / "r", formats=ALL)
     for path in (tmp_path / "r").iterdir():
         assert path.name in DOCS
-    for key in _metadata(cubes()[0]):
-        assert f"`{key}`" in DOCS
+    for key in facts(cubes()[0]):
+        assert f"`{METADATA_PREFIX}{key}`" in DOCS

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import Mistakes
-from discreet.formats.writers import writers
 from discreet.io import atomic_folder
 from discreet.io.atomic_folder import exchange
 from discreet.programme.release import ReleaseFormat
@@ -20,10 +19,6 @@ from discreet.release.folder import ReleaseFolder
 from discreet.release.manifest import read_manifest
 from discreet.release.verify import verify
 from tests.release.small import PUBLICATION, cubes, publish, table
-
-
-def parquet_only() -> dict[ReleaseFormat, object]:
-    return {ReleaseFormat.PARQUET: writers(PUBLICATION)[ReleaseFormat.PARQUET]}
 
 
 def beside(target: Path) -> set[str]:
@@ -130,7 +125,7 @@ def interrupted(target: Path, run_id: str, count: int) -> list[str]:
             if folder.finished(of.id):
                 found.append(of.id)
             else:
-                write_cube(folder, table(of), parquet_only())  # type: ignore[arg-type]
+                write_cube(folder, table(of), PUBLICATION, [ReleaseFormat.PARQUET])
     return found
 
 
@@ -174,7 +169,7 @@ def test_what_other_runs_left_is_removed_and_nothing_else(tmp_path: Path) -> Non
 
 def test_giving_up_leaves_nothing(tmp_path: Path) -> None:
     with ReleaseFolder(tmp_path / "r", "one") as folder:
-        write_cube(folder, table(cubes()[0]), parquet_only())  # type: ignore[arg-type]
+        write_cube(folder, table(cubes()[0]), PUBLICATION, [ReleaseFormat.PARQUET])
         folder.discard()
     assert list(tmp_path.iterdir()) == []
 

@@ -10,8 +10,9 @@ from pyjstat import pyjstat
 from pysdmx.io import read_sdmx
 from pysdmx.model import Codelist, ConceptScheme, Dataflow
 
-from discreet.formats.columns import Publication
+from discreet.formats.dataset import dataset_of
 from discreet.formats.json_stat import write_json_stat
+from discreet.formats.publication import Publication
 from discreet.formats.sdmx import write_structures
 from discreet.formats.xlsx import write_xlsx
 from discreet.programme.labels import Labels
@@ -63,7 +64,7 @@ def test_a_manifest_without_labels_does_not_speak_of_them(tmp_path: Path, plain:
 
 @pytest.mark.filterwarnings("ignore:Shouldn't use this function:DeprecationWarning")
 def test_json_stat_labels_its_dimensions(tmp_path: Path) -> None:
-    write_json_stat(table(cubes()[1]), tmp_path / "a.json", LABELLED)
+    write_json_stat(dataset_of(table(cubes()[1]), LABELLED), tmp_path / "a.json")
     dimensions = json.loads((tmp_path / "a.json").read_text())["dimension"]
     assert {name: one["label"] for name, one in dimensions.items()} == {
         "SEX": "Sex",
@@ -87,7 +88,7 @@ def test_sdmx_names_concepts_and_codelists(tmp_path: Path) -> None:
 
 
 def test_a_workbook_is_headed_by_labels_beside_the_names(tmp_path: Path) -> None:
-    write_xlsx(table(cubes()[1]), tmp_path / "a.xlsx", LABELLED)
+    write_xlsx(dataset_of(table(cubes()[1]), LABELLED), tmp_path / "a.xlsx")
     book = openpyxl.load_workbook(tmp_path / "a.xlsx", read_only=True)
     header = next(book["Data"].iter_rows(values_only=True))
     assert header == ("SEX", "Sex", "AGE", "Age", "GEO", "Place & region", "value")

@@ -7,7 +7,7 @@ import pytest
 
 from discreet.errors import Mistakes
 from discreet.release.reader import Release, open_release
-from discreet.serve.cache import CELL_BYTES, KeptTables
+from discreet.serve.cache import CELL_BYTES, table_cache
 from discreet.serve.jobs_store import Store
 from discreet.serve.open import serve_release
 from tests.serve.conftest import cells, query
@@ -35,6 +35,6 @@ def test_a_release_without_tables_of_counts_is_refused(release: Release, store: 
 
 
 def test_what_has_no_room_is_not_read_ahead() -> None:
-    kept = KeptTables(10 * CELL_BYTES)
-    assert kept.has_room(10)
-    assert not kept.has_room(11)
+    cached = table_cache(10 * CELL_BYTES)
+    assert cached.has_room(10 * CELL_BYTES)
+    assert not cached.has_room(11 * CELL_BYTES)

@@ -1,103 +1,84 @@
-"""Published cells as Arrow columns in long form, and what a release's files repeat about it."""
+"""A dataset as Arrow columns in long form: one row for each listed cell."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.errors import mistake
-from discreet.perturb.statement import NoiseStatement
-from discreet.programme.codelist import Breakdown
-from discreet.programme.cube import Cube
-from discreet.programme.labels import NO_LABELS, Labels
-from discreet.tabulate.tables import ProtectedTable
-from discreet.text.phrase import phrase
+from discreet.formats.dataset import LABEL_SUFFIX, VALUE, WITHHELD, Dataset, DatasetAxis
 
-ADDITIVITY = phrase(
-    "Each count is perturbed on its own, totals and sub-totals included. A total may therefore differ a little "
-    "from the sum of its parts. Use the published total; do not add up its parts to get a better one."
-)
-ZEROS = (
-    "Cells that are not listed are zero: nobody was counted there, or the perturbation made the count zero."
-)
-WEIGHTED = "A weighted value is the perturbed count of the cell times the mean weight of its records, to one decimal."
-SAME_CELL = "The same group has the same published count in every table."
+STATUS = "status"
+ROWS_AT_ONCE = 1 << 20
+TEXT = pa.dictionary(pa.int32(), pa.string())
 
-SWAPPED = phrase(
-    "Before anything was counted, some households exchanged their places with similar households elsewhere. A count "
-    "of a small area may hold people from another one; which were exchanged is kept secret."
-)
+
+class Texts(StrEnum):
+    """How codes are shown."""
+
+    CODES = "codes"
+    LABELS = "labels"
+    BOTH = "both"
 
 
 @dataclass(frozen=True)
-class Publication:
-    """A release's name, its SDMX maintenance agency and version, its noise statement, its geography and labels."""
+class LongForm:
+    """Which columns there are, and how their texts are spelled."""
 
-    name: str
-    agency: str  # an SDMX agency id, such as "ESTAT"
-    version: str  # a semantic version, such as "1.0.0"
-    noise: NoiseStatement
-    title: str = ""
-    geography: frozenset[str] = frozenset({"GEO"})  # variables that are places
-    swapped: bool = False  # whether households exchanged their places
-    labels: Labels = NO_LABELS
+    texts: Texts = Texts.BOTH
+    spelled: Callable[[str], str] | None = None  # as they are
+    measures: Mapping[str, NDArray[np.float64]] = field(
+        default_factory=dict
+    )  # beside the value; nan is empty
 
 
-VALUE = "value"
-LABEL_SUFFIX = "_label"
-ROWS_AT_ONCE = 1 << 20
-DECIMALS = 1  # of a weighted estimate
+CODES_AND_LABELS = LongForm()
 
 
-def published(table: ProtectedTable) -> tuple[NDArray[np.int64], NDArray[np.int64] | NDArray[np.float64]]:
-    """Cells and the values that go into the files: counts, or weighted estimates where the cube has a weight.
-
-    An estimate that rounds to zero is left out like any other zero.
-    """
-    if table.weighted is None:
-        return table.cells, table.values
-    estimates = np.round(table.weighted, DECIMALS)
-    shown = estimates != 0
-    return table.cells[shown], estimates[shown]
-
-
-def schema(cube: Cube, value_type: pa.DataType, *, labels: bool = True) -> pa.Schema:
-    """The columns of a cube: codes (and labels) of each axis, then the value."""
-    text = pa.dictionary(pa.int32(), pa.string())
-    names = [name for axis in cube.axes for name in _column_names(axis, labels=labels)]
-    if len({*names, VALUE}) != len(names) + 1:
-        raise mistake(
-            "", f"cube {cube.id}", f"columns {names}", f"rename a variable: columns and {VALUE!r} must differ"
-        )
-    return pa.schema([*(pa.field(name, text) for name in names), pa.field(VALUE, value_type)])
+def schema(dataset: Dataset, columns: LongForm = CODES_AND_LABELS) -> pa.Schema:
+    """The columns: codes and labels of each axis, the value, further measures, the status where cells are withheld."""
+    texts = [name for axis in dataset.axes for name, _ in _axis_columns(axis, columns.texts)]
+    fields = [
+        *(pa.field(name, TEXT) for name in texts),
+        pa.field(VALUE, pa.from_numpy_dtype(dataset.values.dtype)),
+        *(pa.field(name, pa.float64()) for name in columns.measures),
+    ]
+    return pa.schema(fields if dataset.withheld is None else [*fields, pa.field(STATUS, TEXT)])
 
 
-def batches(table: ProtectedTable, *, labels: bool = True) -> Iterator[pa.RecordBatch]:
-    """The published cells, a bounded number of rows at a time."""
-    cells, values = published(table)
-    columns = schema(table.cube, pa.from_numpy_dtype(values.dtype), labels=labels)
-    texts = [_dictionaries(axis, labels=labels) for axis in table.cube.axes]
-    for start in range(0, len(cells), ROWS_AT_ONCE):
+def batches(dataset: Dataset, columns: LongForm = CODES_AND_LABELS) -> Iterator[pa.RecordBatch]:
+    """The listed cells, a bounded number of rows at a time."""
+    fields = schema(dataset, columns)
+    texts = [
+        [_dictionary(text, columns.spelled) for _, text in _axis_columns(axis, columns.texts)]
+        for axis in dataset.axes
+    ]
+    status = _dictionary(("", WITHHELD))
+    for start in range(0, len(dataset.values), ROWS_AT_ONCE):
         part = slice(start, start + ROWS_AT_ONCE)
         arrays = [
             text.column(nodes)
-            for nodes, axis_texts in zip(axis_nodes(table.cube, cells[part]), texts, strict=True)
+            for nodes, axis_texts in zip(dataset.nodes(part), texts, strict=True)
             for text in axis_texts
         ]
-        yield pa.RecordBatch.from_arrays([*arrays, pa.array(values[part])], schema=columns)
+        hidden = None if dataset.withheld is None else dataset.withheld[part]
+        arrays.append(pa.array(dataset.values[part], mask=hidden))
+        arrays += [pa.array(measure[part], from_pandas=True) for measure in columns.measures.values()]
+        if hidden is not None:
+            arrays.append(status.column(hidden.astype(np.int32)))
+        yield pa.RecordBatch.from_arrays(arrays, schema=fields)
 
 
-def axis_nodes(cube: Cube, cells: NDArray[np.int64]) -> Iterator[NDArray[np.int32]]:
-    """The node of each cell along each axis in turn, by one division per axis."""
-    rest = cells
-    for stride in cube.strides:
-        nodes = rest // stride
-        rest = rest - nodes * stride
-        yield nodes.astype(np.int32)
+def rows(
+    dataset: Dataset, columns: LongForm = CODES_AND_LABELS
+) -> Iterator[tuple[str | int | float | None, ...]]:
+    """The same rows as Python values."""
+    for batch in batches(dataset, columns):
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,16 +94,16 @@ class _Dictionary:
         return pa.DictionaryArray.from_arrays(places, self.texts, safe=False)
 
 
-def _column_names(axis: Breakdown, *, labels: bool) -> tuple[str, ...]:
-    return (axis.variable, axis.variable + LABEL_SUFFIX) if labels else (axis.variable,)
+def _axis_columns(axis: DatasetAxis, texts: Texts) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    if texts is Texts.CODES:
+        return ((axis.variable, axis.codes),)
+    if texts is Texts.LABELS:
+        return ((axis.variable, axis.labels),)
+    return (axis.variable, axis.codes), (axis.variable + LABEL_SUFFIX, axis.labels)
 
 
-def _dictionaries(axis: Breakdown, *, labels: bool) -> tuple[_Dictionary, ...]:
-    texts = (axis.codes, axis.labels) if labels else (axis.codes,)
-    return tuple(_dictionary(text) for text in texts)
-
-
-def _dictionary(texts: Sequence[str]) -> _Dictionary:
+def _dictionary(texts: Sequence[str], spelled: Callable[[str], str] | None = None) -> _Dictionary:
+    texts = texts if spelled is None else [spelled(text) for text in texts]
     places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
     if len(places) == len(texts):
         return _Dictionary(pa.array(texts, pa.string()))

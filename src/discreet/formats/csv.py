@@ -1,20 +1,32 @@
-"""Cubes as CSV files with the columns of the Parquet files; it owns nothing but the quoting."""
+"""Datasets as CSV files: UTF-8, a header, text in quotes."""
 
 from __future__ import annotations
 
-from pathlib import Path
+import csv
+import io
+from collections.abc import Iterable, Sequence
 
-import pyarrow as pa
-from pyarrow import csv
+from pyarrow import csv as arrow_csv
 
-from discreet.formats.columns import batches, published, schema
-from discreet.tabulate.tables import ProtectedTable
+from discreet.formats.columns import CODES_AND_LABELS, LongForm, batches, schema
+from discreet.formats.dataset import Dataset, Sink, opened
 
 
-def write_csv(table: ProtectedTable, path: Path) -> None:
-    """Write the published cells: UTF-8, commas, a header, text in quotes."""
-    _, values = published(table)
-    columns = schema(table.cube, pa.from_numpy_dtype(values.dtype))
-    with csv.CSVWriter(path, columns) as writer:
-        for batch in batches(table):
+def write_csv(
+    dataset: Dataset, sink: Sink, columns: LongForm = CODES_AND_LABELS, separator: str = ","
+) -> None:
+    """Write the listed cells, one to a line."""
+    options = arrow_csv.WriteOptions(delimiter=separator)
+    with arrow_csv.CSVWriter(sink, schema(dataset, columns), write_options=options) as writer:
+        for batch in batches(dataset, columns):
             writer.write_batch(batch)
+
+
+def write_lines(
+    lines: Iterable[Sequence[str | int | float | None]], sink: Sink, separator: str = ","
+) -> None:
+    """Write a table that is laid out; text is quoted only where it has to be."""
+    with opened(sink) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+        csv.writer(text, delimiter=separator, lineterminator="\n").writerows(lines)
+        text.detach()

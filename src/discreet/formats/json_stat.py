@@ -1,89 +1,130 @@
-"""Cubes as JSON-stat 2.0 datasets; it owns that format's words, not the cells."""
+"""Datasets as JSON-stat 2.0 (https://json-stat.org/full/): null and a status where a cell is withheld."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from pathlib import Path
-from typing import IO, Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, BinaryIO
 
 import numpy as np
+import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from discreet.formats.columns import ADDITIVITY, ROWS_AT_ONCE, ZEROS, Publication, published
-from discreet.programme.codelist import Breakdown
-from discreet.programme.cube import Cube
-from discreet.programme.labels import Labels
-from discreet.tabulate.tables import ProtectedTable
+from discreet.formats.columns import ROWS_AT_ONCE
+from discreet.formats.dataset import WITHHELD, Dataset, Sink, Values, opened
 
 DENSE_SHARE = 0.5  # a cell's key costs about as much as a few zeros
-Values = NDArray[Any]  # int64 counts, or float64 estimates
+_EXTENSION = ("cube", "unit", "base")  # facts that a release's dataset repeats
 
 
-def write_json_stat(table: ProtectedTable, path: Path, publication: Publication) -> None:
-    """Write one dataset: values as a list where half the cells are filled, else by position."""
-    cells, values = published(table)
-    head = json.dumps(dataset_head(table.cube, publication), ensure_ascii=False, separators=(",", ":"))
-    with path.open("w", encoding="utf-8") as file:
-        file.write(head[:-1] + ',"value":')
-        if len(cells) >= DENSE_SHARE * table.cube.size:
-            _write_joined(file, "[]", _dense(table.cube.size, cells, values))
+def write_json_stat(dataset: Dataset, sink: Sink, head: Mapping[str, Any] | None = None) -> None:
+    """Write one dataset: values as a list where half the cells are listed, else by position."""
+    with opened(sink) as file:
+        file.write(_encoded(dataset_head(dataset) if head is None else head)[:-1] + b',"value":')
+        if len(dataset.values) >= DENSE_SHARE * dataset.size:
+            _write_joined(file, b"[]", _dense(dataset))
         else:
-            _write_joined(file, "{}", _sparse(cells, values))
-        file.write("}\n")
+            _write_joined(file, b"{}", _sparse(dataset))
+        missing = np.flatnonzero(dataset.hidden).tolist()
+        if missing:
+            file.write(b',"status":' + _encoded(dict.fromkeys(map(str, missing), WITHHELD)))
+        file.write(b"}\n")
 
 
-def dataset_head(cube: Cube, publication: Publication) -> dict[str, object]:
-    """All of the dataset but its values."""
-    variables = [axis.variable for axis in cube.axes]
-    places = [variable for variable in variables if variable in publication.geography]
-    head: dict[str, object] = {
+def dataset_head(dataset: Dataset) -> dict[str, Any]:
+    """All of a dataset but its values."""
+    return head(
+        label=dataset.title,
+        source=dataset.source,
+        notes=dataset.all_notes,
+        dimensions={
+            axis.variable: dimension(axis.label, axis.codes, axis.labels, axis.parents)
+            for axis in dataset.axes
+        },
+        extension={name: dataset.facts[name] for name in _EXTENSION if name in dataset.facts},
+        places=[axis.variable for axis in dataset.axes if axis.is_place],
+    )
+
+
+def head(
+    *,
+    label: str,
+    source: str,
+    notes: Iterable[str],
+    dimensions: Mapping[str, Mapping[str, Any]],
+    extension: Mapping[str, Any],
+    places: Iterable[str],
+) -> dict[str, Any]:
+    """The parts in the order in which they are written."""
+    told: dict[str, Any] = {
         "version": "2.0",
         "class": "dataset",
-        "label": cube.title or f"{publication.name}: {cube.id}",
-        "source": publication.title or publication.name,
-        "note": [ADDITIVITY, ZEROS, publication.noise.sentence()],
-        "id": variables,
-        "size": list(cube.shape),
-        "dimension": {axis.variable: _dimension(axis, publication.labels) for axis in cube.axes},
-        "extension": {"cube": cube.id, "unit": cube.unit, "base": cube.base.text if cube.base else ""},
+        "label": label,
+        "source": source,
+        "note": list(notes),
+        "id": list(dimensions),
+        "size": [len(one["category"]["index"]) for one in dimensions.values()],
+        "dimension": dict(dimensions),
+        "extension": dict(extension),
     }
-    return {**head, "role": {"geo": places}} if places else head
+    geo = list(places)
+    return {**told, "role": {"geo": geo}} if geo else told
 
 
-def _dimension(axis: Breakdown, labels: Labels) -> dict[str, object]:
+def dimension(
+    label: str, codes: tuple[str, ...], labels: tuple[str, ...], parents: tuple[str, ...]
+) -> dict[str, Any]:
+    """A dimension: its codes in order, their labels and, where there are any, the children of each."""
     children: dict[str, list[str]] = {}
-    for node in range(1, len(axis)):
-        children.setdefault(axis.codes[axis.parents[node]], []).append(axis.codes[node])
-    category = {"index": list(axis.codes), "label": dict(zip(axis.codes, axis.labels, strict=True))}
-    label = labels.axis(axis.full_name)
+    for code, parent in zip(codes, parents, strict=True):
+        if parent:
+            children.setdefault(parent, []).append(code)
+    category: dict[str, Any] = {"index": list(codes), "label": dict(zip(codes, labels, strict=True))}
     return {"label": label, "category": {**category, "child": children} if children else category}
 
 
-def _sparse(cells: NDArray[np.int64], values: Values) -> Iterator[pa.Array]:
+def _sparse(dataset: Dataset) -> Iterator[bytes]:
+    cells = np.arange(dataset.size) if dataset.cells is None else dataset.cells
     for start in range(0, len(cells), ROWS_AT_ONCE):
         part = slice(start, start + ROWS_AT_ONCE)
-        yield pc.binary_join_element_wise('"', _text(cells[part]), '":', _text(values[part]), "")
+        yield _joined(
+            pc.binary_join_element_wise('"', _text(cells[part]), '":', _text(dataset.values[part]), "")
+        )
 
 
-def _dense(size: int, cells: NDArray[np.int64], values: Values) -> Iterator[pa.Array]:
-    for start in range(0, size, ROWS_AT_ONCE):
-        stop = min(start + ROWS_AT_ONCE, size)
-        first, last = np.searchsorted(cells, (start, stop))
-        filled = np.zeros(stop - start, dtype=values.dtype)
-        filled[cells[first:last] - start] = values[first:last]
-        yield _text(filled)
+def _dense(dataset: Dataset) -> Iterator[bytes]:
+    hidden = dataset.hidden
+    for start in range(0, dataset.size, ROWS_AT_ONCE):
+        stop = min(start + ROWS_AT_ONCE, dataset.size)
+        values = dataset.window(start, stop)
+        missing = np.flatnonzero(hidden[start:stop]).tolist()
+        if missing:
+            listed: list[Any] = values.tolist()
+            for cell in missing:
+                listed[cell] = None
+            yield _encoded(listed)[1:-1]
+        elif values.dtype.kind == "i":
+            yield _encoded(values)[1:-1]
+        else:
+            yield _joined(_text(values))
+
+
+def _encoded(told: Any) -> bytes:
+    """JSON of what was made here, so that its numbers fit into 64 bits and its texts into UTF-8."""
+    return orjson.dumps(told, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
 def _text(numbers: Values) -> pa.Array:
     return pa.array(numbers).cast(pa.string())
 
 
-def _write_joined(file: IO[str], brackets: str, parts: Iterator[pa.Array]) -> None:
-    file.write(brackets[0])
-    for number, part in enumerate(parts):
-        whole = pa.ListArray.from_arrays(pa.array([0, len(part)], pa.int32()), part)
-        file.write(("," if number else "") + pc.binary_join(whole, ",")[0].as_py())
-    file.write(brackets[1])
+def _joined(texts: pa.Array) -> bytes:
+    whole = pa.ListArray.from_arrays(pa.array([0, len(texts)], pa.int32()), texts)
+    text: str = pc.binary_join(whole, ",")[0].as_py()
+    return text.encode()
+
+
+def _write_joined(file: BinaryIO, brackets: bytes, parts: Iterator[bytes]) -> None:
+    file.write(brackets[:1])
+    file.writelines((b"," if number else b"") + part for number, part in enumerate(parts))
+    file.write(brackets[1:])

@@ -1,4 +1,4 @@
-"""SDMX: identifiers, structures and SDMX-CSV 2.0 data files."""
+"""SDMX identifiers and structures; the data messages are in ``sdmx_data``."""
 
 from __future__ import annotations
 
@@ -9,9 +9,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
-from pyarrow import csv
 from pysdmx.io.format import Format as SdmxFormat
 from pysdmx.io.writer import write_sdmx
 from pysdmx.model import (
@@ -34,11 +31,10 @@ from pysdmx.model import (
 from pysdmx.model.message import Header
 
 from discreet.errors import Mistakes, Problem
-from discreet.formats.columns import ADDITIVITY, ROWS_AT_ONCE, Publication, axis_nodes, published
+from discreet.formats.publication import ADDITIVITY, Publication
 from discreet.programme.codelist import Breakdown
 from discreet.programme.cube import Cube
 from discreet.programme.labels import Labels
-from discreet.tabulate.tables import ProtectedTable
 
 _FORBIDDEN = re.compile(r"[^A-Za-z0-9_@$-]")
 _FORBIDDEN_IN_NAME = re.compile(r"[^A-Za-z0-9_-]")
@@ -305,36 +301,3 @@ def _reserved(tables: Sequence[Described]) -> Iterator[Problem]:
         if component_id(name) in taken:
             value = f"SDMX needs the id {component_id(name)} itself"
             yield Problem("", f"variables.{name}", value, "rename the variable")
-
-
-_TEXT = pa.dictionary(pa.int32(), pa.string())
-
-
-def write_sdmx_csv(table: ProtectedTable, path: Path, publication: Publication) -> None:
-    """Write the published cells as observations to insert into the cube's dataflow."""
-    _, values = published(table)
-    dimensions = [component_id(axis.variable) for axis in table.cube.axes]
-    names = ["STRUCTURE", "STRUCTURE_ID", "ACTION", *dimensions]
-    columns = pa.schema(
-        [*(pa.field(name, _TEXT) for name in names), pa.field("OBS_VALUE", pa.from_numpy_dtype(values.dtype))]
-    )
-    with csv.CSVWriter(path, columns) as writer:
-        for batch in _observations(table, publication, columns):
-            writer.write_batch(batch)
-
-
-def _observations(
-    table: ProtectedTable, publication: Publication, columns: pa.Schema
-) -> Iterator[pa.RecordBatch]:
-    flow = f"{publication.agency}:{dataflow_id(table.cube.id)}({publication.version})"
-    cells, values = published(table)
-    codes = [pa.array(code_ids(axis.codes)) for axis in table.cube.axes]
-    for start in range(0, len(cells), ROWS_AT_ONCE):
-        part = slice(start, start + ROWS_AT_ONCE)
-        zeros = np.zeros(len(cells[part]), dtype=np.int32)
-        fixed = [pa.DictionaryArray.from_arrays(zeros, pa.array([text])) for text in ("dataflow", flow, "I")]
-        keys = [
-            pa.DictionaryArray.from_arrays(nodes, texts)
-            for nodes, texts in zip(axis_nodes(table.cube, cells[part]), codes, strict=True)
-        ]
-        yield pa.RecordBatch.from_arrays([*fixed, *keys, pa.array(values[part])], schema=columns)

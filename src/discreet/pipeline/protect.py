@@ -12,8 +12,8 @@ from pathlib import Path
 
 from discreet.audit.gates import GateVerdict, require_passed
 from discreet.errors import DiscreetError, mistake
-from discreet.formats.columns import Publication
-from discreet.formats.writers import with_parquet, writers
+from discreet.formats.publication import Publication
+from discreet.formats.writers import with_parquet
 from discreet.io.progress import Progress
 from discreet.maths.privacy.accounting import EpsilonDelta, PrivacyLoss, Rho
 from discreet.perturb.ledger import Entry, Ledger
@@ -175,11 +175,11 @@ class _Protecting:
     ) -> tuple[list[CubeEntry], dict[str, int], int]:
         entries = {cube.id: entry for cube in self.programme.cubes if (entry := folder.finished(cube.id))}
         resumed = len(entries)
-        makers = writers(self._publication())
-        wanted = {form: makers[form] for form in with_parquet(self.programme.release.formats)}
+        publication, formats = self._publication(), with_parquet(self.programme.release.formats)
 
         def finish(table: ConfidentialTable) -> None:
-            entries[table.cube.id] = write_cube(folder, self.mechanism.perturb(table), wanted)
+            protected = self.mechanism.perturb(table)
+            entries[table.cube.id] = write_cube(folder, protected, publication, formats)
 
         left = [cube for cube in self.programme.cubes if cube.id not in entries]
         rows = tabulate(self.run, left, finish, self.run.relocations(swapped))

@@ -30,7 +30,7 @@ class DeclaredRelease(Declared):
     unit_labels: dict[UnitName, Label] = {}
     agency: Agency = "DISCREET"
     version: Version = "1.0"
-    formats: list[Literal["parquet", "csv", "sdmx-csv", "json-stat", "xlsx"]] = ["parquet"]
+    formats: list[Literal["parquet", "csv", "sdmx-csv", "json-stat", "xlsx", "px"]] = ["parquet"]
     disclose: Literal["law", "variance", "none"] = "variance"
 
 
@@ -57,6 +57,7 @@ class ReleaseFormat(Enum):
     SDMX_CSV = "sdmx-csv"
     JSON_STAT = "json-stat"
     XLSX = "xlsx"
+    PX = "px"
 
 
 @dataclass(frozen=True, kw_only=True)

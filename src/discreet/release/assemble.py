@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
-from discreet.formats.columns import Publication, published
+from discreet.formats.dataset import dataset_of
+from discreet.formats.publication import Publication
 from discreet.formats.sdmx import write_structures
-from discreet.formats.writers import SDMX_STRUCTURES, Writer, place
+from discreet.formats.writers import SDMX_STRUCTURES, WRITERS, place
 from discreet.programme.cube import Cube
 from discreet.programme.release import ReleaseFormat
 from discreet.release.folder import ReleaseFolder
@@ -20,15 +21,14 @@ from discreet.tabulate.tables import ProtectedTable
 
 
 def write_cube(
-    folder: ReleaseFolder, table: ProtectedTable, makers: Mapping[ReleaseFormat, Writer]
+    folder: ReleaseFolder, table: ProtectedTable, publication: Publication, formats: Iterable[ReleaseFormat]
 ) -> CubeEntry:
     """Write one cube in the given formats and record it as finished."""
+    dataset = dataset_of(table, publication)
     files = tuple(
-        folder.write(place(table.cube.id, form), partial(write, table), form)
-        for form, write in makers.items()
+        folder.write(place(table.cube.id, form), partial(WRITERS[form], dataset), form) for form in formats
     )
-    cells, _ = published(table)
-    entry = cube_entry(table.cube, len(cells), files)
+    entry = cube_entry(table.cube, len(dataset.values), files)
     folder.finish(entry)
     return entry
 

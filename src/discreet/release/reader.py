@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from discreet.errors import BrokenRelease, mistake
-from discreet.formats.columns import VALUE
+from discreet.formats.dataset import VALUE
 from discreet.programme.codelist import TOTAL, Breakdown
 from discreet.programme.cube import Cube
 from discreet.programme.release import ReleaseFormat

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from discreet.formats.columns import ADDITIVITY, SAME_CELL, SWAPPED, WEIGHTED, ZEROS, Publication
+from discreet.formats.publication import ADDITIVITY, SAME_CELL, SWAPPED, WEIGHTED, ZEROS, Publication
 from discreet.formats.writers import SDMX_STRUCTURES
 from discreet.programme.labels import Labels
 from discreet.programme.release import ReleaseFormat
@@ -18,6 +18,7 @@ _FORMATS = {
     "spelled with `_` there",
     ReleaseFormat.JSON_STAT: "`json-stat/`: the same as JSON-stat 2.0",
     ReleaseFormat.XLSX: "`xlsx/`: the same as Excel workbooks with notes",
+    ReleaseFormat.PX: "`px/`: the same as PX files for PxWeb and PC-Axis, zeros written out",
 }
 
 _PURPOSE = "It is there so that a small count does not tell with certainty who was in the group."

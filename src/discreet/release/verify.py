@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import BrokenRelease
-from discreet.formats.columns import DECIMALS
+from discreet.formats.dataset import DECIMALS
 from discreet.programme.codelist import TOTAL
 from discreet.programme.release import ReleaseFormat
 from discreet.release.folder import file_sha256

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from discreet.serve.query import Query
 from discreet.text.phrase import Language, said
 
-WITHHELD = "withheld"  # the status of a cell of a blocked area
-
 
 class Rule(StrEnum):
     """Which rule refused, for machines; the words of a refusal are for people."""
@@ -78,7 +76,7 @@ class NoiseRange:
 class Answer:
     """A protected table: ``values`` in row-major order of ``axes`` (last axis fastest), zeros written out.
 
-    Where ``withheld`` is true the value is 0 and means nothing: it is to be shown as null with the status WITHHELD.
+    Where ``withheld`` is true the value is 0 and means nothing: it is to be shown as null with the status withheld.
     """
 
     query: Query  # canonical, its axes in the order asked for

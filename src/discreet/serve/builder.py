@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Mistakes
-from discreet.formats.columns import ADDITIVITY, SWAPPED
+from discreet.formats.publication import ADDITIVITY, SWAPPED
 from discreet.programme.codelist import Breakdown
 from discreet.programme.cube import Signature
 from discreet.serve.answer import Answer, AnswerAxis, Nearest, NoiseRange, Preview, Refusal, Rule

@@ -18,7 +18,7 @@ from discreet.programme.codelist import Breakdown
 from discreet.programme.cube import Cube
 from discreet.programme.programme import Unit
 from discreet.run.run import Run
-from discreet.serve.cache import KeptTables
+from discreet.serve.cache import key_of, table_cache
 from discreet.serve.catalogue import Catalogue
 from discreet.serve.noise_ranges import NoiseReader
 from discreet.swap.relocate import Relocations
@@ -169,7 +169,7 @@ class MicrodataSource:
 
     def __init__(self, catalogue: Catalogue, units: dict[str, HeldUnit], noise: NoiseOf) -> None:
         self._catalogue, self._units, self._noise = catalogue, units, noise
-        self._kept = KeptTables()
+        self._cache = table_cache()
 
     @property
     def catalogue(self) -> Catalogue:
@@ -192,12 +192,12 @@ class MicrodataSource:
 
     def table(self, cube: Cube) -> ProtectedTable:
         """Count and perturb a table, or take it from those kept."""
-        kept = self._kept.get(cube)
-        if kept is not None:
-            return kept
+        cached = self._cache.get(key_of(cube))
+        if cached is not None:
+            return cached
         mechanism = self._noise.mechanism(cube)
         table = mechanism.perturb(self._units[cube.unit].count(cube))
-        self._kept.put(cube, table)
+        self._cache.put(key_of(cube), table)
         return table
 
 

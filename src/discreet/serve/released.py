@@ -15,7 +15,7 @@ from discreet.programme.codelist import Breakdown
 from discreet.programme.cube import Cube
 from discreet.programme.serve import ServeRule
 from discreet.release.reader import Release
-from discreet.serve.cache import KeptTables, key_of
+from discreet.serve.cache import CELL_BYTES, key_of, table_cache
 from discreet.serve.catalogue import Catalogue, ServedTable, ServedVariable, by_name
 from discreet.serve.noise_ranges import NoiseReader, PublicNoise
 from discreet.tabulate.tables import ProtectedTable, read_back
@@ -81,7 +81,7 @@ class ReleaseSource:
         self._cells = {entry.id: entry.cells for entry in release.manifest.cubes}
         self._catalogue = release_catalogue(release, held.universes, rule)
         self._noise = PublicNoise(known_noise(release.manifest.noise))
-        self._kept, self._whole = KeptTables(), KeptTables()
+        self._cache, self._whole = table_cache(), table_cache()
         self._gives = {(one.unit, one.base, one.count): self._smallest_first(one) for one in held.universes}
 
     @property
@@ -105,9 +105,9 @@ class ReleaseSource:
 
     def table(self, cube: Cube) -> ProtectedTable:
         """Cut a table out of the smallest cube that holds it."""
-        kept = self._kept.get(cube)
-        if kept is not None:
-            return kept
+        cached = self._cache.get(key_of(cube))
+        if cached is not None:
+            return cached
         holding = self._holding(cube)
         if holding is None:
             raise KeyError("ask lacks() first")
@@ -117,23 +117,23 @@ class ReleaseSource:
         places, rows = picked(holding.cube, cells, maps, order, cube.shape)
         by_place = np.argsort(places, kind="stable")
         table = read_back(cube, places[by_place], values[rows[by_place]])
-        self._kept.put(cube, table)
+        self._cache.put(key_of(cube), table)
         return table
 
     def prepare(self) -> None:
         """Read the cubes, the smallest first, as long as all that is read can be kept."""
         tables = [one for held in self._gives.values() for one, _ in held]
         for one in sorted(tables, key=lambda one: self._cells[one.id]):
-            if not self._whole.has_room(self._cells[one.id]):
+            if not self._whole.has_room(CELL_BYTES * self._cells[one.id]):
                 return
             self._read(one)
 
     def _read(self, held: PublishedTable) -> Cells:
-        kept = self._whole.get(held.cube)
-        if kept is None:
-            kept = read_back(held.cube, *held.load())
-            self._whole.put(held.cube, kept)
-        return kept.cells, kept.values
+        table = self._whole.get(key_of(held.cube))
+        if table is None:
+            table = read_back(held.cube, *held.load())
+            self._whole.put(key_of(held.cube), table)
+        return table.cells, table.values
 
     def _holding(self, cube: Cube) -> PublishedTable | None:
         unit, base, count, names = key_of(cube)

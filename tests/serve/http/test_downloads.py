@@ -14,9 +14,13 @@ import pytest
 from openpyxl.utils.escape import unescape
 from pysdmx.io import read_sdmx
 
+from discreet.formats.columns import Texts
+from discreet.formats.xlsx import Cell
 from discreet.serve.answer import Answer, AnswerAxis, Area, Rule
+from discreet.serve.dataset import dataset_of
 from discreet.serve.http.downloads import Format, written
-from discreet.serve.http.layout import Layout, Percent, Texts, harmless, laid_out
+from discreet.serve.http.layout import Layout, Percent, harmless
+from discreet.serve.http.layout import laid_out as laid_out_dataset
 from discreet.serve.http.problems import HttpProblem
 from discreet.serve.open import TableBuilder
 from discreet.serve.query import Axis, Query
@@ -45,6 +49,10 @@ def answer() -> Answer:
 
 def body(answer: Answer, form: Format, builder: TableBuilder, layout: Layout | None = None) -> bytes:
     return written(answer, form, builder.catalogue, layout).body
+
+
+def laid_out(answer: Answer, builder: TableBuilder, layout: Layout) -> list[list[Cell]]:
+    return list(laid_out_dataset(dataset_of(answer, builder.catalogue), layout))
 
 
 def test_csv_and_parquet_have_a_line_for_each_cell(answer: Answer, builder: TableBuilder) -> None:
@@ -92,11 +100,11 @@ def test_xlsx_has_notes_and_no_formulas(answer: Answer, builder: TableBuilder) -
 
 
 def test_a_laid_out_table_has_variables_across(answer: Answer, builder: TableBuilder) -> None:
-    lines = list(laid_out(answer, Layout(("SEX",), Texts.CODES)))
+    lines = laid_out(answer, builder, Layout(("SEX",), Texts.CODES))
     assert lines == [["GEO", "1", "2"], ["_T", 10, 20], ["A", 3, 0], ["B", None, None]]
-    both = list(laid_out(answer, Layout(("GEO", "SEX"), Texts.CODES)))
+    both = laid_out(answer, builder, Layout(("GEO", "SEX"), Texts.CODES))
     assert both == [["_T", "_T", "A", "A", "B", "B"], ["1", "2"] * 3, [10, 20, 3, 0, None, None]]
-    assert list(laid_out(answer, Layout((), Texts.LABELS)))[1] == ["Total", "same", 10]
+    assert laid_out(answer, builder, Layout((), Texts.LABELS))[1] == ["Total", "same", 10]
     text = body(answer, Format.CSV, builder, Layout(("GEO",), Texts.CODES)).decode()
     assert text.splitlines() == ["SEX,_T,A,B", "1,10,3,", "2,20,0,"]
     book = openpyxl.load_workbook(io.BytesIO(body(answer, Format.XLSX, builder, Layout(("SEX",)))))
@@ -123,7 +131,7 @@ def test_percentages_are_shares_of_published_totals_and_withheld_cells_stay_with
         ["A", "30.0", "0.0"],
         ["B", "", ""],
     ]
-    beside = list(laid_out(answer, replace(columns, counts=True)))
+    beside = laid_out(answer, builder, replace(columns, counts=True))
     assert beside[0] == ["", "1", "1", "2", "2"]
     assert beside[1] == ["GEO", *["value", "percent_of_column"] * 2]
     assert beside[2:] == [["_T", 10, 100, 20, 100], ["A", 3, 30, 0, 0], ["B", None, None, None, None]]
@@ -138,9 +146,9 @@ def test_shares_are_empty_where_their_total_is_zero_or_withheld(
 ) -> None:
     layout = Layout(("SEX",), Texts.CODES, percent=Percent.COLUMN)
     nothing = replace(answer, values=np.array([0, 20, 3, 0, 0, 0], dtype=np.int64))
-    assert [line[1] for line in laid_out(nothing, layout)][2:] == [None, None, None]
+    assert [line[1] for line in laid_out(nothing, builder, layout)][2:] == [None, None, None]
     hidden = replace(answer, withheld=np.array([True, False, False, False, True, True]))
-    assert [line[1] for line in laid_out(hidden, layout)][2:] == [None, None, None]
+    assert [line[1] for line in laid_out(hidden, builder, layout)][2:] == [None, None, None]
 
 
 def test_the_long_form_has_the_share_beside_the_count(answer: Answer, builder: TableBuilder) -> None:

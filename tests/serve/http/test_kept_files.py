@@ -5,8 +5,7 @@ from pathlib import Path
 
 from discreet.programme.serve import HistoryRule
 from discreet.serve.answer import Answer, Refusal
-from discreet.serve.cache import OVERHEAD, KeptFiles
-from discreet.serve.http.downloads import File
+from discreet.serve.http.downloads import FILE_OVERHEAD, File, file_cache
 from discreet.serve.http.security import Role, create_token
 from discreet.serve.open import TableBuilder
 from discreet.serve.query import Query
@@ -62,7 +61,7 @@ def test_a_refusal_is_never_kept(web: Web, ruled: Ruled) -> None:
 
 
 def test_the_least_lately_used_files_are_forgotten_and_large_ones_not_kept() -> None:
-    kept = KeptFiles(8 * (OVERHEAD + 100))
+    kept = file_cache(8 * (FILE_OVERHEAD + 100))
     file = File(b"x" * 100, "text/plain", "txt")
     for number in range(8):
         kept.put(number, file)

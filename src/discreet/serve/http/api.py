@@ -10,13 +10,14 @@ from fastapi import Query as Parameter
 from fastapi.responses import Response
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from discreet.formats.columns import ADDITIVITY
+from discreet.formats.columns import Texts
+from discreet.formats.publication import ADDITIVITY
 from discreet.programme.codelist import Breakdown
 from discreet.programme.labels import Labels
 from discreet.serve.answer import Answer, Balance, Preview
 from discreet.serve.catalogue import Catalogue, ServedVariable
 from discreet.serve.http.downloads import TABLES, File, Format, require_form, written
-from discreet.serve.http.layout import Layout, Percent, Texts
+from discreet.serve.http.layout import Layout, Percent
 from discreet.serve.http.problems import HttpProblem, areas_json, invalid_problem, refusal_members
 from discreet.serve.http.respond import SHARED, send, send_json, send_words
 from discreet.serve.http.security import Caller

@@ -1,31 +1,29 @@
-"""Answers as files: which formats there are, and the writers of CSV, SDMX-CSV and Parquet.
-
-JSON-stat, PX and workbooks have modules of their own, and so has the layout; nothing here changes a value.
-"""
+"""Answers as files: which formats there are, and their media types."""
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import io
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import Any
+from itertools import chain
+from typing import Any, BinaryIO, Concatenate, ParamSpec
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.csv as pa_csv
-import pyarrow.parquet as pq
-
-from discreet.formats.sdmx import PUBLISHED, SUPPRESSED, code_ids, component_id, dataflow_id
+from discreet.formats.csv import write_csv, write_lines
+from discreet.formats.dataset import Dataset
+from discreet.formats.parquet import write_parquet
+from discreet.formats.px import MEDIA_TYPE, write_px
+from discreet.formats.sdmx_data import write_csv_file
+from discreet.formats.xlsx import Cell
 from discreet.serve.answer import Answer
+from discreet.serve.cache import LruCache
 from discreet.serve.catalogue import Catalogue
-from discreet.serve.http.json_stat import dataset, notes, title_in
-from discreet.serve.http.layout import NO_PERCENT, Layout, arrow_table, check, harmless, laid_out, places_of
+from discreet.serve.dataset import dataset_of
+from discreet.serve.http.json_stat import json_stat
+from discreet.serve.http.layout import NO_PERCENT, Layout, check, harmless, laid_out, long_form
 from discreet.serve.http.problems import HttpProblem
-from discreet.serve.http.px_file import MEDIA_TYPE, Named, px_file
 from discreet.serve.http.workbook import workbook
 from discreet.serve.query import Query
 
@@ -59,6 +57,16 @@ class File:
         return hashlib.blake2b(self.body, digest_size=16).hexdigest()
 
 
+FILE_OVERHEAD = 2_000  # bytes that a key and its places take
+LARGEST_SHARE = 8  # a file that takes more than such a part of the room is not cached
+FileCache = LruCache[Hashable, File]
+
+
+def file_cache(most_bytes: int) -> FileCache:
+    """A cache of finished files."""
+    return LruCache(most_bytes, lambda file: len(file.body) + FILE_OVERHEAD, largest_share=LARGEST_SHARE)
+
+
 _MEDIA = {
     Format.JSON_STAT: ("application/json", "json"),
     Format.CSV: ("text/csv; charset=utf-8", "csv"),
@@ -80,14 +88,12 @@ def written(answer: Answer, form: Format, catalogue: Catalogue, layout: Layout |
     layout = layout or Layout()
     require_form(answer.query, form, layout)
     makers: Mapping[Format, Callable[[], bytes]] = {
-        Format.JSON_STAT: lambda: dataset(answer, catalogue),
+        Format.JSON_STAT: lambda: json_stat(answer, catalogue),
         Format.CSV: lambda: _csv(answer, catalogue, layout),
         Format.XLSX: lambda: workbook(answer, catalogue, layout),
-        Format.PX: lambda: px_file(
-            answer, catalogue, Named(title_in(answer, catalogue.labels)), layout.columns
-        ),
-        Format.PARQUET: lambda: _parquet(answer),
-        Format.SDMX_CSV: lambda: _sdmx_csv(answer, catalogue),
+        Format.PX: lambda: bytes_of(write_px, dataset_of(answer, catalogue), layout.columns),
+        Format.PARQUET: lambda: _parquet(dataset_of(answer, catalogue)),
+        Format.SDMX_CSV: lambda: bytes_of(write_csv_file, dataset_of(answer, catalogue)),
     }
     media_type, ending = _MEDIA[form]
     return File(makers[form](), media_type, ending)
@@ -102,45 +108,33 @@ def require_form(query: Query, form: Format, layout: Layout) -> None:
 
 
 def _csv(answer: Answer, catalogue: Catalogue, layout: Layout) -> bytes:
-    if layout.columns or layout.title:
-        return _csv_laid_out(answer, catalogue, layout)
-    held = io.BytesIO()
-    options = pa_csv.WriteOptions(delimiter=layout.separator, quoting_style="needed")
-    pa_csv.write_csv(arrow_table(answer, layout, harmless), held, options)
-    return held.getvalue()
+    dataset = dataset_of(answer, catalogue)
+    if not layout.columns and not layout.title:
+        return bytes_of(write_csv, dataset, long_form(dataset, layout, harmless), layout.separator)
+    title: list[list[Cell]] = [[dataset.title]] if layout.title else []
+    lines = (
+        [harmless(cell) if isinstance(cell, str) else cell for cell in line]
+        for line in chain(title, laid_out(dataset, layout))
+    )
+    file = io.BytesIO()
+    write_lines(lines, file, layout.separator)
+    return file.getvalue()
 
 
-def _csv_laid_out(answer: Answer, catalogue: Catalogue, layout: Layout) -> bytes:
-    held = io.StringIO(newline="")
-    writer = csv.writer(held, delimiter=layout.separator, lineterminator="\n")
-    if layout.title:
-        writer.writerow([harmless(title_in(answer, catalogue.labels))])
-    for line in laid_out(answer, layout):
-        writer.writerow([harmless(cell) if isinstance(cell, str) else cell for cell in line])
-    return held.getvalue().encode()
+def _parquet(dataset: Dataset) -> bytes:
+    return bytes_of(write_parquet, replace(dataset, facts={"notes": "\n".join(dataset.all_notes)}))
 
 
-def _parquet(answer: Answer) -> bytes:
-    held = io.BytesIO()
-    table = arrow_table(answer).replace_schema_metadata({"discreet.notes": "\n".join(notes(answer))})
-    pq.write_table(table, held, compression="zstd", compression_level=1)
-    return held.getvalue()
+P = ParamSpec("P")
 
 
-def _sdmx_csv(answer: Answer, catalogue: Catalogue) -> bytes:
-    """SDMX-CSV 2.0; cells that are withheld have no value, OBS_STATUS Q (suppressed) and CONF_STATUS C."""
-    size, flow = answer.size, f"{catalogue.agency}:{dataflow_id(answer.query.id)}({catalogue.version})"
-    columns: dict[str, pa.Array] = {
-        "STRUCTURE": pa.repeat("dataflow", size),
-        "STRUCTURE_ID": pa.repeat(flow, size),
-        "ACTION": pa.repeat("I", size),
-    }
-    for axis, places in zip(answer.axes, places_of(answer.shape), strict=True):
-        columns[component_id(axis.variable)] = pa.array(code_ids(axis.codes)).take(pa.array(places))
-    withheld = answer.withheld
-    columns["OBS_VALUE"] = pa.array(answer.values, mask=withheld)
-    for name in PUBLISHED:
-        columns[name] = pa.array(np.where(withheld, SUPPRESSED[name], PUBLISHED[name]))
-    held = io.BytesIO()
-    pa_csv.write_csv(pa.table(columns), held, pa_csv.WriteOptions(quoting_style="needed"))
-    return held.getvalue()
+def bytes_of(
+    write: Callable[Concatenate[Dataset, BinaryIO, P], None],
+    dataset: Dataset,
+    *said: P.args,
+    **named: P.kwargs,
+) -> bytes:
+    """What a writer writes."""
+    file = io.BytesIO()
+    write(dataset, file, *said, **named)
+    return file.getvalue()

@@ -1,41 +1,28 @@
-"""How the cells of an answer become lines: one for each cell, or as the table is laid out, with or without percentages.
-
-It owns the lines; which bytes they become is the formats' matter, and no count is changed here.
-"""
+"""How the cells of an answer become lines: one for each cell or laid out as a table, with or without percentages."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from math import prod
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.formats.columns import LABEL_SUFFIX, VALUE
+from discreet.formats.columns import LongForm, Texts
+from discreet.formats.dataset import VALUE, Dataset, DatasetAxis, grid_places
+from discreet.formats.xlsx import Cell
 from discreet.programme.codelist import TOTAL
-from discreet.serve.answer import WITHHELD, Answer, AnswerAxis
 from discreet.serve.http.problems import HttpProblem
 from discreet.serve.query import Query
 from discreet.text.phrase import phrase
 
-STATUS = "status"
 DECIMALS = 2  # of a percentage
 NO_PERCENT = phrase("percent: CSV and XLSX can have percentages, other formats cannot.")
-Cell = str | int | float | None
 # what a spreadsheet could take for a formula: plain numbers and a sign alone are none
 _FORMULA = re.compile(r"\s*([=@]|[+-](?!(\d+([.,]\d+)?)?$))")
-
-
-class Texts(StrEnum):
-    """How codes are shown."""
-
-    CODES = "codes"
-    LABELS = "labels"
-    BOTH = "both"
 
 
 class Percent(StrEnum):
@@ -97,19 +84,27 @@ def _is_fixed(variable: str, layout: Layout) -> bool:
     return (variable in layout.columns) in across
 
 
-def percentages(answer: Answer, layout: Layout) -> NDArray[np.float64]:
+def percentages(dataset: Dataset, layout: Layout) -> NDArray[np.float64]:
     """Shares of the published totals; nan where a value is withheld, or its total is withheld or zero.
 
-    They are made of protected values alone, and never of sums: those would be noisier than the published total.
+    They are made of published values only, and never of sums: those would be noisier than the published total.
     """
-    values = np.where(answer.withheld, np.nan, answer.values).reshape(answer.shape)
+    values = np.where(dataset.hidden, np.nan, dataset.values).reshape(dataset.shape)
     whole = values
-    for place, axis in enumerate(answer.axes):
+    for place, axis in enumerate(dataset.axes):
         if _is_fixed(axis.variable, layout):
             whole = whole.take([axis.codes.index(TOTAL)], axis=place)
     whole = np.where(whole == 0, np.nan, whole)
     shares: NDArray[np.float64] = np.round(100 * values / whole, DECIMALS)
     return shares.reshape(-1)
+
+
+def long_form(dataset: Dataset, layout: Layout, spelled: Callable[[str], str] | None = None) -> LongForm:
+    """The columns of the long form: the percentage stands beside its count."""
+    share = layout.percent
+    return LongForm(
+        layout.texts, spelled, {} if share is None else {share.heading: percentages(dataset, layout)}
+    )
 
 
 def harmless(text: str) -> str:
@@ -118,74 +113,28 @@ def harmless(text: str) -> str:
     return f"'{line}" if _FORMULA.match(line) else line
 
 
-def arrow_table(
-    answer: Answer, layout: Layout | None = None, spelled: Callable[[str], str] = str
-) -> pa.Table:
-    """One line for each cell: codes and labels of each axis, the value, a percentage, a status where it is withheld."""
-    layout = layout or Layout()
-    names: list[str] = []
-    columns: list[pa.Array] = []
-    for axis, places in zip(answer.axes, places_of(answer.shape), strict=True):
-        if layout.texts is not Texts.LABELS:
-            names.append(axis.variable)
-            columns.append(_column(axis.codes, places, spelled))
-        if layout.texts is not Texts.CODES:
-            names.append(axis.variable + LABEL_SUFFIX if layout.texts is Texts.BOTH else axis.variable)
-            columns.append(_column(axis.labels, places, spelled))
-    names.append(VALUE)
-    columns.append(pa.array(answer.values, mask=answer.withheld))
-    if layout.percent is not None:
-        names.append(layout.percent.heading)
-        columns.append(pa.array(percentages(answer, layout), from_pandas=True))
-    columns.append(_column(("", WITHHELD), answer.withheld.astype(np.int32), str))
-    return pa.table(columns, names=[*names, STATUS])
-
-
-def places_of(shape: Sequence[int]) -> Iterator[NDArray[np.int32]]:
-    """The place along each axis of every cell, last axis fastest."""
-    size = prod(shape)
-    for k, length in enumerate(shape):
-        inner = prod(shape[k + 1 :])
-        each = np.repeat(np.arange(length, dtype=np.int32), inner)
-        yield np.tile(each, size // max(1, length * inner))
-
-
-def _column(
-    texts: Sequence[str], places: NDArray[np.int32], spelled: Callable[[str], str]
-) -> pa.DictionaryArray:
-    """Each text once in the dictionary: of repeated ones the Parquet writer would write whatever its memory held."""
-    unique = {text: place for place, text in enumerate(dict.fromkeys(map(spelled, texts)))}
-    place_of = np.array([unique[spelled(text)] for text in texts], dtype=np.int32)
-    return pa.DictionaryArray.from_arrays(pa.array(place_of[places]), pa.array(list(unique), pa.string()))
-
-
-def long(answer: Answer, layout: Layout) -> Iterator[list[Cell]]:
-    """One line for each cell, after a line of headers."""
-    table = arrow_table(answer, layout)
-    yield list(table.column_names)
-    yield from map(list, zip(*(column.to_pylist() for column in table.columns), strict=True))
-
-
-def laid_out(answer: Answer, layout: Layout) -> Iterator[list[Cell]]:
+def laid_out(dataset: Dataset, layout: Layout) -> Iterator[list[Cell]]:
     """The lines of a table with some axes across: a line of headers for each, one of what the numbers are, the rows."""
-    across, down = sides(answer, layout)
-    corner = [answer.axes[k].variable for k in down]
-    heads = _headers(answer, layout, across)
+    across, down = sides(dataset, layout)
+    corner = [dataset.axes[k].variable for k in down]
+    heads = _headers(dataset, layout, across)
     for number, head in enumerate(heads, start=1):
         yield [*(corner if number == len(heads) else [""] * len(down)), *head]
-    texts = [shown(answer.axes[k], layout.texts) for k in down]
-    rows = zip(*(places.tolist() for places in places_of([answer.shape[k] for k in down])), strict=True)
+    texts = [shown(dataset.axes[k], layout.texts) for k in down]
+    rows = zip(
+        *(places.tolist() for places in grid_places(tuple(dataset.shape[k] for k in down))), strict=True
+    )
     for places, values in zip(
-        rows if down else [()], _grid(answer, layout, [*down, *across], across), strict=True
+        rows if down else [()], _grid(dataset, layout, [*down, *across], across), strict=True
     ):
         yield [*(names[place] for names, place in zip(texts, places, strict=True)), *values]
 
 
-def sides(answer: Answer, layout: Layout) -> tuple[list[int], list[int]]:
+def sides(dataset: Dataset, layout: Layout) -> tuple[list[int], list[int]]:
     """The places of the axes that stand across, and of those that stand down."""
-    places = {axis.variable: k for k, axis in enumerate(answer.axes)}
+    places = {axis.variable: k for k, axis in enumerate(dataset.axes)}
     across = [places[name] for name in dict.fromkeys(layout.columns)]
-    return across, [k for k in range(len(answer.axes)) if k not in across]
+    return across, [k for k in range(len(dataset.axes)) if k not in across]
 
 
 def measures(layout: Layout) -> list[str]:
@@ -195,36 +144,36 @@ def measures(layout: Layout) -> list[str]:
     return [VALUE, layout.percent.heading] if layout.counts else [layout.percent.heading]
 
 
-def _headers(answer: Answer, layout: Layout, across: list[int]) -> list[list[str]]:
+def _headers(dataset: Dataset, layout: Layout, across: list[int]) -> list[list[str]]:
     """A line for each axis across; what the numbers are is said where they are not just counts under such headers."""
     said = measures(layout)
     lines = []
-    for k, places in zip(across, places_of([answer.shape[k] for k in across]), strict=True):
-        texts = shown(answer.axes[k], layout.texts)
+    for k, places in zip(across, grid_places(tuple(dataset.shape[k] for k in across)), strict=True):
+        texts = shown(dataset.axes[k], layout.texts)
         lines.append([texts[place] for place in places.tolist() for _ in said])
     if layout.percent is not None or not across:
-        lines.append(said * prod(answer.shape[k] for k in across))
+        lines.append(said * prod(dataset.shape[k] for k in across))
     return lines
 
 
-def _grid(answer: Answer, layout: Layout, order: list[int], across: list[int]) -> Iterator[list[Cell]]:
+def _grid(dataset: Dataset, layout: Layout, order: list[int], across: list[int]) -> Iterator[list[Cell]]:
     """The numbers of each row."""
     numbers = [
-        _numbers(answer, layout, measure).reshape(answer.shape).transpose(order)
+        _numbers(dataset, layout, measure).reshape(dataset.shape).transpose(order)
         for measure in measures(layout)
     ]
-    width = len(numbers) * prod(answer.shape[k] for k in across)
+    width = len(numbers) * prod(dataset.shape[k] for k in across)
     return iter(np.stack(numbers, axis=-1).reshape(-1, width).tolist())
 
 
-def _numbers(answer: Answer, layout: Layout, measure: str) -> NDArray[np.object_]:
-    held = answer.values if measure == VALUE else percentages(answer, layout)
+def _numbers(dataset: Dataset, layout: Layout, measure: str) -> NDArray[np.object_]:
+    held = dataset.values if measure == VALUE else percentages(dataset, layout)
     cells = held.astype(object)
-    cells[answer.withheld if measure == VALUE else np.isnan(held)] = None
+    cells[dataset.hidden if measure == VALUE else np.isnan(held)] = None
     return cells
 
 
-def shown(axis: AnswerAxis, texts: Texts) -> tuple[str, ...]:
+def shown(axis: DatasetAxis, texts: Texts) -> tuple[str, ...]:
     """The codes of an axis as readers see them."""
     if texts is Texts.CODES:
         return axis.codes

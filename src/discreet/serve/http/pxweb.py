@@ -54,7 +54,7 @@ async def save(request: Request, service: ServiceOf, body: SavedBody) -> Respons
     kept = await service.desk.run(
         lambda: service.store.save_query(service.builder.canonical(question), extra)
     )
-    headers = {"Location": f"{router.prefix}/{kept.id}"}
+    headers = {"Location": f"{saved_router.prefix}/{kept.id}"}
     said = as_json(words_of(request, service).saved(kept.id, held))
     return Response(said, 201, media_type="application/json", headers=headers)
 

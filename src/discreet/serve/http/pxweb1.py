@@ -14,11 +14,12 @@ from fastapi import Query as Parameter
 from fastapi.responses import Response
 from pydantic import ValidationError
 
+from discreet.formats.columns import Texts
 from discreet.serve.catalogue import Catalogue
 from discreet.serve.http.downloads import TABLES
 from discreet.serve.http.json_stat import CONTENTS
 from discreet.serve.http.languages import language_tagged, note, offered
-from discreet.serve.http.layout import Layout, Texts
+from discreet.serve.http.layout import Layout
 from discreet.serve.http.problems import HttpProblem, invalid_problem
 from discreet.serve.http.pxweb_data import holds, rate_of, shaped_response, table_of, words_of
 from discreet.serve.http.pxweb_metadata import UNLIMITED, title_of

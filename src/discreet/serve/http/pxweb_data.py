@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from itertools import product
 from typing import Any
 
 from fastapi import Request
 from fastapi.responses import Response
 
+from discreet.formats.px import MEDIA_TYPE, json_px, write_px
 from discreet.serve.answer import Answer
-from discreet.serve.catalogue import Catalogue
-from discreet.serve.http.downloads import File, Format, written
-from discreet.serve.http.json_stat import as_bytes, contents_code, notes
+from discreet.serve.dataset import dataset_of
+from discreet.serve.http.downloads import File, Format, bytes_of, written
 from discreet.serve.http.languages import language_of
 from discreet.serve.http.limits import RateLimit
 from discreet.serve.http.problems import HttpProblem
-from discreet.serve.http.px_file import MEDIA_TYPE, WITHHELD_SYMBOL, Named, px_file
 from discreet.serve.http.pxweb_metadata import PxWords, title_of
 from discreet.serve.http.pxweb_selection import (
     JSON_PX,
@@ -37,34 +35,6 @@ from discreet.serve.http.security import Caller
 from discreet.serve.http.service import Service
 from discreet.serve.query import Query
 from discreet.text.phrase import phrase, said
-
-DIMENSION, CONTENT = "d", "c"
-
-
-def json_px(answer: Answer, catalogue: Catalogue, title: str) -> bytes:
-    """An answer, its values as texts, as that API has always written them."""
-    labels, query = catalogue.labels, answer.query
-    columns = [
-        {"code": axis.variable, "text": labels.axis(axis.breakdown), "type": DIMENSION}
-        for axis in answer.axes
-    ]
-    text = said(labels.counted(query.unit, query.count), answer.language)
-    counted = {"code": contents_code(query.count), "text": text}
-    told = {
-        "columns": [*columns, {**counted, "comment": " ".join(notes(answer)), "type": CONTENT}],
-        "comments": [],
-        "data": _cells(answer),
-        "metadata": [{"infofile": "", "updated": "", "label": title, "source": catalogue.heading}],
-    }
-    return as_bytes(told)
-
-
-def _cells(answer: Answer) -> list[dict[str, list[str]]]:
-    keys = product(*(axis.codes for axis in answer.axes))
-    shown = zip(answer.values.tolist(), answer.withheld.tolist(), strict=True)
-    values = (WITHHELD_SYMBOL if withheld else str(value) for value, withheld in shown)
-    return [{"key": list(key), "values": [value]} for key, value in zip(keys, values, strict=True)]
-
 
 PREFIX = "/api/v2"
 UNCOUNTED = RateLimit(0, 0)
@@ -147,10 +117,12 @@ def _file(answer: Answer, table: PxTable, shape: Shape, words: PxWords, service:
         return _json(words.dataset_1(table, answer, shape.placement))
     title = said(title_of(table, service.catalogue.labels), answer.language)
     if shape.form == JSON_PX:
-        return _json(json_px(answer, service.catalogue, title))
+        return _json(json_px(dataset_of(answer, service.catalogue, title=title)))
     if shape.form == Format.PX:
-        named = Named(title, table.served.id, words.tag)
-        return File(px_file(answer, service.catalogue, named, shape.layout.columns), MEDIA_TYPE, "px")
+        dataset = dataset_of(
+            answer, service.catalogue, title=title, table=table.served.id, language_tag=words.tag
+        )
+        return File(bytes_of(write_px, dataset, shape.layout.columns), MEDIA_TYPE, "px")
     return written(answer, Format(shape.form), service.catalogue, shape.layout)
 
 

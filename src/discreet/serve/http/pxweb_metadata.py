@@ -7,25 +7,24 @@ from importlib.metadata import version
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
 
-from discreet.formats.columns import ADDITIVITY
+from discreet.formats.dataset import Dataset
+from discreet.formats.publication import ADDITIVITY
 from discreet.programme.codelist import TOTAL, Breakdown
 from discreet.programme.labels import Labels
 from discreet.serve.answer import Answer
 from discreet.serve.catalogue import Catalogue
+from discreet.serve.dataset import dataset_of
 from discreet.serve.http.json_stat import (
     CONTENTS,
     CONTENTS_LABEL,
     add_contents,
-    as_bytes,
+    answer_head,
     contents_code,
     dimension_of,
-    dimensions_of,
+    encoded,
+    encoded_1,
     extension,
     head_of,
-    notes,
-    places_of,
-    version_1,
-    with_values,
 )
 from discreet.serve.http.languages import offered, tag_of
 from discreet.serve.http.limits import RateLimit, Settings
@@ -132,42 +131,38 @@ class PxWords:
             for axis in table.axes
         }
         places = [axis.variable for axis in table.axes if axis.variable in self._catalogue.places]
-        head = head_of(self._title(table), self._catalogue, dimensions, places)
+        notes = spoken([ADDITIVITY, self._catalogue.noise.sentence()], self._language)
+        told = self._px(table, placed([*dimensions, CONTENTS], (), ()), len(notes))
+        head = head_of(self._title(table), self._catalogue.heading, notes, dimensions, places, told)
         add_contents(head, _query(table), self._labels, self._language)
-        head["note"] = spoken([ADDITIVITY, self._catalogue.noise.sentence()], self._language)
-        placement = placed([*dimensions, CONTENTS], (), ())
-        told = self._px(table, placement, len(head["note"]))
         path = _path(table)
         links = {"data": [{"type": "application/json", "href": self._base + f"{path}/data"}]}
         return {
             **head,
             "value": None,
-            "extension": told,
             "href": self._base + f"{path}/metadata",
             "link": links,
         }
 
     def dataset(self, table: PxTable, answer: Answer, placement: Placement) -> bytes:
         """An answer as the data of a table."""
-        return as_bytes(self._with_values(table, answer, placement))
+        return encoded(*self._dataset(table, answer, placement))
 
     def dataset_1(self, table: PxTable, answer: Answer, placement: Placement) -> bytes:
         """The same in the form of JSON-stat 1."""
-        return as_bytes(version_1(self._with_values(table, answer, placement)))
+        return encoded_1(*self._dataset(table, answer, placement))
 
-    def _with_values(self, table: PxTable, answer: Answer, placement: Placement) -> dict[str, Any]:
-        dimensions = dimensions_of(answer, self._labels)
-        head = head_of(self._title(table), self._catalogue, dimensions, places_of(answer.axes))
+    def _dataset(
+        self, table: PxTable, answer: Answer, placement: Placement
+    ) -> tuple[Dataset, dict[str, Any]]:
+        """The dataset and all that is written before its values."""
+        dataset = dataset_of(answer, self._catalogue, title=self._title(table))
+        px = self._px(table, placement, len(dataset.all_notes))
+        head = answer_head(dataset, {**px, "discreet": extension(answer)})
         add_contents(head, answer.query, self._labels, answer.language)
-        px = self._px(table, placement, len(notes(answer)))
-        path = _path(table)
-        links = {"describedby": [{"type": "application/json", "href": self._base + f"{path}/metadata"}]}
-        told = {
-            "extension": {**px, "discreet": extension(answer)},
-            "href": self._base + f"{path}/data",
-            "link": links,
-        }
-        return with_values({**head, **told}, answer)
+        path = self._base + _path(table)
+        links = {"describedby": [{"type": "application/json", "href": f"{path}/metadata"}]}
+        return dataset, {**head, "href": f"{path}/data", "link": links}
 
     def selection(self, table: PxTable) -> dict[str, Any]:
         """The default selection."""

@@ -11,11 +11,12 @@ from math import prod
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from discreet.formats.columns import Texts
 from discreet.programme.codelist import Breakdown
 from discreet.serve.catalogue import Catalogue, ServedTable
 from discreet.serve.http.api import Codes, Name
 from discreet.serve.http.json_stat import CONTENTS, contents_code
-from discreet.serve.http.layout import Layout, Texts
+from discreet.serve.http.layout import Layout
 from discreet.serve.http.problems import HttpProblem
 from discreet.serve.query import LONGEST_NAME, Axis, Query
 from discreet.text.phrase import Phrase, phrase

@@ -13,9 +13,8 @@ from fastapi import Depends, Request
 
 from discreet.programme.serve import HistoryRule
 from discreet.serve.answer import Answer, Preview, Refusal
-from discreet.serve.cache import KeptFiles
 from discreet.serve.catalogue import Catalogue
-from discreet.serve.http.downloads import File
+from discreet.serve.http.downloads import File, file_cache
 from discreet.serve.http.limits import Desk, Settings
 from discreet.serve.http.problems import HttpProblem, Refused
 from discreet.serve.http.security import Caller
@@ -34,7 +33,7 @@ class Service:
         self.builder, self.settings, self.desk = builder, settings, desk
         rule = builder.catalogue.rule
         self._keeps_books = rule.account is not None or rule.history != HistoryRule()
-        self._files = KeptFiles(settings.limits.kept)
+        self._files = file_cache(settings.limits.kept)
 
     @property
     def catalogue(self) -> Catalogue:

@@ -1,106 +1,57 @@
-"""Answers as Excel workbooks: a sheet of notes, then the table."""
+"""The notes and the table of an answer's Excel workbook."""
 
 from __future__ import annotations
 
 import io
 import json
-import re
 from collections.abc import Iterator
-from datetime import datetime
-from functools import cache
+from dataclasses import replace
 from itertools import chain
 from math import prod
-from xml.sax.saxutils import escape
-from zipfile import ZIP_DEFLATED, ZipFile
 
-import xlsxwriter
-from xlsxwriter.utility import xl_col_to_name
-
+from discreet.formats.columns import rows, schema
+from discreet.formats.dataset import Dataset
+from discreet.formats.xlsx import FASTEST, SHEET_COLUMNS, SHEET_ROWS, SheetTable, write_xlsx
 from discreet.serve.answer import Answer, Rule
 from discreet.serve.catalogue import Catalogue
-from discreet.serve.http.json_stat import label_of, notes, title_in
-from discreet.serve.http.layout import Cell, Layout, Percent, laid_out, long, measures, sides
+from discreet.serve.dataset import dataset_of, label_of
+from discreet.serve.http.layout import Layout, Percent, laid_out, long_form, measures, sides
 from discreet.serve.http.problems import HttpProblem
 from discreet.serve.query import to_json
 from discreet.serve.rules import WORDS
 from discreet.text.phrase import phrase, said
 
-LEVEL = 1  # of compression: the texts repeat, and time counts
-_EMPTY = "<sheetData/>"
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\ufffe\uffff]|_x[0-9A-Fa-f]{4}_")
-
-
-def filled(book: bytes, sheet: str, lines: Iterator[list[Cell]]) -> bytes:
-    """The workbook with the lines in a sheet, which is named by its place in the file."""
-    held = io.BytesIO()
-    with ZipFile(io.BytesIO(book)) as before, ZipFile(held, "w", ZIP_DEFLATED) as after:
-        for item in before.infolist():
-            content = before.read(item)
-            if item.filename == sheet:
-                content = _with_lines(content.decode(), lines).encode()
-            after.writestr(item, content, ZIP_DEFLATED, LEVEL)
-    return held.getvalue()
-
-
-def _with_lines(xml: str, lines: Iterator[list[Cell]]) -> str:
-    first = next(lines)
-    names = [xl_col_to_name(place) for place in range(len(first))]
-    rows = list(_rows(names, chain([first], lines)))
-    before, _, after = xml.partition(_EMPTY)
-    sized = re.sub(r'<dimension ref="[^"]*"/>', f'<dimension ref="A1:{names[-1]}{len(rows)}"/>', before)
-    return f"{sized}<sheetData>{''.join(rows)}</sheetData>{after}"
-
-
-def _rows(names: list[str], lines: Iterator[list[Cell]]) -> Iterator[str]:
-    text = cache(_text)  # of this workbook alone
-    for number, line in enumerate(lines, start=1):
-        cells = "".join(
-            f'<c r="{name}{number}"{text(cell) if isinstance(cell, str) else f"><v>{cell}</v></c>"}'
-            for name, cell in zip(names, line, strict=True)
-            if cell is not None and cell != ""
-        )
-        yield f'<row r="{number}">{cells}</row>'
-
-
-def _text(text: str) -> str:
-    """A text as the end of a cell; what XML cannot hold is spelled as Excel spells it."""
-    spelled = escape(_CONTROL.sub(_spelled, text))
-    return f' t="inlineStr"><is><t xml:space="preserve">{spelled}</t></is></c>'
-
-
-def _spelled(found: re.Match[str]) -> str:
-    sign = found[0]
-    return f"_x{ord(sign):04X}_" if len(sign) == 1 else f"_x005F{sign}"
-
-
-CREATED = datetime(2000, 1, 1)  # noqa: DTZ001 - Excel knows no zones; fixed so that bytes depend on content alone
-SHEET_ROWS, SHEET_COLUMNS = 1_048_576, 16_384  # what Excel holds
-CELL_TEXT = 32_767  # characters of a cell
 MOST_AREAS = 1_000  # withheld areas that are listed
-_OPTIONS = {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
 
 
 def workbook(answer: Answer, catalogue: Catalogue, layout: Layout) -> bytes:
     """The workbook; a table that no sheet can hold is a problem."""
-    lines, top, left = _table(answer, layout)
-    held = io.BytesIO()
-    with xlsxwriter.Workbook(held, _OPTIONS) as book:
-        book.set_properties({"title": title_in(answer, catalogue.labels), "created": CREATED})
-        _notes_sheet(book, answer, catalogue, layout)
-        book.add_worksheet("Data").freeze_panes(top, left)
-    return filled(held.getvalue(), "xl/worksheets/sheet2.xml", lines)
+    dataset = dataset_of(answer, catalogue)
+    table = _table(dataset, layout)
+    notes = [
+        *_about(answer, catalogue),
+        *_how_to_read(dataset, layout),
+        *_withheld(answer, catalogue),
+        *_again(answer, layout),
+    ]
+    language = answer.language
+    headed = tuple((said(head, language), said(text, language)) for head, text in notes)
+    file = io.BytesIO()
+    write_xlsx(replace(dataset, headed_notes=headed), file, table, FASTEST)
+    return file.getvalue()
 
 
-def _table(answer: Answer, layout: Layout) -> tuple[Iterator[list[Cell]], int, int]:
+def _table(dataset: Dataset, layout: Layout) -> SheetTable:
     """The lines, and how many lines and columns of headers stay in sight."""
     if not layout.columns:
-        _check_size(answer.size + 1, 3 + 2 * len(answer.axes))
-        return long(answer, layout), 1, 0
-    across, down = sides(answer, layout)
+        _check_size(dataset.size + 1, 3 + 2 * len(dataset.axes))
+        columns = long_form(dataset, layout)
+        return SheetTable(chain([schema(dataset, columns).names], rows(dataset, columns)), dataset.size + 1)
+    across, down = sides(dataset, layout)
     top, left = len(across) + (layout.percent is not None), len(down)
-    rows = top + prod(answer.shape[k] for k in down)
-    _check_size(rows, left + len(measures(layout)) * prod(answer.shape[k] for k in across))
-    return laid_out(answer, layout), top, left
+    length = top + prod(dataset.shape[k] for k in down)
+    _check_size(length, left + len(measures(layout)) * prod(dataset.shape[k] for k in across))
+    return SheetTable(laid_out(dataset, layout), length, top, left)
 
 
 def _check_size(rows: int, columns: int) -> None:
@@ -116,16 +67,6 @@ def _check_size(rows: int, columns: int) -> None:
         raise HttpProblem(413, words, kind="size")
 
 
-def _notes_sheet(book: xlsxwriter.Workbook, answer: Answer, catalogue: Catalogue, layout: Layout) -> None:
-    sheet = book.add_worksheet("Notes")
-    sheet.set_column(0, 0, 24)
-    sheet.set_column(1, 1, 100, book.add_format({"text_wrap": True}))
-    lines = [*_about(answer, catalogue), *_how_to_read(answer, layout), *_withheld(answer, catalogue)]
-    for number, (head, text) in enumerate([*lines, *_again(answer, layout)]):
-        sheet.write_string(number, 0, said(head, answer.language))
-        sheet.write_string(number, 1, said(text, answer.language)[:CELL_TEXT])
-
-
 def _about(answer: Answer, catalogue: Catalogue) -> Iterator[tuple[str, str]]:
     query, labels = answer.query, catalogue.labels
     yield phrase("Table"), label_of(query, labels)
@@ -135,9 +76,9 @@ def _about(answer: Answer, catalogue: Catalogue) -> Iterator[tuple[str, str]]:
     yield phrase("Axes"), ", ".join(labels.axis(axis.breakdown) for axis in answer.axes) or phrase("none")
 
 
-def _how_to_read(answer: Answer, layout: Layout) -> Iterator[tuple[str, str]]:
+def _how_to_read(dataset: Dataset, layout: Layout) -> Iterator[tuple[str, str]]:
     yield phrase("Totals"), phrase("The code _T means the total along a variable.")
-    for note in notes(answer):
+    for note in dataset.all_notes:
         yield phrase("Note"), note
     if layout.percent is not None:
         yield phrase("Percentages"), _PERCENT[layout.percent]

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import inf
 
+from discreet.formats.sdmx_data import Detail
 from discreet.serve.http.problems import HttpProblem
 from discreet.serve.query import Axis, Query
-from discreet.serve.sdmx.data import Detail
 from discreet.serve.sdmx.negotiation import unknown_value
 from discreet.serve.sdmx.registry import ANY, Flow, Pick, Registry, matches, matches_version
 from discreet.text.phrase import phrase

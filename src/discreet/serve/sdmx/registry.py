@@ -22,7 +22,7 @@ from pysdmx.model import (
     Hierarchy,
 )
 
-from discreet.formats.columns import Publication
+from discreet.formats.publication import Publication
 from discreet.formats.sdmx import (
     CONCEPTS,
     Described,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,9 +12,21 @@ from urllib.parse import parse_qsl
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
 
+from discreet.formats.dataset import Sink
+from discreet.formats.sdmx_data import (
+    V2_1,
+    V3_0,
+    Detail,
+    Observations,
+    write_csv_1,
+    write_csv_2,
+    write_generic,
+    write_json_1,
+    write_json_2,
+    write_specific,
+)
 from discreet.serve.answer import Answer
-from discreet.serve.cache import KeptFiles
-from discreet.serve.http.downloads import File
+from discreet.serve.http.downloads import File, file_cache
 from discreet.serve.http.problems import HttpProblem
 from discreet.serve.http.respond import SHARED, send
 from discreet.serve.http.security import Caller
@@ -30,22 +43,9 @@ from discreet.serve.sdmx.addresses import (
     parts_of,
     query_of,
 )
-from discreet.serve.sdmx.data import (
-    V2_1,
-    V3_0,
-    Detail,
-    Observations,
-    keys_alone,
-    observations,
-    write_csv_1,
-    write_csv_2,
-    write_generic,
-    write_json_1,
-    write_json_2,
-    write_specific,
-)
 from discreet.serve.sdmx.negotiation import SdmxRoute
-from discreet.serve.sdmx.registry import Dimension, Flow, Kind, Pick, Registry, dimension_at, pick
+from discreet.serve.sdmx.observations import keys_alone, observations
+from discreet.serve.sdmx.registry import Flow, Kind, Pick, Registry, dimension_at, pick
 from discreet.serve.sdmx.structures import (
     ALL_KINDS,
     OTHER_KINDS,
@@ -57,11 +57,11 @@ from discreet.serve.sdmx.structures import (
 )
 from discreet.text.phrase import phrase
 
-_ROWS: dict[media.Media, Callable[[Observations], bytes]] = {
+_ROWS: dict[media.Media, Callable[[Observations, Sink], None]] = {
     media.CSV_2: write_csv_2,
     media.CSV_1: write_csv_1,
 }
-_NESTED: dict[media.Media, Callable[[Observations, Dimension | None], bytes]] = {
+_NESTED: dict[media.Media, Callable[[Observations, Sink, str], None]] = {
     media.GENERIC: write_generic,
     media.SPECIFIC: partial(write_specific, version=V2_1),
     media.DATA_3_0: partial(write_specific, version=V3_0),
@@ -81,17 +81,18 @@ class Writing:
 
     def write(self, found: Observations) -> File:
         """The file."""
-        at = dimension_at(found.flow, self.at)
-        if at is not None and self.number:
-            found = found.with_last(at).first(self.number)
-        return File(self._body(found, at), self.media.text, self.media.ending)
-
-    def _body(self, found: Observations, at: Dimension | None) -> bytes:
+        if self.at and self.number:
+            found = found.with_last(self.at).first(self.number)
+        body = io.BytesIO()
         if self.media in _ROWS:
-            return _ROWS[self.media](found)
-        if at is None and self.detail is Detail.KEYS:
-            at = found.flow.dimensions[-1]  # keys are told as series: one dimension is left to observations
-        return _NESTED[self.media](found, at)
+            _ROWS[self.media](found, body)
+        else:
+            _NESTED[self.media](found, body, self._at(found))
+        return File(body.getvalue(), self.media.text, self.media.ending)
+
+    def _at(self, found: Observations) -> str:
+        """The dimension at the observation; keys are written as series, which leaves the last one to observations."""
+        return self.at or (found.dimensions[-1] if self.detail is Detail.KEYS else "")
 
 
 def writing_of(flow: Flow, accept: str, parameters: Mapping[str, str]) -> Writing:
@@ -152,7 +153,7 @@ class SdmxRoutes:
     """The endpoints."""
 
     def __init__(self, registry: Registry) -> None:
-        self._registry, self._files = registry, KeptFiles(KEPT)
+        self._registry, self._files = registry, file_cache(KEPT)
 
     async def data(self, request: Request, service: ServiceOf, caller: CallerOf, rest: RestOf) -> Response:
         """Observations of a dataflow: ``DF_ID/KEY`` (2.1) or ``dataflow/AGENCY/DF_ID/VERSION/KEY`` (3.0)."""
@@ -218,7 +219,7 @@ class SdmxRoutes:
             return send(request, await service.desk.run(lambda: writing.write(keys_alone(flow, picked))))
 
         def write(answer: Answer) -> File:
-            return writing.write(observations(flow, picked, answer, writing.detail))
+            return writing.write(observations(flow, picked, answer, writing.detail, service.catalogue))
 
         way = ("sdmx", flow.id, picked, writing)
         return send(request, await service.file(caller, query_of(flow, picked), way, write))

@@ -1,0 +1,254 @@
+"""A published table as every writer sees it: axes, values, which cells are withheld, and notes.
+
+A release makes it of a ``ProtectedTable`` (``dataset_of``), the table builder of an ``Answer``; nothing else does, so
+that no writer can be given a confidential value.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import prod
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import mistake
+from discreet.formats.publication import ADDITIVITY, SAME_CELL, WEIGHTED, ZEROS, Publication
+from discreet.programme.codelist import Breakdown
+from discreet.programme.cube import Cube
+from discreet.tabulate.tables import ProtectedTable
+from discreet.text.phrase import Language, phrase, said
+
+VALUE = "value"  # the column of the value
+LABEL_SUFFIX = "_label"  # of the column of labels beside that of codes
+WITHHELD = "withheld"  # the status of a cell whose value is not shown
+NO_COLUMN = "COUNT"  # the code of what is counted where all records of the unit are
+DECIMALS = 1  # of a weighted estimate
+WITHHELD_NOTE = phrase(
+    "Cells with the status withheld belong to areas that the rules of the office do not show."
+)
+
+Values = NDArray[Any]  # int64 counts, or float64 estimates
+Sink = Path | BinaryIO
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DatasetAxis:
+    """One axis: a variable with those of its codes that the table has."""
+
+    variable: str
+    name: str  # of the variable, for readers: Age
+    label: str  # with its breakdown: Age (five-year groups)
+    codes: tuple[str, ...]
+    labels: tuple[str, ...]
+    parents: tuple[str, ...]  # nearest code above that is among the codes, empty where there is none
+    is_place: bool = False
+    ids: tuple[str, ...] = ()  # SDMX ids of the codes; none where they follow from the codes
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Dataset:
+    """Published values over axes, in row-major order (last axis fastest).
+
+    Without ``cells`` every cell of the grid has a value; with them, cells that are not listed are zero. Where
+    ``withheld`` is true the value means nothing. Texts are in ``language``.
+    """
+
+    id: str
+    title: str
+    source: str
+    agency: str  # SDMX maintenance agency
+    version: str
+    counted: str  # what a cell counts: persons with works = 1
+    unit: str  # persons
+    contents: str = NO_COLUMN  # the code of what is counted
+    axes: tuple[DatasetAxis, ...]
+    values: Values
+    cells: NDArray[np.int64] | None = None  # flat positions in the grid, ascending
+    withheld: NDArray[np.bool_] | None = None  # None where nothing ever is
+    notes: tuple[str, ...] = ()
+    headed_notes: tuple[tuple[str, str], ...] = ()  # heading and text, for a sheet of notes
+    facts: Mapping[str, str] = field(default_factory=dict)  # what a file's metadata repeat
+    language: Language = Language.ENGLISH
+    table: str = ""  # id of the declared table; empty where somebody's own question is answered
+    language_tag: str = ""  # as the server spells it; empty where the file has no word for it
+
+    def __post_init__(self) -> None:
+        """Refuse what no writer can show: a cell that is withheld must be listed."""
+        if self.withheld is not None and self.cells is not None:
+            raise ValueError("a dataset with withheld cells lists every cell")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of codes along each axis."""
+        return tuple(map(len, self.axes))
+
+    @property
+    def size(self) -> int:
+        """The number of cells of the grid."""
+        return prod(self.shape)
+
+    @property
+    def hidden(self) -> NDArray[np.bool_]:
+        """Which listed cells are withheld."""
+        return np.zeros(len(self.values), dtype=bool) if self.withheld is None else self.withheld
+
+    @property
+    def all_notes(self) -> list[str]:
+        """The notes, and what the status means where a cell is withheld."""
+        return [*self.notes, *([said(WITHHELD_NOTE, self.language)] if self.hidden.any() else [])]
+
+    @cached_property
+    def _places(self) -> tuple[NDArray[np.int32], ...]:
+        return tuple(grid_places(self.shape))
+
+    def nodes(self, part: slice) -> Iterator[NDArray[np.int32]]:
+        """The position of some listed cells along each axis in turn."""
+        if self.cells is None:
+            yield from (places[part] for places in self._places)
+            return
+        rest = self.cells[part]
+        for k in range(len(self.axes)):
+            stride = prod(self.shape[k + 1 :])
+            nodes = rest // stride
+            rest = rest - nodes * stride
+            yield nodes.astype(np.int32)
+
+    def window(self, start: int, stop: int) -> Values:
+        """The values of the cells from ``start`` up to ``stop`` of the grid, zeros filled in."""
+        if self.cells is None:
+            return self.values[start:stop]
+        first, last = np.searchsorted(self.cells, (start, stop))
+        filled = np.zeros(stop - start, dtype=self.values.dtype)
+        filled[self.cells[first:last] - start] = self.values[first:last]
+        return filled
+
+    def transposed(self, order: tuple[int, ...]) -> Dataset:
+        """The same table, every cell listed, with its axes in another order."""
+
+        def moved(cells: NDArray[Any]) -> NDArray[Any]:
+            return np.ascontiguousarray(cells.reshape(self.shape).transpose(order)).reshape(-1)
+
+        return replace(
+            self,
+            axes=tuple(self.axes[k] for k in order),
+            values=moved(self.window(0, self.size)),
+            withheld=None if self.withheld is None else moved(self.withheld),
+            cells=None,
+        )
+
+
+def grid_places(shape: tuple[int, ...]) -> Iterator[NDArray[np.int32]]:
+    """The position along each axis of every cell of a grid, last axis fastest."""
+    size = prod(shape)
+    for k, length in enumerate(shape):
+        inner = prod(shape[k + 1 :])
+        each = np.repeat(np.arange(length, dtype=np.int32), inner)
+        yield np.tile(each, size // max(1, length * inner))
+
+
+@contextmanager
+def opened(sink: Sink) -> Iterator[BinaryIO]:
+    """A file to write bytes to; one that was given open stays so."""
+    if isinstance(sink, Path):
+        with sink.open("wb") as file:
+            yield file
+    else:
+        yield sink
+
+
+def published(table: ProtectedTable) -> tuple[NDArray[np.int64], Values]:
+    """Cells and the values that go into the files: counts, or weighted estimates where the cube has a weight.
+
+    An estimate that rounds to zero is left out like any other zero.
+    """
+    if table.weighted is None:
+        return table.cells, table.values
+    estimates = np.round(table.weighted, DECIMALS)
+    shown = estimates != 0
+    return table.cells[shown], estimates[shown]
+
+
+def dataset_of(table: ProtectedTable, publication: Publication) -> Dataset:
+    """A cube of a release: only the cells that are not zero are listed."""
+    cube, labels = table.cube, publication.labels
+    _require_distinct_columns(cube)
+    cells, values = published(table)
+    noise = publication.noise.sentence()
+    return Dataset(
+        id=cube.id,
+        table=cube.id,
+        title=cube.title or f"{publication.name}: {cube.id}",
+        source=publication.title or publication.name,
+        agency=publication.agency,
+        version=publication.version,
+        counted=labels.counted(cube.unit, cube.count),
+        unit=labels.unit(cube.unit),
+        contents=cube.count or NO_COLUMN,
+        axes=tuple(_axis(axis, publication) for axis in cube.axes),
+        values=values,
+        cells=cells,
+        notes=(ADDITIVITY, ZEROS, noise),
+        headed_notes=_headed_notes(cube, publication, noise),
+        facts=facts(cube),
+    )
+
+
+def facts(cube: Cube) -> dict[str, str]:
+    """What the metadata of a cube's files say."""
+    return {
+        "cube": cube.id,
+        "title": cube.title,
+        "unit": cube.unit,
+        "base": cube.base.text if cube.base else "",
+        "count": cube.count or "",
+        "weight": cube.weight or "",
+        "axes": json.dumps([axis.full_name for axis in cube.axes], ensure_ascii=False),
+    }
+
+
+def _axis(axis: Breakdown, publication: Publication) -> DatasetAxis:
+    parents = axis.parents.tolist()
+    return DatasetAxis(
+        variable=axis.variable,
+        name=publication.labels.variable(axis.variable),
+        label=publication.labels.axis(axis.full_name),
+        codes=axis.codes,
+        labels=axis.labels,
+        parents=tuple(axis.codes[parent] if parent >= 0 else "" for parent in parents),
+        is_place=axis.variable in publication.geography,
+    )
+
+
+def _headed_notes(cube: Cube, publication: Publication, noise: str) -> tuple[tuple[str, str], ...]:
+    labels = publication.labels
+    return (
+        ("Table", f"{cube.id}: {cube.title}" if cube.title else cube.id),
+        ("Release", publication.title or publication.name),
+        ("Counted", labels.counted(cube.unit, cube.count)),
+        ("Population base", cube.base.text if cube.base else "all"),
+        ("Weight", f"{cube.weight}. {WEIGHTED}" if cube.weight else "none"),
+        ("Axes", ", ".join(labels.axis(axis.full_name) for axis in cube.axes)),
+        ("Totals", "The code _T means the total along a variable."),
+        ("Why totals may differ", ADDITIVITY),
+        ("Zeros", ZEROS),
+        ("Other tables", SAME_CELL),
+        ("Noise", noise),
+    )
+
+
+def _require_distinct_columns(cube: Cube) -> None:
+    names = [name for axis in cube.axes for name in (axis.variable, axis.variable + LABEL_SUFFIX)]
+    if len({*names, VALUE}) != len(names) + 1:
+        raise mistake(
+            "", f"cube {cube.id}", f"columns {names}", f"rename a variable: columns and {VALUE!r} must differ"
+        )

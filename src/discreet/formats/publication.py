@@ -1,0 +1,38 @@
+"""A release's name and words, and the sentences that its files repeat."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from discreet.perturb.statement import NoiseStatement
+from discreet.programme.labels import NO_LABELS, Labels
+from discreet.text.phrase import phrase
+
+ADDITIVITY = phrase(
+    "Each count is perturbed on its own, totals and sub-totals included. A total may therefore differ a little "
+    "from the sum of its parts. Use the published total; do not add up its parts to get a better one."
+)
+ZEROS = (
+    "Cells that are not listed are zero: nobody was counted there, or the perturbation made the count zero."
+)
+WEIGHTED = "A weighted value is the perturbed count of the cell times the mean weight of its records, to one decimal."
+SAME_CELL = "The same group has the same published count in every table."
+
+SWAPPED = phrase(
+    "Before anything was counted, some households exchanged their places with similar households elsewhere. A count "
+    "of a small area may hold people from another one; which were exchanged is kept secret."
+)
+
+
+@dataclass(frozen=True)
+class Publication:
+    """A release's name, its SDMX maintenance agency and version, its noise statement, its geography and labels."""
+
+    name: str
+    agency: str  # an SDMX agency id, such as "ESTAT"
+    version: str  # a semantic version, such as "1.0.0"
+    noise: NoiseStatement
+    title: str = ""
+    geography: frozenset[str] = frozenset({"GEO"})  # variables that are places
+    swapped: bool = False  # whether households exchanged their places
+    labels: Labels = NO_LABELS

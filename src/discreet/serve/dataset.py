@@ -1,0 +1,77 @@
+"""Answers as datasets, which the writers of all formats take; and titles for questions."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from discreet.formats.dataset import NO_COLUMN, Dataset, DatasetAxis
+from discreet.programme.labels import Labels
+from discreet.serve.answer import Answer, AnswerAxis
+from discreet.serve.catalogue import Catalogue
+from discreet.serve.query import Query
+from discreet.text.phrase import said
+
+
+def dataset_of(
+    answer: Answer, catalogue: Catalogue, *, title: str = "", table: str = "", language_tag: str = ""
+) -> Dataset:
+    """An answer with the labels of a catalogue; ``title`` and ``table`` are those of a declared table."""
+    query, labels = answer.query, catalogue.labels
+    return Dataset(
+        id=table or query.id,
+        table=table,
+        title=title or title_in(answer, labels),
+        source=catalogue.heading,
+        agency=catalogue.agency,
+        version=catalogue.version,
+        counted=said(labels.counted(query.unit, query.count), answer.language),
+        unit=labels.unit(query.unit),
+        contents=query.count or NO_COLUMN,
+        axes=tuple(_axis(axis, labels) for axis in answer.axes),
+        values=answer.values,
+        withheld=answer.withheld,
+        notes=(answer.additivity, answer.noise, *answer.warnings),
+        language=answer.language,
+        language_tag=language_tag,
+    )
+
+
+def keys_only(*, table: str, title: str, agency: str, version: str, axes: tuple[DatasetAxis, ...]) -> Dataset:
+    """The axes of a table without its values, for which nobody needs to be asked."""
+    return Dataset(
+        id=table,
+        table=table,
+        title=title,
+        source="",
+        agency=agency,
+        version=version,
+        counted="",
+        unit="",
+        axes=axes,
+        values=np.zeros(prod(map(len, axes)), dtype=np.int64),
+    )
+
+
+def _axis(axis: AnswerAxis, labels: Labels) -> DatasetAxis:
+    return DatasetAxis(
+        variable=axis.variable,
+        name=labels.variable(axis.variable),
+        label=labels.axis(axis.breakdown),
+        codes=axis.codes,
+        labels=axis.labels,
+        parents=axis.parents,
+        is_place=axis.is_place,
+    )
+
+
+def title_in(answer: Answer, labels: Labels) -> str:
+    """A title for an answer, in its language."""
+    return said(label_of(answer.query, labels), answer.language)
+
+
+def label_of(query: Query, labels: Labels) -> str:
+    """A title for a question."""
+    axes = [axis.breakdown for axis in query.axes]
+    return labels.title(labels.counted(query.unit, query.count), axes, query.where)
