@@ -81,10 +81,10 @@ def differencing(output: str) -> dict[str, Any]:
     return dict(json.loads(output)["differencing"])
 
 
-def test_one_newcomer_is_seen_and_judged(pair: tuple[Path, Path], run: Run) -> None:
+def test_one_newcomer_is_seen_and_judged(pair: tuple[Path, Path], tmp_path: Path, run: Run) -> None:
     before, now = pair
     words = asked(now, "--earlier", before / "release", "--earlier-programme", before / "programme.toml")
-    code, output, errors = run(*words, "--json")
+    code, output, errors = run(*words, "--json", "--out", tmp_path / "report")
     assert (code, errors) == (0, "")
     found = differencing(output)["earlier_release"]
     judged = found["judged"]
@@ -95,6 +95,8 @@ def test_one_newcomer_is_seen_and_judged(pair: tuple[Path, Path], run: Run) -> N
     assert 0 <= judged["apparent_right"] <= judged["apparent"] <= found["changed"]
     assert judged["apparent_share"] == judged["apparent_right"] / judged["apparent"]
     assert judged["apparent_right"] == judged["revealed"]
+    page = (tmp_path / "report/audit.html").read_text()
+    assert f"small differences, {judged['apparent_right']} of them true." in page
     code, output, _ = run(*words)
     assert code == 0
     assert f"earlier release: {found['changed']} of {found['compared']} cells changed" in output
