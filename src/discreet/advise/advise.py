@@ -37,6 +37,7 @@ from discreet.maths.noise.additive import Law, LawKind
 from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.law import Pmf
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
+from discreet.maths.noise.publishing import PublishedLaw
 from discreet.maths.utility import ExpectedLosses
 from discreet.perturb.budget import law_of, noise_parameters
 from discreet.programme.noise import BudgetRule, CellKeyNoise, PrivateNoise
@@ -253,7 +254,7 @@ def _distorted(law: Law, facts: Facts) -> dict[float, float] | None:
     """How many areas' totals are expected to be off by a share of themselves or more (Bach 2020, Figure 4)."""
     if facts.area_totals is None:
         return None
-    losses = ExpectedLosses(law, np.asarray, keeps_zeros=True)
+    losses = ExpectedLosses(PublishedLaw(law, keeps_zeros=True))
     found = dict.fromkeys(DISTORTIONS, 0.0)
     for total, areas in zip(
         *np.unique(facts.area_totals[facts.area_totals > 0], return_counts=True), strict=True

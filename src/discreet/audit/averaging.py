@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.evidence import LARGE, Cells, KnownNoise, Published, Truth, Universe, values_at
+from discreet.audit.evidence import Cells, Published, Truth, Universe, values_at
 from discreet.audit.refinements import Cuts, Integers, Levels, Mask, Piece, Places, Refinement, Sums
 from discreet.io.progress import Progress, Quiet
 from discreet.maths.attacks.averaging import (
@@ -30,8 +30,8 @@ from discreet.maths.attacks.averaging import (
     success,
     successes,
 )
+from discreet.perturb.noise import LARGE, Noise
 from discreet.programme.cube import CrossTab, Cube, Signature, crosstabs
-from discreet.programme.noise import Negatives
 
 NOWHERE = np.zeros(1, dtype=np.int32)  # so that the grand total has a table too
 
@@ -55,7 +55,7 @@ class Measured:
 class Laying:
     """Lays the refinements of a universe over the cells of its cross-tabulations."""
 
-    def __init__(self, sums: Sums, noise: KnownNoise) -> None:
+    def __init__(self, sums: Sums, noise: Noise) -> None:
         self._sums, self._noise = sums, noise
         self.variance = cache(self._make_variance)
         self.divides = cache(lambda variable, cut: sums.trees[variable].divides(cut))
@@ -63,8 +63,7 @@ class Laying:
         self._level = cache(self._make_level)
         self._held: tuple[tuple[Levels, Refinement], Laid] | None = None
         self._runs = cache(self._make_runs)
-        clipped = noise.published.negatives is Negatives.ZERO or noise.published.threshold > 0
-        self._hides = clipped and not noise.keeps_zeros
+        self._hides = noise.publishing.hides_negatives and not noise.keeps_zeros
         self._groups = sums.groups(self._same_noise)
         self._cells, self._codes_at = sums.together()
         self._used = np.zeros(sums.cells, dtype=np.int32)
@@ -187,7 +186,7 @@ class Laying:
         return np.where(tree.cuts[cut], place[tree.above(depth)], -1).astype(np.int32)
 
     def _make_variance(self, levels: Levels) -> float:
-        rounding = self._noise.published.rounding
+        rounding = self._noise.publishing.rounding
         return self._noise.variance_of(self._sums.universe.signature(levels)) + (rounding**2 - 1) / 12
 
 
@@ -343,7 +342,7 @@ def average(published: Published, progress: Progress | None = None, limits: Limi
     return Averaging(published, tuple(found), tuple(exposed), dict(left_out), visited)
 
 
-def _sums(universe: Universe, noise: KnownNoise, told: Progress) -> Sums:
+def _sums(universe: Universe, noise: Noise, told: Progress) -> Sums:
     told.stage(f"reading {universe.counted}", len(universe.tables))
     sums = Sums(universe)
     for table in universe.tables:
@@ -363,7 +362,7 @@ def _refused(attack: _Attack, target: Levels, limits: Limits, targets: int) -> s
     return f"beyond {limits.effort} cells added up" if attack.lay.visited > limits.effort else ""
 
 
-def _baseline(noise: KnownNoise, signature: Signature) -> float:
+def _baseline(noise: Noise, signature: Signature) -> float:
     """How likely a published count is the truth by itself; by a normal law where only the variance is known."""
     if noise.law is not None:
         return noise.law_of(signature).row(LARGE).at(LARGE)
@@ -373,7 +372,7 @@ def _baseline(noise: KnownNoise, signature: Signature) -> float:
 class _Attack:
     """The attack on one universe."""
 
-    def __init__(self, sums: Sums, noise: KnownNoise) -> None:
+    def __init__(self, sums: Sums, noise: Noise) -> None:
         self.sums, self.lay, self._noise = sums, Laying(sums, noise), noise
         self._by_target: defaultdict[Levels, list[Refinement]] = defaultdict(list)
         for one in sorted(sums.refinements.values(), key=self._cells):

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.audit.bound_propagation import Deductions, Findings, Limits, Propagation, assumption, cut
-from discreet.audit.evidence import LARGE, KnownNoise, Published, Truth, values_at
+from discreet.audit.evidence import Published, Truth, values_at
 from discreet.io.progress import Progress, Quiet
 from discreet.maths.attacks.bounds import maximum_entropy
 from discreet.maths.attacks.tuples import (
@@ -28,6 +28,7 @@ from discreet.maths.attacks.tuples import (
 )
 from discreet.maths.cells.lookup import Lookup
 from discreet.maths.noise.law import Floats, Pmf
+from discreet.perturb.noise import LARGE, Noise
 
 Marks = NDArray[np.bool_]
 
@@ -151,7 +152,7 @@ def bound_attack(
     return _attack(found, None if known is None else known.bound, published.noise, limits)
 
 
-def _attack(found: Findings, bound: int | None, noise: KnownNoise, limits: Limits) -> BoundAttack:
+def _attack(found: Findings, bound: int | None, noise: Noise, limits: Limits) -> BoundAttack:
     return BoundAttack(
         bound,
         sum(found.groups.values()),
@@ -172,7 +173,7 @@ def _attack(found: Findings, bound: int | None, noise: KnownNoise, limits: Limit
     )
 
 
-def _expected(noise: KnownNoise, bound: int | None, groups: Groups, lookup: Lookup | None) -> Expected | None:
+def _expected(noise: Noise, bound: int | None, groups: Groups, lookup: Lookup | None) -> Expected | None:
     law = None if bound is None else large_noise(noise, bound)
     if law is None or bound is None:
         return None
@@ -180,9 +181,9 @@ def _expected(noise: KnownNoise, bound: int | None, groups: Groups, lookup: Look
     return expected(gaps, bound, groups, noise.same_noise)
 
 
-def large_noise(noise: KnownNoise, bound: int) -> Pmf | None:
+def large_noise(noise: Noise, bound: int) -> Pmf | None:
     """The law of the change of large counts, as far as it is known or can be supposed; None where it is not one law."""
-    if noise.laws or noise.published.rounding > 1 or noise.published.threshold:
+    if noise.laws or noise.publishing.rounding > 1 or noise.publishing.threshold:
         return None
     if noise.law is not None:
         return noise.law.row(LARGE).shifted(-LARGE)
@@ -240,7 +241,7 @@ def judge(
     found: BoundAttack,
     published: Published,
     truth: Truth,
-    noise: KnownNoise,
+    noise: Noise,
     lookup: Lookup | None = None,
     limits: Limits = WHOLE,
 ) -> BoundJudgement:
@@ -267,7 +268,7 @@ def judge(
     )
 
 
-def _expected_pairs(published: Published, truth: Truth, noise: KnownNoise, limits: Limits) -> float | None:
+def _expected_pairs(published: Published, truth: Truth, noise: Noise, limits: Limits) -> float | None:
     """How many tuples of two parts the law lets tell their counts by themselves, summed over the true counts."""
     if noise.law is None or noise.laws or noise.bound is None or not (noise.same_noise and noise.keeps_zeros):
         return None

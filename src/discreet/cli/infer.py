@@ -39,11 +39,11 @@ from discreet.inference.estimates import (
     ratio,
     total,
 )
-from discreet.inference.noise import Noise, noise_by, noise_of, noise_of_ptable_file
+from discreet.inference.noise import KnownLaw, noise_by, noise_of, noise_of_ptable_file
 from discreet.inference.tables import CrossTable, integers, long_table, table_in
 from discreet.maths.inference.intervals import Flat, Geometric, Prior
 from discreet.maths.noise.additive import LawKind
-from discreet.programme.noise import Negatives
+from discreet.maths.noise.publishing import Negatives
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
 
@@ -109,7 +109,7 @@ def noisy(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _noise(**given: Any) -> Noise:
+def _noise(**given: Any) -> KnownLaw:
     """The noise of a release, of a p-table file, or by its kind."""
     sources = [name for name in SOURCES if given[name] is not None]
     if len(sources) != 1:
@@ -143,7 +143,7 @@ def infer() -> None:
 
 @app.command("independence")
 @noisy
-def independence_command(noise: Noise, table: TABLE, as_json: JSON = False) -> None:
+def independence_command(noise: KnownLaw, table: TABLE, as_json: JSON = False) -> None:
     """Test whether rows and columns of a table are independent, with the noise allowed for and without."""
     _show(independence(_grid(table).counts, noise), as_json)
 
@@ -151,7 +151,7 @@ def independence_command(noise: Noise, table: TABLE, as_json: JSON = False) -> N
 @app.command("binomial")
 @noisy
 def binomial_command(
-    noise: Noise,
+    noise: KnownLaw,
     n: Annotated[int, typer.Option("--n", help="How many records there are, known exactly.")],
     x: Annotated[int, typer.Option("--x", help="How many of them are published to have the property.")],
     p0: Annotated[float, typer.Option("--p0", help="The probability to test.")],
@@ -169,7 +169,7 @@ def binomial_command(
 @app.command("interval")
 @noisy
 def interval_command(
-    noise: Noise,
+    noise: KnownLaw,
     count: Annotated[int, typer.Option("--count", help="The published count.")],
     level: LEVEL = 0.95,
     prior_largest: LARGEST = None,
@@ -183,7 +183,7 @@ def interval_command(
 @app.command("difference")
 @noisy
 def difference_command(
-    noise: Noise,
+    noise: KnownLaw,
     count: Annotated[int, typer.Option("--count", help="A published count.")],
     other: Annotated[int, typer.Option("--other", help="The published count that is subtracted.")],
     level: LEVEL = 0.95,
@@ -198,7 +198,7 @@ def difference_command(
 @app.command("ratio")
 @noisy
 def ratio_command(
-    noise: Noise,
+    noise: KnownLaw,
     count: Annotated[int, typer.Option("--count", help="A published count.")],
     base: Annotated[int, typer.Option("--base", help="The published count that it is divided by.")],
     level: LEVEL = 0.95,
@@ -213,7 +213,7 @@ def ratio_command(
 @app.command("total")
 @noisy
 def total_command(
-    noise: Noise,
+    noise: KnownLaw,
     table: TABLE,
     published_total: Annotated[
         int | None,
@@ -232,7 +232,7 @@ def total_command(
 @app.command("loglinear")
 @noisy
 def loglinear_command(
-    noise: Noise,
+    noise: KnownLaw,
     table: Annotated[
         Path, typer.Argument(help="A CSV file: columns of codes and a column value, or a table of counts.")
     ],

@@ -16,7 +16,7 @@ from discreet.maths.noise.additive import AdditiveLaw, LawKind, SquareSensitivit
 from discreet.maths.noise.certificates import agreement, fixed_zeros_delta, same_participants_delta
 from discreet.maths.noise.hellinger import HellingerLaw, PTableLaw
 from discreet.maths.noise.named import NoiseParameters, named_law
-from discreet.programme.noise import Negatives
+from discreet.maths.noise.publishing import Negatives
 
 AnyLaw = AdditiveLaw | HellingerLaw | PTableLaw
 

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 
 import typer
 
-from discreet.audit.published_law import PublishedLaw
 from discreet.cli.noise_options import (
     BOUND,
     JS,
@@ -32,7 +31,7 @@ from discreet.maths.attacks.bayes_histogram import HistogramAdversary
 from discreet.maths.noise.additive import AdditiveLaw, LawKind, discrete_gaussian, discrete_laplace, exact
 from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.named import NoiseParameters, named_law
-from discreet.programme.noise import Negatives, PostProcessing
+from discreet.maths.noise.publishing import UNCHANGED, Negatives, PublishedLaw, Publishing
 
 
 @dataclass(frozen=True)
@@ -77,12 +76,16 @@ def short_law(
     return discrete_gaussian(rho) if rho is not None else discrete_laplace(str(epsilon))
 
 
-def as_published(law: AnyLaw, rule: PostProcessing) -> Rows:
+def as_published(law: AnyLaw, rule: Publishing) -> Rows:
     """The law of what is published; the noise itself where nothing is done to it."""
-    if rule.rounding < 1 or rule.threshold < 0:
-        value = f"{rule.rounding} and {rule.threshold}"
+    return law if rule == UNCHANGED else PublishedLaw(law, rule)
+
+
+def _publishing(negatives: Negatives, rounding: int, threshold: int) -> Publishing:
+    if rounding < 1 or threshold < 0:
+        value = f"{rounding} and {threshold}"
         raise mistake("", "--rounding and --threshold", value, "give at least 1 and 0")
-    return law if rule == PostProcessing(Negatives.KEEP) else PublishedLaw(law, rule)
+    return Publishing(negatives, rounding, threshold)
 
 
 MOST_CATEGORIES = 100_000
@@ -98,7 +101,7 @@ class Observation:
 
 
 def observations(
-    option: str, texts: Sequence[str], law: Rows, known: int, rule: PostProcessing
+    option: str, texts: Sequence[str], law: Rows, known: int, rule: Publishing
 ) -> list[Observation]:
     """Read repeated options: known (of a level), published, and rho or epsilon where the noise is another one."""
     keys = {"published", "rho", "epsilon"} | ({"known"} if option == "--level" else set())
@@ -312,7 +315,7 @@ def bayes(
 ) -> None:
     """Tell the posterior, the risk and the decisions of an adversary who knows everyone in a group but one person."""
     noise, belief = LawOptions(rho, epsilon, ptable, kind, bound, D, V, js).law(), _prior(prior)
-    rule = PostProcessing(negatives, rounding, threshold)
+    rule = _publishing(negatives, rounding, threshold)
     law = as_published(noise, rule)
     one = Adversary(law, known, belief)
     others = [
@@ -362,11 +365,11 @@ def _published(one: Adversary, count: int) -> dict[str, Any]:
     }
 
 
-def _hierarchy(law: AnyLaw, rule: PostProcessing, known: int, prior: float, above: _Above) -> dict[str, Any]:
+def _hierarchy(law: AnyLaw, rule: Publishing, known: int, prior: float, above: _Above) -> dict[str, Any]:
     if not isinstance(law, AdditiveLaw):
         remedy = "give --rho or --epsilon: its noise must not depend on counts"
         raise mistake("", "the noise", "with a hierarchy", remedy)
-    if rule != PostProcessing(Negatives.KEEP):
+    if rule != UNCHANGED:
         remedy = "leave out --negatives, --rounding and --threshold"
         raise mistake("", "post-processing", "with a hierarchy", remedy)
     upper = short_law(above.rho, above.epsilon, None, "--hierarchy-")

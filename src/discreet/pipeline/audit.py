@@ -86,14 +86,14 @@ def require_outside(out: Path, release: Path) -> None:
 
 def _protection(measures: Measures) -> Section:
     """What was done, with the parameters that the public does not know."""
-    facts, swap = measures.case.mechanism.facts(), measures.case.programme.swap
+    noise, swap = measures.case.published.noise, measures.case.programme.swap
     return {
-        "method": facts.method,
-        "parameters": dict(facts.parameters),
-        "variance": facts.variance,
-        "bound": facts.bound,
-        "law": [{str(change): p for change, p in row.items()} for row in facts.law],
-        "guarantee": facts.guarantee or None,
+        "method": noise.method,
+        "parameters": dict(noise.parameters()),
+        "variance": noise.variance,
+        "bound": noise.bound,
+        "law": [{str(change): p for change, p in row.items()} for row in noise.listed()],
+        "guarantee": noise.guarantee.sentence() if noise.guarantee else None,
         "swap": None if swap is None else {
             "k": swap.k,
             "risk": " x ".join(axis.full_name for axis in swap.risk) or "supplied by the office",

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from discreet.programme.declared import DeclaredDifferencingGate, DeclaredGates, DeclaredReconstructionGate
 from discreet.programme.filter import alternatives
-from discreet.programme.noise import CellKeyNoise, Noise
+from discreet.programme.noise import CellKeyNoise, NoiseRule
 from discreet.programme.population import PopulationRule, Variable
 from discreet.programme.reading import Findings
 
@@ -80,7 +80,7 @@ def resolve_gates(
     declared: DeclaredGates,
     population: PopulationRule | None,
     variables: Mapping[str, Variable],
-    noise: Noise | None,
+    noise: NoiseRule | None,
     findings: Findings,
 ) -> Gates:
     """The gates of a programme; one that cannot be judged under its noise is a mistake, not a pass."""
@@ -101,7 +101,7 @@ def resolve_gates(
     )
 
 
-def _check_noise(declared: DeclaredGates, noise: Noise | None, findings: Findings) -> None:
+def _check_noise(declared: DeclaredGates, noise: NoiseRule | None, findings: Findings) -> None:
     if noise is None:
         return
     keyed = isinstance(noise, CellKeyNoise)

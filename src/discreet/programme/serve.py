@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from discreet.programme.declared import DeclaredAccount, DeclaredHistory, DeclaredServe
 from discreet.programme.filter import alternatives
-from discreet.programme.noise import Claim, Draw, Noise, PrivateNoise
+from discreet.programme.noise import Claim, Draw, NoiseRule, PrivateNoise
 from discreet.programme.population import Variable
 from discreet.programme.reading import Findings
 
@@ -85,7 +85,7 @@ ON_CELLS = ("area_population", "sparsity", "attribute")
 
 
 def resolve_serve(
-    declared: DeclaredServe, variables: Mapping[str, Variable], noise: Noise | None, findings: Findings
+    declared: DeclaredServe, variables: Mapping[str, Variable], noise: NoiseRule | None, findings: Findings
 ) -> ServeRule:
     """The rules of the table builder; every name in them must exist."""
     _check_names(declared, variables, findings)
@@ -139,7 +139,7 @@ def _check_sizes(declared: DeclaredServe, findings: Findings) -> None:
         )
 
 
-def _check_noise(declared: DeclaredServe, noise: Noise | None, findings: Findings) -> None:
+def _check_noise(declared: DeclaredServe, noise: NoiseRule | None, findings: Findings) -> None:
     guaranteed = isinstance(noise, PrivateNoise) and noise.claim is Claim.DP
     if declared.account is not None and not guaranteed and noise is not None:
         findings.add("serve.account", "the noise has no guarantee to account for", "take the section out")

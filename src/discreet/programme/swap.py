@@ -11,7 +11,7 @@ from typing import Any
 from discreet.programme.codelist import Breakdown, breakdown
 from discreet.programme.declared import DeclaredComposition, DeclaredSwap
 from discreet.programme.filter import Filter, alternatives, mentioned, parse_filter
-from discreet.programme.noise import Claim, Noise, PrivateNoise
+from discreet.programme.noise import Claim, NoiseRule, PrivateNoise
 from discreet.programme.population import PopulationRule, Variable
 from discreet.programme.reading import Findings
 
@@ -107,7 +107,7 @@ def resolve_swap(
 
 def check_beside(
     rule: SwapRule | None,
-    noise: Noise | None,
+    noise: NoiseRule | None,
     zeros: Iterable[Filter],
     population: PopulationRule | None,
     variables: Mapping[str, Variable],

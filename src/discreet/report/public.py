@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from discreet.audit.attack import ATTACKS, Outsider, attack
-from discreet.audit.evidence import KnownNoise, published
+from discreet.audit.evidence import published
 from discreet.io.progress import Progress
 from discreet.page.markup import Tile, decimal, tiles
 from discreet.page.skeleton import Page
+from discreet.perturb.noise import Noise
 from discreet.release.manifest import Manifest
 from discreet.release.reader import Release
 from discreet.report.published import (
@@ -37,7 +38,7 @@ class PublicView:
     """A release as anybody sees it: its manifest, what is public of its noise, and what attacks on the files find."""
 
     manifest: Manifest
-    noise: KnownNoise
+    noise: Noise
     attacks: Mapping[str, Mapping[str, Any]]
     names: Names
 
@@ -81,7 +82,7 @@ def public_page(view: PublicView) -> Page:
     )
 
 
-def _noise_tiles(noise: KnownNoise) -> list[Tile]:
+def _noise_tiles(noise: Noise) -> list[Tile]:
     errors = expected_errors(noise)
     most = "" if noise.law is not None else ", at most"
     told = f"±{decimal(errors[-1].deviation)}" if errors else "not published"

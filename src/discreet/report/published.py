@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
-from discreet.audit.evidence import LARGE, KnownNoise
 from discreet.maths.noise.additive import Law
 from discreet.page.charts import Axis, Bar, Chart, Point, bars, columns
 from discreet.page.markup import (
@@ -28,6 +27,7 @@ from discreet.page.markup import (
 )
 from discreet.page.skeleton import Block, Part
 from discreet.page.style import BLUE, GREY, ORANGE
+from discreet.perturb.noise import LARGE, Noise
 from discreet.programme.labels import NO_LABELS, Labels
 from discreet.release.manifest import CubeEntry, Manifest
 from discreet.release.reader import Release
@@ -113,7 +113,7 @@ def published_part(manifest: Manifest) -> Part:
 
 def public_words(manifest: Manifest) -> Iterator[Html]:
     """The statement that goes with the release."""
-    yield paragraph(manifest.noise.sentence())
+    yield paragraph(manifest.noise.noise().sentence())
     if manifest.swapped:
         yield paragraph(
             "Before counting, some households at risk exchanged their places with similar ones elsewhere."
@@ -124,7 +124,7 @@ def public_words(manifest: Manifest) -> Iterator[Html]:
         yield paragraph("No households were swapped before counting.")
 
 
-def protection_part(manifest: Manifest, noise: KnownNoise) -> Part:
+def protection_part(manifest: Manifest, noise: Noise) -> Part:
     """How the public is told that it was protected."""
     blocks: list[Block] = list(public_words(manifest))
     if noise.law is not None:

@@ -16,7 +16,7 @@ from discreet.errors import mistake
 from discreet.io.files import digest_files
 from discreet.maths.cells.keys import SECRET_BYTES, derive
 from discreet.perturb.mechanism import Mechanism
-from discreet.programme.noise import Claim, Draw, Noise, PrivateNoise
+from discreet.programme.noise import Claim, Draw, NoiseRule, PrivateNoise
 from discreet.programme.programme import Programme
 from discreet.programme.sources import FileSource, Source
 
@@ -78,7 +78,7 @@ def _are_files(programme: Programme) -> bool:
     return all(isinstance(source, FileSource) for _, source in _sources(programme))
 
 
-def _is_fresh(noise: Noise) -> bool:
+def _is_fresh(noise: NoiseRule) -> bool:
     return isinstance(noise, PrivateNoise) and noise.draw is Draw.FRESH
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 from typing import Protocol
@@ -22,7 +22,7 @@ from discreet.programme.programme import Programme, Unit
 from discreet.run.tabulating import record_problems
 from discreet.serve.cache import KeptTables
 from discreet.serve.catalogue import Catalogue
-from discreet.serve.noise_ranges import NoiseReader
+from discreet.serve.noise_ranges import NoiseRanges
 from discreet.swap.relocate import Relocations
 from discreet.swap.swapping import swap
 from discreet.tabulate.counter import AxisRows, Nodes, counted, grid_for
@@ -129,7 +129,7 @@ class TableSource(Protocol):
         """What can be asked for."""
 
     @property
-    def noise(self) -> NoiseReader:
+    def noise(self) -> NoiseRanges:
         """What published counts say of true ones."""
 
     def lacks(self, cube: Cube) -> str:
@@ -142,36 +142,18 @@ class TableSource(Protocol):
         """Do now what would make first questions slow; safe beside questions."""
 
 
-class NoiseOf(Protocol):
-    """Which mechanism perturbs a cube."""
-
-    def mechanism(self, cube: Cube) -> Mechanism:
-        """The mechanism, with the noise of every cross-tabulation of the cube."""
-
-    def reader(self) -> NoiseReader:
-        """What published counts say of true ones."""
-
-
-class OneNoise:
-    """The same mechanism for every table, as the cell key method is."""
-
-    def __init__(self, mechanism: Mechanism, reader: NoiseReader) -> None:
-        self._mechanism, self._reader = mechanism, reader
-
-    def mechanism(self, cube: Cube) -> Mechanism:
-        """The mechanism."""
-        return self._mechanism
-
-    def reader(self) -> NoiseReader:
-        """What published counts say of true ones."""
-        return self._reader
-
-
 class MicrodataSource:
     """Records in memory: any cross of breakdowns, counted when it is asked for and perturbed as in the release."""
 
-    def __init__(self, catalogue: Catalogue, units: dict[str, HeldUnit], noise: NoiseOf) -> None:
-        self._catalogue, self._units, self._noise = catalogue, units, noise
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        units: dict[str, HeldUnit],
+        mechanism: Callable[[Cube], Mechanism],
+        noise: NoiseRanges,
+    ) -> None:
+        """``mechanism`` gives the noise of every cross-tabulation of a cube."""
+        self._catalogue, self._units, self._mechanism, self._noise = catalogue, units, mechanism, noise
         self._kept = KeptTables()
 
     @property
@@ -180,9 +162,9 @@ class MicrodataSource:
         return self._catalogue
 
     @property
-    def noise(self) -> NoiseReader:
+    def noise(self) -> NoiseRanges:
         """What published counts say of true ones."""
-        return self._noise.reader()
+        return self._noise
 
     def prepare(self) -> None:
         """Look up the nodes of every record along every axis."""
@@ -198,8 +180,7 @@ class MicrodataSource:
         kept = self._kept.get(cube)
         if kept is not None:
             return kept
-        mechanism = self._noise.mechanism(cube)
-        table = mechanism.perturb(self._units[cube.unit].count(cube))
+        table = self._mechanism(cube).perturb(self._units[cube.unit].count(cube))
         self._kept.put(cube, table)
         return table
 
