@@ -85,7 +85,11 @@ def test_rho_is_read_as_rho() -> None:
     assert bare.law == discrete_gaussian("5/27")
     assert bare.laws["persons///total"] == discrete_gaussian("10/9")
     assert bare.budget is not None
-    assert (bare.budget.total, bare.budget.split, bare.budget.cross_tabulations) == (Fraction(20), Split.BY_AXES, 6)
+    assert (bare.budget.total, bare.budget.split, bare.budget.cross_tabulations) == (
+        Fraction(20),
+        Split.BY_AXES,
+        6,
+    )
     assert bare.publishing == Publishing(Negatives.ZERO, 5)
     assert bare.guarantee == Guarantee(
         neighbours=Neighbours.ADD_REMOVE, unit=Protects.HOUSEHOLD, largest_household=3, rho=Fraction(20)

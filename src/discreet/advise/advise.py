@@ -156,7 +156,7 @@ def grid(exposed: Exposed, limits: Limits) -> tuple[Any, Any]:
 def task_of(programme: Programme, kind: LawKind | None, limits: Limits) -> Task:
     """What a programme's own declaration asks for; its gates limit further."""
     noise, gates = programme.noise, programme.gates
-    wanted = kind or (noise.kind if isinstance(noise, PrivateNoise) else LawKind.CELL_KEY)
+    wanted = kind or noise.kind
     limits = replace(
         limits,
         averaging=min(limits.averaging, gates.averaging or 1.0),

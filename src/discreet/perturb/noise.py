@@ -11,6 +11,7 @@ from discreet.errors import mistake
 from discreet.maths.noise.additive import Law, LawKind
 from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.law import UNSETTLED
+from discreet.maths.noise.named import measure_of
 from discreet.maths.noise.publishing import UNCHANGED, PublishedLaw, Publishing
 from discreet.maths.privacy.accounting import Neighbours, epsilon_of_rho
 from discreet.programme.cube import Signature
@@ -21,11 +22,6 @@ from discreet.text.phrase import Phrase, joined, phrase
 LARGE = 1000  # a count that has the noise of large counts
 LEAST_LISTED = 2.0**-64  # changes that are less probable are not listed
 MOST_LISTED = 5000  # changes of a law that is written out
-
-
-def measure_of(kind: LawKind) -> str:
-    """In what the budget of a law is counted."""
-    return "rho" if kind is LawKind.DISCRETE_GAUSSIAN else "epsilon"
 
 
 @dataclass(frozen=True, kw_only=True)

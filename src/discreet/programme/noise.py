@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
@@ -27,6 +27,9 @@ class CellKeyNoise:
 
     table: PTableParameters | Path
     order: Order
+    kind: ClassVar[LawKind] = LawKind.CELL_KEY
+    is_guaranteed: ClassVar[bool] = False
+    is_fresh: ClassVar[bool] = False
 
 
 class Draw(StrEnum):
@@ -96,6 +99,16 @@ class PrivateNoise:
     largest_household: int | None = None
     claim: Claim = Claim.DP
     large_delta: bool = False
+
+    @property
+    def is_guaranteed(self) -> bool:
+        """Whether differential privacy is claimed."""
+        return self.claim is Claim.DP
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether the same question gets new noise each time."""
+        return self.draw is Draw.FRESH
 
     @property
     def is_gaussian(self) -> bool:

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from discreet.programme.declared import DeclaredAccount, DeclaredHistory, DeclaredServe
 from discreet.programme.filter import alternatives
-from discreet.programme.noise import Claim, Draw, NoiseRule, PrivateNoise
+from discreet.programme.noise import NoiseRule
 from discreet.programme.population import Variable
 from discreet.programme.reading import Findings
 
@@ -140,7 +140,7 @@ def _check_sizes(declared: DeclaredServe, findings: Findings) -> None:
 
 
 def _check_noise(declared: DeclaredServe, noise: NoiseRule | None, findings: Findings) -> None:
-    guaranteed = isinstance(noise, PrivateNoise) and noise.claim is Claim.DP
+    guaranteed = noise is not None and noise.is_guaranteed
     if declared.account is not None and not guaranteed and noise is not None:
         findings.add("serve.account", "the noise has no guarantee to account for", "take the section out")
     for key in ON_CELLS if guaranteed else ():
@@ -156,7 +156,7 @@ def _check_noise(declared: DeclaredServe, noise: NoiseRule | None, findings: Fin
         findings.add(
             "serve.history", value, "take it out: the account of a user bounds all that is collected"
         )
-    if isinstance(noise, PrivateNoise) and noise.draw is Draw.FRESH and declared != DeclaredServe():
+    if noise is not None and noise.is_fresh and declared != DeclaredServe():
         findings.add(
             "serve",
             "noise that is drawn afresh",

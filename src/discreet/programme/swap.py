@@ -11,7 +11,7 @@ from typing import Any
 from discreet.programme.codelist import Breakdown, breakdown
 from discreet.programme.declared import DeclaredComposition, DeclaredSwap
 from discreet.programme.filter import Filter, alternatives, mentioned, parse_filter
-from discreet.programme.noise import Claim, NoiseRule, PrivateNoise
+from discreet.programme.noise import NoiseRule
 from discreet.programme.population import PopulationRule, Variable
 from discreet.programme.reading import Findings
 
@@ -116,7 +116,7 @@ def check_beside(
     """What cannot stand beside swapping: a guarantee that it breaks, and rules about places that it breaks."""
     if rule is None or population is None:
         return
-    if isinstance(noise, PrivateNoise) and noise.claim is Claim.DP:
+    if noise is not None and noise.is_guaranteed:
         # one person more can change whom others are exchanged with, so that no noise bounds what that person changes
         remedy = 'take [swap] out, or state no guarantee with claim = "none"'
         findings.add("swap", "stands beside a differential privacy guarantee, which swapping breaks", remedy)

@@ -9,9 +9,9 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from discreet.maths.noise.additive import LawKind
+from discreet.maths.noise.named import measure_of
 from discreet.maths.noise.publishing import Negatives
 from discreet.maths.privacy.accounting import Neighbours
-from discreet.perturb.noise import measure_of
 from discreet.programme.noise import Draw, KeptZeros, Protects, Split
 from discreet.programme.population import Disclosure
 from discreet.release.noise_entry import GuaranteeEntry, NoiseEntry, ParametersEntry, PublishingEntry

@@ -18,11 +18,11 @@ from pydantic import (
 from discreet.errors import BrokenRelease, Mistakes
 from discreet.maths.noise.additive import Law, LawKind
 from discreet.maths.noise.hellinger import PTableLaw
-from discreet.maths.noise.named import NoiseParameters, named_law
+from discreet.maths.noise.named import budgeted_law, measure_of
 from discreet.maths.noise.ptable import ptable_of_rows
 from discreet.maths.noise.publishing import UNCHANGED, Negatives, Publishing
 from discreet.maths.privacy.accounting import Neighbours
-from discreet.perturb.noise import Guarantee, Noise, NoiseBudget, measure_of
+from discreet.perturb.noise import Guarantee, Noise, NoiseBudget
 from discreet.programme.noise import Draw, KeptZeros, Protects, Split
 from discreet.programme.population import Disclosure
 
@@ -117,9 +117,8 @@ class NoiseEntry(_Entry):
         return None if given.cell is None else self._named(given.cell)
 
     def _named(self, amount: Fraction) -> Law:
-        measure = measure_of(self.kind)
         try:
-            return named_law(NoiseParameters(self.kind, bound=self.bound, **{measure: amount}))  # type: ignore[arg-type]
+            return budgeted_law(self.kind, amount, self.bound)
         except Mistakes as mistakes:
             raise BrokenRelease(f"noise law {self.kind.value} {amount}: {mistakes}") from None
 

@@ -11,7 +11,7 @@ from discreet.maths.privacy.accounting import EpsilonDelta
 from discreet.perturb.choose import mechanism
 from discreet.perturb.ledger import Ledger
 from discreet.perturb.private import PrivateMechanism
-from discreet.programme.noise import Claim, Draw, PrivateNoise
+from discreet.programme.noise import Claim, PrivateNoise
 from discreet.programme.programme import Programme
 from discreet.programme.serve import DEFAULT_SERVE, ServeRule
 from discreet.release.reader import Release
@@ -88,7 +88,7 @@ def _accounts(
 
 def _refuse_fresh(programme: Programme) -> None:
     noise = programme.noise
-    if isinstance(noise, PrivateNoise) and noise.draw is Draw.FRESH:
+    if noise.is_fresh:
         remedy = 'use draw = "description": a repeated question must have the same answer'
         raise mistake(programme.path, "noise.draw", "noise that is drawn afresh", remedy)
 
