@@ -112,6 +112,7 @@ ANSWERS = {
         "Die gesamte Veröffentlichung ist differentiell privat mit {budget}, wenn {change}."
     ),
     "epsilon = {epsilon} and delta = {delta}": "epsilon = {epsilon} und delta = {delta}",
+    "rho = {rho} (zero-concentrated)": "rho = {rho} (zero-concentrated)",
     "rho = {rho} (zero-concentrated), that is {told}": "rho = {rho} (zero-concentrated), das heißt {told}",
     "one person is added or removed": "eine Person hinzukommt oder wegfällt",
     "one person is replaced by another": "eine Person durch eine andere ersetzt wird",
