@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.text.phrase import Language, Phrase, joined, phrase, recognised, said, spoken
+from discreet.text.phrase import Language, Phrase, joined, phrase, said, spoken
+from discreet.text.recognise import recognised
 
 DE, EN = Language.GERMAN, Language.ENGLISH
 LARGE = phrase("The table has {cells} cells; {most} are allowed.", cells=1_234_567, most=100_000)
@@ -28,6 +29,10 @@ def test_a_phrase_is_an_english_text_wherever_a_text_is_taken() -> None:
 def test_a_phrase_is_said_in_german_and_a_plain_text_as_it_is() -> None:
     assert said(LARGE, DE) == LARGE_DE
     assert said("The table {why}.", DE) == "The table {why}."
+
+
+def test_an_empty_phrase_is_empty_in_every_language() -> None:
+    assert [said(joined("", ""), language) for language in Language] == ["", ""]
 
 
 def test_phrases_inside_a_phrase_are_said_in_its_language() -> None:

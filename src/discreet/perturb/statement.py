@@ -8,7 +8,8 @@ from pydantic import BaseModel, ConfigDict
 
 from discreet.perturb.mechanism import NoiseFacts
 from discreet.programme.release import Disclosure
-from discreet.text.phrase import Phrase, joined, phrase, recognised
+from discreet.text.phrase import Phrase, joined, phrase
+from discreet.text.recognise import recognised
 
 Parameter = int | float | str
 
