@@ -30,6 +30,10 @@ def test_a_phrase_is_said_in_german_and_a_plain_text_as_it_is() -> None:
     assert said("The table {why}.", DE) == "The table {why}."
 
 
+def test_an_empty_phrase_is_empty_in_every_language() -> None:
+    assert [said(joined("", ""), language) for language in Language] == ["", ""]
+
+
 def test_phrases_inside_a_phrase_are_said_in_its_language() -> None:
     offer = joined(
         "",

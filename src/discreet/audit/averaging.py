@@ -536,7 +536,7 @@ class _Waiting:
         self._left = np.ones(len(table.numbers), dtype=bool)
 
     def fill(self, cube: Cube, one: CrossTab, counted: Cells, shown: Cells) -> bool:
-        """Take the counts that a cube has; tell whether none is wanting."""
+        """Take the counts that a cube has; return whether all are present."""
         at = np.flatnonzero(self._left)
         cells, held = one.cells(cube, self.table.numbers[at])
         self.true[at[held]] = values_at(counted, cells)

@@ -1,6 +1,6 @@
 """The noise of published counts as a data user knows it: from a release, a p-table file, or by name and parameters.
 
-What is taken for granted where the office does not tell all is said with every result.
+Where the office does not publish all of it, the assumptions are stated with the noise.
 """
 
 from __future__ import annotations

@@ -1,16 +1,17 @@
-"""A sentence that is English to all code that takes a text, and that can be said in other languages.
+"""Sentences that are English text to all code and can be rendered in other languages.
 
-It owns how a template is filled and how a language writes numbers; the translations are dictionaries beside it, and
-which language somebody wants is decided where they are answered.
+Translations are gettext catalogues in ``locale/``, keyed by the English template; ``make messages`` updates them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
+from gettext import NullTranslations, translation
+from pathlib import Path
 from typing import Any
 
-from discreet.text.german import GERMAN
+LOCALE = Path(__file__).parent / "locale"
 
 
 class Language(StrEnum):
@@ -20,7 +21,9 @@ class Language(StrEnum):
     GERMAN = "de"
 
 
-CATALOGUES: Mapping[Language, Mapping[str, str]] = {Language.GERMAN: GERMAN}
+CATALOGUES: Mapping[Language, NullTranslations] = {
+    language: translation("discreet", LOCALE, [language]) for language in (Language.GERMAN,)
+}
 SIGNS = {Language.GERMAN: str.maketrans(",.", ".,")}  # of the thousands and of the decimals
 
 
@@ -57,7 +60,8 @@ def said(text: str, language: Language) -> str:
     """The sentence of a language; a text that is no phrase is said as it is."""
     if not isinstance(text, Phrase) or language is Language.ENGLISH:
         return str(text)
-    template = CATALOGUES[language].get(text.template, text.template)
+    # gettext answers its header to an empty message
+    template = text.template and CATALOGUES[language].gettext(text.template)
     return _fill(template, text.filled, language)
 
 
