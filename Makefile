@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 export NUMBA_CACHE_DIR ?= $(CURDIR)/$(VENV)/numba
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: setup demo system test test-long bench docs docs-reference messages clean
+.PHONY: setup demo system test test-long mutants bench docs docs-reference messages clean
 
 $(VENV)/.installed: requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("Discreet needs Python 3.11 or newer; set PYTHON=/path/to/it" if sys.version_info < (3, 11) else 0)'
@@ -40,6 +40,11 @@ test: $(VENV)/.installed-dev system
 
 test-long: $(VENV)/.installed-dev
 	$(BIN)/pytest -q -m long
+
+# MODULE=discreet.maths.keys TESTS=tests/maths/test_keys.py; see docs/mutation-testing.md
+mutants: $(VENV)/.installed-dev
+	$(BIN)/python -m pip install -q cosmic-ray==8.7.0
+	$(BIN)/python -m tests.mutation $(MODULE) $(TESTS)
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks

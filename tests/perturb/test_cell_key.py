@@ -208,3 +208,29 @@ def test_datasets_are_made_of_protected_tables_and_answers_only() -> None:
     }
     assert taken == {ProtectedTable, Answer}
     assert not keys_only(table="t", title="", agency="A", version="1", axes=()).values.any()
+
+
+@pytest.mark.parametrize("js", [0, 2])
+def test_the_facts_are_those_of_the_p_table(js: int) -> None:
+    law, cell_key = mechanism(2.0, D=4, js=js)
+    noise = cell_key.noise()
+    assert noise.variance == pytest.approx(
+        max(law.variance(row) for row in range(law.last_row + 1)), rel=1e-6
+    )
+    assert noise.bound == 4
+    assert dict(noise.parameters()) == {"D": 4, "V": noise.variance, "js": js}
+    for row, held in enumerate(noise.listed()):
+        expected = dict(zip(law.changes(row).tolist(), law.probabilities[row], strict=True))
+        assert sum(held.values()) == pytest.approx(1)
+        assert all(held.get(change, 0.0) == pytest.approx(p, abs=1e-9) for change, p in expected.items())
+
+
+def test_weighted_counts_are_the_published_count_times_the_mean_weight() -> None:
+    _, cell_key = mechanism(2.0)
+    counts = np.arange(1, 200)
+    plain = table(counts, uniform(5)[: len(counts)])
+    weights = (counts * 1_500_000).astype(np.uint64)  # a mean of 1.5
+    made = cell_key.perturb(ConfidentialTable(plain.cube, plain.cells, plain.positions, weights))
+    assert made.weighted is not None
+    assert made.weighted == pytest.approx(1.5 * made.values)
+    assert cell_key.perturb(plain).weighted is None

@@ -9,6 +9,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, nullcontext
+from dataclasses import FrozenInstanceError
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -16,7 +17,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import Engine, create_engine, text
+from sqlalchemy import Engine, create_engine, inspect, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
@@ -364,3 +365,44 @@ def test_an_account_that_many_open_and_charge_while_others_look_is_whole_to_all(
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(use, range(8)))
     assert Ledger.open(where, clock).spent("shared") == PureEpsilon(Fraction(40, 100))
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Ledger:
+    """A ledger in a file, of two charges."""
+    made = Ledger.create(tmp_path / "small.sqlite", clock)
+    made.create_account("census", PureEpsilon(Fraction(1)), Neighbours.ADD_REMOVE, "person")
+    for key in ("1", "2"):
+        made.charge("census", HUNDREDTH, key)
+    return made
+
+
+@pytest.mark.parametrize("budget", range(2, 12))
+def test_no_change_of_terms_goes_unseen(small: Ledger, tmp_path: Path, budget: int) -> None:
+    """Whether the hash of the changed terms is larger or smaller than that of the true ones."""
+    tamper(str(tmp_path / "small.sqlite"), f"UPDATE ledger_accounts SET budget = 'epsilon={budget}/1'")
+    with pytest.raises(Mistakes, match="not as they were written"):
+        small.charge("census", HUNDREDTH, "3")
+    with pytest.raises(Mistakes, match="not as they were written"):
+        small.remaining("census")
+    assert "its terms were changed" in str(small.verify()[0])
+
+
+@pytest.mark.parametrize("head", ["", "0" * 64, "f" * 64])
+def test_no_change_of_the_head_goes_unseen(small: Ledger, tmp_path: Path, head: str) -> None:
+    tamper(str(tmp_path / "small.sqlite"), f"UPDATE ledger_accounts SET head = '{head}'")
+    with pytest.raises(Mistakes, match="not as they were written"):
+        small.spent("census")
+    assert "entry 3: entries at the end were deleted or added" in str(small.verify()[0])
+
+
+def test_what_a_ledger_tells_cannot_be_changed_and_its_columns_are_never_empty(
+    small: Ledger, tmp_path: Path
+) -> None:
+    entry, account, head = small.entries("census")[0], small.account("census"), small.head("census")
+    for told, name in ((entry, "charge"), (account, "budget"), (head, "entries")):
+        with pytest.raises(FrozenInstanceError):
+            setattr(told, name, None)
+    tables = inspect(outside(str(tmp_path / "small.sqlite")))
+    for table in ("ledger_accounts", "ledger_entries"):
+        assert not any(column["nullable"] for column in tables.get_columns(table))

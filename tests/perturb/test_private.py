@@ -1,6 +1,8 @@
 """Noise with a guarantee: its law, its budget, its zeros, and that every cube shows the same value."""
 
 from fractions import Fraction
+from itertools import pairwise, product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,10 +11,13 @@ from scipy import stats
 from discreet.errors import Mistakes
 from discreet.maths.cells.counting import increments
 from discreet.maths.noise.additive import LawKind
+from discreet.maths.noise.hellinger import hellinger
 from discreet.maths.noise.publishing import Negatives, Publishing
+from discreet.maths.noise.thresholds import delta_between, row_table
+from discreet.maths.privacy.accounting import EpsilonDelta, Neighbours, epsilon_of_rho
 from discreet.perturb import private
-from discreet.perturb.budget import plan, reach
-from discreet.perturb.private import PrivateMechanism, least_visible
+from discreet.perturb.budget import ARITHMETIC, Reach, plan, reach
+from discreet.perturb.private import PrivateMechanism, impossible, least_visible
 from discreet.programme.codelist import Breakdown, Code, Codelist, breakdown, codelist
 from discreet.programme.cube import Cube, crosstabs, signatures
 from discreet.programme.filter import Filter, parse_filter
@@ -266,3 +271,183 @@ def test_post_processing(rule: Publishing, given: list[int], expected: list[int]
     for v in range(-9, 10):
         shown = rule.publish(np.array([v]))[0] != 0
         assert shown == (v != 0 if least is None else v >= least)
+
+
+def test_reach_in_all_units_for_both_kinds_of_neighbours() -> None:
+    """Sums of absolute and of squared differences, and the largest difference in one cell."""
+    household: dict[str, Any] = {"protects": Protects.HOUSEHOLD, "largest_household": 3}
+    substituted: dict[str, Any] = {"neighbours": Neighbours.SUBSTITUTE}
+    assert reach("persons", noise(**substituted)) == Reach(2, 2, 1)
+    assert reach("persons", noise(**household)) == Reach(3, 9, 3)
+    assert reach("families", noise(**household)) == Reach(3, 9, 3)
+    assert reach("families", noise(**household, **substituted)) == Reach(6, 18, 3)
+    assert reach("households", noise(**household)) == Reach(1, 1, 1)
+    assert reach("households", noise(**household, **substituted)) == Reach(2, 2, 1)
+    for unit in ("families", "households", "dwellings"):
+        assert reach(unit, noise()) == Reach(2, 2, 1)
+        assert reach(unit, noise(**substituted)) == Reach(4, 8, 2)
+    assert reach("dwellings", noise(**household)) == Reach(2, 2, 1)
+    assert reach("dwellings", noise(**household, **substituted)) == Reach(4, 8, 2)
+
+
+def test_a_gaussian_budget_is_divided_by_the_squared_reach() -> None:
+    of = cube("ab", "A.L", "B.L")
+    gaussian = PrivateNoise(
+        LawKind.DISCRETE_GAUSSIAN,
+        BudgetRule(Fraction(8)),
+        delta=Fraction(1, 10**6),
+        protects=Protects.HOUSEHOLD,
+        largest_household=3,
+    )
+    found = plan(gaussian, [of])
+    assert set(found.parameters.values()) == {Fraction(8, 4 * 9)}
+    assert found.delta() == Fraction(1, 10**6)
+    laplace = PrivateNoise(LawKind.GEOMETRIC, BudgetRule(Fraction(8)))
+    assert plan(laplace, [of]).epsilon() == 8
+    assert found.epsilon() > 8
+
+
+def test_delta_is_certified_for_records_that_spread_and_that_pile_up() -> None:
+    """A household of three changes three cells by one, or one cell by three, whichever is worse."""
+    of = cube("a", "A.L")
+    rule = PrivateNoise(
+        LawKind.LAPLACE, BudgetRule(Fraction(6)), bound=9, protects=Protects.HOUSEHOLD, largest_household=3
+    )
+    found = plan(rule, [of])
+    ((epsilon, table),) = found.tables.items()
+    assert epsilon == 1  # two cross-tabulations, three persons
+    spread, piled = 3 * table.certified_delta(epsilon), table.certified_delta(3 * epsilon, 3)
+    assert found.delta() == 2 * max(spread, piled)
+
+
+def test_the_delta_of_hellinger_noise_is_that_of_its_first_rows() -> None:
+    """A person moves a household between two cells; of three members all may be in one."""
+    rule = PrivateNoise(LawKind.HELLINGER, BudgetRule(Fraction(40)))
+    of = Cube("a", "households", (AXES["A.L"],))
+    found = plan(rule, [of])
+    (epsilon,) = found.tables
+    assert epsilon == 10  # two cross-tabulations, two cells
+    rows = [row_table(hellinger(epsilon), count) for count in range(4)]
+    one = max(delta_between(p, q, epsilon) for p, q in pairwise(rows))
+    assert found.delta() == 2 * 2 * one
+    members = PrivateNoise(
+        LawKind.HELLINGER, BudgetRule(Fraction(60)), protects=Protects.HOUSEHOLD, largest_household=3
+    )
+    grouped = plan(members, [cube("a", "A.L")])
+    assert set(grouped.tables) == {epsilon}
+    assert grouped.delta() == 2 * EpsilonDelta(epsilon, one).grouped(3).delta
+
+
+def test_a_delta_of_one_in_the_population_is_a_problem() -> None:
+    of = cube("a", "A.L")
+    rule = PrivateNoise(LawKind.LAPLACE, BudgetRule(Fraction(2)), bound=5)
+    drawn = mechanism(rule, of)
+    most = int(1 / drawn.plan.delta())
+    assert list(drawn.problems(most)) == []
+    (problem,) = drawn.problems(most + 1)
+    assert problem.key == "noise.delta"
+    for allowed in ({"large_delta": True}, {"claim": Claim.NONE}):
+        declared = PrivateNoise(LawKind.LAPLACE, BudgetRule(Fraction(2)), bound=5, **allowed)
+        assert list(mechanism(declared, of).problems(10 * most)) == []
+
+
+def test_the_least_noise_that_shows_in_an_empty_cell_is_the_least_that_is_not_published_as_zero() -> None:
+    """Noise that were not drawn though it shows would tell empty cells from occupied ones."""
+    every = np.arange(1, 60)
+    for rounding in range(1, 12):
+        for threshold in range(30):
+            rule = Publishing(Negatives.ZERO, rounding, threshold)
+            assert least_visible(rule) == every[rule.publish(every) > 0][0]
+    assert least_visible(Publishing(Negatives.KEEP, 5, 5)) is None
+
+
+def test_no_substitution_of_a_person_changes_more_than_the_reach_of_its_households() -> None:
+    """All pairs of households with at most four members, all tables of households by their size in two classes."""
+    claimed = reach("households", noise(neighbours=Neighbours.SUBSTITUTE))
+    found = [0, 0, 0]
+    for classes in product((0, 1), repeat=6):  # size -> class
+        for first, second in product(range(1, 5), range(5)):
+            before, after = [0, 0], [0, 0]
+            for size in (first, second):
+                before[classes[size]] += 1
+            for size in (
+                first - 1,
+                second + 1,
+            ):  # somebody of the first is replaced by somebody in the second
+                after[classes[size]] += 1
+            change = np.abs(np.subtract(before, after))
+            found = np.maximum(found, [change.sum(), (change**2).sum(), change.max()]).tolist()
+    assert found == [claimed.l1, claimed.l2_squared, claimed.largest]
+
+
+@pytest.mark.parametrize("delta", [Fraction(1, 10**6), Fraction(0)])
+def test_the_epsilon_of_a_rho_is_told_at_the_declared_delta(delta: Fraction) -> None:
+    rule = PrivateNoise(LawKind.DISCRETE_GAUSSIAN, BudgetRule(Fraction(2)), delta=delta)
+    told = plan(rule, [cube("a", "A.L")]).epsilon()
+    assert told == epsilon_of_rho(Fraction(2), delta or ARITHMETIC)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'A in ("0.0", "0.1")',
+        'A in ("0.0", "0.1", "0.2", "0.3")',
+        'A == "0" and B == "1.0"',
+        'A == "0" or B in ("1", "2.1")',
+        'A != "0.0" and not B == "1"',
+    ],
+)
+def test_a_cell_is_impossible_only_if_all_records_it_could_hold_are(text: str) -> None:
+    """Compared with every combination of leaves; a rule with an alternative may miss cells that both parts cover."""
+    of, rule = cube("ab", "A.H", "B.H"), parse_filter(text, TREES)
+    leaves = np.array(list(product(*(range(len(TREES[name].leaves)) for name in "AB"))))
+    passing = rule.mask({"A": leaves[:, 0], "B": leaves[:, 1]})
+    found = impossible(of, np.arange(of.size), [rule])
+    for cell in range(of.size):
+        inside = np.ones(len(leaves), dtype=bool)
+        for k, axis in enumerate(of.axes):
+            node = int(of.nodes(np.array([cell]), k)[0])
+            below = {node}
+            for later in range(node + 1, len(axis)):
+                if axis.parents[later] in below:
+                    below.add(later)
+            inside &= np.isin(axis.node_of_leaf[leaves[:, k]], list(below))
+        whole = bool(passing[inside].all())
+        assert whole or not found[cell]
+        assert " or " in text or found[cell] == whole
+
+
+def test_a_delta_of_exactly_one_in_the_population_is_a_problem() -> None:
+    rule = PrivateNoise(LawKind.DISCRETE_GAUSSIAN, BudgetRule(Fraction(2)), delta=Fraction(1, 1000))
+    drawn = mechanism(rule, cube("a", "A.L"))
+    assert len(list(drawn.problems(1000))) == 1
+    assert list(drawn.problems(999)) == []
+
+
+def test_the_parameters_that_are_told() -> None:
+    of = cube("a", "A.L")
+    geometric = mechanism(noise(2), of)
+    told = dict(geometric.noise().parameters())
+    assert told == {
+        "epsilon": "2",
+        "cross-tabulations": 2,
+        "split": "even",
+        "noise per cross-tabulation": "1",
+        "draw": "description",
+        "keep_zeros": "structural",
+        "negatives": "zero",
+        "rounding": 1,
+        "threshold": 0,
+        "neighbours": "add-remove",
+        "protects": "person",
+    }
+    bounded = mechanism(PrivateNoise(LawKind.LAPLACE, BudgetRule(Fraction(2)), bound=7), of)
+    assert dict(bounded.noise().parameters()) == told | {"bound": 7}
+    assert geometric.identity != mechanism(noise(3), of).identity
+    assert b"1" in geometric.identity
+
+
+@pytest.mark.parametrize("kind", [LawKind.LAPLACE, LawKind.NORMAL])
+def test_a_truncated_law_needs_a_bound(kind: LawKind) -> None:
+    with pytest.raises(Mistakes, match="bound: 0"):
+        plan(PrivateNoise(kind, BudgetRule(Fraction(1))), [cube("a", "A.L")])

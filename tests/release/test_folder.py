@@ -1,3 +1,4 @@
+import fcntl
 import multiprocessing
 import os
 import random
@@ -285,3 +286,56 @@ def test_kill_at_random_moments(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_kill_at_many_random_moments(tmp_path: Path) -> None:
     killed_at_random(tmp_path / "r", 150)
+
+
+def test_a_damaged_file_of_the_same_size_is_found(tmp_path: Path) -> None:
+    interrupted(tmp_path / "r", "one", 1)
+    file = tmp_path / ".r.one.partial" / "release" / "parquet" / "1.1.parquet"
+    file.write_bytes(bytes(len(file.read_bytes())))
+    assert interrupted(tmp_path / "r", "one", 1) == []
+    assert interrupted(tmp_path / "r", "one", 1) == ["1.1"]
+    file.unlink()
+    assert interrupted(tmp_path / "r", "one", 1) == []
+
+
+def test_folders_with_names_like_work_folders_stay(tmp_path: Path) -> None:
+    others = {".r.one", ".r.partial", ".r.", "abc", ".zz", "one.partial"}
+    for name in others:
+        (tmp_path / name).mkdir()
+    (tmp_path / ".r.file.partial").write_text("a file is no work folder")
+    (tmp_path / ".r.link.partial").symlink_to("abc")
+    publish(tmp_path / "r", run_id="two")
+    assert beside(tmp_path / "r") == {"r", ".r.file.partial", ".r.link.partial", *others}
+
+
+def test_folders_that_stay_empty_are_not_published(tmp_path: Path) -> None:
+    interrupted(tmp_path / "r", "one", 1)
+    tree = tmp_path / ".r.one.partial" / "release"
+    (tree / "old" / "older" / "oldest").mkdir(parents=True)
+    (tree / "old" / "older" / "left.txt").write_text("half")
+    publish(tmp_path / "r", run_id="one")
+    assert not (tmp_path / "r" / "old").exists()
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["gone", "made anew"])
+def test_a_lock_that_its_holder_has_just_removed_does_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, again: bool
+) -> None:
+    """Between opening and locking the holder ended and removed the file; a third run may have made it anew."""
+    lock, flock = tmp_path / ".r.lock", fcntl.flock
+    tries: list[int] = []
+
+    def late(descriptor: int, kind: int) -> None:
+        if not tries:
+            lock.unlink()
+            if again:
+                lock.touch()
+        tries.append(descriptor)
+        flock(descriptor, kind)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    with ReleaseFolder(tmp_path / "r", "one") as folder:
+        assert len(tries) == 2
+        assert lock.exists()
+        folder.discard()
+    assert list(tmp_path.iterdir()) == []

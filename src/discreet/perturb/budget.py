@@ -3,7 +3,9 @@
 Neighbours differ by one person or one household. A person stands in one cell of every cross-tabulation of persons; a
 person who comes or goes can move their household, family or dwelling from one cell to another: two cells. A household
 of at most M members moves up to M persons and families, perhaps all in one cell, one household, and one dwelling
-between two cells. Substituting one for another doubles everything.
+between two cells. Substituting one for another doubles the sum of all changes. What leaves and what comes differ in
+sign, so that the squares double, too; but two households that each move from one cell to another may move alike, and
+change both cells by two.
 """
 
 from __future__ import annotations
@@ -38,14 +40,13 @@ class Reach:
 def reach(unit: str, rule: PrivateNoise) -> Reach:
     """What one person or household changes in a cross-tabulation of a unit."""
     times = rule.neighbours.cells
+    moved = Reach(2 * times, 2 * times**2, times)
     if rule.protects is Protects.PERSON:
-        cells = 1 if unit == "persons" else 2
-        return Reach(cells * times, cells * times, 1)
+        return Reach(times, times, 1) if unit == "persons" else moved
     members = rule.largest_household or 0
     if unit in ("persons", "families"):
         return Reach(members * times, members**2 * times, members)
-    cells = 1 if unit == "households" else 2
-    return Reach(cells * times, cells * times, 1)
+    return Reach(times, times, 1) if unit == "households" else moved
 
 
 def shares(rule: BudgetRule, cubes: Sequence[Cube]) -> dict[Signature, Fraction]:

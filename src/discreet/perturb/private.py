@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, reduce
-from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
@@ -242,10 +241,15 @@ class PrivateMechanism:
 
 
 def least_visible(published: Publishing) -> int | None:
-    """The smallest noise that shows in an empty cell; None where every noise but 0 does."""
+    """The smallest noise that shows in an empty cell; None where every noise but 0 may.
+
+    Counts are rounded before they are compared with the threshold: what shows is a multiple of the rounding that is not
+    below it, and the smallest such multiple is what counts from half a step below it on are rounded to.
+    """
     if published.negatives is Negatives.KEEP:
         return None
-    return max(1, published.threshold, ceil(published.rounding / 2))
+    least = -(-max(1, published.threshold) // published.rounding) * published.rounding
+    return least - published.rounding // 2
 
 
 def _by_rows(law: HellingerLaw, counts: Integers, words: NDArray[np.uint64]) -> Integers:

@@ -50,3 +50,9 @@ def test_the_exact_probability_is_that_of_sums() -> None:
     near = [p for v, p in zip(range(-18, 19), law, strict=True) if abs(v) < 2.5]
     assert exact_success(noise, 6, 5) == pytest.approx(sum(near), abs=1e-12)
     assert exact_success(noise, 10**9, 5) is None
+
+
+@pytest.mark.parametrize("within", [0.5, 1.5, 3.0])
+def test_chebyshev_divides_by_the_square_of_the_distance(within: float) -> None:
+    assert chebyshev(1, 0.05, within) == pytest.approx(1 - 0.05 / within**2)
+    assert chebyshev(1, chebyshev_contour(0.68, within), within) == pytest.approx(0.68)

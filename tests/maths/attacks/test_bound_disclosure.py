@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from discreet.errors import Mistakes
 from discreet.maths.attacks.bounds import (
+    LARGEST_BOUND,
     epsilon_of_bound,
     epsilon_of_reconstruction,
     exceeds_geometric,
@@ -118,3 +119,13 @@ def test_probable_bounds_of_unbounded_noise() -> None:
 
 def test_the_threshold_of_reconstruction() -> None:
     assert epsilon_of_reconstruction(1e6, 0.99) == pytest.approx(0.0237, abs=5e-5)
+
+
+def test_one_tuple_is_needed_where_every_tuple_reveals() -> None:
+    assert tuples_needed(1.0, 0.95) == 1
+
+
+def test_the_largest_bound_is_allowed_and_no_larger_one() -> None:
+    assert maximum_entropy(2.0, LARGEST_BOUND).last == LARGEST_BOUND == 1000
+    with pytest.raises(Mistakes, match="1 to 1000"):
+        maximum_entropy(2.0, 1001)

@@ -77,3 +77,9 @@ def test_keys_made_for_a_smaller_modulus_are_recognised() -> None:
     assert not keys.improbably_small(2**31 - 1, 39, 2**32)
     assert keys.improbably_small(0, 5, 256)
     assert not keys.improbably_small(0, 0, 256)
+
+
+def test_a_record_key_is_the_low_half_of_the_hash() -> None:
+    hashes = np.array([REFERENCE[0], REFERENCE[63], 2**64 - 1, 2**32, 5], dtype=np.uint64)
+    expected = [0xDD0E0E31, 0xEB064572, 2**32 - 1, 0, 5]
+    assert keys.record_keys(hashes).tolist() == expected

@@ -22,7 +22,7 @@ from discreet.maths.noise.additive import (
     truncated_normal,
     uniform,
 )
-from discreet.maths.noise.law import Loss
+from discreet.maths.noise.law import LARGEST_SUPPORT, Loss
 
 PAPER = SquareSensitivity.PAPER
 EPSILONS = st.floats(0.05, 6.0)
@@ -286,3 +286,8 @@ def test_a_float_means_the_decimal_that_it_is_written_as() -> None:
 def test_numbers_of_numpy_are_read_like_others() -> None:
     assert discrete_laplace(np.float64(0.1)) == discrete_laplace(0.1)
     assert float(discrete_laplace(np.float64(0.1)).pmf.variance) > 0
+
+
+def test_a_bound_whose_values_are_one_too_many_is_refused() -> None:
+    with pytest.raises(Mistakes, match=f"{LARGEST_SUPPORT + 1} possible values"):
+        uniform(LARGEST_SUPPORT // 2)

@@ -80,3 +80,25 @@ def test_every_mistake_is_told_at_once() -> None:
 
 def test_every_named_kind_says_what_it_needs() -> None:
     assert set(NEEDED) == set(LawKind) - {LawKind.EXPONENTIAL}
+
+
+@pytest.mark.parametrize(
+    "zero",
+    [
+        NoiseParameters(LawKind.LAPLACE, epsilon=0, bound=3),
+        NoiseParameters(LawKind.LAPLACE, epsilon=1, bound=0),
+        NoiseParameters(LawKind.NORMAL, epsilon=1, bound=0),
+        NoiseParameters(LawKind.GEOMETRIC, epsilon=0),
+        NoiseParameters(LawKind.UNIFORM, bound=0),
+        NoiseParameters(LawKind.HELLINGER, epsilon=0),
+        NoiseParameters(LawKind.DISCRETE_GAUSSIAN, rho=0),
+        NoiseParameters(LawKind.DISCRETE_GAUSSIAN, sigma=0),
+        NoiseParameters(LawKind.CELL_KEY, D=0, V=1.0),
+        NoiseParameters(LawKind.CELL_KEY, D=3, V=0.0),
+    ],
+    ids=lambda zero: " ".join([zero.kind.value, *zero.given()]),
+)
+def test_a_parameter_of_zero_is_refused_and_not_taken_for_one_that_is_missing(zero: NoiseParameters) -> None:
+    with pytest.raises(Mistakes) as told:
+        named_law(zero)
+    assert ": 0" in str(told.value)

@@ -76,3 +76,37 @@ def test_arrays_cannot_be_changed_afterwards() -> None:
     table = ptable_of_rows([STAY, FAIR])
     with pytest.raises(ValueError, match="read-only"):
         table.probabilities[1][0] = 0.0
+
+
+def test_a_table_that_uses_its_bounds_to_the_full_or_less_is_accepted() -> None:
+    targets = (np.array([0]), np.array([0, 2]))
+    probabilities = (np.array([1.0]), np.array([0.5, 0.5]))
+    for D in (1, 2):
+        table = PTable(targets, probabilities, D=D, V=(1.0,), js=1)
+        assert table.smallest_positive == 2
+    with pytest.raises(Mistakes, match="target 2"):
+        PTable(targets, probabilities, js=2)
+    with pytest.raises(Mistakes, match="a change of 1"):
+        PTable(targets, probabilities, D=0)
+
+
+def test_the_tolerance_itself_is_tolerated() -> None:
+    quarter = ptable_of_rows(
+        [STAY, ([1], [0.75]), ([0, 1, 2, 3, 4], [0.25, 0, 0.5, 0, 0.25])], tolerance=0.25
+    )
+    assert quarter.stay(1) == 0.75
+    assert quarter.is_monotone(2)
+    with pytest.raises(Mistakes, match="sum to 2"):
+        ptable_of_rows([STAY, ([0, 1, 2], [0.5, 1.0, 0.5])])
+
+
+def test_an_even_row_is_monotone_and_targets_without_a_chance_have_no_entropy() -> None:
+    table = ptable_of_rows([STAY, ([0, 1, 2, 3], [0.25, 0.5, 0.25, 0]), ([0, 1, 2, 3, 4], [0.2] * 5)])
+    assert table.is_monotone(2)
+    assert table.entropy(1) == pytest.approx(1.5 * np.log(2))
+    assert table.entropy(2) == pytest.approx(np.log(5))
+
+
+def test_rows_that_do_not_ascend_are_refused() -> None:
+    with pytest.raises(Mistakes, match="do not ascend"):
+        PTable((np.array([0]), np.array([2, 1, 0])), (np.array([1.0]), np.array([0.25, 0.5, 0.25])))

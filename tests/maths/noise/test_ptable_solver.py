@@ -1,4 +1,5 @@
 import csv
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -224,3 +225,29 @@ def test_a_row_takes_few_steps(D: int) -> None:
     rows = [minimise(NegativeEntropy(), wanted.row(i).constraints()) for i in range(1, wanted.last_row + 1)]
     assert all(row.converged for row in rows)
     assert max(row.steps for row in rows) < 40
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ({"D": 0}, {"D": 1}),
+        ({"js": -1}, {"js": 0}),
+        ({"p_min": -1e-8}, {"p_min": 0.01}),
+        ({"p_min": 0.011}, {"p_min": 1e-8}),
+        ({"V": 0.0}, {"V": 0.5}),
+        ({"V": -1.0}, {"V": 0.5}),
+        ({"V": float("inf")}, {"V": 0.5}),
+        ({"pstay": -0.1}, {"pstay": 0.0}),
+        ({"pstay": 1.0}, {"pstay": 0.6}),
+    ],
+)
+def test_parameters_are_refused_beyond_their_limits_only(
+    wrong: dict[str, float], right: dict[str, float]
+) -> None:
+    usual = {"D": 3, "V": 0.5}
+    ((name, _),) = wrong.items()
+    with pytest.raises(Mistakes) as told:
+        solve(PTableParameters(**(usual | wrong)))  # type: ignore[arg-type]
+    assert name in [problem.key for problem in told.value.problems]
+    with suppress(InfeasiblePTable):  # a law may be missing; the parameter itself is allowed
+        solve(PTableParameters(**(usual | right)))  # type: ignore[arg-type]

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from discreet.errors import Mistakes
 from discreet.maths.noise.additive import (
     AdditiveLaw,
     discrete_gaussian,
@@ -18,13 +19,14 @@ from discreet.maths.noise.additive import (
     uniform,
 )
 from discreet.maths.noise.hellinger import hellinger
-from discreet.maths.noise.law import Symmetric
+from discreet.maths.noise.law import LARGEST_SUPPORT, Symmetric
 from discreet.maths.noise.thresholds import (
     UNIT,
     delta_between,
     epsilon_between,
     row_table,
     table_of_shares,
+    table_of_thresholds,
     threshold_table,
 )
 
@@ -151,3 +153,8 @@ def test_shares_and_equal_utilities_are_cut_exactly() -> None:
     # half of the mass lies left of the middle exactly, which no ball can tell from next below
     even = threshold_table(exponential_mechanism(1, [0, -1, -1, 0], 0))
     assert sum(even.numbers[:2]) == UNIT // 2
+
+
+def test_a_table_of_too_many_thresholds_is_refused() -> None:
+    with pytest.raises(Mistakes, match=f"{LARGEST_SUPPORT + 1} possible values"):
+        table_of_thresholds(0, range(LARGEST_SUPPORT), cut_tails=0)

@@ -224,3 +224,29 @@ def test_rho_implies_no_epsilon_without_a_delta(delta: Fraction) -> None:
 
 def test_substitution_changes_two_cells() -> None:
     assert [neighbours.cells for neighbours in Neighbours] == [1, 2]
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(3, 2)])
+def test_the_delta_of_a_group_is_a_geometric_sum(epsilon: Fraction) -> None:
+    group = EpsilonDelta(epsilon, Fraction(1, 10**6)).grouped(4)
+    assert group.epsilon == 4 * epsilon
+    assert float(group.delta) == pytest.approx(
+        1e-6 * math.expm1(4 * epsilon) / math.expm1(epsilon), rel=1e-12
+    )
+
+
+@pytest.mark.parametrize("slack", [Fraction(0), Fraction(1), Fraction(3, 2), Fraction(-1, 2)])
+def test_advanced_composition_needs_a_slack_below_one(slack: Fraction) -> None:
+    with pytest.raises(Mistakes, match="slack"):
+        advanced([PureEpsilon(Fraction(1))], slack)
+
+
+def test_a_delta_of_one_promises_nothing() -> None:
+    for delta in (Fraction(1), Fraction(3, 2)):
+        with pytest.raises(Mistakes, match="promises nothing"):
+            EpsilonDelta(Fraction(1), delta)
+    assert EpsilonDelta(Fraction(1), Fraction(999, 1000)).delta < 1
+
+
+def test_the_root_of_zero_is_zero() -> None:
+    assert sqrt_above(Fraction(0)) == 0
