@@ -18,13 +18,13 @@ from discreet.maths.noise.additive import Law
 from discreet.maths.noise.hellinger import settled
 from discreet.maths.noise.law import Floats, Pmf
 
-PLAIN = 64  # absolute errors below this have a bin of their own
-PER_OCTAVE = 16  # bins beyond, each with its upper end: a quantile is told at most 4.5 % too high
+PLAIN = 64  # absolute errors below this have one bin each
+PER_OCTAVE = 16  # bins beyond, each with its upper end: a quantile is reported at most 4.5 % too high
 OCTAVES = 24
 ABSOLUTE_BINS = PLAIN + PER_OCTAVE * OCTAVES
-LEAST_RELATIVE = -14  # relative errors from 2^-14 to 2^10 have bins; 0 has one of its own
+LEAST_RELATIVE = -14  # relative errors from 2^-14 to 2^10 have bins; 0 has its own
 RELATIVE_BINS = 1 + PER_OCTAVE * OCTAVES
-AT_ONCE = 1 << 20  # values that expectations are worked out for at a time
+AT_ONCE = 1 << 20  # values whose expectations are computed at a time
 
 
 class Measure(IntEnum):
@@ -59,7 +59,7 @@ def errors(
 ) -> CellErrors:
     """Add up the errors of the listed cells, and of the ``possible`` ones that are zero on both sides.
 
-    ``possible`` is the number of cells of each cross-tabulation, 0 for those that are not looked at. A size class
+    ``possible`` is the number of cells of each cross-tabulation, 0 for those that are not examined. A size class
     begins at each edge, the first of which is 1.
     """
     shape = (len(possible), len(edges) + 1)
@@ -94,7 +94,7 @@ def expected_errors(
 
 @dataclass(frozen=True, eq=False)
 class ExpectedLosses:
-    """The exact expectations of a law, after what is done to its counts before they are published."""
+    """The exact expectations of a law, after the post-processing of its counts."""
 
     law: Law
     shown: Callable[[Integers], Integers]
@@ -126,18 +126,18 @@ class ExpectedLosses:
 
     def tails(self, true: int, counted: int, limits: Sequence[float]) -> tuple[list[float], list[float]]:
         """Pr[b >= (1 + r) a] and Pr[b <= (1 - r) a] for each limit r: noise on ``counted``, judged by a = ``true``."""
-        kept = counted == 0 and self.keeps_zeros
-        noisy = Pmf(0, np.ones(1)) if kept else self.law.row(counted)
-        relative = ((noisy.values if kept else self.shown(noisy.values)) - true) / true
+        fixed = counted == 0 and self.keeps_zeros
+        noisy = Pmf(0, np.ones(1)) if fixed else self.law.row(counted)
+        relative = ((noisy.values if fixed else self.shown(noisy.values)) - true) / true
         return (
             [float(noisy.p[relative >= limit].sum()) for limit in limits],
             [float(noisy.p[relative <= -limit].sum()) for limit in limits],
         )
 
     def _row(self, count: int) -> Floats:
-        kept = count == 0 and self.keeps_zeros
-        noisy = Pmf(0, np.ones(1)) if kept else self.law.row(count)
-        values = noisy.values if kept else self.shown(noisy.values)
+        fixed = count == 0 and self.keeps_zeros
+        noisy = Pmf(0, np.ones(1)) if fixed else self.law.row(count)
+        values = noisy.values if fixed else self.shown(noisy.values)
         found: Floats = _expectations(np.array([count]), values[None], noisy.p[None])[0]
         return found
 
@@ -159,7 +159,7 @@ def _expectations(counts: Integers, published: Integers, p: Floats) -> Floats:
 
 
 def hellinger(overlap: Floats) -> Floats:
-    """The Hellinger distance of each cross-tabulation's relative frequencies; 1 where one side has nobody."""
+    """The Hellinger distance of each cross-tabulation's relative frequencies; 1 where only one side is empty."""
     joint, true, published = np.moveaxis(overlap, -1, 0)
     norm = np.sqrt(true * published)
     ratio = np.divide(joint, norm, out=np.zeros_like(joint), where=norm > 0)
@@ -169,7 +169,7 @@ def hellinger(overlap: Floats) -> Floats:
 
 
 def absolute_quantile(bins: Integers, share: float) -> int | None:
-    """The smallest error that so many do not exceed: exact below 64, then the end of its bin; None of no cells."""
+    """The smallest error that this share does not exceed: exact below 64, then the end of its bin; None if no cells."""
     at = _bin_at(bins, share)
     if at is None or at < PLAIN:
         return at
@@ -177,7 +177,7 @@ def absolute_quantile(bins: Integers, share: float) -> int | None:
 
 
 def relative_quantile(bins: Integers, share: float) -> float | None:
-    """The same of relative errors: the end of the bin."""
+    """The same for relative errors: the end of the bin."""
     at = _bin_at(bins, share)
     return at if at is None or at == 0 else float(2 ** (LEAST_RELATIVE + (at - 1) / PER_OCTAVE))
 
@@ -241,7 +241,7 @@ def _add_expected(per_count: Any, place: Any, klass: Any, crosstab: Any, sums: A
 
 
 def class_names(edges: tuple[int, ...]) -> tuple[str, ...]:
-    """How the size classes are called: 0, 1-2, .., 500+."""
+    """The names of the size classes: 0, 1-2, .., 500+."""
     ends = [*(edge - 1 for edge in edges[1:]), None]
     names = [
         f"{first}+" if last is None else str(first) if first == last else f"{first}-{last}"
@@ -268,7 +268,7 @@ class CellError:
 
 
 def expected_error(count: int, published: NDArray[np.int64], p: Floats) -> CellError:
-    """The expected errors where published[k] has the probability p[k]; a value may stand several times."""
+    """The expected errors where published[k] has the probability p[k]; a value may occur several times."""
     distance = np.abs(published - count).astype(np.float64)
     l1 = float(p @ distance)
     return CellError(
@@ -310,12 +310,12 @@ def gaps(
     crosstab: Places,
     own: NDArray[np.bool_],
 ) -> Gaps:
-    """Compare each total with somebody in it with the sum of the cells below it along one axis.
+    """Compare each nonempty total with the sum of the cells below it along one axis.
 
     With independent noise the gap has the expected square var(total) + sum var(parts) + (bias of the total - sum of
     biases)^2; with the noise of participants it is zero where one part has all of them. ``children`` is the number of
     parts that each cell has along the axis, listed or not, ``crosstab`` the cross-tabulation of the parts, and ``own``
-    tells whether they are counted here.
+    whether they are counted here.
     """
     found = Gaps(np.zeros((len(noise.empty), 5)), np.zeros(len(noise.empty), dtype=np.int64))
     parts, number = np.zeros((2, len(published)), dtype=np.int64)

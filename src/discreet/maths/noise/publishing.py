@@ -1,7 +1,6 @@
-"""What a published count says of the true one: the noise and its post-processing, read from the reader's side.
+"""The noise and its post-processing as a reader of published counts sees them: P(published x | true a).
 
-It owns the probabilities P(published x | true a) by true count (rows) and by published count (columns); what is
-inferred from them is noisy_intervals', noisy_binomial's, noisy_independence's and noisy_loglinear's.
+Rows are these probabilities by true count, columns by published count; ``maths.inference`` draws conclusions from them.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ LARGEST_ROUNDING = 1000
 
 @dataclass(frozen=True)
 class Publishing:
-    """What is done to noisy counts before they are published, in this order; empty cells may have no noise at all."""
+    """The post-processing of noisy counts, in this order; empty cells may have no noise at all."""
 
     negatives_to_zero: bool = False
     rounding: int = 1  # to the nearest multiple, halves up
@@ -40,7 +39,7 @@ class Publishing:
             raise mistake("", "threshold", str(self.threshold), "give 0 or more")
 
     def sources(self, published: int) -> tuple[int | None, int] | None:
-        """The noisy counts, first (None: no limit) to last, that are published so; None where none are."""
+        """The noisy counts, first (None: no limit) to last, that are published as this value; None where none are."""
         half = -(-(2 * published - self.rounding) // 2)
         first, last = half, half + self.rounding - 1
         if published % self.rounding or (published < 0 and self.negatives_to_zero):
@@ -75,7 +74,7 @@ class CountNoise:
 
     @property
     def is_additive(self) -> bool:
-        """Whether what is published is the true count plus noise of one law, whatever the count."""
+        """Whether the published count is the true count plus noise of one law for all counts."""
         return len(self.rows) == 1 and self.published == Publishing()
 
     @property
@@ -154,7 +153,7 @@ def count_noise(law: Law, published: Publishing = Publishing()) -> CountNoise:
         return CountNoise((law.pmf,), published)
     if isinstance(law, PTableLaw):
         return CountNoise(tuple(law.row(i).shifted(-i) for i in range(law.ptable.last_row + 1)), published)
-    remedy = "take a law of added noise or a p-table; hellinger noise spreads too far to be told by columns"
+    remedy = "take a law of added noise or a p-table; hellinger noise spreads too far for columns"
     raise mistake("", "law", type(law).__name__, remedy)
 
 
@@ -184,7 +183,7 @@ def _dense(row: Mapping[int, float]) -> Pmf:
 
 
 def _between(change: Pmf, counts: NDArray[np.int64], first: int | None, last: int) -> Floats:
-    """P(first <= a + v <= last) as sums of positive terms, so that small tails keep their digits."""
+    """P(first <= a + v <= last) as sums of positive terms, so that small tails stay precise."""
     if first is None:
         below = np.concatenate([[0.0], np.cumsum(change.p)])
         found: Floats = below[np.clip(last - counts - change.first + 1, 0, len(change.p))]
@@ -204,7 +203,7 @@ def _trimmed(first: int, p: Floats) -> Column | None:
 
 
 def _impossible(published: int) -> Exception:
-    remedy = "check the law, its bound and what is done to negative counts"
+    remedy = "check the law, its bound and the treatment of negative counts"
     return mistake("", "published count", str(published), f"this noise never publishes it; {remedy}")
 
 
@@ -212,7 +211,7 @@ def _impossible(published: int) -> Exception:
 class Columns:
     """The columns of several published counts, packed for tilted_sums.
 
-    ``base`` holds log P(x | a) - log a! of column k at offsets[k] : offsets[k + 1], for a = first[k], first[k] + 1, ..
+    ``base`` is log P(x | a) - log a! of column k at offsets[k] : offsets[k + 1], for a = first[k], first[k] + 1, ..
     """
 
     values: NDArray[np.int64]  # the published counts, ascending
@@ -227,7 +226,7 @@ class Columns:
 
 
 def packed(noise: CountNoise, counts: NDArray[np.int64], records: int = 0) -> Columns:
-    """The columns of all different published counts; with ``records`` N, log C(N, a) stands in place of -log a!."""
+    """The columns of all different published counts; with ``records`` N, log C(N, a) replaces -log a!."""
     values = np.unique(counts)
     columns = [_cut(noise.column(int(x)), int(x), records) for x in values]
     lengths = [len(column.p) for column in columns]
