@@ -22,12 +22,12 @@ def test_least_counts_are_those_of_a_plain_count(seed: int, persons: int) -> Non
         cells = list(zip(above[level][finest].tolist(), alike.tolist(), strict=True))
         count = Counter(cells)
         for home in range(40):
-            held = [count[cells[r]] for r in range(persons) if household[r] == home]
-            assert least[level, home] == min(held, default=int(NOBODY))
+            counts = [count[cells[r]] for r in range(persons) if household[r] == home]
+            assert least[level, home] == min(counts, default=int(NOBODY))
 
 
 @given(st.lists(st.integers(0, 2**64 - 1), max_size=100))
-def test_numbers_tell_equal_words_from_others(words: list[int]) -> None:
+def test_equal_words_have_equal_numbers(words: list[int]) -> None:
     numbers, distinct = numbered(np.array(words, dtype=np.uint64))
     assert distinct == len(set(words))
     assert {(word, number) for word, number in zip(words, numbers.tolist(), strict=True)} == {

@@ -61,16 +61,16 @@ def test_errors_are_plain_sums(cells: list[tuple[int, int, int]]) -> None:
             assert sums[Measure.BIAS] == sum(b - a for a, b in some)
             sizes = sorted(abs(a - b) for a, b in some)
             for share in (0.5, 0.9, 1.0):
-                told = absolute_quantile(found.absolute[c, k], share)
+                reported = absolute_quantile(found.absolute[c, k], share)
                 if not some:
-                    assert told is None
+                    assert reported is None
                     continue
                 exact = sizes[math.ceil(share * len(sizes) - 1e-9) - 1]
-                assert told is not None
+                assert reported is not None
                 if exact < 64:
-                    assert told == exact
+                    assert reported == exact
                 else:
-                    assert exact - 1 <= told <= exact * 1.05
+                    assert exact - 1 <= reported <= exact * 1.05
                 relatives = sorted(abs(a - b) / a for a, b in some if a)
                 if relatives:
                     ratio = relatives[math.ceil(share * len(relatives) - 1e-9) - 1]

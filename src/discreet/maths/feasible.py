@@ -1,7 +1,7 @@
 """Which noise parameters keep both risk and error within limits (Bach 2020, section 5 and Figures 1, 2, 5 and 6).
 
-It owns the constraints on the V x D plane of the cell key method and on the line of a law with one parameter; what a
-programme exposes is its caller's to say.
+The constraints on the V x D plane of the cell key method and on the line of a law with one parameter; the caller
+states what a programme exposes.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from discreet.maths.noise.ptable_solver import PTableParameters, solve
 
 Bools = NDArray[np.bool_]
 Integers = NDArray[np.int64]
-SMALLEST_PARAMETER, LARGEST_PARAMETER = 1e-9, 60.0  # of an epsilon or rho that is looked for
-FIRST_ROW_D, FIRST_ROW_V = 3, 1.2  # a table whose first row has all the variance that it can have
+SMALLEST_PARAMETER, LARGEST_PARAMETER = 1e-9, 60.0  # of an epsilon or rho that is searched for
+FIRST_ROW_D, FIRST_ROW_V = 3, 1.2  # a table whose first row has its largest possible variance
 SPREAD = 12  # standard deviations of a Gaussian that are summed
 
 
@@ -41,9 +41,9 @@ class Constraint(StrEnum):
 
     PTABLE = "p-table"  # such a table exists and has this variance
     AVERAGING = "averaging"  # the riskiest statistic cannot be averaged to the truth
-    UNIQUES = "uniques"  # somebody who is alone in a cell is often enough not published as one
+    UNIQUES = "uniques"  # a count of 1 is often enough not published as 1
     BOUND = "bound"  # the tuples of the programme do not reveal the largest change
-    LARGEST = "largest-change"  # the largest change is bearable
+    LARGEST = "largest-change"  # the largest change is acceptable
     DISTORTION = "distortion"  # a small count is seldom far off
     AREAS = "areas"  # no area's total is far off
     RECONSTRUCTION = "reconstruction"  # the records cannot be reconstructed
@@ -55,15 +55,15 @@ UTILITY = (Constraint.LARGEST, Constraint.DISTORTION, Constraint.AREAS)
 
 @dataclass(frozen=True)
 class RiskLimits:
-    """What an office accepts. Confidences, largest change and the areas' 20 are the paper's, the rest ours."""
+    """The limits of an office. Confidences, largest change and the areas' 20 are the paper's, the rest ours."""
 
-    averaging: float = 0.68  # averaging must succeed less often
-    revealed: float = 0.68  # the largest change must be revealed less often
-    uniques: float = 0.5  # a count of 1 may be published as it is this often at most
+    averaging: float = 0.68  # averaging must succeed with a smaller probability
+    revealed: float = 0.68  # the largest change must be revealed with a smaller probability
+    uniques: float = 0.5  # the largest probability that a count of 1 is published unchanged
     largest_change: int = 10  # the paper's "E of at most about 10"
     size: int = 20  # a count of this size ..
     relative: float = 0.2  # .. may be off by more than this share of it (the least of Figure 4) ..
-    share: float = 0.05  # .. this often at most
+    share: float = 0.05  # .. with at most this probability
     area_change: int = 20  # no area's total may be off by more than this ..
     area_confidence: float = 0.68  # .. with this confidence, all areas together (eq. 16)
 
@@ -87,10 +87,10 @@ class Plane:
 
     V: Floats
     D: Integers
-    variance: Floats  # that the law of maximum entropy really has: at most D(D+1)/3
+    variance: Floats  # of the law of maximum entropy: at most D(D+1)/3
     success: Floats  # of averaging the riskiest statistic
     revealed: Floats  # probability that the tuples reveal D
-    stays: Floats  # probability that a count of 1 is published as it is
+    stays: Floats  # probability that a count of 1 is published unchanged
     needed: Floats  # tuples {F, M, T} that would reveal D, m of eq. 11
     distorted: Floats  # share of small counts that are off by more than the limit
     holds: Mapping[Constraint, Bools]
@@ -110,9 +110,9 @@ class Plane:
         return float(self.V[columns[0]]), int(self.D[self.feasible[:, columns[0]]][0])
 
     def without(self, constraint: Constraint) -> tuple[float, int] | None:
-        """What would be the smallest choice if one constraint were dropped."""
-        kept = {name: held for name, held in self.holds.items() if name is not constraint}
-        return Plane(**{**vars(self), "holds": kept}).smallest
+        """The smallest choice if one constraint were dropped."""
+        others = {name: met for name, met in self.holds.items() if name is not constraint}
+        return Plane(**{**vars(self), "holds": others}).smallest
 
 
 def plane(V: Floats, D: Integers, exposed: ProgrammeExposure, limits: RiskLimits, js: int = 0) -> Plane:
@@ -148,7 +148,7 @@ def _has_ptable(V: Floats, D: Integers, js: int) -> Bools:
 
 @cache
 def one_stays(V: float, js: int = 0) -> float:
-    """p(1 -> 1) of a p-table; its first row is much the same for all D, and no longer changes where V exceeds it."""
+    """p(1 -> 1) of a p-table; row 1 is nearly the same for all D, and constant for V above its largest variance."""
     if js:
         return 0.0
     table = solve(PTableParameters(FIRST_ROW_D, min(V, FIRST_ROW_V)))
@@ -156,13 +156,13 @@ def one_stays(V: float, js: int = 0) -> float:
 
 
 def reveal(law: Pmf, tuples: Groups) -> Expected:
-    """What the tuples of a programme show of bounded noise, the noises of a tuple being independent."""
+    """What the tuples of a programme reveal about bounded noise; the noises of a tuple are independent."""
     return expected(_Gaps(law), law.last, tuples, same_noise=True)
 
 
 @dataclass
 class _Gaps:
-    """The gaps of n parts and their total, each worked out from the one before."""
+    """The gaps of n parts and their total, each computed from the one before."""
 
     noise: Pmf
     sums: list[Pmf] = field(default_factory=list)
@@ -190,15 +190,15 @@ class OneParameter:
     exceeds: Callable[[float, int], float]  # Pr[abs(v) > change]
 
     def at_least_variance(self, variance: float) -> float:
-        """The largest parameter at which the noise still has so much variance."""
+        """The largest parameter at which the noise still has this variance."""
         return self._crossing(lambda parameter: self.variance(parameter) - variance)
 
     def at_most_beyond(self, change: int, share: float) -> float:
-        """The smallest parameter at which the noise exceeds a change at most so often."""
+        """The smallest parameter at which the noise exceeds a change with at most this probability."""
         return self._crossing(lambda parameter: self.exceeds(parameter, change) - share)
 
     def at_least_beyond(self, change: int, share: float) -> float:
-        """The largest parameter at which the noise exceeds a change at least so often."""
+        """The largest parameter at which the noise exceeds a change with at least this probability."""
         return self.at_most_beyond(change, share)
 
     @staticmethod
@@ -250,7 +250,7 @@ GAUSSIAN = OneParameter("rho", gaussian_variance, exceeds_gaussian)
 
 @dataclass(frozen=True)
 class LineLimit:
-    """One end of what is allowed: from here on up (utility) or down (risk)."""
+    """One end of the allowed range: a lower limit (utility) or an upper limit (risk)."""
 
     constraint: Constraint
     value: float
@@ -287,7 +287,7 @@ class Line:
 
 @dataclass(frozen=True)
 class LineFacts:
-    """What a programme says to the line: k/t^2, how many areas have totals, records, cells, and what a count costs."""
+    """The facts of a programme that limit the line: k/t^2, areas with totals, records, cells, cost of a count."""
 
     ratio: float
     areas: int | None = None
@@ -295,11 +295,11 @@ class LineFacts:
     cells: int = 0
     spread: float = 1.0  # the largest share of a budget that a count gets, by the smallest
     price: float = 1.0  # what the whole programme costs where the count with the smallest share gets one
-    budget: float | None = None  # most that the whole programme may cost
+    budget: float | None = None  # the most that the whole programme may cost
 
 
 def line(law: OneParameter, facts: LineFacts, limits: RiskLimits) -> Line:
-    """All limits that the facts allow to be told, on the parameter of the counts with the most noise."""
+    """All limits that follow from the facts, on the parameter of the counts with the most noise."""
     found = {
         Constraint.AVERAGING: law.at_least_variance(contour(limits.averaging) / facts.ratio) / facts.spread,
         Constraint.UNIQUES: law.at_least_beyond(0, 1 - limits.uniques) / facts.spread,
@@ -318,7 +318,7 @@ def line(law: OneParameter, facts: LineFacts, limits: RiskLimits) -> Line:
 
 
 def can_reconstruct(records: int, cells: int) -> bool:
-    """Whether there are the n log^2 n counts that the reconstruction theorem speaks of."""
+    """Whether there are the n log^2 n counts that the reconstruction theorem requires."""
     return cells >= records * math.log(max(records, 2)) ** 2
 
 

@@ -20,17 +20,17 @@ Lattice = NDArray[np.int64]
 class SplitTree(NamedTuple):
     """Nodes are numbered as in a heap: 1 is the root, 2i and 2i + 1 are below i; all leaves have one depth."""
 
-    x: Lattice  # place -> coordinate; the points of a leaf stand side by side, those left first
+    x: Lattice  # place -> coordinate; the points of a leaf are adjacent, those left first
     y: Lattice
     ids: Lattice  # place -> point
     place: Lattice  # point -> place
     leaf_of: Lattice  # point -> node
     first: Lattice  # node -> its first place
-    end: Lattice  # leaf -> one past the last place that still holds a point
+    end: Lattice  # leaf -> one past the last place that still has a point
     box: Lattice  # (node, 4): least x, greatest x, least y, greatest y of the points left
     least: Lattice  # node -> lowest point left; the number of points where none is
-    bounds: Lattice  # room for the bounds of the nodes that a query has yet to visit
-    nodes: Lattice  # and for the nodes
+    bounds: Lattice  # buffer for the bounds of the nodes that a query has yet to visit
+    nodes: Lattice  # buffer for those nodes
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
@@ -64,7 +64,7 @@ def plant(x: Any, y: Any) -> Any:
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _cut(order: Any, x: Any, y: Any) -> Any:
-    """Sort a run of points along its wider side; the sort is stable, so that a pile of points stays in order."""
+    """Sort a run of points along its wider side; the sort is stable, so that equal points stay in order."""
     xs, ys = x[order], y[order]
     along = xs if xs.max() - xs.min() >= ys.max() - ys.min() else ys
     order[:] = order[np.argsort(along, kind="mergesort")]
@@ -73,7 +73,7 @@ def _cut(order: Any, x: Any, y: Any) -> Any:
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _refresh(tree: Any, node: Any) -> Any:
-    """Draw the box of a node anew; tell whether anything changed."""
+    """Recompute the box of a node; return whether anything changed."""
     low_x, high_x, low_y, high_y, least = _NOWHERE, -_NOWHERE, _NOWHERE, -_NOWHERE, tree.ids.size
     if 2 * node < tree.least.size:
         for below in (2 * node, 2 * node + 1):
@@ -96,7 +96,7 @@ def _refresh(tree: Any, node: Any) -> Any:
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def take(tree: Any, point: Any) -> None:
-    """Take a point out, and shrink the boxes above it as far as they change."""
+    """Remove a point, and shrink the boxes above it as long as they change."""
     node = tree.leaf_of[point]
     hole, last = tree.place[point], tree.end[node] - 1
     moved = tree.ids[last]
@@ -155,7 +155,7 @@ def furthest(tree: Any, x: Any, y: Any) -> Any:
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def nearest(tree: Any, x: Any, y: Any, distances: Any, points: Any) -> None:
-    """Fill ``points`` with the points left that are nearest to (x, y), in no order; at least so many must be left.
+    """Fill ``points`` with the points left that are nearest to (x, y), in no order; at least as many must be left.
 
     ``distances`` and ``points`` are a heap with the worst of the points found so far on top.
     """
@@ -332,7 +332,7 @@ def expected_absolute_sum(cells: int, epsilon: float, sensitivity: float = 1.0) 
 
 
 def expected_relative_error(cells: int, epsilon: float, sensitivity: float, records: int) -> float:
-    """E|X1 + .. + Xm| / n: the expected error of the total of m noisy cells that hold n records together."""
+    """E|X1 + .. + Xm| / n: the expected error of the total of m noisy cells with n records in all."""
     if records < 1:
         raise ValueError(f"at least 1 record, not {records}")
     return expected_absolute_sum(cells, epsilon, sensitivity) / records

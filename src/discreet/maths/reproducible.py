@@ -1,9 +1,9 @@
 """Sums, products, logarithms and inverses of floats that have the same bits on every processor.
 
 BLAS, LAPACK and the system's mathematical library choose their kernels by the processor: these add in another order, or
-round once where others round twice. What is published must not depend on that. Here stand only operations that IEEE 754
-rounds correctly (+, -, x, /), each on its own and in a fixed order, sums that are rounded once (Shewchuk 1997), and
-logarithms that are rounded from far more digits. They suit small systems; for large ones BLAS is faster.
+round once where others round twice. What is published must not depend on that. This module uses only operations that
+IEEE 754 rounds correctly (+, -, x, /), one at a time and in a fixed order, sums that are rounded once (Shewchuk 1997),
+and logarithms that are rounded from far more digits. They suit small systems; for large ones BLAS is faster.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-LOG_BITS = 128  # a double has 53: the nearest one is found unless 75 further bits are all alike
+LOG_BITS = 128  # a double has 53: the nearest one is found unless 75 further bits are all equal
 
 
 def total(values: Floats) -> float:
@@ -37,7 +37,7 @@ def product(matrix: Floats, other: Floats) -> Floats:
 
 
 def log(values: Floats) -> Floats:
-    """The natural logarithm of each positive number, nearest to the true one; not a number for all others."""
+    """The natural logarithm of each positive number, correctly rounded; NaN for all others."""
     with ctx.workprec(LOG_BITS):
         return np.array(
             [float(arb(value).log().mid()) if value > 0 else math.nan for value in values.tolist()]
@@ -45,7 +45,7 @@ def log(values: Floats) -> Floats:
 
 
 def inverse(matrix: Floats) -> Floats | None:
-    """The inverse of a square matrix by Gauss and Jordan, with partial pivoting; none if it is singular."""
+    """The inverse of a square matrix by Gauss and Jordan, with partial pivoting; None if it is singular."""
     size = len(matrix)
     work = np.hstack([matrix, np.eye(size)])
     for at in range(size):

@@ -28,14 +28,14 @@ def _mixed(word: Any) -> Any:
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def combine(words: Any, codes: Any) -> None:
-    """Take one more code into 64-bit words that stand for combinations, in place."""
+    """Add one more code to 64-bit words that represent combinations, in place."""
     for r in range(words.size):
         words[r] = _mixed(words[r] ^ np.uint64(codes[r]))
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def add_members(sums: Any, household: Any, words: Any) -> None:
-    """Add each person's word to the household's: equal sums stand for equal members, in whatever order."""
+    """Add each person's word to the household's: equal sums mean equal members, in any order."""
     for r in range(words.size):
         if household[r] >= 0:
             sums[household[r]] += _mixed(words[r])
@@ -88,7 +88,7 @@ def counting_order(codes: Any, categories: Any) -> Any:
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _least_counts(region: Any, alike: Any, household: Any, counts: Any, least: Any) -> None:
-    """One level; the persons stand together by region."""
+    """One level; the persons are grouped by region."""
     start = 0
     while start < region.size:
         end = start
@@ -114,8 +114,8 @@ def least_counts(
     """(level, household) -> the least count among its members.
 
     ``finest`` is the finest region of each person, ``above`` the region of each finest one at every level, numbered
-    so that regions of one parent stand together; ``alike`` numbers the combinations of values; ``household`` is -1
-    for persons outside, who are counted all the same.
+    so that regions of one parent are adjacent; ``alike`` numbers the combinations of values; ``household`` is -1
+    for persons outside, who are counted as well.
     """
     order, _ = counting_order(finest, above.shape[1])
     finest, alike, household = finest[order], alike[order], household[order]
@@ -132,7 +132,7 @@ _NOT_TRIED, _PAIRED, _NO_DONOR, _CAP, _QUOTA = range(5)
 
 
 class Outcome(IntEnum):
-    """What became of a household."""
+    """The outcome for a household."""
 
     LEFT = 0
     AT_RISK = 1
@@ -180,7 +180,7 @@ class Paired:
     outcome: NDArray[np.uint8]
     swapped: int = 0
     swapped_at: list[int] = field(default_factory=list)
-    short: Outcome | None = None  # what kept the rate from being reached
+    short: Outcome | None = None  # why the rate was not reached
 
 
 def pair(households: Candidates, terms: Terms) -> Paired:
@@ -235,7 +235,7 @@ class _Search:
         if wanted <= 0:
             return
         order, level = self._spread(), len(self._all.area) - 1
-        for some in (order[:wanted], order):  # most often the first few do, and need a small index
+        for some in (order[:wanted], order):  # usually the first few suffice, and need a small index
             for profile in range(len(self._all.profiles)):
                 wanted = self._terms.target - self._paired.swapped
                 rest = some[self._paired.partner[some] < 0]
@@ -246,7 +246,7 @@ class _Search:
     def _spread(self) -> NDArray[np.int64]:
         """The households that are left, ordered so that every beginning of the order is spread over the regions.
 
-        The r-th of the n households of a region stands at (r + u) / n, with u drawn from its id.
+        The r-th of the n households of a region is at (r + u) / n, with u drawn from its id.
         """
         area = self._all.area[-1]
         order, begin = counting_order(area, int(area.max(initial=0)) + 1)
@@ -293,11 +293,11 @@ class _Search:
     def _index(
         self, waiting: NDArray[np.int64], level: int, values: NDArray[np.int32], area: NDArray[np.int32]
     ) -> tuple[Any, ...]:
-        """Everyone who is left and like somebody waiting, by values and region, with a tree of their weights."""
+        """The remaining households similar to a waiting one, by values and region, with a tree of their weights."""
         kinds = int(values.max()) + 1
-        asked = np.zeros(kinds, dtype=bool)
-        asked[values[waiting]] = True
-        rows = np.flatnonzero(asked[values] & (self._paired.partner < 0) & ~self._all.excluded)
+        needed = np.zeros(kinds, dtype=bool)
+        needed[values[waiting]] = True
+        rows = np.flatnonzero(needed[values] & (self._paired.partner < 0) & ~self._all.excluded)
         rows = rows[counting_order(area[rows], int(area.max()) + 1)[0]]
         order, begin = counting_order(values[rows], kinds)
         rows = rows[order]
@@ -324,7 +324,7 @@ def _uniform(ids: Any, k0: Any, k1: Any) -> Any:
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _plant(tree: Any) -> None:
-    """Make a Fenwick tree of weights that stand at 1, 2, .."""
+    """Make a Fenwick tree of weights at indices 1, 2, .."""
     for node in range(1, tree.size):
         above = node + (node & -node)
         if above < tree.size:
@@ -421,7 +421,7 @@ def _full(row: Any, quota_area: Any, left: Any) -> Any:
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _donor(one: Any, facts: Any, index: Any, key: Any, inside_parent: Any, quota_area: Any, left: Any) -> Any:
-    """Draw somebody alike from another region: the place in the index, whether from inside, whether one was full."""
+    """Draw a similar household of another region: its place in the index, whether from inside, whether one was full."""
     ids, values, area, parent = facts
     rows, begin, _, areas, weights, tree = index
     k0, k1, step = key
@@ -441,7 +441,7 @@ def _donor(one: Any, facts: Any, index: Any, key: Any, inside_parent: Any, quota
         if at < 0 or not _full(rows[at], quota_area, left):
             return at, inside, some_full
         some_full = True
-        _forget(tree, weights, at)  # its region stays full, so nobody can draw it again
+        _forget(tree, weights, at)  # its region stays full, so it cannot be drawn again
         step += np.uint64(1)
 
 

@@ -111,11 +111,11 @@ def test_a_count_in_an_empty_category_is_proof_where_zeros_stay() -> None:
 
 
 @pytest.mark.parametrize(
-    ("known", "prior", "said"),
+    ("known", "prior", "message"),
     [((1, 2), (1.0,), "one probability"), ((1, 2), (0.5, 0.6), "add up to 1"), ((), (), "one probability")],
 )
-def test_priors_that_are_none(known: tuple[int, ...], prior: tuple[float, ...], said: str) -> None:
-    with pytest.raises(Mistakes, match=said):
+def test_priors_that_are_none(known: tuple[int, ...], prior: tuple[float, ...], message: str) -> None:
+    with pytest.raises(Mistakes, match=message):
         HistogramAdversary(TABLE, known, prior)
 
 

@@ -86,7 +86,7 @@ def test_the_risk_has_its_limits_and_its_other_form(rho: float, prior: float) ->
         for j, p in zip(one.with_target.values, one.with_target.p, strict=True)
     ]
     chi2 = float(np.sum((one.with_target.p - mixed) ** 2 / mixed))
-    beyond = prior + (1 - prior) * one.without.at(one.without.first)  # values of P0 alone
+    beyond = prior + (1 - prior) * one.without.at(one.without.first)  # values of P0 only
     assert one.risk == pytest.approx(1 + chi2, rel=1e-6, abs=beyond * 1e-6)
 
 

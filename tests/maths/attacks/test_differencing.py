@@ -129,7 +129,7 @@ def test_a_small_reach_is_not_called_exhaustive_and_a_search_cut_short_not_compl
 
 @pytest.mark.parametrize("reach", [1, 2, 3, 5])
 def test_a_reach_finds_exactly_the_sides_within_it(reach: int) -> None:
-    # light pieces alone: every area is a block, but one that crosses a single other area belongs to that one's
+    # only light pieces: every area is a block, but one that crosses a single other area belongs to that one's
     random = np.random.default_rng(reach)
     missed = 0
     for _ in range(60):

@@ -102,19 +102,19 @@ class Plain:
         return (*group[: self.axis], node, *group[self.axis + 1 :])
 
     def judged(self, group: Nodes, depth: int, v: int) -> tuple[str, int]:
-        """full, near or nothing, and the category; nothing with the category -1 where none is held."""
+        """full, near or nothing, and the category; nothing with the category -1 where none is nonempty."""
         column = self.example.columns[v]
         n = column.get(group, 0)
-        held = {c: x for c in self.categories(depth) if (x := column.get(self.at(group, c), 0)) > 0}
-        if n <= 0 or not held:
+        nonempty = {c: x for c in self.categories(depth) if (x := column.get(self.at(group, c), 0)) > 0}
+        if n <= 0 or not nonempty:
             return "", -1
-        top = min(held, key=lambda c: (-held[c], c))
+        top = min(nonempty, key=lambda c: (-nonempty[c], c))
         siblings = np.count_nonzero(self.parents == self.parents[top])
         if self.depths[top] != depth or siblings < 2:
             return "", -1
-        if len(held) == 1 and (held[top] == n or v or not self.same_noise):
+        if len(nonempty) == 1 and (nonempty[top] == n or v or not self.same_noise):
             return "full", top
-        return ("near" if held[top] >= SHARE * n else ""), top
+        return ("near" if nonempty[top] >= SHARE * n else ""), top
 
     def all_but_one(self, group: Nodes, depth: int, v: int) -> int:
         _, top = self.judged(group, depth, v)
@@ -145,8 +145,8 @@ class Plain:
 
     def so(self, group: Nodes, depth: int, v: int, kind: RowKind, category: int) -> bool:
         """Whether what a row of this kind says of a category holds in column v."""
-        said, top = self.judged(group, depth, v)
-        return top == category and said in (("full", "near") if kind is RowKind.NEAR else ("full",))
+        kind_found, top = self.judged(group, depth, v)
+        return top == category and kind_found in (("full", "near") if kind is RowKind.NEAR else ("full",))
 
     def tallies(self) -> NDArray[np.int64]:
         example = self.example

@@ -55,17 +55,17 @@ def test_one_part_that_holds_everybody_has_no_gap() -> None:
 
 def test_gaps_are_shared_by_the_cells_that_can_have_made_them() -> None:
     shown = grid((11, 3, 2), (10, 12, 0), (10, 4, 0), (7, 7, 0), (0, 0, 0), (2, 4, 5))
-    held, least, exact = (np.zeros(size, dtype=np.int64) for size in (3, 6, 6))
-    survey(shown, *KIN.arrays, *ALL.arrays, held, least, exact)
-    assert held.tolist() == [1, 3, 2]
+    by_positive, least, exact = (np.zeros(size, dtype=np.int64) for size in (3, 6, 6))
+    survey(shown, *KIN.arrays, *ALL.arrays, by_positive, least, exact)
+    assert by_positive.tolist() == [1, 3, 2]
     # -6 over three, +2 over two, -6 over three for the zero may hide some, no gap twice, +7 over three
     assert least.tolist() == [2, 1, 2, 1, 0, 0]
     assert exact.tolist() == [0, 1, 2, 0, 0, 0]
 
 
 def test_needs_beyond_the_list_are_counted_at_its_end() -> None:
-    held, least, exact = (np.zeros(size, dtype=np.int64) for size in (3, 4, 4))
-    survey(grid((1000, 3, 2)), *KIN.arrays, *ALL.arrays, held, least, exact)
+    by_positive, least, exact = (np.zeros(size, dtype=np.int64) for size in (3, 4, 4))
+    survey(grid((1000, 3, 2)), *KIN.arrays, *ALL.arrays, by_positive, least, exact)
     assert least.tolist() == [0, 0, 0, 1]
 
 
@@ -74,8 +74,8 @@ def test_pairs_that_tell_their_counts_by_themselves() -> None:
     low, high = np.maximum(shown - 2, shown > 0).astype(np.int32), shown + np.int32(2)
     assert pinned_pairs(low, high, shown, *KIN.arrays, *ALL.arrays, False) == 1
     low, high = np.maximum(shown - 1, shown > 0).astype(np.int32), shown + np.int32(1)
-    alone = pinned_pairs(low[:, :, 2:], high[:, :, 2:], shown[:, :, 2:], *KIN.arrays, *ALL.arrays, True)
-    assert alone == 1  # neither part holds everybody, so that both hold one
+    disclosed = pinned_pairs(low[:, :, 2:], high[:, :, 2:], shown[:, :, 2:], *KIN.arrays, *ALL.arrays, True)
+    assert disclosed == 1  # neither part contains everyone, so that both contain one
     assert pinned_pairs(low[:, :, 2:], high[:, :, 2:], shown[:, :, 2:], *KIN.arrays, *ALL.arrays, False) == 0
 
 

@@ -100,8 +100,8 @@ def test_large_populations_are_enumerated_near_the_mean_only() -> None:
 
 
 @pytest.mark.parametrize(
-    ("n", "p0", "said"), [(0, 0.5, "n: 0"), (10, 1.0, "p0: 1"), (10**8, 0.5, "n: 100000000")]
+    ("n", "p0", "message"), [(0, 0.5, "n: 0"), (10, 1.0, "p0: 1"), (10**8, 0.5, "n: 100000000")]
 )
-def test_what_is_no_binomial_law_is_refused(n: int, p0: float, said: str) -> None:
-    with pytest.raises(Mistakes, match=said):
+def test_what_is_no_binomial_law_is_refused(n: int, p0: float, message: str) -> None:
+    with pytest.raises(Mistakes, match=message):
         binomial_test(n, p0, NO_NOISE)

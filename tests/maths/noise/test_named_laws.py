@@ -48,7 +48,7 @@ def test_the_cell_key_law_is_a_p_table() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "given", "words"),
+    ("kind", "given", "message"),
     [
         (LawKind.GEOMETRIC, {"epsilon": 0}, "epsilon: 0; give a number above zero"),
         (LawKind.GEOMETRIC, {"epsilon": "-1/2"}, "above zero"),
@@ -67,18 +67,18 @@ def test_the_cell_key_law_is_a_p_table() -> None:
         (LawKind.EXPONENTIAL, {}, "choose from laplace"),
     ],
 )
-def test_wrong_parameters_are_refused(kind: LawKind, given: dict[str, Any], words: str) -> None:
-    with pytest.raises(Mistakes, match=words):
+def test_wrong_parameters_are_refused(kind: LawKind, given: dict[str, Any], message: str) -> None:
+    with pytest.raises(Mistakes, match=message):
         named_law(NoiseParameters(kind, **given))
 
 
-def test_every_mistake_is_told_at_once() -> None:
+def test_every_mistake_is_reported_at_once() -> None:
     with pytest.raises(Mistakes) as caught:
         named_law(NoiseParameters(LawKind.LAPLACE, rho=1, D=4))
     assert [problem.key for problem in caught.value.problems] == ["epsilon", "bound", "rho", "D"]
 
 
-def test_every_named_kind_says_what_it_needs() -> None:
+def test_every_named_kind_states_what_it_needs() -> None:
     assert set(NEEDED) == set(LawKind) - {LawKind.EXPONENTIAL}
 
 

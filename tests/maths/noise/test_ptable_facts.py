@@ -19,8 +19,8 @@ def test_a_fall_below_no_change_is_not_monotone() -> None:
 
 def test_every_unmet_demand_is_named() -> None:
     rows = [row_facts(1, {-1: 0.6, 0: 0.2, 3: 0.3})]
-    told = [str(problem) for problem in unmet(rows, Demands(D=2, V=1.0, js=1, monotone=True))]
-    words = [
+    problems = [str(problem) for problem in unmet(rows, Demands(D=2, V=1.0, js=1, monotone=True))]
+    expected = [
         "sum to 1.1",
         "mean change is 0.3",
         "variance is 3.3",
@@ -28,8 +28,8 @@ def test_every_unmet_demand_is_named() -> None:
         "1 can be published",
         "p falls",
     ]
-    assert len(told) == len(words)
-    assert all(word in line for word, line in zip(words, told, strict=True))
+    assert len(problems) == len(expected)
+    assert all(text in line for text, line in zip(expected, problems, strict=True))
 
 
 @given(st.floats(0.01, 0.3))

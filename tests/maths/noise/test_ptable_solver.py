@@ -85,7 +85,7 @@ def assert_holds(table: PTable, wanted: PTableParameters) -> None:
         assert abs(p.sum() - 1) < 1e-12
         assert abs(table.mean(i)) < 1e-9
         assert table.variance(i) <= row.V + 1e-8
-        # at the very edge of what is feasible the floor gives way, and the table says so
+        # at the very edge of what is feasible the floor is lowered, and the table's notes report it
         waived = any(note.startswith(f"row {i}:") and "floor" in note for note in table.notes)
         assert waived or (p >= wanted.p_min - 1e-12).all()
         assert not row.monotone or table.is_monotone(i)

@@ -18,7 +18,7 @@ def test_uniform_noise_agrees_where_the_shifted_supports_do() -> None:
 
 @pytest.mark.parametrize("law", [discrete_gaussian("0.1"), discrete_laplace("0.5"), LAW])
 def test_bob_is_found_out_at_the_predicted_rate(law: Law) -> None:
-    """Two cells of 20 persons; Bob joins one of them: their published counts differ by chance of the noise alone."""
+    """Two cells of 20 persons; Bob joins one of them: their published counts differ only by chance of the noise."""
     dice, n = np.random.default_rng(7), 200_000
     drawn = [dice.choice(law.row(i).values, size=n, p=law.row(i).p / law.row(i).p.sum()) for i in (20, 21)]
     share = float((drawn[0] != drawn[1]).mean())

@@ -106,12 +106,12 @@ def test_a_cross_tabulation_of_two_tables_gets_both_parts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("shares", "says"),
+    ("shares", "message"),
     [
         ({1: Fraction(1, 2), 2: Fraction(1, 3)}, r"sum to 5/6; make them sum to 1"),
         (
             {1: Fraction(1, 2), 2: Fraction(1, 4), 3: Fraction(1, 4)},
-            r"margin 3: no such one; choose from 1, 2",
+            r"margin 3: no such margin; choose from 1, 2",
         ),
         ({1: Fraction(1)}, "margin 2: has no share"),
         ({1: Fraction(1), 2: Fraction(0)}, "a share of 0"),
@@ -119,8 +119,8 @@ def test_a_cross_tabulation_of_two_tables_gets_both_parts() -> None:
         ({1: 0.5, 2: 0.5}, "not exact"),
     ],
 )
-def test_shares_that_do_not_fit_are_refused(shares: dict[int, Fraction], says: str) -> None:
-    with pytest.raises(Mistakes, match=says):
+def test_shares_that_do_not_fit_are_refused(shares: dict[int, Fraction], message: str) -> None:
+    with pytest.raises(Mistakes, match=message):
         split_by_margin(Fraction(1), {"a": 1, "b": 2}, shares)
 
 

@@ -1,4 +1,4 @@
-"""Averaging noise away (Bach 2020, section 3.3 and annex B.3): success by formula, and its kernels."""
+"""The averaging attack (Bach 2020, section 3.3 and annex B.3): probability of success by formula, and its kernels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from scipy.special import erf, erfinv
 from discreet.maths.noise.law import Pmf
 
 HALF = 0.5
-LONGEST_SUM = 2**22  # values of a sum of noises that are worked out exactly
+LONGEST_SUM = 2**22  # values of a sum of noises that are computed exactly
 
 
 def success(variance: float, ratio: float) -> float:
@@ -29,17 +29,17 @@ def chebyshev(variance: float, ratio: float, within: float = HALF) -> float:
 
 
 def contour(confidence: float) -> float:
-    """V k / t^2 at which averaging succeeds so often: 1 / (8 erfinv(alpha)^2), 0.2528 at 68 %."""
+    """V k / t^2 at which averaging succeeds with this probability: 1 / (8 erfinv(alpha)^2), 0.2528 at 68 %."""
     return float(1 / (8 * erfinv(confidence) ** 2))
 
 
 def chebyshev_contour(confidence: float, within: float = HALF) -> float:
-    """V k / t^2 at which Chebyshev's bound is so high: (1 - alpha) xi^2."""
+    """V k / t^2 at which Chebyshev's bound has this value: (1 - alpha) xi^2."""
     return (1 - confidence) * within**2
 
 
 def least_variance(ratio: float, confidence: float) -> float:
-    """The variance of a cell's noise that keeps averaging below this success."""
+    """The least variance of a cell's noise at which averaging succeeds with at most this probability."""
     return contour(confidence) / ratio
 
 
@@ -71,24 +71,24 @@ Integers = NDArray[np.int64]
 class Method(IntEnum):
     """How representations are averaged."""
 
-    MEAN = 0  # all alike (Bach 2020, eq. 19 and 20)
-    RISKIEST = 1  # all alike, of those with the fewest cells so many that k/t^2 is smallest (annex B.3)
+    MEAN = 0  # equal weights (Bach 2020, eq. 19 and 20)
+    RISKIEST = 1  # equal weights, as many of those with the fewest cells as minimise k/t^2 (annex B.3)
     WEIGHTED = 2  # by the inverse of the variance
 
 
 @dataclass(frozen=True, eq=False)
 class Laid:
-    """Cells laid over targets: runs of cells, and which target each of their codes leads to."""
+    """The mapping of cells to targets: runs of cells, and the target of each of their codes."""
 
     firsts: Integers  # run -> its first cell
     lasts: Integers  # run -> the cell behind its last
-    codes_at: Integers  # run -> where the codes of its first cell stand
+    codes_at: Integers  # run -> index of the codes of its first cell
     variances: Floats  # run -> of the noise of its cells
     places: NDArray[
         np.int32
     ]  # code -> place of its target along each axis, one axis after the other; -1 for none
     starts: Integers  # axis -> where its places begin
-    strides: Integers  # axis -> what a place is worth in the number of the target
+    strides: Integers  # axis -> weight of a place in the number of the target
 
     @property
     def arrays(self) -> tuple[Any, ...]:
@@ -111,7 +111,7 @@ def _target(codes: Any, at: Any, places: Any, starts: Any, strides: Any) -> Any:
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def mixed(group: Any) -> Any:
-    """A number of 64 bits that looks random, so that sums of them tell sets of groups apart (splitmix64)."""
+    """A number of 64 bits that looks random, so that sums of them distinguish sets of groups (splitmix64)."""
     x = (np.uint64(group) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -135,7 +135,7 @@ def add_cells(
     q: Any,
     marks: Any,
 ) -> None:
-    """Add up the cells of each target: values, number, variances, and a mark of the groups that they are."""
+    """Add up the cells of each target: values, number, variances, and a hash of their groups."""
     for run in range(firsts.size):
         at = codes_at[run]
         for c in range(firsts[run], lasts[run]):
@@ -165,9 +165,9 @@ def add_shared(
     shared: Any,
     weighted: Any,
 ) -> None:
-    """Add what each cell has in common with the cells of the same group in representations before.
+    """Add the covariance terms of each cell with the cells of the same group in earlier representations.
 
-    ``used`` and ``weights`` hold of every group how often and with which weights 1/q_i it was used; a group lies in
+    ``used`` and ``weights`` store for every group how often and with which weights 1/q_i it was used; a group lies in
     one target, so that one array serves all.
     """
     for run in range(firsts.size):
@@ -194,7 +194,7 @@ def forget(groups: Any, firsts: Any, lasts: Any, used: Any, weights: Any) -> Non
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def drop_repeats(table: Any, marks: Any, q: Any) -> None:
-    """Put the marks of targets with q > 0 into a hash table, and q to zero where one is there already."""
+    """Put the marks of targets with q > 0 into a hash table, and set q to zero where one is already there."""
     mask = np.uint64(table.size - 1)
     for a in range(marks.size):
         if q[a] <= 0:
@@ -211,7 +211,7 @@ def drop_repeats(table: Any, marks: Any, q: Any) -> None:
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def root(parents: Any, node: Any) -> Any:
-    """The first of the nodes that are joined with this one; the way there is shortened."""
+    """The first of the nodes that are joined with this one; the path to it is shortened."""
     while parents[node] != node:
         parents[node] = parents[parents[node]]
         node = parents[node]
@@ -230,9 +230,9 @@ def join_same(parents: Any, cells: Any, others: Any) -> None:
 def join_only_children(
     parents: Any, children: Any, below: Any, child_values: Any, values: Any, first: Any
 ) -> None:
-    """Join a cell with the one cell below it where that is the only one that shows and shows the same value.
+    """Join a cell with the cell below it where that is the only visible one and has the same value.
 
-    ``below[c]`` is the cell above child c, numbered from ``first`` on; negative where it does not show.
+    ``below[c]`` is the cell above child c, numbered from ``first`` on; negative where it is not visible.
     """
     count = np.zeros(values.size, dtype=np.int32)
     for c in range(below.size):
@@ -251,7 +251,7 @@ _T, _S, _Q, _K, _W, _SW, _C, _BEST, _BT, _BS, _BK = range(11)
 
 @dataclass(frozen=True, eq=False)
 class Averages:
-    """The three estimates of each target, with their variances and what they are made of."""
+    """The three estimates of each target, with their variances and the numbers of representations and cells."""
 
     estimates: Floats  # (method, target)
     variances: Floats  # (method, target)
@@ -260,7 +260,7 @@ class Averages:
 
 
 class Running:
-    """The sums behind the averages of each target; the riskiest prefix is kept as it is met."""
+    """The sums behind the averages of each target; the riskiest prefix is stored when it is found."""
 
     def __init__(self, targets: int) -> None:
         self._sums = np.zeros((targets, 11))
@@ -274,7 +274,7 @@ class Running:
         _add(self._sums, s, k, q, shared, weighted)
 
     def averages(self, targets: Integers) -> Averages:
-        """What the sums of some targets come to."""
+        """The averages of some targets."""
         sums = self._sums[targets].T
         t, best, weight = sums[_T], sums[_BT], sums[_W]
         estimates = np.stack([sums[_S] / t, sums[_BS] / best, sums[_SW] / weight])
@@ -285,7 +285,7 @@ class Running:
 
 
 def _take_the_best(estimates: Floats, variances: Floats, t: Floats, k: Floats) -> None:
-    """Weights are best for independent noise; where common noise makes an equal-weight mean better, it is taken."""
+    """Weights are best for independent noise; where shared noise makes an equal-weight mean better, it is used."""
     for method in (Method.MEAN, Method.RISKIEST):
         better = variances[method] < variances[Method.WEIGHTED]
         for array in (estimates, variances, t, k):

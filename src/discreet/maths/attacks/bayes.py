@@ -20,7 +20,7 @@ from discreet.maths.noise.publishing import PublishedLaw
 
 
 class LawRows(Protocol):
-    """The law of the published count for each true count; more an adversary need not know."""
+    """The law of the published count for each true count: all that an adversary needs."""
 
     def row(self, count: int) -> Pmf:
         """The law of the published count j for a true count i."""
@@ -29,7 +29,7 @@ class LawRows(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Adversary:
-    """One who knows x0 = ``known`` others in a cell that a law protects, and has the prior probability p."""
+    """An adversary who knows x0 = ``known`` others in a cell protected by a law, and has the prior probability p."""
 
     law: LawRows
     known: int = 0
@@ -105,11 +105,11 @@ class Adversary:
         return self.exceeds_falsely(0.5)
 
     def exceeds(self, gate: float) -> float:
-        """Pr1[posterior > gate]: how probably a target who is there is given away at a gate."""
+        """Pr1[posterior > gate]: the probability that a target who is there is disclosed at a gate."""
         return float(self.with_target.p[self.posteriors > gate].sum())
 
     def exceeds_falsely(self, gate: float) -> float:
-        """Pr0[posterior > gate]: how probably somebody who is not there is accused."""
+        """Pr0[posterior > gate]: the probability that a person who is not there is accused."""
         chosen = self.with_target.values[self.posteriors > gate]
         return float(probabilities(self.without, chosen).sum())
 
@@ -203,7 +203,7 @@ def posterior_of(prior: float, log_factors: Iterable[float]) -> float:
     return float(expit(logit(prior) + math.fsum(log_factors)))
 
 
-DIGITS = 9  # log odds that agree in so many decimals are one atom
+DIGITS = 9  # log odds that agree in this many decimals are one atom
 LEAST = 1e-18  # atoms that are less probable are left out
 MOST_ATOMS = 2**20
 
@@ -224,7 +224,7 @@ class Odds:
 
 
 def odds(atoms: Floats, p: Floats) -> Odds:
-    """Make the law of some atoms: equal ones are added up, all but impossible ones left out."""
+    """Make the law of some atoms: equal ones are added up, negligible ones left out."""
     likely = p > LEAST
     found, where = np.unique(np.round(atoms[likely], DIGITS), return_inverse=True)
     sums = np.zeros(len(found))
@@ -234,7 +234,7 @@ def odds(atoms: Floats, p: Floats) -> Odds:
 
 @dataclass(frozen=True, eq=False)
 class Together:
-    """Observations of one target, each with independent noise; the adversaries' own priors do not count."""
+    """Observations of one target, each with independent noise; the adversaries' own priors are ignored."""
 
     parts: tuple[Adversary, ...]
     prior: float = 0.5

@@ -1,6 +1,6 @@
 """The Bayesian adversary of a group inside a larger one (Kazan & Reiter 2022, section 3.2), by exact sums.
 
-It owns the hierarchy's posterior and decisions; one group by itself is bayes_risk's.
+A single group is in ``bayes``.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from discreet.maths.noise.law import Floats, Pmf
 
 Ints = NDArray[np.int64]
 
-NORMAL_UP_TO = 0.5  # rho above which a sum of discrete Gaussians is no longer one to the digits that matter
+NORMAL_UP_TO = 0.5  # rho above which a sum of discrete Gaussians differs from one in the digits that matter
 TAIL = 1e-13  # of published counts that are left out of the probability of a decision
 LARGEST_GRID = 2**24
-LEAST = 1e-300  # stands for probabilities too small for a double
+LEAST = 1e-300  # replaces probabilities too small for a double
 
 
 class Chain(StrEnum):
-    """Whether X1 <= X2 holds throughout, or is dropped where X1 is drawn, as behind the paper's printed numbers."""
+    """Whether X1 <= X2 holds throughout, or is dropped where X1 is drawn, as in the paper's printed numbers."""
 
     EXACT = "exact"
     PAPER = "paper"
@@ -39,7 +39,7 @@ class Chain(StrEnum):
 class Hierarchy:
     """A group inside a larger one that has d further groups; all their counts are published, with additive noise.
 
-    The adversary knows x0 of the group alone. The prior of the larger count X2 given X1 is uniform on X1, X1 + 1, ..
+    The adversary knows only x0 of the group. The prior of the larger count X2 given X1 is uniform on X1, X1 + 1, ..
     """
 
     lower: AdditiveLaw
@@ -83,7 +83,7 @@ class Hierarchy:
         return math.fsum(p * float(weights[shift > least].sum()) for p, least in pairs)
 
     def _shifts(self, x2: Ints, y1: Ints) -> Floats:
-        """(x2, y1) -> log S(x0 + 1) - log S(x0); 0 where both are too small to be told."""
+        """(x2, y1) -> log S(x0 + 1) - log S(x0); 0 where either is too small for a double."""
         if len(x2) * len(y1) > LARGEST_GRID:
             raise mistake(
                 "", "noise", f"{len(x2)} x {len(y1)} likely counts", "take less noise, or fewer groups"
@@ -97,11 +97,11 @@ class Hierarchy:
         return np.log(np.where(some, sums[1], 1.0)) - np.log(np.where(some, sums[0], 1.0))
 
     def _own_odds(self, x1: int) -> float:
-        """The log odds that the group's own count makes."""
+        """The log odds from the group's own count."""
         return logit(self.prior) + Adversary(self.lower, self.known).log_factor(x1)
 
     def _terms(self, k1: int, x2: int, y1: int) -> tuple[Ints, Floats]:
-        """The counts k2 >= k1 that can be, and the logs of the terms of S(k1)."""
+        """The possible counts k2 >= k1, and the logs of the terms of S(k1)."""
         k2 = np.arange(k1, max(x2 - self.upper.pmf.first, k1) + 1, dtype=np.int64)
         with np.errstate(divide="ignore"):
             logs = np.log(probabilities(self.upper.pmf, x2 - k2)) + np.log(
@@ -109,7 +109,7 @@ class Hierarchy:
             )
         if not np.isfinite(logs).any():
             remedy = "give counts that the noise can lead to"
-            raise mistake("", "published counts", f"{x2} above, {y1} beside", remedy)
+            raise mistake("", "published counts", f"{x2} for the larger group, {y1} for the others", remedy)
         return k2, logs
 
     def _stationary(self, x1: int, x2: int, y1: int) -> float:
@@ -127,10 +127,10 @@ class Hierarchy:
 
 def summed(noise: Pmf, times: int) -> Pmf:
     """The law of a sum of independent noises, by convolutions of positive terms; tails below 1e-30 are cut first."""
-    kept = _trimmed(noise, 1e-30)
-    if times * len(kept.p) > LONGEST_SUM // 64:
+    trimmed = _trimmed(noise, 1e-30)
+    if times * len(trimmed.p) > LONGEST_SUM // 64:
         raise mistake("", "groups", str(times), "take fewer groups, or less noise")
-    total, power = Pmf(0, np.ones(1)), kept
+    total, power = Pmf(0, np.ones(1)), trimmed
     while times:
         if times % 2:
             total = Pmf(total.first + power.first, np.convolve(total.p, power.p))
@@ -140,7 +140,7 @@ def summed(noise: Pmf, times: int) -> Pmf:
 
 
 def _trimmed(law: Pmf, tail: float = TAIL) -> Pmf:
-    """The values that matter: all but tails of at most this probability on either side."""
+    """The law without tails of at most this probability on either side."""
     low = law.first + int(np.searchsorted(np.cumsum(law.p), tail))
     high = law.last - int(np.searchsorted(np.cumsum(law.p[::-1]), tail))
     return Pmf(low, law.p[low - law.first : high + 1 - law.first].copy())

@@ -1,8 +1,7 @@
-"""The attack on a whole histogram: everybody of a group is known but the target's category (after Kazan & Reiter 2022).
+"""The attack on a whole histogram: all of a group is known but the target's category (after Kazan & Reiter 2022).
 
-It owns the posterior over the categories, the decision and its exact chances for any law; histograms that are cut out
-of a release are the audit's. Every category has a cell of its own, so that the noise of the cells is independent, also
-where the same participants have the same noise.
+The posterior over the categories, the decision and its exact probability of success, for any law. Every category has
+its own cell, so that the noise of the cells is independent, also where the same participants have the same noise.
 
 x_c others are in category c, the target is in one of m categories, in c with prior p_c. Published are counts j_c. Then
 P[c | j] is proportional to p_c P(j_c | x_c + 1) / P(j_c | x_c): all other cells have the same law whatever c is.
@@ -23,19 +22,19 @@ from discreet.maths.noise.law import Floats
 
 NODES = 64  # of Gauss and Legendre: exact for ties among up to 127 categories, and to all digits beyond
 STEP = 1 / 8  # of the trapezoidal rule in log s; its error falls exponentially in 1/STEP
-FADED = 45.0  # e^-45 is nothing beside 1
+FADED = 45.0  # e^-45 is negligible compared with 1
 
 
 @dataclass(frozen=True, eq=False)
 class HistogramAdversary:
-    """One who knows the counts of all others in each category, and believes p_c of the target."""
+    """An adversary who knows the counts of all others in each category and has the prior p_c for the target."""
 
     law: LawRows
     known: tuple[int, ...]  # x_c
     prior: tuple[float, ...]  # p_c, which add up to 1
 
     def __post_init__(self) -> None:
-        """Refuse a prior that is none."""
+        """Refuse a prior that is not a probability law."""
         if len(self.prior) != len(self.known) or not self.known:
             value = f"{len(self.prior)} for {len(self.known)} categories"
             raise mistake("", "prior", value, "give one probability for each category")
@@ -53,7 +52,7 @@ class HistogramAdversary:
         weights = _logs(self.prior) + np.array(seen)
         proofs = np.isposinf(weights)
         if proofs.sum() > 1 or np.isneginf(weights).all():
-            value = "nobody in any one category explains them"
+            value = "no category of the target explains them"
             raise mistake("", "published counts", value, "check the known counts and the law")
         if proofs.any():
             weights = np.where(proofs, 0.0, -np.inf)
@@ -65,11 +64,11 @@ class HistogramAdversary:
         return int(np.argmax(self.posterior(published)))
 
     def correct(self, category: int) -> float:
-        """Pr[the decision is right] where the target is in a category; ties are broken by lot.
+        """Pr[the decision is right] where the target is in a category; ties are broken at random.
 
         The cells are independent, so with F_c and f_c the law of the weight w_c = log p_c + log factor without the
         target, and f that of the target's own, it is sum_w f(w) int_0^1 prod_c (F_c(w-) + f_c(w) u) du: given that c
-        others tie, the lot favours the target with probability 1/(c + 1).
+        others tie, the draw favours the target with probability 1/(c + 1).
         """
         own = self._with(category)
         u, du = np.polynomial.legendre.leggauss(NODES)
@@ -136,14 +135,14 @@ class HistogramAdversary:
         return odds(float(_logs((prior,))[0]) + factors, p) if prior > 0 else odds(factors[:0], p[:0])
 
     def _proof(self, category: int) -> float:
-        """How probably the target's own cell proves its category: a count that the others could not have."""
+        """The probability that the target's own cell proves its category: a count that the others could not have."""
         cell = self._cells[self.known[category]]
         proofs = np.isposinf(cell.log_factors)
         return float(cell.with_target.p[proofs].sum()) if self.prior[category] > 0 else 0.0
 
     @cached_property
     def _without(self) -> dict[tuple[int, float], Odds]:
-        """The law of a category's weight where the target is elsewhere; the mass that lacks is that of the weight 0."""
+        """The law of a category's weight where the target is elsewhere; the missing mass belongs to weight 0."""
         found = {}
         for known, prior in self._kinds:
             cell = self._cells[known]
@@ -154,7 +153,7 @@ class HistogramAdversary:
 
 
 def _split(law: Odds, atoms: Floats) -> tuple[Floats, Floats]:
-    """Pr[below] and Pr[equal] for each of some atoms; what lacks of the law's mass lies below all."""
+    """Pr[below] and Pr[equal] for each of some atoms; the missing mass of the law lies below all."""
     sums = np.concatenate([[0.0], np.cumsum(law.p)])
     close = 1.5 * 10.0**-DIGITS
     first = np.searchsorted(law.atoms, atoms - close)
@@ -163,7 +162,7 @@ def _split(law: Odds, atoms: Floats) -> tuple[Floats, Floats]:
 
 
 def _outer(atoms: Floats, t: Floats) -> Floats:
-    """Sums of every pair, cut where e^e^sum is beyond all doubles anyway."""
+    """Sums of every pair, capped where e^e^sum exceeds all doubles."""
     return np.minimum(np.add.outer(atoms, t), 700.0)
 
 

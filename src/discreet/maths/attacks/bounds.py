@@ -75,14 +75,14 @@ def revealed(p1: float, tuples: int) -> float:
 
 
 def pinned(noise: Pmf, categories: int = SEXES) -> float:
-    """The probability that large counts are pinned once E is known: every part has -E and the total +E, or reversed."""
+    """The probability that large counts are disclosed by a known E: every part has -E and the total +E, or reversed."""
     low, high = float(noise.p[0]), float(noise.p[-1])
     return low**categories * high + high**categories * low
 
 
 @dataclass(frozen=True)
 class Pinning:
-    """How probably small true counts F and M are disclosed by a published F, M and T once the p-table is known."""
+    """The probability that published F, M and T disclose small true counts F and M once the p-table is known."""
 
     first: int
     second: int
@@ -93,8 +93,8 @@ def pinned_small(row: Callable[[int], Pmf], reach: int, largest: int) -> list[Pi
     """Pinning of all pairs of positive counts up to ``largest``, by the rows of a p-table with changes up to ``reach``.
 
     A published triple discloses when exactly one pair of true counts can have led to it. Counts that cannot fall below
-    zero and zeros that stay zero make more such patterns than +-E alone: beside an empty F the same persons are in M
-    and T, which then have the same noise, so that M and T which differ show F to be positive.
+    zero and zeros that stay zero give more such patterns than only +-E: where F is empty the same persons are in M and
+    T, which then have the same noise, so that M and T which differ prove that F is positive.
     """
     rows = [row(count) for count in range(2 * (largest + 2 * reach) + 1)]
     p = np.zeros(
@@ -110,8 +110,8 @@ def _pinned_pair(p: Floats, first: int, second: int) -> float:
     can, total = p > 0, 0.0
     for j in np.flatnonzero(can[first]):
         for k in np.flatnonzero(can[second]):
-            alone = _origins(can, int(j), int(k)) == 1
-            total += p[first, j] * p[second, k] * float(p[first + second][alone].sum())
+            single = _origins(can, int(j), int(k)) == 1
+            total += p[first, j] * p[second, k] * float(p[first + second][single].sum())
     return total
 
 
@@ -153,7 +153,7 @@ def epsilon_of_reconstruction(records: float, confidence: float) -> float:
 Bounds = NDArray[np.int32]
 
 TILE = 512  # lines of a family that stay in the first-level cache
-SERVED = 1000  # from here on a law treats all counts alike
+SERVED = 1000  # from here on a law treats all counts equally
 MOST_SWEEPS = 100
 
 
@@ -177,10 +177,10 @@ class PossibleCounts:
 
 
 def origins(row: Callable[[int], Pmf], bound: int, step: int = 1, threshold: int = 0) -> PossibleCounts:
-    """Follow every true count forward through the law of what is published of it.
+    """Find the origins of each published count from the laws of all true counts.
 
     No noise is larger than ``bound``; published counts are multiples of ``step``, so the last one listed is, too, and
-    none lies below ``threshold`` but zero.
+    only zero lies below ``threshold``.
     """
     margin = bound + step
     counts = SERVED + threshold + 8 * margin
@@ -214,7 +214,7 @@ class AxisFamilies:
 
 
 def families(parents: NDArray[np.int32]) -> AxisFamilies:
-    """Group the nodes of an axis by their parents, which stand before them; -1 marks a node without parent."""
+    """Group the nodes of an axis by their parents, which come before them; -1 marks a node without parent."""
     order = np.argsort(parents, kind="stable")
     order = order[parents[order] >= 0]
     above, sizes = np.unique(parents[order], return_counts=True)
@@ -226,7 +226,7 @@ def families(parents: NDArray[np.int32]) -> AxisFamilies:
 
 @dataclass(frozen=True)
 class Tightening:
-    """How a propagation ended: after so many sweeps, at a fixpoint or not, with so many cells left without a count."""
+    """How a propagation ended: number of sweeps, whether at a fixpoint, and cells left without a possible count."""
 
     sweeps: int
     is_fixpoint: bool
@@ -244,8 +244,8 @@ def tighten(
     """Tighten intervals in place until no sum along an axis tightens them further: parent = sum of its children.
 
     A parent lies between the sums of its children's bounds, and a child between the parent's bounds less those of the
-    other children. With the same noise for the same participants, a child that is published unlike its parent does not
-    hold everybody: somebody is in the others. A contradiction ends it.
+    other children. With the same noise for the same participants, a child that is published differently from its
+    parent does not contain everyone: someone is in the others. A contradiction ends the propagation.
     """
     buffers = _buffers()
     for sweep in count_up(1):
@@ -304,7 +304,7 @@ def _sweep(
 def _add_up(
     low: Any, high: Any, members: Any, lows: Any, highs: Any, holders: Any, one: Any, other: Any
 ) -> None:
-    """Sum the children's bounds and note which of them, the first and the last, may hold anybody."""
+    """Sum the children's bounds and note the first and the last of them that may be nonempty."""
     size = low.shape[1]
     lows[:size] = 0
     highs[:size] = 0

@@ -51,7 +51,7 @@ def _inside(state: Any, trail: Any, used: int) -> int:
 def _include(
     block: int, seed: int, reach: int, state: Any, trail: Any, used: int, needs: Any, need: Any
 ) -> int:
-    """Take a block and all that it needs into the side; the new length of the trail, negative if that cannot be."""
+    """Take a block and all that it needs into the side; the new length of the trail, negative if that is impossible."""
     first, fits = used, True
     state[block], trail[used] = _IN, block
     used += 1
@@ -73,7 +73,7 @@ def _include(
 def _look(
     seed: int, room: int, state: Any, trail: Any, used: int, starts: Any, ends: Any, weights: Any
 ) -> Any:
-    """The records that are surely cut off, and a neighbour still to be decided (-1: none is)."""
+    """The records that are certainly cut off, and a neighbour still to be decided (-1 for none)."""
     cost, undecided, crowd = 0, -1, 0
     for k in range(used):
         if state[trail[k]] != _IN:
@@ -115,7 +115,7 @@ def _surround(side: Any, graph: Any, near: Any, mark: Any, queue: Any) -> int:
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def rest_is_connected(side: Any, graph: Any, near: Any, mark: Any, queue: Any) -> bool:
-    """Whether the component without the side hangs together: waves from all around the side until they have met."""
+    """Whether the component without the side is connected: waves from all around the side until they meet."""
     filled = _surround(side, graph, near, mark, queue)
     waves = filled
     parent, pending = np.arange(waves), np.ones(waves, dtype=np.int64)
@@ -168,7 +168,7 @@ def _reopen(state: Any, trail: Any, first: int, last: int) -> None:
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _roomy(sides: Any, cut: Any, found: int) -> Any:
-    """The same findings with room for one more."""
+    """The same findings with space for one more."""
     if found < cut.size:
         return sides, cut
     more = np.full((found, sides.shape[1]), -1, dtype=np.int64)
@@ -291,8 +291,8 @@ def differences(
 ) -> Differences:
     """Find the primitive differences with 1 .. threshold - 1 records; rows are records or pieces, in any order.
 
-    Rows with count 0 are ignored: an overlap without records hinders nobody. A single area that is small by itself
-    is no difference.
+    Rows with count 0 are ignored: an overlap without records does not prevent a difference. A single area that is
+    small by itself is not a difference.
     """
     crossing = _crossing(np.asarray(a), np.asarray(b), np.asarray(counts))
     if reach < 1 or steps < 1:
@@ -307,12 +307,12 @@ def _crossing(a: NDArray[Any], b: NDArray[Any], counts: NDArray[Any]) -> _Crossi
         raise ValueError("a, b and counts must be arrays of one dimension and the same length")
     if counts.size and counts.min() < 0:
         raise ValueError("counts must not be negative")
-    kept = counts > 0
-    a_codes, a_at = np.unique(a[kept], return_inverse=True)
-    b_codes, b_at = np.unique(b[kept], return_inverse=True)
+    nonempty = counts > 0
+    a_codes, a_at = np.unique(a[nonempty], return_inverse=True)
+    b_codes, b_at = np.unique(b[nonempty], return_inverse=True)
     pieces, at = np.unique(a_at.astype(np.int64) * max(1, b_codes.size) + b_at, return_inverse=True)
     sums = np.zeros(pieces.size, dtype=np.int64)
-    np.add.at(sums, at, counts[kept].astype(np.int64))
+    np.add.at(sums, at, counts[nonempty].astype(np.int64))
     width, split = max(1, b_codes.size), a_codes.size
     codes = np.concatenate((a_codes, b_codes)).astype(np.int64)
     return _Crossing(codes, split, pieces // width, pieces % width + split, sums)
@@ -373,23 +373,23 @@ def _summed(
 def _without_leaves(
     block: Integers, tails: Integers, heads: Integers, weights: Integers
 ) -> tuple[Integers, Integers, Integers, Integers]:
-    """Merge an area with one neighbour alone into it: connected sides part the two only to give that single area."""
+    """Merge an area with only one neighbour into it: connected sides part the two only to give that single area."""
     n = int(block.max()) + 1
     ends = np.append(tails, heads)
     leaf = (np.bincount(ends, minlength=n) == 1) & (np.bincount(block, minlength=n) == 1)
     neighbour = np.arange(n)
     neighbour[ends] = np.append(heads, tails)
-    # of two leaves that have but each other, one stays
+    # of two leaves that have only each other, one stays
     gone = leaf & ~(leaf[neighbour] & (neighbour > np.arange(n)))
-    kept, label = np.unique(np.where(gone, neighbour, np.arange(n)), return_inverse=True)
+    remaining, label = np.unique(np.where(gone, neighbour, np.arange(n)), return_inverse=True)
     label = label.astype(np.int64)
-    return label[block], *_summed(label[tails], label[heads], weights, kept.size)
+    return label[block], *_summed(label[tails], label[heads], weights, remaining.size)
 
 
 def _by_degree(
     block: Integers, tails: Integers, heads: Integers, weights: Integers
 ) -> tuple[Integers, Integers, Integers, Integers]:
-    """Number the blocks anew, those with most neighbours first: a search from any other block then stops at them."""
+    """Renumber the blocks, those with most neighbours first: a search from any other block then stops at them."""
     degree = np.bincount(np.append(tails, heads), minlength=int(block.max()) + 1)
     rank = np.empty(degree.size, dtype=np.int64)
     rank[np.argsort(-degree, kind="stable")] = np.arange(degree.size)
@@ -407,7 +407,7 @@ def _adjacency(
 
 
 class _Reader:
-    """Reads the areas of a side; keeps the areas of blocks and of components in order."""
+    """Reads the areas of a side; stores the areas of blocks and of components, sorted."""
 
     def __init__(self, crossing: _Crossing, block: Integers, component: Integers) -> None:
         self._crossing = crossing

@@ -21,7 +21,7 @@ ROUNDS = 400
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """Weights of the true counts among the cells published in the window, and what they say of each value."""
+    """Weights of the true counts among the cells published in the window, and the joint law of counts and values."""
 
     counts: tuple[int, ...]
     first: int  # the smallest published value of the window
@@ -74,7 +74,7 @@ FULL, NEAR, ALL_BUT_ONE = 1, 8, 64  # marks of a category's cell in column 0; <<
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def tally_small(values: Any, crosstab: Any, own: Any, tallies: Any) -> None:
-    """Tally the cells by their counts, up to the largest kind there is."""
+    """Tally the cells by their counts, up to the largest kind."""
     below = tallies.shape[1]
     for i in range(crosstab.size):
         c, x = crosstab[i], values[i, PUBLISHED]
@@ -100,9 +100,9 @@ def tally_values(values: Any, crosstab: Any, own: Any, found: Any) -> None:
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def gather(
-    values: Any, along: Any, line: Any, inside: Any, top: Any, where: Any, held: Any, crossed: Any
+    values: Any, along: Any, line: Any, inside: Any, top: Any, where: Any, nonempty: Any, crossed: Any
 ) -> None:
-    """Of each row: its largest category, that one's cell, how many are held, lost and made."""
+    """For each row: its largest category, the cell of that one, and how many are nonempty, lost and created."""
     columns = values.shape[1]
     for i in range(along.size):
         if not inside[along[i]] or line[i] < 0:
@@ -111,28 +111,36 @@ def gather(
         for v in range(columns):
             y = values[i, v]
             if y > 0:
-                held[row, v] += 1
+                nonempty[row, v] += 1
                 if y > top[row, v]:
                     top[row, v], where[row, v] = y, i
             if v and y > 0 and x <= 0:
-                crossed[row, v - 1] += 1  # seen empty, and is not
+                crossed[row, v - 1] += 1  # published empty, but is not
         if columns > 1 and x > 0 and values[i, ORIGINAL] == 0:
-            crossed[row, 2] += 1  # empty, and is not seen so
+            crossed[row, 2] += 1  # empty, but not published so
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def mark_rows(
-    values: Any, along: Any, heads: Any, tells: Any, top: Any, where: Any, held: Any, allowed: Any, marks: Any
+    values: Any,
+    along: Any,
+    heads: Any,
+    informative: Any,
+    top: Any,
+    where: Any,
+    nonempty: Any,
+    allowed: Any,
+    marks: Any,
 ) -> None:
     """Bits of the largest category's cell for column v of its row: FULL, NEAR (or full) and ALL_BUT_ONE << v."""
     numerator, denominator, same_noise = allowed
     for row in range(heads.size):
         for v in range(values.shape[1]):
             i, n, c = where[row, v], values[heads[row], v], top[row, v]
-            if i < 0 or n <= 0 or not tells[along[i]]:
+            if i < 0 or n <= 0 or not informative[along[i]]:
                 continue
             agrees = c == n or v != PUBLISHED or same_noise == 0
-            if held[row, v] == 1 and agrees:
+            if nonempty[row, v] == 1 and agrees:
                 marks[i] |= (FULL | NEAR) << v
             elif c * denominator >= numerator * n:
                 marks[i] |= NEAR << v
@@ -151,7 +159,7 @@ def _follows(wider: Any, others: Any, marks: Any, i: Any, bit: Any) -> bool:
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _kind(i: Any, v: Any, n: Any, wider: Any, others: Any, marks: Any) -> int:
-    """The RowKind of a row of n whose largest category stands at i; 0 for a plain one."""
+    """The RowKind of a row of n whose largest category is at i; 0 for a plain one."""
     if marks[i] & (FULL << v):
         if _follows(wider, others, marks, i, FULL << v):
             return 3
@@ -187,7 +195,7 @@ def tally_rows(
     examples: Any,
     by_area: Any,
 ) -> None:
-    """Tally the rows by their kinds and keep some as examples."""
+    """Tally the rows by their kinds and store some as examples."""
     columns = values.shape[1]
     for row in range(heads.size):
         head = heads[row]
@@ -218,12 +226,12 @@ def tally_empty(
     crosstab: Any,
     own: Any,
     heads: Any,
-    held: Any,
+    nonempty: Any,
     crossed: Any,
     categories: Any,
     tallies: Any,
 ) -> None:
-    """All groups with somebody in them (kind 0), and their empty categories (kind 6)."""
+    """Tally all nonempty groups (kind 0), and their empty categories (kind 6)."""
     columns = values.shape[1]
     for row in range(heads.size):
         c, n = crosstab[row], values[heads[row]]
@@ -232,14 +240,14 @@ def tally_empty(
         for v in range(columns):
             if n[v] > 0:
                 tallies[c, 0, v] += 1
-                tallies[c, 6, v] += categories - held[row, v]
+                tallies[c, 6, v] += categories - nonempty[row, v]
         for w in range(1, columns):
             if n[PUBLISHED] > 0:
                 tallies[c, 0, 2 + w] += n[w] > 0
-                tallies[c, 6, 2 + w] += categories - held[row, PUBLISHED] - crossed[row, w - 1]
+                tallies[c, 6, 2 + w] += categories - nonempty[row, PUBLISHED] - crossed[row, w - 1]
         if columns > 1 and n[ORIGINAL] > 0:
             tallies[c, 0, 5] += n[PUBLISHED] > 0
-            tallies[c, 6, 5] += categories - held[row, ORIGINAL] - crossed[row, 2]
+            tallies[c, 6, 5] += categories - nonempty[row, ORIGINAL] - crossed[row, 2]
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
@@ -264,13 +272,13 @@ class TallyColumn(IntEnum):
 class RowKind(IntEnum):
     """The kinds of rows."""
 
-    GROUPS = 0  # all groups with somebody in them
+    GROUPS = 0  # all nonempty groups
     INDIVIDUAL = 1  # full, one person, and does not follow
     GROUP = 2  # full, two or more, and does not follow
     FOLLOWING = 3  # full, and follows
     NEAR = 4  # near, and does not follow
     ALL_BUT_ONE = 5
-    EMPTY = 6  # categories without anybody, of groups with somebody
+    EMPTY = 6  # empty categories of nonempty groups
 
 
 Tallies = NDArray[np.int64]  # [cross-tabulation, kind, column]
@@ -327,21 +335,21 @@ class CubeGrid:
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """The cells of a cube with their values: published alone, or with the original and the counted ones."""
+    """The cells of a cube with their values: only published ones, or also the original and the counted ones."""
 
     cells: Integers
     values: Integers  # [cell, column]
     crosstab: Places  # which cross-tabulation each belongs to
     own: NDArray[np.bool_]  # whether it is counted here
-    wider: NDArray[np.int32]  # [axis, cell]: where the cell with the parent's code stands
+    wider: NDArray[np.int32]  # [axis, cell]: index of the cell with the parent's code
 
 
 @dataclass(frozen=True, eq=False)
 class AttributeRows:
-    """What one attribute axis shows: tallies, where the telling rows stand, and in which areas."""
+    """What one attribute axis discloses: tallies, examples of disclosing rows, and their areas."""
 
     tallies: Tallies
-    examples: Places  # [cross-tabulation, number]: the category's cell of telling rows, -1 for none
+    examples: Places  # [cross-tabulation, number]: the category's cell of disclosing rows, -1 for none
     areas: Integers  # [node of the area axis, 2]: full rows that do not follow, seen and true
 
 
@@ -370,7 +378,7 @@ def parts_along(table: Side, grid: CubeGrid, axis: int) -> tuple[Integers, Place
     first = np.arange(len(parents))
     first[parents[:0:-1]] = np.arange(
         len(parents) - 1, 0, -1
-    )  # a part, where there are any: all are shown alike
+    )  # a part, where there are any: all are published equally
     along = nodes_along(table.cells, stride, len(parents))
     number = np.bincount(parents[1:], minlength=len(parents))[along]
     crosstab = table.crosstab + np.int32(grid.radices[axis]) * (number > 0)
@@ -382,7 +390,7 @@ def small_counts(table: Side, grid: CubeGrid, below: int) -> Tallies:
     """Cells by count: kind v are those of value v < below, kind 0 all that are not empty."""
     tallies = np.zeros((len(grid.owned), below, len(TallyColumn)), dtype=np.int64)
     tally_small(table.values, table.crosstab, table.own, tallies)
-    tallies[..., TallyColumn.KEPT] = tallies[..., TallyColumn.TRUE]  # the same cells, whichever side is asked
+    tallies[..., TallyColumn.KEPT] = tallies[..., TallyColumn.TRUE]  # the same cells on both sides
     return _doubled(tallies, table.values)
 
 
@@ -398,7 +406,7 @@ def rows(
 ) -> AttributeRows:
     """Judge all rows of one attribute axis.
 
-    ``same_noise``: a group and a category with the same members are published alike, so that a published row is full
+    ``same_noise``: a group and a category with the same members are published equal, so that a published row is full
     only where both values agree. ``area`` is the axis of the areas, if there is one.
     """
     found = AttributeRows(
@@ -417,16 +425,16 @@ def rows(
     for depth in range(1, int(grid.depths[axis].max()) + 1):
         crosstab = table.crosstab[heads] + np.int32(depth * grid.radices[axis])
         own = grid.own_rows(table.cells[heads], crosstab, axis, depth)
-        divided, tells = _level(grid.parents[axis], depth)
-        top, where, held, crossed = _largest(table.values, along, line, divided, len(heads))
+        divided, informative = _level(grid.parents[axis], depth)
+        top, where, nonempty, crossed = _largest(table.values, along, line, divided, len(heads))
         marks[:] = 0  # a leaf above this depth was judged at its own
-        mark_rows(table.values, along, heads, tells, top, where, held, allowed, marks)
+        mark_rows(table.values, along, heads, informative, top, where, nonempty, allowed, marks)
         tally_rows(
             table.values, crosstab, own, table.wider, heads, areas, others, marks, where,
             found.tallies, found.examples, found.areas,
         )  # fmt: skip
         tally_empty(
-            table.values, crosstab, own, heads, held, crossed, int(divided.sum()), found.tallies,
+            table.values, crosstab, own, heads, nonempty, crossed, int(divided.sum()), found.tallies,
         )  # fmt: skip
     return AttributeRows(_doubled(found.tallies, table.values), found.examples, found.areas)
 
@@ -452,9 +460,9 @@ def _lines(cells: Integers, along: Places, stride: int, nodes: int) -> tuple[Pla
 
 
 def _level(parents: NDArray[np.int32], depth: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which nodes divide everybody at a depth (its own and the leaves above), and which of them tell anything.
+    """Which nodes partition a group at a depth (its own and the leaves above), and which of them are informative.
 
-    A code that is its parent's only one says no more than the parent, and a leaf above was judged at its own depth.
+    A code that is its parent's only one adds nothing to the parent, and a leaf above was judged at its own depth.
     """
     depths = depths_of(parents)
     children = np.bincount(parents[1:], minlength=len(parents))
@@ -468,10 +476,10 @@ Largest = tuple[Integers, Places, Integers, Integers]
 
 
 def _largest(values: Integers, along: Places, line: Places, inside: NDArray[np.bool_], lines: int) -> Largest:
-    """For each row and column of values: largest category, its cell, categories held; and those lost and made."""
+    """For each row and column of values: largest category, its cell, nonempty categories; those lost and created."""
     top = np.zeros((lines, values.shape[1]), dtype=np.int64)
     where = np.full((lines, values.shape[1]), -1, dtype=np.int32)
-    held = np.zeros((lines, values.shape[1]), dtype=np.int64)
+    nonempty = np.zeros((lines, values.shape[1]), dtype=np.int64)
     crossed = np.zeros((lines, 3), dtype=np.int64)
-    gather(values, along, line, inside, top, where, held, crossed)
-    return top, where, held, crossed
+    gather(values, along, line, inside, top, where, nonempty, crossed)
+    return top, where, nonempty, crossed

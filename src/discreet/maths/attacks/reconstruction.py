@@ -1,4 +1,4 @@
-"""The records of one area from published sums, by constraint programming (CP-SAT), and what each value allows."""
+"""Reconstruction of the records of one area from published sums, by constraint programming (CP-SAT)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from discreet.maths.noise.publishing import PublishedLaw
 Integers = NDArray[np.int64]
 
 FAR_BELOW = -(10**9)  # no noise reaches it
-SLOPES_ALIKE = 1e-9  # lines whose slopes differ by less are one line
+SLOPES_ALIKE = 1e-9  # lines whose slopes differ by less count as one line
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,14 +36,14 @@ class Reading:
 
     @property
     def counts(self) -> Integers:
-        """The possible counts, ascending; none where the value contradicts what is known of the noise."""
+        """The possible counts, ascending; none where the value contradicts the assumed noise."""
         return np.flatnonzero(np.isfinite(self.costs)) + self.first
 
 
 def by_law(published: int, law: PublishedLaw, tail: float) -> Reading:
     """The counts i in whose law the value is no outlier: Pr_i[X <= value] and Pr_i[X >= value] both above tail/2.
 
-    With tail = 0 these are all counts that can be published as the value. X is what is published in the end.
+    With tail = 0 these are all counts that can be published as the value. X is the finally published value.
     """
     start = max(published, 0)
     found: dict[int, float] = {}
@@ -74,9 +74,8 @@ def within(sources: tuple[int | None, int], bound: int, least: int, variance: fl
     """Where only a bound of the noise is known, and perhaps its variance: the counts within the bound.
 
     ``sources`` are the noisy counts that are published as the value (``Publishing.sources``). The cost of a count at
-    distance d from them is that of normal noise, d^2 / (2 variance), or d without
-    a variance.
-    ``least`` is the smallest true count that can be: 1 where empty cells stay empty and the value is not zero.
+    distance d from them is that of normal noise, d^2 / (2 variance), or d without a variance.
+    ``least`` is the smallest possible true count: 1 where empty cells stay empty and the value is not zero.
     """
     lowest, highest = sources[0] if sources[0] is not None else FAR_BELOW, sources[1]
     counts = np.arange(max(lowest - bound, least), max(highest + bound, least) + 1)
@@ -101,13 +100,13 @@ def lines(reading: Reading, most: int) -> list[tuple[float, int, float]]:
     """Lines (slope, and a count with the height there) whose maximum is the convex hull of the costs from below.
 
     For a log-concave law that is the cost itself. Beyond ``most`` lines corners are left out evenly, never the ends or
-    the cheapest count, which makes counts between the kept corners a little dearer.
+    the cheapest count, which slightly raises the costs of counts between the remaining corners.
     """
     corners = _hull(reading)
     if len(corners) > most + 1:
         cheapest = min(range(len(corners)), key=lambda k: corners[k][1])
-        kept = {*np.linspace(0, len(corners) - 1, most).astype(int).tolist(), cheapest}
-        corners = [corners[k] for k in sorted(kept)]
+        chosen = {*np.linspace(0, len(corners) - 1, most).astype(int).tolist(), cheapest}
+        corners = [corners[k] for k in sorted(chosen)]
     found: list[tuple[float, int, float]] = []
     for (x, y), (next_x, next_y) in pairwise(corners):
         slope = (next_y - y) / (next_x - x)
@@ -136,27 +135,25 @@ GAP = 0.1  # nats: a histogram that is likelier by less is not searched for
 MOST_LINES = 24  # of one cost curve
 FIRST_SHARE = 0.7  # of the work may go to the first search; what is left goes to the second
 UNIT = 3.0  # seconds of an idle core for one unit of CP-SAT's deterministic time; 2 to 4 in searches that were cut off
-STALLED, SLOWEST = 600.0, 100  # a search is also stopped after so many seconds and so many times its work
+STALLED, SLOWEST = 600.0, 100  # a search also stops after these seconds plus this multiple of its work
 
 
 class Status(StrEnum):
     """How a search ended."""
 
     OPTIMAL = "optimal"  # nothing is likelier by more than a tenth of a nat
-    FEASIBLE = (
-        "feasible"  # fits all that is published; the work ended before a proof that nothing is likelier
-    )
+    FEASIBLE = "feasible"  # fits all published values; the work ended before a proof that nothing is likelier
     INFEASIBLE = (
         "infeasible"  # nothing fits: the noise is larger than assumed, or the tables contradict each other
     )
     TIMEOUT = "timeout"  # the work ended before anything was found
     TOO_LARGE = "too large"  # beyond the limit of memory; not tried
-    NOT_BEGUN = "not begun"  # the time for all areas was over
+    NOT_BEGUN = "not begun"  # the time for all areas had run out
 
 
 @dataclass(frozen=True, eq=False)
 class CellSums:
-    """Sum m adds up the cells members[starts[m] : starts[m + 1]] of a histogram of so many cells."""
+    """Sum m adds up the cells members[starts[m] : starts[m + 1]] of a histogram with ``cells`` cells."""
 
     cells: int
     starts: Integers
@@ -173,7 +170,7 @@ class LikeliestHistogram:
 
     status: Status
     counts: Integers  # cell -> records; all zero where nothing was found
-    certain: int  # records that every feasible histogram has: so many are right, whichever they are
+    certain: int  # records that every feasible histogram has: at least this many are right
     unique: bool  # no other histogram is feasible
     seconds: float
 
@@ -213,8 +210,8 @@ def reconstruct(
     hull is used). A second search then makes the overlap sum_c min(n_c, n*_c) with the found n* as small as
     possible over all feasible n, likely or not. Its proven lower limit is ``certain``: the truth is among them.
 
-    ``work`` limits both searches, in about the seconds that they take on an idle core. It is not the clock that is
-    looked at but CP-SAT's deterministic time, which counts operations: the same seed gives the same answer, however
+    ``work`` limits both searches, in about the seconds that they take on an idle core. It is not measured by
+    the clock but by CP-SAT's deterministic time, which counts operations: the same seed gives the same answer, however
     fast or busy the machine is. The clock stops only what has stalled (``STALLED``) or goes beyond ``seconds``.
     """
     begun = time.monotonic()
@@ -306,7 +303,7 @@ class _Model:
 
 def _solver(work: float, seed: int, seconds: float) -> cp_model.CpSolver:
     solver = cp_model.CpSolver()
-    solver.parameters.num_workers = 1  # areas are solved side by side instead, and several would race
+    solver.parameters.num_workers = 1  # areas are solved in parallel instead, and several workers would race
     solver.parameters.max_deterministic_time = work / UNIT
     solver.parameters.max_time_in_seconds = max(min(STALLED + SLOWEST * work, seconds), 0.01)
     solver.parameters.random_seed = seed

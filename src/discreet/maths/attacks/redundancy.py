@@ -1,12 +1,9 @@
 """Redundant representations of statistics in a fixed set of tables (Bach 2020, annex B), and how risky they are.
 
-It owns the counting of t and k; which tables and levels there are is its caller's to say.
-
 A statistic T_A is a cross-tabulation of the levels A. Every published cross-tabulation S that refines A represents
 T_A once more, each cell of T_A as a sum of k = |S| / |A| cells of S, |.| being the number of cells. With the same
-noise for the same participants a cross-tabulation counts once (eq. 22), without it once for each table that holds it
-(eq. 21).
-The mean of t representations that add up k cells in all has the variance V k / t^2.
+noise for the same participants a cross-tabulation counts once (eq. 22), without it once for each table that contains it
+(eq. 21). The mean of t representations that add up k cells in all has the variance V k / t^2.
 """
 
 from __future__ import annotations
@@ -32,9 +29,7 @@ class CategoryLevel:
 
 
 Statistic = frozenset[CategoryLevel]
-Axis = tuple[
-    CategoryLevel | None, ...
-]  # the levels of an axis beside the total; None: one that is the total once more
+Axis = tuple[CategoryLevel | None, ...]  # the levels of an axis below the total; None: one equal to the total
 Coarser = Mapping[CategoryLevel, Sequence[CategoryLevel]]  # level -> the other levels that are sums of it
 
 
@@ -44,7 +39,7 @@ class PublishedAxes:
 
     axes: tuple[tuple[Axis, ...], ...]
     coarser: Coarser
-    trivial_once: bool = False  # the statistic itself counts once however many tables show it
+    trivial_once: bool = False  # the statistic itself counts once, however many tables contain it
 
     @property
     def published(self) -> Counter[Statistic]:
@@ -121,10 +116,10 @@ def _redundancy(statistic: Statistic, found: Sequence[tuple[int, int]]) -> Redun
 
 
 def exposure(sizes: Sequence[int], own: int = 1) -> Exposure:
-    """Average representations of so many cells each, of a statistic with ``own`` cells.
+    """Average representations with these numbers of cells, of a statistic with ``own`` cells.
 
     The paper stops at the first representation that makes k / t^2 larger. A run of equal representations that
-    follows can make it fall again, below where it stopped, so the minimum over all prefixes is the one to fear.
+    follows can make it fall again, below where it stopped, so the minimum over all prefixes is the real risk.
     """
     totals = list(accumulate(sorted(sizes)))
     ratios = np.array(totals, dtype=np.float64) / np.arange(1, len(totals) + 1) ** 2.0
@@ -135,7 +130,7 @@ def exposure(sizes: Sequence[int], own: int = 1) -> Exposure:
 
 
 def riskiest(sizes: NDArray[np.int64], own: int = 1) -> Average:
-    """The riskiest choice of ``exposure`` alone, for many representations, the smallest first."""
+    """Only the riskiest choice of ``exposure``, for many representations, the smallest first."""
     totals = np.cumsum(sizes)
     t = int((totals / np.arange(1, len(totals) + 1) ** 2.0).argmin()) + 1
     return Average(t, Fraction(int(totals[t - 1]), own))

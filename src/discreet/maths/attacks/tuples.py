@@ -1,4 +1,4 @@
-"""Tuples of published parts and their total: the gaps between them and the true counts that they pin."""
+"""Tuples of published parts and their total: the gaps between them and the true counts that they disclose."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _shares(lookup: Lookup) -> Floats:
 
 
 def _eulerian_shares(parts: int) -> list[float]:
-    """A(n, k)/n!: the probability that n uniform numbers of [0, 1) sum up to k and a bit."""
+    """A(n, k)/n!: the probability that the sum of n uniform numbers of [0, 1) lies in [k, k + 1)."""
     shares = [1.0]
     for n in range(2, parts + 1):
         before = [0.0, *shares, 0.0]
@@ -62,14 +62,14 @@ def _eulerian_shares(parts: int) -> list[float]:
 GapLaw = Callable[[int], Pmf]  # number of parts -> law of their gap
 Groups = Mapping[tuple[int, int], int]  # (parts, those of them published above zero) -> tuples
 
-MOST_KEYED = 8  # so many parts nearly hide what key their total has
-MOST_PARTS = 64  # tuples of more parts reveal nothing that those of so many do not
+MOST_KEYED = 8  # with more parts the key of their total is nearly hidden
+MOST_PARTS = 64  # tuples of more parts reveal nothing that tuples of this many do not
 MOST_REACH = 8  # up to here the chance of small pairs is summed over all patterns
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What noise of large counts with this bound does: tuples that show the bound, and tuples at their extreme."""
+    """Expected numbers of tuples that show this bound of the noise of large counts, and of tuples at the extreme."""
 
     bound: int
     revealing: float
@@ -77,7 +77,7 @@ class Expected:
     extreme: float
 
     def as_json(self) -> Mapping[str, object]:
-        """The document, with names that stand for themselves."""
+        """The document for JSON."""
         return {
             "bound": self.bound,
             "revealing_tuples": self.revealing,
@@ -89,9 +89,9 @@ class Expected:
 def expected(gap_of: GapLaw, bound: int, groups: Groups, same_noise: bool) -> Expected:
     """Bach 2020, section 3.2, for n parts: Pr[gap > (n + 1)(E - 1)] and Pr[gap = (n + 1) E], summed over the tuples.
 
-    Only n' of the n parts are published above zero. Empty parts have no noise, yet a part published as zero may hide
-    as many as E, so that a negative gap is shared by all n parts. A single part that holds everybody has, with the same
-    noise for the same participants, no gap. The probability takes tuples as independent.
+    Only n' of the n parts are published above zero. Empty parts have no noise, yet a part published as zero may contain
+    up to E persons, so that a negative gap is shared by all n parts. A single part that contains everyone has, with the
+    same noise for the same participants, no gap. The probability takes tuples as independent.
     """
     revealing, extreme, unseen = 0.0, 0.0, 0.0
     for (parts, positive), tuples in groups.items():
@@ -115,18 +115,18 @@ def keyed_gaps(lookup: Lookup, noise: Pmf) -> GapLaw:
 
 
 def _chances(gap_of: GapLaw, bound: int, parts: int, positive: int) -> tuple[float, float]:
-    held = min(positive, MOST_PARTS)
+    noisy = min(positive, MOST_PARTS)
     empty = parts - positive
-    gap = gap_of(held)
-    above, below = held + 1, held + empty + 1
+    gap = gap_of(noisy)
+    above, below = noisy + 1, noisy + empty + 1
     shows = gap.tail(above * (bound - 1) + 1) + gap.cdf(-below * (bound - 1) - 1)
     return min(shows, 1.0), gap.at(above * bound) + gap.at(-below * bound)
 
 
 def small_pairs(law: Law, reach: int) -> Floats | None:
-    """The probability that parts of F and M persons are pinned by their own tuple; the last row serves larger counts.
+    """The probability that parts of F and M persons are disclosed by their own tuple; the last row serves the rest.
 
-    None for a reach that makes the patterns too many.
+    None where the reach gives too many patterns.
     """
     if reach > MOST_REACH:
         return None
@@ -139,7 +139,7 @@ def small_pairs(law: Law, reach: int) -> Floats | None:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """Which tuples along an axis are meant: fresh[class of axes before, depth of parent, class of axes after]."""
+    """Which tuples along an axis are chosen: fresh[class of axes before, depth of parent, class of axes after]."""
 
     depths: NDArray[np.int64]  # of each family's parent
     before: NDArray[np.int64]  # position along the axes before -> class
@@ -162,14 +162,14 @@ def survey(
     before: Any,
     after: Any,
     fresh: Any,
-    held: Any,
+    by_positive: Any,
     least: Any,
     exact: Any,
 ) -> None:
-    """Take the gaps of all chosen tuples of a grid (before, node, after).
+    """Compute the gaps of all chosen tuples of a grid (before, node, after).
 
-    held[starts[f] + f + n'] counts the tuples of family f with n' positive parts, least[e] those whose gap needs a
-    bound of e, and exact[e] those that have it at its very end: gap = e (n' + 1) or -e (n + 1).
+    by_positive[starts[f] + f + n'] counts the tuples of family f with n' positive parts, least[e] those whose gap needs
+    a bound of e, and exact[e] those exactly at that bound: gap = e (n' + 1) or -e (n + 1).
     """
     outer, _, inner = shown.shape
     for o in range(outer):
@@ -183,7 +183,7 @@ def survey(
                     part = shown[o, children[k], i]
                     gap += part
                     positive += part > 0
-                held[starts[f] + f + positive] += 1
+                by_positive[starts[f] + f + positive] += 1
                 terms = positive + 1 if gap > 0 else starts[f + 1] - starts[f] + (total > 0)
                 bound = (abs(gap) + terms - 1) // terms
                 if bound < least.size:
@@ -207,7 +207,7 @@ def pinned_pairs(
     fresh: Any,
     same: Any,
 ) -> Any:
-    """Count the chosen tuples of two parts that leave one pair of true counts, by themselves alone."""
+    """Count the chosen tuples of two parts that by themselves leave one pair of true counts."""
     outer, _, inner = low.shape
     found = 0
     for o in range(outer):
@@ -223,7 +223,7 @@ def pinned_pairs(
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _fitting(low: Any, high: Any, shown: Any, trio: Any, same: Any) -> Any:
-    """How many pairs of true counts fit, not more than two of them; an empty total is no find."""
+    """How many pairs of true counts fit, at most two; an empty total is not counted as disclosed."""
     total, first, second = trio
     fits = 0
     for one in range(low[first], high[first] + 1):
@@ -250,7 +250,7 @@ def count_pairs(
     fresh: Any,
     pairs: Any,
 ) -> None:
-    """Add to pairs[F, M] the chosen tuples of two parts with so many persons; the last row and column serve more."""
+    """Add to pairs[F, M] the chosen tuples of two parts with F and M persons; the last row and column serve more."""
     outer, _, inner = counts.shape
     most = pairs.shape[0] - 1
     for o in range(outer):

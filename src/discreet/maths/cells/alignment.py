@@ -15,8 +15,8 @@ FEW = 2**16  # entries of an array that costs next to nothing
 
 
 def distinct_numbers(number: Integers, size: int) -> tuple[Integers, Integers, Integers]:
-    """The different numbers below ``size``, where each stands among them, and how often; unsorted where that pays."""
-    if size > 4 * len(number) + FEW:
+    """The distinct numbers below ``size``, the index of each number among them, and their frequencies."""
+    if size > 4 * len(number) + FEW:  # sorting pays only where an array of all numbers would be large
         return np.unique(number, return_inverse=True, return_counts=True)
     times = np.bincount(number, minlength=size)
     numbers = np.flatnonzero(times)
@@ -31,7 +31,7 @@ Box = tuple[NDArray[np.bool_], ...]  # along each axis: which nodes belong to it
 def inside(
     box: Box, cells: NDArray[np.int64], strides: Sequence[int], axes: Iterable[int]
 ) -> NDArray[np.bool_]:
-    """Which cells lie in a box, as far as some axes tell."""
+    """Which cells lie in a box, judged along the given axes only."""
     found = np.ones(len(cells), dtype=np.bool_)
     for k in axes:
         found &= box[k][(cells // strides[k]) % len(box[k])]
@@ -39,7 +39,7 @@ def inside(
 
 
 def covers(box: Box, other: Box) -> bool:
-    """Whether a box holds all of another."""
+    """Whether a box contains another."""
     return all(bool(one[two].all()) for one, two in zip(box, other, strict=True))
 
 
@@ -49,7 +49,7 @@ def meets(box: Box, other: Box) -> bool:
 
 
 def left_over(box: Box, others: Sequence[Box]) -> int:
-    """How many cells of a box lie in none of the others: axis by axis, codes that lie in the same ones together."""
+    """How many cells of a box lie in none of the others: axis by axis, grouping codes that lie in the same ones."""
     if not box:
         return 0 if others else 1
     if not others:
@@ -88,7 +88,7 @@ def nodes_along(cells: Integers, stride: int, nodes: int) -> Places:
 
 
 def wider_cells(cells: Integers, stride: int, parents: NDArray[np.int32]) -> Places:
-    """Where the cell with the parent's node along one axis stands; -1 at the total and where it is not listed."""
+    """The index of the cell with the parent's node along one axis; -1 at the total and where it is not listed."""
     found = np.empty(len(cells), dtype=np.int32)
     starts = np.full(len(parents), NOWHERE, dtype=np.int64)
     ends = np.zeros(len(parents), dtype=np.int64)
@@ -125,7 +125,7 @@ def _spread(cells: Any, listed: Any, amounts: Any, out: Any) -> None:
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _nodes(cells: Any, stride: Any, nodes: Any, out: Any) -> None:
-    """The node is worked out once for each run of cells that share it."""
+    """The node is computed once for each run of cells that share it."""
     node, end = 0, np.int64(-1)
     for i in range(cells.size):
         if cells[i] >= end:
@@ -136,7 +136,7 @@ def _nodes(cells: Any, stride: Any, nodes: Any, out: Any) -> None:
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _first_from(cells: Any, at: Any, end: Any, target: Any) -> int:
-    """The first place from ``at`` on whose cell is not below the target: steps that double, then halves."""
+    """The first place from ``at`` on whose cell is not below the target: doubling steps, then bisection."""
     if at >= end or cells[at] >= target:
         return int(at)
     step = 1

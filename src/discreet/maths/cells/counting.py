@@ -166,7 +166,7 @@ def _roll_up_last(cells: Any, parents: Any) -> None:
 
 
 def roll_up(cells: Accumulators, shape: tuple[int, ...], axis: int, parents: NDArray[np.int32]) -> None:
-    """Add every node of one axis to its parent, in place; parents stand before their children."""
+    """Add every node of one axis to its parent, in place; parents come before their children."""
     outer = int(np.prod(shape[:axis], dtype=np.int64))
     inner = int(np.prod(shape[axis + 1 :], dtype=np.int64))
     if inner == 1:
@@ -200,21 +200,21 @@ def _radix_pass(position: Any, added: Any, position_out: Any, added_out: Any, sh
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _add_equal(position: Any, added: Any) -> Any:
-    kept = 0
+    last = 0
     for r in range(1, position.size):
-        if position[r] == position[kept]:
-            added[kept] += added[r]
+        if position[r] == position[last]:
+            added[last] += added[r]
         else:
-            kept += 1
-            position[kept] = position[r]
-            added[kept] = added[r]
-    return kept + 1
+            last += 1
+            position[last] = position[r]
+            added[last] = added[r]
+    return last + 1
 
 
 def ordered(position: Positions, added: Sums, size: int) -> tuple[Positions, Sums]:
     """Sort by position (below ``size``), least significant digits first; equal ones keep their order.
 
-    The given arrays are used as room to work in and hold nothing of use afterwards.
+    The given arrays are used as working memory and contain nothing useful afterwards.
     """
     spare = np.empty_like(position), np.empty_like(added)
     for shift in range(0, max(1, (size - 1).bit_length()), _DIGIT):
@@ -224,27 +224,27 @@ def ordered(position: Positions, added: Sums, size: int) -> tuple[Positions, Sum
 
 
 def aggregate(position: Positions, added: Sums, size: int) -> tuple[Positions, Sums]:
-    """Sort by position and add up equal ones in one sweep; the given arrays are used up."""
+    """Sort by position and add up equal ones in one sweep; the given arrays are overwritten."""
     if len(position) == 0:
         return position, added
     position, added = ordered(position, added, size)
-    kept = _add_equal(position, added)
-    return position[:kept].copy(), added[:kept].copy()
+    distinct = _add_equal(position, added)
+    return position[:distinct].copy(), added[:distinct].copy()
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _absent(wanted: Any, held: Any, out: Any) -> None:
+def _absent(wanted: Any, present: Any, out: Any) -> None:
     at = 0
     for w in range(wanted.size):
-        while at < held.size and held[at] < wanted[w]:
+        while at < present.size and present[at] < wanted[w]:
             at += 1
-        out[w] = at == held.size or held[at] != wanted[w]
+        out[w] = at == present.size or present[at] != wanted[w]
 
 
-def absent(wanted: NDArray[np.int64], held: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Mark the wanted numbers that are not held; both ascending."""
+def absent(wanted: NDArray[np.int64], present: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Mark the wanted numbers that are absent; both arrays ascending."""
     out = np.empty(len(wanted), dtype=bool)
-    _absent(wanted, held, out)
+    _absent(wanted, present, out)
     return out
 
 
@@ -258,10 +258,15 @@ def roll_up_sparse(
     at, sums, pieces = position, added, [(position, added)]
     while True:
         above = parents[node]
-        kept = above >= 0
-        if not kept.any():
+        has_parent = above >= 0
+        if not has_parent.any():
             break
-        at, sums, node, above = at[kept], sums[kept], node[kept], above[kept].astype(np.int64)
+        at, sums, node, above = (
+            at[has_parent],
+            sums[has_parent],
+            node[has_parent],
+            above[has_parent].astype(np.int64),
+        )
         at = at - (node - above).astype(np.uint64) * np.uint64(stride)
         at, sums = aggregate(at, sums, size)
         node = ((at // np.uint64(stride)) % np.uint64(shape[axis])).astype(np.int64)

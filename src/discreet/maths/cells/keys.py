@@ -1,4 +1,4 @@
-"""Record keys: 32-bit integers from a keyed hash of a record's stable id; it does not read secrets or ids.
+"""Record keys: 32-bit integers from a keyed hash of a record's stable id.
 
 The hash is SipHash-2-4 (Aumasson & Bernstein 2012, a pseudorandom function), written as a kernel because ten million
 ids must cost a tenth of a second; its published test vectors are asserted in the tests. Its 128-bit key is derived from
@@ -114,7 +114,7 @@ def _hash_integers(ids: Any, k0: Any, k1: Any, out: Any) -> None:
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _as_integer(text: Any, first: Any, last: Any) -> Any:
-    """Read a canonical decimal integer (no leading zero, sign or blank beyond '-'); say whether it is one."""
+    """Read a canonical decimal integer (no leading zero, sign or blank beyond '-'); return whether it is one."""
     negative = last > first and text[first] == 45
     digits = first + 1 if negative else first
     length = last - digits

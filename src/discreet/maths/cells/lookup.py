@@ -19,11 +19,11 @@ from discreet.maths.noise.ptable import PTable, ptable_of_rows
 
 
 def apportion(p: Sequence[float], v: Sequence[int], modulus: int) -> list[int]:
-    """Give each change v its number of keys, near p * modulus, so that sum n = modulus and the mean is kept.
+    """Give each change v its number of keys, near p * modulus, so that sum n = modulus and the mean is preserved.
 
-    The law is first freed of its rounding error (sum 1, mean 0), then rounded by largest remainders, then single
-    keys move between changes until no move brings sum v n nearer to zero. A law too biased to be freed keeps its
-    own mean instead.
+    The rounding error of the law is first removed (sum 1, mean 0), then it is rounded by largest remainders, then
+    single keys move between changes until no move brings sum v n nearer to zero. A law too biased to be corrected
+    keeps its own mean instead.
     """
     exact = [share * modulus for share in _unbiased([Fraction(value) for value in p], v)]
     keys = [int(share) for share in exact]
@@ -87,13 +87,13 @@ KEYS = 2**32  # cell keys are sums modulo this
 SHUFFLE_KEY_BYTES = 32
 SHARE_DIGITS = 9
 GUIDE = 256  # entries of the guide table per row
-SPLIT_PARTS = 5  # a split interval holds at most 1/5 of the keys, the default threshold 0.2 of R's ptable
+SPLIT_PARTS = 5  # a split interval has at most 1/5 of the keys, the default threshold 0.2 of R's ptable
 
 UNCOVERED = -(2**31)  # what the kernel returns for a negative count; no change is that large
 
 
 class Order(StrEnum):
-    """How the intervals of a row lie: by ascending change, cut up and shuffled, or shuffled whole."""
+    """The order of the intervals of a row: by ascending change, split and shuffled, or shuffled whole."""
 
     PLAIN = "plain"
     SPLIT = "split"
@@ -104,7 +104,7 @@ class Order(StrEnum):
 class Lookup:
     """Which change each (count, cell key) gets; the key is reduced modulo ``modulus`` first.
 
-    Row r has the intervals offsets[r] .. offsets[r+1]-1; interval k holds the keys from the upper bound of the one
+    Row r has the intervals offsets[r] .. offsets[r+1]-1; interval k has the keys from the upper bound of the one
     before (0 for the first) to below upper[k], and the last bound of each row is the modulus. A count above the
     last row has row wrap_from + (count - wrap_from) mod wrap_length; wrap_length 1 makes that the last row for
     all. So every count has a row, and every key of a row a change, by construction.
@@ -116,12 +116,12 @@ class Lookup:
     change: NDArray[np.int32]  # interval -> change
     wrap_from: int
     wrap_length: int
-    guide: NDArray[np.int32]  # row * 256 + (key >> guide_shift) -> first interval that can hold the key
+    guide: NDArray[np.int32]  # row * 256 + (key >> guide_shift) -> first interval that can contain the key
     guide_shift: int
 
     @property
     def last_row(self) -> int:
-        """The last row with intervals of its own."""
+        """The last row with its own intervals."""
         return len(self.offsets) - 2
 
     @property
@@ -170,7 +170,7 @@ def build(ptable: PTable, order: Order, shuffle_key: bytes | None = None, modulu
     rows = []
     for row, p in enumerate(ptable.probabilities):
         changes = [int(change) for change in ptable.changes(row)]
-        # nine digits: what is left of a solver's error must not reach the thresholds
+        # nine digits: the remaining error of the solver must not reach the thresholds
         shares = [round(share, SHARE_DIGITS) for share in p.tolist()]
         pieces = list(zip(changes, apportion(shares, changes, modulus), strict=True))
         if order is Order.SPLIT:
@@ -191,10 +191,12 @@ def lookup_of_rows(
     ]
     if problems:
         raise Mistakes(problems)
-    kept = [[(change, length) for change, length in pieces if length] for pieces in rows]
-    offsets = np.cumsum([0, *(len(pieces) for pieces in kept)]).astype(np.int32)
-    upper = np.concatenate([np.cumsum([length for _, length in pieces], dtype=np.uint64) for pieces in kept])
-    change = np.array([change for pieces in kept for change, _ in pieces], dtype=np.int32)
+    nonempty = [[(change, length) for change, length in pieces if length] for pieces in rows]
+    offsets = np.cumsum([0, *(len(pieces) for pieces in nonempty)]).astype(np.int32)
+    upper = np.concatenate(
+        [np.cumsum([length for _, length in pieces], dtype=np.uint64) for pieces in nonempty]
+    )
+    change = np.array([change for pieces in nonempty for change, _ in pieces], dtype=np.int32)
     shift = max(0, modulus.bit_length() - 1 - (GUIDE.bit_length() - 1))
     guide = _guide(offsets, upper, shift)
     for array in (offsets, upper, change, guide):
@@ -327,7 +329,7 @@ def keyed_permutation(n: int, key: bytes, row: int) -> list[int]:
 
 
 def _words(key: bytes, row: int) -> Iterator[int]:
-    """Yield 64-bit words that only the key determines, a stream of its own for each row."""
+    """Yield 64-bit words that only the key determines, a separate stream for each row."""
     for block in count():
         data = row.to_bytes(8, "little") + block.to_bytes(8, "little")
         digest = hashlib.blake2b(data, key=key, person=b"discreet.lookup").digest()
@@ -335,7 +337,7 @@ def _words(key: bytes, row: int) -> Iterator[int]:
 
 
 def _below(bound: int, words: Iterator[int]) -> int:
-    """Draw a number below the bound, uniformly: words beyond the last whole multiple are thrown away."""
+    """Draw a number below the bound, uniformly: words beyond the last whole multiple are rejected."""
     limit = 2**64 - 2**64 % bound
     return next(word for word in words if word < limit) % bound
 

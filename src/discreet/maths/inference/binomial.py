@@ -1,6 +1,6 @@
-"""Goodness of fit of a binomial probability from one noisy count, by enumerating everything that could be published.
+"""Goodness of fit of a binomial probability from one noisy count, by enumerating all possible published counts.
 
-It owns the likelihood-ratio test of Rinott et al. 2018, section 6.2, its exact size and power and the interval of p.
+The likelihood-ratio test of Rinott et al. 2018, section 6.2, its exact size and power, and the interval of p.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TIE = 1e-9  # statistics closer than this are equal: mirror images differ in the
 
 @dataclass(frozen=True, eq=False)
 class BinomialTest:
-    """All that can be published of a binomial(N, p0) count, and the statistic 2 log(max L / L(p0)) of each."""
+    """All possible published values of a binomial(N, p0) count, and the statistic 2 log(max L / L(p0)) of each."""
 
     n: int
     p0: float
@@ -52,7 +52,7 @@ class BinomialTest:
         return float(statistic[min(last, len(statistic) - 1)])
 
     def power(self, p: float, critical: float) -> float:
-        """Pr under another p that the statistic exceeds a critical value; p0 is what is tested."""
+        """Pr under another p that the statistic of the test of p0 exceeds a critical value."""
         other = enumerated(self.n, p, self.noise)
         statistic = likelihood_ratios(self.n, self.p0, self.noise, other.values)
         return float(other.probability[statistic > critical + TIE].sum())
@@ -66,7 +66,7 @@ class _Outcomes:
 
 @dataclass(frozen=True, eq=False)
 class BinomialFit:
-    """What one published count x of N says of p: the most probable value and the interval of likely ones."""
+    """Inference on p from one published count x of N: the most probable value and the interval of likely ones."""
 
     n: int
     published: int
@@ -135,7 +135,7 @@ def enumerated(n: int, p: float, noise: PublishedLaw) -> _Outcomes:
 
 
 def _near(n: int, p: float) -> range:
-    """The true counts but for FAR at either end, by Bernstein's inequality."""
+    """The true counts without a probability of FAR at either end, by Bernstein's inequality."""
     log = -math.log(FAR)
     reach = log / 3 + math.sqrt(log * log / 9 + 2 * log * n * p * (1 - p))
     return range(max(0, math.floor(n * p - reach)), min(n, math.ceil(n * p + reach)) + 1)
@@ -151,7 +151,7 @@ def likelihood_ratios(n: int, p0: float, noise: PublishedLaw, values: NDArray[np
 
 
 def checked(n: int, p0: float) -> None:
-    """Refuse what no binomial law has."""
+    """Refuse parameters that no binomial law has."""
     if not 1 <= n <= LARGEST_N:
         raise mistake("", "n", str(n), f"give a whole number of 1 to {LARGEST_N}")
     if not 0 < p0 < 1:

@@ -69,8 +69,8 @@ def _without_tail(means: Floats, seconds: Floats, change: float, spread: float) 
     a = np.arange(len(means))
     same = (np.abs(means - a - change) < EQUAL) & (np.abs(seconds - means**2 - spread) < EQUAL)
     differing = np.flatnonzero(~same)
-    keep = int(differing[-1]) + 1 if len(differing) else 0
-    return means[:keep], seconds[:keep]
+    length = int(differing[-1]) + 1 if len(differing) else 0
+    return means[:length], seconds[:length]
 
 
 Integers = NDArray[np.int64]
@@ -79,7 +79,7 @@ GAIN = 1e-9  # of log-likelihood
 STEP = 1e-8
 LEAST = 1e-12
 SCORING = 25
-AT_ONCE = 1 << 18  # cells whose weights are held together
+AT_ONCE = 1 << 18  # cells whose weights are in memory at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +113,7 @@ def independence_tests(tables: Integers, noise: PublishedLaw) -> IndependenceTes
 
     likelihood ratio: 2 log (max over all mu / max over mu_ij = r_i c_j / n) of
     prod_ij sum_a P(x_ij | a) Poisson(a; mu_ij), chi-square with (r - 1)(c - 1) degrees of freedom. The unrestricted
-    maximum depends on x alone and is tabulated.
+    maximum depends only on x and is tabulated.
     """
     _, rows, columns = tables.shape
     if rows < 2 or columns < 2:
@@ -151,9 +151,9 @@ def _expected(cells: Integers, columns: Columns, effects: Floats) -> tuple[Float
 
 
 def _climbed(cells: Integers, columns: Columns, effects: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """EM until nothing is gained, two steps and an extrapolation a cycle (Varadhan & Roland 2008, scheme S3).
+    """EM until nothing is gained, two steps and an extrapolation per cycle (Varadhan & Roland 2008, scheme S3).
 
-    An extrapolation must gain what a plain step gains, else the second step is taken; settled tables are left alone.
+    An extrapolation must gain what a plain step gains, else the second step is taken; settled tables are not changed.
     """
     most, moving = np.empty(len(cells)), np.arange(len(cells))
     expected, most[:] = _expected(cells, columns, effects)
@@ -218,7 +218,7 @@ def _noisy_chi_square(tables: Integers, noise: PublishedLaw, mu: Floats) -> Floa
     """sum (x - E x)^2 / Var x, where E x and Var x are those of the published count; fitted by quasi-likelihood.
 
     With additive noise of variance s^2: sum (x - mu)^2 / (mu + s^2). The fit solves the quasi-score equations of the
-    model mu_ij = r_i c_j / n, for with any other fit the statistic would not lose one degree of freedom a parameter.
+    model mu_ij = r_i c_j / n, for with any other fit the statistic would not lose one degree of freedom per parameter.
     """
     count, rows, columns = tables.shape
     design, moments = _design(rows, columns), PublishedMoments(noise)

@@ -19,11 +19,11 @@ from discreet.errors import mistake
 from discreet.maths.noise.law import Floats, Pmf
 from discreet.maths.noise.publishing import PublishedLaw
 
-SLACK = 1e-12  # a level that is met but for the last digits is met
+SLACK = 1e-12  # a level that is met except for rounding counts as met
 
 
 class Prior(Protocol):
-    """What is believed of a true count before anything is published."""
+    """A law of the true count before anything is published."""
 
     def weights(self, counts: Floats) -> Floats:
         """The probability of each true count, up to a factor."""
@@ -31,7 +31,7 @@ class Prior(Protocol):
 
     @property
     def name(self) -> str:
-        """The prior in words."""
+        """A description of the prior."""
         ...
 
 
@@ -51,7 +51,7 @@ class Flat:
 
     @property
     def name(self) -> str:
-        """The prior in words."""
+        """A description of the prior."""
         upper = "" if self.largest is None else f" to {self.largest}"
         return f"every count from 0{upper or ' on'} equally probable"
 
@@ -78,14 +78,14 @@ class Geometric:
 
     @property
     def name(self) -> str:
-        """The prior in words."""
-        extra = f", and {self.empty:.3g} of the cells empty besides" if self.empty else ""
+        """A description of the prior."""
+        extra = f", and an extra share of {self.empty:.3g} empty cells" if self.empty else ""
         return f"geometric with mean {self.mean:.4g}{extra}"
 
 
 @dataclass(frozen=True)
 class Interval:
-    """From low to high, both included; ``level`` is what it holds or guarantees."""
+    """From low to high, both included; ``level`` is its probability or guaranteed coverage."""
 
     low: int
     high: int
@@ -94,7 +94,7 @@ class Interval:
 
 @dataclass(frozen=True, eq=False)
 class CellInference:
-    """What a published count says of the true one."""
+    """Inference on the true count from a published one."""
 
     published: int
     most_likely: tuple[int, int]  # first and last true count of the largest likelihood
@@ -126,21 +126,21 @@ def posterior_of(noise: PublishedLaw, published: int, prior: Prior) -> Pmf:
         remedy = "take a prior that allows a count near it"
         raise mistake("", "prior", f"{prior.name} rules out the published count {published}", remedy)
     possible = np.flatnonzero(p > 0)
-    kept = p[possible[0] : possible[-1] + 1]
-    return Pmf(column.first + int(possible[0]), kept / math.fsum(kept))
+    positive = p[possible[0] : possible[-1] + 1]
+    return Pmf(column.first + int(possible[0]), positive / math.fsum(positive))
 
 
 def credible(posterior: Pmf, level: float) -> Interval:
-    """The shortest run of counts that holds at least the level; of equal ones the most probable."""
+    """The shortest run of counts with at least this probability; of equally short ones the most probable."""
     sums = np.concatenate([[0.0], np.cumsum(posterior.p)])
     ends = np.searchsorted(sums, sums[:-1] + level - SLACK, side="left")
     starts = np.flatnonzero(ends < len(sums))
     if not len(starts):
         return Interval(posterior.first, posterior.last, 1.0)
-    lengths, held = ends[starts] - starts, sums[ends[starts]] - sums[starts]
-    at = int(np.lexsort((-held, lengths))[0])
+    lengths, mass = ends[starts] - starts, sums[ends[starts]] - sums[starts]
+    at = int(np.lexsort((-mass, lengths))[0])
     low = posterior.first + int(starts[at])
-    return Interval(low, low + int(lengths[at]) - 1, float(held[at]))
+    return Interval(low, low + int(lengths[at]) - 1, float(mass[at]))
 
 
 def exact_interval(noise: PublishedLaw, published: int, level: float) -> Interval:
@@ -151,13 +151,13 @@ def exact_interval(noise: PublishedLaw, published: int, level: float) -> Interva
     tail, column = (1 - level) / 2, noise.column(published)
     above, below = noise.tails(column, published)
     inside = np.flatnonzero((above > tail + SLACK) & (below > tail + SLACK))
-    if not len(inside):  # every true count would be a surprise: the most likely ones are all that is left
+    if not len(inside):  # every true count is improbable: take the most likely ones
         inside = np.flatnonzero(column.p >= column.p.max() * (1 - SLACK))
     return Interval(column.first + int(inside[0]), column.first + int(inside[-1]), level)
 
 
 def checked_level(level: float) -> None:
-    """Refuse a level that is no probability."""
+    """Refuse a level that is not a probability."""
     if not 0.01 <= level <= 0.999999:
         raise mistake("", "level", f"{level:g}", "give a number between 0 and 1, as 0.95")
 
@@ -186,10 +186,10 @@ class NegativeBinomial:
 
     @property
     def name(self) -> str:
-        """The prior in words."""
+        """A description of the prior."""
         return (
-            f"negative binomial with mean {self.mean:.4g} and shape {self.shape:.3g}, and {self.empty:.3g} of the "
-            "cells empty besides, estimated from the cells"
+            f"negative binomial with mean {self.mean:.4g} and shape {self.shape:.3g}, and an extra share of "
+            f"{self.empty:.3g} empty cells, estimated from the cells"
         )
 
 
@@ -239,9 +239,9 @@ class CellsPrior:
 
     @cached_property
     def total_variance(self) -> float:
-        """What not knowing the prior adds to the variance of the total: g' I^-1 g, by finite differences.
+        """The variance that estimating the prior adds to the total: g' I^-1 g, by finite differences.
 
-        Directions in which the likelihood is flat tell nothing of the total; parameters at a limit are known.
+        Directions in which the likelihood is flat are uninformative and left out; parameters at a limit are known.
         """
         place, free = self._place, [k for k, limits in enumerate(LIMITS) if _inside(self._place[k], limits)]
         if not free:
@@ -278,7 +278,7 @@ FORGOTTEN = 1e-15  # mass that is cut from each end of a sum of posteriors
 
 @dataclass(frozen=True)
 class SumInference:
-    """What is known of sum w_i a_i: an estimate and interval by the noise alone, and by the posterior."""
+    """Inference on sum w_i a_i: an estimate and interval from the noise only, and from the posterior."""
 
     published: int  # sum w_i x_i
     noise_only: Interval | None  # None where the noise depends on the count
@@ -289,7 +289,7 @@ class SumInference:
 
 @dataclass(frozen=True)
 class RatioInference:
-    """What is known of a / b: shares of the posterior."""
+    """Inference on a / b: quantiles of the posterior."""
 
     published: float | None  # x / y; None where y is 0 or less
     median: float
@@ -310,7 +310,7 @@ def infer_sum(
 ) -> SumInference:
     """Infer sum w_i a_i from cells with independent noise; ``total`` is the same sum, published with its own noise.
 
-    ``prior_variance`` is what an estimated prior adds to the variance of the sum, as a normal law.
+    ``prior_variance`` is the variance that an estimated prior adds to the sum, as a normal law.
     A group that is counted in several of the cells has the same noise there: give it once, with the sum of its weights.
     """
     checked_level(level)
@@ -326,16 +326,16 @@ def infer_sum(
         w * w * law.variance for law, (_, w) in zip(laws, pairs, strict=True)
     )
     published = sum(x * w for x, w in pairs)
-    alone = _noise_only(noise, published, [w for _, w in pairs], level)
+    noise_only = _noise_only(noise, published, [w for _, w in pairs], level)
     if sum(abs(w) * len(law.p) for law, (_, w) in zip(laws, pairs, strict=True)) > EXACT_VALUES:
-        return _normal_sum(noise, published, alone, mean, variance, level, total)
+        return _normal_sum(noise, published, noise_only, mean, variance, level, total)
     law = sum_law([scaled(law, w) for law, (_, w) in zip(laws, pairs, strict=True)] + _spread(prior_variance))
     law = law if total is None else _with_total(law, noise, total)
-    return SumInference(published, alone, law.mean, credible(law, level), is_exact=True)
+    return SumInference(published, noise_only, law.mean, credible(law, level), is_exact=True)
 
 
 def _noise_only(noise: PublishedLaw, published: int, weights: Sequence[int], level: float) -> Interval | None:
-    """published minus the quantiles of the summed noise: right for every truth, no prior needed."""
+    """published minus the quantiles of the summed noise: valid for every true sum, no prior needed."""
     if not noise.is_additive:
         return None
     change = noise.change
@@ -352,7 +352,7 @@ def _noise_only(noise: PublishedLaw, published: int, weights: Sequence[int], lev
 def _normal_sum(
     noise: PublishedLaw,
     published: int,
-    alone: Interval | None,
+    noise_only: Interval | None,
     mean: float,
     variance: float,
     level: float,
@@ -365,7 +365,7 @@ def _normal_sum(
         variance = variance * spread / (spread + variance)
     half = float(norm.ppf((1 + level) / 2)) * math.sqrt(variance)
     found = Interval(math.floor(mean - half), math.ceil(mean + half), level)
-    return SumInference(published, alone, mean, found, is_exact=False)
+    return SumInference(published, noise_only, mean, found, is_exact=False)
 
 
 def _with_total(law: Pmf, noise: PublishedLaw, total: int) -> Pmf:
@@ -387,7 +387,7 @@ def _with_total(law: Pmf, noise: PublishedLaw, total: int) -> Pmf:
 
 
 def _spread(variance: float) -> list[Pmf]:
-    """A normal law on the integers, where there is something to spread."""
+    """A normal law on the integers; none where the variance is negligible."""
     if variance < 0.01:
         return []
     reach = math.ceil(8 * math.sqrt(variance))
@@ -435,7 +435,7 @@ def infer_ratio(noise: PublishedLaw, count: int, base: int, level: float, prior:
         ratios = above.values[:, None] / below.values[None, :].astype(np.float64)
     ratios = np.where(
         np.isnan(ratios), np.inf, ratios
-    ).ravel()  # 0 / 0 tells nothing, so it counts as the worst
+    ).ravel()  # 0 / 0 is uninformative, so it counts as the worst
     order = np.argsort(ratios, kind="stable")
     sums = np.cumsum(np.outer(above.p, below.p).ravel()[order])
     shares = [

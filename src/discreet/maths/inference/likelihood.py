@@ -1,8 +1,7 @@
 """Noise-aware likelihoods: sums of P(x | a) times a Poisson or binomial law of a, and where they are largest.
 
-It owns the kernels over packed columns; it knows neither noise nor tables. Both laws have the form
-exp(base(a) + a theta + c(theta)): theta = log mu, c = -mu, and theta = log(p / (1 - p)), c = N log(1 - p), where N = 0
-stands for Poisson.
+Kernels over packed columns. Both laws have the form exp(base(a) + a theta + c(theta)): theta = log mu, c = -mu, and
+theta = log(p / (1 - p)), c = N log(1 - p), where N = 0 means Poisson.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ def _peak_term(base: Any, start: int, end: int, theta: float) -> int:
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _window(base: Any, start: int, end: int, theta: float) -> Any:
-    """The terms of a long concave sum that matter."""
+    """The terms of a long concave sum that are not negligible."""
     peak = _peak_term(base, start, end, theta)
     least = base[peak] + peak * theta - NEGLIGIBLE
     low, high = peak, peak + 1
@@ -65,17 +64,17 @@ def _tilted(k: int, theta: float, first: Any, offsets: Any, base: Any, concave: 
     centre = first[k] + (low + high) // 2 - start
     for at in range(low, high):
         weight = math.exp(base[at] + (at + shift) * theta - largest)
-        away = at + shift - centre
+        offset = at + shift - centre
         total += weight
-        mean += weight * away
-        square += weight * away * away
+        mean += weight * offset
+        square += weight * offset * offset
     mean /= total
     return largest + math.log(total), centre + mean, max(0.0, square / total - mean * mean)
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _tilted_many(theta: Any, which: Any, first: Any, offsets: Any, base: Any, concave: Any) -> Any:
-    """``_tilted`` for each cell: theta and column of cell i stand at i."""
+    """``_tilted`` for each cell: theta and column of cell i are at index i."""
     logs, means, variances = np.empty(theta.size), np.empty(theta.size), np.empty(theta.size)
     for i in range(theta.size):
         logs[i], means[i], variances[i] = _tilted(which[i], theta[i], first, offsets, base, concave)

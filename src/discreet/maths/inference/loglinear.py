@@ -1,7 +1,4 @@
-"""Log-linear models of noisy contingency tables: estimates, standard errors and deviance that allow for the noise.
-
-It owns design and fit; the sums over true counts are tilted_sums', the words for people the inference's.
-"""
+"""Log-linear models of noisy contingency tables: estimates, standard errors and deviance that allow for the noise."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ ROUNDS = 500
 CAREFUL = 15  # first steps of EM, which do not leap to a lower peak
 HALVINGS = 30
 LOWEST, HIGHEST = -30.0, 25.0  # of log mu
-FLAT = 1e-4  # a parameter with less information than this runs away
+FLAT = 1e-4  # a parameter with less information than this diverges
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +37,7 @@ class Design:
 
 @dataclass(frozen=True, eq=False)
 class LogLinearFit:
-    """log mu = design x estimate; ``variances`` are inf where the data cannot tell a parameter."""
+    """log mu = design x estimate; ``variances`` are inf where the data do not determine a parameter."""
 
     names: tuple[str, ...]
     estimates: Floats
@@ -70,7 +67,7 @@ class LogLinearFit:
 def design(
     shape: Sequence[int], labels: Sequence[Sequence[str]], axes: Sequence[str], terms: Sequence[str]
 ) -> Design:
-    """The design of a hierarchical model: a term such as ``A*B`` brings its lower ones A and B along."""
+    """The design of a hierarchical model: a term such as ``A*B`` also includes its lower-order terms A and B."""
     wanted = _hierarchy(axes, terms)
     width = 1 + sum(math.prod(shape[axis] - 1 for axis in term) for term in wanted)
     cells = math.prod(shape)
@@ -88,7 +85,7 @@ def design(
 
 
 def _hierarchy(axes: Sequence[str], terms: Sequence[str]) -> list[tuple[int, ...]]:
-    """All subsets of the terms, by size and place."""
+    """All subsets of the terms, by size and position."""
     found: set[tuple[int, ...]] = set()
     for term in terms:
         parts = [part.strip() for part in term.split("*")]
@@ -129,7 +126,7 @@ def fit(counts: NDArray[np.int64], model: Design, noise: PublishedLaw) -> LogLin
 def _starts(counts: NDArray[np.int64], matrix: Floats) -> list[Floats]:
     """Least squares on the logarithms of the published counts, and a Poisson fit of the counts plus one half.
 
-    Where the noise exceeds the counts the likelihood can have several peaks; the highest one found is kept.
+    Where the noise exceeds the counts the likelihood can have several peaks; the highest one found is returned.
     """
     x = np.maximum(counts, 0) + 0.5
     logs = np.linalg.lstsq(matrix, np.log(x), rcond=None)[0]
@@ -144,7 +141,7 @@ Sums = Callable[[Floats], tuple[float, Floats, Floats, Floats]]
 
 
 def _climb(sums: Sums, matrix: Floats, theta: Floats) -> tuple[Floats, bool]:
-    """Steps until nothing is gained; with whether it came to rest."""
+    """Step until nothing is gained; also returns whether it converged."""
     here, means, spread, mu = sums(theta)
     for round_ in range(ROUNDS):
         score = matrix.T @ (means - mu)
@@ -161,13 +158,13 @@ def _climb(sums: Sums, matrix: Floats, theta: Floats) -> tuple[Floats, bool]:
         here, means, spread, mu = there
         if gained < 1e-10 * (1 + abs(here)) and (np.abs(step).max() < 1e-6 or gained == 0):
             return theta, True
-        if gained < 1e-9 and np.abs(theta).max() > -LOWEST / 2:  # a parameter runs away
+        if gained < 1e-9 and np.abs(theta).max() > -LOWEST / 2:  # a parameter diverges
             return theta, True
     return theta, False
 
 
 def _step(matrix: Floats, information: Floats, complete: Floats, score: Floats) -> Floats:
-    """A Newton step, or one of EM where that is no way up; at most 2 in any parameter."""
+    """A Newton step, or one of EM where that does not ascend; at most 2 in any parameter."""
     for weights in (information, np.maximum(complete, 1e-10)):
         try:
             factor = cho_factor(matrix.T @ (weights[:, None] * matrix))

@@ -1,7 +1,7 @@
-"""The additive noise laws: integers v added to every count whatever it is, and what they guarantee.
+"""The additive noise laws, integers v added to every count, and their exact delta(epsilon).
 
-It owns the formulas of the laws and their exact delta(epsilon); row laws that depend on the count are in row_laws, the
-tables that draw them in thresholds. Neighbours are counts i and i + 1 (one record added or removed, disjoint cells).
+Laws that depend on the count are in ``hellinger``, the tables that draw all of them in ``thresholds``. Neighbours are
+counts i and i + 1 (one record added or removed, disjoint cells).
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ class Law(Protocol):
 
     @property
     def rho(self) -> float | None:
-        """The zCDP parameter, where one holds."""
+        """The zCDP parameter, where there is one."""
         ...
 
 
 class LawKind(StrEnum):
-    """The named laws, in the words of programme files and commands."""
+    """The named laws, spelled as in programme files and commands."""
 
     LAPLACE = "laplace"
     NORMAL = "normal"
@@ -80,7 +80,7 @@ class SquareSensitivity(StrEnum):
 class AdditiveLaw:
     """Noise v that is added to a count: p(v) = exp(-h(v)) / sum exp(-h).
 
-    ``epsilon_parameter`` and ``rho_parameter`` are what the law was asked for; ``bound`` is its truncation.
+    ``epsilon_parameter`` and ``rho_parameter`` are the requested parameters; ``bound`` is the truncation.
     """
 
     kind: LawKind

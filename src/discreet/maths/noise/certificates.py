@@ -1,4 +1,4 @@
-"""What a law guarantees, certified by the integers drawn; and what fixed zeros and repeated noise give away."""
+"""Certified privacy guarantees of the integers drawn, and what fixed zeros and repeated noise disclose."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from discreet.maths.noise.thresholds import (
 )
 
 GAUSSIAN_DELTA = Fraction(1, 10**10)
-LARGEST_EPSILON = 500  # where a ratio beyond e^500 stands for none at all
+LARGEST_EPSILON = 500  # a ratio beyond e^500 counts as unbounded
 LARGEST_CERTIFIED_ROW = 2**18
 
 
@@ -50,7 +50,7 @@ def certificate_of(table: ThresholdTable, law: AdditiveLaw, delta: Fraction = GA
     """Certify the table of an additive law.
 
     With an epsilon: the delta that it has there (p(m) where truncated, some units of 2^-128 where not), and the
-    smallest epsilon that has this delta too; the paper's normal law has a smaller one than it was asked for.
+    smallest epsilon that has this delta too; the paper's normal law has a smaller one than requested.
     """
     distance = table.total_variation()
     if law.kind is LawKind.DISCRETE_GAUSSIAN:
@@ -82,7 +82,7 @@ def fixed_zeros_delta(law: Law) -> float:
 
 
 def agreement(law: Law, count: int) -> float:
-    """Pr[cells with i and i + 1 persons, of independent noise, are published alike] = sum_j p_i(j) p_{i+1}(j).
+    """Pr[cells with i and i + 1 persons, of independent noise, are published equal] = sum_j p_i(j) p_{i+1}(j).
 
     For additive noise this is sum_v p(v) p(v + 1).
     """
@@ -92,9 +92,9 @@ def agreement(law: Law, count: int) -> float:
 def same_participants_delta(law: Law, count: int) -> float:
     """1 - sum_j p_i(j) p_{i+1}(j): the least delta of every epsilon with the same noise for the same participants.
 
-    Take two cells that hold the same i persons, and Bob, who would be in one of them. Without Bob the participants are
-    the same, so that the published counts are always equal. With Bob they differ with this probability, and that they
-    do is proof.
+    Take two cells that contain the same i persons, and Bob, who would be in one of them. Without Bob the participants
+    are the same, so that the published counts are always equal. With Bob they differ with this probability, and a
+    difference proves that he is there.
     """
     return 1 - agreement(law, count)
 

@@ -1,4 +1,4 @@
-"""Drawing noise exactly from threshold tables: random words, dense cells, and empty cells without touching them all."""
+"""Drawing noise exactly from threshold tables: random words, dense cells, and empty cells without visiting each."""
 
 from __future__ import annotations
 
@@ -36,14 +36,15 @@ def cell_bits(secret: bytes, purpose: str, codes: Words) -> Words:
     """Encrypt each 128-bit code (codes[n, 2]: upper and lower half) by AES-256 under a key for this purpose.
 
     A block cipher on single blocks is a keyed permutation: different codes get different words, equal codes equal
-    ones, and n of them are told from independent uniform words with an advantage of at most n^2 / 2^129. Different
-    purposes (a release, a unit of count) have unrelated keys. The halves are little-endian words on every machine.
+    ones, and n of them are distinguishable from independent uniform words with an advantage of at most n^2 / 2^129.
+    Different purposes (a release, a unit of count) have unrelated keys. The halves are little-endian words on every
+    machine.
     """
     encryptor = Cipher(algorithms.AES(derive(secret, f"cell-bits/{purpose}")), modes.ECB()).encryptor()  # noqa: S305
     plain = np.ascontiguousarray(codes, dtype="<u8").view(np.uint8).reshape(-1)
     out = np.empty(
         len(plain) + BLOCK_BYTES - 1, dtype=np.uint8
-    )  # the library asks for the room of one block more
+    )  # the library requires space for one more block
     for start in range(0, len(plain), PART_BYTES):
         encryptor.update_into(plain.data[start : start + PART_BYTES], out.data[start:])
     return out[: len(plain)].view("<u8").astype(np.uint64, copy=False).reshape(codes.shape)
@@ -57,7 +58,7 @@ BLOCK = 2**20  # bytes of zeros that are encrypted at a time
 class BitSource:
     """A stream of bits that only its key determines: AES-256 in counter mode from counter zero on.
 
-    One key, one stream: give each thread a source with a key of its own, and never use a key twice.
+    One key, one stream: give each thread a source with its own key, and never use a key twice.
     """
 
     def __init__(self, key: bytes) -> None:
@@ -86,8 +87,8 @@ def draw(table: ThresholdTable, n: int, bits: BitSource) -> NDArray[np.int32]:
     """Draw n independent values whose law is exactly the table's numbers / 2^128.
 
     16 bits choose a slot. Where no threshold falls into it they decide; otherwise 48 more bits are drawn (the rest of
-    their word is thrown away) and compared with the thresholds' upper halves; on a tie 64 more are drawn, and then all
-    128 bits are known and the integer thresholds decide. There is nothing beyond them: the integers are the law.
+    their word is discarded) and compared with the thresholds' upper halves; on a tie 64 more are drawn, and then all
+    128 bits are known and the integer thresholds decide. The integers themselves are the law.
     """
     out = np.empty(n, dtype=np.int32)
     draw_into(out, table, bits)
@@ -97,10 +98,10 @@ def draw(table: ThresholdTable, n: int, bits: BitSource) -> NDArray[np.int32]:
 def draw_into(out: NDArray[np.int32], table: ThresholdTable, bits: BitSource) -> None:
     """Fill an array as ``draw`` does; fresh memory costs more than noise, so arrays that exist are worth reusing."""
     size = min(len(out), CHUNK)
-    unsettled, room = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.uint16)
+    unsettled, buffer = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.uint16)
     for start in range(0, len(out), CHUNK):
         part = out[start : start + CHUNK]
-        slots = room[: len(part)]
+        slots = buffer[: len(part)]
         bits.fill(slots)
         left = _by_slot(slots, table.guide, table.first, part, unsettled)
         if left:
@@ -124,7 +125,7 @@ def _settle(
 
 
 def from_words(table: ThresholdTable, words: Words) -> NDArray[np.int32]:
-    """The values that given 128-bit words draw: words[n, 2] holds the upper and the lower half of each."""
+    """The values that given 128-bit words draw: words[n, 2] contains the upper and the lower half of each."""
     out = np.empty(len(words), dtype=np.int32)
     upper, lower = np.ascontiguousarray(words[:, 0]), np.ascontiguousarray(words[:, 1])
     _by_both_halves(
@@ -209,15 +210,15 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Visibility:
-    """Which share of empty cells shows its noise, and the law of what it shows."""
+    """The share of empty cells with visible noise, and the law of the visible values."""
 
     share: Fraction
-    values: ThresholdTable | None  # none where nothing is visible
+    values: ThresholdTable | None  # None where nothing is visible
 
 
 @dataclass(frozen=True, eq=False)
 class SparseLaw:
-    """What is needed to draw the visible ones among up to ``largest`` empty cells; made once, used for every table."""
+    """The tables that draw the visible ones among up to ``largest`` empty cells; made once, used for every table."""
 
     visibility: Visibility
     gaps: tuple[ThresholdTable, ...]  # the digits of a gap; empty where all or no cells are visible
@@ -235,8 +236,8 @@ class SparseLaw:
     def distance(self, n: int) -> Fraction:
         """Bound the total-variation distance between a draw for n cells and the table's law of all n cells.
 
-        Each gap and each value that is used can go another way than the law's with its own tables' distance, and
-        n q + 1 gaps and n q values are used on average.
+        Each gap and each value that is used can differ from the law's with at most its tables' distance, and n q + 1
+        gaps and n q values are used on average.
         """
         value = Fraction(0) if self.visibility.values is None else self.visibility.values.total_variation()
         gap = sum((table.total_variation() for table in self.gaps), Fraction(0))
@@ -250,13 +251,13 @@ class SparseLaw:
         while last < n:
             expected = float((n - 1 - last) * self.visibility.share)
             gaps = draw_gaps(self.gaps, min(int(expected + 4 * expected**0.5) + 16, GAPS_AT_ONCE), bits)
-            kept, last = _walk(gaps, last, n)
-            found.append(gaps[:kept])
+            used, last = _walk(gaps, last, n)
+            found.append(gaps[:used])
         return np.concatenate(found)
 
 
 def sparse_law(table: ThresholdTable, least_visible: int | None, largest: int) -> SparseLaw:
-    """Prepare the sparse draws of a table for up to so many empty cells."""
+    """Prepare the sparse draws of a table for up to ``largest`` empty cells."""
     if not 1 <= largest <= LARGEST_N:
         raise mistake("", "cells", str(largest), f"give at most {LARGEST_N} possible cells")
     seen = visibility(table, least_visible)
@@ -271,14 +272,14 @@ def visibility(table: ThresholdTable, least_visible: int | None) -> Visibility:
     if least_visible is not None and least_visible < 1:
         raise mistake("", "threshold", str(least_visible), "give a least visible value of at least 1")
     values = range(table.first, table.last + 1)
-    kept = [
+    visible_numbers = [
         number if (value != 0 if least_visible is None else value >= least_visible) else 0
         for value, number in zip(values, table.numbers, strict=True)
     ]
-    total = sum(kept)
+    total = sum(visible_numbers)
     if total == 0:
         return Visibility(Fraction(0), None)
-    inner = [running * UNIT // total for running in accumulate(kept)]
+    inner = [running * UNIT // total for running in accumulate(visible_numbers)]
     end = next(at for at, threshold in enumerate(inner) if threshold == UNIT)
     return Visibility(Fraction(total, UNIT), table_of_thresholds(table.first, inner[:end], cut_tails=0))
 
@@ -288,7 +289,7 @@ def visible_cells(
 ) -> tuple[Integers, Integers]:
     """Draw the positions among n empty cells that become visible, ascending, and their values.
 
-    The law is that of drawing every cell from the table and keeping the visible ones, but for ``SparseLaw.distance``.
+    The law is that of drawing every cell from the table and keeping the visible ones, up to ``SparseLaw.distance``.
     For many tables make the ``sparse_law`` once.
     """
     return sparse_law(table, least_visible, max(n, 1)).draw(n, bits)
@@ -303,7 +304,7 @@ def digits_for(n: int) -> int:
 
 
 def gap_tables(n: int, share: Fraction) -> tuple[ThresholdTable, ...]:
-    """The tables of a gap's digits from the lowest on, and last of whether it passes beyond all digits, so the end.
+    """The tables of a gap's digits from the lowest on, and last the table of whether it exceeds all digits.
 
     F(d) = (1 - r^((d+1) 4096^i)) / (1 - r^(4096^(i+1))), both parts by expm1, so that no q is too small.
     """
@@ -322,8 +323,8 @@ class _Digit:
         """Enclose the cumulative law of the digit at all values but the last one that is not negligible."""
         log_r = (-ball_of(self.share)).log1p() * self.weight
         whole = (log_r * BASE).expm1()
-        kept = (d + 1 for d in range(BASE - 1))
-        return [(log_r * d).expm1() / whole for d in takewhile(lambda d: log_r * d > LOG_NEGLIGIBLE, kept)]
+        digits = (d + 1 for d in range(BASE - 1))
+        return [(log_r * d).expm1() / whole for d in takewhile(lambda d: log_r * d > LOG_NEGLIGIBLE, digits)]
 
 
 @dataclass(frozen=True)
@@ -332,7 +333,7 @@ class _Beyond:
     power: int
 
     def __call__(self) -> list[arb]:
-        """Enclose 1 - r^power, the probability that the digits hold the whole gap; nothing where it is all but 1."""
+        """Enclose 1 - r^power, the probability that the gap fits in the digits; empty where that is almost 1."""
         log_r = (-ball_of(self.share)).log1p() * self.power
         return [-log_r.expm1()] if log_r > LOG_NEGLIGIBLE else []
 
@@ -348,7 +349,7 @@ def draw_gaps(tables: tuple[ThresholdTable, ...], n: int, bits: BitSource) -> In
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _walk(gaps: Any, last: Any, n: Any) -> Any:
-    """Turn gaps into positions in place, from the one after ``last`` on, until the cells are passed."""
+    """Turn gaps into positions in place, from the one after ``last`` on, until the last cell is passed."""
     for at in range(gaps.size):
         last += gaps[at] + 1
         if last >= n:

@@ -1,7 +1,4 @@
-"""The laws that depend on the count they perturb: Hellinger-type noise and the rows of a p-table.
-
-It owns their rows and their exact delta(epsilon); solving p-tables is ptable_solver's, drawing cell keys lookup's.
-"""
+"""The laws that depend on the count they perturb: Hellinger-type noise and the rows of a p-table."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ class HellingerLaw:
     """Rinott et al. 2018, (5.4): p(i -> j) proportional to exp(-epsilon abs(sqrt j - sqrt i) / 2), j >= 0.
 
     The exponential mechanism with the sensitivity 1 of the square root and epsilon/2, hence epsilon-DP; for large
-    counts it perturbs far more than it need, so it is here to be compared with.
+    counts it perturbs far more than necessary, so it is included for comparison only.
     """
 
     epsilon_parameter: Fraction
@@ -76,7 +73,7 @@ class HellingerLaw:
         """The counts i whose neighbour i + 1 can be the worst; there are few.
 
         Both the exponents and the sums of rows i and i + 1 differ by at most c (sqrt(i+1) - sqrt i) <= c / (2 sqrt i)
-        in logarithm, so epsilon is at most c / sqrt i there, which falls below what the first neighbours have.
+        in logarithm, so epsilon is at most c / sqrt i there, which falls below the epsilon of the first neighbours.
         """
         worst = max(loss.largest for loss in self._pairs(range(1)))
         return range(math.ceil((float(self.epsilon_parameter) / 2 / worst) ** 2) + 1)
@@ -135,12 +132,12 @@ class PTableLaw:
         return largest_delta(self._losses, epsilon)
 
     def epsilon(self, delta: float) -> float:
-        """The smallest epsilon at this delta; inf for the deltas that anyone would accept."""
+        """The smallest epsilon at this delta; inf for every delta small enough to be acceptable."""
         return smallest_epsilon(self._losses, delta)
 
     @property
     def rho(self) -> None:
-        """No zCDP holds: a bounded change rules neighbours out."""
+        """None: no zCDP guarantee exists, because a bounded change rules neighbours out."""
         return
 
     @cached_property

@@ -103,8 +103,8 @@ class Pmf:
         if self.first >= 0:
             return self
         p = np.zeros(max(self.last, 0) + 1)
-        kept = self.p[-self.first :]
-        p[: len(kept)] = kept
+        nonnegative = self.p[-self.first :]
+        p[: len(nonnegative)] = nonnegative
         p[0] += self.cdf(-1)
         return Pmf(0, p, self.omitted)
 
@@ -131,7 +131,7 @@ def losses(count: int, published: NDArray[np.int64], loss: Loss) -> Floats:
     return distances if loss is Loss.L1 else distances**2
 
 
-LARGEST_SUPPORT = 2**22  # values; beyond this a table of thresholds no longer pays
+LARGEST_SUPPORT = 2**22  # values; beyond this a table of thresholds is too expensive
 REPORTED_BITS = 333  # infinite supports are reported down to a tail of 2^-333, about 1e-100
 
 
@@ -144,7 +144,7 @@ class Symmetric:
     bound: int | None
 
     def reach(self, bits: int) -> int:
-        """The bound, or an m beyond which each side holds at most 2^-bits.
+        """The bound, or an m beyond which each side has at most 2^-bits.
 
         For a, b >= 0 h(a + b) >= h(a) + h(b), so the mass beyond m on one side is at most e^-h(m+1).
         """
@@ -199,7 +199,7 @@ Exponents = Symmetric | Listed
 
 
 def checked_support(size: int) -> int:
-    """Return the size of a support, or say that the noise is too wide."""
+    """Return the size of a support; raise where the noise is too wide."""
     if size > LARGEST_SUPPORT:
         raise mistake(
             "", "noise", f"{size} possible values", "take less noise: a larger epsilon or rho, or a bound"

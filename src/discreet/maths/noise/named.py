@@ -1,6 +1,6 @@
 """Laws by name and parameters, as users declare them: which parameters a kind has, and every mistake at once.
 
-It owns the names; the formulas are in laws and row_laws.
+The formulas are in ``additive`` and ``hellinger``.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ REMEDIES = {
     (
         LawKind.GEOMETRIC,
         "bound",
-    ): "take laplace: a bound makes it (epsilon, delta)-private, and its delta is told",
+    ): "take laplace: a bound makes it (epsilon, delta)-private, and its delta is reported",
     (LawKind.DISCRETE_GAUSSIAN, "bound"): "take normal for bounded noise",
 }
 MISSING = {
@@ -60,7 +60,7 @@ MISSING = {
 
 @dataclass(frozen=True)
 class NoiseParameters:
-    """What a user says of the noise; a kind takes some of the parameters and refuses the others."""
+    """The noise that a user declares; each kind takes some of the parameters and refuses the others."""
 
     kind: LawKind
     epsilon: Number | None = None
@@ -78,16 +78,16 @@ class NoiseParameters:
         return {name: value for name, value in pairs if value is not None}
 
 
-def named_law(wanted: NoiseParameters) -> AdditiveLaw | HellingerLaw | PTableLaw:
+def named_law(declared: NoiseParameters) -> AdditiveLaw | HellingerLaw | PTableLaw:
     """Make the law, or raise every mistake in its parameters."""
-    problems = tuple(_problems(wanted))
+    problems = tuple(_problems(declared))
     if problems:
         raise Mistakes(problems)
-    if wanted.kind is LawKind.CELL_KEY:
-        return PTableLaw(solve(PTableParameters(wanted.D or 0, wanted.V or 0.0, wanted.js or 0)))
-    if wanted.kind is LawKind.HELLINGER:
-        return hellinger(wanted.epsilon or 0)
-    return _additive(wanted)
+    if declared.kind is LawKind.CELL_KEY:
+        return PTableLaw(solve(PTableParameters(declared.D or 0, declared.V or 0.0, declared.js or 0)))
+    if declared.kind is LawKind.HELLINGER:
+        return hellinger(declared.epsilon or 0)
+    return _additive(declared)
 
 
 def measure_of(kind: LawKind) -> str:
@@ -111,26 +111,26 @@ def budgeted_law(kind: LawKind, amount: Number, bound: int | None) -> AdditiveLa
     raise mistake("", "kind", kind.value, "name a law that has a budget")
 
 
-def _additive(wanted: NoiseParameters) -> AdditiveLaw:
-    epsilon, bound = wanted.epsilon or 0, wanted.bound or 0
-    match wanted.kind:
+def _additive(declared: NoiseParameters) -> AdditiveLaw:
+    epsilon, bound = declared.epsilon or 0, declared.bound or 0
+    match declared.kind:
         case LawKind.LAPLACE:
             return truncated_laplace(epsilon, bound)
         case LawKind.NORMAL:
-            return truncated_normal(epsilon, bound, wanted.sensitivity or SquareSensitivity.EXACT)
+            return truncated_normal(epsilon, bound, declared.sensitivity or SquareSensitivity.EXACT)
         case LawKind.GEOMETRIC:
             return discrete_laplace(epsilon)
         case LawKind.UNIFORM:
             return uniform(bound)
     return (
-        discrete_gaussian(wanted.rho)
-        if wanted.rho is not None
-        else discrete_gaussian_of_sigma(wanted.sigma or 0)
+        discrete_gaussian(declared.rho)
+        if declared.rho is not None
+        else discrete_gaussian_of_sigma(declared.sigma or 0)
     )
 
 
-def _problems(wanted: NoiseParameters) -> Iterator[Problem]:
-    kind, given = wanted.kind, wanted.given()
+def _problems(declared: NoiseParameters) -> Iterator[Problem]:
+    kind, given = declared.kind, declared.given()
     if kind not in NEEDED:
         yield Problem("", "kind", kind.value, f"choose from {', '.join(NEEDED)}")
         return

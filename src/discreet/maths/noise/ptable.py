@@ -1,4 +1,4 @@
-"""The perturbation table of the cell key method: the law of the published count for each count, and its facts."""
+"""The perturbation table of the cell key method: the law of the published count for each count, and its moments."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class PTable:
     V: tuple[float, ...] | None = None  # the bound of the variance in rows 1, 2, ..
     js: int | None = None
     tolerance: float = TOLERANCE
-    notes: tuple[str, ...] = ()  # what the solver had to give up, in words
+    notes: tuple[str, ...] = ()  # constraints that the solver had to relax, as sentences
 
     def __post_init__(self) -> None:
         problems = tuple(_problems(self))
@@ -185,7 +185,7 @@ class RowFacts:
 
 @dataclass(frozen=True)
 class Demands:
-    """What a table is checked for, beyond being unbiased; none means that anything will do."""
+    """What a table is checked for, in addition to being unbiased; None means no demand."""
 
     D: int | None = None
     V: float | None = None

@@ -87,7 +87,7 @@ class Solution:
 
 @dataclass(frozen=True, eq=False)
 class _Point:
-    q: Vector  # p - lower, kept apart because it becomes too small to be a difference
+    q: Vector  # p - lower, stored separately because it becomes too small to be a difference
     w: Vector  # multiplier of p >= lower
     y: Vector  # multiplier of A p = b
     s: Vector  # slack of G p <= h
@@ -110,7 +110,7 @@ class _Complementarity:
 
 
 def minimise(objective: Objective, within: Constraints) -> Solution:
-    """Minimise a convex function under linear constraints; any start will do, feasible or not.
+    """Minimise a convex function under linear constraints; any start is allowed, feasible or not.
 
     Newton's method on the optimality conditions f'(p) + A'y + G'z = w, A p = b, G p + s = h,
     (p - lower) w = mu and s z = mu, with mu led to zero by Mehrotra's predictor and corrector (Nocedal and
@@ -194,7 +194,7 @@ class _Newton:
         return None if found is None else found * scale * scale[:, None]
 
     def step(self) -> _Point | None:
-        """Return the corrected step, or none where the arithmetic has broken down."""
+        """Return the corrected step, or None where the arithmetic has broken down."""
         known = self._inverse()
         if known is None:
             return None
@@ -231,7 +231,7 @@ T = TypeVar("T")
 
 MET = 1e-9  # how far a constraint may be missed, after scaling changes by D
 NEGLIGIBLE = 1e-10  # a probability below this in a law of extreme variance is a zero
-ONLY_LAW = 1e-6  # a variance this near to an extreme one leaves a single law, which is then taken as it is
+ONLY_LAW = 1e-6  # a variance this near to an extreme one leaves a single law, which is then used
 PSTAY_STEP, PSTAY_TRIES = 0.05, 20
 SAME_VARIANCE = 5e-4  # R compares variances after rounding them to three digits
 
@@ -246,12 +246,12 @@ class Variance(StrEnum):
 
 @dataclass(frozen=True)
 class PTableParameters:
-    """The wanted table. Sequences give one value for each of the rows 1..last_row.
+    """The requested table. Sequences give one value for each of the rows 1..last_row.
 
     D: largest change; V: variance; js: counts 1..js are never published; pstay: least probability of no
     change (none: no such bound); monotony: p never falls from the lowest target up to v = 0; p_min: least
     probability of any allowed target. Where a row misses V, its pstay is lowered by 0.05 up to 20 times, as
-    R's ptable does, and the table's notes say so; keep_pstay switches that off.
+    R's ptable does, and the table's notes report it; keep_pstay switches that off.
     """
 
     D: int
@@ -310,7 +310,7 @@ class Row:
 
     @property
     def moments(self) -> Vector:
-        """(1, v, v^2) per change, with v scaled by D so that all constraints are of one size."""
+        """(1, v, v^2) per change, with v scaled by D so that all constraints have similar magnitude."""
         scaled = self.v / self.D
         return np.stack([np.ones(len(self.v)), scaled, scaled**2])
 
@@ -426,7 +426,7 @@ def _inner_law(row: Row) -> Vector | None:
 
 
 def _stays(row: Row) -> _Found | _Refused:
-    """Settle a row whose changes all go one way: mean zero leaves it nothing but to stay."""
+    """Solve a row whose changes all have one sign: mean zero leaves only no change."""
     if 0 not in row.v:
         return _Refused(row.i, "only changes in one direction are allowed")
     if row.equal:
@@ -437,7 +437,7 @@ def _stays(row: Row) -> _Found | _Refused:
 
 
 def _at_the_edge(row: Row) -> _Found | _Refused:
-    """Settle a row without an inner law: V is out of reach, or only the floor p_min stands in the way."""
+    """Solve a row without an inner law: V is out of reach, or only the floor p_min prevents one."""
     bare = replace(row, p_min=0.0)
     least, most = _extreme_law(bare, 1.0), _extreme_law(bare, -1.0)
     if least is None or most is None:
@@ -456,7 +456,7 @@ def _at_the_edge(row: Row) -> _Found | _Refused:
 
 
 def _extreme_law(row: Row, sign: float) -> Vector | None:
-    """Return the law of least (sign 1) or greatest (sign -1) variance, or none where no law exists."""
+    """Return the law of least (sign 1) or greatest (sign -1) variance, or None where no law exists."""
     solution = minimise(Linear(sign * row.moments[2]), row.without_variance())
     p = np.where(solution.p < NEGLIGIBLE, 0.0, solution.p)
     bare = replace(row, equal=False, V=np.inf)

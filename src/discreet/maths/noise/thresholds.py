@@ -26,14 +26,14 @@ FIRST_PRECISION, LAST_PRECISION = 320, 1280
 
 
 def exp_lower(x: Fraction) -> tuple[int, int]:
-    """Return (n, k) with n / 2^k <= e^x, next below it."""
+    """Return (n, k) with n / 2^k <= e^x, just below it."""
     with ctx.workprec(FIRST_PRECISION):
         mantissa, exponent = arb(ball_of(x).exp().lower()).man_exp()
     return (int(mantissa) << int(exponent), 0) if exponent >= 0 else (int(mantissa), -int(exponent))
 
 
 def log_upper(x: Fraction) -> float:
-    """Return a double that is certainly at least log x, read as all parameters are: as the decimal it is written as."""
+    """Return a double that is certainly at least log x, also when read as the decimal that it is written as."""
     with ctx.workprec(FIRST_PRECISION):
         bound = ball_of(x).log().upper()
         value = float(bound)
@@ -50,8 +50,8 @@ def ball_of(x: Fraction) -> arb:
 def floors(cumulative: Callable[[], Sequence[arb]]) -> list[int]:
     """Evaluate a cumulative law at growing precision until floor(F 2^128) is certain at every point.
 
-    A sum that is an integer number of units can never be told from one next below; after the last precision, where
-    balls are narrower than 2^-1000, such a point takes the integer that its ball holds.
+    A sum that is an integer number of units can never be distinguished from one just below; after the last precision,
+    where balls are narrower than 2^-1000, such a point takes the integer that its ball contains.
     """
     precision = FIRST_PRECISION
     while True:
@@ -74,7 +74,7 @@ def symmetric_cumulative(
 ) -> list[arb]:
     """Enclose F(-cut), .., F(-1) of p(v) = exp(-linear abs(v) - quadratic v^2) / Z, summed from abs(v) = reach inwards.
 
-    Where the support is infinite, one side beyond reach holds at most e^-h(reach+1) of all mass (exponents.Symmetric),
+    Where the support is infinite, one side beyond reach has at most e^-h(reach+1) of all mass (``law.Symmetric``),
     which enters as a ball from 0 to that.
     """
     weights = list(_weights(linear, quadratic, reach + 1))
@@ -104,7 +104,7 @@ def listed_cumulative(exponents: Sequence[Fraction]) -> list[arb]:
 
 
 def root_cumulative(c: Fraction, count: int, cut: int, tail: arb) -> list[arb]:
-    """Enclose F(0), .., F(cut - 1) of p(j) proportional to e^(-c abs(sqrt j - sqrt count)); a ball holds the tail."""
+    """Enclose F(0), .., F(cut - 1) of p(j) proportional to e^(-c abs(sqrt j - sqrt count)); a ball covers the tail."""
     factor, root = -ball_of(c), arb(count).sqrt()
     sums = list(accumulate((factor * abs(arb(j).sqrt() - root)).exp() for j in range(cut + 1)))
     scale = 1 / (sums[-1] + tail)
@@ -113,7 +113,7 @@ def root_cumulative(c: Fraction, count: int, cut: int, tail: arb) -> list[arb]:
 
 GUARD_BITS = 96  # infinite sums run this much beyond the cut, so that the floors are certain at once
 GUIDE_BITS = 16
-NEGLIGIBLE = Fraction(1, 2**100)  # the delta that stands for zero: 1e-30
+NEGLIGIBLE = Fraction(1, 2**100)  # the delta that counts as zero: 1e-30
 
 
 @dataclass(frozen=True, eq=False)

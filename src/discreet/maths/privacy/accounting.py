@@ -56,7 +56,7 @@ def sqrt_above(x: Fraction) -> Fraction:
 
 
 def rounded_up(x: Fraction, digits: int = _DIGITS) -> Fraction:
-    """A Fraction with so many significant decimal digits that is at least x."""
+    """A Fraction with this many significant decimal digits that is at least x."""
     return Fraction(_decimal(x, _context(decimal.ROUND_CEILING, digits)))
 
 
@@ -69,7 +69,7 @@ def float_above(x: Fraction) -> float:
 class Neighbours(Enum):
     """Which two populations a guarantee compares."""
 
-    ADD_REMOVE = "add-remove"  # one has a record more
+    ADD_REMOVE = "add-remove"  # one has one record more
     SUBSTITUTE = "substitute"  # one record has other values; the number of records is public
 
     @property
@@ -97,11 +97,11 @@ class PureEpsilon(_Amounts):
     epsilon: Fraction
 
     def times(self, count: int) -> PureEpsilon:
-        """The same loss so many times, for instance once in each cell that a record touches."""
+        """The same loss ``count`` times, for instance once in each cell that a record touches."""
         return PureEpsilon(self.epsilon * count)
 
     def grouped(self, size: int) -> PureEpsilon:
-        """The loss of a group (a household) of at most so many records: size * epsilon (DR theorem 2.2)."""
+        """The loss of a group (a household) of at most ``size`` records: size * epsilon (DR theorem 2.2)."""
         return PureEpsilon(self.epsilon * _group(size))
 
 
@@ -118,7 +118,7 @@ class EpsilonDelta(_Amounts):
             raise mistake("", "delta", "a delta of 1 or more promises nothing", "keep delta far below 1")
 
     def times(self, count: int) -> EpsilonDelta:
-        """The same loss so many times, for instance once in each cell that a record touches."""
+        """The same loss ``count`` times, for instance once in each cell that a record touches."""
         return EpsilonDelta(self.epsilon * count, self.delta * count)
 
     def grouped(self, size: int) -> EpsilonDelta:
@@ -137,11 +137,11 @@ class Rho(_Amounts):
     rho: Fraction
 
     def times(self, count: int) -> Rho:
-        """The same loss so many times, for instance once in each cell that a record touches."""
+        """The same loss ``count`` times, for instance once in each cell that a record touches."""
         return Rho(self.rho * count)
 
     def grouped(self, size: int) -> Rho:
-        """The loss of a group (a household) of at most so many records: size^2 * rho (BS proposition 1.9)."""
+        """The loss of a group (a household) of at most ``size`` records: size^2 * rho (BS proposition 1.9)."""
         return Rho(self.rho * _group(size) ** 2)
 
 
@@ -199,11 +199,11 @@ def stated_as(loss: PrivacyLoss, kind: type[AnyLoss]) -> AnyLoss:
 
 def _other_kind(loss: PrivacyLoss, kind: type[Any]) -> Mistakes:
     value = f"a loss stated as {_form(type(loss))} does not add up in {_form(kind)}"
-    return mistake("", "loss", value, "state it in the kind of the budget, or keep a budget of its kind")
+    return mistake("", "loss", value, "state it in the kind of the budget, or declare a budget of its kind")
 
 
 def basic(losses: Iterable[PrivacyLoss], kind: type[AnyLoss]) -> AnyLoss:
-    """Compose by adding up, in one kind; it holds for releases that are chosen one after the other, too.
+    """Compose by adding up, in one kind; it is also valid for releases that are chosen one after the other.
 
     Epsilons add (DR theorem 3.14), epsilons and deltas add (DR theorem 3.16, Rinott et al. theorem 7.1), rhos add
     (BS lemma 1.7).
@@ -291,7 +291,7 @@ def largest_rho(
     digits: int,
     converted: Callable[[Fraction, Fraction], float] = epsilon_of_rho,
 ) -> Fraction:
-    """The largest rho, cut to so many digits, that a conversion states as at most this epsilon at this delta."""
+    """The largest rho, cut to ``digits`` digits, that a conversion states as at most this epsilon at this delta."""
     low, high = -20.0, math.log10(float(epsilon))  # rho <= epsilon(rho)
     for _ in range(50):
         middle = (low + high) / 2
@@ -318,7 +318,7 @@ def _log(x: Fraction) -> float:
 
 
 def _best_order(objective: Callable[[float], float], start: float) -> Fraction:
-    """The order a = 1 + x whose objective, which falls and then rises, is least: thirds cut off on the log scale."""
+    """The order a = 1 + x whose objective, which falls and then rises, is least: ternary search on the log scale."""
     low, high = math.log(start) - 8.0, math.log(start) + 8.0
     for _ in range(80):
         left, right = low + (high - low) / 3, high - (high - low) / 3

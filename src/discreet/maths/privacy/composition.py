@@ -1,4 +1,4 @@
-"""Several releases composed side by side: by adding up, by advanced composition, as zCDP and by loss distributions.
+"""Composition of several releases in four ways: basic, advanced, as zCDP and by loss distributions.
 
 Each way is valid; they differ in how much they over-count. A way that cannot state a release gives the reason instead
 of a number. All numbers are rounded toward privacy (``accounting``, ``loss_distribution``).
@@ -29,7 +29,7 @@ from discreet.maths.privacy.loss_distribution import GaussianNoise, LaplaceNoise
 
 Composable = PureEpsilon | EpsilonDelta | Rho | LaplaceNoise | GaussianNoise
 STEPS = 40  # halvings of the logarithm of delta where advanced composition is inverted
-LEAST = -300.0  # power of ten of the smallest delta that is looked for
+LEAST = -300.0  # power of ten of the smallest delta that is searched for
 
 
 class Way(StrEnum):
@@ -43,7 +43,7 @@ class Way(StrEnum):
 
 @dataclass(frozen=True)
 class Total:
-    """What all releases together guarantee in one way of composing; no value where the way cannot, with the reason."""
+    """The guarantee of all releases together by one way of composing; None, with the reason, where impossible."""
 
     way: Way
     value: float | None
@@ -128,7 +128,7 @@ class _Parts:
         total = basic(self.bounded, EpsilonDelta)
         left = epsilon - total.epsilon
         if left < 0:
-            raise mistake("", "epsilon", "the epsilons add up to more", "ask for a larger epsilon")
+            raise mistake("", "epsilon", "the epsilons add up to more", "give a larger epsilon")
         return min(
             float_above(total.delta + (Fraction(delta_of_rho(self.rho, left)) if self.rho else 0)), 1.0
         )
@@ -138,7 +138,7 @@ class _Parts:
         own = basic(self.bounded, EpsilonDelta).delta
         low, high = LEAST, math.log10((1 - own) / 2)
         if self.advanced_epsilon(own + Fraction(10**high)) > epsilon:
-            raise mistake("", "epsilon", "too small for advanced composition", "ask for a larger epsilon")
+            raise mistake("", "epsilon", "too small for advanced composition", "give a larger epsilon")
         for _ in range(STEPS):
             middle = (low + high) / 2
             if self.advanced_epsilon(own + Fraction(10**middle)) <= epsilon:
@@ -156,7 +156,7 @@ class _Parts:
         return self.rho + sum((loss.epsilon**2 / 2 for loss in self.bounded), Fraction(0))
 
     def _left(self, delta: Fraction) -> Fraction:
-        """What the deltas of the losses leave of a delta."""
+        """The part of a delta that the deltas of the losses leave."""
         left = delta - basic(self.bounded, EpsilonDelta).delta
         if left < 0 or (self.rho and not left):
             raise _exceeded(delta)
@@ -184,6 +184,4 @@ def _with_laws(
 
 
 def _exceeded(delta: Fraction) -> Mistakes:
-    return mistake(
-        "", "delta", f"the releases' own deltas exceed {float(delta):.3g}", "ask for a larger delta"
-    )
+    return mistake("", "delta", f"the releases' own deltas exceed {float(delta):.3g}", "give a larger delta")

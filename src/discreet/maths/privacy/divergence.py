@@ -1,4 +1,4 @@
-"""The exact delta(epsilon) and epsilon(delta) between neighbouring laws; it owns no law and no accounting.
+"""The exact delta(epsilon) and epsilon(delta) between neighbouring laws.
 
 delta(epsilon) of P against Q is the hockey-stick divergence sum (P - e^epsilon Q)_+, the smallest delta for which
 P(S) <= e^epsilon Q(S) + delta holds for all sets S.
@@ -14,7 +14,7 @@ import numpy as np
 
 from discreet.maths.noise.law import Floats, Pmf
 
-STEPS = 200  # halvings of the interval that holds epsilon; doubles run out of digits before
+STEPS = 200  # halvings of the interval that contains epsilon; doubles run out of digits before
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ def both_ways(rows: Iterable[tuple[Pmf, Pmf]]) -> list[PrivacyLoss]:
 
 
 def largest_delta(losses: Sequence[PrivacyLoss], epsilon: float) -> float:
-    """The largest delta of several neighbours: what holds for all of them."""
+    """The largest delta of several neighbours, which is valid for all of them."""
     return max(loss.delta(epsilon) for loss in losses)
 
 

@@ -1,9 +1,9 @@
-"""Mixed releases of known noise, composed by their privacy-loss distributions; it owns no law and keeps no books.
+"""Mixed releases of known noise, composed by their privacy-loss distributions.
 
 The loss of an outcome o is log P(o)/P'(o). Losses of independent releases add, so that their distributions are
 convolved (Sommer, Meiser & Mohammadi 2019; Koskela, Jalko & Honkela 2020). The convolution is dp-accounting's,
-pessimistic: losses are rounded up to a grid and cut tails count as infinite losses. It works in floats; for what
-those may lose two allowances are charged, chosen well above what tests against exact compositions show, not proven.
+pessimistic: losses are rounded up to a grid and cut tails count as infinite losses. It works in floats; for their
+rounding two allowances are charged, chosen well above what tests against exact compositions show, not proven.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from discreet.maths.privacy.accounting import (
 GRID = 1e-4  # losses are rounded up to multiples of this
 DELTA_ALLOWANCE = 1e-12  # what rounding in the convolutions may hide of delta
 EPSILON_ALLOWANCE = 1e-9  # what rounding in the logarithms may hide of epsilon
-SMALLEST_DELTA = Fraction(1, 10**11)  # below this floats say too little
+SMALLEST_DELTA = Fraction(1, 10**11)  # below this floats are too imprecise
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ Release = LaplaceNoise | GaussianNoise | DrawnNoise | PureEpsilon | EpsilonDelta
 
 
 def certified(noise: DrawnNoise, epsilon: Fraction) -> EpsilonDelta:
-    """What the noise guarantees in one cell for counts that differ by 1, at a given epsilon, with certainty.
+    """The certified guarantee of the noise in one cell for counts that differ by 1, at a given epsilon.
 
     delta = max over both directions of sum (p(v) - e^epsilon p(v -+ 1))_+, in integers but for a bound on e^epsilon.
     """
@@ -95,7 +95,7 @@ def mixed_epsilon(
     composed = _composed(releases, neighbours, grid)
     epsilon = float(composed.get_epsilon_for_delta(float(delta) - DELTA_ALLOWANCE))
     if math.isinf(epsilon):
-        remedy = "the releases' own deltas already exceed it: ask for a larger one"
+        remedy = "the releases' own deltas already exceed it: give a larger one"
         raise mistake("", "delta", f"no epsilon has a delta of {float(delta):.3g}", remedy)
     return math.nextafter(epsilon + EPSILON_ALLOWANCE, math.inf)
 

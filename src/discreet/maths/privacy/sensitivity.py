@@ -1,6 +1,6 @@
-"""How many released cells one record touches, and how a budget is split over them; it knows no schema and no noise.
+"""How many released cells one record touches, and how a budget is split over them.
 
-A cross-tabulation is what is perturbed once and then reused by every cube that shows it: a set of breakdowns over a
+A cross-tabulation is perturbed once and then reused by every cube that contains it: a set of breakdowns over a
 population base. Here it is any hashable signature. A record lies in at most one cell of each, so that what neighbours
 can change is counted by the distinct signatures (Rinott et al. 2018, section 7: d = 2^t - 1 for a t-way table with
 all its margins but the total).
@@ -74,7 +74,7 @@ def split_evenly(total: Fraction, signatures: Iterable[Signature]) -> dict[Signa
     """Give each distinct cross-tabulation the same part of the total."""
     once = distinct(signatures)
     if not once:
-        raise mistake("", "budget", "there is nothing to split it over", "declare a cube")
+        raise mistake("", "budget", "nothing to split it over", "declare a cube")
     return dict.fromkeys(once, _positive(total) / len(once))
 
 
@@ -83,7 +83,7 @@ def split_by_margin(
 ) -> dict[Signature, Fraction]:
     """Give each margin its share, divided evenly among its cross-tabulations (Rinott et al. section 7).
 
-    A margin is whatever the caller sorts the cross-tabulations by: the number of axes, or a name.
+    A margin is any label by which the caller groups the cross-tabulations: the number of axes, or a name.
     """
     sizes = Counter(margins.values())
     _check(shares, sizes, "margin")
@@ -96,7 +96,7 @@ def split_by_table(
 ) -> dict[Signature, Fraction]:
     """Give each table its share, divided evenly among its cross-tabulations.
 
-    One that stands in several tables is still perturbed once, with the sum of what they give to it.
+    A cross-tabulation in several tables is still perturbed once, with the sum of its parts.
     """
     _check(shares, tables, "table")
     split: dict[Signature, Fraction] = {}
@@ -115,7 +115,7 @@ def _positive(total: Fraction) -> Fraction:
 def _check(shares: Mapping[Margin, Fraction], known: Iterable[Margin], what: str) -> None:
     names = list(dict.fromkeys(known))
     problems = [
-        Problem("", f"{what} {name}", "no such one", f"choose from {', '.join(map(str, names))}")
+        Problem("", f"{what} {name}", f"no such {what}", f"choose from {', '.join(map(str, names))}")
         for name in shares
         if name not in names
     ]
