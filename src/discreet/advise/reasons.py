@@ -45,15 +45,15 @@ def _cell_key_reasons(advice: Advice, proposal: Proposal) -> Iterator[str]:
         f"{one.ratio:.4g}), so that V "
         f"must be at least {advice.least_variance:.4g}; with V = {V:g} the mean is the truth with "
         "probability "
-        f"{judged.success:.3f} (below {limits.averaging:g} is asked)"
+        f"{judged.success:.3f} (limit {limits.averaging:g})"
     )
     before = _revealed(advice, float(V), D - 1)
     less = "" if before is None else f"; with D = {D - 1} it would be {before:.3g}"
     yield (
         f"bound: {sum(facts.tuples.values()):,} tuples of parts and total, "
         f"{three_tuples(facts.tuples):,} of them with two "
-        f"parts, reveal D = {D} with probability {judged.revealed or 0:.3g} (below "
-        f"{limits.revealed:g} is asked){less}"
+        f"parts, reveal D = {D} with probability {judged.revealed or 0:.3g} "
+        f"(limit {limits.revealed:g}){less}"
     )
     yield (
         f"distortion: a count of {limits.size} is off by more than {limits.change} with probability "
