@@ -295,7 +295,9 @@ def _region() -> Iterator[Claim]:
     ends = (epsilon_of_bound(20, 68, ALPHA), laplace_epsilon(least_variance(0.0170, ALPHA)))
     yield exact("Figure 6", "the band of epsilon that is left", ("0.27", "0.37"), ends)
     least = [_least_bound(V, tuples) for tuples in (2.8e7, 7.1e5) for V in (2.0, 3.0)]
-    what = "least E that stays hidden at V = 2, 3: Germany; Malta (in the text: E from about 5 on, V of 2 to 3)"
+    what = (
+        "least E that stays hidden at V = 2, 3: Germany; Malta (in the text: E from about 5 on, V of 2 to 3)"
+    )
     yield unprinted("section 5", what, least)
 
 

@@ -134,7 +134,7 @@ def _deltas() -> Iterator[Claim]:
         0.04,
         "cut, not rounded; Table 3 has 0.0017",
     )
-    yield exact("Table 3, section 6.2", "the same once more", ("0.0017", "0.00166"), (ours, ours))
+    yield exact("Table 3, section 6.2", "the same again", ("0.0017", "0.00166"), (ours, ours))
     yield exact(
         "Table 3",
         "delta of Laplace noise, epsilon 0.5, m = 7",
