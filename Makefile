@@ -1,4 +1,4 @@
-# make demo and make test do everything themselves on a machine with python3 (3.11 or newer) and make.
+# make demo and make test install everything they need; python3 (3.11 or newer) and make are required.
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
@@ -28,7 +28,7 @@ setup: $(VENV)/.installed
 demo: $(VENV)/.installed
 	$(BIN)/discreet demo --out demo
 
-# a browser and a database server for the tests, where apt can install them
+# Installs a browser and a database server for the tests, if apt is available.
 system:
 	.ci/system-packages
 
@@ -53,11 +53,11 @@ docs: $(VENV)-docs/.installed
 	$(VENV)-docs/bin/sphinx-build -q -W --keep-going -b html docs build/docs
 	@echo build/docs/index.html
 
-# the page that lists every option, from the program itself
+# Generates the page that lists every option from the program.
 docs-reference: $(VENV)/.installed
 	$(BIN)/python docs/command_reference.py
 
-# the translations: the catalogue of every language gets the messages of the source, and is compiled
+# Adds the messages of the source to the catalogue of every language and compiles it.
 messages: $(VENV)/.installed-dev
 	$(BIN)/python -m tools.messages
 

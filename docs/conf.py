@@ -1,4 +1,4 @@
-"""How the documentation is built: Markdown pages by Sphinx and MyST; it holds no text."""
+"""Sphinx configuration: Markdown pages by MyST."""
 
 project = "Discreet"
 extensions = ["myst_parser"]

@@ -277,7 +277,7 @@ def _areas() -> Iterator[Claim]:
     yield exact(
         "footnote 29", "the same, %, and of 11,680 counts", ("1.83", "214"), (100 * chance, IN_BIN * chance)
     )
-    yield unprinted("footnote 29", "the same of whole-numbered noise, %", 100 * exceeds_geometric(0.1, 40))
+    yield unprinted("footnote 29", "the same of integer noise, %", 100 * exceeds_geometric(0.1, 40))
     each = np.array([exceeds_geometric(0.1, math.ceil(count / 2) - 1) for count in BIN])
     what = "counts in (60, 80] off by 50 %, sampled; ours expected if spread evenly"
     yield exact("footnote 29", what, "339", IN_BIN * each.mean(), printed_error=math.sqrt(339))
@@ -295,7 +295,9 @@ def _region() -> Iterator[Claim]:
     ends = (epsilon_of_bound(20, 68, ALPHA), laplace_epsilon(least_variance(0.0170, ALPHA)))
     yield exact("Figure 6", "the band of epsilon that is left", ("0.27", "0.37"), ends)
     least = [_least_bound(V, tuples) for tuples in (2.8e7, 7.1e5) for V in (2.0, 3.0)]
-    what = "least E that stays hidden at V = 2, 3: Germany; Malta (in words: E from about 5 on, V of 2 to 3)"
+    what = (
+        "least E that stays hidden at V = 2, 3: Germany; Malta (in the text: E from about 5 on, V of 2 to 3)"
+    )
     yield unprinted("section 5", what, least)
 
 

@@ -100,7 +100,7 @@ def _table_5() -> Iterator[Claim]:
     yield exact("Table 5", "risk R, p = 1/2 to 1/864", TABLE_5[1], [one.risk for one in found])
     yield differs(
         "section 4.2",
-        "largest of these risks, in words",
+        "largest of these risks, in the text",
         "1.21",
         max(one.risk for one in found),
         "Table 5 itself has 1.22",
@@ -124,7 +124,7 @@ def _decisions() -> Iterator[Claim]:
 def _tables_7_8() -> Iterator[Claim]:
     place = hierarchy()
     alone = adversary(PRIORS[0]).posterior(2)
-    yield exact("section 4.3", "posterior of x1 = 2 alone, %", "57.4", 100 * alone)
+    yield exact("section 4.3", "posterior of only x1 = 2, %", "57.4", 100 * alone)
     exactly, chain = (100 * place.posterior(2, 1, -1, kind) for kind in (Chain.EXACT, Chain.PAPER))
     sampled = 100 * (0.57 * 0.43 / 10**4) ** 0.5
     yield differs(

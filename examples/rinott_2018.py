@@ -134,7 +134,7 @@ def _deltas() -> Iterator[Claim]:
         0.04,
         "cut, not rounded; Table 3 has 0.0017",
     )
-    yield exact("Table 3, section 6.2", "the same once more", ("0.0017", "0.00166"), (ours, ours))
+    yield exact("Table 3, section 6.2", "the same again", ("0.0017", "0.00166"), (ours, ours))
     yield exact(
         "Table 3",
         "delta of Laplace noise, epsilon 0.5, m = 7",
@@ -200,7 +200,7 @@ def _figures(drawn: list[Figure]) -> Iterator[Claim]:
     yield unprinted("Figure 1", "Cramér's V of Table 1, the horizontal line", real.true_v)
     widest = max(real.spread_of_v(*key) for key in real.keys)
     yield unprinted(
-        "Figure 1", "widest interquartile range of V, in words below 0.005", widest, error=widest / 4
+        "Figure 1", "widest interquartile range of V, in the text below 0.005", widest, error=widest / 4
     )
     better = [one.share_laplace_is_better() for one in drawn]
     yield exact(
@@ -221,7 +221,7 @@ def _figures(drawn: list[Figure]) -> Iterator[Claim]:
     kept = [large.rejected("laplace", epsilon) for epsilon in ("1.5", "3")]
     yield unprinted(
         "Figure 3",
-        "large table, Laplace noise: rejected at 1.5 and 3; in words, kept above 2",
+        "large table, Laplace noise: rejected at 1.5 and 3; in the text, not rejected above 2",
         kept,
         error=0.1,
     )
@@ -356,7 +356,7 @@ def _overlapping() -> Iterator[Claim]:
     summed = math.sqrt(100) * _deviation(1)
     yield exact(
         "section 7",
-        "deviation x epsilon of a two-way margin: summed; two-way alone; all margins",
+        "deviation x epsilon of a two-way margin: summed; two-way only; all margins",
         ("14", "8.5", "21"),
         (summed, _deviation(6), _deviation(15)),
     )

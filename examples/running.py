@@ -1,7 +1,4 @@
-"""How an example is run: its arguments, its printed table, its charts and its page in the documentation.
-
-It owns no paper; each example hands over its claims and charts.
-"""
+"""Run an example: its arguments, its printed table, its charts and its page in the documentation."""
 
 from __future__ import annotations
 

@@ -46,7 +46,11 @@ def _analytical(found: Study) -> Iterator[Claim]:
         honest = [100 * expected_relative_error(CELLS, epsilon, SENSITIVITY, k) for epsilon in EPSILONS]
         what = f"relative error, %, k = {k}: sensitivity 1, epsilon 0.1, 1, 4.6; then sensitivity 2"
         yield unprinted(
-            "the same", what, [*shares, *honest], "in words: 0.1 and 1 are of no use, 4.6 is taken", digits=3
+            "the same",
+            what,
+            [*shares, *honest],
+            "in the text: 0.1 and 1 are of no use, 4.6 is used",
+            digits=3,
         )
 
 

@@ -56,7 +56,7 @@ def _cell_key() -> Iterator[Claim]:
 def _swapping(found: Combined) -> Iterator[Claim]:
     """Paragraphs 27, 28 and 45: rate 1 %, and everybody at risk."""
     yield exact("paragraph 28", "households at risk with a donor that stayed", "0", found.left_though_donor)
-    why = f"at least 1 % is asked for; the small areas put more at risk; {DATA}"
+    why = f"at least 1 % is required; the small areas put more at risk; {DATA}"
     yield unprinted("paragraph 45", "households swapped, %", 100 * found.swapped, why, of_size=True)
     yield unprinted(
         "paragraph 28",
