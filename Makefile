@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 export NUMBA_CACHE_DIR ?= $(CURDIR)/$(VENV)/numba
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: setup demo system test test-long bench docs docs-reference clean
+.PHONY: setup demo system test test-long bench docs docs-reference messages clean
 
 $(VENV)/.installed: requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("Discreet needs Python 3.11 or newer; set PYTHON=/path/to/it" if sys.version_info < (3, 11) else 0)'
@@ -51,6 +51,10 @@ docs: $(VENV)-docs/.installed
 # the page that lists every option, from the program itself
 docs-reference: $(VENV)/.installed
 	$(BIN)/python docs/command_reference.py
+
+# the translations: the catalogue of every language gets the messages of the source, and is compiled
+messages: $(VENV)/.installed-dev
+	$(BIN)/python -m tools.messages
 
 clean:
 	rm -rf $(VENV) $(VENV)-docs demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

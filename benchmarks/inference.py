@@ -12,7 +12,7 @@ from discreet.inference import noise_by, total
 from discreet.maths.inference.binomial import binomial_test
 from discreet.maths.inference.independence import independence_tests
 from discreet.maths.noise.additive import discrete_laplace, truncated_laplace
-from discreet.maths.noise.publishing import count_noise
+from discreet.maths.noise.publishing import PublishedLaw
 
 PERSONS = 1000  # tables
 SECONDS = 10
@@ -44,14 +44,14 @@ def independence(watch: Stopwatch, tables: int, epsilon: str, bound: int) -> dic
     rows, columns = rng.uniform(-0.5, 0.5, (tables, 10, 1)), rng.uniform(-0.5, 0.5, (tables, 1, 10))
     true = rng.poisson(np.exp(4 + rows + columns))
     x = true + rng.choice(law.pmf.values, size=true.shape, p=law.pmf.p)
-    independence_tests(x[:2], count_noise(law))  # loads the compiled kernels
+    independence_tests(x[:2], PublishedLaw(law))  # loads the compiled kernels
     with watch.running():
-        found = independence_tests(x, count_noise(law))
+        found = independence_tests(x, PublishedLaw(law))
     return {"size": float((found.likelihood_ratio.p_value <= 0.05).mean())}
 
 
 def binomial(watch: Stopwatch) -> dict[str, float]:
-    noise = count_noise(truncated_laplace("0.5", 7))
+    noise = PublishedLaw(truncated_laplace("0.5", 7))
     binomial_test(20, 0.3, noise)
     with watch.running():
         found = binomial_test(10_000, 0.3, noise)
@@ -62,7 +62,7 @@ def cells(watch: Stopwatch) -> dict[str, float]:
     noise, rng = noise_by("laplace", negatives="zero", epsilon=0.5, bound=7), np.random.default_rng(2)
     true = np.where(rng.random(10_000) < 0.6, 0, rng.geometric(0.2, 10_000))
     change = noise.counts.change
-    x = noise.counts.shown(true + rng.choice(change.values, 10_000, p=change.p))
+    x = noise.counts.publishing.publish(true + rng.choice(change.values, 10_000, p=change.p))
     with watch.running():
         found = total(x, noise)
     return {"low": found.interval.low, "true": int(true.sum()), "high": found.interval.high}

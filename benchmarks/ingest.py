@@ -20,7 +20,6 @@ from discreet.formats.columns import batches
 from discreet.formats.dataset import Dataset, dataset_of
 from discreet.formats.parquet import write_parquet
 from discreet.formats.publication import Publication
-from discreet.perturb.statement import noise_statement
 from discreet.pipeline.protect import protect
 from discreet.population.reading import Needs, UnitReader, needs_of
 from discreet.programme.programme import Disclosure, Programme
@@ -171,7 +170,7 @@ def _protected(folder: str) -> list[Dataset]:
         for block in loaded(declared, cubes, THREADS):
             counter.add(block)
         made = [mechanism.perturb(counter.table(k)) for k in range(len(cubes))]
-    publication = Publication("b", "B", "1.0", noise_statement(mechanism.facts(), Disclosure.NONE))
+    publication = Publication("b", "B", "1.0", mechanism.noise().public(Disclosure.NONE))
     return [dataset_of(table, publication) for table in made]
 
 

@@ -9,10 +9,11 @@ import numpy as np
 
 from benchmarks.costs import Cost, Stopwatch, measured
 from benchmarks.lines import Line, Section, Target
-from discreet.maths.attacks.reconstruction import CellSums, Reading, by_law, plainly, reconstruct, within
+from discreet.maths.attacks.reconstruction import CellSums, Reading, by_law, reconstruct, within
 from discreet.maths.noise.additive import Law, discrete_laplace
 from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
+from discreet.maths.noise.publishing import PublishedLaw
 
 PERSONS = 1000  # of all areas together
 SHAPE = (2, 18, 6)  # sex, age, a third variable
@@ -83,11 +84,12 @@ def _pairs() -> CellSums:
 
 def _readings(kind: str, counts: list[int], generator: np.random.Generator) -> list[Reading]:
     if kind == "exact":
-        return [within(plainly(count), 0, 0) for count in counts]
+        return [within((count, count), 0, 0) for count in counts]
     is_kept = kind == "cell key"
     law: Law = PTableLaw(solve(PTableParameters(5, 2.0, 0))) if is_kept else discrete_laplace("0.5")
+    published = PublishedLaw(law, keeps_zeros=is_kept)
     values = [_drawn(law, count, generator) for count in counts]
-    known = {value: by_law(plainly(value), law, is_kept, 0.0 if is_kept else TAIL) for value in set(values)}
+    known = {value: by_law(value, published, 0.0 if is_kept else TAIL) for value in set(values)}
     return [known[value] for value in values]
 
 

@@ -22,7 +22,7 @@ from discreet.maths.noise.additive import (
     truncated_normal,
 )
 from discreet.maths.noise.law import Loss
-from discreet.maths.noise.publishing import NO_NOISE, count_noise
+from discreet.maths.noise.publishing import NO_NOISE, PublishedLaw
 from discreet.maths.privacy.sensitivity import with_margins
 from examples.claims import Claim, differs, exact, near, unprinted
 from examples.rinott_2018_charts import charts
@@ -296,7 +296,7 @@ def _dependent(tables: int) -> Iterator[Claim]:
 def _binomial() -> Iterator[Claim]:
     limit = float(chi2.ppf(0.95, 1))
     for m, critical, power in ((5, "3.36", "0.95"), (10, "3.82", "0.92")):
-        noise = count_noise(truncated_laplace("0.5", m))
+        noise = PublishedLaw(truncated_laplace("0.5", m))
         test = binomial_test(80, 0.5, noise)
         nearest = min(test.statistic.tolist(), key=lambda one: abs(one - float(critical)))
         yield exact(
@@ -328,7 +328,7 @@ def _binomial() -> Iterator[Claim]:
 
 def binomial_histograms() -> dict[str, tuple[list[float], list[float]]]:
     """Figure 4 exactly: the statistic of each outcome under p = 0.5 and its probability, for both hypotheses."""
-    noise = count_noise(truncated_laplace("0.5", 5))
+    noise = PublishedLaw(truncated_laplace("0.5", 5))
     outcomes = binomial_test(80, 0.5, noise)
     other = {int(x): float(s) for x, s in zip(*_statistics(0.7), strict=True)}
     kept = [k for k, x in enumerate(outcomes.values.tolist()) if x in other]
@@ -341,7 +341,7 @@ def binomial_histograms() -> dict[str, tuple[list[float], list[float]]]:
 
 
 def _statistics(p0: float) -> tuple[list[int], list[float]]:
-    test = binomial_test(80, p0, count_noise(truncated_laplace("0.5", 5)))
+    test = binomial_test(80, p0, PublishedLaw(truncated_laplace("0.5", 5)))
     return test.values.tolist(), test.statistic.tolist()
 
 

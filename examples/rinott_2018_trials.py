@@ -17,7 +17,7 @@ from discreet.maths.noise.additive import (
     truncated_laplace,
     truncated_normal,
 )
-from discreet.maths.noise.publishing import NO_NOISE, count_noise
+from discreet.maths.noise.publishing import NO_NOISE, PublishedLaw
 from discreet.maths.utility import independence
 
 Integers = NDArray[np.int64]
@@ -175,7 +175,7 @@ def _true(eta: float, coefficient: float, tables: int, seed: int) -> Integers:
 
 
 def _tested(true: Integers, epsilon: str, m: int) -> list[Sizes]:
-    noise = count_noise(truncated_laplace(epsilon, m))
+    noise = PublishedLaw(truncated_laplace(epsilon, m))
     drawn = np.random.default_rng(17).choice(noise.change.values, true.shape, p=noise.change.p)
     found = independence_tests(true + drawn, noise)
     bare = independence_tests(true, NO_NOISE).naive_likelihood_ratio

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from discreet.audit.case import open_case, variants
-from discreet.audit.differencing import CellChange, ExactNoise
+from discreet.audit.differencing import ExactNoise
 from discreet.audit.differencing_areas import Crossing, difference_areas
 from discreet.audit.disclosure import DisclosureRule, judge
 from discreet.audit.evidence import Published, Truth
@@ -22,6 +22,7 @@ from discreet.audit.utility import utility
 from discreet.io.progress import Quiet
 from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
+from discreet.maths.noise.publishing import PublishedLaw
 from discreet.maths.utility import Measure
 from discreet.pipeline.protect import protect
 from discreet.pipeline.swap import write_swap
@@ -115,6 +116,6 @@ def grid_differences(census: Path, V: float, threshold: int = 50) -> Grid:
     pieces, counts = np.unique(np.stack([inverse for _, inverse in columns]), axis=1, return_counts=True)
     codes = (tuple(columns[0][0].tolist()), tuple(columns[1][0].tolist()))
     crossing = Crossing(("grid", "lau"), codes, pieces[0], pieces[1], counts.astype(np.int64))
-    change = CellChange(PTableLaw(solve(PTableParameters(5, V))), keeps_zeros=True)
+    change = PublishedLaw(PTableLaw(solve(PTableParameters(5, V))), keeps_zeros=True)
     found = difference_areas(crossing, threshold, noise=ExactNoise(change, change))
     return Grid(found.found, found.after.expected if found.after else 0.0)

@@ -9,18 +9,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.evidence import Cells, KnownNoise, Published, PublishedTable, Truth, Universe
+from discreet.audit.evidence import Cells, Published, PublishedTable, Truth, Universe
 from discreet.maths.cells.counting import counts_of
 from discreet.maths.cells.lookup import Order, build
 from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
 from discreet.perturb.cell_key import CellKeyMechanism
 from discreet.perturb.mechanism import Mechanism
+from discreet.perturb.noise import Noise
 from discreet.population.encode import EncodedRecords
 from discreet.programme.codelist import Breakdown, Code, Codelist, breakdown, codelist
 from discreet.programme.cube import Cube
 from discreet.tabulate.counter import CubeCounter
 from discreet.tabulate.tables import ConfidentialTable
+from tests.audit.known import known as known_noise
 
 Columns = Mapping[str, NDArray[np.uint32]]  # variable -> leaf index of each person
 
@@ -61,10 +63,10 @@ def random_columns(trees: Sequence[Codelist], persons: int, seed: int) -> Column
     return columns
 
 
-def cell_key(V: float, D: int, js: int = 0) -> tuple[CellKeyMechanism, KnownNoise]:
+def cell_key(V: float, D: int, js: int = 0) -> tuple[CellKeyMechanism, Noise]:
     """The cell key method, and an outsider who knows all of its law."""
     table = solve(PTableParameters(D, V, js))
-    known = KnownNoise("the cell key method", True, True, V, D, PTableLaw(table))
+    known = known_noise(True, True, V, D, PTableLaw(table))
     return CellKeyMechanism(build(table, Order.PLAIN, None)), known
 
 
@@ -73,7 +75,7 @@ def made(
     crosses: Sequence[Sequence[str]],
     columns: Columns,
     mechanism: Mechanism,
-    known: KnownNoise,
+    known: Noise,
     seed: int,
 ) -> Made:
     """Count the crosses of the variables with fresh record keys and perturb them."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from discreet.audit.evidence import KnownNoise
 from discreet.maths.noise.additive import LawKind
+from discreet.maths.noise.publishing import Publishing
 from discreet.perturb.budget import law_of, plan
+from discreet.perturb.noise import Noise
 from discreet.perturb.private import PrivateMechanism
 from discreet.programme.codelist import Codelist
 from discreet.programme.cube import Cube
-from discreet.programme.noise import BudgetRule, Draw, KeptZeros, PostProcessing, PrivateNoise
+from discreet.programme.noise import NO_NEGATIVES, BudgetRule, Draw, KeptZeros, PrivateNoise
+from tests.audit.known import known as known_noise
 from tests.audit.made import axis
 
 
@@ -19,9 +21,9 @@ def gaussian(
     trees: Sequence[Codelist],
     crosses: Sequence[Sequence[str]],
     rho: Fraction,
-    published: PostProcessing = PostProcessing(),
+    published: Publishing = NO_NEGATIVES,
     keep_zeros: KeptZeros = KeptZeros.STRUCTURAL,
-) -> tuple[PrivateMechanism, KnownNoise]:
+) -> tuple[PrivateMechanism, Noise]:
     """Discrete Gaussian noise of this rho in every cell, its law public."""
     axes = {tree.name: axis(tree) for tree in trees}
     cubes = [Cube("x".join(names), "persons", tuple(axes[name] for name in names)) for names in crosses]
@@ -30,14 +32,12 @@ def gaussian(
     laws = {str(signature): law_of(found.rule, p) for signature, p in found.parameters.items()}
     law = next(iter(laws.values()))
     keeps = keep_zeros is KeptZeros.ALL
-    known = KnownNoise(
-        "discrete Gaussian noise", False, keeps, law.row(0).variance, None, law, laws, published
-    )
+    known = known_noise(False, keeps, law.row(0).variance, None, law, laws, published)
     trees_by_name = {tree.name: tree for tree in trees}
     return PrivateMechanism(found, trees_by_name, (), 10**7, b"k" * 32), known
 
 
-def _rule(total: Fraction, published: PostProcessing, keep_zeros: KeptZeros) -> PrivateNoise:
+def _rule(total: Fraction, published: Publishing, keep_zeros: KeptZeros) -> PrivateNoise:
     budget = BudgetRule(total)
     return PrivateNoise(
         LawKind.DISCRETE_GAUSSIAN, budget, draw=Draw.DESCRIPTION, keep_zeros=keep_zeros, published=published

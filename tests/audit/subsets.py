@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.evidence import Cells, KnownNoise, PublishedTable, Universe
+from discreet.audit.evidence import Cells, PublishedTable, Universe
 from discreet.maths.cells.counting import counts_of
 from discreet.perturb.mechanism import Mechanism
 from discreet.population.encode import EncodedRecords
@@ -16,9 +16,10 @@ from discreet.programme.codelist import Codelist
 from discreet.programme.cube import Cube
 from discreet.tabulate.counter import CubeCounter
 from discreet.tabulate.tables import ConfidentialTable
+from tests.audit.known import known as known_noise
 from tests.audit.made import Columns, axis
 
-EXACT = KnownNoise("none", same_noise=True, keeps_zeros=True)
+EXACT = known_noise(same_noise=True, keeps_zeros=True)
 
 
 def record_keys(persons: int, seed: int) -> NDArray[np.uint32]:

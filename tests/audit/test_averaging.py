@@ -6,22 +6,24 @@ import numpy as np
 import pytest
 
 from discreet.audit.averaging import Averaging, AveragingLimits, Estimates, Realised, average, judge
-from discreet.audit.evidence import Cells, KnownNoise, Published, PublishedTable, Truth, Universe
+from discreet.audit.evidence import Cells, Published, PublishedTable, Truth, Universe
 from discreet.io.serialize import json_text, to_json
 from discreet.maths.attacks.averaging import Method
 from discreet.maths.noise.additive import discrete_gaussian, discrete_laplace
+from discreet.maths.noise.publishing import Negatives, Publishing
+from discreet.perturb.noise import Noise
 from discreet.programme.codelist import Breakdown, Code, Codelist, breakdown, codelist
 from discreet.programme.cube import Cube
-from discreet.programme.noise import Negatives, PostProcessing
+from tests.audit.known import known as known_noise
 from tests.audit.made import Made, axis, cell_key, flat, made, nested, random_columns
 
-KEPT = PostProcessing(Negatives.KEEP)
+KEPT = Publishing(Negatives.KEEP)
 NAMES = ["A", "B", "C", "D", "E", "F"]
 TRIPLES = [list(names) for names in combinations(NAMES, 3)]
 
 
 def release(
-    cubes: Sequence[tuple[Cube, Cells]], trees: Sequence[Codelist], noise: KnownNoise, base: str = ""
+    cubes: Sequence[tuple[Cube, Cells]], trees: Sequence[Codelist], noise: Noise, base: str = ""
 ) -> Published:
     tables = tuple(PublishedTable(cube, lambda cells=cells: cells) for cube, cells in cubes)  # type: ignore[misc]
     return Published(
@@ -57,7 +59,7 @@ def test_the_table_of_footnote_18_by_hand() -> None:
     """SEX x AGE of two categories each, 9 cells: t = 4, k/t^2 = 9/16; margins 3/4; the cells inside 1."""
     sex, age = flat("SEX", 2), flat("AGE", 2)
     cells = dense([[101, 60, 43], [55, 31, 22], [47, 26, 20]])
-    noise = KnownNoise("", False, True, 2.0)
+    noise = known_noise(False, True, 2.0)
     found = average(release([(Cube("1", "persons", (axis(sex), axis(age))), cells)], [sex, age], noise))
     total, inner = table(found).averages, table(found, ("AGE", 1), ("SEX", 1)).averages
     assert (total.t[Method.MEAN, 0], total.k[Method.MEAN, 0]) == (4, 9)
@@ -81,7 +83,7 @@ def test_the_riskiest_prefix_is_the_lowest_of_all() -> None:
         (Cube("1", "persons", (axis(sex),)), dense([400, 190, 213])),
         (Cube("2", "persons", (axis(age),)), dense([400, *[20] * 20])),
     ]
-    total = table(average(release(cubes, [sex, age], KnownNoise("", False, True, 1.0)))).averages
+    total = table(average(release(cubes, [sex, age], known_noise(False, True, 1.0)))).averages
     assert total.t[Method.RISKIEST, 0] == 2
     assert total.variances[Method.RISKIEST, 0] == pytest.approx(3 / 4)
     assert total.estimates[Method.RISKIEST, 0] == pytest.approx((400 + 403) / 2)
@@ -98,7 +100,7 @@ def test_branches_that_end_early_belong_to_the_sum_and_are_not_independent() -> 
     assert axis(tree).codes == ("_T", "1", "1.1", "1.2", "2")
     shown = dense([100, 61, 30, 33, 41])
     found = average(
-        release([(Cube("1", "persons", (axis(tree),)), shown)], [tree], KnownNoise("", False, True, 1.0))
+        release([(Cube("1", "persons", (axis(tree),)), shown)], [tree], known_noise(False, True, 1.0))
     )
     total, first = table(found).averages, table(found, ("R", 1)).averages
     assert total.t[Method.MEAN, 0] == 3
@@ -124,7 +126,7 @@ def test_a_breakdown_that_lacks_codes_represents_only_what_it_covers() -> None:
             dense([[90, 44, 45], [50, 26, 25], [20, 9, 9], [31, 15, 15]]),
         ),
     ]
-    found = average(release(cubes, [tree, sex], KnownNoise("", False, True, 1.0)))
+    found = average(release(cubes, [tree, sex], known_noise(False, True, 1.0)))
     total, first = table(found).averages, table(found, ("R", 1)).averages
     assert len(whole) == 7
     assert total.t[Method.MEAN, 0] == 3  # itself, 1 + 2, by SEX; never the part
@@ -138,10 +140,10 @@ def test_one_person_is_the_same_group_everywhere_and_nothing_is_gained() -> None
     for corner in np.ndindex(2, 2, 2):
         grid[tuple(2 * k for k in corner)] = 3
     cube = Cube("1", "persons", tuple(map(axis, trees)))
-    found = average(release([(cube, dense(grid))], trees, KnownNoise("", True, True, 2.0)))
+    found = average(release([(cube, dense(grid))], trees, known_noise(True, True, 2.0)))
     assert all((one.averages.t == 1).all() for one in found.tables)
     assert all((one.averages.variances == 2.0).all() for one in found.tables)
-    fresh = average(release([(cube, dense(grid))], trees, KnownNoise("", False, True, 2.0)))
+    fresh = average(release([(cube, dense(grid))], trees, known_noise(False, True, 2.0)))
     assert table(fresh).averages.t[Method.MEAN, 0] == 8
 
 
@@ -168,7 +170,7 @@ def test_a_sum_of_one_cell_with_another_value_hides_a_second_cell() -> None:
     """5 and below it a single 4: not the same group, so somebody's count of one was published as zero."""
     tree, cells = flat("A", 2), dense([5, 4, 0])
     cube = Cube("1", "persons", (axis(tree),))
-    total = table(average(release([(cube, cells)], [tree], KnownNoise("", True, True, 2.0)))).averages
+    total = table(average(release([(cube, cells)], [tree], known_noise(True, True, 2.0)))).averages
     assert (total.t[Method.MEAN, 0], total.k[Method.MEAN, 0]) == (2, 3)
     assert total.variances[Method.MEAN, 0] == pytest.approx(2 * 3 / 4)
 
@@ -232,7 +234,7 @@ def test_weights_are_never_worse_than_the_plain_mean() -> None:
         assert (variances[Method.WEIGHTED] <= variances[Method.RISKIEST] + 1e-12).all()
 
 
-def noisy(trees: Sequence[Codelist], persons: int, known: KnownNoise, seed: int) -> tuple[Published, Truth]:
+def noisy(trees: Sequence[Codelist], persons: int, known: Noise, seed: int) -> tuple[Published, Truth]:
     """Two flat variables with fresh noise of each cross-tabulation's own law in all 3 x 5 cells."""
     generator = np.random.default_rng(seed)
     grid = np.zeros((len(trees[0].codes) + 1, len(trees[1].codes) + 1), dtype=np.int64)
@@ -251,7 +253,7 @@ def noisy(trees: Sequence[Codelist], persons: int, known: KnownNoise, seed: int)
         row = law.row(0)
         part = shown[rows, columns]
         part += generator.choice(row.values, size=part.shape, p=row.p / row.p.sum())
-    if known.published.negatives is Negatives.ZERO:
+    if known.publishing.negatives is Negatives.ZERO:
         shown = np.maximum(shown, 0)
     cube = Cube("1", "persons", tuple(map(axis, trees)))
     return release([(cube, dense(shown))], trees, known), Truth({"1": dense(grid)}, {"1": dense(grid)})
@@ -261,7 +263,7 @@ def test_every_cross_tabulation_s_own_law_counts() -> None:
     """The total with much noise is found from its margins with little; predicted and realised agree."""
     trees = [flat("A", 3), flat("B", 5)]
     laws = {"persons///total": discrete_gaussian("1/200"), "persons///A:1": discrete_laplace("5/2")}
-    known = KnownNoise("", False, False, 100.0, None, discrete_laplace(1), laws, KEPT)
+    known = known_noise(False, False, 100.0, None, discrete_laplace(1), laws, KEPT)
     hits, expected = 0, 0.0
     for seed in range(100):
         published, truth = noisy(trees, 40, known, seed)
@@ -286,7 +288,7 @@ def test_every_cross_tabulation_s_own_law_counts() -> None:
 def test_sums_in_which_counts_hide_below_zero_are_not_used() -> None:
     """Negatives published as zero make sums of sparse cells too large: only sums of visible cells count."""
     trees = [flat("A", 3), flat("B", 5)]
-    known = KnownNoise("", False, False, None, None, discrete_laplace(1))
+    known = known_noise(False, False, None, None, discrete_laplace(1))
     published, _ = noisy(trees, 2, known, 3)
     cells, _ = published.universes[0].tables[0].load()
     assert len(cells) < 24

@@ -8,20 +8,20 @@ import pytest
 
 from discreet.audit.bayes import Belief, exposed, scan
 from discreet.audit.evidence import Published, Truth, values_at
-from discreet.audit.published_law import PublishedLaw
 from discreet.errors import Mistakes
 from discreet.io.serialize import json_text
 from discreet.maths.attacks.bayes import Adversary
-from discreet.programme.noise import KeptZeros, Negatives, PostProcessing
+from discreet.maths.noise.publishing import Negatives, Publishing
+from discreet.programme.noise import KeptZeros
 from tests.audit.made import Made, cell_key, flat, made, nested, random_columns
 from tests.audit.private import gaussian
 
 TREES = [nested("GEO", 4, 10), flat("SEX", 2), flat("AGE", 12)]
 CROSSES = [["GEO", "SEX", "AGE"], ["SEX", "GEO"], ["AGE"]]
-CLIPPED = PostProcessing(Negatives.ZERO)
+CLIPPED = Publishing(Negatives.ZERO)
 
 
-def dp_world(rho: Fraction, published: PostProcessing = CLIPPED, persons: int = 3000) -> Made:
+def dp_world(rho: Fraction, published: Publishing = CLIPPED, persons: int = 3000) -> Made:
     mechanism, known = gaussian(TREES, CROSSES, rho, published)
     return made(TREES, CROSSES, random_columns(TREES, persons, 3), mechanism, known, 4)
 
@@ -36,7 +36,7 @@ def brute_force(world: Made, belief: Belief) -> tuple[int, int, int]:
     table = world.published.universes[0].tables[0]
     noise, true = world.published.noise, world.truth.counted[table.id]
     assert noise.law is not None
-    law = PublishedLaw(noise.law, noise.published, noise.keeps_zeros)
+    law = noise.published(noise.law)
     shown = table.load()
     small = above = accused = 0
     for cell in range(table.cube.size):
@@ -54,8 +54,8 @@ def brute_force(world: Made, belief: Belief) -> tuple[int, int, int]:
     "world",
     [
         dp_world(Fraction(1, 2)),
-        dp_world(Fraction(1, 3), PostProcessing(Negatives.KEEP)),
-        dp_world(Fraction(1, 2), PostProcessing(Negatives.ZERO, 1, 2)),
+        dp_world(Fraction(1, 3), Publishing(Negatives.KEEP)),
+        dp_world(Fraction(1, 2), Publishing(Negatives.ZERO, 1, 2)),
         key_world(1.0, 3),
     ],
     ids=["clipped", "kept", "threshold", "cell-key"],

@@ -7,7 +7,6 @@ import pytest
 
 from discreet.audit.bayes_histograms import AreaAttack, HistogramFinding, HistogramPrior, attack_histograms
 from discreet.audit.evidence import Published, Truth, values_at
-from discreet.audit.published_law import PublishedLaw
 from discreet.errors import Mistakes
 from discreet.io.serialize import json_text
 from discreet.maths.attacks.bayes_histogram import HistogramAdversary
@@ -41,7 +40,7 @@ def test_decisions_are_those_of_single_histograms(one: Made, prior: HistogramPri
     table, noise = one.published.universes[0].tables[0], one.published.noise
     true, shown, strides = one.truth.counted[table.id], table.load(), table.cube.strides
     assert noise.law is not None
-    law = PublishedLaw(noise.law, noise.published, noise.keeps_zeros)
+    law = noise.published(noise.law)
     ages = np.arange(1, 6) * strides[1]
     weights = np.ones(5) if prior is HistogramPrior.UNIFORM else values_at(shown, ages) + 0.5
     belief = tuple((weights / weights.sum()).tolist())
@@ -80,7 +79,7 @@ def test_weak_noise_gives_categories_away_at_the_predicted_rate() -> None:
     finding = by_levels(one, AreaAttack("GEO", 2, 6, HistogramPrior.UNIFORM))["AGE x GEO x SEX"]
     table, noise = one.published.universes[0].tables[0], one.published.noise
     assert noise.law is not None
-    law, true = PublishedLaw(noise.law, noise.published), one.truth.counted[table.id]
+    law, true = noise.published(noise.law), one.truth.counted[table.id]
     strides = table.cube.strides
     categories = np.add.outer(np.arange(1, 6) * strides[1], np.arange(1, 3) * strides[2]).ravel()
     predicted = 0.0

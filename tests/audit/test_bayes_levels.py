@@ -8,10 +8,10 @@ import pytest
 
 from discreet.audit.bayes import Belief, scan, scan_levels
 from discreet.audit.evidence import values_at
-from discreet.audit.published_law import PublishedLaw
 from discreet.errors import Mistakes
 from discreet.io.serialize import json_text
 from discreet.maths.attacks.bayes import Adversary, Together
+from discreet.programme.noise import Draw
 from tests.audit.made import Made, cell_key, flat, made, nested, random_columns
 from tests.audit.private import gaussian
 
@@ -35,7 +35,7 @@ def brute_force(one: Made, coarsest: int) -> tuple[int, int]:
     table, noise = one.published.universes[0].tables[0], one.published.noise
     axis, true, shown = table.cube.axes[0], one.truth.counted[table.id], table.load()
     assert noise.law is not None
-    law = PublishedLaw(noise.law, noise.published, noise.keeps_zeros)
+    law = noise.published(noise.law)
     chains = above = 0
     for town in np.flatnonzero(axis.depths == 2).tolist():
         for age in range(len(table.cube.axes[1])):
@@ -90,7 +90,7 @@ def test_the_same_participants_are_one_observation() -> None:
     one = made(trees, [["GEO", "AGE"]], random_columns(trees, 300, 1), mechanism, known, 2)
     same = scan_levels(one.published, one.truth, Belief(0.5, 0.7), "GEO")
     assert same.above == same.above_alone
-    careless = replace(one.published, noise=replace(known, same_noise=False))
+    careless = replace(one.published, noise=replace(known, drawing=Draw.DESCRIPTION))
     assert scan_levels(careless, one.truth, Belief(0.5, 0.7), "GEO").above > same.above
 
 

@@ -9,13 +9,15 @@ import pytest
 
 from discreet.audit.bound_propagation import Deductions, PropagationLimits
 from discreet.audit.bounds import bound_attack, judge
-from discreet.audit.evidence import KnownNoise, Published, PublishedTable, Truth, Universe
+from discreet.audit.evidence import Published, PublishedTable, Truth, Universe
 from discreet.io.serialize import json_text
 from discreet.maths.cells.counting import counts_of, keys_of
 from discreet.maths.noise.additive import truncated_laplace
 from discreet.perturb.mechanism import Mechanism
+from discreet.perturb.noise import Noise
 from discreet.programme.cube import Cube
 from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
+from tests.audit.known import known as known_noise
 from tests.audit.made import Made, axis, cell_key, flat, made, nested, random_columns
 
 TREES = [nested("GEO", 10, 20), flat("SEX", 2), flat("AGE", 6)]
@@ -45,7 +47,7 @@ def world(V: float, D: int, persons: int, mixed: bool = True, seed: int = 2) -> 
     return made(TREES, CROSSES, columns, Mixed(mechanism) if mixed else mechanism, known, seed)  # type: ignore[arg-type]
 
 
-def by_hand(shown: list[int], noise: KnownNoise, truth: list[int] | None = None) -> Made:
+def by_hand(shown: list[int], noise: Noise, truth: list[int] | None = None) -> Made:
     """A table of two sexes: total, first, second."""
     tree = flat("SEX", 2)
     cells = np.flatnonzero(shown), np.array(shown)[np.flatnonzero(shown)]
@@ -126,7 +128,7 @@ def test_a_bound_supposed_too_small_contradicts_itself_and_is_often_wrong() -> N
 
 def test_the_shown_bound_of_a_weak_noise_serves_who_was_told_nothing() -> None:
     weak = world(1.9, 2, 60_000)
-    blind = replace(weak.published, noise=KnownNoise("noise", True, True))
+    blind = replace(weak.published, noise=known_noise(True, True))
     first = bound_attack(blind)
     assert (first.bound, first.pinned, first.pairs, first.extreme) == (None, 0, None, None)
     second = bound_attack(blind, bound=first.least_bound)
@@ -136,12 +138,12 @@ def test_the_shown_bound_of_a_weak_noise_serves_who_was_told_nothing() -> None:
 
 def test_a_rounded_bound_is_of_little_use() -> None:
     weak = world(1.9, 2, 60_000)
-    told = replace(weak.published, noise=KnownNoise("noise", True, True, 1.9, 10, bound_is_exact=False))
+    told = replace(weak.published, noise=known_noise(True, True, 1.9, 10))
     assert bound_attack(told).pinned < bound_attack(weak.published).pinned / 10
 
 
 def test_the_pattern_of_the_paper_is_named() -> None:
-    found = bound_attack(by_hand([11, 3, 2], KnownNoise("noise", False, True, bound=2)).published)
+    found = bound_attack(by_hand([11, 3, 2], known_noise(False, True, bound=2)).published)
     assert (found.extreme, found.pairs, found.pinned, found.small) == (1, 1, 3, 0)
     assert [(dict(one.cell), one.published, one.deduced) for one in found.named] == [
         ({}, 11, 9),
@@ -152,7 +154,7 @@ def test_the_pattern_of_the_paper_is_named() -> None:
 
 
 def test_noise_that_touches_empty_cells_can_leave_nobody_in_a_published_count() -> None:
-    noise = KnownNoise("noise", False, False, bound=2, law=truncated_laplace(1, 2))
+    noise = known_noise(False, False, bound=2, law=truncated_laplace(1, 2))
     made_up = by_hand([0, 2, 4], noise, [2, 0, 2])
     found = bound_attack(made_up.published)
     assert [(dict(one.cell), one.deduced) for one in found.named] == [
@@ -166,7 +168,7 @@ def test_noise_that_touches_empty_cells_can_leave_nobody_in_a_published_count() 
 def test_tables_tell_each_other_what_they_know() -> None:
     """The second table pins the total, which alone lets the first pin its parts."""
     sex, age = flat("SEX", 2), flat("AGE", 2)
-    noise = KnownNoise("noise", False, True, bound=2)
+    noise = known_noise(False, True, bound=2)
     tables = [
         PublishedTable(Cube("1", "persons", (axis(sex),)), lambda: (np.arange(3), np.array([11, 7, 6]))),
         PublishedTable(Cube("2", "persons", (axis(age),)), lambda: (np.arange(3), np.array([11, 3, 2]))),

@@ -8,10 +8,12 @@ import pytest
 
 from discreet.audit.differencing import Judgement, difference, judge
 from discreet.audit.differencing import nested as nested_bases
-from discreet.audit.evidence import KnownNoise, Published, Truth, Universe
+from discreet.audit.evidence import Published, Truth, Universe
 from discreet.io.serialize import json_text, to_json
 from discreet.perturb.mechanism import Mechanism
+from discreet.perturb.noise import Noise
 from discreet.programme.codelist import Codelist
+from tests.audit.known import known as known_noise
 from tests.audit.made import cell_key, flat, nested, random_columns
 from tests.audit.subsets import EXACT, record_keys, universe
 
@@ -20,7 +22,7 @@ CROSSES = [["GEO", "SEX"], ["SEX", "GEO", "AGE"]]
 BASE = 'HOME in ("HOME0", "HOME1", "HOME2")'
 
 
-def world(mechanism: Mechanism | None, known: KnownNoise, seed: int) -> tuple[Published, Truth]:
+def world(mechanism: Mechanism | None, known: Noise, seed: int) -> tuple[Published, Truth]:
     """All persons, and the few less who do not live in HOME3."""
     columns = dict(random_columns(TREES, 30_000, seed))
     columns["HOME"] = (np.random.default_rng(seed).random(30_000) < 0.04).astype(np.uint32) * 3
@@ -74,7 +76,7 @@ def test_the_same_noise_still_tells_that_somebody_is_left_over() -> None:
     assert seen.nonempty is not None
     # the same people have the same noise: a remainder is only ever seen where there is one
     assert 0 < seen.nonempty <= remainders(truth)
-    fresh = Published("made", published.universes, KnownNoise("other", False, True, 5.0))
+    fresh = Published("made", published.universes, known_noise(False, True, 5.0))
     assert difference(fresh, 10)[0].nonempty is None
 
 
@@ -92,7 +94,7 @@ def test_by_a_variance_alone_the_expectation_is_near_and_without_it_there_is_non
     published, truth = world(*cell_key(2.0, 5), 5)
     (exact,) = judge(published, truth, 10)
     for said, expected in ((2.0, exact.expected), (None, None)):
-        rough = Published("made", published.universes, KnownNoise("cell key", True, True, said))
+        rough = Published("made", published.universes, known_noise(True, True, said))
         (found,) = judge(rough, truth, 10)
         assert found.revealed == exact.revealed
         if expected is None:

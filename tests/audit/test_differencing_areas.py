@@ -5,21 +5,21 @@ import json
 import numpy as np
 import pytest
 
-from discreet.audit.differencing import CellChange, ExactNoise
+from discreet.audit.differencing import ExactNoise
 from discreet.audit.differencing_areas import Crossing, difference_areas
 from discreet.io.serialize import json_text
 from discreet.maths.attacks.differencing import differences
 from discreet.maths.noise.additive import uniform
 from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
-from discreet.programme.noise import Negatives, PostProcessing
+from discreet.maths.noise.publishing import Negatives, PublishedLaw, Publishing
 from tests.audit.hamlets import hamlets
 from tests.audit.made import cell_key, flat
 from tests.audit.subsets import record_keys, universe
 
 
 def exact(V: float, D: int) -> ExactNoise:
-    change = CellChange(PTableLaw(solve(PTableParameters(D, V))), keeps_zeros=True)
+    change = PublishedLaw(PTableLaw(solve(PTableParameters(D, V))), keeps_zeros=True)
     return ExactNoise(change, change)
 
 
@@ -98,13 +98,17 @@ def test_the_most_exposed_are_listed_first() -> None:
 
 
 def test_each_geography_has_its_own_noise_from_whichever_side_a_difference_is_read() -> None:
-    quiet, loud = (CellChange(uniform(reach), True, PostProcessing(Negatives.KEEP)) for reach in (1, 10))
+    quiet, loud = (
+        PublishedLaw(uniform(reach), Publishing(Negatives.KEEP), keeps_zeros=True) for reach in (1, 10)
+    )
     turned = Crossing(SLIVER.names[::-1], SLIVER.codes[::-1], SLIVER.b, SLIVER.a, SLIVER.counts)
     for crossing, noise in ((SLIVER, ExactNoise(quiet, loud)), (turned, ExactNoise(loud, quiet))):
         after = difference_areas(crossing, 10, noise=noise).after
         assert after is not None
         assert after.expected == pytest.approx(1 / 21)
     many = hamlets(3, 1).crossing()  # the first is read from its cell, the third from its districts
-    after = difference_areas(many, 10, noise=ExactNoise(loud, CellChange(uniform(1), True))).after
+    after = difference_areas(
+        many, 10, noise=ExactNoise(loud, PublishedLaw(uniform(1), keeps_zeros=True))
+    ).after
     assert after is not None
     assert after.largest <= 1 / 21 + 1e-12

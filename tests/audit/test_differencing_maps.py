@@ -7,19 +7,18 @@ import numpy as np
 import pytest
 
 from discreet.audit.differencing_areas import difference_maps, judge_maps
-from discreet.audit.evidence import KnownNoise, Published, Truth
+from discreet.audit.evidence import Published, Truth
 from discreet.errors import Mistakes
 from discreet.io.serialize import json_text
 from discreet.maths.attacks.differencing import CrossedGeography, differences
 from discreet.perturb.mechanism import Mechanism
+from discreet.perturb.noise import Noise
 from tests.audit.hamlets import Hamlets, hamlets
 from tests.audit.made import cell_key, flat
 from tests.audit.subsets import EXACT, record_keys, universe
 
 
-def release(
-    place: Hamlets, mechanism: Mechanism | None, known: KnownNoise, seed: int
-) -> tuple[Published, Truth]:
+def release(place: Hamlets, mechanism: Mechanism | None, known: Noise, seed: int) -> tuple[Published, Truth]:
     trees = [flat("GRID", place.cells), flat("LAU", place.districts), flat("SEX", 2)]
     sex = np.random.default_rng(seed).integers(0, 2, len(place.cell)).astype(np.uint32)
     columns = {"GRID": place.cell, "LAU": place.district, "SEX": sex}

@@ -7,10 +7,11 @@ import pytest
 from numpy.typing import NDArray
 
 from discreet.audit.differencing import difference_releases, judge_releases
-from discreet.audit.evidence import KnownNoise, Published, Truth
+from discreet.audit.evidence import Published, Truth
 from discreet.errors import Mistakes
 from discreet.io.serialize import json_text
 from discreet.perturb.mechanism import Mechanism
+from discreet.perturb.noise import Noise
 from tests.audit.made import Columns, cell_key, flat, nested, random_columns
 from tests.audit.subsets import record_keys, universe
 
@@ -20,7 +21,7 @@ PERSONS = 8_000
 
 
 def release(
-    columns: Columns, keys: NDArray[np.uint32], mechanism: Mechanism, known: KnownNoise, persons: int
+    columns: Columns, keys: NDArray[np.uint32], mechanism: Mechanism, known: Noise, persons: int
 ) -> tuple[Published, Truth]:
     chosen = {name: column[:persons] for name, column in columns.items()}
     whole, truth = universe(TREES, CROSSES, chosen, keys[:persons], mechanism)

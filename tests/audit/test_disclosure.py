@@ -9,14 +9,16 @@ import pytest
 from numpy.typing import NDArray
 
 from discreet.audit.disclosure import DisclosureRule, Disclosures, disclosures, judge
-from discreet.audit.evidence import KnownNoise, Published, PublishedTable, Truth, Universe
+from discreet.audit.evidence import Published, PublishedTable, Truth, Universe
 from discreet.errors import Mistakes
 from discreet.io.serialize import to_json
 from discreet.maths.attacks.disclosure import RowKind
 from discreet.maths.noise.additive import discrete_laplace
+from discreet.perturb.noise import Noise
 from discreet.programme.codelist import Code, codelist
 from discreet.programme.cube import Cube
-from discreet.programme.noise import PostProcessing
+from discreet.programme.noise import NO_NEGATIVES
+from tests.audit.known import known as known_noise
 from tests.audit.made import Columns, Made, axis, cell_key, flat, made, nested, random_columns
 
 TREES = [nested("GEO", 5, 12), flat("SEX", 2), flat("AGE", 12), flat("JOB", 8)]
@@ -209,7 +211,7 @@ def test_a_summary_is_json() -> None:
         assert json.loads(text)["total"]["count_1"]["seen"] == found.total.ones.seen
 
 
-def alone(tables: list[tuple[Cube, dict[int, int]]], known: KnownNoise) -> Published:
+def alone(tables: list[tuple[Cube, dict[int, int]]], known: Noise) -> Published:
     def shown(cube: Cube, values: dict[int, int]) -> PublishedTable:
         cells = np.array(sorted(values), dtype=np.int64)
         amounts = np.array([values[cell] for cell in sorted(values)], dtype=np.int64)
@@ -222,7 +224,7 @@ def alone(tables: list[tuple[Cube, dict[int, int]]], known: KnownNoise) -> Publi
     )
 
 
-SILENT = KnownNoise("noise", same_noise=False, keeps_zeros=True)
+SILENT = known_noise(same_noise=False, keeps_zeros=True)
 
 
 def empty_of(found: Disclosures) -> bool:
@@ -244,7 +246,7 @@ def test_perturbed_empty_cells_make_ones_mostly_false_and_leave_an_outsider_with
     true = np.where(generator.random(20_000) < 0.8, 0, generator.geometric(0.2, 20_000))
     noisy = np.maximum(true + generator.choice(law.pmf.values, 20_000, p=law.pmf.p / law.pmf.p.sum()), 0)
     cube = Cube("x", "persons", (axis(flat("A", 20_000)),))
-    known = KnownNoise("geometric", False, False, law.pmf.variance, None, law, published=PostProcessing())
+    known = known_noise(False, False, law.pmf.variance, None, law, publishing=NO_NEGATIVES)
     published = alone([(cube, sparse([200_000, *noisy.tolist()]))], known)
     counts = sparse([int(true.sum()), *true.tolist()])
     cells = np.array(list(counts)), np.array(list(counts.values()))
@@ -270,7 +272,7 @@ def test_a_single_axis_shows_whether_everybody_shares_a_code() -> None:
 def test_a_row_is_full_under_the_same_noise_only_where_the_group_agrees() -> None:
     cube = Cube("x", "persons", (axis(flat("A", 3)),))
     table = [(cube, {0: 9, 2: 7})]
-    known = KnownNoise("cell key", same_noise=True, keeps_zeros=True)
+    known = known_noise(same_noise=True, keeps_zeros=True)
     assert disclosures(alone(table, SILENT)).total.rows[RowKind.GROUP].seen == 1
     assert disclosures(alone(table, known)).total.rows[RowKind.GROUP].seen == 0
 

@@ -4,18 +4,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from discreet.audit.evidence import known_noise, published
+from discreet.audit.evidence import published
 from discreet.errors import BrokenRelease
-from discreet.perturb.mechanism import NoiseFacts
-from discreet.perturb.statement import noise_statement
-from discreet.programme.noise import Negatives
+from discreet.maths.noise.hellinger import PTableLaw
+from discreet.maths.noise.ptable import ptable_of_rows
+from discreet.maths.noise.publishing import Negatives, Publishing
+from discreet.perturb.noise import Noise, cell_key_noise
 from discreet.programme.release import Disclosure
+from discreet.release.noise_entry import NoiseEntry, entry_of
 from discreet.release.reader import open_release
 from tests.release.small import SEX, cubes, publish, table
 from tests.release.small import cube as weighted_cube
 
-LAW = ({0: 1.0}, {-1: 0.25, 0: 0.5, 1: 0.25})
-FACTS = NoiseFacts("the cell key method", 0.5, 1, {"D": 1, "V": 0.5, "js": 0}, LAW)
+NOISE = cell_key_noise(
+    PTableLaw(ptable_of_rows([([0], [1.0]), ([0, 1, 2], [0.25, 0.5, 0.25])])), variance=0.5, bound=1
+)
 
 
 def test_an_outsider_reads_the_published_cells_and_nothing_else(tmp_path: Path) -> None:
@@ -43,42 +46,47 @@ def test_a_missing_table_is_told(tmp_path: Path) -> None:
         published(open_release(tmp_path / "r"))
 
 
+def told(disclose: Disclosure) -> Noise:
+    """What an outsider reads in the manifest."""
+    return entry_of(NOISE.public(disclose)).noise()
+
+
 def test_what_is_told_of_cell_key_noise_is_known_and_no_more() -> None:
-    whole = known_noise(noise_statement(FACTS, Disclosure.LAW))
+    whole = told(Disclosure.LAW)
     assert whole.law is not None
     assert whole.law.row(3).p.tolist() == [0.25, 0.5, 0.25]
-    assert (whole.bound, whole.bound_is_exact, whole.keeps_zeros, whole.same_noise) == (1, True, True, True)
-    rough = known_noise(noise_statement(FACTS, Disclosure.VARIANCE))
-    assert (rough.law, rough.bound, rough.bound_is_exact, rough.variance) == (None, 10, False, 0.5)
-    nothing = known_noise(noise_statement(FACTS, Disclosure.NONE))
+    assert (whole.bound, whole.disclosed, whole.keeps_zeros, whole.same_noise) == (
+        1,
+        Disclosure.LAW,
+        True,
+        True,
+    )
+    rough = told(Disclosure.VARIANCE)
+    assert (rough.law, rough.bound, rough.disclosed, rough.variance) == (None, 10, Disclosure.VARIANCE, 0.5)
+    nothing = told(Disclosure.NONE)
     assert (nothing.law, nothing.bound, nothing.variance) == (None, None, None)
 
 
 def test_noise_with_a_law_is_known_for_every_cross_tabulation() -> None:
-    words: dict[str, int | float | str] = {
-        "draw": "description",
-        "keep_zeros": "structural",
-        "negatives": "zero",
-        "rounding": 5,
-        "threshold": 3,
-    }
-    facts = NoiseFacts(
-        "geometric", 2.0, None, words, (), "geometric", "1/2", {"persons///total": "2"}, is_open=True
-    )
-    known = known_noise(noise_statement(facts, Disclosure.NONE))
+    known = NoiseEntry.model_validate(
+        {
+            "kind": "geometric",
+            "disclose": "law",
+            "drawing": "description",
+            "zeros": "structural",
+            "publishing": {"negatives": "zero", "rounding": 5, "threshold": 3},
+            "parameters": {"cell": "1/2", "other_cells": {"persons///total": "2"}},
+        }
+    ).noise()
     assert known.law is not None
     assert known.law.row(0).variance == pytest.approx(7.835, abs=1e-3)
     assert known.laws["persons///total"].row(0).variance == pytest.approx(0.3620, abs=1e-3)
-    assert (known.published.negatives, known.published.rounding, known.published.threshold) == (
-        Negatives.ZERO,
-        5,
-        3,
-    )
+    assert known.publishing == Publishing(Negatives.ZERO, 5, 3)
     assert not known.same_noise
     assert not known.keeps_zeros
 
 
 def test_a_law_that_is_none_is_a_damaged_release() -> None:
-    broken = NoiseFacts("the cell key method", 0.5, 1, {"D": 1}, ({0: 1.0}, {1: 0.9}))
+    broken = entry_of(NOISE).model_copy(update={"law": ({0: 1.0}, {1: 0.9})})
     with pytest.raises(BrokenRelease, match="noise law"):
-        known_noise(noise_statement(broken, Disclosure.LAW))
+        broken.noise()

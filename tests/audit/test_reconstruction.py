@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from discreet.audit.evidence import KnownNoise, Published
+from discreet.audit.evidence import Published
 from discreet.audit.linkage import Auxiliary, Confirmed, auxiliary, confirm, link, made_auxiliary
 from discreet.audit.reconstruction import (
     JudgedReconstruction,
@@ -26,11 +26,13 @@ from discreet.maths.attacks.reconstruction import Status
 from discreet.maths.cells.counting import counts_of
 from discreet.maths.noise.additive import LawKind
 from discreet.perturb.budget import law_of, plan
-from discreet.perturb.mechanism import Mechanism, NoiseFacts
+from discreet.perturb.mechanism import Mechanism
+from discreet.perturb.noise import Noise
 from discreet.perturb.private import PrivateMechanism
 from discreet.programme.cube import Cube
 from discreet.programme.noise import BudgetRule, PrivateNoise
 from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
+from tests.audit.known import known as known_noise
 from tests.audit.made import Columns, axis, cell_key, flat, made, nested, random_columns
 
 PERSONS = 800
@@ -54,17 +56,17 @@ class Bare:
         here = np.flatnonzero(counts)
         return ProtectedTable(table.cube, here, counts[here])
 
-    def facts(self) -> NoiseFacts:
+    def noise(self) -> Noise:
         raise NotImplementedError
 
     def problems(self, records: int) -> Iterator[Problem]:
         yield from ()
 
 
-NO_NOISE = KnownNoise("none", True, True, 0.0, 0)
+NO_NOISE = known_noise(True, True, 0.0, 0)
 
 
-def private(epsilon: int) -> tuple[Mechanism, KnownNoise]:
+def private(epsilon: int) -> tuple[Mechanism, Noise]:
     """Geometric noise in every cell, the law of each cross-tabulation known."""
     cube = Cube("", "persons", tuple(axis(tree) for tree in TREES))
     rule = PrivateNoise(LawKind.GEOMETRIC, BudgetRule(Fraction(epsilon)))
@@ -72,7 +74,7 @@ def private(epsilon: int) -> tuple[Mechanism, KnownNoise]:
     laws = {str(signature): law_of(rule, parameter) for signature, parameter in noise.parameters.items()}
     mechanism = PrivateMechanism(noise, CODELISTS, (), 10**7, b"k" * 32)
     widest = next(iter(laws.values()))
-    return mechanism, KnownNoise("geometric", False, False, None, None, widest, laws, rule.published)
+    return mechanism, known_noise(False, False, None, None, widest, laws, rule.published)
 
 
 @cache
@@ -91,7 +93,7 @@ TRUTH = TrueRecords(town(), CODELISTS)
 
 
 def attacked(
-    noise: tuple[Mechanism, KnownNoise],
+    noise: tuple[Mechanism, Noise],
     crosses: Sequence[Sequence[str]],
     columns: Columns | None = None,
     most_areas: int = 20,
@@ -183,7 +185,7 @@ def test_what_is_known_of_the_noise_decides_how_well_it_goes() -> None:
     assert (by_bound.confidence, by_variance.confidence) == (1.0, 0.999)
     as_exact = reconstruct(release, areas=areas, bound=0, limits=QUICK)
     assert {area.status for area in as_exact.areas} == {Status.INFEASIBLE}
-    nothing = replace(release, noise=KnownNoise("unknown", False, False))
+    nothing = replace(release, noise=known_noise(False, False))
     with pytest.raises(Mistakes, match="give a bound to try with"):
         reconstruct(nothing, areas=areas, limits=QUICK)
     assert reconstruct(nothing, areas=areas, bound=5, limits=QUICK).findings().records > 0

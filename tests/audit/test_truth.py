@@ -27,5 +27,5 @@ def test_the_truth_lies_within_the_noise_of_the_release(census: Path, tmp_path: 
     for table in tables:
         cells, values = table.load()
         change = values - values_at(truth.counted[table.id], cells)
-        assert np.abs(change).max() <= noise.facts().bound
+        assert np.abs(change).max() <= noise.noise().bound
         assert 0 < np.var(change) < 3

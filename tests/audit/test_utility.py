@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from discreet.audit.evidence import KnownNoise, Published, Truth
+from discreet.audit.evidence import Published, Truth
 from discreet.audit.utility import SizeClass, Utility, UtilityRule, side_by_side, utility
 from discreet.errors import Mistakes
 from discreet.io.serialize import to_json
 from discreet.maths.noise.additive import Law, discrete_laplace
 from discreet.maths.utility import Measure
+from tests.audit.known import known as known_noise
 from tests.audit.made import Made, cell_key, flat, made, nested, random_columns
 
 TREES = [nested("GEO", 6, 15), flat("SEX", 2), flat("AGE", 10), flat("JOB", 6)]
@@ -32,7 +33,7 @@ def with_noise(one: Made, law: Law, seed: int) -> Published:
     """The same tables with fresh noise in every cell, negative values as zero."""
     generator = np.random.default_rng(seed)
     pmf = law.row(0)
-    known = KnownNoise("fresh", False, False, pmf.variance, None, law)
+    known = known_noise(False, False, pmf.variance, None, law)
     universe = one.published.universes[0]
 
     def shown(cube: str, size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -106,7 +107,7 @@ def test_without_noise_nothing_is_off(noisy: Made) -> None:
     tables = tuple(
         replace(table, load=partial(noisy.truth.counted.__getitem__, table.id)) for table in universe.tables
     )
-    silent = KnownNoise("none", False, True)
+    silent = known_noise(False, True)
     exact = Published("exact", (replace(universe, tables=tables),), silent)
     one = utility(exact, noisy.truth, RULE)
     figures = one.total.total.occupied

@@ -1,7 +1,6 @@
 """What a data user calls: noise from a release, tables of every kind, results with a sentence and both p-values."""
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 from discreet import inference
 from discreet.errors import Mistakes
 from discreet.inference import (
-    Noise,
+    KnownLaw,
     binomial,
     cross_table,
     difference,
@@ -33,10 +32,12 @@ from discreet.io.ptable_files import PTableFormat, write_ptable
 from discreet.maths.cells.lookup import Order, build
 from discreet.maths.inference.intervals import Flat, Geometric
 from discreet.maths.noise.additive import truncated_laplace
+from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
-from discreet.perturb.mechanism import NoiseFacts
-from discreet.perturb.statement import noise_statement
+from discreet.maths.noise.publishing import Negatives, Publishing
+from discreet.perturb.noise import cell_key_noise
 from discreet.programme.release import Disclosure
+from discreet.release.noise_entry import NoiseEntry, entry_of
 from discreet.release.reader import open_release
 from tests.release.small import cubes as small_cubes
 from tests.release.small import publish, table
@@ -45,7 +46,7 @@ LAPLACE = noise_by("laplace", epsilon=0.5, bound=7)
 TABLE = [[52, 61, 40], [33, 41, 30], [20, 33, 17]]
 
 
-def changed(folder: Path, noise: object) -> Path:
+def changed(folder: Path, noise: NoiseEntry) -> Path:
     """The release with other words on its noise, sealed anew."""
     publish(folder)
     manifest = open_release(folder).manifest.model_copy(update={"noise": noise})
@@ -53,11 +54,17 @@ def changed(folder: Path, noise: object) -> Path:
     return folder
 
 
-def private(parameters: Mapping[str, int | float | str], others: dict[str, str]) -> object:
-    facts = NoiseFacts(
-        "geometric noise", 2.0, None, dict(parameters), (), "geometric", "1/2", others, is_open=True
+def private(others: dict[str, str]) -> NoiseEntry:
+    return NoiseEntry.model_validate(
+        {
+            "kind": "geometric",
+            "disclose": "law",
+            "drawing": "description",
+            "zeros": "structural",
+            "publishing": {"negatives": "zero", "rounding": 1, "threshold": 3},
+            "parameters": {"cell": "1/2", "other_cells": others},
+        }
     )
-    return noise_statement(facts, Disclosure.NONE)
 
 
 def test_three_lines_are_enough() -> None:
@@ -115,13 +122,8 @@ def test_zeros_without_negatives_are_remarked() -> None:
 
 
 def test_the_noise_of_a_release_that_tells_its_law(tmp_path: Path) -> None:
-    ptable = solve(PTableParameters(2, 1.0, 0))
-    law = tuple(
-        dict(zip(ptable.changes(row).tolist(), ptable.probabilities[row].tolist(), strict=True))
-        for row in range(ptable.last_row + 1)
-    )
-    facts = NoiseFacts("the cell key method", 1.0, 2, {"D": 2}, law)
-    noise = noise_of(changed(tmp_path / "r", noise_statement(facts, Disclosure.LAW)))
+    law = PTableLaw(solve(PTableParameters(2, 1.0, 0)))
+    noise = noise_of(changed(tmp_path / "r", entry_of(cell_key_noise(law, variance=1.0, bound=2))))
     assert noise.caveats == ()
     found = interval(12, noise)
     assert 10 <= found.interval.low <= found.interval.high <= 14
@@ -135,24 +137,17 @@ def test_a_release_that_tells_the_variance_only_comes_with_a_caveat(tmp_path: Pa
 
 
 def test_a_release_that_tells_nothing_is_refused(tmp_path: Path) -> None:
-    facts = NoiseFacts("the cell key method", 1.0, 2, {"D": 2}, ({0: 1.0},))
+    silent = cell_key_noise(variance=1.0, bound=2).public(Disclosure.NONE)
     with pytest.raises(Mistakes, match="tells nothing of its law; ask the office"):
-        noise_of(changed(tmp_path / "r", noise_statement(facts, Disclosure.NONE)))
+        noise_of(changed(tmp_path / "r", entry_of(silent)))
 
 
 def test_post_processing_and_laws_that_differ_are_read_from_the_release(tmp_path: Path) -> None:
-    words: dict[str, int | float | str] = {
-        "negatives": "zero",
-        "rounding": 1,
-        "threshold": 3,
-        "keep_zeros": "structural",
-    }
-    folder = changed(tmp_path / "r", private(words, {"persons///total": "2"}))
+    folder = changed(tmp_path / "r", private({"persons///total": "2"}))
     with pytest.raises(Mistakes, match="name the cross-tabulation"):
         noise_of(folder)
     noise = noise_of(folder, "persons///total")
-    assert noise.counts.published.negatives_to_zero
-    assert noise.counts.published.threshold == 3
+    assert noise.counts.publishing == Publishing(Negatives.ZERO, threshold=3)
     assert noise.counts.change.variance < noise_of(folder, "persons///SEX:1").counts.change.variance
 
 
@@ -270,4 +265,4 @@ def test_the_public_names_are_these() -> None:
     assert {"independence", "binomial", "interval", "difference", "ratio", "total", "loglinear"} <= set(
         inference.__all__
     )
-    assert isinstance(LAPLACE, Noise)
+    assert isinstance(LAPLACE, KnownLaw)

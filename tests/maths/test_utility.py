@@ -13,6 +13,7 @@ from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.hellinger import hellinger as hellinger_law
 from discreet.maths.noise.law import Loss, losses
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
+from discreet.maths.noise.publishing import Negatives, PublishedLaw, Publishing
 from discreet.maths.utility import (
     ABSOLUTE_BINS,
     ExpectedLosses,
@@ -28,10 +29,6 @@ from discreet.maths.utility import (
 
 EDGES = (1, 3, 10)
 PTABLE = PTableLaw(solve(PTableParameters(5, 2.0, 0)))
-
-
-def same(values: Integers) -> Integers:
-    return values
 
 
 def no_negatives(values: Integers) -> Integers:
@@ -97,7 +94,7 @@ def test_round_relative_errors_are_told_exactly() -> None:
 @pytest.mark.parametrize("keeps_zeros", [True, False])
 def test_expectations_are_those_of_the_rows(law: Law, keeps_zeros: bool) -> None:
     counts = np.array([0, 1, 2, 5, 9, 40, 41], dtype=np.int64)
-    found = ExpectedLosses(law, no_negatives, keeps_zeros).at(counts)
+    found = ExpectedLosses(PublishedLaw(law, Publishing(Negatives.ZERO), keeps_zeros)).at(counts)
     for count, values in zip(counts.tolist(), found, strict=True):
         row = law.row(count)
         shown, p = no_negatives(row.values), row.p
@@ -114,7 +111,7 @@ def test_expectations_are_those_of_the_rows(law: Law, keeps_zeros: bool) -> None
 
 
 def test_expected_sums_add_up_cells_and_leave_other_cross_tabulations_out() -> None:
-    law = ExpectedLosses(PTABLE, same, keeps_zeros=True)
+    law = ExpectedLosses(PublishedLaw(PTABLE, keeps_zeros=True))
     true = np.array([1, 1, 7, 0, 12])
     crosstab = np.array([0, 0, 0, 0, 1], dtype=np.int32)
     sums = expected_errors(true, crosstab, np.array([10, 0]), EDGES, law)
@@ -126,7 +123,7 @@ def test_expected_sums_add_up_cells_and_leave_other_cross_tabulations_out() -> N
 
 
 def test_the_tails_are_those_of_the_row() -> None:
-    law = ExpectedLosses(PTABLE, same, keeps_zeros=True)
+    law = ExpectedLosses(PublishedLaw(PTABLE, keeps_zeros=True))
     up, down = law.tails(10, 12, (0.2, 1.0))
     row = PTABLE.row(12)
     assert up == pytest.approx([row.tail(12), row.tail(20)])

@@ -9,19 +9,19 @@ from scipy import stats
 from discreet.errors import Mistakes
 from discreet.maths.cells.counting import increments
 from discreet.maths.noise.additive import LawKind
+from discreet.maths.noise.publishing import Negatives, Publishing
 from discreet.perturb import private
 from discreet.perturb.budget import plan, reach
-from discreet.perturb.private import PrivateMechanism, least_visible, post_processed
+from discreet.perturb.private import PrivateMechanism, least_visible
 from discreet.programme.codelist import Breakdown, Code, Codelist, breakdown, codelist
 from discreet.programme.cube import Cube, crosstabs, signatures
 from discreet.programme.filter import Filter, parse_filter
 from discreet.programme.noise import (
+    NO_NEGATIVES,
     BudgetRule,
     Claim,
     Draw,
     KeptZeros,
-    Negatives,
-    PostProcessing,
     PrivateNoise,
     Protects,
     Split,
@@ -99,7 +99,7 @@ def described(table: ProtectedTable) -> dict[frozenset[tuple[str, str]], int]:
 
 def test_the_same_cell_has_the_same_value_in_every_cube() -> None:
     one, two, both = cube("1", "A.H", "B.L"), cube("2", "B.H", "A.L"), people(300)
-    asked = mechanism(noise(20, published=PostProcessing(Negatives.KEEP)), one, two)
+    asked = mechanism(noise(20, published=Publishing(Negatives.KEEP)), one, two)
     first, second = (described(asked.perturb(counted(of, both))) for of in (one, two))
     shared = {cell for cell in first.keys() | second.keys() if _held(cell, one) and _held(cell, two)}
     assert len(shared) > 20
@@ -115,7 +115,7 @@ def _held(cell: frozenset[tuple[str, str]], of: Cube) -> bool:
 def test_noise_follows_the_law_of_the_budget_share_and_no_other(epsilon: float) -> None:
     """C.H has 2000 cells; the budget is split over its three cross-tabulations."""
     of = cube("c", "C.H")
-    asked = mechanism(noise(str(3 * Fraction(str(epsilon))), published=PostProcessing(Negatives.KEEP)), of)
+    asked = mechanism(noise(str(3 * Fraction(str(epsilon))), published=Publishing(Negatives.KEEP)), of)
     assert set(asked.plan.parameters.values()) == {Fraction(str(epsilon))}
     table = counted(of, people(1000))
     noisy = published(asked.perturb(table))
@@ -138,7 +138,7 @@ def _fits(drawn: list[int], epsilon: float) -> float:
 
 def test_the_sparse_draw_has_the_law_of_the_dense_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Over many keys, which empty cells become visible and with what values: sparse against cell by cell."""
-    of, rule = cube("b", "B.H"), noise(3, published=PostProcessing(threshold=2))
+    of, rule = cube("b", "B.H"), noise(3, published=Publishing(Negatives.ZERO, threshold=2))
     seen: dict[int, list[int]] = {}
     for at_once in (1 << 16, 0):
         monkeypatch.setattr(private, "ALL_AT_ONCE", at_once)
@@ -160,7 +160,7 @@ def test_the_sparse_draw_has_the_law_of_the_dense_one(monkeypatch: pytest.Monkey
 def test_structural_zeros_are_never_perturbed() -> None:
     of = cube("ab", "A.H", "B.H")
     rule = parse_filter('A == "1" and B in ("2", "3.0")', TREES)
-    asked = mechanism(noise("1/10", published=PostProcessing(Negatives.KEEP)), of, zeros=(rule,))
+    asked = mechanism(noise("1/10", published=Publishing(Negatives.KEEP)), of, zeros=(rule,))
     cells = described(asked.perturb(ConfidentialTable(of, np.zeros(of.size, dtype=np.uint64))))
     inside = [
         c for c in cells if _code(c, "A").startswith("1") and _code(c, "B") in ("2", "2.0", "2.1", "3.0")
@@ -180,17 +180,17 @@ def test_the_drawing_rules() -> None:
     assert keyed[0] == keyed[1] != keyed[2]
     by_group = noise(9, draw=Draw.PARTICIPANTS, keep_zeros=KeptZeros.ALL, claim=Claim.NONE)
     asked = mechanism(by_group, of)
-    assert asked.facts().guarantee == ""
+    assert asked.noise().guarantee is None
     lonely = described(asked.perturb(counted(of, {name: leaf[:1] for name, leaf in who.items()})))
     assert len(set(lonely.values())) <= 1  # one person in every cell: one group, one value
-    assert mechanism(noise(9), of).facts().guarantee != ""
+    assert mechanism(noise(9), of).noise().guarantee is not None
 
 
 def test_two_laws_never_draw_from_the_same_words() -> None:
     """Their difference would betray the words, and with them the count."""
     of = cube("c", "C.H")
     table = ConfidentialTable(of, np.zeros(of.size, dtype=np.uint64))
-    kept = PostProcessing(Negatives.KEEP)
+    kept = Publishing(Negatives.KEEP)
     drawn = [
         published(mechanism(noise(epsilon, published=kept), of).perturb(table)) for epsilon in ("3/2", "2")
     ]
@@ -203,7 +203,7 @@ def test_a_dense_release_is_refused_with_what_to_expect_and_two_remedies() -> No
     empty = ConfidentialTable(of, np.zeros(of.size, dtype=np.uint64))
     with pytest.raises(Mistakes, match=r"about \d.* cells visible; raise the budget, or set a threshold"):
         mechanism(noise("1/10"), of, cells=500).perturb(empty)
-    thin = noise(3, published=PostProcessing(threshold=12))
+    thin = noise(3, published=Publishing(Negatives.ZERO, threshold=12))
     assert len(mechanism(thin, of, cells=500).perturb(empty)) < 500
 
 
@@ -254,15 +254,15 @@ def test_cross_tabulations_partition_the_cells_of_a_cube() -> None:
 @pytest.mark.parametrize(
     ("rule", "given", "expected"),
     [
-        (PostProcessing(), [-3, 0, 4], [0, 0, 4]),
-        (PostProcessing(Negatives.KEEP), [-3, 0, 4], [-3, 0, 4]),
-        (PostProcessing(rounding=5), [-3, 2, 3, 7, 8], [0, 0, 5, 5, 10]),
-        (PostProcessing(threshold=4), [-3, 3, 4], [0, 0, 4]),
+        (NO_NEGATIVES, [-3, 0, 4], [0, 0, 4]),
+        (Publishing(Negatives.KEEP), [-3, 0, 4], [-3, 0, 4]),
+        (Publishing(Negatives.ZERO, rounding=5), [-3, 2, 3, 7, 8], [0, 0, 5, 5, 10]),
+        (Publishing(Negatives.ZERO, threshold=4), [-3, 3, 4], [0, 0, 4]),
     ],
 )
-def test_post_processing(rule: PostProcessing, given: list[int], expected: list[int]) -> None:
-    assert post_processed(np.array(given), rule).tolist() == expected
+def test_post_processing(rule: Publishing, given: list[int], expected: list[int]) -> None:
+    assert rule.publish(np.array(given)).tolist() == expected
     least = least_visible(rule)
     for v in range(-9, 10):
-        shown = post_processed(np.array([v]), rule)[0] != 0
+        shown = rule.publish(np.array([v]))[0] != 0
         assert shown == (v != 0 if least is None else v >= least)

@@ -41,7 +41,7 @@ def test_a_release_states_what_it_guarantees_and_agrees_with_itself(
     run(with_noise(census, tmp_path / "census", noise), tmp_path / "r")
     outcome = verify(tmp_path / "r")
     assert outcome.passed, outcome.problems
-    assert guarantee in (open_release(tmp_path / "r").manifest.noise.guarantee or "")
+    assert guarantee in open_release(tmp_path / "r").noise.sentence()
     assert guarantee in (tmp_path / "r/README.md").read_text()
 
 
@@ -52,7 +52,7 @@ def test_hellinger_noise_is_kept_for_comparison(tmp_path: Path) -> None:
         tmp_path / "r",
     )
     assert verify(tmp_path / "r").passed
-    assert "epsilon = 200" in (open_release(tmp_path / "r").manifest.noise.guarantee or "")
+    assert "epsilon = 200" in open_release(tmp_path / "r").noise.sentence()
 
 
 def test_fresh_noise_is_new_each_time_and_keyed_noise_is_not(census: Path, tmp_path: Path) -> None:

@@ -11,8 +11,7 @@ import numpy as np
 
 from discreet.formats.publication import Publication
 from discreet.formats.writers import with_parquet
-from discreet.perturb.mechanism import NoiseFacts
-from discreet.perturb.statement import noise_statement
+from discreet.perturb.noise import cell_key_noise
 from discreet.programme.codelist import Breakdown, Code, breakdown, codelist
 from discreet.programme.cube import Cube
 from discreet.programme.release import Disclosure, ReleaseFormat
@@ -50,9 +49,7 @@ PUBLICATION = Publication(
     "small",
     "NSI",
     "1.0",
-    noise_statement(
-        NoiseFacts("cell key method", 2, 5, {"D": 5, "V": 2.0, "js": 0}, ({0: 1.0},)), Disclosure.VARIANCE
-    ),
+    cell_key_noise(variance=2.0, bound=5).public(Disclosure.VARIANCE),
     title="A small census",
 )
 

@@ -3,14 +3,20 @@ import os
 import stat
 from dataclasses import replace
 from datetime import UTC, datetime
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
 from discreet.errors import BrokenRelease, Mistakes
-from discreet.perturb.mechanism import NoiseFacts
-from discreet.perturb.statement import noise_statement
+from discreet.maths.noise.additive import LawKind, discrete_gaussian, discrete_laplace
+from discreet.maths.noise.hellinger import PTableLaw
+from discreet.maths.noise.ptable_solver import PTableParameters, solve
+from discreet.maths.noise.publishing import Negatives, Publishing
+from discreet.maths.privacy.accounting import Neighbours
+from discreet.perturb.noise import Guarantee, Noise, NoiseBudget, cell_key_noise
+from discreet.programme.noise import Draw, KeptZeros, Protects, Split
 from discreet.programme.release import Disclosure
 from discreet.release.manifest import (
     FileEntry,
@@ -20,9 +26,11 @@ from discreet.release.manifest import (
     require_private_place,
     write_private_manifest,
 )
+from discreet.release.noise_entry import NoiseEntry, entry_of
+from discreet.text.phrase import Language, said
 from tests.release.small import publish
 
-PARAMETERS = {"D": 7, "V": 1.5, "js": 2}
+PARAMETERS = {"D": 7, "V": 3.5, "js": 2}
 
 
 def test_a_manifest_reads_back_equal(tmp_path: Path) -> None:
@@ -61,7 +69,12 @@ def test_a_manifest_knows_no_time_and_no_number_of_records(tmp_path: Path) -> No
     ("change", "message"),
     [
         ({"name": "other"}, "seal"),
-        ({"noise": {"method": "none at all", "kind": "cell-key", "disclose": "none"}}, "seal"),
+        (
+            {"noise": {"kind": "cell-key", "disclose": "none", "drawing": "participants", "zeros": "all"}},
+            "seal",
+        ),
+        ({"noise": {"kind": "none"}}, "noise.kind"),
+        ({"noise": {"method": "words"}}, "noise"),
         ({"extra": 1}, "extra"),
         ({"cubes": 3}, "cubes"),
         ({"kind": "something"}, "not the manifest"),
@@ -90,21 +103,22 @@ def test_a_manifest_cannot_point_out_of_its_folder(place: str) -> None:
         FileEntry(path=place, sha256="", bytes=0)
 
 
-def facts(variance: float = 1.5, bound: int = 7) -> NoiseFacts:
-    return NoiseFacts("m", variance, bound, PARAMETERS, ({0: 1.0},))
+def noise(variance: float = 3.5, bound: int = 7) -> Noise:
+    return cell_key_noise(
+        PTableLaw(solve(PTableParameters(bound, variance, 2))), variance=variance, bound=bound
+    )
 
 
-def test_the_default_statement_gives_the_variance_and_a_rough_bound() -> None:
-    said = noise_statement(facts(), Disclosure.VARIANCE)
-    assert (said.variance, said.bound, said.parameters) == (1.5, "at most 10", None)
-    assert "7" not in said.model_dump_json()
-    assert "at most 10" in said.sentence()
+def test_the_public_knows_the_variance_and_a_rough_bound_by_default() -> None:
+    known = noise().public(Disclosure.VARIANCE)
+    assert (known.variance, known.bound, known.law, known.js) == (3.5, 10, None, None)
+    assert "7" not in entry_of(known).model_dump_json()
+    assert "at most 10" in known.sentence()
 
 
 @pytest.mark.parametrize(("bound", "rough"), [(1, 10), (10, 10), (11, 20), (25, 30)])
 def test_a_rough_bound_is_true(bound: int, rough: int) -> None:
-    said = noise_statement(facts(bound=bound), Disclosure.VARIANCE)
-    assert said.bound == f"at most {rough}"
+    assert cell_key_noise(bound=bound).public(Disclosure.VARIANCE).bound == rough
 
 
 @pytest.mark.parametrize(
@@ -112,29 +126,91 @@ def test_a_rough_bound_is_true(bound: int, rough: int) -> None:
     [(2.0, 2.0), (2.0 + 1e-9, 2.0), (2.0 - 1e-9, 2.0), (1.302, 1.4), (0.75, 0.8), (3, 3.0)],
 )
 def test_the_variance_does_not_tell_its_parameters_by_its_last_digits(variance: float, rough: float) -> None:
-    assert noise_statement(facts(variance=variance), Disclosure.VARIANCE).variance == rough
+    assert cell_key_noise(variance=variance).public(Disclosure.VARIANCE).variance == rough
 
 
 def test_the_law_is_told_in_full() -> None:
-    said = noise_statement(facts(), Disclosure.LAW)
-    assert said.parameters == PARAMETERS
-    assert "D = 7" in said.sentence()
+    known = noise().public(Disclosure.LAW)
+    assert dict(known.parameters()) == PARAMETERS
+    assert "D = 7, V = 3.5, js = 2." in known.sentence()
 
 
-def test_a_guarantee_is_told_with_its_law_whatever_the_rule() -> None:
-    private = replace(facts(), guarantee="It is private.", is_open=True)
-    said = noise_statement(private, Disclosure.NONE)
-    assert said.law == ({0: 1.0},)
-    assert said.sentence().endswith("It is private.")
-
-
-def test_silence_tells_the_method_alone() -> None:
-    said = noise_statement(facts(), Disclosure.NONE)
-    assert said.model_dump(exclude_none=True) == {
-        "method": "m",
+def test_silence_tells_the_method_only() -> None:
+    known = noise().public(Disclosure.NONE)
+    assert entry_of(known).model_dump(mode="json") == {
         "kind": "cell-key",
-        "disclose": Disclosure.NONE,
+        "disclose": "none",
+        "drawing": "participants",
+        "zeros": "all",
     }
+    assert known.sentence() == "Counts are perturbed by the cell key method."
+
+
+GUARANTEES = [
+    (
+        Guarantee(neighbours=Neighbours.ADD_REMOVE, unit=Protects.PERSON, epsilon=Fraction(1, 3)),
+        "with epsilon = 0.333333 and delta = 0, when one person is added or removed.",
+    ),
+    (
+        Guarantee(neighbours=Neighbours.SUBSTITUTE, unit=Protects.PERSON, rho=Fraction(1, 3)),
+        "with rho = 1/3 (zero-concentrated), when one person is replaced by another.",
+    ),
+    (
+        Guarantee(
+            neighbours=Neighbours.ADD_REMOVE,
+            unit=Protects.HOUSEHOLD,
+            largest_household=12,
+            rho=Fraction(1, 2),
+            delta=Fraction(1, 10**9),
+        ),
+        "delta = 1e-09, when one household of at most 12 members is added or removed.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("guarantee", "words"), GUARANTEES)
+@pytest.mark.parametrize("disclose", list(Disclosure))
+def test_a_guarantee_is_told_with_its_law_whatever_the_rule(
+    guarantee: Guarantee, words: str, disclose: Disclosure
+) -> None:
+    """Rho is stated as rho: an epsilon stands beside it only at a delta that was declared."""
+    kind = LawKind.GEOMETRIC if guarantee.rho is None else LawKind.DISCRETE_GAUSSIAN
+    law = discrete_laplace("1/31") if guarantee.rho is None else discrete_gaussian("1/31")
+    private = Noise(
+        kind=kind,
+        drawing=Draw.DESCRIPTION,
+        zeros=KeptZeros.STRUCTURAL,
+        law=law,
+        laws={"persons///total": replace(law)},
+        publishing=Publishing(Negatives.ZERO, 5, 3),
+        budget=NoiseBudget(
+            total=guarantee.epsilon or guarantee.rho or Fraction(0),
+            split=Split.BY_AXES,
+            cross_tabulations=31,
+            neighbours=guarantee.neighbours,
+            unit=guarantee.unit,
+        ),
+        guarantee=guarantee,
+    )
+    entry = entry_of(private.public(disclose))
+    read = NoiseEntry.model_validate_json(entry.model_dump_json()).noise()
+    assert read.sentence() == private.sentence()
+    assert read.sentence().endswith(words)
+    assert (read.guarantee, read.budget, read.law) == (guarantee, private.budget, law)
+    assert (read.laws, read.publishing) == (private.laws, private.publishing)
+
+
+def test_a_guarantee_is_told_in_german() -> None:
+    told = said(GUARANTEES[2][0].sentence(), Language.GERMAN)
+    assert "rho = 1/2 (zero-concentrated), das heißt epsilon = 6," in told
+    assert told.endswith("wenn ein Haushalt mit höchstens 12 Mitgliedern hinzukommt oder wegfällt.")
+
+
+def test_a_table_builder_states_what_a_user_can_spend() -> None:
+    one = Guarantee(
+        neighbours=Neighbours.ADD_REMOVE, unit=Protects.PERSON, rho=Fraction(2), each=Fraction(1, 10)
+    )
+    assert "rho = 2 at most; each new cross-tabulation costs rho = 1/10" in one.sentence()
 
 
 def private() -> PrivateManifest:

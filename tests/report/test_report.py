@@ -10,7 +10,7 @@ import pytest
 
 from discreet.audit.attack import NotPossible, OutsiderFindings
 from discreet.audit.audit import NoiseChoice, ReconstructionAudit, Region
-from discreet.audit.evidence import Cells, KnownNoise, Truth, published
+from discreet.audit.evidence import Cells, Truth, published
 from discreet.audit.gates import GateVerdict
 from discreet.audit.linkage import Confirmed
 from discreet.audit.measures import Rebuilt
@@ -26,6 +26,7 @@ from discreet.report.people import reconstruction_part
 from discreet.report.public import PublicView, public_page
 from discreet.report.published import names_of
 from discreet.report.utility import expected_errors
+from tests.audit.known import known as known_noise
 from tests.report.conftest import Reported
 
 PAGES = ("audit.html", "public.html")
@@ -196,13 +197,13 @@ def test_the_region_judges_the_chosen_point() -> None:
 
 def test_expected_errors_are_the_laws_own() -> None:
     law = discrete_laplace("0.5")
-    noise = KnownNoise("x", same_noise=False, keeps_zeros=False, law=law)
+    noise = known_noise(same_noise=False, keeps_zeros=False, law=law)
     errors = expected_errors(noise)
     assert errors[-1].deviation == pytest.approx(law.pmf.variance**0.5)
     assert errors[-1].unchanged == pytest.approx(law.pmf.at(0))
     within = errors[-1].within
     assert within is not None
     assert law.pmf.within(0, within) >= 0.95 > law.pmf.within(0, within - 1)
-    known = KnownNoise("x", same_noise=True, keeps_zeros=True, variance=2.0)
+    known = known_noise(same_noise=True, keeps_zeros=True, variance=2.0)
     assert {one.deviation for one in expected_errors(known)} == {2**0.5}
-    assert expected_errors(KnownNoise("x", same_noise=True, keeps_zeros=True)) == ()
+    assert expected_errors(known_noise(same_noise=True, keeps_zeros=True)) == ()

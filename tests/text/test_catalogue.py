@@ -1,16 +1,28 @@
 """Every sentence that the source can say stands in every language, with the same things filled in, and nothing else."""
 
 import ast
+import re
 import string
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from babel.messages.pofile import read_po
+from tools import messages
 
-from discreet.text.german import GERMAN, PARTS
-from discreet.text.phrase import CATALOGUES, Language
+from discreet.text.phrase import CATALOGUES, LOCALE, Language
 
 SOURCE = Path(__file__).parents[2] / "src" / "discreet"
+
+
+def catalogue_file(language: Language) -> Path:
+    return LOCALE / language / "LC_MESSAGES" / "discreet.po"
+
+
+def translations(language: Language) -> dict[str, str]:
+    """Template -> translation, as in the file that translators edit."""
+    with catalogue_file(language).open("rb") as file:
+        return {str(one.id): str(one.string) for one in read_po(file, abort_invalid=True) if one.id}
 
 
 def calls() -> Iterator[tuple[str, ast.Call]]:
@@ -44,21 +56,45 @@ def test_what_is_filled_in_is_what_the_template_has_places_for() -> None:
 
 @pytest.mark.parametrize("language", list(CATALOGUES))
 def test_a_language_has_every_template_and_no_other(language: Language) -> None:
-    said, used = CATALOGUES[language], templates()
-    assert {template: where for template, where in used.items() if template not in said} == {}
+    said, used = translations(language), templates()
+    assert {template: where for template, where in used.items() if not said.get(template)} == {}
     assert set(said) - set(used) == set()
 
 
 @pytest.mark.parametrize("language", list(CATALOGUES))
 def test_a_translation_fills_in_the_same(language: Language) -> None:
-    for template, translated in CATALOGUES[language].items():
+    for template, translated in translations(language).items():
         assert placeholders(template) == placeholders(translated), template
         assert template.endswith(".") == translated.endswith("."), template
 
 
-def test_every_language_but_the_one_of_the_source_has_a_catalogue_and_no_template_stands_twice() -> None:
+@pytest.mark.parametrize("language", list(CATALOGUES))
+def test_the_files_are_what_make_messages_writes(language: Language) -> None:
+    path = catalogue_file(language)
+    new = messages.updated(path)
+    assert path.read_bytes() == messages.as_po(new), "run make messages"
+    assert path.with_suffix(".mo").read_bytes() == messages.as_mo(new), "run make messages"
+    assert messages.extracted() == set(templates())
+
+
+@pytest.mark.parametrize("language", list(CATALOGUES))
+def test_the_program_reads_the_translations(language: Language) -> None:
+    for template, translated in translations(language).items():
+        assert CATALOGUES[language].gettext(template) == translated
+
+
+@pytest.mark.parametrize("language", list(CATALOGUES))
+def test_a_catalogue_names_no_dates_people_or_places_in_the_source(language: Language) -> None:
+    text = catalogue_file(language).read_text(encoding="utf-8")
+    assert (
+        re.findall(r"^#[:.~|].*|^#, .*fuzzy|^\"[\w-]*(?:Date|Translator|Team|Bugs-To):.*", text, re.MULTILINE)
+        == []
+    )
+
+
+def test_every_language_but_the_one_of_the_source_has_a_catalogue() -> None:
     assert set(CATALOGUES) == set(Language) - {Language.ENGLISH}
-    assert sum(map(len, PARTS)) == len(GERMAN)
+    assert sorted(LOCALE.rglob("*.po")) == sorted(map(catalogue_file, CATALOGUES))
 
 
 def test_nothing_is_said_over_http_that_has_one_language_only() -> None:

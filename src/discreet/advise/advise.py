@@ -38,6 +38,7 @@ from discreet.maths.noise.additive import Law, LawKind
 from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.law import Pmf
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
+from discreet.maths.noise.publishing import PublishedLaw
 from discreet.maths.utility import ExpectedLosses
 from discreet.perturb.budget import law_of, noise_parameters
 from discreet.programme.noise import BudgetRule, CellKeyNoise, PrivateNoise
@@ -153,7 +154,7 @@ def grid(exposed: ProgrammeExposure, limits: RiskLimits) -> tuple[Any, Any]:
 def task_of(programme: Programme, kind: LawKind | None, limits: RiskLimits) -> Task:
     """The task of a declared programme; its gates add limits."""
     noise, gates = programme.noise, programme.gates
-    wanted = kind or (noise.kind if isinstance(noise, PrivateNoise) else LawKind.CELL_KEY)
+    wanted = kind or noise.kind
     limits = replace(
         limits,
         averaging=min(limits.averaging, 1.0 if gates.averaging is None else gates.averaging),
@@ -251,7 +252,7 @@ def _distorted(law: Law, facts: Facts) -> dict[float, float] | None:
     """The expected numbers of area totals whose relative error reaches each limit (Bach 2020, Figure 4)."""
     if facts.area_totals is None:
         return None
-    losses = ExpectedLosses(law, np.asarray, keeps_zeros=True)
+    losses = ExpectedLosses(PublishedLaw(law, keeps_zeros=True))
     found = dict.fromkeys(DISTORTIONS, 0.0)
     for total, areas in zip(
         *np.unique(facts.area_totals[facts.area_totals > 0], return_counts=True), strict=True

@@ -33,6 +33,7 @@ from discreet.maths.feasible import GAUSSIAN, GEOMETRIC
 from discreet.maths.noise.additive import LawKind
 from discreet.maths.noise.ptable_solver import PTableParameters
 from discreet.maths.utility import Measure, errors, hellinger
+from discreet.perturb.cell_key import CellKeyMechanism
 from discreet.perturb.choose import cell_key_mechanism, mechanism
 from discreet.perturb.mechanism import Mechanism
 from discreet.perturb.private import PrivateMechanism
@@ -174,8 +175,8 @@ def _mechanism(programme: Programme, task: Task, D: int, point: float, seed: int
 
 def _variance(kind: LawKind, made: Mechanism, point: float) -> float:
     """The variance of a count of persons; other units may have another part of the budget."""
-    if kind is LawKind.CELL_KEY:
-        return made.facts().variance
+    if isinstance(made, CellKeyMechanism):
+        return made.variance
     return (GAUSSIAN if kind is LawKind.DISCRETE_GAUSSIAN else GEOMETRIC).variance(point)
 
 

@@ -23,7 +23,6 @@ from discreet.maths.privacy.accounting import largest_rho
 from discreet.maths.utility import CellError, expected_error
 from discreet.perturb.budget import law_of, noise_parameters, reach
 from discreet.perturb.choose import cell_key_mechanism
-from discreet.perturb.private import post_processed
 from discreet.programme.cube import Cube, Signature, signatures
 from discreet.programme.noise import BudgetRule, CellKeyNoise, Claim, Draw, KeptZeros, PrivateNoise
 from discreet.programme.programme import Programme
@@ -79,7 +78,7 @@ def private_law(rule: PrivateNoise, parameter: Fraction) -> LawForecast:
 def _error(row: Pmf, size: int, rule: PrivateNoise) -> CellError:
     if size == 0 and rule.keep_zeros is KeptZeros.ALL:
         return expected_error(0, np.zeros(1, dtype=np.int64), np.ones(1))
-    return expected_error(size, post_processed(row.values, rule.published), row.p)
+    return expected_error(size, rule.published.publish(row.values), row.p)
 
 
 def _rows(rule: PrivateNoise, parameter: Fraction) -> list[Pmf]:

@@ -12,19 +12,11 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.evidence import Integers, KnownNoise, PublishedTable, Universe, values_at
+from discreet.audit.evidence import Integers, PublishedTable, Universe, values_at
 from discreet.errors import mistake
-from discreet.maths.attacks.reconstruction import (
-    CellSums,
-    PublishedValue,
-    Reading,
-    both,
-    by_law,
-    plainly,
-    within,
-)
-from discreet.maths.noise.additive import Law
-from discreet.perturb.private import post_processed
+from discreet.maths.attacks.reconstruction import CellSums, Reading, both, by_law, within
+from discreet.maths.noise.publishing import PublishedLaw
+from discreet.perturb.noise import Noise
 from discreet.programme.codelist import TOTAL, Breakdown, Codelist
 from discreet.programme.cube import Cube, Signature
 
@@ -246,17 +238,16 @@ class _AreaCell:
     members: Integers
 
 
-FAR_BELOW = -(10**9)  # no noise reaches it
-
-
 @dataclass(eq=False)
 class NoiseReader:
     """Turns published values into possible counts by what is known of the noise; equal values are turned once."""
 
-    noise: KnownNoise
+    noise: Noise
     bound: int | None
     confidence: float
-    known: dict[tuple[int, int, int], Reading] = field(default_factory=dict)  # (law, value, sums) -> reading
+    known: dict[tuple[PublishedLaw | None, int, int], Reading] = field(
+        default_factory=dict
+    )  # (law, value, sums)
 
     @property
     def by_law(self) -> bool:
@@ -280,20 +271,22 @@ class NoiseReader:
         return [found[m] for m in range(len(sums.signatures))]
 
     def _reading(self, signature: Signature, value: int, sums: int) -> Reading:
-        law = self.noise.law_of(signature) if self.by_law else None
-        key = (id(law), value, sums)
+        law = self.noise.published_of(signature) if self.by_law else None
+        key = (law, value, sums)
         if key not in self.known:
             self.known[key] = self._by_law(law, value, sums) if law else self._by_bound(value, sums)
         return self.known[key]
 
-    def _by_law(self, law: Law, value: int, sums: int) -> Reading:
+    def _by_law(self, law: PublishedLaw, value: int, sums: int) -> Reading:
         """Every count that can be published so; of unbounded noise, those outside its tails of the given confidence."""
-        tail = (1 - self.confidence) / sums if law.row(max(value, 0)).omitted else 0.0
-        return by_law(self._shown(value), law, self.noise.keeps_zeros, tail)
+        tail = (1 - self.confidence) / sums if law.law.row(max(value, 0)).omitted else 0.0
+        return by_law(value, law, tail)
 
     def _by_bound(self, value: int, sums: int) -> Reading:
+        """A value that post-processing never publishes is taken as it is."""
         least = int(self.noise.keeps_zeros and value != 0)
-        return within(self._shown(value), self._known_bound(sums), least, self.noise.variance)
+        sources = self.noise.publishing.sources(value) or (value, value)
+        return within(sources, self._known_bound(sums), least, self.noise.variance)
 
     def _known_bound(self, sums: int) -> int:
         """The bound given or told; else Chebyshev's for all sums at once."""
@@ -305,15 +298,3 @@ class NoiseReader:
             remedy = "give a bound to try with, or the law of the noise"
             raise mistake("", "noise", "neither its law nor a bound nor its variance is public", remedy)
         return math.ceil(math.sqrt(self.noise.variance * sums / (1 - self.confidence)))
-
-    def _shown(self, value: int) -> PublishedValue:
-        """The noisy counts that post-processing publishes as the value; negative ones may all be."""
-        rule = self.noise.published
-        reach = rule.rounding + rule.threshold
-        noisy = np.arange(value - reach, value + reach + 1)
-        noisy = noisy[post_processed(noisy, rule) == value]
-        if not len(noisy):
-            return plainly(value)
-        bottom = np.array([FAR_BELOW])
-        lowest = FAR_BELOW if post_processed(bottom, rule)[0] == value else int(noisy[0])
-        return PublishedValue(value, lowest, int(noisy[-1]))

@@ -145,7 +145,7 @@ class Protection:
 
     method: str
     parameters: Mapping[str, int | float | str]
-    variance: float
+    variance: float | None
     bound: int | None
     law: tuple[
         Mapping[int, float], ...

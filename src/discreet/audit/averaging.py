@@ -13,7 +13,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.evidence import LARGE, Cells, KnownNoise, Published, Truth, Universe, values_at
+from discreet.audit.evidence import Cells, Published, Truth, Universe, values_at
 from discreet.audit.refinements import (
     Cuts,
     Integers,
@@ -38,8 +38,8 @@ from discreet.maths.attacks.averaging import (
     success,
     successes,
 )
+from discreet.perturb.noise import LARGE, Noise
 from discreet.programme.cube import CrossTab, Cube, Signature, crosstabs
-from discreet.programme.noise import Negatives
 
 NOWHERE = np.zeros(1, dtype=np.int32)  # so that the grand total has a table too
 
@@ -63,7 +63,7 @@ class Measured:
 class Laying:
     """Lays the refinements of a universe over the cells of its cross-tabulations."""
 
-    def __init__(self, sums: PublishedPieces, noise: KnownNoise) -> None:
+    def __init__(self, sums: PublishedPieces, noise: Noise) -> None:
         self._sums, self._noise = sums, noise
         self.variance = cache(self._make_variance)
         self.divides = cache(lambda variable, cut: sums.trees[variable].divides(cut))
@@ -71,8 +71,7 @@ class Laying:
         self._level = cache(self._make_level)
         self._held: tuple[tuple[Levels, Refinement], Laid] | None = None
         self._runs = cache(self._make_runs)
-        clipped = noise.published.negatives is Negatives.ZERO or noise.published.threshold > 0
-        self._hides = clipped and not noise.keeps_zeros
+        self._hides = noise.publishing.hides_negatives and not noise.keeps_zeros
         self._groups = sums.groups(self._same_noise)
         self._cells, self._codes_at = sums.together()
         self._used = np.zeros(sums.cells, dtype=np.int32)
@@ -195,7 +194,7 @@ class Laying:
         return np.where(tree.cuts[cut], place[tree.above(depth)], -1).astype(np.int32)
 
     def _make_variance(self, levels: Levels) -> float:
-        rounding = self._noise.published.rounding
+        rounding = self._noise.publishing.rounding
         return self._noise.variance_of(self._sums.universe.signature(levels)) + (rounding**2 - 1) / 12
 
 
@@ -367,7 +366,7 @@ def average(
     return Averaging(published, tuple(found), tuple(exposed), dict(left_out), visited)
 
 
-def _sums(universe: Universe, noise: KnownNoise, told: Progress) -> PublishedPieces:
+def _sums(universe: Universe, noise: Noise, told: Progress) -> PublishedPieces:
     told.stage(f"reading {universe.counted}", len(universe.tables))
     sums = PublishedPieces(universe)
     for table in universe.tables:
@@ -387,7 +386,7 @@ def _refused(attack: _Attack, target: Levels, limits: AveragingLimits, targets: 
     return f"beyond {limits.effort} cells added up" if attack.lay.visited > limits.effort else ""
 
 
-def _baseline(noise: KnownNoise, signature: Signature) -> float:
+def _baseline(noise: Noise, signature: Signature) -> float:
     """How likely a published count is the truth by itself; by a normal law where only the variance is known."""
     if noise.law is not None:
         return noise.law_of(signature).row(LARGE).at(LARGE)
@@ -397,7 +396,7 @@ def _baseline(noise: KnownNoise, signature: Signature) -> float:
 class _Attack:
     """The attack on one universe."""
 
-    def __init__(self, sums: PublishedPieces, noise: KnownNoise) -> None:
+    def __init__(self, sums: PublishedPieces, noise: Noise) -> None:
         self.sums, self.lay, self._noise = sums, Laying(sums, noise), noise
         self._by_target: defaultdict[Levels, list[Refinement]] = defaultdict(list)
         for one in sorted(sums.refinements.values(), key=self._cells):
@@ -537,7 +536,7 @@ class _Waiting:
         self._left = np.ones(len(table.numbers), dtype=bool)
 
     def fill(self, cube: Cube, one: CrossTab, counted: Cells, shown: Cells) -> bool:
-        """Take the counts that a cube has; tell whether none is wanting."""
+        """Take the counts that a cube has; return whether all are present."""
         at = np.flatnonzero(self._left)
         cells, held = one.cells(cube, self.table.numbers[at])
         self.true[at[held]] = values_at(counted, cells)

@@ -12,12 +12,13 @@ from scipy.special import expit
 
 from discreet.audit.cells import OwnedTable, SplitTable, once
 from discreet.audit.evidence import Cells, Integers, Published, Truth, values_at
-from discreet.audit.published_law import PublishedLaw, PublishedLaws
 from discreet.errors import mistake
 from discreet.io.progress import Progress, Quiet
-from discreet.maths.attacks.bayes import Adversary, logit
+from discreet.maths.attacks.bayes import Adversary, BayesFactors, logit
 from discreet.maths.cells.alignment import distinct_numbers
 from discreet.maths.noise.law import Floats
+from discreet.maths.noise.publishing import PublishedLaw
+from discreet.perturb.noise import Noise
 from discreet.programme.cube import CrossTab, Levels, Signature, crossed
 
 AT_ONCE = 2**17  # cells that are looked up together
@@ -48,6 +49,21 @@ class Belief:
         """The posteriors of log Bayes factors."""
         found: Floats = expit(logit(self.prior) + log_factors)
         return found
+
+
+class FactorsOf:
+    """The Bayes factors of the published cells of all cross-tabulations, worked out once for each law."""
+
+    def __init__(self, noise: Noise) -> None:
+        self._noise = noise
+        self._made: dict[PublishedLaw, BayesFactors] = {}
+
+    def of(self, signature: Signature) -> BayesFactors:
+        """The factors of a cross-tabulation's cells; an error where its law is not known."""
+        law = self._noise.published_of(signature)
+        if law not in self._made:
+            self._made[law] = BayesFactors(law)
+        return self._made[law]
 
 
 @dataclass(frozen=True)
@@ -174,7 +190,7 @@ def scan(
     In a cell of x records each is the target in turn: the adversary knows the x - 1 others and sees the published
     count. Nobody is accused falsely but where x are there, all known, and the count speaks for one more.
     """
-    told, laws = progress or Quiet(), PublishedLaws(published.noise)
+    told, laws = progress or Quiet(), FactorsOf(published.noise)
     found = _Found(belief)
     told.stage("posteriors in small cells", sum(len(universe.tables) for universe in published.universes))
     for universe in published.universes:
@@ -233,13 +249,13 @@ class _Found:
     named: list[tuple[int, NamedCell]] = field(default_factory=list)
     by_known: Integers = field(init=False)
     cells_by_known: Integers = field(init=False)
-    chances: dict[PublishedLaw, Floats] = field(default_factory=dict)
+    chances: dict[BayesFactors, Floats] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.by_known = np.zeros(self.belief.largest, dtype=np.int64)
         self.cells_by_known = np.zeros(self.belief.largest, dtype=np.int64)
 
-    def add(self, owned: OwnedTable, tally: _Tally, laws: PublishedLaws, most_named: int) -> None:
+    def add(self, owned: OwnedTable, tally: _Tally, laws: FactorsOf, most_named: int) -> None:
         """Judge the cells of one table."""
         posterior, accusing = np.zeros(len(tally.count)), np.zeros(len(tally.count))
         for at in owned.new:
@@ -256,14 +272,14 @@ class _Found:
         if above.any():
             self._name(owned, tally, above, most_named)
 
-    def _posteriors(self, law: PublishedLaw, known: Integers, value: Integers) -> Floats:
+    def _posteriors(self, law: BayesFactors, known: Integers, value: Integers) -> Floats:
         return self.belief.posteriors(law.log_factors(known, value))
 
     def _level(
         self,
         owned: OwnedTable,
         signature: Signature,
-        law: PublishedLaw,
+        law: BayesFactors,
         tally: _Tally,
         here: Integers,
         posterior: Floats,
@@ -283,10 +299,10 @@ class _Found:
             float(posterior[here].max(initial=0.0)),
         )
 
-    def _chances(self, law: PublishedLaw) -> Floats:
+    def _chances(self, law: BayesFactors) -> Floats:
         """How probably a record of a cell is given away, by the cell's count."""
         if law not in self.chances:
-            rows = (Adversary(law, known, self.belief.prior) for known in range(self.belief.largest))
+            rows = (Adversary(law.law, known, self.belief.prior) for known in range(self.belief.largest))
             self.chances[law] = np.array([0.0, *(one.exceeds(self.belief.gate) for one in rows)])
         return self.chances[law]
 
@@ -344,14 +360,14 @@ def exposed(published: Published, belief: Belief, progress: Progress | None = No
     Only listed cells count, for a zero speaks against everybody, and only values that x0 + 1 records could well have
     led to: nobody believes that a town is empty but for the target. The law of the noise must be public.
     """
-    told, laws = progress or Quiet(), PublishedLaws(published.noise)
+    told, laws = progress or Quiet(), FactorsOf(published.noise)
     told.stage("published values", sum(len(universe.tables) for universe in published.universes))
     sums, chances, cells, highest = np.zeros(belief.largest, dtype=np.int64), np.zeros(belief.largest), 0, 0.0
     for law, tally in _values(published, laws, told).items():
         values, times = (np.array(list(some), dtype=np.int64) for some in (tally, tally.values()))
         cells += int(times.sum())
         for known in range(belief.largest):
-            adversary = Adversary(law, known, belief.prior)
+            adversary = Adversary(law.law, known, belief.prior)
             chances[known] = max(chances[known], adversary.exceeds(belief.gate))
             here = [adversary.with_target.tail(int(value)) >= PLAUSIBLE for value in values]
             posterior = belief.posteriors(law.log_factors(np.full(sum(here), known), values[here]))
@@ -360,9 +376,9 @@ def exposed(published: Published, belief: Belief, progress: Progress | None = No
     return ExposedValues(belief, cells, tuple(sums.tolist()), tuple(chances.tolist()), highest)
 
 
-def _values(published: Published, laws: PublishedLaws, told: Progress) -> dict[PublishedLaw, Counter[int]]:
+def _values(published: Published, laws: FactorsOf, told: Progress) -> dict[BayesFactors, Counter[int]]:
     """The different values under each law, and how many cells show them."""
-    found: dict[PublishedLaw, Counter[int]] = {}
+    found: dict[BayesFactors, Counter[int]] = {}
     for universe in published.universes:
         for owned in once(universe):
             cells, values = owned.table.load()
@@ -464,7 +480,7 @@ def scan_levels(
 
     Depth 1 is the level below the total. The adversary knows all others at every level that is used.
     """
-    told, laws = progress or Quiet(), PublishedLaws(published.noise)
+    told, laws = progress or Quiet(), FactorsOf(published.noise)
     told.stage(f"levels of {along}", sum(len(universe.tables) for universe in published.universes))
     chains: list[ChainFinding] = []
     named: list[NamedCell] = []
@@ -491,7 +507,7 @@ class _Scanner:
     owned: OwnedTable
     axis: int
     coarsest: int
-    laws: PublishedLaws
+    laws: FactorsOf
     same_noise: bool
     belief: Belief
 
@@ -535,7 +551,7 @@ class _Scanner:
         """The log Bayes factors of each level, from the smallest cell up; 0 where a level is seen already."""
         cube, stride = self.owned.cube, self.owned.cube.strides[self.axis]
         parents = cube.axes[self.axis].parents
-        below: tuple[PublishedLaw, Integers] | None = None
+        below: tuple[BayesFactors, Integers] | None = None
         for depth in range(crosstab.depths[self.axis], self.coarsest - 1, -1):
             law, count = self._law(crosstab, depth), values_at(true, cells)
             factors = law.log_factors(count - 1, values_at(shown, cells))
@@ -545,7 +561,7 @@ class _Scanner:
             below, node = (law, count), cube.nodes(cells, self.axis)
             cells = cells + (parents[node] - node) * stride
 
-    def _law(self, crosstab: CrossTab, depth: int) -> PublishedLaw:
+    def _law(self, crosstab: CrossTab, depth: int) -> BayesFactors:
         variable = self.owned.cube.axes[self.axis].variable
         levels = tuple((name, depth if name == variable else at) for name, at in crosstab.signature.levels)
         return self.laws.of(self.owned.universe.signature(levels))

@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logsumexp
 
+from discreet.audit.bayes import FactorsOf
 from discreet.audit.cells import OwnedTable, once
 from discreet.audit.evidence import Cells, Integers, Published, Truth, values_at
-from discreet.audit.published_law import PublishedLaw, PublishedLaws
 from discreet.errors import mistake
 from discreet.io.progress import Progress, Quiet
+from discreet.maths.attacks.bayes import BayesFactors
 from discreet.maths.noise.law import Floats
 from discreet.programme.cube import CrossTab, Levels, crossed
 
@@ -135,7 +136,7 @@ def attack_histograms(
 
     Every record of an area is the target in turn; all others' categories are known, so is the target's presence.
     """
-    told, laws = progress or Quiet(), PublishedLaws(published.noise)
+    told, laws = progress or Quiet(), FactorsOf(published.noise)
     told.stage(f"histograms of {attack.area}", sum(len(universe.tables) for universe in published.universes))
     found: list[HistogramFinding] = []
     too_wide, known_area = 0, False
@@ -174,7 +175,7 @@ class _Cutter:
     owned: OwnedTable
     axis: int
     crosstab: CrossTab
-    law: PublishedLaw
+    law: BayesFactors
 
     @property
     def categories(self) -> int:
@@ -214,7 +215,7 @@ class _Outcome:
         self.base = self.posterior = 0.0
         self.by_area: list[tuple[Floats, Floats]] = []  # records and right decisions of each area
 
-    def add(self, law: PublishedLaw, prior: Floats, counts: Integers, values: Integers, gate: float) -> None:
+    def add(self, law: BayesFactors, prior: Floats, counts: Integers, values: Integers, gate: float) -> None:
         """Attack every record of some areas: (area, category) -> count and published value.
 
         The weights of a category are log p_c + log factor, with x_c others where the target is elsewhere and with

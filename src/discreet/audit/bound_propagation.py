@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.audit.cells import OwnedTable, SplitTable, crosstab_numbers, once
-from discreet.audit.evidence import Cells, Integers, KnownNoise, PublishedTable, Universe
-from discreet.audit.published_law import PublishedLaw
+from discreet.audit.evidence import Cells, Integers, PublishedTable, Universe
 from discreet.io.progress import Progress
 from discreet.maths.attacks.bounds import AxisFamilies, Bounds, PossibleCounts, families, origins, tighten
 from discreet.maths.attacks.tuples import Choice, pinned_pairs, survey
 from discreet.maths.noise.additive import Law, uniform
+from discreet.perturb.noise import Noise
 from discreet.programme.codelist import Breakdown
 from discreet.programme.cube import CrossTab, Cube, Levels, crosstabs
 
@@ -212,7 +212,7 @@ class Assumption:
         return low, high
 
 
-def assumption(noise: KnownNoise, bound: int | None) -> Assumption | None:
+def assumption(noise: Noise, bound: int | None) -> Assumption | None:
     """All that is public of a bounded noise, or a supposed bound alone; None where no bound is known or supposed."""
     if bound is None and noise.bound is None:
         return None
@@ -224,9 +224,9 @@ def assumption(noise: KnownNoise, bound: int | None) -> Assumption | None:
     return Assumption(largest, noise.same_noise and not noise.laws, _origins(noise, told, largest), others)
 
 
-def _origins(noise: KnownNoise, law: Law, bound: int) -> PossibleCounts:
-    shown = PublishedLaw(law, noise.published, noise.keeps_zeros)
-    return origins(shown.row, bound, noise.published.rounding, noise.published.threshold)
+def _origins(noise: Noise, law: Law, bound: int) -> PossibleCounts:
+    rule = noise.publishing
+    return origins(noise.published(law).row, bound, rule.rounding, rule.threshold)
 
 
 @dataclass(frozen=True, eq=False)

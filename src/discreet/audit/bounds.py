@@ -20,7 +20,7 @@ from discreet.audit.bound_propagation import (
     assumption,
     cut,
 )
-from discreet.audit.evidence import LARGE, KnownNoise, Published, Truth, values_at
+from discreet.audit.evidence import Published, Truth, values_at
 from discreet.io.progress import Progress, Quiet
 from discreet.maths.attacks.bounds import maximum_entropy
 from discreet.maths.attacks.tuples import (
@@ -34,6 +34,7 @@ from discreet.maths.attacks.tuples import (
 )
 from discreet.maths.cells.lookup import Lookup
 from discreet.maths.noise.law import Floats, Pmf
+from discreet.perturb.noise import LARGE, Noise
 
 Marks = NDArray[np.bool_]
 
@@ -193,7 +194,7 @@ def bound_attack(
 
 
 def _attack(
-    found: PropagatedBounds, bound: int | None, noise: KnownNoise, limits: PropagationLimits
+    found: PropagatedBounds, bound: int | None, noise: Noise, limits: PropagationLimits
 ) -> BoundAttack:
     return BoundAttack(
         bound,
@@ -215,7 +216,7 @@ def _attack(
     )
 
 
-def _expected(noise: KnownNoise, bound: int | None, groups: Groups, lookup: Lookup | None) -> Expected | None:
+def _expected(noise: Noise, bound: int | None, groups: Groups, lookup: Lookup | None) -> Expected | None:
     law = None if bound is None else large_noise(noise, bound)
     if law is None or bound is None:
         return None
@@ -223,9 +224,9 @@ def _expected(noise: KnownNoise, bound: int | None, groups: Groups, lookup: Look
     return expected(gaps, bound, groups, noise.same_noise)
 
 
-def large_noise(noise: KnownNoise, bound: int) -> Pmf | None:
+def large_noise(noise: Noise, bound: int) -> Pmf | None:
     """The law of the change of large counts, as far as it is known or can be supposed; None where it is not one law."""
-    if noise.laws or noise.published.rounding > 1 or noise.published.threshold:
+    if noise.laws or noise.publishing.rounding > 1 or noise.publishing.threshold:
         return None
     if noise.law is not None:
         return noise.law.row(LARGE).shifted(-LARGE)
@@ -283,7 +284,7 @@ def judge(
     found: BoundAttack,
     published: Published,
     truth: Truth,
-    noise: KnownNoise,
+    noise: Noise,
     lookup: Lookup | None = None,
     limits: PropagationLimits = WHOLE,
 ) -> BoundJudgement:
@@ -311,7 +312,7 @@ def judge(
 
 
 def _expected_pairs(
-    published: Published, truth: Truth, noise: KnownNoise, limits: PropagationLimits
+    published: Published, truth: Truth, noise: Noise, limits: PropagationLimits
 ) -> float | None:
     """How many tuples of two parts the law lets tell their counts by themselves, summed over the true counts."""
     if noise.law is None or noise.laws or noise.bound is None or not (noise.same_noise and noise.keeps_zeros):

@@ -8,16 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.audit.evidence import (
-    Cells,
-    KnownNoise,
-    Published,
-    PublishedTable,
-    Truth,
-    Universe,
-    known_noise,
-    published,
-)
+from discreet.audit.evidence import Cells, Published, PublishedTable, Truth, Universe, published
 from discreet.errors import BrokenRelease, Mistakes, mistake
 from discreet.io.progress import Progress
 from discreet.maths.cells.counting import counts_of
@@ -25,12 +16,11 @@ from discreet.maths.cells.keys import derive
 from discreet.maths.noise.additive import LawKind
 from discreet.perturb.choose import mechanism
 from discreet.perturb.mechanism import Mechanism
-from discreet.perturb.statement import noise_statement
+from discreet.perturb.noise import Noise, cell_key_noise
 from discreet.population.encode import Codes
 from discreet.programme.cube import Cube
 from discreet.programme.noise import BudgetRule, PrivateNoise
 from discreet.programme.programme import Programme
-from discreet.programme.release import Disclosure
 from discreet.release.reader import Release
 from discreet.run.identity import Identity, begin
 from discreet.run.run import Run
@@ -120,15 +110,10 @@ class Earlier:
 
 def informed(seen: Published, chosen: Mechanism) -> Published:
     """The same tables before somebody who knows the whole law of the noise."""
-    return replace(seen, noise=law_of(chosen))
+    return replace(seen, noise=chosen.noise())
 
 
-def law_of(chosen: Mechanism) -> KnownNoise:
-    """Everything about a mechanism but its key."""
-    return known_noise(noise_statement(chosen.facts(), Disclosure.LAW))
-
-
-def as_published(case: Case, tables: dict[str, PublishedTable], noise: KnownNoise) -> Published:
+def as_published(case: Case, tables: dict[str, PublishedTable], noise: Noise) -> Published:
     """The release with other values in some of its tables; those without are left out."""
     universes = [
         replace(universe, tables=tuple(tables[one.id] for one in universe.tables if one.id in tables))
@@ -167,7 +152,7 @@ def _has_tables(universe: Universe) -> bool:
     return bool(universe.tables)
 
 
-EXACT = KnownNoise("no noise", True, True, 0.0, 0)
+EXACT = cell_key_noise(variance=0.0, bound=0)  # no change at all
 COMPARED_EPSILON = Fraction(1)  # of all compared tables, for releases that have no guarantee of their own
 
 
@@ -220,7 +205,7 @@ def _noisy(case: Case, cubes: list[Cube], chosen: Mechanism, progress: Progress)
         found[table.cube.id] = _shown(chosen.perturb(table))
 
     tabulate(replace(case.run, mechanism=chosen, progress=progress), cubes, perturb)
-    return as_published(case, found, law_of(chosen))
+    return as_published(case, found, chosen.noise())
 
 
 def _shown(protected: ProtectedTable) -> PublishedTable:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from itertools import permutations
 from math import prod
 from typing import Protocol
@@ -13,28 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.audit.cells import LocatedCrosstab, Reader, described, held
-from discreet.audit.evidence import (
-    NOTHING_MORE,
-    Cells,
-    Integers,
-    KnownNoise,
-    Published,
-    Truth,
-    Universe,
-    values_at,
-)
+from discreet.audit.evidence import Cells, Integers, Published, Truth, Universe, values_at
 from discreet.errors import Mistakes, mistake
 from discreet.io.progress import Progress, Quiet
 from discreet.maths.attacks.averaging import success
 from discreet.maths.attacks.differencing import cancel
-from discreet.maths.noise.additive import AdditiveLaw, Law
-from discreet.maths.noise.hellinger import PTableLaw
-from discreet.maths.noise.law import Pmf
-from discreet.perturb.private import post_processed
+from discreet.maths.noise.publishing import PublishedLaw
+from discreet.perturb.noise import Noise
 from discreet.programme.codelist import Codelist
 from discreet.programme.cube import Levels, Signature, codes_at
 from discreet.programme.filter import Filter, parse_filter
-from discreet.programme.noise import Negatives, PostProcessing
 
 MOST_COMBINATIONS = 1_000_000  # of codes that two filters are compared on
 
@@ -106,66 +95,35 @@ class NormalNoise:
         return success(self._variance, cells) if cells else 1.0
 
 
-class CellChange:
-    """The law of what is added to a count until it is published, for every true count."""
-
-    def __init__(self, law: Law, keeps_zeros: bool, published: PostProcessing = NOTHING_MORE) -> None:
-        self._law, self._keeps_zeros, self._published = law, keeps_zeros, published
-        self._alike = _alike(law, published)
-        self._laws: dict[int, Pmf] = {}
-
-    def classes(self, counts: Iterable[int]) -> Counter[int]:
-        """How many of some counts are noisy, by a count whose change has the same law."""
-        return Counter(self._alike(count) for count in counts if count > 0 or not self._keeps_zeros)
-
-    def law(self, count: int) -> Pmf:
-        """The law of the change of a count."""
-        if count not in self._laws:
-            row = self._law.row(count)
-            values = post_processed(row.values, self._published) - count
-            first = int(values.min())
-            self._laws[count] = Pmf(
-                first, np.bincount(values - first, weights=row.p).astype(np.float64), row.omitted
-            )
-        return self._laws[count]
-
-
 class ExactNoise:
     """Noise of known laws, independent from cell to cell; the same question is worked out once."""
 
-    def __init__(self, added: CellChange, subtracted: CellChange) -> None:
+    def __init__(self, added: PublishedLaw, subtracted: PublishedLaw) -> None:
         self._sides = (added, subtracted)
         self._known: dict[tuple[frozenset[tuple[int, int]], ...], float] = {}
+        self._change = cache(lambda law, count: law.row(count).shifted(-count))
 
     def right(self, added: Iterable[int], subtracted: Iterable[int]) -> float:
         """By the exact law of the summed noise."""
         parts = zip(self._sides, (added, subtracted), strict=True)
-        found = [(change, change.classes(counts)) for change, counts in parts]
+        found = [(law, _classes(law, counts)) for law, counts in parts]
         key = tuple(frozenset(classes.items()) for _, classes in found)
         if key not in self._known:
-            plus, minus = ({change.law(n): many for n, many in part.items()} for change, part in found)
+            plus, minus = ({self._change(law, n): many for n, many in part.items()} for law, part in found)
             self._known[key] = cancel(plus, minus)
         return self._known[key]
 
 
-def _alike(law: Law, published: PostProcessing) -> Callable[[int], int]:
-    """Count -> a count whose change has the same law, one for as many as possible."""
-    changed = published.threshold > 0 or published.rounding > 1
-    if isinstance(law, PTableLaw) and not changed:
-        return law.ptable.row_of
-    if isinstance(law, AdditiveLaw) and published.rounding == 1:
-        clipped = published.negatives is Negatives.ZERO or changed
-        far = published.threshold - law.pmf.first if clipped else 0
-        return lambda count: min(count, far)
-    return lambda count: count
+def _classes(law: PublishedLaw, counts: Iterable[int]) -> Counter[int]:
+    """How many of some counts are noisy, by a count whose change has the same law."""
+    return Counter(law.alike(count) for count in counts if count > 0 or not law.keeps_zeros)
 
 
 class OutsiderNoise:
     """What an outsider can say of differences between the cells of two cross-tabulations, of one release or of two."""
 
-    def __init__(self, noise: KnownNoise, of_subtracted: KnownNoise | None = None) -> None:
-        self._sides = (noise, of_subtracted or noise)
-        self._known: dict[tuple[Law, Law], ExactNoise] = {}
+    def __init__(self, noise: Noise, of_subtracted: Noise | None = None) -> None:
+        self._sides, self._exact = (noise, of_subtracted or noise), cache(ExactNoise)
 
     def of(self, added: Signature, subtracted: Signature) -> DifferenceNoise | None:
         """By the law where it is public, else by the mean variance of both sides; None where neither is."""
@@ -174,13 +132,7 @@ class OutsiderNoise:
             if plus.variance is None or minus.variance is None:
                 return None
             return NormalNoise((plus.variance + minus.variance) / 2)
-        laws = (plus.law_of(added), minus.law_of(subtracted))
-        if laws not in self._known:
-            sides = zip(laws, self._sides, strict=True)
-            self._known[laws] = ExactNoise(
-                *(CellChange(law, noise.keeps_zeros, noise.published) for law, noise in sides)
-            )
-        return self._known[laws]
+        return self._exact(plus.published_of(added), minus.published_of(subtracted))
 
 
 class MeanRate:

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.audit.cells import OwnedTable, Way, once, ways
-from discreet.audit.evidence import LARGE, KnownNoise, Published, Truth
-from discreet.audit.published_law import PublishedLaw
+from discreet.audit.evidence import Published, Truth
 from discreet.errors import mistake
 from discreet.io.progress import Progress, Quiet
 from discreet.maths.attacks.disclosure import (
@@ -35,6 +34,7 @@ from discreet.maths.attacks.disclosure import (
 from discreet.maths.cells.alignment import Integers, aligned, nodes_along
 from discreet.maths.noise.additive import Law
 from discreet.maths.noise.law import Pmf
+from discreet.perturb.noise import LARGE, Noise
 
 LEAST_WINDOW, WIDEST_WINDOW = 64, 512
 SPREADS = 6  # standard deviations that a true count may lie beyond the window
@@ -53,7 +53,7 @@ class Chance:
 class Chances:
     """Published values by universe and noise law, and what they say of small counts."""
 
-    noise: KnownNoise
+    noise: Noise
     below: int
     seen: dict[tuple[str, Law], Integers] = field(default_factory=dict)
 
@@ -95,7 +95,7 @@ class Chances:
     def _laws(self, law: Law) -> Sequence[tuple[int, Pmf]]:
         """The true counts that can be published in the window, as zeros stay zeros."""
         most = self.window + math.ceil(SPREADS * self.spread)
-        published = PublishedLaw(law, self.noise.published, self.noise.keeps_zeros)
+        published = self.noise.published(law)
         return [(count, published.row(count)) for count in range(1, most)]
 
 

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import BrokenRelease, Mistakes, mistake
-from discreet.maths.noise.additive import Law, LawKind
-from discreet.maths.noise.hellinger import PTableLaw
-from discreet.maths.noise.named import NoiseParameters, named_law
-from discreet.maths.noise.ptable import ptable_of_rows
-from discreet.perturb.statement import NoiseStatement
+from discreet.perturb.noise import Noise
 from discreet.programme.codelist import TOTAL, Breakdown, Code, Codelist, breakdown, codelist
 from discreet.programme.cube import Cube, Levels, Signature
-from discreet.programme.noise import Draw, KeptZeros, Negatives, PostProcessing
 from discreet.programme.release import ReleaseFormat
 from discreet.release.manifest import AxisEntry, CubeEntry
 from discreet.release.reader import CubeFile, PublishedCodes, Release
@@ -27,10 +21,6 @@ Integers = NDArray[np.int64]
 Cells = tuple[
     Integers, Integers
 ]  # flat positions in the cube's grid, ascending, and their values; the rest is zero
-
-
-LARGE = 1000  # a count that has the noise of large counts
-NOTHING_MORE = PostProcessing()
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,47 +58,12 @@ class Universe:
 
 
 @dataclass(frozen=True, eq=False)
-class KnownNoise:
-    """What is known of the noise: all of it, its variance and a bound, or nothing."""
-
-    method: str
-    same_noise: bool  # the same participants have the same noise wherever they are counted
-    keeps_zeros: bool  # an empty cell is published as empty
-    variance: float | None = None  # of any cell at most this
-    bound: int | None = None  # no change is larger; None where that is not told, or not so
-    law: Law | None = None  # of the published count before it is post-processed, by true count
-    laws: Mapping[str, Law] = field(
-        default_factory=dict
-    )  # of cross-tabulations that have another, by signature
-    published: PostProcessing = NOTHING_MORE
-    bound_is_exact: bool = True  # False where the public was told a rounded one
-
-    def law_of(self, signature: Signature) -> Law:
-        """The law of a cross-tabulation's cells; an attack that needs it cannot do without."""
-        law = self.laws.get(str(signature), self.law)
-        if law is None:
-            remedy = "give the p-table or the private side, or attack what needs no law"
-            raise mistake("", "noise", "its law is not public", remedy)
-        return law
-
-    def variance_of(self, signature: Signature) -> float:
-        """The variance of a cell of a cross-tabulation, at most."""
-        if self.law is not None:
-            row = self.law_of(signature).row(LARGE)
-            return row.variance
-        if self.variance is None:
-            remedy = "give it with --variance, or attack what needs none"
-            raise mistake("", "noise", "its variance is not public", remedy)
-        return self.variance
-
-
-@dataclass(frozen=True, eq=False)
 class Published:
     """All that anybody can read of a release."""
 
     name: str
     universes: tuple[Universe, ...]
-    noise: KnownNoise
+    noise: Noise
     places: tuple[str, ...] = ()  # the variables that are places
     left_out: tuple[str, ...] = ()  # cubes that no attack can use: weighted sums
 
@@ -156,9 +111,6 @@ def values_at(table: Cells, cells: Integers) -> Integers:
     return np.where(listed[at] == cells, values[at], 0)
 
 
-CELL_KEY = "cell-key"
-
-
 def published(release: Release) -> Published:
     """Everything that the public files of a release give an attacker."""
     entries = [entry for entry in release.manifest.cubes if not entry.weight]
@@ -166,7 +118,7 @@ def published(release: Release) -> Published:
     return Published(
         release.manifest.name,
         tuple(reader.universes(entries)),
-        known_noise(release.manifest.noise),
+        release.noise,
         release.manifest.places,
         tuple(entry.id for entry in release.manifest.cubes if entry.weight),
     )
@@ -175,66 +127,6 @@ def published(release: Release) -> Published:
 def same_secret(first: Release, second: Release) -> bool:
     """Whether two releases were made with one secret, by the fingerprints in their manifests."""
     return first.manifest.secret_fingerprint == second.manifest.secret_fingerprint
-
-
-def known_noise(said: NoiseStatement) -> KnownNoise:
-    """What the public words on the noise let an outsider know."""
-    return _cell_key_noise(said) if said.kind == CELL_KEY else _private_noise(said)
-
-
-def _cell_key_noise(said: NoiseStatement) -> KnownNoise:
-    if not said.law:
-        bound = _rough_bound(said.bound)
-        return KnownNoise(said.method, True, True, said.variance, bound, bound_is_exact=False)
-    law = _ptable_law(said.law)
-    variance = max(law.ptable.variance(row) for row in range(law.ptable.last_row + 1))
-    return KnownNoise(said.method, True, True, variance, law.ptable.reach, law)
-
-
-def _private_noise(said: NoiseStatement) -> KnownNoise:
-    words = {name: str(value) for name, value in (said.parameters or {}).items()}
-    bound = int(words["bound"]) if "bound" in words else None
-    law_of = partial(_private_law, said.kind, bound)
-    return KnownNoise(
-        said.method,
-        words.get("draw") == Draw.PARTICIPANTS.value,
-        words.get("keep_zeros") == KeptZeros.ALL.value,
-        said.variance,
-        bound,
-        law_of(said.law_parameter) if said.law_parameter else None,
-        {crosstab: law_of(parameter) for crosstab, parameter in (said.other_laws or {}).items()},
-        PostProcessing(
-            Negatives(words.get("negatives", Negatives.KEEP.value)),
-            int(words.get("rounding", 1)),
-            int(words.get("threshold", 0)),
-        ),
-    )
-
-
-def _ptable_law(law: Iterable[Mapping[int, float]]) -> PTableLaw:
-    """A p-table of published changes; one that is no p-table is a damaged release."""
-    rows = []
-    for count, changes in enumerate(law):
-        kept = sorted((count + change, p) for change, p in changes.items() if p > 0)
-        rows.append(([target for target, _ in kept], [p for _, p in kept]))
-    try:
-        return PTableLaw(ptable_of_rows(rows))
-    except Mistakes as mistakes:
-        raise BrokenRelease(f"noise law: {mistakes}") from None
-
-
-def _private_law(kind: str, bound: int | None, parameter: str) -> Law:
-    try:
-        named = LawKind(kind)
-        amount = {"rho" if named is LawKind.DISCRETE_GAUSSIAN else "epsilon": parameter}
-        return named_law(NoiseParameters(named, bound=bound, **amount))  # type: ignore[arg-type]
-    except (Mistakes, ValueError) as error:
-        raise BrokenRelease(f"noise law {kind} {parameter}: {error}") from None
-
-
-def _rough_bound(said: str | None) -> int | None:
-    found = re.search(r"\d+", said or "")
-    return int(found.group()) if found else None
 
 
 class _Reader:

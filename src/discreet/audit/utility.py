@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 
 import numpy as np
 
@@ -15,8 +14,8 @@ from discreet.errors import mistake
 from discreet.io.progress import Progress, Quiet
 from discreet.maths.attacks.disclosure import ORIGINAL, PUBLISHED, Side, parts_along, side
 from discreet.maths.cells.alignment import Integers, Places, aligned, nodes_along
-from discreet.maths.noise.additive import Law
 from discreet.maths.noise.law import Floats
+from discreet.maths.noise.publishing import PublishedLaw
 from discreet.maths.utility import (
     Association,
     CellNoise,
@@ -28,7 +27,6 @@ from discreet.maths.utility import (
     independence,
     rank_correlation,
 )
-from discreet.perturb.private import post_processed
 from discreet.programme.cube import Levels
 from discreet.programme.cube import crossed as in_words
 
@@ -365,7 +363,7 @@ class _Run:
     gap_sums: GapSums = field(default_factory=GapSums)
     tables: list[TwoWay] = field(default_factory=list)
     areas: AreaCounts = field(init=False)
-    laws: dict[Law, ExpectedLosses] = field(default_factory=dict)
+    laws: dict[PublishedLaw, ExpectedLosses] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         names = (UNSWAPPED, COUNTED) if self.truth.is_swapped else (UNSWAPPED,)
@@ -406,9 +404,8 @@ class _Run:
         noise = self.published.noise
         if noise.law is None and not noise.laws:
             return None
-        law = noise.law_of(owned.signature(crosstab))
-        shown = partial(post_processed, rule=noise.published)
-        return self.laws.setdefault(law, ExpectedLosses(law, shown, noise.keeps_zeros))
+        law = noise.published_of(owned.signature(crosstab))
+        return self.laws.setdefault(law, ExpectedLosses(law))
 
     def _by_law(self, owned: OwnedTable) -> dict[ExpectedLosses, list[int]]:
         """All cross-tabulations of a table by their law."""

@@ -1,6 +1,6 @@
-"""The ``discreet`` command: finds a subcommand's module when it is called for, and words every failure.
+"""The ``discreet`` command: imports a subcommand's module on demand and prints every failure.
 
-Exit codes: 0 done; 1 a check found the release wanting; 2 wrong input, nothing written; 130 interrupted.
+Exit codes: 0 done; 1 the release fails a check; 2 wrong input, nothing written; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ INTERRUPTED = 130
 
 
 class LazyGroup(TyperGroup):
-    """Imports a subcommand's module when it is wanted, so that a command starts in a blink."""
+    """Imports the module of a subcommand on demand, so that a command starts without loading the others."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """The commands in the order of a first visit."""

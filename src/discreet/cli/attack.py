@@ -10,7 +10,7 @@ import typer
 
 from discreet.audit.attack import ATTACKS, Outsider
 from discreet.audit.attack import attack as run_attack
-from discreet.audit.evidence import KnownNoise, Published, published, same_secret
+from discreet.audit.evidence import Published, published, same_secret
 from discreet.cli.findings import attack_lines
 from discreet.cli.noise_options import PTABLE, ptable_law
 from discreet.cli.output import JSON, QUIET, THREADS, emit_json, shown_progress
@@ -78,9 +78,7 @@ def _supposing(seen: Published, ptable: Path | None, variance: float | None) -> 
             raise mistake(
                 "", "--ptable", str(ptable), "leave it out: this release is not by the cell key method"
             )
-        law = ptable_law(ptable)
-        widest = max(law.ptable.variance(row) for row in range(law.ptable.last_row + 1))
-        noise = KnownNoise(noise.method, True, True, widest, law.ptable.reach, law)
+        noise = noise.knowing(ptable_law(ptable))
     if variance is not None:
         if not variance > 0:
             raise mistake("", "--variance", f"{variance:g}", "give a number above 0")

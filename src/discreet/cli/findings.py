@@ -122,8 +122,8 @@ def _redundancy(found: RedundancyAudit) -> Iterator[str]:
 def _averaging(found: AveragingFindings) -> Iterator[str]:
     best = found.methods[Method.WEIGHTED]
     yield (
-        f"averaging: {found.targets:,} counts attacked, {best.expected:,.0f} expected to come out true "
-        f"({found.baseline:,.0f} are published so)"
+        f"averaging: {found.targets:,} counts attacked, {best.expected:,.0f} expected to be recovered exactly "
+        f"({found.baseline:,.0f} are published unchanged)"
     )
     for one in found.exposed[:NAMED]:
         yield f"  {one.counted}: {_cell(one.cell)}: {one.t} representations, chance {one.success:.3f}"
@@ -131,7 +131,7 @@ def _averaging(found: AveragingFindings) -> Iterator[str]:
 
 def _averaging_judged(found: AveragingAudit) -> Iterator[str]:
     yield from _averaging(found.attack)
-    yield f"  realised: {found.realised.hit[Method.WEIGHTED]:,} come out true"
+    yield f"  realised: {found.realised.hit[Method.WEIGHTED]:,} recovered exactly"
 
 
 def _bounds(found: BoundFindings) -> Iterator[str]:

@@ -24,7 +24,7 @@ from discreet.inference.estimates import (
     ratio,
     total,
 )
-from discreet.inference.noise import Noise, noise_by, noise_of, noise_of_ptable_file
+from discreet.inference.noise import KnownLaw, noise_by, noise_of, noise_of_ptable_file
 from discreet.inference.tables import CrossTable, integers, long_table, table_in
 from discreet.maths.inference.intervals import Flat, Geometric, Prior
 
@@ -57,7 +57,7 @@ class DescribedNoise:
         bool, typer.Option("--zeros-kept", help="Empty cells are published as zero, without noise.")
     ] = False
 
-    def noise(self) -> Noise:
+    def noise(self) -> KnownLaw:
         """The noise of the one source that is given."""
         self._require_one_source()
         if self.release is not None:

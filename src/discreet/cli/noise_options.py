@@ -24,7 +24,7 @@ from discreet.maths.attacks.bounds import LEAST_VARIANCE
 from discreet.maths.noise.additive import AdditiveLaw, LawKind, SquareSensitivity
 from discreet.maths.noise.hellinger import HellingerLaw, PTableLaw
 from discreet.maths.noise.named import NoiseParameters, named_law
-from discreet.programme.noise import Negatives, PostProcessing
+from discreet.maths.noise.publishing import Negatives, Publishing
 
 AnyLaw = AdditiveLaw | HellingerLaw | PTableLaw
 
@@ -135,12 +135,12 @@ class PublishingOptions:
     rounding: Annotated[int, typer.Option("--rounding", help="Published counts are multiples of this.")] = 1
     threshold: Annotated[int, typer.Option("--threshold", help="Smaller counts are published as zero.")] = 0
 
-    def rule(self) -> PostProcessing:
+    def rule(self) -> Publishing:
         """The same as a rule, checked."""
         if self.rounding < 1 or self.threshold < 0:
             value = f"{self.rounding} and {self.threshold}"
             raise mistake("", "--rounding and --threshold", value, "give at least 1 and 0")
-        return PostProcessing(self.negatives, self.rounding, self.threshold)
+        return Publishing(self.negatives, self.rounding, self.threshold)
 
 
 def _implied(given: frozenset[str]) -> LawKind | None:

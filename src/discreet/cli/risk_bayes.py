@@ -14,7 +14,6 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from discreet.audit.published_law import PublishedLaw
 from discreet.cli.noise_options import AnyLaw, NoiseOptions, PublishingOptions, expanded
 from discreet.cli.output import JSON, emit_json, say
 from discreet.errors import mistake
@@ -22,7 +21,7 @@ from discreet.maths.attacks.bayes import Adversary, LawRows, Together
 from discreet.maths.attacks.bayes_hierarchy import Chain, Hierarchy
 from discreet.maths.attacks.bayes_histogram import HistogramAdversary
 from discreet.maths.noise.additive import AdditiveLaw, discrete_gaussian, discrete_laplace, exact
-from discreet.programme.noise import Negatives, PostProcessing
+from discreet.maths.noise.publishing import UNCHANGED, PublishedLaw, Publishing
 
 MOST_CATEGORIES = 100_000
 SHOWN = 5  # published counts above the known one that are reported unless others are asked for
@@ -217,9 +216,9 @@ def hierarchy(
         _print_hierarchy(report)
 
 
-def as_published(law: AnyLaw, rule: PostProcessing) -> LawRows:
+def as_published(law: AnyLaw, rule: Publishing) -> LawRows:
     """The law of what is published; the noise itself where nothing is done to it."""
-    return law if rule == PostProcessing(Negatives.KEEP) else PublishedLaw(law, rule)
+    return law if rule == UNCHANGED else PublishedLaw(law, rule)
 
 
 def _larger(rho: str | None, epsilon: str | None) -> AdditiveLaw:
@@ -266,7 +265,7 @@ class Observation:
 
 
 def _observations(
-    option: str, texts: Sequence[str], law: LawRows, known: int, rule: PostProcessing
+    option: str, texts: Sequence[str], law: LawRows, known: int, rule: Publishing
 ) -> list[Observation]:
     """Read repeated options: known (of a level), published, and rho or epsilon where the noise is another one."""
     keys = {"published", "rho", "epsilon"} | ({"known"} if option == "--level" else set())

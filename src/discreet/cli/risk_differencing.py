@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.audit.differencing import THRESHOLD, CellChange, DifferenceNoise, ExactNoise, NormalNoise
+from discreet.audit.differencing import THRESHOLD, DifferenceNoise, ExactNoise, NormalNoise
 from discreet.audit.differencing_areas import (
     AreaDifferences,
     ListedDifference,
@@ -21,7 +21,7 @@ from discreet.errors import mistake
 from discreet.io.files import open_files
 from discreet.maths.attacks.differencing import REACH
 from discreet.maths.noise.additive import Law
-from discreet.programme.noise import Negatives, PostProcessing
+from discreet.maths.noise.publishing import PublishedLaw
 from discreet.programme.sources import file_source
 
 LARGEST_THRESHOLD = 1000
@@ -89,8 +89,8 @@ def _noise(options: NoiseOptions) -> DifferenceNoise | None:
 
 def _exact(law: Law) -> ExactNoise:
     """The same law on both sides; every area has records, so that no zero needs a rule."""
-    change = CellChange(law, keeps_zeros=True, published=PostProcessing(Negatives.KEEP))
-    return ExactNoise(change, change)
+    published = PublishedLaw(law, keeps_zeros=True)
+    return ExactNoise(published, published)
 
 
 def _print(found: AreaDifferences) -> None:

@@ -35,7 +35,7 @@ def serve(
         Path | None, typer.Option("--tokens", help="A file of API tokens (discreet token).")
     ] = None,
     tokens_only: Annotated[
-        bool, typer.Option("--tokens-only", help="Answer tables to those who have a token alone.")
+        bool, typer.Option("--tokens-only", help="Require an API token for every table.")
     ] = False,
     host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes a free one.")] = 8000,
@@ -52,7 +52,7 @@ def serve(
         str, typer.Option("--rate", help="Requests/seconds of a public user; trusted ones have ten times it.")
     ] = "100/10",
     waiting: Annotated[
-        int, typer.Option("--waiting", min=0, help="Tables that may wait; more are sent away with 503.")
+        int, typer.Option("--waiting", min=0, help="Tables that may wait; more are rejected with 503.")
     ] = 64,
     time_limit: Annotated[
         float, typer.Option("--time-limit", min=0.1, help="Seconds that an answer may take.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from discreet.perturb.statement import NoiseStatement
+from discreet.perturb.noise import Noise
 from discreet.programme.labels import NO_LABELS, Labels
 from discreet.text.phrase import phrase
 
@@ -26,12 +26,12 @@ SWAPPED = phrase(
 
 @dataclass(frozen=True)
 class Publication:
-    """A release's name, its SDMX maintenance agency and version, its noise statement, its geography and labels."""
+    """A release's name, its SDMX maintenance agency and version, its noise, its geography and labels."""
 
     name: str
     agency: str  # an SDMX agency id, such as "ESTAT"
     version: str  # a semantic version, such as "1.0.0"
-    noise: NoiseStatement
+    noise: Noise  # what the public may know of it
     title: str = ""
     geography: frozenset[str] = frozenset({"GEO"})  # variables that are places
     swapped: bool = False  # whether households exchanged their places

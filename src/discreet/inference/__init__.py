@@ -24,7 +24,7 @@ from discreet.inference.estimates import (
     ratio,
     total,
 )
-from discreet.inference.noise import Noise, noise_by, noise_of, noise_of_law, noise_of_ptable_file
+from discreet.inference.noise import KnownLaw, noise_by, noise_of, noise_of_law, noise_of_ptable_file
 from discreet.inference.tables import CrossTable, cross_table
 
 __all__ = [
@@ -32,8 +32,8 @@ __all__ = [
     "CellResult",
     "CrossTable",
     "IndependenceResult",
+    "KnownLaw",
     "LogLinearResult",
-    "Noise",
     "Pair",
     "RatioResult",
     "SumResult",

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from discreet.errors import mistake
-from discreet.inference.noise import Noise
+from discreet.inference.noise import KnownLaw
 from discreet.inference.tables import counts_in, table_in
 from discreet.maths.inference.binomial import BinomialFit, binomial_test, checked
 from discreet.maths.inference.independence import IndependenceTests, independence_tests
@@ -191,7 +191,7 @@ BY_NOISE = "by the law of the summed noise alone: right whatever the true counts
 BY_POSTERIOR = "by the posterior"
 
 
-def interval(published: Any, noise: Noise, level: float = 0.95, prior: Prior = Flat()) -> CellResult:
+def interval(published: Any, noise: KnownLaw, level: float = 0.95, prior: Prior = Flat()) -> CellResult:
     """The true count behind one published count."""
     count = _single(published)
     found = infer_cell(noise.counts, count, level, prior)
@@ -207,7 +207,7 @@ def interval(published: Any, noise: Noise, level: float = 0.95, prior: Prior = F
 
 
 def difference(
-    first: Any, second: Any, noise: Noise, level: float = 0.95, prior: Prior = Flat()
+    first: Any, second: Any, noise: KnownLaw, level: float = 0.95, prior: Prior = Flat()
 ) -> SumResult:
     """The difference of two true counts of different groups, whose noise is independent."""
     pair = [_single(first), _single(second)]
@@ -217,7 +217,7 @@ def difference(
 
 def total(
     cells: Any,
-    noise: Noise,
+    noise: KnownLaw,
     level: float = 0.95,
     prior: Prior | None = None,
     weights: Sequence[int] | None = None,
@@ -239,7 +239,7 @@ def total(
     return _told("total", found, noise, used.name, counts, helped=published is not None)
 
 
-def ratio(count: Any, base: Any, noise: Noise, level: float = 0.95, prior: Prior = Flat()) -> RatioResult:
+def ratio(count: Any, base: Any, noise: KnownLaw, level: float = 0.95, prior: Prior = Flat()) -> RatioResult:
     """The ratio of two true counts of different groups."""
     found = infer_ratio(noise.counts, _single(count), _single(base), level, prior)
     upper = f"{found.high:.4g}" if np.isfinite(found.high) else "any larger value, for the base may be empty"
@@ -254,7 +254,7 @@ def ratio(count: Any, base: Any, noise: Noise, level: float = 0.95, prior: Prior
 
 
 def _told(
-    what: str, found: SumInference, noise: Noise, prior: str, counts: list[int], helped: bool = False
+    what: str, found: SumInference, noise: KnownLaw, prior: str, counts: list[int], helped: bool = False
 ) -> SumResult:
     """The interval by the noise alone where there is one and nothing more is known, else the posterior's."""
     held = _range(found.credible)
@@ -294,7 +294,7 @@ THIN = "many cells are expected to hold fewer than 5: p-values by the chi-square
 UNSETTLED = "the fit did not come to rest; take the result with care"
 
 
-def independence(table: Any, noise: Noise) -> IndependenceResult:
+def independence(table: Any, noise: KnownLaw) -> IndependenceResult:
     """Test whether rows and columns of a two-way table are independent, allowing for the noise."""
     counts = counts_in(table)
     if counts.ndim != 2:
@@ -302,7 +302,7 @@ def independence(table: Any, noise: Noise) -> IndependenceResult:
     return _independence(independence_tests(counts[None], noise.counts), 0, counts, noise)
 
 
-def independence_of_many(tables: Any, noise: Noise) -> list[IndependenceResult]:
+def independence_of_many(tables: Any, noise: KnownLaw) -> list[IndependenceResult]:
     """Test many tables of one shape: (table, row, column) -> count."""
     counts = counts_in(tables, "tables")
     if counts.ndim != 3:
@@ -314,7 +314,7 @@ def independence_of_many(tables: Any, noise: Noise) -> list[IndependenceResult]:
 
 
 def _independence(
-    found: IndependenceTests, k: int, counts: NDArray[np.int64], noise: Noise
+    found: IndependenceTests, k: int, counts: NDArray[np.int64], noise: KnownLaw
 ) -> IndependenceResult:
     aware, naive = float(found.likelihood_ratio.p_value[k]), float(found.naive_likelihood_ratio.p_value[k])
     caveats = list(noise.caveats_for(counts))
@@ -350,7 +350,7 @@ def _verdict(claim: str, aware: float, naive: float) -> str:
 
 
 def binomial(
-    published: Any, n: int, p0: float, noise: Noise, level: float = 0.95, against: float | None = None
+    published: Any, n: int, p0: float, noise: KnownLaw, level: float = 0.95, against: float | None = None
 ) -> BinomialResult:
     """Test whether a published count of n has probability p0; ``against`` asks for the power at another one."""
     count = int(counts_in(published, "x").ravel()[0])
@@ -374,7 +374,7 @@ def binomial(
 
 
 def loglinear(
-    table: Any, terms: Sequence[str], noise: Noise, axes: Sequence[str] | None = None
+    table: Any, terms: Sequence[str], noise: KnownLaw, axes: Sequence[str] | None = None
 ) -> LogLinearResult:
     """Fit a hierarchical log-linear model, as ``["A*B", "C"]`` for A and B associated and C independent of both."""
     named = table_in(table, axes)

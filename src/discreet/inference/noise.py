@@ -1,6 +1,6 @@
 """The noise of published counts as a data user knows it: from a release, a p-table file, or by name and parameters.
 
-It owns what is taken for granted where the office does not tell all, and says so; it computes no likelihood.
+Where the office does not publish all of it, the assumptions are stated with the noise.
 """
 
 from __future__ import annotations
@@ -12,21 +12,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.evidence import KnownNoise, known_noise
 from discreet.errors import mistake
 from discreet.io.ptable_files import read_ptable
 from discreet.maths.noise.additive import Law, LawKind
 from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.named import NoiseParameters, named_law
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
-from discreet.maths.noise.publishing import (
-    CountNoise,
-    Publishing,
-    count_noise,
-    noise_of_ptable,
-    noise_of_rows,
-)
-from discreet.programme.noise import Negatives
+from discreet.maths.noise.publishing import UNCHANGED, Negatives, PublishedLaw, Publishing, written_law
+from discreet.perturb.noise import Noise
 from discreet.release.reader import Release, open_release
 
 SUPPOSED_BOUND = 10  # where a release tells the variance and no bound
@@ -38,12 +31,16 @@ SWAPPED = "households were swapped before counting: what is inferred are the cou
 
 
 @dataclass(frozen=True, eq=False)
-class Noise:
-    """The law of a published count for each true count, and what must be said with every result."""
+class KnownLaw:
+    """The law of a published count as a data user knows it, and what must be said with every result."""
 
-    counts: CountNoise
+    counts: PublishedLaw
     name: str
     caveats: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse a law that has no columns."""
+        _ = self.counts.changes
 
     def caveats_for(self, counts: NDArray[np.int64]) -> tuple[str, ...]:
         """Zeros without any negative count look as if negative counts had been published as zero."""
@@ -56,16 +53,14 @@ class Noise:
         return (*self.caveats, ZEROS) if clipped else self.caveats
 
 
-def noise_of(release: str | Path | Release, cross_tabulation: str | None = None) -> Noise:
+def noise_of(release: str | Path | Release, cross_tabulation: str | None = None) -> KnownLaw:
     """The noise that a release tells; where laws differ, that of a cross-tabulation such as ``persons///SEX:1``."""
     opened = release if isinstance(release, Release) else open_release(release)
-    said = opened.manifest.noise
-    known = known_noise(said)
+    noise, folder = opened.noise, str(opened.folder)
     caveats = (SWAPPED,) if opened.manifest.swapped else ()
-    if known.law is None:
-        return _supposed(known, str(opened.folder), caveats)
-    law = _chosen(known, cross_tabulation, str(opened.folder))
-    return Noise(count_noise(law, _publishing(known, law)), said.method, caveats)
+    if noise.law is None:
+        return _supposed(noise, folder, caveats)
+    return KnownLaw(noise.published(_chosen(noise, cross_tabulation, folder)), str(noise.method), caveats)
 
 
 def noise_by(
@@ -75,7 +70,7 @@ def noise_by(
     threshold: int = 0,
     keeps_zeros: bool = False,
     **parameters: object,
-) -> Noise:
+) -> KnownLaw:
     """A law by its name, as ``noise_by("laplace", epsilon=0.5, bound=7)``; the rest is done before publication.
 
     ``negatives``: "keep", or "zero" where negative counts are published as zero.
@@ -84,13 +79,13 @@ def noise_by(
     law = named_law(wanted)
     if negatives not in list(Negatives):
         raise mistake("", "negatives", negatives, f"choose from {', '.join(Negatives)}")
-    if isinstance(law, PTableLaw) and (negatives != Negatives.KEEP or keeps_zeros):
+    if wanted.kind is LawKind.CELL_KEY and (negatives != Negatives.KEEP or keeps_zeros):
         raise mistake(
             "", "negatives or zeros", "given for cell-key noise", "leave them out: a p-table rules them"
         )
-    rule = Publishing(negatives == Negatives.ZERO, rounding, threshold, keeps_zeros)
+    rule = Publishing(Negatives(negatives), rounding, threshold)
     given = ", ".join(f"{name} {value}" for name, value in wanted.given().items())
-    return Noise(count_noise(law, rule), f"{kind} noise, {given}")
+    return KnownLaw(PublishedLaw(law, rule, keeps_zeros), f"{kind} noise, {given}")
 
 
 def _parameters(kind: str, given: Mapping[str, object]) -> NoiseParameters:
@@ -102,27 +97,23 @@ def _parameters(kind: str, given: Mapping[str, object]) -> NoiseParameters:
     return NoiseParameters(LawKind(kind), **given)  # type: ignore[arg-type]
 
 
-def noise_of_ptable_file(path: str | Path) -> Noise:
+def noise_of_ptable_file(path: str | Path) -> KnownLaw:
     """The noise of the cell key method with a p-table from a file, in any of the known formats."""
-    return Noise(
-        noise_of_ptable(read_ptable(Path(path)).law()), f"the cell key method with {Path(path).name}"
-    )
+    law = PTableLaw(read_ptable(Path(path)).law())
+    return KnownLaw(PublishedLaw(law), f"the cell key method with {Path(path).name}")
 
 
-def noise_of_law(law: Law | Sequence[Mapping[int, float]], published: Publishing = Publishing()) -> Noise:
+def noise_of_law(
+    law: Law | Sequence[Mapping[int, float]],
+    published: Publishing = UNCHANGED,
+    keeps_zeros: bool = False,
+) -> KnownLaw:
     """A law of the library, or rows change -> probability for true counts 0, 1, ..; the last serves all larger ones."""
-    counts = noise_of_rows(law, published) if isinstance(law, Sequence) else count_noise(law, published)
-    return Noise(counts, "a given law")
+    noise = written_law(law) if isinstance(law, Sequence) else law
+    return KnownLaw(PublishedLaw(noise, published, keeps_zeros), "a given law")
 
 
-def _publishing(known: KnownNoise, law: Law) -> Publishing:
-    if isinstance(law, PTableLaw):
-        return Publishing()
-    rule = known.published
-    return Publishing(rule.negatives is Negatives.ZERO, rule.rounding, rule.threshold, known.keeps_zeros)
-
-
-def _chosen(known: KnownNoise, cross_tabulation: str | None, folder: str) -> Law:
+def _chosen(known: Noise, cross_tabulation: str | None, folder: str) -> Law:
     """The law of a cross-tabulation; where they differ it must be named."""
     if cross_tabulation is not None and cross_tabulation in known.laws:
         return known.laws[cross_tabulation]
@@ -133,7 +124,7 @@ def _chosen(known: KnownNoise, cross_tabulation: str | None, folder: str) -> Law
     return known.law
 
 
-def _supposed(known: KnownNoise, folder: str, caveats: tuple[str, ...]) -> Noise:
+def _supposed(known: Noise, folder: str, caveats: tuple[str, ...]) -> KnownLaw:
     """The maximum-entropy p-table of the variance that is told, where the law itself is not."""
     if known.variance is None:
         remedy = "ask the office for its law or variance; without it nothing can be said of the noise"
@@ -144,4 +135,4 @@ def _supposed(known: KnownNoise, folder: str, caveats: tuple[str, ...]) -> Noise
         f"the release tells a variance of at most {known.variance:g} and not its law: maximum-entropy noise of that "
         f"variance, at most {bound}, zeros kept, is supposed; intervals may be somewhat too wide"
     )
-    return Noise(noise_of_ptable(table), f"{known.method} (law supposed)", (*caveats, supposed))
+    return KnownLaw(PublishedLaw(PTableLaw(table)), f"{known.method} (law supposed)", (*caveats, supposed))

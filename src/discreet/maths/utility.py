@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from scipy.stats import chi2, rankdata
 
 from discreet.maths.cells.alignment import NOWHERE, Integers, Places
-from discreet.maths.noise.additive import Law
-from discreet.maths.noise.hellinger import settled
-from discreet.maths.noise.law import Floats, Pmf
+from discreet.maths.noise.law import Floats
+from discreet.maths.noise.publishing import PublishedLaw
 
 PLAIN = 64  # absolute errors below this have a bin of their own
 PER_OCTAVE = 16  # bins beyond, each with its upper end: a quantile is told at most 4.5 % too high
@@ -94,28 +93,26 @@ def expected_errors(
 
 @dataclass(frozen=True, eq=False)
 class ExpectedLosses:
-    """The exact expectations of a law, after what is done to its counts before they are published."""
+    """The exact expectations of the law of a published count."""
 
-    law: Law
-    shown: Callable[[Integers], Integers]
-    keeps_zeros: bool
+    law: PublishedLaw
 
     def at(self, counts: Integers) -> Floats:
         """[count, measure]: sum over j of p(i -> j) times the measure."""
         found = np.zeros((len(counts), len(Measure)))
-        last = settled(self.law, self.keeps_zeros)
+        last = self.law.settled
         for place in np.flatnonzero(counts < last).tolist():
-            found[place] = self._row(int(counts[place]))
+            row = self.law.row(int(counts[place]))
+            found[place] = _expectations(counts[place : place + 1], row.values[None], row.p[None])[0]
         large = np.flatnonzero(counts >= last)
         if len(large):
-            noise = self.law.row(last)
+            noise = self.law.law.row(last)
             changes = noise.values - last
             step = max(1, AT_ONCE // len(changes))
             for start in range(0, len(large), step):
                 part = large[start : start + step]
-                found[part] = _expectations(
-                    counts[part], self.shown(counts[part, None] + changes), noise.p[None]
-                )
+                shown = self.law.publishing.publish(counts[part, None] + changes)
+                found[part] = _expectations(counts[part], shown, noise.p[None])
         return found
 
     def moments(self, counts: Integers) -> Floats:
@@ -126,20 +123,12 @@ class ExpectedLosses:
 
     def tails(self, true: int, counted: int, limits: Sequence[float]) -> tuple[list[float], list[float]]:
         """Pr[b >= (1 + r) a] and Pr[b <= (1 - r) a] for each limit r: noise on ``counted``, judged by a = ``true``."""
-        kept = counted == 0 and self.keeps_zeros
-        noisy = Pmf(0, np.ones(1)) if kept else self.law.row(counted)
-        relative = ((noisy.values if kept else self.shown(noisy.values)) - true) / true
+        row = self.law.row(counted)
+        relative = (row.values - true) / true
         return (
-            [float(noisy.p[relative >= limit].sum()) for limit in limits],
-            [float(noisy.p[relative <= -limit].sum()) for limit in limits],
+            [float(row.p[relative >= limit].sum()) for limit in limits],
+            [float(row.p[relative <= -limit].sum()) for limit in limits],
         )
-
-    def _row(self, count: int) -> Floats:
-        kept = count == 0 and self.keeps_zeros
-        noisy = Pmf(0, np.ones(1)) if kept else self.law.row(count)
-        values = noisy.values if kept else self.shown(noisy.values)
-        found: Floats = _expectations(np.array([count]), values[None], noisy.p[None])[0]
-        return found
 
 
 def _expectations(counts: Integers, published: Integers, p: Floats) -> Floats:

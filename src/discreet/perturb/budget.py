@@ -13,15 +13,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
-from discreet.maths.noise.additive import (
-    AdditiveLaw,
-    LawKind,
-    discrete_gaussian,
-    discrete_laplace,
-    truncated_laplace,
-    truncated_normal,
-)
-from discreet.maths.noise.hellinger import HellingerLaw, hellinger
+from discreet.maths.noise.additive import AdditiveLaw
+from discreet.maths.noise.hellinger import HellingerLaw
+from discreet.maths.noise.named import budgeted_law
 from discreet.maths.noise.thresholds import ThresholdTable, delta_between, row_table, threshold_table
 from discreet.maths.privacy.accounting import EpsilonDelta, epsilon_of_rho
 from discreet.maths.privacy.sensitivity import split_by_margin, split_by_table, split_evenly
@@ -69,16 +63,7 @@ def shares(rule: BudgetRule, cubes: Sequence[Cube]) -> dict[Signature, Fraction]
 
 def law_of(rule: PrivateNoise, parameter: Fraction) -> AdditiveLaw | HellingerLaw:
     """The law of one cell's noise; its parameter is the epsilon (or rho) that a change of one costs."""
-    match rule.kind:
-        case LawKind.LAPLACE:
-            return truncated_laplace(parameter, rule.bound or 0)
-        case LawKind.NORMAL:
-            return truncated_normal(parameter, rule.bound or 0)
-        case LawKind.DISCRETE_GAUSSIAN:
-            return discrete_gaussian(parameter)
-        case LawKind.HELLINGER:
-            return hellinger(parameter)
-    return discrete_laplace(parameter)
+    return budgeted_law(rule.kind, parameter, rule.bound)
 
 
 @dataclass(frozen=True, eq=False)

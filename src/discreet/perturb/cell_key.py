@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 from discreet.errors import Problem
 from discreet.maths.cells.counting import counts_of
 from discreet.maths.cells.lookup import Lookup, change_of
-from discreet.perturb.mechanism import NoiseFacts
+from discreet.maths.noise.hellinger import PTableLaw
+from discreet.maths.noise.ptable import ptable_of_rows
+from discreet.perturb.noise import Noise, cell_key_noise
 from discreet.population.encode import WEIGHT_UNIT
 from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
-from discreet.text.phrase import phrase
 
+ANY_BIAS = 1.0  # a p-table file is used as it is, whatever the mean of its changes
 _LOW = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)
 
@@ -85,10 +87,11 @@ class CellKeyMechanism:
             array.tobytes() for array in (self.lookup.offsets, self.lookup.upper, self.lookup.change)
         )
 
-    def facts(self) -> NoiseFacts:
-        """The law and its parameters; how much of it is told is the office's choice."""
-        parameters = {"D": self.bound, "V": self.variance, "js": self.smallest - 1}
-        return NoiseFacts(phrase("the cell key method"), self.variance, self.bound, parameters, self.law)
+    def noise(self) -> Noise:
+        """The p-table behind the lookup; how much of it is told is the office's choice."""
+        rows = [([row + change for change in law], list(law.values())) for row, law in enumerate(self.law)]
+        law = PTableLaw(ptable_of_rows(rows, tolerance=ANY_BIAS))
+        return cell_key_noise(law, variance=self.variance, bound=self.bound)
 
     def problems(self, records: int) -> Iterator[Problem]:
         """None: the method does not depend on the size of the population."""

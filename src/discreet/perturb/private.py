@@ -24,15 +24,16 @@ from discreet.maths.noise.draws import (
     visibility,
 )
 from discreet.maths.noise.hellinger import HellingerLaw
+from discreet.maths.noise.publishing import Negatives, Publishing
 from discreet.maths.noise.thresholds import ThresholdTable, row_table
+from discreet.maths.privacy.accounting import rounded_up
 from discreet.perturb.budget import NoisePlan, law_of
-from discreet.perturb.mechanism import NoiseFacts
+from discreet.perturb.noise import Guarantee, Noise, NoiseBudget
 from discreet.programme.codelist import Breakdown, Codelist
 from discreet.programme.cube import CrossTab, Cube, Signature, crosstabs
 from discreet.programme.filter import Comparison, Filter, Term
-from discreet.programme.noise import Claim, Draw, KeptZeros, Negatives, PostProcessing, PrivateNoise, Protects
+from discreet.programme.noise import Claim, Draw, KeptZeros, PrivateNoise
 from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
-from discreet.text.phrase import Phrase, phrase
 
 
 def impossible(cube: Cube, cells: NDArray[np.int64], rules: Sequence[Filter]) -> NDArray[np.bool_]:
@@ -73,6 +74,7 @@ def passing_nodes(axis: Breakdown, passing: NDArray[np.bool_]) -> NDArray[np.boo
 
 ALL_AT_ONCE = 1 << 16  # cross-tabulations of at most so many cells are drawn cell by cell
 AT_ONCE = 1 << 20  # cells whose words are held together
+DELTA_DIGITS = 12  # of a certified delta, rounded up
 MOST_ROWS = 10_000  # counts up to this under a law that depends on the count
 
 Integers = NDArray[np.int64]
@@ -132,7 +134,7 @@ class PrivateMechanism:
             possible = ~impossible(cube, added, self.structural_zeros)
             cells = np.concatenate([cells, added[possible]])
             noisy = np.concatenate([noisy, values[empty][kept][possible]])
-        published = post_processed(noisy, self.rule.published)
+        published = self.rule.published.publish(noisy)
         return cells[published != 0], published[published != 0]
 
     def _noisy(
@@ -202,84 +204,48 @@ class PrivateMechanism:
             value = f"delta = {float(self.plan.delta()):.3g} is not below one in the number of records"
             yield Problem("", "noise.delta", value, "lower it, or accept it with large_delta = true")
 
-    def facts(self) -> NoiseFacts:
+    def noise(self) -> Noise:
         """Everything but the key is public."""
-        laws = {p: table.pmf() for p, table in self.plan.tables.items()}
-        parameter = max(laws, key=lambda p: laws[p].variance)
-        widest, rule = laws[parameter], self.rule
-        return NoiseFacts(
-            phrase("{kind} noise in every cell", kind=rule.kind.value),
-            widest.variance,
-            rule.bound,
-            dict(self._parameters()),
-            (dict(zip(widest.values.tolist(), widest.p.tolist(), strict=True)),)
-            if len(widest.p) < 5000
-            else (),
-            rule.kind.value,
-            str(parameter),
-            {str(s): str(p) for s, p in self.plan.parameters.items() if p != parameter},
-            self._guarantee(),
-            is_open=True,
+        rule, parameters = self.rule, self.plan.parameters
+        variances = {p: table.pmf().variance for p, table in self.plan.tables.items()}
+        widest = max(variances, key=lambda p: variances[p])
+        laws = {p: law_of(rule, p) for p in self.plan.tables}
+        return Noise(
+            kind=rule.kind,
+            drawing=rule.draw,
+            zeros=rule.keep_zeros,
+            variance=variances[widest],
+            bound=rule.bound,
+            law=laws[widest],
+            laws={str(signature): laws[p] for signature, p in parameters.items() if p != widest},
+            publishing=rule.published,
+            budget=NoiseBudget(
+                total=rule.budget.total,
+                split=rule.budget.split,
+                cross_tabulations=len(parameters),
+                neighbours=rule.neighbours,
+                unit=rule.protects,
+            ),
+            guarantee=None if rule.claim is Claim.NONE else self._guarantee(),
         )
 
-    def _parameters(self) -> Iterator[tuple[str, int | float | str]]:
-        rule, published = self.rule, self.rule.published
-        yield ("rho" if rule.is_gaussian else "epsilon"), str(rule.budget.total)
-        yield phrase("cross-tabulations"), len(self.plan.parameters)
-        yield "split", rule.budget.split.value
-        yield phrase("noise per cross-tabulation"), ", ".join(sorted({str(p) for p in self.plan.tables}))
-        if rule.bound is not None:
-            yield "bound", rule.bound
-        yield "draw", rule.draw.value
-        yield "keep_zeros", rule.keep_zeros.value
-        yield "negatives", published.negatives.value
-        yield "rounding", published.rounding
-        yield "threshold", published.threshold
-        yield "neighbours", rule.neighbours.value
-        yield "protects", rule.protects.value
-
-    def _guarantee(self) -> str:
+    def _guarantee(self) -> Guarantee:
         rule = self.rule
-        if rule.claim is Claim.NONE:
-            return ""
-        delta = self.plan.delta()
-        told = phrase(
-            "epsilon = {epsilon} and delta = {delta}",
-            epsilon=self.plan.epsilon(),
-            delta=float(f"{float(delta):.3g}"),
-        )
-        rho = phrase("rho = {rho} (zero-concentrated), that is {told}", rho=rule.budget.total, told=told)
-        return phrase(
-            "The whole release is differentially private with {budget}, when {change}.",
-            budget=rho if rule.is_gaussian else told,
-            change=_change(rule),
+        return Guarantee(
+            neighbours=rule.neighbours,
+            unit=rule.protects,
+            largest_household=rule.largest_household,
+            epsilon=None if rule.is_gaussian else rule.budget.total,
+            rho=rule.budget.total if rule.is_gaussian else None,
+            delta=rule.delta if rule.is_gaussian else rounded_up(self.plan.delta(), DELTA_DIGITS),
         )
 
 
-def _change(rule: PrivateNoise) -> Phrase:
-    """In what neighbouring populations differ."""
-    added, most = rule.neighbours.cells == 1, rule.largest_household
-    if rule.protects is Protects.PERSON:
-        added_person = phrase("one person is added or removed")
-        return added_person if added else phrase("one person is replaced by another")
-    if added:
-        return phrase("one household of at most {most} members is added or removed", most=most)
-    return phrase("one household of at most {most} members is replaced by another", most=most)
-
-
-def least_visible(published: PostProcessing) -> int | None:
+def least_visible(published: Publishing) -> int | None:
     """The smallest noise that shows in an empty cell; None where every noise but 0 does."""
     if published.negatives is Negatives.KEEP:
         return None
     return max(1, published.threshold, ceil(published.rounding / 2))
-
-
-def post_processed(noisy: Integers, rule: PostProcessing) -> Integers:
-    """Negatives to zero, rounding to the nearest multiple (halves up), small counts to zero, in this order."""
-    values = np.maximum(noisy, 0) if rule.negatives is Negatives.ZERO else noisy
-    if rule.rounding > 1:
-        values = (2 * values + rule.rounding) // (2 * rule.rounding) * rule.rounding
-    return np.where(values < rule.threshold, 0, values) if rule.threshold else values
 
 
 def _by_rows(law: HellingerLaw, counts: Integers, words: NDArray[np.uint64]) -> Integers:

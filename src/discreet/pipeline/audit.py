@@ -176,14 +176,14 @@ def _utility(measures: Measures) -> Utility:
 
 
 def _protection(measures: Measures) -> Protection:
-    facts, swap = measures.case.mechanism.facts(), measures.case.programme.swap
+    noise, swap = measures.case.published.noise, measures.case.programme.swap
     return Protection(
-        method=facts.method,
-        parameters=dict(facts.parameters),
-        variance=facts.variance,
-        bound=facts.bound,
-        law=facts.law,
-        guarantee=facts.guarantee or None,
+        method=noise.method,
+        parameters=dict(noise.parameters()),
+        variance=noise.variance,
+        bound=noise.bound,
+        law=tuple(noise.listed()),
+        guarantee=noise.guarantee.sentence() if noise.guarantee else None,
         swap=None
         if swap is None
         else SwapProtection(

@@ -19,7 +19,6 @@ from discreet.maths.privacy.accounting import EpsilonDelta, PrivacyLoss, Rho
 from discreet.perturb.ledger import Entry, Ledger
 from discreet.perturb.mechanism import Mechanism
 from discreet.perturb.private import PrivateMechanism
-from discreet.perturb.statement import noise_statement
 from discreet.programme.noise import Claim
 from discreet.programme.programme import Programme
 from discreet.release.assemble import release_manifest, write_cube, write_shared
@@ -202,7 +201,7 @@ class _Protecting:
     def _publication(self) -> Publication:
         rule, population = self.programme.release, self.programme.population
         columns = population.geography if population else ()
-        noise = noise_statement(self.mechanism.facts(), rule.disclose)
+        noise = self.mechanism.noise().public(rule.disclose)
         places = {v.name for v in self.programme.variables.values() if v.column in columns}
         swapped = self.programme.swap is not None
         return Publication(

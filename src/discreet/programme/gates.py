@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import Field
 
 from discreet.programme.filter import alternatives
-from discreet.programme.noise import CellKeyNoise, Noise
+from discreet.programme.noise import CellKeyNoise, NoiseRule
 from discreet.programme.population import PopulationRule
 from discreet.programme.section import Amount, Declared, Findings, Quota, Text, positive
 from discreet.programme.variables import Variable
@@ -133,7 +133,7 @@ def resolve_gates(
     declared: DeclaredGates,
     population: PopulationRule | None,
     variables: Mapping[str, Variable],
-    noise: Noise | None,
+    noise: NoiseRule | None,
     findings: Findings,
 ) -> Gates:
     """The gates of a programme; one that cannot be judged under its noise is a mistake, not a pass."""
@@ -154,7 +154,7 @@ def resolve_gates(
     )
 
 
-def _check_noise(declared: DeclaredGates, noise: Noise | None, findings: Findings) -> None:
+def _check_noise(declared: DeclaredGates, noise: NoiseRule | None, findings: Findings) -> None:
     if noise is None:
         return
     keyed = isinstance(noise, CellKeyNoise)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, ClassVar, Literal, TypeVar
 
 import numpy as np
 from pydantic import Discriminator, Field, Tag
@@ -16,6 +16,7 @@ from discreet.errors import Mistakes
 from discreet.maths.cells.lookup import Order
 from discreet.maths.noise.additive import LawKind
 from discreet.maths.noise.ptable_solver import PTableParameters, Variance
+from discreet.maths.noise.publishing import Negatives, Publishing
 from discreet.maths.privacy.accounting import Neighbours
 from discreet.programme.section import Amount, Declared, Findings, Text, text_or_table
 
@@ -95,6 +96,9 @@ class CellKeyNoise:
 
     table: PTableParameters | Path
     order: Order
+    kind: ClassVar[LawKind] = LawKind.CELL_KEY
+    is_guaranteed: ClassVar[bool] = False
+    is_fresh: ClassVar[bool] = False
 
 
 class Draw(StrEnum):
@@ -110,13 +114,6 @@ class KeptZeros(StrEnum):
 
     STRUCTURAL = "structural"
     ALL = "all"
-
-
-class Negatives(StrEnum):
-    """What is published for a negative noisy count: itself, or zero (post-processing, biased)."""
-
-    KEEP = "keep"
-    ZERO = "zero"
 
 
 class Protects(StrEnum):
@@ -152,13 +149,7 @@ class BudgetRule:
     )  # number of axes, or table -> share of the total
 
 
-@dataclass(frozen=True)
-class PostProcessing:
-    """What is done to noisy counts before they are published; it costs no privacy."""
-
-    negatives: Negatives = Negatives.ZERO
-    rounding: int = 1  # published counts are multiples of this
-    threshold: int = 0  # counts below this are published as zero
+NO_NEGATIVES = Publishing(Negatives.ZERO)
 
 
 @dataclass(frozen=True)
@@ -171,7 +162,7 @@ class PrivateNoise:
     delta: Fraction = Fraction(0)
     draw: Draw = Draw.DESCRIPTION
     keep_zeros: KeptZeros = KeptZeros.STRUCTURAL
-    published: PostProcessing = PostProcessing()
+    published: Publishing = NO_NEGATIVES
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     protects: Protects = Protects.PERSON
     largest_household: int | None = None
@@ -179,12 +170,22 @@ class PrivateNoise:
     large_delta: bool = False
 
     @property
+    def is_guaranteed(self) -> bool:
+        """Whether differential privacy is claimed."""
+        return self.claim is Claim.DP
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether the same question gets new noise each time."""
+        return self.draw is Draw.FRESH
+
+    @property
     def is_gaussian(self) -> bool:
         """Whether the budget is a rho."""
         return self.kind is LawKind.DISCRETE_GAUSSIAN
 
 
-Noise = CellKeyNoise | PrivateNoise
+NoiseRule = CellKeyNoise | PrivateNoise
 
 
 _Value = TypeVar("_Value")
@@ -192,7 +193,7 @@ EXAMPLE_NOISE = '[noise] kind = "cell-key", V = 2.0, D = 5, js = 0'
 TRUNCATED = (LawKind.LAPLACE, LawKind.NORMAL)
 
 
-def resolve_noise(declared: DeclaredCellKey | DeclaredPrivate | None, findings: Findings) -> Noise | None:
+def resolve_noise(declared: DeclaredCellKey | DeclaredPrivate | None, findings: Findings) -> NoiseRule | None:
     """The noise rule; a programme without one is refused, for absent protection is an error."""
     if declared is None:
         if "noise" not in findings.broken_sections:
@@ -260,7 +261,7 @@ def _private(declared: DeclaredPrivate, findings: Findings) -> PrivateNoise | No
         Fraction(str(declared.delta or 0)),
         Draw(declared.draw),
         KeptZeros(declared.keep_zeros),
-        PostProcessing(Negatives(declared.negatives), declared.rounding, declared.threshold),
+        Publishing(Negatives(declared.negatives), declared.rounding, declared.threshold),
         Neighbours.ADD_REMOVE if declared.neighbours == "add-remove" else Neighbours.SUBSTITUTE,
         Protects(declared.protects),
         declared.largest_household,

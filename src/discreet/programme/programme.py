@@ -19,7 +19,7 @@ from discreet.programme.cubes import CubeResolver, ReadyMade
 from discreet.programme.filter import Filter
 from discreet.programme.gates import NO_GATES, Gates, resolve_gates
 from discreet.programme.labels import NO_LABELS, Labels, resolve_labels
-from discreet.programme.noise import CellKeyNoise, Noise, resolve_noise
+from discreet.programme.noise import CellKeyNoise, NoiseRule, resolve_noise
 from discreet.programme.population import PopulationRule, Unit, resolve_population
 from discreet.programme.reading import read_declared
 from discreet.programme.release import (
@@ -61,7 +61,7 @@ class Programme:
     cubes: tuple[Cube, ...]
     ready_made: Mapping[str, ReadyMade]  # cube id -> its counts
     structural_zeros: tuple[Filter, ...]
-    noise: Noise
+    noise: NoiseRule
     release: ReleaseRule
     limits: Limits
     swap: SwapRule | None = None
@@ -202,7 +202,7 @@ def _cube(cube: Cube, ready: ReadyMade | None) -> dict[str, Any]:
     }
 
 
-def _noise(noise: Noise) -> dict[str, Any]:
+def _noise(noise: NoiseRule) -> dict[str, Any]:
     if not isinstance(noise, CellKeyNoise):
         return json.loads(json.dumps(asdict(noise), default=str))  # type: ignore[no-any-return]
     table: Any = noise.table.name if isinstance(noise.table, Path) else _parameters(noise.table)

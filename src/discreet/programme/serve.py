@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from discreet.programme.filter import alternatives
-from discreet.programme.noise import Claim, Draw, Noise, PrivateNoise
+from discreet.programme.noise import NoiseRule
 from discreet.programme.section import Amount, Declared, Findings, Quota, Text, positive
 from discreet.programme.variables import Variable
 
@@ -91,7 +91,7 @@ class HistoryRule:
 
 @dataclass(frozen=True)
 class AccountRule:
-    """Noise with a guarantee: what each new cross-tabulation costs a user, and all that a user may spend."""
+    """NoiseRule with a guarantee: what each new cross-tabulation costs a user, and all that a user may spend."""
 
     each: Fraction  # epsilon, or rho for the discrete Gaussian
     user: Fraction
@@ -135,7 +135,7 @@ ON_CELLS = ("area_population", "sparsity", "attribute")
 
 
 def resolve_serve(
-    declared: DeclaredServe, variables: Mapping[str, Variable], noise: Noise | None, findings: Findings
+    declared: DeclaredServe, variables: Mapping[str, Variable], noise: NoiseRule | None, findings: Findings
 ) -> ServeRule:
     """The rules of the table builder; every name in them must exist."""
     _check_names(declared, variables, findings)
@@ -189,8 +189,8 @@ def _check_sizes(declared: DeclaredServe, findings: Findings) -> None:
         )
 
 
-def _check_noise(declared: DeclaredServe, noise: Noise | None, findings: Findings) -> None:
-    guaranteed = isinstance(noise, PrivateNoise) and noise.claim is Claim.DP
+def _check_noise(declared: DeclaredServe, noise: NoiseRule | None, findings: Findings) -> None:
+    guaranteed = noise is not None and noise.is_guaranteed
     if declared.account is not None and not guaranteed and noise is not None:
         findings.add("serve.account", "the noise has no guarantee to account for", "take the section out")
     for key in ON_CELLS if guaranteed else ():
@@ -206,7 +206,7 @@ def _check_noise(declared: DeclaredServe, noise: Noise | None, findings: Finding
         findings.add(
             "serve.history", value, "take it out: the account of a user bounds all that is collected"
         )
-    if isinstance(noise, PrivateNoise) and noise.draw is Draw.FRESH and declared != DeclaredServe():
+    if noise is not None and noise.is_fresh and declared != DeclaredServe():
         findings.add(
             "serve",
             "noise that is drawn afresh",

@@ -12,7 +12,7 @@ from pydantic import Discriminator, Field, Tag
 
 from discreet.programme.codelist import Breakdown, breakdown
 from discreet.programme.filter import Filter, alternatives, mentioned, parse_filter
-from discreet.programme.noise import Claim, Noise, PrivateNoise
+from discreet.programme.noise import NoiseRule
 from discreet.programme.population import PopulationRule
 from discreet.programme.section import Declared, Findings, Quota, Text, text_or_table
 from discreet.programme.variables import Variable
@@ -148,7 +148,7 @@ def resolve_swap(
 
 def check_beside(
     rule: SwapRule | None,
-    noise: Noise | None,
+    noise: NoiseRule | None,
     zeros: Iterable[Filter],
     population: PopulationRule | None,
     variables: Mapping[str, Variable],
@@ -157,7 +157,7 @@ def check_beside(
     """What cannot stand beside swapping: a guarantee that it breaks, and rules about places that it breaks."""
     if rule is None or population is None:
         return
-    if isinstance(noise, PrivateNoise) and noise.claim is Claim.DP:
+    if noise is not None and noise.is_guaranteed:
         # one person more can change whom others are exchanged with, so that no noise bounds what that person changes
         remedy = 'take [swap] out, or state no guarantee with claim = "none"'
         findings.add("swap", "stands beside a differential privacy guarantee, which swapping breaks", remedy)

@@ -15,6 +15,7 @@ from discreet.programme.cube import Cube
 from discreet.programme.release import ReleaseFormat
 from discreet.release.folder import ReleaseFolder
 from discreet.release.manifest import CubeEntry, Digests, FileEntry, Manifest, codelist_place, cube_entry
+from discreet.release.noise_entry import entry_of
 from discreet.release.reader import breakdowns, write_codes
 from discreet.release.readme import readme
 from discreet.tabulate.tables import ProtectedTable
@@ -66,7 +67,7 @@ def release_manifest(
         title=publication.title,
         agency=publication.agency,
         version=publication.version,
-        noise=publication.noise,
+        noise=entry_of(publication.noise),
         swapped=publication.swapped,
         places=tuple(sorted(publication.geography)),
         labels=publication.labels.only(

@@ -14,14 +14,15 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from discreet.errors import BrokenRelease, mistake
-from discreet.perturb.statement import NoiseStatement
 from discreet.programme.cube import Cube
 from discreet.programme.labels import NO_LABELS, Labels
 from discreet.programme.release import ReleaseFormat
+from discreet.release.manifest_1 import FORMAT_1, noise_of_format_1
+from discreet.release.noise_entry import NoiseEntry
 
 MANIFEST = "manifest.json"
 KIND = "discreet release"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 
 class _Entry(BaseModel):
@@ -99,7 +100,7 @@ class Manifest(_Entry):
     title: str = ""
     agency: str = ""
     version: str = ""
-    noise: NoiseStatement
+    noise: NoiseEntry
     swapped: bool = False  # whether households exchanged their places before counting
     places: tuple[str, ...] = ()  # the variables that are places
     labels: Labels = NO_LABELS  # of what is published; left out where there are none
@@ -114,8 +115,7 @@ class Manifest(_Entry):
 
     def seal(self) -> str:
         """A SHA-256 of the manifest's content: it shows damage, it does not prove who wrote it."""
-        content = json.dumps(self._content(), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-        return hashlib.sha256(content.encode()).hexdigest()
+        return _seal(self._content())
 
     def to_json(self) -> str:
         """The text of manifest.json; equal manifests give equal text."""
@@ -124,6 +124,11 @@ class Manifest(_Entry):
     def _content(self) -> dict[str, object]:
         """A release without labels says what it said before there were any."""
         return self.model_dump(mode="json", exclude=None if self.labels else {"labels"})
+
+
+def _seal(content: Mapping[str, object]) -> str:
+    text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def cube_entry(cube: Cube, cells: int, files: tuple[FileEntry, ...]) -> CubeEntry:
@@ -179,17 +184,20 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def _checked(path: Path, content: dict[str, object]) -> Manifest:
-    if content.get("format_version") != FORMAT_VERSION:
-        raise BrokenRelease(
-            f"{path}: format version {content.get('format_version')}; this Discreet reads {FORMAT_VERSION}"
-        )
+    written = content.get("format_version")
+    if written not in (FORMAT_1, FORMAT_VERSION):
+        known = f"{FORMAT_1} and {FORMAT_VERSION}"
+        raise BrokenRelease(f"{path}: format version {written}; this Discreet reads {known}")
     seal = content.pop("seal", None)
     try:
-        manifest = Manifest.model_validate(content)
+        noise = noise_of_format_1(content.get("noise")) if written == FORMAT_1 else content.get("noise")
+        manifest = Manifest.model_validate({**content, "noise": noise})
     except ValidationError as error:
         where = ".".join(str(part) for part in error.errors()[0]["loc"])
         raise BrokenRelease(f"{path}: {where}: {error.errors()[0]['msg']}; fetch the release again") from None
-    if seal != manifest.seal():
+    except ValueError as error:
+        raise BrokenRelease(f"{path}: noise: {error}; fetch the release again") from None
+    if seal != _seal(content):
         raise BrokenRelease(
             f"{path}: its content does not match its seal; it was changed, fetch the release again"
         )

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import BrokenRelease, mistake
 from discreet.formats.dataset import VALUE
+from discreet.perturb.noise import Noise
 from discreet.programme.codelist import TOTAL, Breakdown
 from discreet.programme.cube import Cube
 from discreet.programme.release import ReleaseFormat
@@ -78,6 +79,11 @@ class Release:
 
     folder: Path
     manifest: Manifest
+
+    @cached_property
+    def noise(self) -> Noise:
+        """What the release lets anybody know of its noise."""
+        return self.manifest.noise.noise()
 
     def cube(self, cube: str) -> CubeEntry:
         """The description of a cube."""

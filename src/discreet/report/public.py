@@ -9,10 +9,11 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from discreet.audit.attack import ATTACKS, Outsider, OutsiderFindings, attack
-from discreet.audit.evidence import KnownNoise, published
+from discreet.audit.evidence import published
 from discreet.io.progress import Progress
 from discreet.page.markup import Tile, decimal, tiles
 from discreet.page.skeleton import Page
+from discreet.perturb.noise import Noise
 from discreet.release.manifest import Manifest
 from discreet.release.reader import Release
 from discreet.report.published import (
@@ -36,7 +37,7 @@ class PublicView:
     """A release as anybody sees it: its manifest, what is public of its noise, and what attacks on the files find."""
 
     manifest: Manifest
-    noise: KnownNoise
+    noise: Noise
     attacks: OutsiderFindings
     names: Names
 
@@ -80,7 +81,7 @@ def public_page(view: PublicView) -> Page:
     )
 
 
-def _noise_tiles(noise: KnownNoise) -> list[Tile]:
+def _noise_tiles(noise: Noise) -> list[Tile]:
     errors = expected_errors(noise)
     most = "" if noise.law is not None else ", at most"
     told = f"±{decimal(errors[-1].deviation)}" if errors else "not published"

@@ -12,7 +12,6 @@ from discreet.audit.averaging import AveragingFindings
 from discreet.audit.bayes import ExposedValues
 from discreet.audit.bounds import BoundFindings
 from discreet.audit.disclosure import Disclosures
-from discreet.audit.evidence import LARGE, KnownNoise
 from discreet.audit.reconstruction import ReconstructionFindings
 from discreet.maths.attacks.averaging import Method
 from discreet.maths.attacks.disclosure import RowKind
@@ -36,6 +35,7 @@ from discreet.page.markup import (
 )
 from discreet.page.skeleton import Block, Part
 from discreet.page.style import BLUE, GREY, ORANGE
+from discreet.perturb.noise import LARGE, Noise
 from discreet.programme.labels import NO_LABELS, Labels
 from discreet.release.manifest import CubeEntry, Manifest
 from discreet.release.reader import Release
@@ -121,7 +121,7 @@ def published_part(manifest: Manifest) -> Part:
 
 def public_words(manifest: Manifest) -> Iterator[Html]:
     """The statement that goes with the release."""
-    yield paragraph(manifest.noise.sentence())
+    yield paragraph(manifest.noise.noise().sentence())
     if manifest.swapped:
         yield paragraph(
             "Before counting, some households at risk exchanged their places with similar ones elsewhere."
@@ -132,7 +132,7 @@ def public_words(manifest: Manifest) -> Iterator[Html]:
         yield paragraph("No households were swapped before counting.")
 
 
-def protection_part(manifest: Manifest, noise: KnownNoise) -> Part:
+def protection_part(manifest: Manifest, noise: Noise) -> Part:
     """How the public is told that it was protected."""
     blocks: list[Block] = list(public_words(manifest))
     if noise.law is not None:

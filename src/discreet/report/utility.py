@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from math import sqrt
-from typing import Any
 
 import numpy as np
 
-from discreet.audit.evidence import KnownNoise
 from discreet.audit.utility import AreaDistortion, Utility
 from discreet.audit.utility_figures import ErrorComparison
+from discreet.maths.noise.publishing import PublishedLaw
 from discreet.maths.utility import ExpectedLosses, Measure
 from discreet.page.charts import Axis, Bar, Chart, Point, bars, lines
 from discreet.page.markup import (
@@ -30,7 +28,7 @@ from discreet.page.markup import (
 )
 from discreet.page.skeleton import Block, Part
 from discreet.page.style import BLUE, GREY, ORANGE, RED
-from discreet.perturb.private import post_processed
+from discreet.perturb.noise import Noise
 
 SIZES = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 EXPECTED, REALISED = "expected by the law of the noise", "found against the truth"
@@ -221,34 +219,30 @@ class ExpectedError:
     within: int | None  # 95 of 100 changes are at most this
 
 
-def expected_errors(noise: KnownNoise) -> tuple[ExpectedError, ...]:
+def expected_errors(noise: Noise) -> tuple[ExpectedError, ...]:
     """By the law where it is public, by the variance where that is; nothing otherwise."""
     if noise.law is None:
         if noise.variance is None:
             return ()
         return tuple(ExpectedError(size, sqrt(noise.variance), None, None) for size in SIZES)
-    show = partial(post_processed, rule=noise.published)
-    each = ExpectedLosses(noise.law, show, noise.keeps_zeros).at(np.array(SIZES, dtype=np.int64))
+    law = noise.published(noise.law)
+    each = ExpectedLosses(law).at(np.array(SIZES, dtype=np.int64))
     return tuple(
-        ExpectedError(
-            size, float(sqrt(row[Measure.L2])), float(row[Measure.UNCHANGED]), _within(noise, show, size)
-        )
+        ExpectedError(size, float(sqrt(row[Measure.L2])), float(row[Measure.UNCHANGED]), _within(law, size))
         for size, row in zip(SIZES, each, strict=True)
     )
 
 
-def _within(noise: KnownNoise, show: Any, size: int) -> int | None:
+def _within(law: PublishedLaw, size: int) -> int:
     """The smallest distance that 95 of 100 published counts keep."""
-    if noise.law is None:
-        return None
-    row = noise.law.row(size)
-    away = np.abs(show(row.values) - size)
+    row = law.row(size)
+    away = np.abs(row.values - size)
     order = np.argsort(away, kind="stable")
     reached = np.searchsorted(np.cumsum(row.p[order]), CONFIDENT - 1e-12)
     return int(away[order][min(int(reached), len(order) - 1)])
 
 
-def expected_part(noise: KnownNoise) -> Part:
+def expected_part(noise: Noise) -> Part:
     """What users of the tables should expect."""
     title = "What the noise means for your analysis"
     errors = expected_errors(noise)

@@ -18,7 +18,6 @@ from discreet.io.progress import Progress, Quiet
 from discreet.maths.cells.keys import SECRET_BYTES, derive
 from discreet.perturb.choose import mechanism
 from discreet.perturb.mechanism import Mechanism
-from discreet.programme.noise import Claim, Draw, Noise, PrivateNoise
 from discreet.programme.programme import Programme
 from discreet.programme.sources import FileSource, Source
 from discreet.run.run import Run
@@ -62,7 +61,7 @@ def _identify(programme: Programme, mechanism: Mechanism, secret: bytes, inputs:
         keyed_digest(json.dumps(programme.canonical(), sort_keys=True, ensure_ascii=False).encode(), key),
         keyed_digest(mechanism.identity, key),
         derive(secret, "fingerprint", 8).hex(),
-        _are_files(programme) and not _is_fresh(programme.noise),
+        _are_files(programme) and not programme.noise.is_fresh,
     )
 
 
@@ -80,9 +79,9 @@ def noise_key(programme: Programme, secret: bytes, inputs: str) -> bytes:
     in the same cells, and their difference would be exact.
     """
     noise = programme.noise
-    if _is_fresh(noise):
+    if noise.is_fresh:
         return secrets.token_bytes(SECRET_BYTES)
-    if isinstance(noise, PrivateNoise) and noise.claim is Claim.DP and not _are_files(programme):
+    if noise.is_guaranteed and not _are_files(programme):
         value = "noise by description for records that are not in files"
         remedy = 'the same records must be recognised: export them to Parquet, or use draw = "fresh"'
         raise mistake(programme.path, "noise.draw", value, remedy)
@@ -91,10 +90,6 @@ def noise_key(programme: Programme, secret: bytes, inputs: str) -> bytes:
 
 def _are_files(programme: Programme) -> bool:
     return all(isinstance(source, FileSource) for _, source in _sources(programme))
-
-
-def _is_fresh(noise: Noise) -> bool:
-    return isinstance(noise, PrivateNoise) and noise.draw is Draw.FRESH
 
 
 def keyed_digest(content: bytes, key: bytes) -> str:

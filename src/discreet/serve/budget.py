@@ -19,15 +19,15 @@ from discreet.maths.noise.thresholds import ThresholdTable, row_table, threshold
 from discreet.maths.privacy.accounting import EpsilonDelta, PrivacyLoss, Rho
 from discreet.perturb.budget import ARITHMETIC, NoisePlan, law_of, reach, shares
 from discreet.perturb.ledger import Ledger, question_key
+from discreet.perturb.noise import Guarantee
 from discreet.perturb.private import PrivateMechanism
 from discreet.pipeline.protect import DELTA_UNITS
 from discreet.programme.cube import Cube, Signature, signatures
 from discreet.programme.noise import Claim, PrivateNoise
 from discreet.programme.programme import Programme
-from discreet.programme.serve import AccountRule
 from discreet.serve.answer import Balance, Refusal, Rule
 from discreet.serve.question import tree_of
-from discreet.text.phrase import Phrase, phrase
+from discreet.text.phrase import phrase
 
 
 class PrivateTables:
@@ -94,14 +94,19 @@ class PrivateTables:
         return row_table(law, 0) if isinstance(law, HellingerLaw) else threshold_table(law)
 
 
-def account_words(rule: PrivateNoise, account: AccountRule) -> Phrase:
-    """What the public is told of the guarantee of a table builder."""
-    name = "rho" if rule.is_gaussian else "epsilon"
-    return phrase(
-        "All answers to one user together are differentially private with {all} at most; each new cross-tabulation "
-        "costs {each}, one that stands in the release what it cost there.",
-        all=f"{name} = {account.user}",
-        each=f"{name} = {account.each}",
+def account_guarantee(prices: PrivateTables) -> Guarantee | None:
+    """What a table builder guarantees for all answers to one user; None where nothing is claimed."""
+    rule, account = prices.rule, prices.account
+    if rule.claim is not Claim.DP:
+        return None
+    return Guarantee(
+        neighbours=rule.neighbours,
+        unit=rule.protects,
+        largest_household=rule.largest_household,
+        epsilon=None if rule.is_gaussian else account.user,
+        rho=account.user if rule.is_gaussian else None,
+        delta=rule.delta,
+        each=account.each,
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from discreet.errors import mistake
 from discreet.io.databases import open_source
-from discreet.perturb.statement import NoiseStatement
+from discreet.perturb.noise import Noise
 from discreet.programme.codelist import Breakdown, Codelist
 from discreet.programme.cube import Cube
 from discreet.programme.filter import alternatives
@@ -51,7 +51,7 @@ class Catalogue:
     units: tuple[str, ...]
     variables: Mapping[str, ServedVariable]
     tables: tuple[ServedTable, ...]
-    noise: NoiseStatement  # the public words; ``noise.sentence()`` says them
+    noise: Noise  # what the public may know of it
     swapped: bool = False
     rule: ServeRule = DEFAULT_SERVE
     counts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # unit -> 0/1 columns
@@ -82,7 +82,7 @@ class Catalogue:
         return None if variable is None else variable.breakdowns.get(full_name)
 
 
-def programme_catalogue(programme: Programme, noise: NoiseStatement) -> Catalogue:
+def programme_catalogue(programme: Programme, noise: Noise) -> Catalogue:
     """What the records of a programme can be asked for: every variable that a unit has, unless fewer are named."""
     rule, population = programme.serve, programme.population
     if population is None:

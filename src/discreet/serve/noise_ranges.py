@@ -1,8 +1,4 @@
-"""What a published count says of the true one, from the public words on the noise and from nothing else.
-
-It owns the choice between an exact interval (the law is public) and an approximate one (its variance is); the
-probabilities are ``maths.noisy_intervals``'.
-"""
+"""What a published count says of the true one: an exact interval where the law is public, else one by its variance."""
 
 from __future__ import annotations
 
@@ -10,44 +6,33 @@ from collections.abc import Callable
 from functools import lru_cache
 from math import ceil, sqrt
 from statistics import NormalDist
-from typing import Protocol
 
-from discreet.audit.evidence import KnownNoise
 from discreet.errors import Mistakes
 from discreet.maths.inference.intervals import checked_level, exact_interval
 from discreet.maths.noise.additive import Law
-from discreet.maths.noise.publishing import CountNoise, Publishing, count_noise
+from discreet.perturb.noise import Noise
 from discreet.programme.cube import Signature
-from discreet.programme.noise import Negatives, PostProcessing
 from discreet.serve.answer import NoiseRange
 from discreet.text.phrase import phrase
 
 
-class NoiseReader(Protocol):
-    """What a published count says of the true one."""
+class NoiseRanges:
+    """Where true counts are likely to be, by the laws of a noise where they are public, else by its variance."""
 
-    def range_of(self, signature: Signature, published: int, level: float) -> NoiseRange | None:
-        """Where the true count is likely to be; None where too little of the noise is public."""
-
-
-class PublicNoise:
-    """Reads what is known of a noise: a law for each cross-tabulation, or a variance."""
-
-    def __init__(self, known: KnownNoise, law_of: Callable[[Signature], Law | None] | None = None) -> None:
-        self._known = known
-        self._law_of = law_of or (lambda signature: known.laws.get(str(signature), known.law))
-        self._noise_of = lru_cache(maxsize=64)(self._count_noise)
+    def __init__(self, noise: Noise, law_of: Callable[[Signature], Law] | None = None) -> None:
+        """``law_of`` gives the laws of cross-tabulations that are in no release."""
+        self._noise, self._law_of = noise, law_of or noise.law_of
+        self._is_public = noise.law is not None or law_of is not None
         self._exact = lru_cache(maxsize=10_000)(exact_interval)
 
     def range_of(self, signature: Signature, published: int, level: float) -> NoiseRange | None:
         """Where the true count is likely to be; None where too little of the noise is public."""
         checked_level(level)
-        noise = self._noise_of(signature)
-        if noise is None:
+        if not self._is_public:
             return self._rough(published, level)
         try:
-            found = self._exact(noise, published, level)
-        except Mistakes:  # the law never publishes such a count
+            found = self._exact(self._noise.published(self._law_of(signature)), published, level)
+        except Mistakes:  # the law never publishes such a count, or spreads too far to be told by columns
             return None
         words = phrase(
             "Before the noise was added, the count was from {low} to {high}: whatever it was, such a range holds it "
@@ -58,22 +43,13 @@ class PublicNoise:
         )
         return NoiseRange(found.low, found.high, level, words)
 
-    def _count_noise(self, signature: Signature) -> CountNoise | None:
-        law = self._law_of(signature)
-        if law is None:
-            return None
-        try:
-            return count_noise(law, _publishing(self._known.published, self._known.keeps_zeros))
-        except Mistakes:  # a law that spreads too far to be told by columns
-            return None
-
     def _rough(self, published: int, level: float) -> NoiseRange | None:
         """Normal noise of the public variance, no further than the public bound."""
-        if self._known.variance is None:
+        if self._noise.variance is None:
             return None
-        reach = ceil(NormalDist().inv_cdf((1 + level) / 2) * sqrt(self._known.variance))
-        if self._known.bound is not None:
-            reach = min(reach, self._known.bound)
+        reach = ceil(NormalDist().inv_cdf((1 + level) / 2) * sqrt(self._noise.variance))
+        if self._noise.bound is not None:
+            reach = min(reach, self._noise.bound)
         low, high = max(0, published - reach), published + reach
         words = phrase(
             "Before the noise was added, the count was about from {low} to {high} ({percent}%), judged by the largest "
@@ -83,7 +59,3 @@ class PublicNoise:
             percent=100 * level,
         )
         return NoiseRange(low, high, level, words)
-
-
-def _publishing(rule: PostProcessing, keeps_zeros: bool) -> Publishing:
-    return Publishing(rule.negatives is Negatives.ZERO, rule.rounding, rule.threshold, keeps_zeros)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from discreet.audit.evidence import known_noise
+from dataclasses import replace
+
 from discreet.errors import Mistakes, Problem, mistake
 from discreet.io.progress import Progress, Quiet
 from discreet.maths.cells.keys import derive
@@ -10,20 +11,19 @@ from discreet.maths.privacy.accounting import EpsilonDelta
 from discreet.perturb.choose import mechanism
 from discreet.perturb.ledger import Ledger
 from discreet.perturb.private import PrivateMechanism
-from discreet.perturb.statement import noise_statement
-from discreet.programme.noise import Claim, Draw, PrivateNoise
+from discreet.programme.noise import Claim, PrivateNoise
 from discreet.programme.programme import Programme
 from discreet.programme.serve import DEFAULT_SERVE, ServeRule
 from discreet.release.reader import Release
 from discreet.run.identity import digest_inputs, noise_key
 from discreet.run.run import Run
-from discreet.serve.budget import Accounts, PrivateTables, account_words
+from discreet.serve.budget import Accounts, PrivateTables, account_guarantee
 from discreet.serve.builder import TableBuilder
 from discreet.serve.catalogue import programme_catalogue
 from discreet.serve.history import History
 from discreet.serve.jobs_store import Store
-from discreet.serve.noise_ranges import NoiseReader, PublicNoise
-from discreet.serve.records import MicrodataSource, NoiseOf, OneNoise, read_units
+from discreet.serve.noise_ranges import NoiseRanges
+from discreet.serve.records import MicrodataSource, read_units
 from discreet.serve.released import ReleaseSource
 
 __all__ = ["TableBuilder", "serve_programme", "serve_release"]
@@ -45,24 +45,24 @@ def serve_programme(
     _refuse_fresh(programme)
     inputs = digest_inputs(programme, secret) if isinstance(programme.noise, PrivateNoise) else ""
     chosen = mechanism(programme, secret, noise_key(programme, secret, inputs))
-    statement = noise_statement(chosen.facts(), programme.release.disclose)
-    noise: NoiseOf = OneNoise(chosen, PublicNoise(known_noise(statement)))
-    accounts = None
+    noise = chosen.noise().public(programme.release.disclose)
+    accounts, private = None, None
     if isinstance(chosen, PrivateMechanism):
         _refuse_dense(programme, chosen)
         private = PrivateTables(programme, chosen)
-        words = account_words(private.rule, private.account) if private.rule.claim is Claim.DP else None
-        statement = statement.model_copy(update={"guarantee": words})
-        noise = _PrivateNoiseOf(private, PublicNoise(known_noise(statement), private.law))
+        noise = replace(noise, guarantee=account_guarantee(private))
         accounts = _accounts(programme, private, ledger, derive(secret, f"serve-questions/{inputs}"))
-    catalogue = programme_catalogue(programme, statement)
+    catalogue = programme_catalogue(programme, noise)
     run = Run(
         programme=programme, secret=secret, mechanism=chosen, threads=threads, progress=progress or Quiet()
     )
     units = read_units(run, catalogue)
-    if accounts is not None and isinstance(noise, _PrivateNoiseOf):
-        _refuse_large_delta(programme, noise.tables, max(len(unit) for unit in units.values()))
-    source = MicrodataSource(catalogue, units, noise)
+    if accounts is not None and private is not None:
+        _refuse_large_delta(programme, private, max(len(unit) for unit in units.values()))
+    if private is None:
+        source = MicrodataSource(catalogue, units, lambda cube: chosen, NoiseRanges(noise))
+    else:
+        source = MicrodataSource(catalogue, units, private.mechanism, NoiseRanges(noise, private.law))
     return TableBuilder(source, History(store.database, programme.serve.history), accounts)
 
 
@@ -73,18 +73,6 @@ def serve_release(release: Release, store: Store, *, rule: ServeRule = DEFAULT_S
         remedy = "serve a release that has some; weighted tables cannot be asked for"
         raise mistake(release.folder, "cubes", "there are no tables of counts", remedy)
     return TableBuilder(source, History(store.database, rule.history))
-
-
-class _PrivateNoiseOf:
-    """Noise with a law, for any table."""
-
-    def __init__(self, tables: PrivateTables, reader: NoiseReader) -> None:
-        self.tables, self._reader = tables, reader
-        self.mechanism = tables.mechanism
-
-    def reader(self) -> NoiseReader:
-        """What published counts say of true ones."""
-        return self._reader
 
 
 def _accounts(
@@ -104,7 +92,7 @@ def _accounts(
 
 def _refuse_fresh(programme: Programme) -> None:
     noise = programme.noise
-    if isinstance(noise, PrivateNoise) and noise.draw is Draw.FRESH:
+    if noise.is_fresh:
         remedy = 'use draw = "description": a repeated question must have the same answer'
         raise mistake(programme.path, "noise.draw", "noise that is drawn afresh", remedy)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 from typing import Protocol
@@ -20,7 +20,7 @@ from discreet.programme.programme import Unit
 from discreet.run.run import Run
 from discreet.serve.cache import key_of, table_cache
 from discreet.serve.catalogue import Catalogue
-from discreet.serve.noise_ranges import NoiseReader
+from discreet.serve.noise_ranges import NoiseRanges
 from discreet.swap.relocate import Relocations
 from discreet.tabulate.counter import AxisRows, Nodes, counted, grid_for
 from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
@@ -126,7 +126,7 @@ class TableSource(Protocol):
         """What can be asked for."""
 
     @property
-    def noise(self) -> NoiseReader:
+    def noise(self) -> NoiseRanges:
         """What published counts say of true ones."""
 
     def lacks(self, cube: Cube) -> str:
@@ -139,36 +139,18 @@ class TableSource(Protocol):
         """Do now what would make first questions slow; safe beside questions."""
 
 
-class NoiseOf(Protocol):
-    """Which mechanism perturbs a cube."""
-
-    def mechanism(self, cube: Cube) -> Mechanism:
-        """The mechanism, with the noise of every cross-tabulation of the cube."""
-
-    def reader(self) -> NoiseReader:
-        """What published counts say of true ones."""
-
-
-class OneNoise:
-    """The same mechanism for every table, as the cell key method is."""
-
-    def __init__(self, mechanism: Mechanism, reader: NoiseReader) -> None:
-        self._mechanism, self._reader = mechanism, reader
-
-    def mechanism(self, cube: Cube) -> Mechanism:
-        """The mechanism."""
-        return self._mechanism
-
-    def reader(self) -> NoiseReader:
-        """What published counts say of true ones."""
-        return self._reader
-
-
 class MicrodataSource:
     """Records in memory: any cross of breakdowns, counted when it is asked for and perturbed as in the release."""
 
-    def __init__(self, catalogue: Catalogue, units: dict[str, HeldUnit], noise: NoiseOf) -> None:
-        self._catalogue, self._units, self._noise = catalogue, units, noise
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        units: dict[str, HeldUnit],
+        mechanism: Callable[[Cube], Mechanism],
+        noise: NoiseRanges,
+    ) -> None:
+        """``mechanism`` gives the noise of every cross-tabulation of a cube."""
+        self._catalogue, self._units, self._mechanism, self._noise = catalogue, units, mechanism, noise
         self._cache = table_cache()
 
     @property
@@ -177,9 +159,9 @@ class MicrodataSource:
         return self._catalogue
 
     @property
-    def noise(self) -> NoiseReader:
+    def noise(self) -> NoiseRanges:
         """What published counts say of true ones."""
-        return self._noise.reader()
+        return self._noise
 
     def prepare(self) -> None:
         """Look up the nodes of every record along every axis."""
@@ -195,8 +177,7 @@ class MicrodataSource:
         cached = self._cache.get(key_of(cube))
         if cached is not None:
             return cached
-        mechanism = self._noise.mechanism(cube)
-        table = mechanism.perturb(self._units[cube.unit].count(cube))
+        table = self._mechanism(cube).perturb(self._units[cube.unit].count(cube))
         self._cache.put(key_of(cube), table)
         return table
 

@@ -10,14 +10,14 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from discreet.audit.evidence import Cells, PublishedTable, Universe, known_noise, published
+from discreet.audit.evidence import Cells, PublishedTable, Universe, published
 from discreet.programme.codelist import Breakdown
 from discreet.programme.cube import Cube
 from discreet.programme.serve import ServeRule
 from discreet.release.reader import Release
 from discreet.serve.cache import CELL_BYTES, key_of, table_cache
 from discreet.serve.catalogue import Catalogue, ServedTable, ServedVariable, by_name
-from discreet.serve.noise_ranges import NoiseReader, PublicNoise
+from discreet.serve.noise_ranges import NoiseRanges
 from discreet.tabulate.tables import ProtectedTable, read_back
 from discreet.text.phrase import phrase
 
@@ -80,7 +80,7 @@ class ReleaseSource:
         held = published(release)
         self._cells = {entry.id: entry.cells for entry in release.manifest.cubes}
         self._catalogue = release_catalogue(release, held.universes, rule)
-        self._noise = PublicNoise(known_noise(release.manifest.noise))
+        self._noise = NoiseRanges(held.noise)
         self._cache, self._whole = table_cache(), table_cache()
         self._gives = {(one.unit, one.base, one.count): self._smallest_first(one) for one in held.universes}
 
@@ -90,7 +90,7 @@ class ReleaseSource:
         return self._catalogue
 
     @property
-    def noise(self) -> NoiseReader:
+    def noise(self) -> NoiseRanges:
         """What published counts say of true ones."""
         return self._noise
 
@@ -165,7 +165,7 @@ def release_catalogue(release: Release, universes: tuple[Universe, ...], rule: S
             )
             for one in entries
         ),
-        manifest.noise,
+        release.noise,
         manifest.swapped,
         rule,
         {unit: tuple(names) for unit, names in counts.items()},

@@ -1,22 +1,17 @@
-"""A sentence that is English to all code that takes a text, and that can be said in other languages.
+"""Sentences that are English text to all code and can be rendered in other languages.
 
-It owns how a template is filled and how a language writes numbers; the translations are dictionaries beside it, and
-which language somebody wants is decided where they are answered.
+Translations are gettext catalogues in ``locale/``, keyed by the English template; ``make messages`` updates them.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from enum import StrEnum
-from functools import cache, lru_cache
+from gettext import NullTranslations, translation
+from pathlib import Path
 from typing import Any
 
-from discreet.text.german import GERMAN
-
-PLACEHOLDER = re.compile(r"\{(\w+)\}")
-LONGEST_READ = 2_000  # characters of a sentence that is read back: matching takes longer than it is long
-LEAST_LITERAL = 6  # letters that a template has of its own, for a sentence to be known by them
+LOCALE = Path(__file__).parent / "locale"
 
 
 class Language(StrEnum):
@@ -26,7 +21,9 @@ class Language(StrEnum):
     GERMAN = "de"
 
 
-CATALOGUES: Mapping[Language, Mapping[str, str]] = {Language.GERMAN: GERMAN}
+CATALOGUES: Mapping[Language, NullTranslations] = {
+    language: translation("discreet", LOCALE, [language]) for language in (Language.GERMAN,)
+}
 SIGNS = {Language.GERMAN: str.maketrans(",.", ".,")}  # of the thousands and of the decimals
 
 
@@ -63,7 +60,8 @@ def said(text: str, language: Language) -> str:
     """The sentence of a language; a text that is no phrase is said as it is."""
     if not isinstance(text, Phrase) or language is Language.ENGLISH:
         return str(text)
-    template = CATALOGUES[language].get(text.template, text.template)
+    # gettext answers its header to an empty message
+    template = text.template and CATALOGUES[language].gettext(text.template)
     return _fill(template, text.filled, language)
 
 
@@ -91,42 +89,3 @@ def _shown(value: object, language: Language) -> str:
         text = f"{value:,}" if isinstance(value, int) else f"{value:g}"
         return text.translate(SIGNS.get(language, {}))
     return str(value)
-
-
-@lru_cache(maxsize=256)
-def recognised(text: str) -> str:
-    """The phrase that an English sentence of ours once was, where it was read back from a file; else the text."""
-    if isinstance(text, Phrase) or len(text) > LONGEST_READ:
-        return text
-    for template, pattern in _patterns():
-        found = pattern.fullmatch(text)
-        if found is not None:
-            return Phrase(template, {name: _read_back(held) for name, held in found.groupdict().items()})
-    return text
-
-
-def _read_back(text: str) -> object:
-    """A number where it is written as one here, so that another language can write it its own way."""
-    for kind in (int, float):
-        try:
-            number = kind(text.replace(",", ""))
-        except ValueError:
-            continue
-        if _shown(number, Language.ENGLISH) == text:
-            return number
-    return recognised(text)
-
-
-@cache
-def _patterns() -> list[tuple[str, re.Pattern[str]]]:
-    """All templates that a sentence can be known by, those with most letters of their own first."""
-    literal = {template: len(PLACEHOLDER.sub("", template)) for template in GERMAN}
-    usual = sorted((one for one in GERMAN if literal[one] >= LEAST_LITERAL), key=lambda one: -literal[one])
-    return [(template, _pattern(template)) for template in usual]
-
-
-def _pattern(template: str) -> re.Pattern[str]:
-    pieces = PLACEHOLDER.split(template)
-    fixed = [re.escape(piece) for piece in pieces[::2]]
-    fields = [f"(?P<{name}>.+?)" for name in pieces[1::2]]
-    return re.compile("".join(a + b for a, b in zip(fixed, [*fields, ""], strict=True)), re.DOTALL)

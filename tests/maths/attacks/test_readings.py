@@ -7,25 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.maths.attacks.reconstruction import (
-    PublishedValue,
-    Reading,
-    both,
-    by_law,
-    lines,
-    plainly,
-    within,
-)
+from discreet.maths.attacks.reconstruction import Reading, both, by_law, lines, within
 from discreet.maths.noise.additive import discrete_laplace
 from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
+from discreet.maths.noise.publishing import Negatives, PublishedLaw, Publishing
 
 P_TABLE = PTableLaw(solve(PTableParameters(5, 2.0, 2)))
 
 
 @pytest.mark.parametrize("value", [0, 3, 4, 9, 40])
 def test_a_p_table_leaves_exactly_the_counts_that_it_can_turn_into_the_value(value: int) -> None:
-    reading = by_law(plainly(value), P_TABLE, keeps_zeros=True, tail=0.0)
+    reading = by_law(value, PublishedLaw(P_TABLE, keeps_zeros=True), 0.0)
     likelihood = {i: p for i in range(value + 20) if (p := P_TABLE.row(i).at(value)) > 0}
     assert reading.counts.tolist() == sorted(likelihood)
     best = max(likelihood.values())
@@ -34,12 +27,12 @@ def test_a_p_table_leaves_exactly_the_counts_that_it_can_turn_into_the_value(val
 
 
 def test_a_value_that_no_count_can_show_leaves_none() -> None:
-    assert by_law(plainly(1), P_TABLE, keeps_zeros=True, tail=0.0).counts.tolist() == []
+    assert by_law(1, PublishedLaw(P_TABLE, keeps_zeros=True), 0.0).counts.tolist() == []
 
 
 def test_unbounded_noise_leaves_the_counts_between_its_quantiles() -> None:
     law, tail = discrete_laplace("0.5"), 1e-3
-    reading = by_law(plainly(100), law, keeps_zeros=False, tail=tail)
+    reading = by_law(100, PublishedLaw(law, keeps_zeros=False), tail)
     beyond = next(d for d in range(100) if law.pmf.tail(d) <= tail / 2)
     assert (reading.first, reading.last) == (101 - beyond, 99 + beyond)
 
@@ -47,26 +40,26 @@ def test_unbounded_noise_leaves_the_counts_between_its_quantiles() -> None:
 def test_zero_after_negatives_are_cut_can_be_any_small_count() -> None:
     law = discrete_laplace("1")
 
-    cut = PublishedValue(0, -1000, 0)
-    open_zero = by_law(cut, law, keeps_zeros=False, tail=1e-2)
-    kept_zero = by_law(cut, law, keeps_zeros=True, tail=1e-2)
+    cut = Publishing(Negatives.ZERO)
+    open_zero = by_law(0, PublishedLaw(law, cut), 1e-2)
+    kept_zero = by_law(0, PublishedLaw(law, cut, keeps_zeros=True), 1e-2)
     assert open_zero.counts[0] == 0
     assert open_zero.costs[1] == pytest.approx(math.log(law.pmf.cdf(0) / law.pmf.cdf(-1)))
     assert kept_zero.costs[1] == pytest.approx(-math.log(law.pmf.cdf(-1)))
-    assert by_law(plainly(2), law, keeps_zeros=True, tail=1e-2).first == 1
+    assert by_law(2, PublishedLaw(law, keeps_zeros=True), 1e-2).first == 1
 
 
 def test_a_bound_alone_leaves_all_counts_within_it() -> None:
-    assert within(plainly(4), 2, 0).counts.tolist() == [2, 3, 4, 5, 6]
-    assert within(plainly(1), 2, 1).counts.tolist() == [1, 2, 3]
-    assert within(PublishedValue(10, 8, 12), 1, 0).costs.tolist() == [1, 0, 0, 0, 0, 0, 1]  # rounded to tens
-    assert within(plainly(4), 2, 0, variance=2.0).costs.tolist() == [1, 0.25, 0, 0.25, 1]
-    assert within(plainly(-3), 2, 0).counts.tolist() == []
+    assert within((4, 4), 2, 0).counts.tolist() == [2, 3, 4, 5, 6]
+    assert within((1, 1), 2, 1).counts.tolist() == [1, 2, 3]
+    assert within((8, 12), 1, 0).costs.tolist() == [1, 0, 0, 0, 0, 0, 1]  # rounded to tens
+    assert within((4, 4), 2, 0, variance=2.0).costs.tolist() == [1, 0.25, 0, 0.25, 1]
+    assert within((-3, -3), 2, 0).counts.tolist() == []
 
 
 def test_two_values_leave_what_both_leave() -> None:
-    assert both(within(plainly(4), 2, 0), within(plainly(7), 2, 0)).counts.tolist() == [5, 6]
-    assert both(within(plainly(4), 2, 0), within(plainly(9), 2, 0)).counts.tolist() == []
+    assert both(within((4, 4), 2, 0), within((7, 7), 2, 0)).counts.tolist() == [5, 6]
+    assert both(within((4, 4), 2, 0), within((9, 9), 2, 0)).counts.tolist() == []
 
 
 @given(st.lists(st.one_of(st.floats(0, 20), st.just(math.inf)), min_size=1, max_size=30), st.integers(0, 50))
@@ -82,7 +75,7 @@ def test_lines_lie_below_the_costs_and_meet_the_cheapest_count(costs: list[float
 
 
 def test_a_convex_cost_is_its_own_hull_and_few_lines_keep_its_minimum() -> None:
-    reading = within(plainly(50), 40, 0, variance=3.0)
+    reading = within((50, 50), 40, 0, variance=3.0)
     every, few = lines(reading, 1000), lines(reading, 8)
     at = {count: max(slope * (count - x) + y for slope, x, y in every) for count in reading.counts.tolist()}
     np.testing.assert_allclose(list(at.values()), reading.costs, atol=1e-6)

@@ -11,7 +11,6 @@ from discreet.maths.attacks.reconstruction import (
     LikeliestHistogram,
     Reading,
     Status,
-    plainly,
     reconstruct,
     within,
 )
@@ -54,7 +53,7 @@ def test_the_likeliest_histogram_and_the_certain_records_are_those_of_brute_forc
     truth: Integers, noise: list[int], bound: int
 ) -> None:
     shown = [int(truth[CROSS.of(m)].sum()) + bound * noise[m] for m in range(6)]
-    readings = [within(plainly(value), bound, 0) for value in shown]
+    readings = [within((value, value), bound, 0) for value in shown]
     found, cost = solved(CROSS, readings), costs(readings)
     feasible = EVERY[np.isfinite(cost)]
     assert found.status is Status.OPTIMAL
@@ -65,7 +64,7 @@ def test_the_likeliest_histogram_and_the_certain_records_are_those_of_brute_forc
 
 
 def test_a_published_zero_empties_its_cells() -> None:
-    readings = [within(plainly(v), 0, 0) for v in (3, 3, 0, 1, 2, 0)]
+    readings = [within((v, v), 0, 0) for v in (3, 3, 0, 1, 2, 0)]
     found = solved(CROSS, readings)
     assert found.counts.tolist() == [1, 2, 0, 0, 0, 0]
     assert found.unique
@@ -73,7 +72,7 @@ def test_a_published_zero_empties_its_cells() -> None:
 
 
 def test_margins_that_allow_two_tables_leave_less_certain() -> None:
-    readings = [within(plainly(v), 0, 0) for v in (2, 1, 1, 1, 1, 0)]
+    readings = [within((v, v), 0, 0) for v in (2, 1, 1, 1, 1, 0)]
     found = solved(CROSS, readings)
     assert found.counts.sum() == 2
     assert found.certain == 0
@@ -81,26 +80,26 @@ def test_margins_that_allow_two_tables_leave_less_certain() -> None:
 
 
 def test_contradictions_are_infeasible() -> None:
-    assert solved(CROSS, [within(plainly(v), 0, 0) for v in (3, 1, 1, 1, 1, 0)]).status is Status.INFEASIBLE
-    assert solved(CROSS, [within(plainly(v), 0, 0) for v in (3, 3, 0, 0, 0, 0)]).status is Status.INFEASIBLE
-    assert solved(CROSS, [within(plainly(v), 0, 0) for v in (-1, 0, 0, 0, 0, 0)]).status is Status.INFEASIBLE
+    assert solved(CROSS, [within((v, v), 0, 0) for v in (3, 1, 1, 1, 1, 0)]).status is Status.INFEASIBLE
+    assert solved(CROSS, [within((v, v), 0, 0) for v in (3, 3, 0, 0, 0, 0)]).status is Status.INFEASIBLE
+    assert solved(CROSS, [within((v, v), 0, 0) for v in (-1, 0, 0, 0, 0, 0)]).status is Status.INFEASIBLE
 
 
 def test_counts_that_the_law_leaves_out_are_not_taken() -> None:
     gap = Reading(0, np.array([0.5, np.inf, np.inf, 0.0]))  # 0 or 3
-    found = solved(sums_of(2, [[0, 1], [0], [1]]), [within(plainly(2), 5, 0), gap, gap])
+    found = solved(sums_of(2, [[0, 1], [0], [1]]), [within((2, 2), 5, 0), gap, gap])
     assert sorted(found.counts.tolist()) == [0, 3]
 
 
 def test_a_problem_beyond_the_limit_is_not_tried() -> None:
-    readings = [within(plainly(9), 0, 0)] + [within(plainly(5), 5, 0)] * 5
+    readings = [within((9, 9), 0, 0)] + [within((5, 5), 5, 0)] * 5
     found = reconstruct(CROSS, readings, work=10, seed=1, most_terms=10)
     assert found.status is Status.TOO_LARGE
     assert not found.found
 
 
 def test_the_same_seed_finds_the_same_records() -> None:
-    readings = [within(plainly(v), 2, 0) for v in (9, 5, 6, 2, 4, 3)]
+    readings = [within((v, v), 2, 0) for v in (9, 5, 6, 2, 4, 3)]
     first, second = solved(CROSS, readings), solved(CROSS, readings)
     assert first.counts.tolist() == second.counts.tolist()
 
@@ -116,7 +115,7 @@ def test_the_limit_is_of_work_not_of_time() -> None:
     members = [one.tolist() for several in lists for one in several]
     sums = sums_of(truth.size, members)
     shown = [int(truth.ravel()[one].sum() + chance.integers(-1, 2)) for one in members]
-    readings = [within(plainly(max(value, 0)), 2, 1) for value in shown]
+    readings = [within((max(value, 0), max(value, 0)), 2, 1) for value in shown]
     assert reconstruct(sums, readings, work=0.001, seed=1, most_terms=10_000).status is Status.TIMEOUT
     one, other = (reconstruct(sums, readings, work=0.9, seed=1, most_terms=10_000) for _ in range(2))
     assert one.found
@@ -125,6 +124,6 @@ def test_the_limit_is_of_work_not_of_time() -> None:
 
 
 def test_the_clock_can_end_a_run_nevertheless() -> None:
-    readings = [within(plainly(3), 1, 0)] * 6
+    readings = [within((3, 3), 1, 0)] * 6
     found = reconstruct(CROSS, readings, work=10, seed=1, most_terms=10_000, seconds=0.0)
     assert found.certain == 0

@@ -7,8 +7,9 @@ from scipy.stats import binom, chi2
 from discreet.errors import Mistakes
 from discreet.maths.inference.binomial import BinomialFit, binomial_test, enumerated
 from discreet.maths.noise.additive import discrete_laplace, truncated_laplace
+from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
-from discreet.maths.noise.publishing import NO_NOISE, CountNoise, Publishing, count_noise, noise_of_ptable
+from discreet.maths.noise.publishing import NO_NOISE, Negatives, PublishedLaw, Publishing
 
 LIMIT = float(chi2.ppf(0.95, 1))
 RINOTT = {5: (3.361, 0.0537, 0.0844, 0.9360, 0.95), 10: (3.816, 0.0442, 0.0678, 0.8960, 0.92)}
@@ -17,7 +18,7 @@ RINOTT = {5: (3.361, 0.0537, 0.0844, 0.9360, 0.95), 10: (3.816, 0.0442, 0.0678, 
 @pytest.mark.parametrize("m", list(RINOTT))
 def test_section_6_2_of_rinott_et_al(m: int) -> None:
     critical, beyond, from_there, power, printed = RINOTT[m]
-    noise = count_noise(truncated_laplace("0.5", m))
+    noise = PublishedLaw(truncated_laplace("0.5", m))
     test = binomial_test(80, 0.5, noise)
     assert (
         np.abs(test.statistic - critical).min() < 5e-4
@@ -38,22 +39,22 @@ def test_the_power_without_noise_is_the_printed_one() -> None:
 
 def test_the_power_falls_with_the_noise() -> None:
     powers = [
-        binomial_test(80, 0.7, count_noise(truncated_laplace(epsilon, 10))).power(0.5, LIMIT)
+        binomial_test(80, 0.7, PublishedLaw(truncated_laplace(epsilon, 10))).power(0.5, LIMIT)
         for epsilon in ("0.1", "0.5", "2")
     ]
     assert powers == sorted(powers)
 
 
 NOISES = [
-    count_noise(truncated_laplace("0.5", 5)),
-    count_noise(discrete_laplace("0.7"), Publishing(True, rounding=3)),
-    noise_of_ptable(solve(PTableParameters(4, 1.5, 1))),
+    PublishedLaw(truncated_laplace("0.5", 5)),
+    PublishedLaw(discrete_laplace("0.7"), Publishing(Negatives.ZERO, rounding=3)),
+    PublishedLaw(PTableLaw(solve(PTableParameters(4, 1.5, 1)))),
 ]
 
 
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize(("n", "p0"), [(20, 0.1), (35, 0.6)])
-def test_exact_p_values_have_their_level_by_enumeration(noise: CountNoise, n: int, p0: float) -> None:
+def test_exact_p_values_have_their_level_by_enumeration(noise: PublishedLaw, n: int, p0: float) -> None:
     test = binomial_test(n, p0, noise)
     assert test.probability.sum() == pytest.approx(1, abs=1e-9)
     p = np.array([test.p_value(statistic) for statistic in test.statistic])
@@ -63,7 +64,7 @@ def test_exact_p_values_have_their_level_by_enumeration(noise: CountNoise, n: in
 
 
 def test_outcomes_are_the_binomial_law_convolved() -> None:
-    noise = count_noise(truncated_laplace(1, 2))
+    noise = PublishedLaw(truncated_laplace(1, 2))
     found = enumerated(12, 0.4, noise)
     plain = np.convolve(binom.pmf(np.arange(13), 12, 0.4), noise.change.p)
     np.testing.assert_allclose(found.probability, plain, rtol=1e-9)
@@ -73,16 +74,16 @@ def test_outcomes_are_the_binomial_law_convolved() -> None:
 def test_the_estimate_and_its_interval() -> None:
     plain = BinomialFit(80, 41, NO_NOISE)
     assert plain.estimate == pytest.approx(41 / 80, abs=1e-6)
-    noisy = BinomialFit(80, 41, count_noise(truncated_laplace("0.5", 10)))
+    noisy = BinomialFit(80, 41, PublishedLaw(truncated_laplace("0.5", 10)))
     low, high = noisy.interval(0.95)
     assert noisy.statistic(low) == pytest.approx(LIMIT, abs=1e-6)
     assert low < plain.interval(0.95)[0] < plain.interval(0.95)[1] < high
-    assert BinomialFit(80, -3, count_noise(truncated_laplace("0.5", 10))).interval(0.95)[0] == 0.0
-    assert BinomialFit(80, 85, count_noise(truncated_laplace("0.5", 10))).interval(0.95)[1] == 1.0
+    assert BinomialFit(80, -3, PublishedLaw(truncated_laplace("0.5", 10))).interval(0.95)[0] == 0.0
+    assert BinomialFit(80, 85, PublishedLaw(truncated_laplace("0.5", 10))).interval(0.95)[1] == 1.0
 
 
 def test_the_interval_covers_the_truth_about_as_often_as_it_says() -> None:
-    noise = count_noise(truncated_laplace("0.5", 5))
+    noise = PublishedLaw(truncated_laplace("0.5", 5))
     for p in (0.2, 0.5):
         found = enumerated(60, p, noise)
         inside = [
@@ -93,7 +94,7 @@ def test_the_interval_covers_the_truth_about_as_often_as_it_says() -> None:
 
 
 def test_large_populations_are_enumerated_near_the_mean_only() -> None:
-    test = binomial_test(10**6, 0.3, count_noise(truncated_laplace(1, 10)))
+    test = binomial_test(10**6, 0.3, PublishedLaw(truncated_laplace(1, 10)))
     assert test.probability.sum() == pytest.approx(1, abs=1e-9)
     assert test.size(LIMIT) == pytest.approx(0.05, abs=0.002)
 

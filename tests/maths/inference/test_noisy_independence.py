@@ -8,8 +8,9 @@ from scipy.stats import chi2_contingency
 from discreet.errors import Mistakes
 from discreet.maths.inference.independence import independence_tests
 from discreet.maths.noise.additive import discrete_laplace, truncated_laplace
+from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
-from discreet.maths.noise.publishing import NO_NOISE, CountNoise, Publishing, count_noise, noise_of_ptable
+from discreet.maths.noise.publishing import NO_NOISE, Negatives, PublishedLaw, Publishing
 
 TABLES = 1000
 TABLE_3 = {  # epsilon, m: size in %, mean statistic and its standard error of the LR test; size of the naive test
@@ -28,16 +29,16 @@ def independent_tables(
     return rng.poisson(np.exp(eta + rows + columns))
 
 
-def published(true: NDArray[np.int64], noise: CountNoise, seed: int) -> NDArray[np.int64]:
+def published(true: NDArray[np.int64], noise: PublishedLaw, seed: int) -> NDArray[np.int64]:
     change = noise.change
     drawn = np.random.default_rng(seed).choice(change.values, size=true.shape, p=change.p)
-    return noise.shown(true + drawn)
+    return noise.publishing.publish(true + drawn)
 
 
 @pytest.mark.parametrize(("epsilon", "m"), list(TABLE_3))
 def test_table_3_of_rinott_et_al_comes_out_for_independent_attributes(epsilon: float, m: int) -> None:
     size, mean, error, naive = TABLE_3[epsilon, m]
-    noise = count_noise(truncated_laplace(epsilon, m))
+    noise = PublishedLaw(truncated_laplace(epsilon, m))
     found = independence_tests(published(independent_tables(11), noise, 12), noise)
     assert found.settled.all()
     statistic = found.likelihood_ratio.statistic
@@ -56,7 +57,7 @@ def test_dependence_is_found_and_more_noise_hides_more_of_it() -> None:
     true = rng.poisson(np.exp(4 + 0.3 * rng.uniform(-0.5, 0.5, shape)))
     power = []
     for epsilon in (0.1, 0.5):
-        noise = count_noise(truncated_laplace(epsilon, 10))
+        noise = PublishedLaw(truncated_laplace(epsilon, 10))
         found = independence_tests(published(true, noise, 6), noise)
         power.append((found.likelihood_ratio.p_value <= 0.05).mean())
     bare = (independence_tests(true, NO_NOISE).likelihood_ratio.p_value <= 0.05).mean()
@@ -79,14 +80,14 @@ def test_without_noise_the_tests_are_the_standard_ones() -> None:
 @pytest.mark.parametrize(
     "noise",
     [
-        count_noise(truncated_laplace(0.5, 7), Publishing(negatives_to_zero=True)),
-        noise_of_ptable(solve(PTableParameters(5, 2.0, 0))),
+        PublishedLaw(truncated_laplace(0.5, 7), Publishing(Negatives.ZERO)),
+        PublishedLaw(PTableLaw(solve(PTableParameters(5, 2.0, 0)))),
     ],
 )
-def test_sizes_hold_for_small_counts_with_post_processing_in_the_likelihood(noise: CountNoise) -> None:
+def test_sizes_hold_for_small_counts_with_post_processing_in_the_likelihood(noise: PublishedLaw) -> None:
     rng = np.random.default_rng(8)
     true = independent_tables(7, eta=1.8, size=5, tables=600)
-    if len(noise.rows) == 1:
+    if len(noise.changes) == 1:
         x = published(true, noise, 9)
     else:
         x = np.array([rng.choice(noise.row(a).values, p=noise.row(a).p) for a in true.ravel().tolist()])
@@ -99,7 +100,7 @@ def test_sizes_hold_for_small_counts_with_post_processing_in_the_likelihood(nois
 
 
 def test_empty_rows_and_wide_noise_end() -> None:
-    noise = count_noise(discrete_laplace("0.2"), Publishing(True))
+    noise = PublishedLaw(discrete_laplace("0.2"), Publishing(Negatives.ZERO))
     table = np.array([[[0, 0, 0], [0, 3, 1], [12, 0, 7]], [[0, 0, 0]] * 3])
     found = independence_tests(table, noise)
     assert found.settled.all()

@@ -22,30 +22,33 @@ from discreet.maths.inference.intervals import (
     sum_law,
 )
 from discreet.maths.noise.additive import discrete_gaussian, discrete_laplace, truncated_laplace
+from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.law import Pmf
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
-from discreet.maths.noise.publishing import CountNoise, Publishing, count_noise, noise_of_ptable
+from discreet.maths.noise.publishing import Negatives, PublishedLaw, Publishing
 
-LAPLACE = count_noise(truncated_laplace("0.5", 7))
-CLIPPED = count_noise(truncated_laplace("0.5", 7), Publishing(negatives_to_zero=True))
-CELL_KEY = noise_of_ptable(solve(PTableParameters(5, 2.0, 0)))
+LAPLACE = PublishedLaw(truncated_laplace("0.5", 7))
+CLIPPED = PublishedLaw(truncated_laplace("0.5", 7), Publishing(Negatives.ZERO))
+CELL_KEY = PublishedLaw(PTableLaw(solve(PTableParameters(5, 2.0, 0))))
 NOISES = [
     LAPLACE,
     CLIPPED,
     CELL_KEY,
-    noise_of_ptable(solve(PTableParameters(5, 3.0, 2))),
-    count_noise(truncated_laplace(1, 6), Publishing(True, rounding=3, threshold=6, keeps_zeros=True)),
+    PublishedLaw(PTableLaw(solve(PTableParameters(5, 3.0, 2)))),
+    PublishedLaw(
+        truncated_laplace(1, 6), Publishing(Negatives.ZERO, rounding=3, threshold=6), keeps_zeros=True
+    ),
 ]
 
 
-def outcomes(noise: CountNoise, count: int) -> list[tuple[int, float]]:
+def outcomes(noise: PublishedLaw, count: int) -> list[tuple[int, float]]:
     row = noise.row(count)
     return [(x, p) for x, p in zip(row.values.tolist(), row.p.tolist(), strict=True) if p > 0]
 
 
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("level", [0.8, 0.95])
-def test_the_exact_interval_covers_every_truth_with_its_level(noise: CountNoise, level: float) -> None:
+def test_the_exact_interval_covers_every_truth_with_its_level(noise: PublishedLaw, level: float) -> None:
     found = {x: exact_interval(noise, x, level) for a in range(25) for x, _ in outcomes(noise, a)}
     for a in range(25):
         covered = sum(p for x, p in outcomes(noise, a) if found[x].low <= a <= found[x].high)
@@ -53,7 +56,7 @@ def test_the_exact_interval_covers_every_truth_with_its_level(noise: CountNoise,
 
 
 @pytest.mark.parametrize("noise", NOISES)
-def test_credible_intervals_cover_with_their_level_when_the_prior_is_true(noise: CountNoise) -> None:
+def test_credible_intervals_cover_with_their_level_when_the_prior_is_true(noise: PublishedLaw) -> None:
     prior, level, covered = Geometric(6.0), 0.9, 0.0
     found: dict[int, tuple[int, int]] = {}
     for a in range(150):
@@ -141,7 +144,9 @@ def test_a_flat_prior_misleads_over_many_cells_and_an_estimated_one_does_not() -
     for seed in range(8):
         rng = np.random.default_rng(seed)
         true = np.where(rng.random(250) < 0.6, 0, rng.geometric(0.2, 250) - 1)
-        x = CLIPPED.shown(true + rng.choice(CLIPPED.change.values, 250, p=CLIPPED.change.p)).tolist()
+        x = CLIPPED.publishing.publish(
+            true + rng.choice(CLIPPED.change.values, 250, p=CLIPPED.change.p)
+        ).tolist()
         prior = estimated_prior(CLIPPED, x)
         found = infer_sum(CLIPPED, x, [1] * 250, 0.95, prior.prior, None, prior.total_variance).credible
         flat = infer_sum(CLIPPED, x, [1] * 250, 0.95, Flat()).credible
@@ -173,12 +178,12 @@ def test_ratios_are_shares_of_all_pairs() -> None:
 
 
 def test_what_is_too_large_is_normal_and_says_so() -> None:
-    wide = count_noise(discrete_laplace("0.01"))
+    wide = PublishedLaw(discrete_laplace("0.01"))
     many = [5000] * 300
     found = infer_sum(wide, many, [1] * 300, 0.95, Flat(10**6))
     assert not found.is_exact
     assert found.credible.low < found.posterior_mean < found.credible.high
-    gaussian = count_noise(discrete_gaussian("0.00001"))
+    gaussian = PublishedLaw(discrete_gaussian("0.00001"))
     ratio = infer_ratio(gaussian, 100_000, 200_000, 0.95, Flat())
     assert not ratio.is_exact
     assert ratio.low < 0.5 < ratio.high < 0.51

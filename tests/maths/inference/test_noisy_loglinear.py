@@ -8,7 +8,7 @@ from discreet.errors import Mistakes
 from discreet.maths.inference.independence import independence_tests
 from discreet.maths.inference.loglinear import Design, design, fit
 from discreet.maths.noise.additive import discrete_laplace, truncated_laplace
-from discreet.maths.noise.publishing import NO_NOISE, Publishing, count_noise
+from discreet.maths.noise.publishing import NO_NOISE, Negatives, PublishedLaw, Publishing
 
 LABELS = [["1", "2", "3"], ["1", "2", "3", "4"], ["1", "2"]]
 AXES = ["A", "B", "C"]
@@ -40,10 +40,10 @@ def test_without_noise_it_is_the_standard_fit() -> None:
 
 
 def test_main_effects_of_two_axes_are_the_test_of_independence() -> None:
-    noise = count_noise(truncated_laplace("0.5", 7), Publishing(negatives_to_zero=True))
+    noise = PublishedLaw(truncated_laplace("0.5", 7), Publishing(Negatives.ZERO))
     rng = np.random.default_rng(4)
     true = rng.poisson(12, (3, 4))
-    x = noise.shown(true + rng.choice(noise.change.values, size=true.shape, p=noise.change.p))
+    x = noise.publishing.publish(true + rng.choice(noise.change.values, size=true.shape, p=noise.change.p))
     found = fit(x.ravel(), design((3, 4), LABELS, AXES[:2], ["A", "B"]), noise)
     assert found.deviance == pytest.approx(
         independence_tests(x[None], noise).likelihood_ratio.statistic[0], abs=1e-5
@@ -51,7 +51,7 @@ def test_main_effects_of_two_axes_are_the_test_of_independence() -> None:
 
 
 def test_estimates_scatter_as_their_standard_errors_say_and_naive_ones_do_not() -> None:
-    noise, wanted = count_noise(discrete_laplace("0.25")), model("A*B", "C")
+    noise, wanted = PublishedLaw(discrete_laplace("0.25")), model("A*B", "C")
     rng = np.random.default_rng(6)
     theta = rng.uniform(-0.3, 0.3, len(wanted.names))
     theta[0] = 4.0
@@ -70,7 +70,7 @@ def test_estimates_scatter_as_their_standard_errors_say_and_naive_ones_do_not() 
 
 
 def test_the_saturated_model_fits_and_leaves_nothing_to_test() -> None:
-    noise = count_noise(truncated_laplace(1, 4))
+    noise = PublishedLaw(truncated_laplace(1, 4))
     x = np.random.default_rng(7).poisson(30, 24)
     found = fit(x, model("A*B*C"), noise)
     assert found.df == 0
@@ -79,7 +79,7 @@ def test_the_saturated_model_fits_and_leaves_nothing_to_test() -> None:
 
 
 def test_an_empty_category_has_no_estimate_and_says_so() -> None:
-    noise = count_noise(truncated_laplace(2, 3), Publishing(negatives_to_zero=True))
+    noise = PublishedLaw(truncated_laplace(2, 3), Publishing(Negatives.ZERO))
     table = np.array([[40, 35, 0], [38, 44, 0]])
     found = fit(table.ravel(), design((2, 3), LABELS, ["A", "B"], ["A", "B"]), noise)
     errors = dict(zip(found.names, found.standard_errors.tolist(), strict=True))

@@ -12,35 +12,33 @@ from discreet.errors import Mistakes
 from discreet.maths.inference.independence import PublishedMoments
 from discreet.maths.inference.likelihood import log_likelihoods, peaks, tilted_sums
 from discreet.maths.noise.additive import discrete_laplace, truncated_laplace, uniform
-from discreet.maths.noise.hellinger import hellinger
+from discreet.maths.noise.hellinger import PTableLaw, hellinger
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
 from discreet.maths.noise.publishing import (
-    NO_NOISE,
-    CountNoise,
+    Negatives,
+    PublishedLaw,
     Publishing,
-    count_noise,
-    noise_of_ptable,
-    noise_of_rows,
     packed,
+    written_law,
 )
 
 RULES = [
     Publishing(),
-    Publishing(negatives_to_zero=True),
-    Publishing(True, keeps_zeros=True),
-    Publishing(True, rounding=5),
-    Publishing(True, rounding=3, threshold=7),
+    Publishing(Negatives.ZERO),
+    Publishing(Negatives.ZERO, rounding=5),
+    Publishing(Negatives.ZERO, rounding=3, threshold=7),
     Publishing(rounding=2),
     Publishing(threshold=4),
 ]
-NOISES = [count_noise(truncated_laplace(0.5, 7), rule) for rule in RULES] + [
-    noise_of_ptable(solve(PTableParameters(5, 2.0, 0))),
-    noise_of_ptable(solve(PTableParameters(5, 3.0, 2))),
+NOISES = [PublishedLaw(truncated_laplace(0.5, 7), rule) for rule in RULES] + [
+    PublishedLaw(truncated_laplace(0.5, 7), Publishing(Negatives.ZERO), keeps_zeros=True),
+    PublishedLaw(PTableLaw(solve(PTableParameters(5, 2.0, 0)))),
+    PublishedLaw(PTableLaw(solve(PTableParameters(5, 3.0, 2)))),
 ]
 
 
 @pytest.mark.parametrize("noise", NOISES)
-def test_columns_are_the_rows_turned_round(noise: CountNoise) -> None:
+def test_columns_are_the_rows_turned_round(noise: PublishedLaw) -> None:
     rows = {a: noise.row(a) for a in range(60)}
     for x in sorted({int(x) for a in range(30) for x in rows[a].values if rows[a].at(int(x)) > 0}):
         column = noise.column(x)
@@ -55,10 +53,10 @@ def test_columns_are_the_rows_turned_round(noise: CountNoise) -> None:
 
 @given(st.integers(-30, 300), st.integers(1, 12), st.integers(0, 25), st.booleans())
 def test_sources_are_what_is_published_so(noisy: int, rounding: int, threshold: int, clipped: bool) -> None:
-    rule = Publishing(clipped, rounding, threshold)
+    rule = Publishing(Negatives.ZERO if clipped else Negatives.KEEP, rounding, threshold)
 
     def shown(noisy: int) -> int:
-        return int(CountNoise(NO_NOISE.rows, rule).shown(np.array([noisy]))[0])
+        return int(rule.publish(np.array([noisy]))[0])
 
     sources = rule.sources(shown(noisy))
     assert sources is not None
@@ -74,40 +72,40 @@ def test_sources_are_what_is_published_so(noisy: int, rounding: int, threshold: 
 @pytest.mark.parametrize(
     ("noise", "published"),
     [
-        (count_noise(truncated_laplace(0.5, 7)), -8),
-        (count_noise(truncated_laplace(0.5, 7), Publishing(True)), -1),
-        (count_noise(discrete_laplace(1), Publishing(True, rounding=5)), 7),
-        (count_noise(discrete_laplace(1), Publishing(True, threshold=10)), 9),
-        (noise_of_ptable(solve(PTableParameters(5, 3.0, 2))), 1),
-        (count_noise(discrete_laplace(1)), 10**10),
+        (PublishedLaw(truncated_laplace(0.5, 7)), -8),
+        (PublishedLaw(truncated_laplace(0.5, 7), Publishing(Negatives.ZERO)), -1),
+        (PublishedLaw(discrete_laplace(1), Publishing(Negatives.ZERO, rounding=5)), 7),
+        (PublishedLaw(discrete_laplace(1), Publishing(Negatives.ZERO, threshold=10)), 9),
+        (PublishedLaw(PTableLaw(solve(PTableParameters(5, 3.0, 2)))), 1),
+        (PublishedLaw(discrete_laplace(1)), 10**10),
     ],
 )
-def test_counts_that_are_never_published_are_refused(noise: CountNoise, published: int) -> None:
+def test_counts_that_are_never_published_are_refused(noise: PublishedLaw, published: int) -> None:
     with pytest.raises(Mistakes, match=f"published count: {published}; this noise never publishes it"):
         noise.column(published)
 
 
 def test_laws_that_cannot_be_turned_round_are_refused() -> None:
     with pytest.raises(Mistakes, match="hellinger"):
-        count_noise(hellinger(1))
+        PublishedLaw(hellinger(1)).column(1)
     with pytest.raises(Mistakes, match="sums to 1"):
-        noise_of_rows([{0: 0.5, 1: 0.4}])
+        written_law([{0: 0.5, 1: 0.4}])
     with pytest.raises(Mistakes, match="empty"):
-        noise_of_rows([])
+        written_law([])
     with pytest.raises(Mistakes, match="rounding"):
         Publishing(rounding=0)
 
 
 def test_written_rows_are_the_law_they_write() -> None:
     law = truncated_laplace(1, 3).pmf
-    written = noise_of_rows([dict(zip(law.values.tolist(), law.p.tolist(), strict=True))])
+    written = PublishedLaw(written_law([dict(zip(law.values.tolist(), law.p.tolist(), strict=True))]))
     assert written.is_additive
-    np.testing.assert_allclose(written.column(4).p, count_noise(truncated_laplace(1, 3)).column(4).p)
+    np.testing.assert_allclose(written.column(4).p, PublishedLaw(truncated_laplace(1, 3)).column(4).p)
 
 
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("mu", [0.3, 4.0, 40.0])
-def test_likelihood_and_moments_of_a_poisson_count_are_the_plain_sums(noise: CountNoise, mu: float) -> None:
+def test_likelihood_and_moments_of_a_poisson_count_are_the_plain_sums(noise: PublishedLaw, mu: float) -> None:
     weights = poisson.pmf(np.arange(150), mu)
     rows = [noise.row(a) for a in range(150)]
     values = np.arange(min(row.first for row in rows), max(row.last for row in rows) + 1)
@@ -117,7 +115,7 @@ def test_likelihood_and_moments_of_a_poisson_count_are_the_plain_sums(noise: Cou
     found = np.exp(log_likelihoods(np.full(len(seen), mu), packs.indices(seen), packs))
     np.testing.assert_allclose(found, p[p > 1e-12], rtol=1e-9)
     mean, variance, slope = PublishedMoments(noise)(np.array([mu]))
-    tolerance = 1e-9 if noise.published.rounding == 1 else 0.05
+    tolerance = 1e-9 if noise.publishing.rounding == 1 else 0.05
     assert mean[0] == pytest.approx(p @ values, rel=tolerance, abs=tolerance)
     assert variance[0] == pytest.approx(p @ (values - p @ values) ** 2, rel=tolerance)
     step = 1e-5
@@ -126,7 +124,7 @@ def test_likelihood_and_moments_of_a_poisson_count_are_the_plain_sums(noise: Cou
 
 
 def test_long_columns_are_summed_where_it_matters() -> None:
-    packs = packed(count_noise(discrete_laplace("0.1")), np.array([50]))
+    packs = packed(PublishedLaw(discrete_laplace("0.1")), np.array([50]))
     assert packs.concave.all()
     at, which = np.log(np.array([70.0])), np.zeros(1, dtype=np.int64)
     plain = tilted_sums(at, which, replace(packs, concave=~packs.concave))
@@ -134,7 +132,7 @@ def test_long_columns_are_summed_where_it_matters() -> None:
 
 
 def test_peaks_are_where_the_likelihood_is_largest() -> None:
-    noise = count_noise(uniform(3), Publishing(True))
+    noise = PublishedLaw(uniform(3), Publishing(Negatives.ZERO))
     packs = packed(noise, np.array([0, 1, 12]))
     at, most = peaks(packs)
     means = np.linspace(0, 20, 2001)

@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from discreet.errors import mistake
+from discreet.maths.cells.alignment import distinct_numbers
 from discreet.maths.noise.additive import AdditiveLaw
 from discreet.maths.noise.law import Floats, Pmf
+from discreet.maths.noise.publishing import PublishedLaw
 
 
 class LawRows(Protocol):
@@ -121,6 +123,79 @@ def probabilities(law: Pmf, values: NDArray[np.int64]) -> Floats:
     """The probability of each of some values."""
     inside = (values >= law.first) & (values <= law.last)
     return np.where(inside, law.p[np.clip(values - law.first, 0, len(law.p) - 1)], 0.0)
+
+
+MOST_KEPT = 64  # pairs of rows that are kept to be looked up again
+
+
+class BayesFactors:
+    """The Bayes factors of published counts: how much likelier a value is with the target than without."""
+
+    def __init__(self, law: PublishedLaw) -> None:
+        self.law = law
+        self._found: dict[tuple[int, int, bool], float] = {}
+        self._beside: dict[int, Adversary] = {}
+
+    def log_factors(self, known: NDArray[np.int64], published: NDArray[np.int64]) -> Floats:
+        """log P(j | x0 + 1)/P(j | x0) of pairs; inf where only the target explains j, -inf where it cannot.
+
+        What differs in x0 and j alike has the same factor, so that few different pairs are worked out.
+        """
+        if not len(known):
+            return np.zeros(0)
+        base, hidden = np.minimum(known, self.law.settled), published == 0
+        change = published - (known - base)
+        lowest, width = int(change.min()), int(change.max() - change.min()) + 1
+        number = (base * width + change - lowest) * 2 + hidden
+        pairs, where, _ = distinct_numbers(number, (int(base.max()) + 1) * width * 2)
+        found = [
+            self._factor(pair // 2 // width, pair // 2 % width + lowest, bool(pair % 2))
+            for pair in pairs.tolist()
+        ]
+        return np.array(found)[where]
+
+    def _factor(self, known: int, value: int, hidden: bool) -> float:
+        """The log factor of a published value, worked out once; a hidden one is 0, shifted with the known count."""
+        pair = (known, value, hidden)
+        if pair not in self._found:
+            self._found[pair] = self._worked_out(known, value, hidden)
+        return self._found[pair]
+
+    def _worked_out(self, known: int, value: int, hidden: bool) -> float:
+        adversary = self._adversary(known)
+        low, high = self._sources(value, hidden)
+        if known == 0 and self.law.keeps_zeros:
+            here = _mass(adversary.with_target, low, high)
+            return (math.log(here) if here > 0 else -math.inf) if hidden else math.inf
+        here, away = (_mass(law, low, high) for law in (adversary.with_target, adversary.without))
+        if low == high or (here == 0 and away == 0):
+            return adversary.log_factor(high)
+        if away == 0:
+            return math.inf
+        return math.log(here) - math.log(away) if here > 0 else -math.inf
+
+    def _adversary(self, known: int) -> Adversary:
+        """The rows of the noise beside so many others; a few are kept, for pairs come in their order."""
+        if known not in self._beside:
+            if len(self._beside) >= MOST_KEPT:
+                self._beside.clear()
+            self._beside[known] = Adversary(self.law.law, known)
+        return self._beside[known]
+
+    def _sources(self, value: int, hidden: bool) -> tuple[int | None, int]:
+        """The noisy counts that are published as the value, all shifted alike."""
+        rule = self.law.publishing
+        nothing = rule.sources(0) if hidden else None
+        if nothing is None:
+            return rule.rounded_from(value)
+        first, last = nothing
+        return (None if first is None else first + value), last + value
+
+
+def _mass(law: Pmf, low: int | None, high: int) -> float:
+    if low is None:
+        return law.cdf(high)
+    return float(probabilities(law, np.arange(low, high + 1)).sum())
 
 
 def posterior_of(prior: float, log_factors: Iterable[float]) -> float:

@@ -13,21 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 from ortools.sat.python import cp_model
 
-from discreet.maths.noise.additive import Law
 from discreet.maths.noise.law import Floats
+from discreet.maths.noise.publishing import PublishedLaw
 
 Integers = NDArray[np.int64]
 
+FAR_BELOW = -(10**9)  # no noise reaches it
 SLOPES_ALIKE = 1e-9  # lines whose slopes differ by less are one line
-
-
-@dataclass(frozen=True)
-class PublishedValue:
-    """A published value, and the noisy counts lowest..highest that are published as it."""
-
-    value: int
-    lowest: int
-    highest: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,32 +40,23 @@ class Reading:
         return np.flatnonzero(np.isfinite(self.costs)) + self.first
 
 
-def by_law(shown: PublishedValue, law: Law, keeps_zeros: bool, tail: float) -> Reading:
+def by_law(published: int, law: PublishedLaw, tail: float) -> Reading:
     """The counts i in whose law the value is no outlier: Pr_i[X <= value] and Pr_i[X >= value] both above tail/2.
 
     With tail = 0 these are all counts that can be published as the value. X is what is published in the end.
     """
-    start = max(shown.value, 0)
+    start = max(published, 0)
     found: dict[int, float] = {}
-    for step, side in ((1, 0), (-1, 2)):
+    for step in (1, -1):
         count = start if step == 1 else start - 1
         while count >= 0:
-            below, equal, above = _seen(shown, law, keeps_zeros, count)
-            reach = (below + equal, equal, equal + above)
-            if reach[side] <= tail / 2:
+            row = law.row(count)
+            below, above = row.cdf(published), row.tail(published)
+            if (below if step == 1 else above) <= tail / 2:
                 break
-            found[count] = equal if min(reach[0], reach[2]) > tail / 2 else 0.0
+            found[count] = row.at(published) if min(below, above) > tail / 2 else 0.0
             count += step
     return _reading(found)
-
-
-def _seen(shown: PublishedValue, law: Law, keeps_zeros: bool, count: int) -> tuple[float, float, float]:
-    """How likely a count is published below the value, as it, and above it."""
-    if keeps_zeros and count == 0:
-        return float(shown.value > 0), float(shown.value == 0), float(shown.value < 0)
-    row = law.row(count)
-    low, high = max(shown.lowest - row.first, 0), max(shown.highest + 1 - row.first, 0)
-    return float(row.p[:low].sum()), float(row.p[low:high].sum()), float(row.p[high:].sum())
 
 
 def _reading(likelihood: dict[int, float]) -> Reading:
@@ -87,24 +70,21 @@ def _reading(likelihood: dict[int, float]) -> Reading:
     return Reading(counts.start, costs - costs.min())
 
 
-def within(shown: PublishedValue, bound: int, least: int, variance: float | None = None) -> Reading:
+def within(sources: tuple[int | None, int], bound: int, least: int, variance: float | None = None) -> Reading:
     """Where only a bound of the noise is known, and perhaps its variance: the counts within the bound.
 
-    The cost of a count at distance d from what is shown so is that of normal noise, d^2 / (2 variance), or d without
+    ``sources`` are the noisy counts that are published as the value (``Publishing.sources``). The cost of a count at
+    distance d from them is that of normal noise, d^2 / (2 variance), or d without
     a variance.
     ``least`` is the smallest true count that can be: 1 where empty cells stay empty and the value is not zero.
     """
-    counts = np.arange(max(shown.lowest - bound, least), max(shown.highest + bound, least) + 1)
-    distances = np.maximum(np.maximum(shown.lowest - counts, counts - shown.highest), 0).astype(np.float64)
+    lowest, highest = sources[0] if sources[0] is not None else FAR_BELOW, sources[1]
+    counts = np.arange(max(lowest - bound, least), max(highest + bound, least) + 1)
+    distances = np.maximum(np.maximum(lowest - counts, counts - highest), 0).astype(np.float64)
     costs = distances**2 / (2 * variance) if variance else distances.copy()
     costs[distances > bound] = np.inf
     least_cost = costs.min()
     return Reading(int(counts[0]), costs - least_cost if np.isfinite(least_cost) else costs)
-
-
-def plainly(value: int) -> PublishedValue:
-    """A value that is published as it is."""
-    return PublishedValue(value, value, value)
 
 
 def both(a: Reading, b: Reading) -> Reading:

@@ -17,7 +17,7 @@ from scipy.stats import binom, chi2
 from discreet.errors import mistake
 from discreet.maths.inference.likelihood import log_likelihoods, peaks
 from discreet.maths.noise.law import Floats
-from discreet.maths.noise.publishing import Columns, CountNoise, packed
+from discreet.maths.noise.publishing import Columns, PublishedLaw, packed
 
 LARGEST_N = 10**7
 LARGEST_WORK = 2 * 10**7  # terms of all columns together
@@ -31,7 +31,7 @@ class BinomialTest:
 
     n: int
     p0: float
-    noise: CountNoise
+    noise: PublishedLaw
     values: NDArray[np.int64]  # (outcome) -> published count
     statistic: Floats
     probability: Floats  # under p0
@@ -70,7 +70,7 @@ class BinomialFit:
 
     n: int
     published: int
-    noise: CountNoise
+    noise: PublishedLaw
 
     @cached_property
     def _columns(self) -> Columns:
@@ -108,7 +108,7 @@ class BinomialFit:
         return float(low), float(high)
 
 
-def binomial_test(n: int, p0: float, noise: CountNoise) -> BinomialTest:
+def binomial_test(n: int, p0: float, noise: PublishedLaw) -> BinomialTest:
     """Enumerate the test of H0: p = p0 for a published count of N records."""
     found = enumerated(n, p0, noise)
     return BinomialTest(
@@ -116,7 +116,7 @@ def binomial_test(n: int, p0: float, noise: CountNoise) -> BinomialTest:
     )
 
 
-def enumerated(n: int, p: float, noise: CountNoise) -> _Outcomes:
+def enumerated(n: int, p: float, noise: PublishedLaw) -> _Outcomes:
     """Every published count and its probability when the true count is binomial(N, p)."""
     checked(n, p)
     counts = _near(n, p)
@@ -141,7 +141,7 @@ def _near(n: int, p: float) -> range:
     return range(max(0, math.floor(n * p - reach)), min(n, math.ceil(n * p + reach)) + 1)
 
 
-def likelihood_ratios(n: int, p0: float, noise: CountNoise, values: NDArray[np.int64]) -> Floats:
+def likelihood_ratios(n: int, p0: float, noise: PublishedLaw, values: NDArray[np.int64]) -> Floats:
     """2 log(max over p of L / L(p0)) of each published count."""
     packs = packed(noise, values, n)
     most = peaks(packs, n)[1]

@@ -13,7 +13,7 @@ from scipy.stats import chi2
 from discreet.errors import mistake
 from discreet.maths.inference.likelihood import peaks, tilted_sums
 from discreet.maths.noise.law import Floats
-from discreet.maths.noise.publishing import Columns, CountNoise, packed
+from discreet.maths.noise.publishing import Columns, PublishedLaw, packed
 
 EQUAL = 1e-12
 LEAST_VARIANCE = 1e-9
@@ -27,7 +27,7 @@ class PublishedMoments:
     Rounding leaves no such constant; there d and s^2 are averages over one period of the rounding.
     """
 
-    noise: CountNoise
+    noise: PublishedLaw
 
     @cached_property
     def _rows(self) -> tuple[float, float, Floats, Floats]:
@@ -48,12 +48,12 @@ class PublishedMoments:
         return mean, np.maximum(second - mean**2, LEAST_VARIANCE), slope
 
 
-def _by_count(noise: CountNoise) -> tuple[float, float, Floats, Floats]:
+def _by_count(noise: PublishedLaw) -> tuple[float, float, Floats, Floats]:
     """The mean change and variance of large counts, and E x and E x^2 of the counts 0, 1, .. that differ from it."""
-    rule = noise.published
+    rule = noise.publishing
     if noise.is_additive:
         return noise.change.mean, noise.change.variance, np.zeros(0), np.zeros(0)
-    reach = max(len(noise.rows), rule.threshold + rule.rounding - noise.span[0], 1)
+    reach = max(len(noise.changes), rule.threshold + rule.rounding - noise.span[0], 1)
     period = [noise.row(a) for a in range(reach, reach + rule.rounding)]
     change = float(np.mean([row.mean - a for a, row in enumerate(period, reach)]))
     spread = float(
@@ -108,7 +108,7 @@ class IndependenceTests:
     settled: NDArray[np.bool_]
 
 
-def independence_tests(tables: Integers, noise: CountNoise) -> IndependenceTests:
+def independence_tests(tables: Integers, noise: PublishedLaw) -> IndependenceTests:
     """Test tables (table, row, column) -> published count; true counts are Poisson (Rinott et al. 2018, 6.1).
 
     likelihood ratio: 2 log (max over all mu / max over mu_ij = r_i c_j / n) of
@@ -214,7 +214,7 @@ def _chi_square(tables: Integers) -> Floats:
     return found
 
 
-def _noisy_chi_square(tables: Integers, noise: CountNoise, mu: Floats) -> Floats:
+def _noisy_chi_square(tables: Integers, noise: PublishedLaw, mu: Floats) -> Floats:
     """sum (x - E x)^2 / Var x, where E x and Var x are those of the published count; fitted by quasi-likelihood.
 
     With additive noise of variance s^2: sum (x - mu)^2 / (mu + s^2). The fit solves the quasi-score equations of the

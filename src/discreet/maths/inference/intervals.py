@@ -17,7 +17,7 @@ from scipy.stats import norm
 
 from discreet.errors import mistake
 from discreet.maths.noise.law import Floats, Pmf
-from discreet.maths.noise.publishing import CountNoise
+from discreet.maths.noise.publishing import PublishedLaw
 
 SLACK = 1e-12  # a level that is met but for the last digits is met
 
@@ -103,7 +103,7 @@ class CellInference:
     credible: Interval
 
 
-def infer_cell(noise: CountNoise, published: int, level: float, prior: Prior) -> CellInference:
+def infer_cell(noise: PublishedLaw, published: int, level: float, prior: Prior) -> CellInference:
     """Infer the true count of one cell."""
     checked_level(level)
     column = noise.column(published)
@@ -118,7 +118,7 @@ def infer_cell(noise: CountNoise, published: int, level: float, prior: Prior) ->
     )
 
 
-def posterior_of(noise: CountNoise, published: int, prior: Prior) -> Pmf:
+def posterior_of(noise: PublishedLaw, published: int, prior: Prior) -> Pmf:
     """P(a | x) proportional to P(x | a) prior(a)."""
     column = noise.column(published)
     p = column.p * prior.weights(np.arange(column.first, column.last + 1, dtype=np.float64))
@@ -143,7 +143,7 @@ def credible(posterior: Pmf, level: float) -> Interval:
     return Interval(low, low + int(lengths[at]) - 1, float(held[at]))
 
 
-def exact_interval(noise: CountNoise, published: int, level: float) -> Interval:
+def exact_interval(noise: PublishedLaw, published: int, level: float) -> Interval:
     """All true counts a with Pr(at least x | a) and Pr(at most x | a) both above (1 - level) / 2, and those between.
 
     Whatever the truth is, it is inside with at least this probability (Clopper & Pearson 1934, for noise).
@@ -200,7 +200,7 @@ class CellsPrior:
     With a flat prior the small bias of each cell would add up over the cells (empirical Bayes, Robbins 1956).
     """
 
-    noise: CountNoise
+    noise: PublishedLaw
     counts: tuple[int, ...]
 
     @cached_property
@@ -257,7 +257,7 @@ class CellsPrior:
         return (f(at + m + n) - f(at + m - n) - f(at - m + n) + f(at - m - n)) / (4 * STEP**2)
 
 
-def estimated_prior(noise: CountNoise, counts: Sequence[int]) -> CellsPrior:
+def estimated_prior(noise: PublishedLaw, counts: Sequence[int]) -> CellsPrior:
     """The prior of these cells."""
     return CellsPrior(noise, tuple(int(x) for x in counts))
 
@@ -300,7 +300,7 @@ class RatioInference:
 
 
 def infer_sum(
-    noise: CountNoise,
+    noise: PublishedLaw,
     counts: Sequence[int],
     weights: Sequence[int],
     level: float,
@@ -334,7 +334,7 @@ def infer_sum(
     return SumInference(published, alone, law.mean, credible(law, level), is_exact=True)
 
 
-def _noise_only(noise: CountNoise, published: int, weights: Sequence[int], level: float) -> Interval | None:
+def _noise_only(noise: PublishedLaw, published: int, weights: Sequence[int], level: float) -> Interval | None:
     """published minus the quantiles of the summed noise: right for every truth, no prior needed."""
     if not noise.is_additive:
         return None
@@ -350,7 +350,7 @@ def _noise_only(noise: CountNoise, published: int, weights: Sequence[int], level
 
 
 def _normal_sum(
-    noise: CountNoise,
+    noise: PublishedLaw,
     published: int,
     alone: Interval | None,
     mean: float,
@@ -368,7 +368,7 @@ def _normal_sum(
     return SumInference(published, alone, mean, found, is_exact=False)
 
 
-def _with_total(law: Pmf, noise: CountNoise, total: int) -> Pmf:
+def _with_total(law: Pmf, noise: PublishedLaw, total: int) -> Pmf:
     """Multiply by the likelihood of the total."""
     column = noise.column(total)
     low, high = max(law.first, column.first), min(law.last, column.last)
@@ -423,7 +423,7 @@ def _added(left: Pmf, right: Pmf) -> Pmf:
     return Pmf(left.first + right.first + low, p[low:high].copy())
 
 
-def infer_ratio(noise: CountNoise, count: int, base: int, level: float, prior: Prior) -> RatioInference:
+def infer_ratio(noise: PublishedLaw, count: int, base: int, level: float, prior: Prior) -> RatioInference:
     """Infer a / b of two cells with independent noise; where b may be 0 the ratio may be infinite."""
     checked_level(level)
     above, below = posterior_of(noise, count, prior), posterior_of(noise, base, prior)

@@ -18,7 +18,7 @@ from scipy.stats import chi2, norm
 from discreet.errors import mistake
 from discreet.maths.inference.likelihood import peaks, tilted_sums
 from discreet.maths.noise.law import Floats
-from discreet.maths.noise.publishing import CountNoise, packed
+from discreet.maths.noise.publishing import PublishedLaw, packed
 
 LARGEST_PARAMETERS = 1000
 LARGEST_CELLS = 10**6
@@ -101,7 +101,7 @@ def _hierarchy(axes: Sequence[str], terms: Sequence[str]) -> list[tuple[int, ...
     return sorted(found, key=lambda term: (len(term), term))
 
 
-def fit(counts: NDArray[np.int64], model: Design, noise: CountNoise) -> LogLinearFit:
+def fit(counts: NDArray[np.int64], model: Design, noise: PublishedLaw) -> LogLinearFit:
     """Maximise sum log sum_a P(x | a) Poisson(a; mu), log mu = X theta.
 
     Score X'(e - mu) and observed information X' diag(mu - v) X, with e and v the mean and variance of the true count

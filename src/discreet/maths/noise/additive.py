@@ -32,6 +32,16 @@ class Law(Protocol):
         """The law of the published count j for a true count i."""
         ...
 
+    @property
+    def settled(self) -> int:
+        """The count from which on larger ones have the same noise; UNSETTLED where there is none."""
+        ...
+
+    @property
+    def parameter(self) -> Fraction | None:
+        """The epsilon or rho that the law was made of; None where it has none."""
+        ...
+
     def delta(self, epsilon: float) -> float:
         """The smallest delta at this epsilon: max over neighbours i, i + 1 and both directions."""
         ...
@@ -87,6 +97,16 @@ class AdditiveLaw:
     def row(self, count: int) -> Pmf:
         """The law of the published count, negative ones included."""
         return self.pmf.shifted(count)
+
+    @property
+    def settled(self) -> int:
+        """All counts have the same noise."""
+        return 0
+
+    @property
+    def parameter(self) -> Fraction | None:
+        """Its epsilon, or its rho."""
+        return self.epsilon_parameter if self.rho_parameter is None else self.rho_parameter
 
     def delta(self, epsilon: float) -> float:
         """max over both directions of sum (p(v) - e^epsilon p(v -+ 1))_+; a truncated law has p(m) at its epsilon."""

@@ -13,8 +13,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from discreet.maths.noise.additive import AdditiveLaw, Law, Number, positive
-from discreet.maths.noise.law import Pmf, checked_support
+from discreet.maths.noise.additive import Number, positive
+from discreet.maths.noise.law import UNSETTLED, Pmf, checked_support
 from discreet.maths.noise.ptable import PTable
 from discreet.maths.privacy.divergence import PrivacyLoss, both_ways, largest_delta, smallest_epsilon
 
@@ -30,6 +30,16 @@ class HellingerLaw:
     """
 
     epsilon_parameter: Fraction
+
+    @property
+    def settled(self) -> int:
+        """Every count has a law of its own."""
+        return UNSETTLED
+
+    @property
+    def parameter(self) -> Fraction:
+        """Its epsilon."""
+        return self.epsilon_parameter
 
     def row(self, count: int) -> Pmf:
         """The law of the published count."""
@@ -102,6 +112,16 @@ class PTableLaw:
 
     ptable: PTable
 
+    @property
+    def settled(self) -> int:
+        """The last row serves all larger counts."""
+        return self.ptable.last_row
+
+    @property
+    def parameter(self) -> None:
+        """None: it guarantees nothing."""
+        return
+
     def row(self, count: int) -> Pmf:
         """The law of the published count."""
         served = self.ptable.row_of(count)
@@ -127,12 +147,3 @@ class PTableLaw:
     def _losses(self) -> tuple[PrivacyLoss, ...]:
         rows = [self.row(count) for count in range(self.ptable.last_row + 2)]
         return tuple(both_ways(pairwise(rows)))
-
-
-def settled(law: Law, keeps_zeros: bool) -> int:
-    """The count from which on larger ones have the same noise; beyond all counts where there is none."""
-    if isinstance(law, PTableLaw):
-        return law.ptable.last_row
-    if isinstance(law, AdditiveLaw):
-        return 1 if keeps_zeros else 0
-    return int(np.iinfo(np.int64).max)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from discreet.errors import mistake
 
 Floats = NDArray[np.float64]
+UNSETTLED = int(np.iinfo(np.int64).max)  # beyond all counts: the noise of every count has a law of its own
 
 
 class Loss(StrEnum):

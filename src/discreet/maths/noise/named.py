@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
-from discreet.errors import Mistakes, Problem
+from discreet.errors import Mistakes, Problem, mistake
 from discreet.maths.noise.additive import (
     AdditiveLaw,
     LawKind,
@@ -88,6 +88,27 @@ def named_law(wanted: NoiseParameters) -> AdditiveLaw | HellingerLaw | PTableLaw
     if wanted.kind is LawKind.HELLINGER:
         return hellinger(wanted.epsilon or 0)
     return _additive(wanted)
+
+
+def measure_of(kind: LawKind) -> str:
+    """In what the budget of a kind is counted: rho for the discrete Gaussian, epsilon for the others."""
+    return "rho" if kind is LawKind.DISCRETE_GAUSSIAN else "epsilon"
+
+
+def budgeted_law(kind: LawKind, amount: Number, bound: int | None) -> AdditiveLaw | HellingerLaw:
+    """The law of a kind by the epsilon (or rho) that a change of one costs, and its bound where it has one."""
+    match kind:
+        case LawKind.LAPLACE:
+            return truncated_laplace(amount, bound or 0)
+        case LawKind.NORMAL:
+            return truncated_normal(amount, bound or 0)
+        case LawKind.DISCRETE_GAUSSIAN:
+            return discrete_gaussian(amount)
+        case LawKind.HELLINGER:
+            return hellinger(amount)
+        case LawKind.GEOMETRIC:
+            return discrete_laplace(amount)
+    raise mistake("", "kind", kind.value, "name a law that has a budget")
 
 
 def _additive(wanted: NoiseParameters) -> AdditiveLaw:

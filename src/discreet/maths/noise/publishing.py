@@ -1,56 +1,110 @@
-"""What a published count says of the true one: the noise and its post-processing, read from the reader's side.
+"""The law of a published count: noise, then post-processing, with empty cells left empty where that is the rule.
 
-It owns the probabilities P(published x | true a) by true count (rows) and by published count (columns); what is
-inferred from them is noisy_intervals', noisy_binomial's, noisy_independence's and noisy_loglinear's.
+``Publishing`` is the post-processing, forward (what is published for a noisy count) and inverse (the noisy counts that
+are published as a value). ``PublishedLaw`` is P(published x | true a) by true count (rows) and by published count
+(columns).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from discreet.errors import mistake
-from discreet.maths.noise.additive import AdditiveLaw, Law
-from discreet.maths.noise.hellinger import PTableLaw
-from discreet.maths.noise.law import Floats, Pmf
-from discreet.maths.noise.ptable import PTable
+from discreet.maths.noise.law import UNSETTLED, Floats, Pmf
+
+Integers = NDArray[np.int64]
 
 LARGEST_COUNT = 10**9
-LARGEST_ROUNDING = 1000
+LARGEST_ROUNDING = 1000  # by which columns are summed up
+
+
+class Negatives(StrEnum):
+    """What is published for a negative noisy count: itself, or zero (post-processing, biased)."""
+
+    KEEP = "keep"
+    ZERO = "zero"
 
 
 @dataclass(frozen=True)
 class Publishing:
-    """What is done to noisy counts before they are published, in this order; empty cells may have no noise at all."""
+    """What is done to noisy counts before they are published, in this order; it costs no privacy."""
 
-    negatives_to_zero: bool = False
+    negatives: Negatives = Negatives.KEEP
     rounding: int = 1  # to the nearest multiple, halves up
     threshold: int = 0  # smaller counts are published as zero
-    keeps_zeros: bool = False  # an empty cell is published as zero
 
     def __post_init__(self) -> None:
-        if not 1 <= self.rounding <= LARGEST_ROUNDING:
+        if self.rounding < 1:
             raise mistake("", "rounding", str(self.rounding), f"give 1 to {LARGEST_ROUNDING}")
         if self.threshold < 0:
             raise mistake("", "threshold", str(self.threshold), "give 0 or more")
 
+    @property
+    def hides_negatives(self) -> bool:
+        """Whether no negative count is published."""
+        return self.negatives is Negatives.ZERO or self.threshold > 0
+
+    def publish(self, noisy: Integers) -> Integers:
+        """What is published for noisy counts."""
+        values = np.maximum(noisy, 0) if self.negatives is Negatives.ZERO else noisy
+        if self.rounding > 1:
+            values = (2 * values + self.rounding) // (2 * self.rounding) * self.rounding
+        return np.where(values < self.threshold, 0, values) if self.threshold else values
+
     def sources(self, published: int) -> tuple[int | None, int] | None:
         """The noisy counts, first (None: no limit) to last, that are published so; None where none are."""
-        half = -(-(2 * published - self.rounding) // 2)
-        first, last = half, half + self.rounding - 1
-        if published % self.rounding or (published < 0 and self.negatives_to_zero):
+        first, last = self.rounded_from(published)
+        if published % self.rounding or (published < 0 and self.hides_negatives):
             return None
         if published != 0:
-            return None if self.threshold and published < self.threshold else (first, last)
-        if self.threshold > 0:
-            steps = -(-self.threshold // self.rounding) - 1  # the largest multiple below the threshold
-            return None, last + steps * self.rounding
-        return (None if self.negatives_to_zero else first), last
+            return None if 0 < published < self.threshold else (first, last)
+        hidden = max(-(-self.threshold // self.rounding) - 1, 0)  # positive multiples below the threshold
+        return (None if self.hides_negatives else first), last + hidden * self.rounding
+
+    def rounded_from(self, published: int) -> tuple[int, int]:
+        """The counts, first to last, that rounding takes to a multiple; it moves with the multiple."""
+        first = published - self.rounding // 2
+        return first, first + self.rounding - 1
+
+
+UNCHANGED = Publishing()  # counts are published as the noise leaves them
+
+
+class CountLaw(Protocol):
+    """A law of the noisy count for each true count."""
+
+    def row(self, count: int) -> Pmf:
+        """The law of the noisy count for a true count."""
+        ...
+
+    @property
+    def settled(self) -> int:
+        """The count from which on the law of the change is the same; UNSETTLED where there is none."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class WrittenLaw:
+    """changes[a] is the law of the change of a true count a; the last one serves all larger counts."""
+
+    changes: tuple[Pmf, ...]
+
+    @property
+    def settled(self) -> int:
+        """The last count that is written out."""
+        return len(self.changes) - 1
+
+    def row(self, count: int) -> Pmf:
+        """The law of the noisy count."""
+        return self.changes[min(count, self.settled)].shifted(count)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,31 +120,69 @@ class Column:
         return self.first + len(self.p) - 1
 
 
-@dataclass(frozen=True, eq=False)
-class CountNoise:
-    """rows[a] is the law of the change of a true count a; the last row serves all larger counts."""
+@dataclass(frozen=True)
+class PublishedLaw:
+    """The law of a published count: a law of noise and what is done to its counts before they are published."""
 
-    rows: tuple[Pmf, ...]
-    published: Publishing = Publishing()
+    law: CountLaw
+    publishing: Publishing = UNCHANGED
+    keeps_zeros: bool = False  # an empty cell has no noise and is published as zero
 
     @property
     def is_additive(self) -> bool:
         """Whether what is published is the true count plus noise of one law, whatever the count."""
-        return len(self.rows) == 1 and self.published == Publishing()
+        return self.publishing == UNCHANGED and not self.keeps_zeros and len(self.changes) == 1
+
+    @cached_property
+    def changes(self) -> tuple[Pmf, ...]:
+        """The law of the noise of a true count 0, 1, ..; the last serves all larger counts."""
+        if self.law.settled == UNSETTLED:
+            remedy = "take a law of added noise or a p-table; hellinger noise spreads too far to be told by columns"
+            raise mistake("", "law", type(self.law).__name__, remedy)
+        if self.publishing.rounding > LARGEST_ROUNDING:
+            raise mistake("", "rounding", str(self.publishing.rounding), f"give 1 to {LARGEST_ROUNDING}")
+        return tuple(self.law.row(count).shifted(-count) for count in range(self.law.settled + 1))
 
     @property
     def change(self) -> Pmf:
-        """The law of the change of large counts."""
-        return self.rows[-1]
+        """The law of the noise of large counts."""
+        return self.changes[-1]
 
     @cached_property
     def span(self) -> tuple[int, int]:
         """The lowest and highest change of any count, before post-processing."""
-        return min(row.first for row in self.rows), max(row.last for row in self.rows)
+        return min(row.first for row in self.changes), max(row.last for row in self.changes)
+
+    @property
+    def settled(self) -> int:
+        """The count from which on larger ones have the same noise, before post-processing."""
+        return max(self.law.settled, int(self.keeps_zeros))
+
+    @cached_property
+    def _alike_from(self) -> int:
+        rule = self.publishing
+        if rule.rounding > 1 or self.law.settled == UNSETTLED:
+            return UNSETTLED
+        return max(self.settled, rule.threshold - self.span[0] if rule.hides_negatives else 0)
+
+    def alike(self, count: int) -> int:
+        """A count whose published change has the same law, one for as many as possible."""
+        return min(count, self._alike_from)
+
+    def row(self, count: int) -> Pmf:
+        """The law of what is published for a true count."""
+        if self.keeps_zeros and count == 0:
+            return Pmf(0, np.ones(1))
+        noisy = self.law.row(count)
+        if self.publishing == UNCHANGED:
+            return noisy
+        shown = self.publishing.publish(noisy.values)
+        p: Floats = np.bincount(shown - shown.min(), weights=noisy.p).astype(np.float64)
+        return Pmf(int(shown.min()), p, noisy.omitted)
 
     def column(self, published: int) -> Column:
         """The likelihood of each true count, given what is published; refused where no count leads to it."""
-        sources = self.published.sources(published)
+        sources = self.publishing.sources(published)
         if sources is None or abs(published) > LARGEST_COUNT:
             raise _impossible(published)
         first, last = sources
@@ -101,14 +193,14 @@ class CountNoise:
             raise _impossible(published)
         return column
 
-    def _likelihoods(self, counts: NDArray[np.int64], first: int | None, last: int, published: int) -> Floats:
+    def _likelihoods(self, counts: Integers, first: int | None, last: int, published: int) -> Floats:
         """P(first <= a + v <= last) for each true count a."""
-        served = np.minimum(counts, len(self.rows) - 1)
+        served = np.minimum(counts, len(self.changes) - 1)
         p = np.zeros(len(counts))
         for row in np.unique(served).tolist():
             here = served == row
-            p[here] = _between(self.rows[row], counts[here], first, last)
-        if self.published.keeps_zeros and len(counts) and counts[0] == 0:
+            p[here] = _between(self.changes[row], counts[here], first, last)
+        if self.keeps_zeros and len(counts) and counts[0] == 0:
             p[0] = 1.0 if published == 0 else 0.0
         return p
 
@@ -117,60 +209,29 @@ class CountNoise:
 
         Post-processing keeps the order of counts, so both are tails of the noisy count.
         """
-        first, last = self.published.sources(published) or (None, published)
+        first, last = self.publishing.sources(published) or (None, published)
         counts = np.arange(column.first, column.last + 1, dtype=np.int64)
-        served = np.minimum(counts, len(self.rows) - 1)
+        served = np.minimum(counts, len(self.changes) - 1)
         above, below = np.ones(len(counts)), np.ones(len(counts))
         for row in np.unique(served).tolist():
-            here, change = served == row, self.rows[row]
+            here, change = served == row, self.changes[row]
             below[here] = _between(change, counts[here], None, last)
             if first is not None:
                 mirrored = Pmf(-change.last, change.p[::-1])
                 above[here] = _between(mirrored, -counts[here], None, -first)
-        if self.published.keeps_zeros and counts[0] == 0:
+        if self.keeps_zeros and counts[0] == 0:
             above[0], below[0] = float(published <= 0), float(published >= 0)
         return above, below
 
-    def row(self, count: int) -> Pmf:
-        """The law of what is published for a true count."""
-        if self.published.keeps_zeros and count == 0:
-            return Pmf(0, np.ones(1))
-        noisy = self.rows[min(count, len(self.rows) - 1)].shifted(count)
-        shown = self.shown(noisy.values)
-        p: Floats = np.bincount(shown - shown[0], weights=noisy.p).astype(np.float64)
-        return Pmf(int(shown[0]), p)
 
-    def shown(self, noisy: NDArray[np.int64]) -> NDArray[np.int64]:
-        """What is published for noisy counts."""
-        rule = self.published
-        values = np.maximum(noisy, 0) if rule.negatives_to_zero else noisy
-        values = (2 * values + rule.rounding) // (2 * rule.rounding) * rule.rounding
-        return np.where(values < rule.threshold, 0, values) if rule.threshold else values
-
-
-def count_noise(law: Law, published: Publishing = Publishing()) -> CountNoise:
-    """The noise of a law; the rows of a p-table need no rule for zeros and negatives, they have their own."""
-    if isinstance(law, AdditiveLaw):
-        return CountNoise((law.pmf,), published)
-    if isinstance(law, PTableLaw):
-        return CountNoise(tuple(law.row(i).shifted(-i) for i in range(law.ptable.last_row + 1)), published)
-    remedy = "take a law of added noise or a p-table; hellinger noise spreads too far to be told by columns"
-    raise mistake("", "law", type(law).__name__, remedy)
-
-
-def noise_of_rows(rows: Sequence[Mapping[int, float]], published: Publishing = Publishing()) -> CountNoise:
-    """The noise of laws written out as change -> probability, for true counts 0, 1, ..; the last serves the rest."""
+def written_law(rows: Sequence[Mapping[int, float]]) -> WrittenLaw:
+    """A law written out as change -> probability, for true counts 0, 1, ..; the last serves the rest."""
     if not rows or any(not row for row in rows):
         raise mistake("", "law", "empty", "give the probability of each change for each true count")
-    return CountNoise(tuple(_dense(row) for row in rows), published)
+    return WrittenLaw(tuple(_dense(row) for row in rows))
 
 
-def noise_of_ptable(table: PTable) -> CountNoise:
-    """The noise of the cell key method."""
-    return count_noise(PTableLaw(table))
-
-
-NO_NOISE = CountNoise((Pmf(0, np.ones(1)),))
+NO_NOISE = PublishedLaw(WrittenLaw((Pmf(0, np.ones(1)),)))
 
 
 def _dense(row: Mapping[int, float]) -> Pmf:
@@ -183,7 +244,7 @@ def _dense(row: Mapping[int, float]) -> Pmf:
     return Pmf(first, p / p.sum())
 
 
-def _between(change: Pmf, counts: NDArray[np.int64], first: int | None, last: int) -> Floats:
+def _between(change: Pmf, counts: Integers, first: int | None, last: int) -> Floats:
     """P(first <= a + v <= last) as sums of positive terms, so that small tails keep their digits."""
     if first is None:
         below = np.concatenate([[0.0], np.cumsum(change.p)])
@@ -221,12 +282,12 @@ class Columns:
     base: Floats
     concave: NDArray[np.bool_]  # whether the logarithm is concave, so that its largest term can be searched
 
-    def indices(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    def indices(self, counts: Integers) -> NDArray[np.int64]:
         """The column of each published count, in the shape of the counts."""
         return np.searchsorted(self.values, counts)
 
 
-def packed(noise: CountNoise, counts: NDArray[np.int64], records: int = 0) -> Columns:
+def packed(noise: PublishedLaw, counts: Integers, records: int = 0) -> Columns:
     """The columns of all different published counts; with ``records`` N, log C(N, a) stands in place of -log a!."""
     values = np.unique(counts)
     columns = [_cut(noise.column(int(x)), int(x), records) for x in values]

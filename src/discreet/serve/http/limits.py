@@ -34,7 +34,7 @@ class Limits:
     body_seconds: float = 20.0  # in which a request must have arrived
     seconds: float = 60.0  # of an answer
     running: int = 2  # answers that are worked on at once
-    waiting: int = 64  # answers that wait for their turn; more are sent away
+    waiting: int = 64  # answers that wait for their turn; 503 beyond
     kept: int = 128 << 20  # bytes of answers that are kept to be sent again
     retry: int = 2  # seconds after which those may come again
     public: RateLimit = RateLimit(100, 10)
@@ -54,7 +54,7 @@ class Settings:
     store: Store
     user_key: bytes  # names of anonymous users are made from their addresses with it
     tokens: Path | None = None  # file of API tokens
-    tokens_only: bool = False  # whether tables are for those who have a token
+    tokens_only: bool = False  # whether tables need an API token
     limits: Limits = Limits()
     origins: tuple[str, ...] = ("*",)  # of pages elsewhere that may read answers
     language: str = "en"  # of the labels, and of words to those who ask for none
@@ -93,7 +93,7 @@ class Rates:
 
 
 class Desk:
-    """Works on a few answers at once and lets some wait; more are sent away at once."""
+    """Bounded worker pool: ``running`` answers at once, ``waiting`` queued, 503 beyond."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits

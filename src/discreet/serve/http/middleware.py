@@ -35,7 +35,7 @@ class Watched(AutoHTTPProtocol):  # type: ignore[valid-type, misc]  # uvicorn ch
     most_of_one = 200  # connections of one address, where no proxy is in between
 
     def connection_made(self, transport: Transport) -> None:
-        """Begin to wait for a head; one connection too many is heard and sent away."""
+        """Begin to wait for a head; one connection too many is answered with 503."""
         super().connection_made(transport)
         self._head = 0
         self._left = 0

@@ -74,9 +74,9 @@ class Service:
         return found.in_language(caller.language)
 
     def check(self, caller: Caller) -> None:
-        """Raise the problem where tables are for those who have a token, and the caller has none."""
+        """Raise the problem where tables need an API token and the caller has none."""
         if self.settings.tokens_only and not caller.is_known:
-            words = phrase("Tables are answered to those who have an API token.")
+            words = phrase("An API token is required for tables.")
             raise HttpProblem(401, words, kind="token", headers={"WWW-Authenticate": "Bearer"})
 
     async def preview(self, caller: Caller, query: Query) -> Preview:

@@ -99,7 +99,7 @@ def _asked(accept: str) -> Iterator[tuple[str, str]]:
 
 
 def _quality(text: str) -> float:
-    """A weight; nonsense counts as 1, as if it had not been said."""
+    """A weight; an invalid one counts as 1, as a missing one does."""
     try:
         return float(text)
     except ValueError:
@@ -155,7 +155,7 @@ def unknown_value(name: str, value: str, known: Iterable[str]) -> HttpProblem:
 
 
 def _refused(refusal: Refusal) -> HttpProblem:
-    """A sound request that a rule refuses: too large an answer, or not to be had."""
+    """A sound request that a rule refuses: the answer is too large or not available."""
     status = 413 if refusal.rule in _TOO_LARGE else 404 if refusal.rule is Rule.NOT_PUBLISHED else 422
     members = refusal_members(refusal)
     return HttpProblem(status, refusal.words, kind=f"refused-{refusal.rule.value}", members=members)

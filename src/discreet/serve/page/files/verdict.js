@@ -122,7 +122,7 @@ function areaList(areas, count) {
 
 const OWN_TITLES = ["not_published", "budget"];
 
-/** What a refusal is called: a release that lacks a table is no matter of rules, nor is an empty purse. */
+/** What a refusal is called: a table missing from a release and a used budget break no rule. */
 export const refusalTitle = (said) => t(OWN_TITLES.includes(said.rule) ? `refused.${said.rule}` : "refused");
 
 /** A refusal: the rule's words, the areas, and tables that would pass. */

@@ -5,12 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.audit.published_law import PublishedLaw
-from discreet.maths.attacks.bayes import Adversary
+from discreet.maths.attacks.bayes import Adversary, BayesFactors
 from discreet.maths.noise.additive import Law, discrete_gaussian, discrete_laplace, truncated_laplace
 from discreet.maths.noise.hellinger import PTableLaw, hellinger
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
-from discreet.programme.noise import Negatives, PostProcessing
+from discreet.maths.noise.publishing import Negatives, PublishedLaw, Publishing
 
 TABLE = PTableLaw(solve(PTableParameters(5, 2.0)))
 LAWS: list[Law] = [
@@ -21,26 +20,26 @@ LAWS: list[Law] = [
     hellinger(3),
 ]
 RULES = [
-    PostProcessing(Negatives.KEEP),
-    PostProcessing(Negatives.ZERO),
-    PostProcessing(Negatives.ZERO, 5),
-    PostProcessing(Negatives.ZERO, 4, 3),
-    PostProcessing(Negatives.ZERO, 5, 7),
-    PostProcessing(Negatives.KEEP, 3),
-    PostProcessing(Negatives.KEEP, 1, 4),
+    Publishing(Negatives.KEEP),
+    Publishing(Negatives.ZERO),
+    Publishing(Negatives.ZERO, 5),
+    Publishing(Negatives.ZERO, 4, 3),
+    Publishing(Negatives.ZERO, 5, 7),
+    Publishing(Negatives.KEEP, 3),
+    Publishing(Negatives.KEEP, 1, 4),
 ]
 
 
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: type(law).__name__)
-def test_factors_are_those_of_the_rows(law: Law, rule: PostProcessing) -> None:
+def test_factors_are_those_of_the_rows(law: Law, rule: Publishing) -> None:
     for keeps_zeros in (False, True):
         one = PublishedLaw(law, rule, keeps_zeros)
         for known in (0, 1, 4, 40):
             row, without = one.row(known + 1), one.row(known)
             assert float(row.p.sum()) == pytest.approx(1)
             likely = row.values[row.p > 1e-12]
-            found = one.log_factors(np.full(len(likely), known), likely)
+            found = BayesFactors(one).log_factors(np.full(len(likely), known), likely)
             for j, factor in zip(likely.tolist(), found.tolist(), strict=True):
                 away = without.at(j)
                 expected = math.log(row.at(j)) - math.log(away) if away > 0 else math.inf
@@ -50,7 +49,7 @@ def test_factors_are_those_of_the_rows(law: Law, rule: PostProcessing) -> None:
 @given(st.integers(0, 60), st.integers(0, 60))
 def test_without_post_processing_they_are_those_of_the_noise(known: int, published: int) -> None:
     law = discrete_gaussian("0.3")
-    found = PublishedLaw(law, PostProcessing(Negatives.KEEP)).log_factors(
+    found = BayesFactors(PublishedLaw(law, Publishing(Negatives.KEEP))).log_factors(
         np.array([known]), np.array([published])
     )
     assert found[0] == pytest.approx(Adversary(law, known).log_factor(published))
@@ -59,29 +58,31 @@ def test_without_post_processing_they_are_those_of_the_noise(known: int, publish
 def test_clipped_counts_speak_less_clearly() -> None:
     """A published zero stands for all negative counts; taking it at its word would be too sure of an absence."""
     law = discrete_gaussian("0.1")
-    clipped = PublishedLaw(law, PostProcessing(Negatives.ZERO)).log_factors(np.array([0]), np.array([0]))[0]
+    clipped = BayesFactors(PublishedLaw(law, Publishing(Negatives.ZERO))).log_factors(
+        np.array([0]), np.array([0])
+    )[0]
     naive = Adversary(law, 0).log_factor(0)
     assert clipped < naive < 0
     assert clipped == pytest.approx(math.log(law.pmf.cdf(-1)) - math.log(law.pmf.cdf(0)))
 
 
 def test_a_kept_zero_makes_any_count_proof() -> None:
-    one = PublishedLaw(discrete_laplace(1), PostProcessing(Negatives.ZERO), keeps_zeros=True)
-    assert one.log_factors(np.array([0, 0, 1]), np.array([1, 0, 1])).tolist() == pytest.approx(
+    one = PublishedLaw(discrete_laplace(1), Publishing(Negatives.ZERO), keeps_zeros=True)
+    assert BayesFactors(one).log_factors(np.array([0, 0, 1]), np.array([1, 0, 1])).tolist() == pytest.approx(
         [math.inf, math.log(one.row(1).at(0)), -1]
     )
 
 
 def test_values_far_beyond_the_reported_law() -> None:
-    one = PublishedLaw(discrete_gaussian(1), PostProcessing(Negatives.ZERO))
-    assert one.log_factors(np.array([500, 0]), np.array([0, 500])).tolist() == pytest.approx(
+    one = PublishedLaw(discrete_gaussian(1), Publishing(Negatives.ZERO))
+    assert BayesFactors(one).log_factors(np.array([500, 0]), np.array([0, 500])).tolist() == pytest.approx(
         [-1001, 999], rel=1e-2
     )
 
 
 @pytest.mark.parametrize("rule", RULES[:4])
 @pytest.mark.parametrize("law", LAWS[:4], ids=lambda law: type(law).__name__)
-def test_posteriors_are_calibrated(law: Law, rule: PostProcessing) -> None:
+def test_posteriors_are_calibrated(law: Law, rule: Publishing) -> None:
     """In simulated worlds the target is there as often as the posterior says; bins have 4 standard errors."""
     one, generator, many, prior = PublishedLaw(law, rule), np.random.default_rng(11), 40_000, 0.3
     known = generator.integers(0, 6, many)
@@ -91,7 +92,7 @@ def test_posteriors_are_calibrated(law: Law, rule: PostProcessing) -> None:
         here = known + present == count
         row = one.row(count)
         published[here] = generator.choice(row.values, here.sum(), p=row.p / row.p.sum())
-    posterior = 1 / (1 + (1 - prior) / prior * np.exp(-one.log_factors(known, published)))
+    posterior = 1 / (1 + (1 - prior) / prior * np.exp(-BayesFactors(one).log_factors(known, published)))
     judged = 0
     for low in np.arange(0, 1, 0.1):
         inside = (posterior >= low) & (posterior < low + 0.1 + (low > 0.85))

@@ -1,0 +1,279 @@
+"""The noise of a release as one value: what it is, what the public may know of it, and the sentences that say so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from math import ceil
+
+from discreet.errors import mistake
+from discreet.maths.noise.additive import Law, LawKind
+from discreet.maths.noise.hellinger import PTableLaw
+from discreet.maths.noise.law import UNSETTLED
+from discreet.maths.noise.named import measure_of
+from discreet.maths.noise.publishing import UNCHANGED, PublishedLaw, Publishing
+from discreet.maths.privacy.accounting import Neighbours, epsilon_of_rho
+from discreet.programme.cube import Signature
+from discreet.programme.noise import Draw, KeptZeros, Protects, Split
+from discreet.programme.release import Disclosure
+from discreet.text.phrase import Phrase, joined, phrase
+
+LARGE = 1000  # a count that has the noise of large counts
+LEAST_LISTED = 2.0**-64  # changes that are less probable are not listed
+MOST_LISTED = 5000  # changes of a law that is written out
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoiseBudget:
+    """The epsilon or rho of a whole release, and how it is divided over its cross-tabulations."""
+
+    total: Fraction
+    split: Split
+    cross_tabulations: int
+    neighbours: Neighbours
+    unit: Protects
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guarantee:
+    """Differential privacy: (epsilon, delta), or rho of zCDP, whose delta is that of the epsilon it is stated with.
+
+    Of a table builder it is what one user can spend, and ``each`` what a new cross-tabulation costs.
+    """
+
+    neighbours: Neighbours
+    unit: Protects
+    largest_household: int | None = None
+    epsilon: Fraction | None = None
+    rho: Fraction | None = None
+    delta: Fraction = Fraction(0)
+    each: Fraction | None = None
+
+    def sentence(self) -> Phrase:
+        """The guarantee in a plain sentence, which every language has."""
+        if self.each is not None:
+            name, total = ("epsilon", self.epsilon) if self.rho is None else ("rho", self.rho)
+            return phrase(
+                "All answers to one user together are differentially private with {all} at most; each new "
+                "cross-tabulation costs {each}, one that stands in the release what it cost there.",
+                all=f"{name} = {total}",
+                each=f"{name} = {self.each}",
+            )
+        return phrase(
+            "The whole release is differentially private with {budget}, when {change}.",
+            budget=self._loss(),
+            change=self._change(),
+        )
+
+    def _loss(self) -> Phrase:
+        if self.rho is not None and not self.delta:
+            return phrase("rho = {rho} (zero-concentrated)", rho=self.rho)
+        epsilon = float(self.epsilon or 0) if self.rho is None else epsilon_of_rho(self.rho, self.delta)
+        delta = float(f"{float(self.delta):.3g}")
+        told = phrase("epsilon = {epsilon} and delta = {delta}", epsilon=epsilon, delta=delta)
+        if self.rho is None:
+            return told
+        return phrase("rho = {rho} (zero-concentrated), that is {told}", rho=self.rho, told=told)
+
+    def _change(self) -> Phrase:
+        """In what neighbouring populations differ."""
+        added, most = self.neighbours is Neighbours.ADD_REMOVE, self.largest_household
+        if self.unit is Protects.PERSON:
+            added_person = phrase("one person is added or removed")
+            return added_person if added else phrase("one person is replaced by another")
+        if added:
+            return phrase("one household of at most {most} members is added or removed", most=most)
+        return phrase("one household of at most {most} members is replaced by another", most=most)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Noise:
+    """What is known of a noise: all of it, its variance and a bound, or its kind only (``disclosed``).
+
+    The office's noise and the public's are the same type: ``public`` leaves out what the public must not know.
+    """
+
+    kind: LawKind
+    drawing: Draw
+    zeros: KeptZeros
+    disclosed: Disclosure = Disclosure.LAW
+    variance: float | None = None  # of any cell at most this
+    bound: int | None = None  # no change is larger; None where that is not disclosed, or not so
+    law: Law | None = None  # of the count before it is post-processed, by true count
+    laws: Mapping[str, Law] = field(
+        default_factory=dict
+    )  # of cross-tabulations that have another, by signature
+    publishing: Publishing = UNCHANGED
+    budget: NoiseBudget | None = None
+    guarantee: Guarantee | None = None
+    _published: dict[Law, PublishedLaw] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def same_noise(self) -> bool:
+        """Whether the same participants have the same noise wherever they are counted."""
+        return self.drawing is Draw.PARTICIPANTS
+
+    @property
+    def keeps_zeros(self) -> bool:
+        """Whether an empty cell is published as empty."""
+        return self.zeros is KeptZeros.ALL
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the law is public whatever the release's rule: noise that can carry a guarantee hides nothing."""
+        return self.kind is not LawKind.CELL_KEY
+
+    def law_of(self, signature: Signature) -> Law:
+        """The law of a cross-tabulation's cells; an attack that needs it cannot do without."""
+        law = self.laws.get(str(signature), self.law)
+        if law is None:
+            remedy = "give the p-table or the private side, or attack what needs no law"
+            raise mistake("", "noise", "its law is not public", remedy)
+        return law
+
+    def variance_of(self, signature: Signature) -> float:
+        """The variance of a cell of a cross-tabulation, at most."""
+        if self.law is not None:
+            return self.law_of(signature).row(LARGE).variance
+        if self.variance is None:
+            remedy = "give it with --variance, or attack what needs none"
+            raise mistake("", "noise", "its variance is not public", remedy)
+        return self.variance
+
+    def published(self, law: Law) -> PublishedLaw:
+        """The law of the published counts of a law of this noise, each made once."""
+        return self._published.setdefault(law, PublishedLaw(law, self.publishing, self.keeps_zeros))
+
+    def published_of(self, signature: Signature) -> PublishedLaw:
+        """The law of a cross-tabulation's published counts."""
+        return self.published(self.law_of(signature))
+
+    def public(self, disclose: Disclosure) -> Noise:
+        """What the disclosure rule lets the public know; a variance and a bound are rounded up."""
+        if self.is_open or disclose is Disclosure.LAW:
+            return self
+        told = disclose is Disclosure.VARIANCE
+        return Noise(
+            kind=self.kind,
+            drawing=self.drawing,
+            zeros=self.zeros,
+            disclosed=disclose,
+            variance=_rough_variance(self.variance) if told else None,
+            bound=_rough_bound(self.bound) if told else None,
+        )
+
+    def knowing(self, law: PTableLaw) -> Noise:
+        """The same noise to somebody who has learnt its p-table."""
+        return replace(
+            self,
+            disclosed=Disclosure.LAW,
+            variance=largest_variance(law),
+            bound=law.ptable.reach,
+            law=law,
+            laws={},
+        )
+
+    @property
+    def js(self) -> int | None:
+        """Of the cell key method: counts 1..js are never published; None where that is not disclosed."""
+        return self.law.ptable.smallest_positive - 1 if isinstance(self.law, PTableLaw) else None
+
+    def listed(self) -> tuple[dict[int, float], ...]:
+        """For each true count the probability of each change, the last for all larger counts; none if too long."""
+        if self.law is None:
+            return ()
+        last = 0 if self.law.settled == UNSETTLED else self.law.settled
+        rows = [self.law.row(count).shifted(-count) for count in range(last + 1)]
+        found = [
+            {
+                change: p
+                for change, p in zip(row.values.tolist(), row.p.tolist(), strict=True)
+                if p > LEAST_LISTED
+            }
+            for row in rows
+        ]
+        return tuple(found) if max(map(len, found)) < MOST_LISTED else ()
+
+    @property
+    def method(self) -> Phrase:
+        """The method in words."""
+        if self.kind is LawKind.CELL_KEY:
+            return phrase("the cell key method")
+        return phrase("{kind} noise in every cell", kind=self.kind.value)
+
+    def parameters(self) -> Iterator[tuple[str, int | float | str]]:
+        """The names and values of all parameters, for people; none where they are not disclosed."""
+        if self.kind is LawKind.CELL_KEY:
+            cell_key = {"D": self.bound, "V": self.variance, "js": self.js}
+            yield from ((name, value) for name, value in cell_key.items() if value is not None and self.law)
+            return
+        if self.bound is not None:
+            yield "bound", self.bound
+        yield "draw", self.drawing.value
+        yield "keep_zeros", self.zeros.value
+        yield "negatives", self.publishing.negatives.value
+        yield "rounding", self.publishing.rounding
+        yield "threshold", self.publishing.threshold
+        if self.budget is not None:
+            amounts = {str(law.parameter) for law in (self.law, *self.laws.values()) if law is not None}
+            yield measure_of(self.kind), str(self.budget.total)
+            yield "split", self.budget.split.value
+            yield phrase("cross-tabulations"), self.budget.cross_tabulations
+            yield phrase("noise per cross-tabulation"), ", ".join(sorted(amounts))
+            yield "neighbours", self.budget.neighbours.value
+            yield "protects", self.budget.unit.value
+
+    def sentence(self) -> Phrase:
+        """The noise in a few plain sentences, which every language has."""
+        said = [phrase("Counts are perturbed by {method}.", method=self.method)]
+        if self.disclosed is Disclosure.LAW:
+            listed = tuple(joined(name, f"= {value}") for name, value in sorted(self.parameters()))
+            said.append(phrase("Its parameters are {parameters}.", parameters=listed))
+        elif self.variance is not None:
+            said.append(
+                phrase(
+                    "The noise has a mean of zero and a variance of at most {variance}.",
+                    variance=self.variance,
+                )
+            )
+        if self.disclosed is not Disclosure.LAW and self.bound is not None:
+            bound = phrase("at most {bound}", bound=self.bound)
+            said.append(
+                phrase("A published count differs from the count before noise by {bound}.", bound=bound)
+            )
+        return joined(*said, self.guarantee.sentence() if self.guarantee else "")
+
+
+def cell_key_noise(
+    law: PTableLaw | None = None,
+    *,
+    variance: float | None = None,
+    bound: int | None = None,
+    disclosed: Disclosure = Disclosure.LAW,
+) -> Noise:
+    """The noise of the cell key method: the same participants have the same noise, and zeros stay zero."""
+    return Noise(
+        kind=LawKind.CELL_KEY,
+        drawing=Draw.PARTICIPANTS,
+        zeros=KeptZeros.ALL,
+        disclosed=disclosed,
+        variance=variance,
+        bound=bound,
+        law=law,
+    )
+
+
+def largest_variance(law: PTableLaw) -> float:
+    """The largest variance of any row of a p-table."""
+    return max(law.ptable.variance(row) for row in range(law.ptable.last_row + 1))
+
+
+def _rough_variance(variance: float | None) -> float | None:
+    """Round up to one decimal: the last digits of a computed variance would tell which parameters it came from."""
+    return None if variance is None else ceil(round(variance * 10, 4)) / 10
+
+
+def _rough_bound(bound: int | None) -> int | None:
+    """A bound that is true but helps no attacker: the exact one is rounded up to a multiple of ten."""
+    return None if bound is None else max(10, -(-bound // 10) * 10)
