@@ -103,7 +103,7 @@ def test_the_declared_choice_is_judged(programme: Programme, facts: Facts) -> No
     assert task.declared == (2.0, 5)
     kept = advise(facts, task)
     assert kept.declared == ()
-    assert declared_words(kept) == "declared: V = 2, D = 5 keeps all limits"
+    assert declared_words(kept) == "declared: V = 2, D = 5 satisfies all limits"
     broken = advise(facts, replace(task, limits=RiskLimits(largest_change=4)))
     assert broken.declared == (Constraint.LARGEST,)
 
@@ -160,18 +160,18 @@ def test_pictures_say_what_they_show(facts: Facts) -> None:
     drawn = {chart.name: chart for chart in advice_charts(found)}
     assert set(drawn) == {"region", "tuples", "averaging", "line"}
     for one in drawn.values():
-        assert f'<desc id="{one.name}-file-words">{escape(one.says)}</desc>' in one.svg()
+        assert f'<desc id="{one.name}-file-words">{escape(one.description)}</desc>' in one.svg()
     assert found.proposal is not None
-    assert str(found.proposal) in drawn["region"].says
+    assert str(found.proposal) in drawn["region"].description
     squares, marks, *_ = (layer["data"]["values"] for layer in drawn["region"].spec()["layer"])
     assert {point["name"].split(":")[0] for point in marks} == {"proposed", "declared"}
-    area = sum((row["right"] - row["left"]) for row in squares if row["kind"] == "all limits kept")
+    area = sum((row["right"] - row["left"]) for row in squares if row["kind"] == "within all limits")
     step = found.plane.V[1] - found.plane.V[0]
     assert area / step == pytest.approx(int(np.count_nonzero(found.plane.feasible)))
 
 
 def test_kinds_that_the_adviser_does_not_know_are_refused(programme: Programme) -> None:
-    with pytest.raises(Mistakes, match="--kind: hellinger; the adviser knows cell-key, geometric"):
+    with pytest.raises(Mistakes, match="--kind: hellinger; the adviser supports cell-key, geometric"):
         task_of(programme, LawKind.HELLINGER, RiskLimits())
 
 

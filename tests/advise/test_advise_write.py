@@ -105,7 +105,7 @@ def test_the_written_file_loads_and_has_the_proposed_noise(tmp_path: Path) -> No
     assert after.noise.table == PTableParameters(7, 3.3, 0)
     assert {**after.canonical(), "noise": 0} == {**before.canonical(), "noise": 0}
     assert path.stat().st_mode & 0o777 == 0o640
-    assert "declares these" in write_noise(path, {"kind": "cell-key", "V": 3.3, "D": 7, "js": 0})
+    assert "already declares these" in write_noise(path, {"kind": "cell-key", "V": 3.3, "D": 7, "js": 0})
     assert [left.name for left in tmp_path.glob(".*")] == []
 
 

@@ -92,7 +92,7 @@ def test_the_picture_has_a_panel_for_each_loss(folder: Path) -> None:
     chart = curves_chart(drawn(folder, repeats=3))
     losses = {row["panel"] for row in chart.spec()["data"]["values"]}
     assert len(losses) == 5
-    assert "V 2.5:" in chart.says
+    assert "V 2.5:" in chart.description
 
 
 def test_too_few_repetitions_are_refused(folder: Path) -> None:

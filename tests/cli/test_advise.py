@@ -44,7 +44,7 @@ def test_people_read_reasons(folder: Path) -> None:
     assert result.exit_code == 0
     assert "Proposed: kind = cell-key" in result.stdout
     assert "averaging:" in result.stdout
-    assert "declared: V = 2, D = 5 keeps all limits" in result.stdout
+    assert "declared: V = 2, D = 5 satisfies all limits" in result.stdout
 
 
 def test_what_is_written_is_what_was_proposed(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_nothing_feasible_is_no_error_but_cannot_be_written(folder: Path) -> Non
         (["PROGRAMME", "--share", "0"], "--share: 0; give a number between"),
         (["PROGRAMME", "--relative", "-1"], "--relative: -1; give a share above 0"),
         (["PROGRAMME", "--uniques", "2"], "--uniques: 2; give a number between"),
-        (["PROGRAMME", "--kind", "normal"], "--kind: normal; the adviser knows"),
+        (["PROGRAMME", "--kind", "normal"], "--kind: normal; the adviser supports"),
         (["PROGRAMME", "--curves", "--repeats", "0"], "--repeats: 0; give 2 to"),
         (["PROGRAMME", "--curves", "--without-data"], "--curves: the data are not there"),
         (["nowhere.toml"], "nowhere.toml"),

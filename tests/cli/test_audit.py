@@ -110,7 +110,7 @@ def test_what_does_not_belong_together_is_refused(town: Path, tmp_path: Path) ->
     changed.write_text(programme.read_text().replace("V = 2.0", "V = 2.5"))
     foreign = discreet("audit", town / "release", "--programme", changed, "--secret", town / "secret.key")
     refused(foreign, "programme: is not the one that made this release")
-    refused(discreet(*words(town, "--out", town / "release/report")), "lies inside the release")
+    refused(discreet(*words(town, "--out", town / "release/report")), "is inside the release")
     refused(discreet(*words(town, "--without", "everything")), "choose from redundancy, averaging")
 
 

@@ -78,17 +78,17 @@ PERSONS: list[tuple[str, Columns, list[str]]] = [
     (
         "unknown code",
         with_column(persons(), "sex", set_first("7")),
-        ["SEX", "1 codes that the codelist lacks", "'7'"],
+        ["SEX", "1 codes that are not leaves of the codelist", "'7'"],
     ),
     (
         "many unknown codes",
         with_column(persons(), "age", lambda c: [f"x{n % 9}" for n in range(len(c))]),
-        ["AGE", "9 codes that the codelist lacks", "'x0', 'x1', 'x2', 'x3', 'x4', ..."],
+        ["AGE", "9 codes that are not leaves of the codelist", "'x0', 'x1', 'x2', 'x3', 'x4', ..."],
     ),
     (
         "a code with codes below it",
         with_column(persons(), "town", lambda c: ["N", "N", *c[2:]]),
-        ["GEO", "lacks as leaves: 'N'"],
+        ["GEO", "not leaves of the codelist: 'N'"],
     ),
     ("null code", with_column(persons(), "sex", set_first(None)), ["SEX", "some records have no value"]),
     ("null id", with_column(persons(), "pid", set_first(None)), ["column pid", "some records have no id"]),
@@ -97,7 +97,7 @@ PERSONS: list[tuple[str, Columns, list[str]]] = [
     (
         "duplicate ids",
         with_column(persons(), "pid", lambda c: [c[1], *c[1:]]),
-        ["population.persons", "ids in 'pid' stand more than once"],
+        ["population.persons", "duplicate ids in 'pid'"],
     ),
     (
         "floats as codes",
@@ -194,17 +194,17 @@ PLACES: list[tuple[str, Columns, list[str]]] = [
     (
         "household in two places",
         with_column(persons(), "town", lambda c: ["N2", *c[1:]]),
-        ["population.household_id", "a household stands in two places of 'town'"],
+        ["population.household_id", "a household is in two places of 'town'"],
     ),
     (
         "geography that does not nest",
         with_column(persons(), "region", set_first("S")),
-        ["population.geography (persons)", "town 'N1' lies in region 'N' and in 'S'", "in the codelist in N"],
+        ["population.geography (persons)", "town 'N1' is in region 'N' and in 'S'", "in the codelist in N"],
     ),
     (
         "geography that contradicts the codelist",
         with_column(persons(), "region", lambda c: ["S" if v == "N" else "N" for v in c]),
-        ["variables.GEO", "'S1' lies in N, in the codelist in S"],
+        ["variables.GEO", "'S1' is in N, but in the codelist in S"],
     ),
     (
         "a region left open",
@@ -310,13 +310,13 @@ def test_mistakes_of_several_kinds_and_places_are_told_together(tmp_path: Path, 
         "unknown variable 'SXE'",
         "id 'people' stands twice",
         "unknown column 'age'",
-        "codes that the codelist lacks as leaves: '7'",
-        "ids in 'pid' stand more than once",
+        "codes that are not leaves of the codelist: '7'",
+        "duplicate ids in 'pid'",
         "values other than 0 and 1",
         "weights that are negative",
-        "town 'N1' lies in region",
+        "town 'N1' is in region",
         "variables.TENURE: some records have no value",
-        "ids in 'hid' stand more than once",
+        "duplicate ids in 'hid'",
     ):
         assert part in said
     assert len(said.splitlines()) == 10 + 1  # the region also contradicts the codelist
@@ -347,7 +347,9 @@ def test_a_rule_is_judged_even_where_no_cube_has_its_variables(tmp_path: Path, c
 def test_ids_taken_for_codes_are_not_shown(tmp_path: Path, command: Command) -> None:
     edit(build(tmp_path), ("[variables.SEX]", '[variables.SEX]\ncolumn = "hid"'))
     for words in (CHECK, PROTECT):
-        assert "the column 'hid' holds values that are no codes" in refused(command, tmp_path, *words)
+        assert "the column 'hid' contains values that are not in the codelist" in refused(
+            command, tmp_path, *words
+        )
     many = {**persons(), "number": [f"K{n}" for n in range(120)]}
     build(
         tmp_path,
@@ -355,7 +357,9 @@ def test_ids_taken_for_codes_are_not_shown(tmp_path: Path, command: Command) -> 
         | {"pid": list(range(1200)), "number": [f"7000000{n}" for n in range(1200)]},
     )
     edit(tmp_path, ("[variables.SEX]", '[variables.SEX]\ncolumn = "number"'))
-    assert "the column 'number' holds values that are no codes" in refused(command, tmp_path, *CHECK)
+    assert "the column 'number' contains values that are not in the codelist" in refused(
+        command, tmp_path, *CHECK
+    )
 
 
 def test_a_table_without_the_geography_is_sound_where_no_cube_wants_it(
@@ -377,7 +381,7 @@ def test_columns_may_name_coarse_places_otherwise_than_the_codelist_if_they_do_i
     build(tmp_path, **tables)
     assert command(tmp_path, *CHECK)[0] == 0
     tables["persons"]["region"] = ["the north" for _ in tables["persons"]["region"]]
-    assert "'S1' lies in the north, in the codelist in S" in refused(
+    assert "'S1' is in the north, but in the codelist in S" in refused(
         command, build(tmp_path, **tables), *CHECK
     )
 
@@ -386,7 +390,7 @@ def test_given_record_keys_are_checked_and_ids_beside_them_too(tmp_path: Path, c
     people = {**persons(), "rkey": [n * 35_791_394 for n in range(120)]}
     people["pid"][0] = people["pid"][1]
     edit(build(tmp_path, persons=people), ('person_id = "pid"', 'person_id = "pid"\nrecord_key = "rkey"'))
-    assert "ids in 'pid' stand more than once" in refused(command, tmp_path, *CHECK)
+    assert "duplicate ids in 'pid'" in refused(command, tmp_path, *CHECK)
     for keys, says in (
         ([n % 256 for n in range(120)], "record keys too small for the p-table"),
         ([-1] + [2**31] * 119, "record keys out of range"),

@@ -82,7 +82,7 @@ def test_a_database_that_is_not_there_is_refused_and_not_made(tmp_path: Path) ->
 def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
     (tmp_path / "census.db").write_text("no database at all, " * 100)
     for scheme in ("sqlite", "duckdb"):
-        with pytest.raises(Mistakes, match="the database says"):
+        with pytest.raises(Mistakes, match="database error"):
             open_source(source(tmp_path, f"{scheme}://census.db", table="people"), "k")
 
 

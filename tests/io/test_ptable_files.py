@@ -91,7 +91,7 @@ def write(path: Path, header: str, lines: list[str]) -> Path:
 
 def test_the_wrap_rule_is_explicit_and_must_fit(tmp_path: Path) -> None:
     path = write(tmp_path / "t.csv", "pcv,ckey,pvalue", ons_lines(last=3))
-    with pytest.raises(Mistakes, match=r"ends with count 3; say which last rows .* 3:1"):
+    with pytest.raises(Mistakes, match=r"ends with count 3; give the last rows .* 3:1"):
         read_ptable(path)
     with pytest.raises(Mistakes, match="wrap rule"):
         read_ptable(path, wrap=WrapRule(501, 250))
@@ -126,7 +126,7 @@ def test_cantabular_ranges(tmp_path: Path) -> None:
     [
         (lambda lines: lines[:-1], "count 2: no change for key 3"),
         (lambda lines: lines[4:], "count 1: no change for key 0"),
-        (lambda lines: [*lines, lines[0]], "line 10: count 1, key 0 stands there again"),
+        (lambda lines: [*lines, lines[0]], "line 10: duplicate entry for count 1, key 0"),
         (lambda lines: [*lines[:3], "1,3,one", *lines[4:]], "line 5: pvalue 'one'"),
         (lambda lines: [*lines[:3], "1,3,", *lines[4:]], "line 5: pvalue ''"),
         (lambda lines: [*lines[:3], "1,-3,1", *lines[4:]], "line 5: ckey '-3'"),
@@ -165,7 +165,7 @@ def test_a_reversed_range_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "told"),
     [
-        ("1,0,0.25,-1,0,0.25,all\n1,1,0.5,0,0.3,0.8,all\n1,2,0.25,1,0.75,1,all\n", "line 4: a hole"),
+        ("1,0,0.25,-1,0,0.25,all\n1,1,0.5,0,0.3,0.8,all\n1,2,0.25,1,0.75,1,all\n", "line 4: a gap"),
         ("1,0,0.25,-1,0,0.25,all\n1,1,0.5,0,0.2,0.7,all\n1,2,0.25,1,0.75,1,all\n", "line 4: an overlap"),
         ("1,0,0.25,-1,0,0.25,all\n1,1,0.5,0,0.25,0.75,all\n", "i = 1: the last p_int_ub is 0.75"),
         ("1,0,0.5,-1,0,0.5,all\n1,3,0.5,2,0.5,1,all\n", "i = 1: the mean change is 0.5"),
@@ -190,7 +190,7 @@ def test_every_fault_of_an_r_file_is_named(tmp_path: Path, body: str, told: str)
     [
         (["0,0,1"] * 255, "255 lines"),
         (["0,0,1"] * 100 + ["0,1"] + ["0,0,1"] * 155, "line 101: 2 values, 3 in the first line"),
-        (["0,0,1"] * 100 + ["0,x,1"] + ["0,0,1"] * 155, "line 101: not whole numbers"),
+        (["0,0,1"] * 100 + ["0,x,1"] + ["0,0,1"] * 155, "line 101: values that are not whole numbers"),
         (["0,0,1"] * 256, "SmallN: 10; give 1 to 3"),
     ],
 )

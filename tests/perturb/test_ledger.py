@@ -305,14 +305,14 @@ def test_wrong_places_are_told_in_one_line_without_passwords(tmp_path: Path) -> 
     for place, says in (
         (str(tmp_path / "missing.db"), "no such file"),
         (str(nonsense), "not a database"),
-        (str(other), "holds no ledger"),
+        (str(other), "contains no ledger"),
         (str(tmp_path), "no such file"),
         ("mysql://me:hush@host/db", "unknown kind"),
-        ("postgresql://me:hush@127.0.0.1:1/db", "holds a password"),
-        ("postgresql://me@127.0.0.1:1/db?password=hush", "holds a password"),
-        ("postgresql://me@[hush/db", "holds a password"),
+        ("postgresql://me:hush@127.0.0.1:1/db", "contains a password"),
+        ("postgresql://me@127.0.0.1:1/db?password=hush", "contains a password"),
+        ("postgresql://me@[hush/db", "contains a password"),
         ("postgresql://me@127.0.0.1:hush/db", "cannot be read"),
-        ("postgresql://me@127.0.0.1:1/db", "the database says"),
+        ("postgresql://me@127.0.0.1:1/db", "database error"),
     ):
         with pytest.raises((Mistakes, DatabaseUnavailable)) as told:
             Ledger.open(place, clock)
@@ -333,7 +333,7 @@ def test_a_corrupt_file_is_told(tmp_path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[100:] = bytes(len(content) - 100)
     path.write_bytes(content)
-    with pytest.raises(DatabaseUnavailable, match="the database says"):
+    with pytest.raises(DatabaseUnavailable, match="database error"):
         ledger.charge("census", HUNDREDTH, "1")
 
 

@@ -85,7 +85,7 @@ def test_another_population_gets_other_noise_under_the_same_secret(census: Path,
 
 def test_records_that_cannot_be_known_again_need_fresh_noise(census: Path, tmp_path: Path) -> None:
     query = "{ query = \"SELECT * FROM 'persons.parquet'\" }"
-    for draw, said in (("description", "must know the records again"), ("fresh", "")):
+    for draw, said in (("description", "the same records must be recognised"), ("fresh", "")):
         rule = f'kind = "geometric"\nepsilon = 300\ndraw = "{draw}"'
         folder = with_noise(census, tmp_path / draw, rule)
         text = (folder / "programme.toml").read_text()

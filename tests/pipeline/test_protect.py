@@ -148,7 +148,7 @@ def test_bad_data_leaves_nothing_behind(census: Path, tmp_path: Path) -> None:
     doubled = pa.concat_tables([persons, persons.slice(0, 1)])
     pq.write_table(doubled, tmp_path / "census/persons.parquet")
     (tmp_path / "out").mkdir()
-    with pytest.raises(Mistakes, match="more than once"):
+    with pytest.raises(Mistakes, match="duplicate ids"):
         run(tmp_path / "census", tmp_path / "out/r")
     assert list((tmp_path / "out").iterdir()) == []
 
@@ -160,7 +160,7 @@ def test_bad_data_leaves_the_old_release(census: Path, release: Path, tmp_path: 
     sex = persons.schema.get_field_index("sex")
     broken = persons.set_column(sex, "sex", pa.array(["9"] * len(persons)))
     pq.write_table(broken, tmp_path / "census/persons.parquet")
-    with pytest.raises(Mistakes, match="1 codes that the codelist lacks as leaves: '9'"):
+    with pytest.raises(Mistakes, match="1 codes that are not leaves of the codelist: '9'"):
         run(tmp_path / "census", tmp_path / "r")
     assert contents(tmp_path / "r") == contents(release)
 

@@ -88,7 +88,7 @@ def test_a_file_at_the_target_is_left_alone(tmp_path: Path) -> None:
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(Mistakes, match="name a folder that you may write"):
+    with pytest.raises(Mistakes, match="choose a folder that you can write to"):
         publish(tmp_path / "file" / "r")
 
 

@@ -97,4 +97,6 @@ def test_the_picture_of_risk_shows_before_and_after(tmp_path: Path) -> None:
         for level in figures.levels
         for when, number in (("before", level.at_risk_before), ("after", level.at_risk_after))
     ]
-    assert all(f"{level.level}: {level.at_risk_before:,} before" in chart.says for level in figures.levels)
+    assert all(
+        f"{level.level}: {level.at_risk_before:,} before" in chart.description for level in figures.levels
+    )

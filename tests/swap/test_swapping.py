@@ -185,7 +185,7 @@ def test_a_cap_below_what_is_at_risk_is_reported() -> None:
     result = swapped(tables(11), SWAP.replace("rate = 0.1", "rate = 0.02\ncap = 0.05"))
     assert result.swapped <= 4
     assert (result.why == Why.CAP).any()
-    assert result.conflicts == ("the cap of 0.05 leaves households at risk where they are",)
+    assert result.conflicts == ("the cap of 0.05 leaves some households at risk unswapped",)
 
 
 def test_similarity_looks_at_all_members_not_only_the_first() -> None:
@@ -263,7 +263,7 @@ def test_households_that_share_a_dwelling_stay_because_it_could_not_follow_both(
 
 
 def test_dwellings_that_cannot_follow_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(Mistakes, match="places that cannot follow the households"):
+    with pytest.raises(Mistakes, match="places that cannot move with swapped households"):
         swap(with_dwellings(tmp_path, [], linked=False), SECRET)
 
 
@@ -296,7 +296,7 @@ def in_two_places() -> Tables:
 @pytest.mark.parametrize(
     ("held", "rule", "told"),
     [
-        (in_two_places(), SWAP, "a household stands in two places"),
+        (in_two_places(), SWAP, "a household is in two places"),
         (
             changed(
                 {"persons": HELD["persons"]},
@@ -305,7 +305,7 @@ def in_two_places() -> Tables:
                 "S" if HELD["persons"]["region"][0].as_py() == "N" else "N",
             ),
             SWAP,
-            r"town '\w\d' lies in region '\w' and in '\w'; make the geography nest",
+            r"town '\w\d' is in region '\w' and in '\w'; make the geography nest",
         ),
         (HELD, SWAP.replace("grid", "grit"), "unknown column 'grit'; did you mean 'grid'"),
         (no_column(HELD, "persons", "age"), SWAP, "unknown column 'age'"),
@@ -318,7 +318,7 @@ def in_two_places() -> Tables:
         ),
         (HELD, RISKS, "unknown column 'danger'"),
         (with_danger(HELD, "households", np.full(80, 1.5)), RISKS, "not from 0 to 1"),
-        (changed(HELD, "persons", "sex", "7"), SWAP, "codes that the codelist lacks as leaves: '7'"),
+        (changed(HELD, "persons", "sex", "7"), SWAP, "codes that are not leaves of the codelist: '7'"),
         (changed(HELD, "persons", "sex", None), SWAP, "some records have no value"),
         (changed(HELD, "households", "tenure", None), SWAP, "some records have no value"),
         ({"persons": HELD["persons"].slice(0, 0)}, SWAP, "no records"),
@@ -330,7 +330,7 @@ def in_two_places() -> Tables:
                 [*HELD["households"]["hid"].to_pylist()[:79], HELD["households"]["hid"][0].as_py()],
             ),
             SWAP,
-            "stand more than once",
+            "duplicate ids",
         ),
     ],
 )

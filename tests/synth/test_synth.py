@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,6 @@ from discreet.errors import Mistakes
 from discreet.programme.codelist import Codelist
 from discreet.programme.programme import Programme, load_programme
 from discreet.synth import Census, generate
-from discreet.synth import generate as generating
 from discreet.synth.block import blocks
 
 UNITS = ("persons", "households", "families", "dwellings")
@@ -224,7 +224,8 @@ def test_grid_cells_are_named_by_their_corner_and_some_belong_to_two_municipalit
 def test_the_same_seed_gives_the_same_bytes_whatever_the_threads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(generating, "blocks", partial(blocks, limit=3_000))
+    # the package exports a function of the module's name
+    monkeypatch.setattr(sys.modules[generate.__module__], "blocks", partial(blocks, limit=3_000))
     for name, seed, threads in (("a", 1, 1), ("b", 1, 3), ("c", 2, 1)):
         generate(20_000, seed, tmp_path / name, threads=threads)
     first, again, other = (hashes(tmp_path / name) for name in "abc")

@@ -134,21 +134,21 @@ CASES: dict[str, tuple[Callable[[list[Row]], list[Row]], str]] = {
         "is not the sum of its finest cells",
     ),
     "no finest cells at all": (lambda rows: [row for row in rows if not row["finest"]], "is not the sum"),
-    "a cell twice": (lambda rows: [*rows, rows[0]], "a cell stands more than once"),
-    "an unknown code": (lambda rows: changed(rows, rows[0], SEX="3"), "1 codes that SEX lacks: '3'"),
+    "a cell twice": (lambda rows: [*rows, rows[0]], "duplicate cells"),
+    "an unknown code": (lambda rows: changed(rows, rows[0], SEX="3"), "1 codes that are not in SEX: '3'"),
     "a code below the breakdown": (
         lambda rows: changed(rows, rows[0], AGE="y10"),
-        "1 codes that AGE.M lacks: 'y10'",
+        "1 codes that are not in AGE.M: 'y10'",
     ),
     "no code": (lambda rows: changed(rows, rows[0], SEX=None), "have no value"),
-    "no count": (lambda rows: changed(rows, rows[0], n=None), "values of 'n' that are no whole numbers"),
+    "no count": (lambda rows: changed(rows, rows[0], n=None), "values of 'n' that are not whole numbers"),
     "a negative count": (
         lambda rows: changed(rows, rows[0], n=-1),
-        "values of 'n' that are no whole numbers",
+        "values of 'n' that are not whole numbers",
     ),
     "a key out of range": (
         lambda rows: changed(rows, rows[0], ckey=2**32),
-        "values of 'ckey' that are no whole",
+        "values of 'ckey' that are not whole",
     ),
     "a key of an empty cell": (
         lambda rows: changed(
@@ -158,7 +158,7 @@ CASES: dict[str, tuple[Callable[[list[Row]], list[Row]], str]] = {
     ),
     "fractions": (
         lambda rows: [{**row, "n": row["n"] + 0.5} for row in rows],
-        "values of 'n' that are no whole",
+        "values of 'n' that are not whole",
     ),
     "keys of a smaller modulus than declared": (
         lambda rows: [{**row, "ckey": row["ckey"] % 256} for row in rows if row["finest"]],

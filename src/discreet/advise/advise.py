@@ -1,4 +1,4 @@
-"""The adviser: noise parameters that keep risk and error of a programme within limits."""
+"""The adviser: finds noise parameters that keep risk and error of a programme within limits."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ STEPS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 50.0, 100.0)
 MOST_COLUMNS, LEAST_TOP = 100, 8.0  # of the grid of variances
 LEAST_ROWS, MOST_ROWS = 15, 60  # of the grid of largest changes
 DIGITS = 3  # of an epsilon or rho that is proposed
-RECONSTRUCTION_CONFIDENCE = 0.99  # as the paper tells it
+RECONSTRUCTION_CONFIDENCE = 0.99  # as in the paper
 USUAL_LIMITS = RiskLimits()
 
 
 @dataclass(frozen=True)
 class Task:
-    """What is asked: which noise, within which limits, and what of a declared rule stays."""
+    """A task for the adviser: the kind of noise, the limits, and the fixed parts of a declared rule."""
 
     kind: LawKind = LawKind.CELL_KEY
     limits: RiskLimits = USUAL_LIMITS
@@ -66,11 +66,11 @@ class Task:
     parameters: tuple[float, float] | None = (
         None  # the smallest and largest noise parameter under that budget
     )
-    budget: float | None = None  # most that the whole programme may cost
+    budget: float | None = None  # largest cost of the whole programme
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            remedy = f"the adviser knows {', '.join(kind.value for kind in KINDS)}"
+            remedy = f"the adviser supports {', '.join(kind.value for kind in KINDS)}"
             raise mistake("", "--kind", self.kind.value, remedy)
         if self.kind is not LawKind.CELL_KEY and self.rule is None:
             raise mistake("", "--kind", self.kind.value, "give a programme file, whose budget can be divided")
@@ -78,19 +78,21 @@ class Task:
 
 @dataclass(frozen=True)
 class JudgedNoise:
-    """What a law does under the limits, by the law itself."""
+    """The risks and errors of a law, computed from the law itself."""
 
     variance: float
     success: float  # of averaging the riskiest statistic
     revealed: float | None  # that the tuples reveal the bound; None of unbounded noise
-    stays: float  # probability that a count of 1 is published as it is
+    stays: float  # probability that a count of 1 is published unchanged
     distorted: float  # share of small counts that are off by more than the limit
-    areas: Mapping[float, float] | None  # relative error -> areas expected to be off by so much; needs data
+    areas: (
+        Mapping[float, float] | None
+    )  # relative error -> number of areas expected to be off by it; needs data
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """Parameters, as a programme file writes them, and what they do."""
+    """Proposed parameters, as written in a programme file, and their risks and errors."""
 
     noise: Mapping[str, str | float | int]
     parameter: float | None  # of one count, of a law with a budget
@@ -103,25 +105,25 @@ class Proposal:
 
 @dataclass(frozen=True, eq=False)
 class Advice:
-    """Everything found out; a proposal, or none where nothing is feasible."""
+    """The result of the adviser, with a proposal unless nothing is feasible."""
 
     facts: Facts
     task: Task
     plane: Plane
-    line: Line | None  # of the law that is asked for, of the geometric law with the cell key method
+    line: Line | None  # of the requested law; of the geometric law for the cell key method
     proposal: Proposal | None
     declared: tuple[Constraint, ...] | None  # what the declared V and D break; None where none are declared
     swap: SwapAdvice | None = None
-    failures: tuple[str, ...] = ()  # why a proposal had to be given up
+    failures: tuple[str, ...] = ()  # why a proposal was rejected
 
     @cached_property
     def least_variance(self) -> float:
-        """The V from which on averaging is held off."""
+        """The smallest V at which averaging stays within its limit."""
         return least_variance(self.facts.same_noise.ratio, self.task.limits.averaging)
 
     @cached_property
     def relaxed(self) -> dict[Constraint, tuple[float, int]]:
-        """What would be feasible if one constraint alone were given up."""
+        """The parameters that would be feasible without one constraint."""
         options = {name: self.plane.without(name) for name in self.plane.holds}
         return {name: found for name, found in options.items() if found is not None}
 
@@ -139,7 +141,7 @@ def advise(facts: Facts, task: Task, swap: SwapAdvice | None = None) -> Advice:
 
 
 def grid(exposed: ProgrammeExposure, limits: RiskLimits) -> tuple[Any, Any]:
-    """Variances and largest changes to look at, some way beyond what the constraints ask for."""
+    """The grid of variances and largest changes, which extends beyond what the constraints need."""
     need = contour(limits.averaging) / exposed.ratio
     top = max(LEAST_TOP, 1.5 * need)
     step = next((step for step in STEPS if top / step <= MOST_COLUMNS), STEPS[-1])
@@ -150,7 +152,7 @@ def grid(exposed: ProgrammeExposure, limits: RiskLimits) -> tuple[Any, Any]:
 
 
 def task_of(programme: Programme, kind: LawKind | None, limits: RiskLimits) -> Task:
-    """What a programme's own declaration asks for; its gates limit further."""
+    """The task of a declared programme; its gates add limits."""
     noise, gates = programme.noise, programme.gates
     wanted = kind or noise.kind
     limits = replace(
@@ -179,7 +181,7 @@ def _budget(epsilon: Fraction, kind: LawKind) -> float:
 
 
 def _parameters(rule: PrivateNoise, programme: Programme) -> tuple[float, float] | None:
-    """The smallest and largest parameter of a count of persons, or of whatever is counted."""
+    """The smallest and largest noise parameter of a count of persons, or of the unit that is counted."""
     every = noise_parameters(rule, [cube for cube in programme.cubes if not cube.weight])
     persons = [float(value) for signature, value in every.items() if signature.unit == PERSONS]
     values = persons or [float(value) for value in every.values()]
@@ -189,14 +191,14 @@ def _parameters(rule: PrivateNoise, programme: Programme) -> tuple[float, float]
 def _line(facts: Facts, task: Task) -> Line | None:
     low, high = task.parameters or (1 / facts.crosstabs, 1 / facts.crosstabs)
     law = GAUSSIAN if task.kind is LawKind.DISCRETE_GAUSSIAN else GEOMETRIC
-    told = LineFacts(
+    line_facts = LineFacts(
         facts.same_noise.ratio, facts.areas, facts.population, facts.cells, high / low, 1 / low, task.budget
     )
-    return line(law, told, task.limits)
+    return line(law, line_facts, task.limits)
 
 
 def _cell_key(judged: Plane, facts: Facts, task: Task) -> Proposal | str | None:
-    """The smallest V, then the smallest D; solved, so that it is the table itself that is judged."""
+    """Propose the smallest V, then the smallest D, judged on the solved p-table."""
     found = judged.smallest
     if found is None:
         return None
@@ -204,14 +206,14 @@ def _cell_key(judged: Plane, facts: Facts, task: Task) -> Proposal | str | None:
     try:
         table = solve(PTableParameters(D, V, task.js))
     except (InfeasiblePTable, Mistakes) as problem:
-        return f"the p-table of V {V:g} and D {D} cannot be made: {problem}"
+        return f"the p-table of V {V:g} and D {D} cannot be computed: {problem}"
     law, last = PTableLaw(table), table.last_row
     noise: dict[str, str | float | int] = {"kind": LawKind.CELL_KEY.value, "V": V, "D": D, "js": task.js}
     return Proposal(noise, None, judge(law, law.row(last).shifted(-last), D, facts, task.limits), table.notes)
 
 
 def _private(drawn: Line | None, facts: Facts, task: Task) -> Proposal | None:
-    """The smallest parameter that the counts can be used with: more noise protects more."""
+    """Propose the smallest parameter with usable counts: more noise protects more."""
     if drawn is None or task.rule is None or task.parameters is None or not drawn.is_feasible:
         return None
     if drawn.least is None:
@@ -229,13 +231,13 @@ def _private(drawn: Line | None, facts: Facts, task: Task) -> Proposal | None:
 
 
 def _rounded_up(value: float) -> float:
-    """Cut to a few digits, upwards."""
+    """Round up to a few digits."""
     unit = 10.0 ** (math.floor(math.log10(value)) - DIGITS + 1)
     return float(f"{math.ceil(value / unit - 1e-9) * unit:.{DIGITS}g}")
 
 
 def judge(law: Law, change: Pmf, bound: int | None, facts: Facts, limits: RiskLimits) -> JudgedNoise:
-    """Measure a law: its change of large counts, and what it does to the areas where they are known."""
+    """Measure a law: its change of large counts, and of area totals where they are known."""
     return JudgedNoise(
         change.variance,
         success(change.variance, facts.same_noise.ratio),
@@ -247,7 +249,7 @@ def judge(law: Law, change: Pmf, bound: int | None, facts: Facts, limits: RiskLi
 
 
 def _distorted(law: Law, facts: Facts) -> dict[float, float] | None:
-    """How many areas' totals are expected to be off by a share of themselves or more (Bach 2020, Figure 4)."""
+    """The expected numbers of area totals whose relative error reaches each limit (Bach 2020, Figure 4)."""
     if facts.area_totals is None:
         return None
     losses = ExpectedLosses(PublishedLaw(law, keeps_zeros=True))
@@ -263,12 +265,12 @@ def _distorted(law: Law, facts: Facts) -> dict[float, float] | None:
 
 
 def _broken(exposed: ProgrammeExposure, task: Task) -> tuple[Constraint, ...]:
-    """Which constraints the declared V and D do not obey."""
+    """The constraints that the declared V and D break."""
     if task.declared is None:
         return ()
     V, D = task.declared
     here = plane(np.array([V]), np.array([D], dtype=np.int64), exposed, task.limits, task.js)
-    return tuple(name for name, held in here.holds.items() if not held.all())
+    return tuple(name for name, obeyed in here.holds.items() if not obeyed.all())
 
 
 @dataclass(frozen=True)
@@ -314,10 +316,10 @@ def ranges(found: Plane) -> Iterator[VarianceRange]:
 
 
 def region(measures: Measures) -> Region | NotPossible:
-    """The V x D plane of the cell key method under the usual limits, and stricter gates where they are declared."""
+    """The V x D plane of the cell key method under the usual limits, or stricter gates if declared."""
     programme = measures.case.programme
     if not isinstance(programme.noise, CellKeyNoise):
-        return NotPossible("the plane of variance and largest change is that of the cell key method")
+        return NotPossible("only the cell key method has a plane of variance and largest change")
     task = task_of(programme, None, USUAL_LIMITS)
     ratio = min(one.riskiest_k_over_t2 for universe in measures.redundancy for one in universe.exposed)
     exposed = ProgrammeExposure(ratio, measures.bounds.groups)

@@ -1,8 +1,8 @@
-"""Risk-utility curves: tables perturbed again and again over a grid of noise parameters (Rinott et al. 2018, 5.6.2).
+"""Risk-utility curves: tables perturbed repeatedly over a grid of noise parameters (Rinott et al. 2018, 5.6.2).
 
-It owns the trials; mechanisms, losses and true counts are others'. Nothing of a trial is kept but sums over many cells.
-The records are counted once. For the cell key method a trial takes the record keys a r + b modulo 2^32 with a odd, so
-that the keys of cells follow from those that were summed, a K + b n; the same participants still have the same noise.
+Only sums over many cells of each trial are stored. The records are counted once. For the cell key method a trial
+takes the record keys a r + b modulo 2^32 with a odd, so that the keys of cells follow from those that were summed,
+a K + b n; the same participants still have the same noise.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ QUARTILES = (0.25, 0.5, 0.75)
 
 
 class Sum(StrEnum):
-    """What is added up over the tables of one trial."""
+    """The sums over the tables of one trial."""
 
     CELLS = "cells"
     L1 = "l1"
@@ -80,7 +80,7 @@ MEASURES: Mapping[str, tuple[Sum, Sum]] = {
 
 @dataclass(frozen=True)
 class Spread:
-    """A measure over the trials of one point."""
+    """The distribution of a measure over the trials of one point."""
 
     mean: float
     quartiles: tuple[float, ...]
@@ -88,20 +88,20 @@ class Spread:
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """One choice of parameters."""
+    """The measures at one choice of parameters."""
 
     parameter: float  # V, or the epsilon or rho of a count
-    averaging: float  # how probably the riskiest statistic is averaged to the truth, by formula
+    averaging: float  # probability that averaging recovers the riskiest statistic, by formula
     measures: Mapping[str, Spread | None]  # None where no cell could be measured
 
     def as_json(self) -> Mapping[str, object]:
-        """The document: every measure beside the parameter."""
+        """The JSON document: the parameter and every measure."""
         return {"parameter": self.parameter, "averaging": self.averaging, **self.measures}
 
 
 @dataclass(frozen=True)
 class Curves:
-    """All points, by their parameter."""
+    """A risk-utility curve: all points by their parameter."""
 
     kind: LawKind
     name: str  # of the parameter
@@ -193,7 +193,7 @@ def _measured(sums: Floats) -> dict[str, Spread | None]:
 
 @dataclass(frozen=True, eq=False)
 class _Trials:
-    """The perturbations of all tables."""
+    """Perturbs all tables in all trials."""
 
     programme: Programme
     made: Sequence[Mechanism]
@@ -201,7 +201,7 @@ class _Trials:
     seed: int
 
     def run(self, threads: int, progress: Progress) -> Floats:
-        """[point, repeat, sum]; a table is measured as soon as it is counted, and then forgotten."""
+        """[point, repeat, sum]; each table is measured when it is counted, and then released."""
         owned = {one.table.id: one for tables in tables_of(self.programme) for one in once(tables)}
         cubes = [cube for cube in self.programme.cubes if cube.id in owned and owned[cube.id].owned.any()]
         found: dict[str, Floats] = {}
@@ -221,7 +221,7 @@ class _Trials:
         nothing = np.zeros((len(self.made), self.repeats, len(SUMS)))
         return sum(
             (found[cube.id] for cube in cubes), nothing
-        )  # in the order of the cubes, whoever was first
+        )  # in the order of the cubes, for reproducible sums
 
     def _table(self, owned: OwnedTable, table: ConfidentialTable, pool: ThreadPoolExecutor) -> Floats:
         true = occupied(table)
@@ -261,7 +261,7 @@ def _sums(owned: OwnedTable, shown: tuple[Any, Any], true: tuple[Any, Any]) -> F
     shifts = [one.shift for one in two_way(owned, whole) if one.shift is not None]
     ones = (published == 1) & owned.owned[whole.crosstab]
     losses = found.sums[:, 1].sum(axis=0)
-    told = {
+    sums = {
         Sum.CELLS: found.cells[:, 1].sum(),
         Sum.L1: losses[Measure.L1],
         Sum.L2: losses[Measure.L2],
@@ -273,19 +273,19 @@ def _sums(owned: OwnedTable, shown: tuple[Any, Any], true: tuple[Any, Any]) -> F
         Sum.SHIFT: sum(shifts),
         Sum.TWO_WAY: len(shifts),
     }
-    return np.array([float(told[name]) for name in SUMS])
+    return np.array([float(sums[name]) for name in SUMS])
 
 
 @dataclass(frozen=True)
 class _Told:
-    """Says that tables are perturbed for a trial, where counting says that they are written."""
+    """Progress that reports perturbing for a trial where counting reports writing."""
 
     progress: Progress
 
     def stage(self, name: str, total: int | None = None) -> None:
         """A new stage begins."""
-        self.progress.stage(name.replace("perturbing and writing", "perturbing again and again"), total)
+        self.progress.stage(name.replace("perturbing and writing", "perturbing repeatedly"), total)
 
     def step(self, done: int = 1) -> None:
-        """Some more steps are done."""
+        """``done`` more steps are complete."""
         self.progress.step(done)

@@ -1,7 +1,7 @@
-"""What a programme and its population offer an attacker: redundancy, tuples, areas, records; it proposes nothing.
+"""Facts about a programme and its population that an attacker can use: redundancy, tuples, areas, records.
 
-The facts come from the data where they are at hand, from the declaration otherwise, and for the EU programme of a
-country from the regulation and the country's numbers of regions.
+The facts come from the data if available, otherwise from the declaration, and for the EU programme of a country from
+the regulation and the country's numbers of regions.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ class RiskiestStatistic:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Facts:
-    """Everything that the constraints need to know."""
+    """The facts that the constraints need."""
 
     programme: str
     known_from: str  # data, declaration or regulation
     same_noise: RiskiestStatistic  # a cross-tabulation has one noise however many tables show it
-    fresh_noise: RiskiestStatistic  # every table has noise of its own
-    tuples: Groups  # (parts, those with somebody) -> tuples of parts and their total
+    fresh_noise: RiskiestStatistic  # every table has independent noise
+    tuples: Groups  # (parts, non-empty parts) -> tuples of parts and their total
     cells: int
     crosstabs: int
     areas: int | None  # of the finest places
@@ -68,7 +68,7 @@ class Facts:
     area_totals: NDArray[np.int64] | None = field(default=None)  # true ones: confidential
 
     def as_json(self) -> Mapping[str, object]:
-        """The document, without any true count of an area."""
+        """The JSON document, without true counts of areas."""
         return {
             "known_from": self.known_from,
             "riskiest": {"same_noise": self.same_noise, "fresh_noise": self.fresh_noise},
@@ -83,7 +83,7 @@ class Facts:
 
 
 def eu_facts(country: str, regions: Regions, mode: Mode, population: int | None) -> Facts:
-    """The EU 2021 census of a country, from its numbers of regions."""
+    """The facts of the EU 2021 census of a country, from its numbers of regions."""
     universes = eu_redundancy(regions, mode)
     return _by_declaration(
         f"{eu2021.NAME}, {country}", "regulation", universes, regions[LAU], eu2021.GEOGRAPHY, population
@@ -91,10 +91,10 @@ def eu_facts(country: str, regions: Regions, mode: Mode, population: int | None)
 
 
 def declared_facts(programme: Programme, mode: Mode, population: int | None) -> Facts:
-    """A declared programme without its data."""
+    """The facts of a declared programme without its data."""
     place, areas = _finest_place(programme)
     universes = programme_redundancy(programme, mode)
-    told = _by_declaration(programme.name, "declaration", universes, areas, place, population)
+    declared = _by_declaration(programme.name, "declaration", universes, areas, place, population)
     possible = [
         (owned, crosstab)
         for tables in tables_of(programme)
@@ -102,7 +102,7 @@ def declared_facts(programme: Programme, mode: Mode, population: int | None) -> 
         for crosstab in np.flatnonzero(owned.owned).tolist()
     ]
     return replace(
-        told,
+        declared,
         tuples=sum((_parts(owned, crosstab, population) for owned, crosstab in possible), Counter()),
         cells=sum(owned.size(crosstab) for owned, crosstab in possible),
         crosstabs=len(signatures([cube for cube in programme.cubes if not cube.weight])),
@@ -110,7 +110,7 @@ def declared_facts(programme: Programme, mode: Mode, population: int | None) -> 
 
 
 def counted_facts(programme: Programme, mode: Mode, threads: int, progress: Progress) -> Facts:
-    """A programme with its data: what is empty offers nothing. Records are counted as they are, before swapping."""
+    """The facts of a programme with its data, without empty cells. Records are counted before swapping."""
     declared = declared_facts(programme, mode, None)
     counting = cell_key_mechanism(CellKeyNoise(USUAL, Order.PLAIN), NO_KEY)
     cubes = [cube for cube in programme.cubes if not cube.weight]
@@ -135,7 +135,7 @@ def counted_facts(programme: Programme, mode: Mode, threads: int, progress: Prog
 
 
 def tables_of(programme: Programme, truth: Truth | None = None) -> Iterator[Universe]:
-    """The tables that count the same records, as measures on tables take them: true ones, or without anybody."""
+    """The tables that count the same records, as input of measures: with true counts, or empty."""
     codelists = {name: variable.codelist for name, variable in programme.variables.items()}
     groups: dict[tuple[str, str, str], list[Cube]] = {}
     for cube in programme.cubes:
@@ -149,24 +149,24 @@ def tables_of(programme: Programme, truth: Truth | None = None) -> Iterator[Univ
 
 
 def _cells(counts: Mapping[str, Cells], cube: str) -> Cells:
-    nobody = np.empty(0, dtype=np.int64)
-    return counts.get(cube, (nobody, nobody))
+    empty = np.empty(0, dtype=np.int64)
+    return counts.get(cube, (empty, empty))
 
 
 def _parts(owned: OwnedTable, crosstab: int, population: int | None) -> Counter[tuple[int, int]]:
-    """The tuples of a cross-tabulation along each of its axes, as many as are possible; see ``_possible_tuples``.
+    """The tuples of a cross-tabulation along each of its axes, as many as possible; see ``_possible_tuples``.
 
-    Where tables complete each other they are shared out by the cells that each is the first to show.
+    A cross-tabulation that several tables show together is divided by the cells that each is the first to show.
     """
     found: Counter[tuple[int, int]] = Counter()
     for axis, depth in zip(owned.cube.axes, owned.depths[crosstab], strict=True):
         if depth == 0:
             continue
         here = np.flatnonzero(axis.depths == depth)
-        beside = owned.size(crosstab) // len(here)
+        other_cells = owned.size(crosstab) // len(here)
         children = np.bincount(axis.parents[here])
         for parts, parents in zip(*np.unique(children[children > 1], return_counts=True), strict=True):
-            tuples = int(parents) * beside
+            tuples = int(parents) * other_cells
             found[int(parts), int(parts)] += tuples if population is None else min(tuples, population // 2)
     return found
 
@@ -205,9 +205,9 @@ def _riskiest(universes: Iterable[UniverseRedundancy], same: bool) -> RiskiestSt
 
 
 def _possible_tuples(statistics: Iterable[Redundancy], population: int | None) -> Groups:
-    """A cross-tabulation holds one tuple along each of its axes for each cell of the others.
+    """The possible tuples: one along each axis of a cross-tabulation for each cell of the other axes.
 
-    A tuple shows something where two parts have somebody: there are at most half as many as persons.
+    A tuple is useful only with two non-empty parts, so there are at most half as many as persons.
     """
     found: Counter[tuple[int, int]] = Counter()
     for one in statistics:
@@ -220,7 +220,7 @@ def _possible_tuples(statistics: Iterable[Redundancy], population: int | None) -
 
 
 def _finest_place(programme: Programme) -> tuple[str, int | None]:
-    """The place that cubes divide most finely, and into how many areas."""
+    """The geographical variable with the finest areas in any cube, and their number."""
     columns = programme.population.geography if programme.population else ()
     sizes = {
         axis.variable: int(axis.finest.sum())
@@ -240,7 +240,7 @@ def _finest_place(programme: Programme) -> tuple[str, int | None]:
 
 @dataclass(eq=False)
 class _Counted:
-    """What true tables hold, each cross-tabulation once."""
+    """Facts from true tables, each cross-tabulation counted once."""
 
     place: str
     tuples: Counter[tuple[int, int]] = field(default_factory=Counter)
@@ -249,18 +249,18 @@ class _Counted:
     area_totals: NDArray[np.int64] | None = None
 
     def add(self, owned: OwnedTable) -> None:
-        """Take the cross-tabulations that a table stands for."""
+        """Add the cross-tabulations of a table that no earlier table has."""
         listed, values = owned.table.load()
         found = side(listed, values[:, None], owned.grid)
-        kept = owned.owned[found.crosstab]
-        self.cells += int(kept.sum())
+        new = owned.owned[found.crosstab]
+        self.cells += int(new.sum())
         for k, axis in enumerate(owned.cube.axes):
             self._tuples(
                 owned,
                 k,
                 found.cells,
                 found.wider[k],
-                kept,
+                new,
                 np.bincount(axis.parents[1:], minlength=len(axis)),
             )
         if owned.universe.unit == PERSONS and not owned.universe.base and not owned.universe.count:
@@ -280,19 +280,20 @@ class _Counted:
         k: int,
         listed: NDArray[np.int64],
         wider: NDArray[np.int32],
-        kept: NDArray[np.bool_],
+        new: NDArray[np.bool_],
         children: NDArray[np.int64],
     ) -> None:
-        """Count the parents by how many parts they have along an axis, and in how many of them there is somebody."""
-        inside = wider[kept & (wider >= 0)]
-        held = np.bincount(inside, minlength=len(listed))
-        parents = np.flatnonzero(held > 1)
+        """Count the parents by their numbers of parts and of non-empty parts along an axis."""
+        inside = wider[new & (wider >= 0)]
+        occupied_parts = np.bincount(inside, minlength=len(listed))
+        parents = np.flatnonzero(occupied_parts > 1)
         along = owned.cube.nodes(listed[parents], k)
-        kinds, numbers = np.unique(np.stack([children[along], held[parents]]), axis=1, return_counts=True)
+        pairs = np.stack([children[along], occupied_parts[parents]])
+        kinds, numbers = np.unique(pairs, axis=1, return_counts=True)
         for (parts, positive), number in zip(kinds.T.tolist(), numbers.tolist(), strict=True):
             self.tuples[parts, positive] += number
 
 
 def seeded_secret(seed: int, purpose: str) -> bytes:
-    """A key for trials, never for a release: everybody can make it."""
+    """A key for trials, never for a release: anyone can compute it."""
     return hashlib.blake2b(f"trial/{purpose}/{seed}".encode(), digest_size=32).digest()

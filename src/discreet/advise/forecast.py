@@ -1,4 +1,4 @@
-"""Forecast of a programme: expected errors of every kind of cell under each candidate noise."""
+"""Forecast of a programme: expected errors of each cross-tabulation and cell size under each candidate noise."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ REPORTED_BITS = 64  # infinite laws are summed down to tails of 2^-64, below the
 
 @dataclass(frozen=True, eq=False)
 class LawForecast:
-    """What one law does to cells; it has no errors where it is too wide to be drawn: too much noise."""
+    """The expected errors of cells under one law; none if the law is too wide to be drawn (too much noise)."""
 
     parameter: Fraction | None  # the epsilon or rho of one cell; None for a p-table
     deviation: float  # the standard deviation of the noise of a large cell, before post-processing
@@ -65,7 +65,7 @@ def _row_of(lookup: Lookup, count: int) -> int:
 
 
 def private_law(rule: PrivateNoise, parameter: Fraction) -> LawForecast:
-    """Noise of a law at one parameter, or its standard deviation alone where it cannot be drawn."""
+    """Noise of a law at one parameter, or only its standard deviation where it cannot be drawn."""
     try:
         rows = _rows(rule, parameter)
     except Mistakes:
@@ -117,7 +117,7 @@ def wide_deviation(kind: LawKind, parameter: Fraction) -> float:
 
 @dataclass(frozen=True)
 class Unavailable:
-    """Noise that cannot be had, and why."""
+    """Noise that is not available, and why."""
 
     reason: str
 
@@ -134,12 +134,12 @@ class Candidate:
 
     name: str
     noise: CandidateNoise
-    notes: tuple[str, ...] = ()  # why protect would refuse it, or what else must be known
+    notes: tuple[str, ...] = ()  # why protect would refuse it, or further parameters
 
 
 @dataclass(frozen=True, eq=False)
 class MarginForecast:
-    """The cross-tabulations of a cube that have so many axes and the same law."""
+    """The cross-tabulations of a cube with the same number of axes and the same law."""
 
     cube: str
     axes: int  # 0 is the grand total
@@ -150,14 +150,14 @@ class MarginForecast:
 
 @dataclass(frozen=True, eq=False)
 class CandidateForecast:
-    """What one candidate does to every margin of every cube."""
+    """The forecast of one candidate for every margin of every cube."""
 
     candidate: Candidate
     margins: tuple[MarginForecast, ...]  # none where the noise is not available
 
     @cached_property
     def laws(self) -> tuple[LawForecast, ...]:
-        """The different laws, the one of most cross-tabulations first."""
+        """The different laws, ordered by their number of cross-tabulations, largest first."""
         uses: Counter[LawForecast] = Counter()
         for margin in self.margins:
             uses[margin.law] += margin.crosstabs
@@ -173,28 +173,28 @@ class Forecast:
     candidates: tuple[CandidateForecast, ...]
 
     def only(self, cubes: Collection[str]) -> Forecast:
-        """The part of some cubes; the budget is still that of the whole programme."""
-        kept = (
+        """The forecast of only some cubes; the budget is still that of the whole programme."""
+        selected = (
             CandidateForecast(one.candidate, tuple(margin for margin in one.margins if margin.cube in cubes))
             for one in self.candidates
         )
-        return replace(self, candidates=tuple(kept))
+        return replace(self, candidates=tuple(selected))
 
 
 def forecast(programme: Programme, candidates: Sequence[Candidate]) -> Forecast:
     """Forecast the errors of every cube, margin and cell size under each candidate."""
     parts = [part for cube in programme.cubes for part in _parts(cube)]
     crosstabs = {part.signature for part in parts}
-    layouts: dict[Hashable, Layout] = {}  # candidates that divide their budgets alike share one
-    told = []
+    layouts: dict[Hashable, Layout] = {}  # candidates that divide their budgets in the same way share one
+    forecasts = []
     for candidate in candidates:
         noise = candidate.noise
         key = _division(noise)
         if key not in layouts:
             layouts[key] = _layout(parts, _weights(noise, programme.cubes, crosstabs))
         margins = _margins(layouts[key], _laws(noise, layouts[key]))
-        told.append(CandidateForecast(candidate, margins))
-    return Forecast(programme.name, len(crosstabs), tuple(told))
+        forecasts.append(CandidateForecast(candidate, margins))
+    return Forecast(programme.name, len(crosstabs), tuple(forecasts))
 
 
 @dataclass(frozen=True)
@@ -214,7 +214,7 @@ def _parts(cube: Cube) -> list[_Part]:
 
 
 def _division(noise: CandidateNoise) -> Hashable:
-    """What decides which part of a budget each cross-tabulation gets, the amount and the law aside."""
+    """The settings that decide each cross-tabulation's part of a budget, except the amount and the law."""
     if not isinstance(noise, PrivateNoise):
         return isinstance(noise, Lookup)
     split = (noise.budget.split, frozenset(noise.budget.shares.items()))
@@ -242,7 +242,7 @@ def _layout(parts: Sequence[_Part], weights: Mapping[Signature, Fraction]) -> La
 
 
 def _laws(noise: CandidateNoise, layout: Layout) -> dict[Fraction, LawForecast]:
-    """The law of each weight, worked out once."""
+    """The law of each weight, computed once."""
     weights = {weight for _, _, weight in layout}
     if isinstance(noise, PrivateNoise):
         return {weight: private_law(noise, weight * noise.budget.total) for weight in weights}
@@ -276,10 +276,10 @@ def candidates_for(programme: Programme, epsilons: Sequence[Fraction] = EPSILONS
 
 
 def read_epsilons(text: str) -> tuple[Fraction, ...]:
-    """Different budgets in ascending order, from numbers or fractions with commas."""
+    """Distinct budgets in ascending order, from comma-separated numbers or fractions."""
     found = {exact("--epsilon", part.strip()) for part in text.split(",") if part.strip()}
     if not found or not all(0 < epsilon <= LARGEST_EPSILON for epsilon in found):
-        remedy = f"give budgets above 0 and at most {LARGEST_EPSILON} with commas, such as 1,5,20"
+        remedy = f"give budgets above 0 and at most {LARGEST_EPSILON}, separated by commas, such as 1,5,20"
         raise mistake("", "--epsilon", repr(text), remedy)
     return tuple(sorted(found))
 
@@ -323,7 +323,7 @@ def _excess(programme: Programme, noise: PrivateNoise) -> Iterator[str]:
         return
     spent = programme_delta(noise, _uses(noise, programme.cubes))
     if spent > noise.delta:
-        yield f"truncation costs a delta of {spent:.3g}, {float(noise.delta):.3g} is declared: protect refuses it"
+        yield f"truncation costs a delta of {spent:.3g}, but {float(noise.delta):.3g} is declared: protect refuses it"
 
 
 def _weighted_cubes(programme: Programme, candidate: Candidate) -> Iterator[str]:
@@ -333,8 +333,8 @@ def _weighted_cubes(programme: Programme, candidate: Candidate) -> Iterator[str]
 
 
 def _bought(template: PrivateNoise, epsilon: Fraction, uses: Uses) -> Iterator[Candidate]:
-    """What one budget buys: each law with what the template says of neighbours, splits and post-processing."""
-    told, budget = f"epsilon {shown(epsilon)}", replace(template.budget, total=epsilon)
+    """The candidates of one budget: each law, with the template's neighbours, splits and post-processing."""
+    text, budget = f"epsilon {shown(epsilon)}", replace(template.budget, total=epsilon)
     plain = replace(
         template,
         kind=LawKind.GEOMETRIC,
@@ -345,16 +345,16 @@ def _bought(template: PrivateNoise, epsilon: Fraction, uses: Uses) -> Iterator[C
         keep_zeros=KeptZeros.STRUCTURAL,
         claim=Claim.DP,
     )
-    yield Candidate(f"geometric, {told}", plain)
+    yield Candidate(f"geometric, {text}", plain)
     for kind in (LawKind.LAPLACE, LawKind.NORMAL):
-        yield _truncated(replace(plain, kind=kind, delta=DELTA), uses, told)
+        yield _truncated(replace(plain, kind=kind, delta=DELTA), uses, text)
     rho = rho_for(epsilon, DELTA)
     gaussian = replace(plain, kind=LawKind.DISCRETE_GAUSSIAN, budget=replace(budget, total=rho), delta=DELTA)
-    yield Candidate(f"discrete-gaussian, {told}", gaussian, (f"rho {shown(rho)} at delta {float(DELTA):g}",))
+    yield Candidate(f"discrete-gaussian, {text}", gaussian, (f"rho {shown(rho)} at delta {float(DELTA):g}",))
 
 
-def _truncated(rule: PrivateNoise, uses: Uses, told: str) -> Candidate:
-    name, bound = f"{rule.kind.value}, {told}", bound_for(rule, uses, DELTA)
+def _truncated(rule: PrivateNoise, uses: Uses, text: str) -> Candidate:
+    name, bound = f"{rule.kind.value}, {text}", bound_for(rule, uses, DELTA)
     if bound is None:
         reason = f"a delta of {float(DELTA):g} needs a bound above {LARGEST_BOUND}"
         return Candidate(name, Unavailable(reason))
@@ -383,7 +383,7 @@ def programme_delta(rule: PrivateNoise, uses: Uses) -> float:
     """What truncation at m costs over the programme at its epsilon; floats, where NoisePlan.delta certifies.
 
     A cell in which neighbours differ by k costs Pr[v > m - k]: the values that only one of the two can have, for
-    inside no ratio exceeds e^(k epsilon). It grows faster than k: to differ by the most in the fewest cells is worst.
+    inside no ratio exceeds e^(k epsilon). It grows faster than k: large differences in few cells are worst.
     """
     total = 0.0
     for (unit, parameter), times in uses.items():
@@ -393,7 +393,7 @@ def programme_delta(rule: PrivateNoise, uses: Uses) -> float:
 
 
 def _outermost(rule: PrivateNoise, parameter: Fraction, k: int) -> float:
-    """Pr[v > m - k] of a truncated law; 0 of others."""
+    """Pr[v > m - k] of a truncated law; 0 for others."""
     law = law_of(rule, parameter)
     if not isinstance(law, AdditiveLaw) or not isinstance(law.exponents, Symmetric) or law.bound is None:
         return 0.0
@@ -403,5 +403,5 @@ def _outermost(rule: PrivateNoise, parameter: Fraction, k: int) -> float:
 
 
 def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The largest rho, cut to a few digits, that implies at most this epsilon at this delta."""
+    """The largest rho, rounded down to a few digits, that implies at most this epsilon at this delta."""
     return largest_rho(epsilon, delta, RHO_DIGITS)

@@ -47,8 +47,8 @@ class Attribute:
 
 
 # The register of the original study has, among others, employment, and skills, wage and distance to work of the
-# employed; a census has no wages, so the industry stands in. The last group of each of these three is "not applicable".
-# The groups are chosen so that 2 x 2 x (2 + 3 x 5 x 3) = 188 combinations exist, as many as there.
+# employed; a census has no wages, so industry replaces them. The last group of each of these three is "not applicable".
+# The groups are chosen so that 2 x 2 x (2 + 3 x 5 x 3) = 188 combinations exist, as many as in that study.
 ATTRIBUTES = (
     Attribute("sex", "SEX", (("1",), ("2",))),
     Attribute("citizenship", "COC", (("1",), ("2", "3"))),
@@ -72,7 +72,7 @@ class StudyRecords:
 
 
 def make_records(persons: int, seed: int) -> StudyRecords:
-    """Draw a census and take its records; the census itself is thrown away."""
+    """Draw a census and read its records; the census itself is deleted."""
     with tempfile.TemporaryDirectory(prefix="discreet-study-") as folder:
         census = Path(folder) / "census"
         generate(persons, seed, census, tables=("1",))
@@ -90,7 +90,7 @@ def make_records(persons: int, seed: int) -> StudyRecords:
 
 
 def structural_zeros(programme: Programme) -> NDArray[np.bool_]:
-    """Mark the combinations of groups that a rule of the programme excludes, whichever codes they stand for."""
+    """Mark the combinations of groups that a rule of the programme excludes, whichever codes they represent."""
     names = {attribute.variable for attribute in ATTRIBUTES}
     excluded = np.zeros(SHAPE, dtype=bool)
     for rule in programme.structural_zeros:
@@ -100,7 +100,7 @@ def structural_zeros(programme: Programme) -> NDArray[np.bool_]:
 
 
 def _excluded(rule: Filter, programme: Programme) -> NDArray[np.bool_]:
-    """A combination is excluded where the rule is true of every combination of leaves within it."""
+    """The excluded combinations: the rule is true of every combination of leaves within them."""
     axes = [axis for axis, attribute in enumerate(ATTRIBUTES) if attribute.variable in rule.variables]
     groups = [_leaf_groups(ATTRIBUTES[axis], programme) for axis in axes]
     leaves = np.meshgrid(*(np.arange(group.size, dtype=np.uint32) for group in groups), indexing="ij")
@@ -120,7 +120,7 @@ def _leaf_groups(attribute: Attribute, programme: Programme) -> NDArray[np.int64
 
 
 def _grid_positions(table: pa.Table, programme: Programme) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Each person's place in the grid of all attributes, and whether all of them are stated."""
+    """Each person's position in the grid of all attributes, and whether all attributes are stated."""
     position = np.zeros(len(table), dtype=np.int64)
     observed = np.ones(len(table), dtype=bool)
     for attribute in ATTRIBUTES:
@@ -135,12 +135,12 @@ def _grid_positions(table: pa.Table, programme: Programme) -> tuple[NDArray[np.i
 def _among(possible: NDArray[np.int64], grid: NDArray[np.int64]) -> NDArray[np.int64]:
     cell = np.minimum(np.searchsorted(possible, grid), possible.size - 1)
     if (possible[cell] != grid).any():
-        raise ValueError("a record lies in a structural zero, where it would be counted as somebody else")
+        raise ValueError("a record is in a structural zero and would be counted in another cell")
     return cell
 
 
 def _points(table: pa.Table, seed: int) -> NDArray[np.float64]:
-    """Every household somewhere in its km cell; its members share the place."""
+    """A random point of each household's km cell, shared by its members."""
     _, household = np.unique(table["hid"].to_numpy(), return_inverse=True)
     jitter = np.random.default_rng([seed, 1]).random((int(household.max(initial=-1)) + 1, 2))
     cells = np.stack([table["grid_x"].to_numpy(), table["grid_y"].to_numpy()], axis=1)
@@ -214,7 +214,7 @@ def differences(
 
 
 def _spread(values: NDArray[Number], possible: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[Number]:
-    """The grid of all attributes, with zeros where nothing can be."""
+    """Counts on the grid of all attributes, zero in structural zeros."""
     grid = np.zeros((len(values), prod(shape)), dtype=values.dtype)
     grid[:, possible] = values
     return grid.reshape(len(values), *shape)
@@ -223,7 +223,7 @@ def _spread(values: NDArray[Number], possible: NDArray[np.int64], shape: tuple[i
 def _shares(
     counts: Counts, records: NDArray[np.int64], possible: NDArray[np.int64], shape: tuple[int, ...]
 ) -> NDArray[np.float64]:
-    """Relative frequencies within each zip code; where nobody is left all are zero."""
+    """Relative frequencies within each zip code; all zero for an empty one."""
     return _spread(counts / np.maximum(records, 1)[:, None], possible, shape)
 
 
@@ -231,8 +231,8 @@ def _each_table(true: Counts, gaps: NDArray[np.float64]) -> Iterator[NDArray[np.
     """The differences in each cross-tabulation of one attribute, of two, and so on up to all."""
     axes = range(1, true.ndim)
     for crossed in range(1, true.ndim):
-        for kept in combinations(axes, crossed):
-            others = tuple(axis for axis in axes if axis not in kept)
+        for selected in combinations(axes, crossed):
+            others = tuple(axis for axis in axes if axis not in selected)
             compared = true.sum(axis=others) >= LEAST_COUNT
             yield 100 * np.abs(gaps.sum(axis=others))[compared]
 
@@ -253,12 +253,14 @@ class StudyOutcome:
     clusters: int
     small_clusters: int  # with fewer than k records, in zip codes that have no more
     predicted: float  # E|sum of the noises|
-    predicted_as_if_1: float  # the same with the sensitivity 1, which the knowledge does not allow
+    predicted_as_if_1: float  # the same with sensitivity 1, which prior knowledge rules out
     realised: float  # mean |sum of the noises|
     realised_nonnegative: float  # mean error once negative counts are set to zero
     realised_relative: float  # mean |sum of the noises| / records of the cluster
-    utility: UtilityDifferences  # with negative counts set to zero, as shares of what is then there
-    utility_signed: UtilityDifferences  # with negative counts kept, as shares of the known number of records
+    utility: UtilityDifferences  # with negative counts set to zero, as shares of their sum
+    utility_signed: (
+        UtilityDifferences  # with negative counts unchanged, as shares of the known number of records
+    )
 
     @property
     def predicted_relative(self) -> float:
@@ -268,7 +270,7 @@ class StudyOutcome:
 
 @dataclass(frozen=True)
 class Study:
-    """What was studied and found."""
+    """The parameters and results of the study."""
 
     persons: int
     records: int
@@ -310,14 +312,14 @@ def study(
 
 
 def check(persons: int, seed: int, ks: Sequence[int], epsilons: Sequence[float]) -> None:
-    """Refuse what cannot be studied, all at once."""
+    """Refuse invalid arguments, all at once."""
     problems = []
     if not 1_000 <= persons <= LARGEST:
         problems.append(Problem("", "records", str(persons), f"give a number from 1000 to {LARGEST}"))
     if seed < 0:
-        problems.append(Problem("", "seed", str(seed), "give a number from 0 on"))
+        problems.append(Problem("", "seed", str(seed), "give a number of at least 0"))
     if not ks or min(ks) < 2:
-        problems.append(Problem("", "k", _listed(ks), "give cluster sizes from 2 on, such as 50,100"))
+        problems.append(Problem("", "k", _listed(ks), "give cluster sizes of at least 2, such as 50,100"))
     if not epsilons or not all(1e-6 <= epsilon <= 100 for epsilon in epsilons):
         problems.append(Problem("", "epsilon", _listed(epsilons), "give numbers from 0.000001 to 100"))
     if problems:

@@ -1,7 +1,4 @@
-"""What the adviser says: reasons, conflicts, remedies and caveats in plain sentences with their numbers.
-
-It owns the words; every number in them was found in advise.
-"""
+"""The adviser's text: reasons, conflicts, remedies and caveats as sentences with their numbers."""
 
 from __future__ import annotations
 
@@ -15,11 +12,11 @@ from discreet.maths.attacks.averaging import contour
 from discreet.maths.feasible import Constraint, Line, LineLimit, RiskLimits, can_reconstruct, three_tuples
 from discreet.maths.noise.additive import LawKind
 
-TOO_LARGE = 20  # an epsilon of the whole programme that promises nothing any more
+TOO_LARGE = 20  # above this epsilon of the whole programme the guarantee is meaningless
 
 
 def reasons(advice: Advice) -> Iterator[str]:
-    """Why these parameters; nothing where there is no proposal."""
+    """The reasons for the proposed parameters; none without a proposal."""
     if advice.proposal is None:
         return
     if advice.task.kind is LawKind.CELL_KEY:
@@ -27,12 +24,12 @@ def reasons(advice: Advice) -> Iterator[str]:
     else:
         yield from _private_reasons(advice, advice.proposal)
     if advice.proposal.judged.areas is not None:
-        told = ", ".join(
+        expected = ", ".join(
             f"{_few(number)} by {limit:.0%}" for limit, number in advice.proposal.judged.areas.items()
         )
         yield (
-            f"areas: of {advice.facts.areas:,} totals of {advice.facts.place} so many are expected to be "
-            f"off: {told} or more"
+            f"areas: expected number of the {advice.facts.areas:,} totals of {advice.facts.place} that are off: "
+            f"{expected} or more"
         )
 
 
@@ -41,11 +38,9 @@ def _cell_key_reasons(advice: Advice, proposal: Proposal) -> Iterator[str]:
     V, D = proposal.noise["V"], int(proposal.noise["D"])
     one = facts.same_noise
     yield (
-        f"averaging: {one} can be put together {one.t:,} times from {one.k:,.6g} cells (k/t2 "
-        f"{one.ratio:.4g}), so that V "
-        f"must be at least {advice.least_variance:.4g}; with V = {V:g} the mean is the truth with "
-        "probability "
-        f"{judged.success:.3f} (limit {limits.averaging:g})"
+        f"averaging: {one} can be computed in {one.t:,} ways from {one.k:,.6g} cells (k/t2 {one.ratio:.4g}), "
+        f"so V must be at least {advice.least_variance:.4g}; with V = {V:g} averaging succeeds with "
+        f"probability {judged.success:.3f} (limit {limits.averaging:g})"
     )
     before = _revealed(advice, float(V), D - 1)
     less = "" if before is None else f"; with D = {D - 1} it would be {before:.3g}"
@@ -57,17 +52,14 @@ def _cell_key_reasons(advice: Advice, proposal: Proposal) -> Iterator[str]:
     )
     yield (
         f"distortion: a count of {limits.size} is off by more than {limits.change} with probability "
-        f"{judged.distorted:.3g} "
-        f"({limits.share:g} is allowed)"
+        f"{judged.distorted:.3g} (limit {limits.share:g})"
     )
-    yield (
-        f"uniques: a 1 is published as 1 with probability {judged.stays:.3f} ({limits.uniques:g} is allowed)"
-    )
-    yield f"largest change: {D} of at most {limits.largest_change} is allowed"
+    yield (f"uniques: a 1 is published as 1 with probability {judged.stays:.3f} (limit {limits.uniques:g})")
+    yield f"largest change: {D} (limit {limits.largest_change})"
     if advice.task.js:
         yield (
-            f"p-table: counts up to js = {advice.task.js} are never published, which a table with V = "
-            f"{V:g} can do"
+            f"p-table: counts up to js = {advice.task.js} are never published, which is possible with "
+            f"V = {V:g}"
         )
 
 
@@ -85,36 +77,38 @@ def _private_reasons(advice: Advice, proposal: Proposal) -> Iterator[str]:
     name = advice.line.law.name if advice.line else "epsilon"
     total = float(proposal.noise[name])
     yield (
-        f"{name} of a count: {proposal.parameter:.4g}, the smallest with which counts can be used: more "
-        "noise protects more"
+        f"{name} of a count: {proposal.parameter:.4g}, the smallest with usable counts: more noise "
+        "protects more"
     )
     for one in advice.line.limits if advice.line else ():
-        yield line_words(advice, one)
+        yield limit_text(advice, one)
     yield (
-        f"the whole programme then costs {name} {total:.6g}: its cross-tabulations "
-        f"({advice.facts.crosstabs:,} different ones) "
-        "each spend their part of it"
+        f"the whole programme then costs {name} {total:.6g}, divided over its "
+        f"{advice.facts.crosstabs:,} different cross-tabulations"
     )
 
 
-def line_words(advice: Advice, one: LineLimit) -> str:
-    """One limit on the line, in words."""
+def limit_text(advice: Advice, one: LineLimit) -> str:
+    """The sentence of one limit on the parameter."""
     facts, limits = advice.facts, advice.task.limits
     name = advice.line.law.name if advice.line else "epsilon"
     match one.constraint:
         case Constraint.AVERAGING:
             why = (
-                f"{facts.same_noise} (k/t2 {facts.same_noise.ratio:.4g}) is averaged to the truth in "
-                f"{limits.averaging:.0%}"
+                f"{facts.same_noise} (k/t2 {facts.same_noise.ratio:.4g}) is recovered by averaging with "
+                f"probability {limits.averaging:.0%}"
             )
         case Constraint.UNIQUES:
-            why = f"a 1 is published as 1 in {limits.uniques:.0%}"
+            why = f"a 1 is published as 1 with probability {limits.uniques:.0%}"
         case Constraint.DISTORTION:
-            why = f"a count of {limits.size} is off by more than {limits.change} in {limits.share:.1%}"
+            why = (
+                f"a count of {limits.size} is off by more than {limits.change} with probability "
+                f"{limits.share:.1%}"
+            )
         case Constraint.AREAS:
             why = (
                 f"none of {facts.areas:,} area totals is off by more than {limits.area_change} with "
-                f"{limits.area_confidence:.0%}"
+                f"probability {limits.area_confidence:.0%}"
             )
         case Constraint.RECONSTRUCTION:
             why = f"{facts.population:,} records can be reconstructed from {facts.cells:,} counts"
@@ -127,7 +121,7 @@ def line_words(advice: Advice, one: LineLimit) -> str:
 
 
 def conflicts(advice: Advice) -> Iterator[str]:
-    """Why nothing is feasible, and what would mend it."""
+    """Why nothing is feasible, and the remedies."""
     if advice.proposal is not None:
         return
     yield from advice.failures
@@ -136,29 +130,29 @@ def conflicts(advice: Advice) -> Iterator[str]:
     elif advice.line is not None and advice.line.least is not None and advice.line.most is not None:
         least, most = advice.line.least, advice.line.most
         yield f"{least.constraint.value} against {most.constraint.value}:"
-        yield f"  {line_words(advice, least)}"
-        yield f"  {line_words(advice, most)}"
+        yield f"  {limit_text(advice, least)}"
+        yield f"  {limit_text(advice, most)}"
         yield from _line_remedies(advice, least, most)
 
 
 def _plane_conflicts(advice: Advice) -> Iterator[str]:
     limits, found = advice.task.limits, advice.plane
-    for name, held in found.holds.items():
-        if not held.any():
-            yield f"{name.value}: no V up to {found.V[-1]:g} and D up to {found.D[-1]} obeys it"
+    for name, obeyed in found.holds.items():
+        if not obeyed.any():
+            yield f"{name.value}: no V up to {found.V[-1]:g} and D up to {found.D[-1]} satisfies it"
     for name, (V, D) in advice.relaxed.items():
         yield (
-            f"without the limit of {name.value} V = {V:g} and D = {D} would do: {_relax(advice, name, V, D)}"
+            f"without the limit of {name.value} V = {V:g} and D = {D} are possible: {_relax(advice, name, V, D)}"
         )
     if not advice.relaxed:
-        yield "no single limit stands in the way: loosen several, or publish fewer tables"
-    others = [held for name, held in found.holds.items() if name is not Constraint.AVERAGING]
-    bearable = found.V[np.logical_and.reduce(others).any(axis=0)]
-    if len(bearable) and advice.least_variance > bearable[-1]:
-        one, ratio = advice.facts.same_noise, contour(limits.averaging) / float(bearable[-1])
+        yield "removing one limit is not enough: relax several, or publish fewer tables"
+    others = [obeyed for name, obeyed in found.holds.items() if name is not Constraint.AVERAGING]
+    allowed = found.V[np.logical_and.reduce(others).any(axis=0)]
+    if len(allowed) and advice.least_variance > allowed[-1]:
+        one, ratio = advice.facts.same_noise, contour(limits.averaging) / float(allowed[-1])
         yield (
-            f"or publish fewer tables that represent {one}: V up to {bearable[-1]:g} is bearable, for which "
-            f"its k/t2 has to be {ratio:.4g} instead of {one.ratio:.4g}"
+            f"or publish fewer tables that represent {one}: the other limits allow V up to "
+            f"{allowed[-1]:g}, for which its k/t2 must be {ratio:.4g} instead of {one.ratio:.4g}"
         )
 
 
@@ -177,8 +171,8 @@ def _relax(advice: Advice, name: Constraint, V: float, D: int) -> str:
         case Constraint.DISTORTION:
             limits = advice.task.limits
             return (
-                f"accept that a count of {limits.size} is off by more than {limits.change} in "
-                f"{found.distorted[row, column]:.1%}"
+                f"accept that a count of {limits.size} is off by more than {limits.change} with "
+                f"probability {found.distorted[row, column]:.1%}"
             )
     return f"publish small counts again (js = {advice.task.js} now)"
 
@@ -187,14 +181,11 @@ def _line_remedies(advice: Advice, least: LineLimit, most: LineLimit) -> Iterato
     limits: RiskLimits = advice.task.limits
     if least.constraint is Constraint.DISTORTION:
         yield (
-            f"mend it with a larger --share, --relative or --size than {limits.share:g}, "
+            f"use a larger --share, --relative or --size than {limits.share:g}, "
             f"{limits.relative:g} and {limits.size}"
         )
     if least.constraint is Constraint.AREAS:
-        yield (
-            f"mend it with a larger --area-change than {limits.area_change}, or by publishing fewer, "
-            "larger areas"
-        )
+        yield (f"use a larger --area-change than {limits.area_change}, or by publishing fewer, larger areas")
     if most.constraint is Constraint.AVERAGING:
         yield f"or publish fewer tables that represent {advice.facts.same_noise}"
     if most.constraint is Constraint.BUDGET:
@@ -203,21 +194,20 @@ def _line_remedies(advice: Advice, least: LineLimit, most: LineLimit) -> Iterato
 
 
 def caveats(advice: Advice) -> Iterator[str]:
-    """What the numbers do not say."""
+    """The limitations of the numbers."""
     facts = advice.facts
     yield (
-        "averaging takes every summed cell to have the noise of large counts; small counts have less "
-        "and empty cells none, so "
-        "that sparse tables average better than this: attack the release (discreet attack) before it "
-        "is published"
+        "averaging is computed as if every summed cell had the noise of large counts; small counts have less "
+        "and empty cells none, so averaging succeeds more often in sparse tables: attack the release "
+        "(discreet attack) before it is published"
     )
     if facts.known_from != "data":
         capped = (
             "" if facts.population is None else f", at most {facts.population // 2:,} in a cross-tabulation"
         )
         yield (
-            f"without data every possible cell counts as occupied{capped}; with data fewer tuples are "
-            "left and D may be smaller"
+            f"without data every possible cell counts as occupied{capped}; with data there are fewer "
+            "tuples and D may be smaller"
         )
     if facts.known_from == "regulation":
         yield (
@@ -225,29 +215,29 @@ def caveats(advice: Advice) -> Iterator[str]:
             "sub-totals without a name"
         )
     if facts.population and not can_reconstruct(facts.population, facts.cells):
-        yield "the reconstruction theorem does not bind: it needs n log² n counts, more than are published"
+        yield "the reconstruction theorem does not apply: it needs n log² n counts, more than are published"
     if advice.task.kind is not LawKind.CELL_KEY and advice.proposal is not None:
         total = float(advice.proposal.noise[advice.line.law.name]) if advice.line else 0.0
         if total > TOO_LARGE:
             yield (
-                f"a budget of {total:.6g} for the whole programme guarantees nothing worth the name; the "
-                "noise protects, not the proof"
+                f"a budget of {total:.6g} for the whole programme gives no meaningful guarantee; the "
+                "protection is that of the noise, not of the proof"
             )
 
 
 def declared_words(advice: Advice) -> str | None:
-    """How the declared parameters of the cell key method fare."""
+    """Which limits the declared parameters of the cell key method break, if any."""
     if advice.declared is None or advice.task.declared is None:
         return None
     V, D = advice.task.declared
     broken = ", ".join(name.value for name in advice.declared)
     return f"declared: V = {V:g}, D = {D} " + (
-        f"breaks the limits of {broken}" if broken else "keeps all limits"
+        f"breaks the limits of {broken}" if broken else "satisfies all limits"
     )
 
 
 def swap_words(advice: Advice) -> Iterator[str]:
-    """What the trials of swap rates showed."""
+    """The results of the trials of swap rates."""
     swap = advice.swap
     if swap is None:
         return
@@ -267,8 +257,8 @@ def swap_words(advice: Advice) -> Iterator[str]:
         )
     if swap.rate is None:
         yield (
-            f"  none of these rates brings true uniques to {swap.limit:.0%}: swap at finer profiles, a "
-            "larger k or a higher rate"
+            f"  at none of these rates are at most {swap.limit:.0%} of apparent uniques true: use "
+            "finer profiles, a larger k or a higher rate"
         )
     else:
         yield (
@@ -278,7 +268,7 @@ def swap_words(advice: Advice) -> Iterator[str]:
 
 
 def document(advice: Advice) -> dict[str, object]:
-    """Everything found out, as the JSON document of an advice."""
+    """The JSON document of an advice."""
     paper, proposal = paper_line(advice.facts, advice.task.limits), advice.proposal
     return {
         "programme": advice.facts.programme,

@@ -1,7 +1,7 @@
-"""What swapping does at several rates, tried on the records themselves; it writes and keeps nothing.
+"""Trials of swapping at several rates on the records themselves, and the choice of a rate.
 
-It owns the trial and the choice of a rate; risk, pairing and figures are the swap package's. The partners are drawn
-with a key of the trial, not with the secret of a release, so that its own swap will differ in who, not in how many.
+The partners are drawn with a key of the trial, not with the secret of a release, so that the swap of the release will
+exchange other households, but about as many.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from discreet.swap.swapping import pair_households
 from discreet.swap.tables import open_tables
 
 RATES = (Fraction(0), Fraction(1, 100), Fraction(1, 50), Fraction(1, 20), Fraction(1, 10), Fraction(1, 5))
-TRUE_UNIQUES = 0.5  # at most so many apparent uniques should be true: a coin tells as much
+TRUE_UNIQUES = 0.5  # largest share of apparent uniques that are true: no better than a coin toss
 NO_MOVES = Moves(np.empty(0, dtype=np.uint64), {})
 
 
 @dataclass(frozen=True)
 class RateTrial:
-    """What one rate does, shares of households and of apparent uniques in the finest regions."""
+    """The result of one rate, as shares of households and of apparent uniques in the finest regions."""
 
     rate: float
     swapped: float
     at_risk_left: float
-    true_uniques: float | None  # there was one such person, whoever it was
-    same_persons: float | None  # and it is the same
+    true_uniques: float | None  # there was one such person, the same or another
+    same_persons: float | None  # and it is the same person
 
 
 @dataclass(frozen=True)
 class SwapAdvice:
-    """The trials and the rate that they recommend; None where none was enough."""
+    """The trials and the recommended rate; None if none of them is enough."""
 
     k: int
     level: str
@@ -83,7 +83,7 @@ def advise_swap(
 
 
 def _wanted(limit: float | None, gate: float | None) -> float:
-    """The largest share of apparent uniques that may be true: as asked for, as the gate declares, or the usual one."""
+    """The largest share of apparent uniques that may be true: as requested, as the gate declares, or the default."""
     return next(share for share in (limit, gate, TRUE_UNIQUES) if share is not None)
 
 

@@ -1,7 +1,7 @@
 """Writes proposed noise parameters into a programme file; comments and every other section stay as they are.
 
-The result is read again before it takes the place of the file: it must declare what was proposed, nothing else may
-differ, and it must load; otherwise the file is left alone.
+The result is read again before it replaces the file: it must declare what was proposed, nothing else may differ, and
+it must load; otherwise the file is not changed.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ BY_HAND = "write them by hand into a section [noise]"
 
 
 def write_noise(path: Path, noise: Values) -> str:
-    """Put the parameters into the [noise] section of a programme file, in one step; return what changed."""
+    """Write the parameters into the [noise] section of a programme file, atomically; return what changed."""
     before = _text(path)
     after = changed(before, noise, str(path))
     if after == before:
-        return "the file declares these parameters already"
+        return "the file already declares these parameters"
     _replace(path, after)
     return "; ".join(f"{key} = {_toml(value)}" for key, value in noise.items())
 
 
 def changed(text: str, noise: Values, file: str = "") -> str:
-    """The text of a programme with other parameters of its noise; comments and layout stay."""
+    """The text of a programme with other noise parameters; comments and layout are preserved."""
     try:
         document = tomlkit.parse(text)
     except TOMLKitError:
@@ -46,19 +46,19 @@ def changed(text: str, noise: Values, file: str = "") -> str:
     section = document.get("noise")
     if not isinstance(section, MutableMapping):
         raise mistake(file, "noise", "there is no section [noise]", BY_HAND)
-    kept = _kept(str(noise["kind"]))
-    for key in [key for key in section if key not in kept and key not in noise]:
+    preserved = _preserved(str(noise["kind"]))
+    for key in [key for key in section if key not in preserved and key not in noise]:
         del section[key]
     for key in [key for key in noise if key in section and section[key] != noise[key]]:
         section[key] = noise[key]
     _add(section, {key: value for key, value in noise.items() if key not in section}, text)
     result = tomlkit.dumps(document)
-    _require_only(text, result, noise, kept, file)
+    _require_only(text, result, noise, preserved, file)
     return result
 
 
-def _kept(kind: str) -> set[str]:
-    """The keys that may stand beside the new ones; a p-table file would contradict them."""
+def _preserved(kind: str) -> set[str]:
+    """The existing keys that stay in addition to the new ones; a p-table file would contradict them."""
     model = DeclaredCellKey if kind == LawKind.CELL_KEY else DeclaredPrivate
     dropped = {"ptable", "bound"} | ({"epsilon", "rho"} if kind != LawKind.CELL_KEY else set())
     return set(model.model_fields) - dropped
@@ -79,16 +79,16 @@ def _add(section: MutableMapping[str, Any], values: Values, text: str) -> None:
     body.extend(reversed(below))
 
 
-def _require_only(before: str, after: str, noise: Values, kept: set[str], file: str) -> None:
-    """Refuse a text that declares anything else than the one before with these parameters."""
+def _require_only(before: str, after: str, noise: Values, preserved: set[str], file: str) -> None:
+    """Refuse a text that differs from the old one in anything but these parameters."""
     old, new = tomllib.loads(before), tomllib.loads(after)
-    wanted: dict[str, Any] = {key: value for key, value in old["noise"].items() if key in kept}
+    wanted: dict[str, Any] = {key: value for key, value in old["noise"].items() if key in preserved}
     if new.pop("noise", None) != {**wanted, **noise} or new != {k: v for k, v in old.items() if k != "noise"}:
         raise mistake(file, "noise", "cannot be changed", BY_HAND)
 
 
 def _replace(path: Path, text: str) -> None:
-    """Put the new text in the file's place once it loads from there: paths in it are relative to its folder."""
+    """Replace the file once the new text loads from the same folder, to which its paths are relative."""
     place = path.resolve()
     descriptor, name = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.", suffix=".toml")
     made = Path(name)

@@ -1,8 +1,8 @@
-"""A folder that appears whole at its place or not at all; releases, swaps and reports are written through it.
+"""Atomic folders: written completely, then published in one step; used for releases, swaps and reports.
 
-While it is written it stands beside its place in the work folder ``.NAME.partial``, which only its owner can open; the
-lock file ``.NAME.lock`` keeps a second run away. With a run id the work folder is ``.NAME.ID.partial`` and survives an
-interrupted run, so that a run of the same id resumes it. Whatever else a killed run left is removed by the next one.
+The folder is built next to its destination in the work folder ``.NAME.partial``, which only its owner can open; the
+lock file ``.NAME.lock`` blocks a second run. With a run id the work folder is ``.NAME.ID.partial`` and survives an
+interrupted run, so that a run of the same id resumes it. Other leftovers of a killed run are removed by the next one.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ PUBLIC = Permissions(folder=0o777, file=0o666)
 
 
 def require_free(place: Path, option: str) -> None:
-    """Refuse a place that holds something, before any work is done; an empty folder is free."""
+    """Refuse a destination that is a file or a non-empty folder, before any work is done."""
     if place.exists() and not place.is_dir():
-        raise mistake(place, option, "is a file", "name a folder that does not exist yet")
-    with _refusals_named(place, option):
+        raise mistake(place, option, "is a file", "choose a folder that does not exist yet")
+    with _os_errors_as_mistakes(place, option):
         if _is_filled(place):
-            raise mistake(place, option, "exists and is not empty", "name another folder, or remove it")
+            raise mistake(place, option, "exists and is not empty", "choose another folder, or remove it")
 
 
 class AtomicFolder:
-    """A folder in the making; use it in a ``with`` block, which holds the lock on its place.
+    """A folder that is being written; the ``with`` block holds the lock on its destination.
 
-    ``require_replaceable`` raises where what stands at the place must stay; by default only a free place is accepted.
-    Left without ``publish``, the block removes what was written, unless a run id says that it can be resumed.
+    ``require_replaceable`` raises if the existing folder must not be replaced; by default the destination must be free.
+    Without ``publish``, the block removes what was written at its end, unless a run id makes it resumable.
     """
 
     def __init__(
@@ -72,27 +72,27 @@ class AtomicFolder:
         self._resumable = bool(run_id)
         self._permissions = permissions
         self._require_replaceable = require_replaceable
-        self._work = self._beside(f".{run_id}{_SUFFIX}" if run_id else _SUFFIX)
+        self._work = self._sibling(f".{run_id}{_SUFFIX}" if run_id else _SUFFIX)
         self._drafts = self._work / "drafts"
         self._lock: int | None = None
 
     @property
     def tree(self) -> Path:
-        """Where the files stand until they are published."""
+        """The folder of the files until they are published."""
         return self._work / "tree"
 
     @property
     def records(self) -> Path:
-        """Where a run that can be resumed records what it has finished; never published."""
+        """The folder in which a resumable run records its finished steps; never published."""
         return self._work / "records"
 
     def __enter__(self) -> Self:
-        with _refusals_named(self.place, self._option):
+        with _os_errors_as_mistakes(self.place, self._option):
             self.place.parent.mkdir(parents=True, exist_ok=True)
             self._lock = self._locked()
         try:
             self._require_replaceable(self.place, self._option)
-            with _refusals_named(self.place, self._option):
+            with _os_errors_as_mistakes(self.place, self._option):
                 self._remove_left_over()
                 self._prepare()
             if _is_filled(self.place):
@@ -111,7 +111,7 @@ class AtomicFolder:
 
     @contextmanager
     def draft(self, name: str) -> Iterator[Path]:
-        """A path to write one file at; it moves to ``name`` when the block ends, whole and on disk."""
+        """A path to write one file to; when the block ends, the file is synced to disk and moved to ``name``."""
         draft = self._drafts / quote(name, safe="")
         draft.unlink(missing_ok=True)
         os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, self._permissions.file))
@@ -122,18 +122,22 @@ class AtomicFolder:
 
     @contextmanager
     def file(self, name: str) -> Iterator[BinaryIO]:
-        """Write one file of the folder; ``name`` may have a folder before it."""
-        with _refusals_named(self.place, self._option), self.draft(name) as draft, draft.open("wb") as file:
+        """Open one file of the folder for writing; ``name`` may include a subfolder."""
+        with (
+            _os_errors_as_mistakes(self.place, self._option),
+            self.draft(name) as draft,
+            draft.open("wb") as file,
+        ):
             yield file
 
     def record(self, name: str, text: str) -> None:
-        """Record something for a run that resumes this one."""
+        """Store a record for a run that resumes this one."""
         draft = self._drafts / f"{quote(name, safe='')}.record"
         draft.write_text(text, encoding="utf-8")
         _move(draft, self.records / name)
 
     def keep_only(self, names: set[str]) -> None:
-        """Remove every other file, and folders that are empty then."""
+        """Remove all other files, then empty folders."""
         for path in [Path(parent, file) for parent, _, files in os.walk(self.tree) for file in files]:
             if path.relative_to(self.tree).as_posix() not in names:
                 path.unlink()
@@ -142,27 +146,27 @@ class AtomicFolder:
                 folder.rmdir()
 
     def publish(self) -> None:
-        """Put the folder at its place in one step, then remove what it replaces and the work folder."""
+        """Move the folder to its destination in one step, then remove the replaced folder and the work folder."""
         self._require_replaceable(self.place, self._option)
         for folder in _folders(self.tree):
             _sync(folder)
         if _is_filled(self.place):
             exchange(self.tree, self.place, self._option)
         else:
-            with _refusals_named(self.place, self._option):
+            with _os_errors_as_mistakes(self.place, self._option):
                 self.tree.rename(self.place)
         _sync(self.place.parent)
         shutil.rmtree(self._work)
 
     def discard(self) -> None:
-        """Remove the work folder and leave the place as it is."""
+        """Remove the work folder and leave the destination unchanged."""
         shutil.rmtree(self._work, ignore_errors=True)
 
-    def _beside(self, suffix: str) -> Path:
+    def _sibling(self, suffix: str) -> Path:
         return self.place.with_name(f".{self.place.name}{suffix}")
 
     def _prepare(self) -> None:
-        """Make the work folder; drafts of an earlier run are half made, and so is all that cannot be resumed."""
+        """Create the work folder, without drafts of an earlier run and, if not resumable, without anything of it."""
         shutil.rmtree(self._drafts if self._resumable else self._work, ignore_errors=True)
         self._work.mkdir(mode=OWNER_ONLY.folder, exist_ok=True)
         self._work.chmod(OWNER_ONLY.folder)
@@ -171,17 +175,17 @@ class AtomicFolder:
         self._drafts.mkdir()
 
     def _remove_left_over(self) -> None:
-        """Remove the work folders of other runs for this place: their owner would hold the lock."""
+        """Remove work folders of other runs for this destination; a running one would hold the lock."""
         prefix = f".{self.place.name}."
         for path in list(self.place.parent.iterdir()):
             run_id = path.name.removeprefix(prefix).removesuffix(_SUFFIX)
             ours = path.name == f"{prefix}{run_id}{_SUFFIX}" and "." not in run_id
-            ours = ours or path == self._beside(_SUFFIX)
+            ours = ours or path == self._sibling(_SUFFIX)
             if ours and path != self._work and path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
 
     def _require_exchange(self) -> None:
-        """Try it on two empty folders of the same file system, so that a long run does not fail at its end."""
+        """Try the exchange on two empty folders first, so that a long run does not fail at its end."""
         first, second = self._drafts / "first", self._drafts / "second"
         first.mkdir()
         second.mkdir()
@@ -194,15 +198,15 @@ class AtomicFolder:
             second.rmdir()
 
     def _locked(self) -> int:
-        """Hold the lock file until closed; one that its holder has just removed does not count."""
-        path = self._beside(".lock")
+        """Lock the lock file and return its descriptor; retry if its previous holder has just removed it."""
+        path = self._sibling(".lock")
         while True:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, OWNER_ONLY.file)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 os.close(descriptor)
-                remedy = "wait until it has ended"
+                remedy = "wait until it ends"
                 raise mistake(self.place, self._option, "another run is writing it", remedy) from None
             if _is_open_at(path, descriptor):
                 return descriptor
@@ -211,14 +215,14 @@ class AtomicFolder:
     def _unlock(self) -> None:
         if self._lock is not None:
             try:
-                self._beside(".lock").unlink(missing_ok=True)
+                self._sibling(".lock").unlink(missing_ok=True)
             finally:
                 os.close(self._lock)
                 self._lock = None
 
 
 def exchange(first: Path, second: Path, option: str) -> None:
-    """Swap two folders of one file system; at no moment is either name missing."""
+    """Exchange two folders of one file system atomically."""
     libc = ctypes.CDLL(None, use_errno=True)
     one, two = os.fsencode(first), os.fsencode(second)
     if sys.platform == "darwin" and hasattr(libc, "renamex_np"):
@@ -236,20 +240,20 @@ def _cannot_exchange(place: Path, option: str) -> Mistakes:
     return mistake(
         place,
         option,
-        "this file system cannot swap two folders in one step, so the old release cannot be replaced safely",
+        "this file system cannot exchange two folders in one step, so the old release cannot be replaced safely",
         "publish to a folder that does not exist yet, or remove the old release first",
     )
 
 
 @contextmanager
-def _refusals_named(place: Path, option: str) -> Iterator[None]:
-    """Report a refusal of the operating system as a user's mistake."""
+def _os_errors_as_mistakes(place: Path, option: str) -> Iterator[None]:
+    """Report an error of the operating system as a user's mistake."""
     try:
         yield
     except OSError as error:
         refusal = f"cannot be written: {error.strerror or 'refused'}"
         raise mistake(
-            place, option, refusal, "name a folder that you may write, on one file system"
+            place, option, refusal, "choose a folder that you can write to, on one file system"
         ) from error
 
 
@@ -265,7 +269,7 @@ def _is_open_at(path: Path, descriptor: int) -> bool:
 
 
 def _move(draft: Path, final: Path) -> None:
-    """Put a written file at its place, both on disk."""
+    """Move a written file to its final path and sync both to disk."""
     _sync(draft)
     draft.replace(final)
     _sync(final.parent)

@@ -25,7 +25,7 @@ _BROKEN = (
     *_ANSWER,
     pa.ArrowException,
     OSError,
-)  # an Arrow stream words what its database says in its own way
+)  # an Arrow stream wraps the errors of its database
 _USER = re.compile(r'\b(user|role) "[^"]*"')
 
 # records must not reach a file that a killed run would leave behind
@@ -50,18 +50,20 @@ def open_database(source: DatabaseSource, key: str) -> Records:
 def open_query(source: QuerySource, key: str) -> Records:
     """Open the result of a query over files, run by DuckDB with relative paths below a folder."""
     if "," in str(source.folder):
-        remedy = "rename the folder, or name files instead of a query"
-        raise mistake(source.folder, key, "a query cannot reach files below a comma", remedy)
+        remedy = "rename the folder, or give files instead of a query"
+        raise mistake(
+            source.folder, key, "a query cannot read files below a folder with a comma in its name", remedy
+        )
     name = f"query of {key.rpartition('.')[2]}"
     return _open_sql(partial(_over_files, source.folder), _bracketed(source.query), name, key)
 
 
 def _bracketed(query: str) -> str:
-    return f"({query.strip().rstrip(';')}\n) AS records"  # on a line of its own, a comment may end the query
+    return f"({query.strip().rstrip(';')}\n) AS records"  # on a new line, because the query may end with a comment
 
 
 def _connector(source: DatabaseSource) -> Connect:
-    """The drivers are imported when a database is read: they are slow to import, and most records are in files."""
+    """How to connect; drivers are imported here because they are slow to import and most records are in files."""
     match source.scheme:
         case "sqlite":
             import adbc_driver_sqlite.dbapi  # noqa: PLC0415
@@ -101,7 +103,7 @@ def _over_files(folder: Path) -> Iterator[Run]:
         connection.execute("SET GLOBAL file_search_path = $folder", {"folder": str(folder)})
         connection.execute(
             "SET python_enable_replacements = false"
-        )  # a table is never a variable of this program
+        )  # a table name must never resolve to a Python variable
         yield lambda sql: connection.sql(sql).to_arrow_reader(BATCH)
 
 
@@ -128,24 +130,24 @@ def _run(connect: Connect, sql: str, name: str, key: str) -> Generator[Any, None
 
 
 def _streamed(reader: pa.RecordBatchReader, name: str, key: str) -> Iterator[pa.RecordBatch]:
-    """Yield the batches; what the database says from here on may quote records, so it is not repeated."""
+    """Yield the batches; error messages from here on may quote records, so they are not repeated."""
     try:
         yield from reader
     except _BROKEN:
-        remedy = "see that the server is up and that the query runs there to its end"
-        raise mistake(name, key, "the database broke off while records were read", remedy) from None
+        remedy = "check that the server is up and that the query completes there"
+        raise mistake(name, key, "the database failed while records were read", remedy) from None
 
 
 def _refused(error: Exception, name: str, key: str) -> Mistakes:
-    """Say what the database answered, first line only and without the user: later lines may quote values."""
+    """A mistake with the first line of the database's error, without the user; later lines may quote values."""
     if isinstance(error, duckdb.DataError | adbc_driver_manager.DataError):
         return mistake(name, key, "the database cannot convert a value", "correct the types in the query")
     answer = _USER.sub(r"\1", next(iter(str(error).strip().splitlines()), "no reason"))[:200]
-    return mistake(name, key, f"the database says: {answer}", "check the address, the rights and the names")
+    return mistake(name, key, f"database error: {answer}", "check the address, the permissions and the names")
 
 
 def open_source(source: Source, key: str) -> Records:
-    """Open a source; ``key`` is its place in the programme file, for messages."""
+    """Open a source; ``key`` is its key in the programme file, for messages."""
     match source:
         case FileSource():
             return open_files(source, key)

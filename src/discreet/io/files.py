@@ -20,7 +20,7 @@ BATCH = 1 << 20  # records per batch: large enough for order to pay, small enoug
 
 @dataclass(frozen=True)
 class Records:
-    """A source that has been looked at: its name for messages, its columns, and how to read some of them."""
+    """An opened source: its name for messages, its schema, and a function that reads some of its columns."""
 
     name: str
     schema: pa.Schema
@@ -38,15 +38,15 @@ _DIGEST_BLOCK = 1 << 22
 
 
 def open_files(source: FileSource, key: str) -> Records:
-    """Open the files of a source, all of one form."""
+    """Open the files of a source, which all have the same columns."""
     paths = source.paths()
     if not paths:
-        raise mistake(source.given, key, "the files are gone", "put them back")
+        raise mistake(source.given, key, "the files no longer exist", "restore them")
     return _open_csv(paths, key) if source.format is FileFormat.CSV else _open_parquet(paths, key)
 
 
 def digest_files(paths: Sequence[Path], key: bytes) -> str:
-    """Digest the contents of files, in order: BLAKE2b keyed by ``key``."""
+    """BLAKE2b digest of the contents of files, in order, keyed by ``key``."""
     digest = hashlib.blake2b(digest_size=32, key=key)
     for path in paths:
         try:
@@ -61,7 +61,12 @@ def digest_files(paths: Sequence[Path], key: bytes) -> str:
 
 def _unreadable(path: Path, key: str, error: OSError) -> Mistakes:
     reason = (error.strerror or "a read error").lower()
-    return mistake(path, key, f"cannot be read: {reason}", "put the file back, and see that you may read it")
+    return mistake(
+        path,
+        key,
+        f"cannot be read: {reason}",
+        "check that the file exists and that you have permission to read it",
+    )
 
 
 def _open_parquet(paths: Sequence[Path], key: str) -> Records:
@@ -83,7 +88,9 @@ def _parquet_schema(path: Path, key: str) -> pa.Schema:
     try:
         return pq.read_schema(path)
     except _BROKEN:
-        raise mistake(path, key, "not a Parquet file", "give Parquet, or CSV with the ending .csv") from None
+        raise mistake(
+            path, key, "not a Parquet file", "give a Parquet file, or a CSV file with the extension .csv"
+        ) from None
 
 
 def _require_readable(path: Path, key: str) -> None:
@@ -94,15 +101,15 @@ def _require_readable(path: Path, key: str) -> None:
 
 
 def _require_one_form(paths: Sequence[Path], names: Sequence[list[str]], key: str) -> None:
-    """Refuse files whose columns have other names, and columns that share one."""
+    """Refuse files with different column names, and duplicate column names."""
     for path, columns in zip(paths, names, strict=True):
         twice = next((name for name in columns if columns.count(name) > 1), None)
         if twice is not None:
-            raise mistake(path, key, f"the column {twice!r} stands twice", "give each column its own name")
+            raise mistake(path, key, f"duplicate column {twice!r}", "give each column a different name")
         if set(columns) != set(names[0]):
             odd = min(set(columns) ^ set(names[0]))
-            value = f"its columns differ from those of {paths[0].name}, for instance in {odd!r}"
-            raise mistake(path, key, value, "give files of one form")
+            value = f"its columns differ from those of {paths[0].name}, for example in {odd!r}"
+            raise mistake(path, key, value, "give files with the same columns")
 
 
 def _read_parquet(path: Path, columns: list[str], texts: list[str], key: str) -> Iterator[pa.RecordBatch]:
@@ -129,11 +136,9 @@ def _csv_names(path: Path, key: str) -> list[str]:
         with pa_csv.open_csv(path, parse_options=_CSV_FORM) as reader:
             names: list[str] = reader.schema.names
     except _BROKEN:
-        raise mistake(
-            path, key, "not a CSV file in UTF-8 with a header", "write it again in that form"
-        ) from None
+        raise mistake(path, key, "not a CSV file in UTF-8 with a header", "save it in that format") from None
     if len(names) == 1 and any(mark in names[0] for mark in ";\t|"):
-        raise mistake(path, key, "its fields are not separated by commas", "write it again with commas")
+        raise mistake(path, key, "its fields are not separated by commas", "save it with commas")
     return names
 
 

@@ -1,4 +1,4 @@
-"""Progress of long work: the interface, and one that reports nothing."""
+"""Progress of long tasks: the interface, and an implementation that reports nothing."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """Somebody who wants to know where the work stands."""
+    """A receiver of progress reports."""
 
     def stage(self, name: str, total: int | None = None) -> None:
-        """A new stage begins; ``total`` steps are ahead where that is known."""
+        """A new stage begins, with ``total`` steps if known."""
 
     def step(self, done: int = 1) -> None:
-        """Some more steps of the stage are done."""
+        """``done`` more steps of the stage are complete."""
 
 
 class Quiet:
-    """Tells nobody."""
+    """Ignores all progress reports."""
 
     def stage(self, name: str, total: int | None = None) -> None:
-        """Say nothing."""
+        """Do nothing."""
 
     def step(self, done: int = 1) -> None:
-        """Say nothing."""
+        """Do nothing."""
 
 
 __all__ = ["Progress", "Quiet"]

@@ -1,4 +1,4 @@
-"""P-table files: which format a file has, reading and writing, and the columns of R's ptable."""
+"""P-table files: detecting the format, reading and writing, and the columns of R's ptable."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from discreet.maths.noise.ptable import TOLERANCE, Law, PTable, ptable_of_rows
 
 COLUMNS = ("i", "j", "p", "v", "p_int_lb", "p_int_ub", "type")
 REQUIRED = ("i", "j", "p", "p_int_ub")
-DIGITS = 10  # enough to give every threshold of 32 bits back
+DIGITS = 10  # enough to recover every 32-bit threshold
 JOINED = 1e-7  # bounds that differ by less are the same bound; R writes eight digits
 
 
@@ -40,7 +40,7 @@ class _Line:
 
 
 def read_r(path: Path) -> tuple[PTable, Lookup]:
-    """Read a table: its law from p, its thresholds from p_int_ub, in the order that the file has."""
+    """Read a table: its law from p, its thresholds from p_int_ub, in the order of the file."""
     lines = _parse(path, _rows(path))
     lines.sort(key=lambda line: line.i)  # stable: the order within a row is that of the file
     rows = {
@@ -53,7 +53,7 @@ def read_r(path: Path) -> tuple[PTable, Lookup]:
 
 
 def _with_file(path: Path, rows: dict[int, list[_Line]]) -> tuple[PTable, Lookup]:
-    """Build both values; what they object to is told with the file's name."""
+    """Build the p-table and its lookup; mistakes are reported with the file's name."""
     try:
         ptable = ptable_of_rows([_law(of_row) for of_row in rows.values()], tolerance=TOLERANCE)
         lookup = lookup_of_rows(
@@ -141,18 +141,18 @@ def _row_problems(path: Path, rows: dict[int, list[_Line]]) -> Iterator[Problem]
         for line in lines:
             start = line.upper - line.p
             if abs(start - reached) > JOINED:
-                what = "a hole" if start > reached else "an overlap"
-                key, remedy = f"line {line.number}", "let each interval begin where the one before ends"
+                what = "a gap" if start > reached else "an overlap"
+                key, remedy = f"line {line.number}", "start each interval where the previous one ends"
                 yield Problem(str(path), key, f"{what} between {reached:.8g} and {start:.8g}", remedy)
             reached = line.upper
         if abs(reached - 1.0) > JOINED:
             yield Problem(
-                str(path), f"i = {i}", f"the last p_int_ub is {reached:.8g}", "let the intervals end in 1"
+                str(path), f"i = {i}", f"the last p_int_ub is {reached:.8g}", "end the intervals at 1"
             )
 
 
 def write_r(path: Path, lookup: Lookup) -> None:
-    """Write the intervals of a lookup, with bounds of ten digits, from which it can be read back exactly."""
+    """Write the intervals of a lookup with bounds of ten digits, from which the lookup is recovered exactly."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
@@ -177,7 +177,7 @@ __all__ = ["PTableFile", "PTableFormat", "WrapRule", "detect", "lookup_for", "re
 
 
 class PTableFormat(StrEnum):
-    """The formats, named after who reads them."""
+    """P-table file formats, named after the software that reads them."""
 
     R = "r"
     ONS = "ons"
@@ -187,7 +187,7 @@ class PTableFormat(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class PTableFile:
-    """What a file says: which change each count and key gets, and in R's format the probabilities too."""
+    """The content of a p-table file: the change of each count and key, and in R's format also the probabilities."""
 
     path: Path
     format: PTableFormat
@@ -196,7 +196,7 @@ class PTableFile:
 
     @property
     def laws(self) -> list[Law]:
-        """The law of each row as it stands, biased or not; trailing rows with the same law are one."""
+        """The law of each row as given, biased or not; trailing rows with the same law are merged."""
         if self.written_law is not None:
             table = self.written_law
             rows = range(table.last_row + 1)
@@ -210,7 +210,7 @@ class PTableFile:
         return [{change: number / self.lookup.modulus for change, number in row.items()} for row in keys]
 
     def law(self, tolerance: float = TOLERANCE) -> PTable:
-        """The p-table behind the file, in the keyed formats p = share of the keys; a biased one is refused."""
+        """The p-table of the file (p = share of the keys in the keyed formats); a biased one is refused."""
         if self.written_law is not None:
             return self.written_law
         try:
@@ -224,14 +224,14 @@ class PTableFile:
 
 def read_ptable(
     path: Path,
-    format: PTableFormat | None = None,  # noqa: A002  # the word that users know
+    format: PTableFormat | None = None,  # noqa: A002  # the users' term
     modulus: int | None = None,
     wrap: WrapRule | None = None,
     small_n: int = SMALL_N,
 ) -> PTableFile:
-    """Read a p-table; the format is known by its header where it is not given.
+    """Read a p-table; if no format is given, it is detected from the header.
 
-    The modulus and the wrap rule matter for lists of keys alone, and must agree with what the file holds.
+    The modulus and the wrap rule apply only to lists of keys, and must agree with the file.
     """
     if not path.is_file():
         raise mistake(path, "p-table", "no such file", "give the path of a p-table")
@@ -246,18 +246,18 @@ def read_ptable(
 
 
 def detect(path: Path) -> PTableFormat:
-    """Tell the format from the first line."""
+    """Detect the format from the first line."""
     with path.open(encoding="utf-8-sig", errors="replace") as file:
         first = file.readline()
-    words = {word.strip(' "\n\r') for word in first.replace(";", ",").split(",")}
+    columns_found = {word.strip(' "\n\r') for word in first.replace(";", ",").split(",")}
     for columns, kind in (
         (REQUIRED, PTableFormat.R),
         (ONS_COLUMNS, PTableFormat.ONS),
         (CANTABULAR_COLUMNS, PTableFormat.CANTABULAR),
     ):
-        if words >= set(columns):
+        if columns_found >= set(columns):
             return kind
-    if words and all(word.lstrip("+-").isdigit() for word in words):
+    if columns_found and all(name.lstrip("+-").isdigit() for name in columns_found):
         return PTableFormat.SUPERSTAR
     known = f"{','.join(REQUIRED)},.. or {','.join(ONS_COLUMNS)} or {','.join(CANTABULAR_COLUMNS)}"
     raise mistake(
@@ -278,13 +278,11 @@ def lookup_for(
 
 
 def write_ptable(path: Path, format: PTableFormat, lookup: Lookup) -> None:  # noqa: A002
-    """Write a lookup; the law, the thresholds and the rule for large counts are all in it."""
+    """Write a lookup to a file of this format."""
     if format is not PTableFormat.R and lookup.modulus > 2**16:
         raise mistake(path, "modulus", str(lookup.modulus), "list keys 0..255 or 0..4095 in this format")
     if format is PTableFormat.R and lookup.wrap_length != 1:
-        raise mistake(
-            path, "wrap rule", f"{lookup.wrap_length} rows", "R's format repeats the last row alone"
-        )
+        raise mistake(path, "wrap rule", f"{lookup.wrap_length} rows", "R's format repeats only the last row")
     write = {
         PTableFormat.R: write_r,
         PTableFormat.ONS: write_ons,

@@ -1,7 +1,4 @@
-"""P-table files that list keys: ONS (pcv,ckey,pvalue), Cantabular (with a-b ranges) and the SuperSTAR matrix.
-
-It owns these formats and their rules for large counts; R's format is ptable_r's.
-"""
+"""P-table files that list keys: ONS (pcv,ckey,pvalue), Cantabular (with a-b ranges) and the SuperSTAR matrix."""
 
 from __future__ import annotations
 
@@ -23,8 +20,8 @@ CANTABULAR_COLUMNS = ("cell_value", "cell_key", "perturbation")
 ONS_LAST, ONS_FROM, ONS_LENGTH = 750, 501, 250
 SUPERSTAR_KEYS, SMALL_N = 256, 10
 SUPERSTAR_COLUMNS = 30
-MAX_COUNT = 10_000  # listing more counts is a slip, and would not fit in memory
-SHOWN = 10  # problems of one kind that are told one by one
+MAX_COUNT = 10_000  # more counts are a mistake, and would not fit in memory
+SHOWN = 10  # problems of one kind that are reported individually
 _UNSET = np.iinfo(np.int64).min
 
 
@@ -42,7 +39,7 @@ def read_listed(
     """Read lines of count, key and change; counts and keys may be inclusive ranges a-b.
 
     The modulus is the largest key + 1, and the rule for larger counts is that of ONS where the table ends with
-    count 750; whatever is given explicitly must agree with the file. A count of zero stays zero.
+    count 750; explicit arguments must agree with the file. A count of zero stays zero.
     """
     counts, keys, changes = _listed(path, columns)
     last, found = int(counts[:, 1].max()), int(keys[:, 1].max()) + 1
@@ -61,7 +58,7 @@ def _rule(path: Path, last: int, wrap: WrapRule | None) -> WrapRule:
     if wrap is None and last == ONS_LAST:
         return WrapRule(ONS_FROM, ONS_LENGTH)
     if wrap is None:
-        remedy = f"say which last rows larger counts share, as FROM:LENGTH; {last}:1 repeats the last row"
+        remedy = f"give the last rows that larger counts share, as FROM:LENGTH; {last}:1 repeats the last row"
         raise mistake(path, "wrap rule", f"the table ends with count {last}", remedy)
     return wrap
 
@@ -132,7 +129,7 @@ def _integers(path: Path, table: pa.Table, name: str) -> NDArray[np.int64]:
 
 
 def _plain_integers(text: pa.Array) -> NDArray[np.int64] | None:
-    """Read plain whole numbers the quick way; none where any value needs a closer look."""
+    """Read plain whole numbers quickly; None if any value needs the full parser."""
     try:
         return np.asarray(text.cast(pa.int64()).to_numpy(zero_copy_only=True))
     except pa.ArrowInvalid:
@@ -163,7 +160,7 @@ def _grid(
     changes: NDArray[np.int64],
     shape: tuple[int, int],
 ) -> NDArray[np.int64]:
-    """Spell the lines out as the matrix (count, key) -> change; a hole and a second entry are mistakes."""
+    """Expand the lines to the matrix (count, key) -> change; gaps and duplicates are mistakes."""
     wide, tall = keys[:, 1] - keys[:, 0] + 1, counts[:, 1] - counts[:, 0] + 1
     sizes = wide * tall
     if int(sizes.sum()) > 2 * shape[0] * shape[1]:
@@ -192,7 +189,7 @@ def _cover_problems(
         again = line[twice[cells[twice] == first][1]] + 2
         where = f"count {first // times.shape[1]}, key {first % times.shape[1]}"
         yield Problem(
-            str(path), f"line {again}", f"{where} stands there again", "list each count and key once"
+            str(path), f"line {again}", f"duplicate entry for {where}", "list each count and key once"
         )
     empty = [row for row in range(len(times)) if not times[row].all() and (row > 0 or times[row].any())]
     problems = [
@@ -200,7 +197,7 @@ def _cover_problems(
             str(path),
             f"count {row}",
             f"no change for key {int(np.flatnonzero(times[row] == 0)[0])}",
-            "list every key of every count from 1 to the last: a hole would publish true counts",
+            "list every key of every count from 1 to the last: a gap would publish true counts",
         )
         for row in empty
     ]
@@ -210,7 +207,7 @@ def _cover_problems(
 def _looked_up(path: Path, grid: NDArray[np.int64], wrap: WrapRule) -> Lookup:
     if grid[0].any():
         raise mistake(
-            path, "count 0", "a change of zero", "leave zeros as they are: the cell key method does"
+            path, "count 0", "a change of zero", "do not change zeros: the cell key method never does"
         )
     try:
         return lookup_of_matrix(grid, wrap.first, wrap.length)
@@ -224,7 +221,7 @@ def _looked_up(path: Path, grid: NDArray[np.int64], wrap: WrapRule) -> Lookup:
 def read_superstar(path: Path, small_n: int = SMALL_N) -> Lookup:
     """Read the matrix with one line for each key and one column for each count from 1.
 
-    Counts up to columns - small_n have a column of their own; any other count has the column
+    Counts up to columns - small_n have their own column; any other count uses the column
     (count mod small_n) + columns + 1 - small_n (SuperSTAR documentation, discrete perturbation).
     """
     lines = [
@@ -253,7 +250,7 @@ def _matrix(path: Path, lines: list[str]) -> NDArray[np.int64]:
             rows.append([int(value) for value in line.replace(";", ",").split(",")])
         except ValueError:
             problems.append(
-                Problem(str(path), f"line {number}", "not whole numbers alone", "correct the line")
+                Problem(str(path), f"line {number}", "values that are not whole numbers", "correct the line")
             )
             continue
         if len(rows[-1]) != len(rows[0]):
@@ -276,7 +273,7 @@ def write_ons(path: Path, lookup: Lookup) -> None:
 def write_cantabular(path: Path, lookup: Lookup) -> None:
     """Write one line for each count 1..750 and range of keys."""
     rule = WrapRule(ONS_FROM, ONS_LENGTH)
-    # by way of the matrix, so that neighbouring intervals of one change become one range
+    # through the matrix, so that neighbouring intervals of one change become one range
     longer = lookup_of_matrix(matrix_of(extended(lookup, rule)), rule.first, rule.length)
     lines = [",".join(CANTABULAR_COLUMNS)]
     for count in range(1, longer.last_row + 1):
@@ -290,7 +287,7 @@ def write_cantabular(path: Path, lookup: Lookup) -> None:
 
 
 def write_superstar(path: Path, lookup: Lookup, small_n: int = SMALL_N) -> None:
-    """Write the matrix of 256 lines, with at least 30 columns and as many as the table needs."""
+    """Write the matrix of 256 lines, with at least 30 columns and more if the table needs them."""
     if lookup.modulus != SUPERSTAR_KEYS:
         raise mistake(path, "modulus", str(lookup.modulus), f"give a table of {SUPERSTAR_KEYS} keys")
     columns = max(SUPERSTAR_COLUMNS, lookup.last_row + small_n - 1)
@@ -305,7 +302,7 @@ def write_superstar(path: Path, lookup: Lookup, small_n: int = SMALL_N) -> None:
 
 
 def extended(lookup: Lookup, wrap: WrapRule) -> Lookup:
-    """Give a table the rows that another rule for large counts needs; what any count gets stays the same."""
+    """Extend a table to the rows that another rule for large counts needs, without changing any result."""
     if (lookup.wrap_from, lookup.wrap_length) == (wrap.first, wrap.length):
         return lookup
     if lookup.wrap_length != 1 or lookup.last_row > wrap.first:
@@ -313,7 +310,7 @@ def extended(lookup: Lookup, wrap: WrapRule) -> Lookup:
             "",
             "wrap rule",
             f"larger counts share the rows from {lookup.wrap_from} on, {lookup.wrap_length} of them",
-            f"the wanted format shares {wrap.length} rows from {wrap.first} on; convert by way of the R format",
+            f"the target format shares {wrap.length} rows from {wrap.first} on; convert through the R format",
         )
     rows = [_pieces(lookup, min(row, lookup.last_row)) for row in range(wrap.first + wrap.length)]
     return lookup_of_rows(rows, lookup.modulus, wrap.first, wrap.length)

@@ -1,4 +1,4 @@
-"""The office's secret: 32 random bytes from a file, the environment or a file descriptor; it derives nothing."""
+"""The office's secret: 32 random bytes from a file, the environment or a file descriptor."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def make_secret(path: Path) -> None:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
-        raise mistake(path, "secret", "the file exists", "keep it, or choose another name") from None
+        raise mistake(path, "secret", "the file exists", "use it, or choose another name") from None
     except OSError as error:
         raise mistake(path, "secret", _reason(error), "choose a folder that you can write to") from None
     with os.fdopen(descriptor, "w") as file:
@@ -41,7 +41,10 @@ def _read_descriptor(where: str) -> str:
             return file.read(4 * SECRET_BYTES)
     except (ValueError, OSError):
         raise mistake(
-            where, "secret", "no such file descriptor", "open it for the command, as in 3<secret.key"
+            where,
+            "secret",
+            "no such file descriptor",
+            "open it for the command, for example with 3<secret.key",
         ) from None
 
 
@@ -55,8 +58,8 @@ def _read_private_file(path: Path) -> str:
         raise mistake(
             path,
             "secret",
-            "others can read or write it",
-            f"chmod 600 {path}, and make a new one if it was seen",
+            "other users can read or write it",
+            f"chmod 600 {path}, and make a new secret if others have read it",
         )
     return text
 

@@ -1,4 +1,4 @@
-"""JSON of typed results: dataclasses, enums, fractions and numbers of numpy as plain values."""
+"""JSON of typed results: dataclasses, enums, fractions and NumPy numbers as plain values."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class HasJson(Protocol):
 
 
 def to_json(value: object) -> Any:
-    """A value as the json module takes it: by its ``as_json`` where it has one, otherwise a dataclass by its fields.
+    """Convert a value for the json module: by its ``as_json`` if it has one, otherwise a dataclass by its fields.
 
-    An enum of numbers is written by its name, any other by its value. Arrays are refused: they hold the cells that
-    an attack worked on, and no document is meant to list them.
+    An enum of numbers is written by its name, any other by its value. Arrays are refused: they contain the cells
+    of an attack, which no document should list.
     """
     match value:
         case Enum():
@@ -47,7 +47,7 @@ def to_json(value: object) -> Any:
             return str(value)
     if is_dataclass(value) and not isinstance(value, type):
         return {one.name: to_json(getattr(value, one.name)) for one in fields(value)}
-    raise TypeError(f"{type(value).__name__} has no JSON")
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
 
 
 def json_text(value: object, indent: int | None = None) -> str:

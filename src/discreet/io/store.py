@@ -1,4 +1,4 @@
-"""Durable tables on SQLite and PostgreSQL for several processes: short serial transactions that are never lost."""
+"""Durable tables on SQLite and PostgreSQL for several processes: short, serializable, durable transactions."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ _POOL: dict[str, Any] = {"poolclass": QueuePool, "pool_size": 4, "max_overflow":
 _SERVERS = ("postgresql", "postgres", "postgresql+psycopg")
 _SECRET = {"password", "sslpassword"}
 _USER = re.compile(r'\b(user|role) "[^"]*"')
-_FORMS = "write the path of a file, or postgresql://host:port/database"
+_FORMS = "give the path of a file, or postgresql://host:port/database"
 
 
 class Journal(StrEnum):
-    """How a SQLite file keeps a commit through a power cut: both sync it to disk before the commit returns."""
+    """Journal modes of SQLite; both sync a commit to disk before it returns."""
 
-    BESIDE = "delete"  # one file at rest, so that a copy of it is whole
-    AHEAD = "wal"  # one sync for each commit, and readers do not wait; two more files while it is open
+    BESIDE = "delete"  # one file when idle, so that a copy of it is complete
+    AHEAD = "wal"  # one sync per commit, readers do not wait; two more files while open
 
 
 class Database:
-    """A database and the name under which it may be shown; safe for threads."""
+    """A database and the name under which it may be shown; thread-safe."""
 
     def __init__(self, where: str | Path, key: str, journal: Journal = Journal.BESIDE) -> None:
         self.key = key
@@ -65,7 +65,7 @@ class Database:
         if separator and scheme not in (*_SERVERS, "sqlite"):
             raise mistake(
                 "", key, "an address of an unknown kind", _FORMS
-            )  # it may hold a password: not shown
+            )  # not shown: it may contain a password
         self.file = Path(rest if separator else address).expanduser() if scheme not in _SERVERS else None
         self.name = str(self.file) if self.file else without_user(address)
         engine = _sqlite(self.file, journal) if self.file else _postgresql(address, self.name, key)
@@ -77,28 +77,28 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Read in one transaction: all that is read is as it was at one moment."""
-        with self._told(), self._reader.connect() as connection:
+        """A connection for reading in one transaction, which sees one consistent snapshot."""
+        with self._errors_reported(), self._reader.connect() as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """Write in one transaction, which is on disk when this returns; SQLite lets one writer in at a time."""
-        with self._told(), self._in_turn(), self._writer.begin() as connection:
+        """A connection for writing in one transaction, on disk when the block ends; SQLite has one writer at a time."""
+        with self._errors_reported(), self._in_turn(), self._writer.begin() as connection:
             if self.file is None:
                 connection.execute(_DURABLE, {"wait": f"{WAIT:.0f}s"})
             yield connection
 
     def close(self) -> None:
-        """Close what is open and not in use: the last to close a SQLite file leaves one file behind."""
+        """Close idle connections; after the last one, a SQLite database is a single file again."""
         self._engine.dispose()
 
     def create_file(self) -> None:
-        """Make the empty file of a SQLite database, readable by its owner only; an existing one is left alone."""
+        """Create the empty file of a SQLite database, readable by its owner only; an existing one is not changed."""
         if self.file is None:
             return
         try:
-            # an existing one is not opened: closing it would end the locks that this process has on it
+            # an existing one is not opened: closing it would release the locks that this process has on it
             os.close(os.open(self.file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         except FileExistsError:
             return
@@ -108,7 +108,7 @@ class Database:
 
     @contextmanager
     def _in_turn(self) -> Iterator[None]:
-        """One thread after another, each let in at once when its turn comes: SQLite itself would have them sleep."""
+        """Serialize the writing threads with a lock, which wakes them at once; SQLite itself would make them sleep."""
         if self.file is None:
             yield
             return
@@ -120,14 +120,14 @@ class Database:
             self._turn.release()
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _errors_reported(self) -> Iterator[None]:
         try:
             yield
         except (SQLAlchemyError, OSError, UnicodeError) as error:
             raise self._refused(error) from None
 
     def _refused(self, error: Exception) -> DatabaseUnavailable:
-        """Say what the database answered: its first line, without the statement, its values and the user."""
+        """The error with the first line of the database's message, without the statement, its values and the user."""
         cause = error.orig if isinstance(error, DBAPIError) else error
         answer = next(iter(str(cause).strip().splitlines()), "no reason")
         shown = (
@@ -135,12 +135,12 @@ class Database:
             if isinstance(error, DBAPIError | OSError)
             else type(error).__name__
         )
-        value, remedy = f"the database says: {shown}", "check the address, the rights and the file"
+        value, remedy = f"database error: {shown}", "check the address, the permissions and the file"
         return DatabaseUnavailable(Problem(self.name, self.key, value, remedy))
 
 
 def append_only(table: Table, columns: tuple[str, ...]) -> None:
-    """Let the database refuse deletions from a table and changes of these columns, once the table is created."""
+    """Add triggers by which the database refuses deletions from a table and changes of these columns."""
     name, changes = table.name, ", ".join(columns)
     for action, moment in (("delete", "DELETE"), ("update", f"UPDATE OF {changes}")):
         trigger = f"{name}_no_{action}"
@@ -164,15 +164,15 @@ $$ BEGIN RAISE EXCEPTION 'the ledger is append-only'; END $$"""
 def _sqlite(file: Path, journal: Journal) -> Engine:
     # mode=rw: a mistyped path must not become a new and empty database
     uri = URL.create("sqlite", database=f"file:{_quoted(file)}", query={"mode": "rw", "uri": "true"})
-    # opened anew for each transaction, except where opening and closing means carrying a journal over
+    # a new connection for each transaction, except with a write-ahead log, which closing would copy back
     pool = _POOL if journal is Journal.AHEAD else {"poolclass": NullPool}
     engine = create_engine(uri, connect_args={"timeout": WAIT, "check_same_thread": False}, **pool)
 
     def prepare(connection: sqlite3.Connection, _record: object) -> None:
-        connection.isolation_level = None  # begin and commit are said below, not guessed by the driver
+        connection.isolation_level = None  # begin and commit are issued below, not by the driver
         _set_journal(connection, journal)
         connection.execute("PRAGMA trusted_schema = OFF")
-        connection.execute("PRAGMA secure_delete = ON")  # what was deleted is in no copy of the file
+        connection.execute("PRAGMA secure_delete = ON")  # deleted values are in no copy of the file
 
     event.listen(engine, "connect", prepare)
     event.listen(engine, "begin", _begin_sqlite)
@@ -180,13 +180,13 @@ def _sqlite(file: Path, journal: Journal) -> Engine:
         same = _SameFile(file)
         event.listen(
             engine, "do_connect", same
-        )  # before SQLite sees another file beside the journal of the first
+        )  # before SQLite combines another file with the journal of the first
         event.listen(engine, "checkout", same)
     return engine
 
 
 class _SameFile:
-    """Refuses a file that is not the one which was opened first: its journal would be mixed with another's pages."""
+    """Refuses a file that has replaced the one opened first: the journal would be mixed with another file's pages."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -196,14 +196,14 @@ class _SameFile:
         try:
             found = self._file.stat()
         except OSError:
-            raise OSError("the file is gone; bring it back") from None
+            raise OSError("the file no longer exists; restore it") from None
         self._first = self._first or (found.st_dev, found.st_ino)
         if self._first != (found.st_dev, found.st_ino):
-            raise OSError("the file was replaced; bring the first one back, or start again")
+            raise OSError("the file was replaced; restore the first one, or restart")
 
 
 def _set_journal(connection: sqlite3.Connection, journal: Journal) -> None:
-    """Sync each commit to disk; to write ahead is settled once in the life of a file, by whoever comes first."""
+    """Sync each commit to disk; write-ahead mode is set once per file, by the first process that opens it."""
     connection.execute(f"PRAGMA synchronous = {'FULL' if journal is Journal.AHEAD else 'EXTRA'}")
     deadline = time.monotonic() + WAIT
     while journal is Journal.AHEAD and _journal(connection) != journal.value:
@@ -225,20 +225,20 @@ def _quoted(file: Path) -> str:
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    # the write lock is taken before the first read, so that what was read still holds at the commit
+    # the write lock is taken before the first read, so that what was read is still valid at the commit
     writing = connection.get_execution_options().get("writing", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
 
 
 def _postgresql(address: str, name: str, key: str) -> Engine:
     if _holds_password(address):
-        remedy = "take it out and set PGPASSWORD or a .pgpass file instead"
-        raise mistake(name, key, "the address holds a password", remedy)
+        remedy = "remove it and use PGPASSWORD or a .pgpass file instead"
+        raise mistake(name, key, "the address contains a password", remedy)
     try:
         url = make_url(address).set(drivername="postgresql+psycopg")
     except (ArgumentError, ValueError):
         raise mistake("", key, "an address that cannot be read", _FORMS) from None
-    # nothing is prepared: a proxy in between may give each transaction another session
+    # no prepared statements: a proxy may give each transaction another session
     settings = {"connect_timeout": 10, "tcp_user_timeout": 10_000, "prepare_threshold": None}
     return create_engine(url, connect_args=settings, pool_pre_ping=True, **_POOL)
 
@@ -253,7 +253,7 @@ def _holds_password(address: str) -> bool:
         return True  # unreadable: refuse rather than show
 
 
-# for the transaction alone, in one round trip; a server may have been told to acknowledge what is not on disk yet
+# only for the transaction, in one round trip; a server may be configured to acknowledge what is not on disk yet
 _DURABLE = text("""
 SELECT set_config('lock_timeout', :wait, true),
        set_config('synchronous_commit', coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'), true)
@@ -278,7 +278,7 @@ class Book:
 
 
 def lay_out(database: Database, book: Book) -> None:
-    """Make the tables of a book that are not there, by one process at a time, or refuse a book of a newer version."""
+    """Create the missing tables, in one process at a time, or refuse tables of a newer version."""
     database.create_file()
     with database.writing() as connection:
         one_at_a_time(connection, _versions.name)
@@ -289,7 +289,7 @@ def lay_out(database: Database, book: Book) -> None:
 
 
 def open_book(database: Database, book: Book) -> None:
-    """Refuse a database that does not hold the book: where a new and empty one would be worse than none."""
+    """Refuse a database without the tables, where creating empty ones would be wrong."""
     if database.file is not None and not database.file.is_file():
         raise mistake(
             database.name, database.key, "no such file", f"correct the path, or create a {book.name} there"
@@ -298,13 +298,13 @@ def open_book(database: Database, book: Book) -> None:
         found = set(inspect(connection).get_table_names())
         if not found >= set(book.tables.tables):
             remedy = f"correct the address, or create a {book.name} there"
-            raise mistake(database.name, database.key, f"holds no {book.name}", remedy)
+            raise mistake(database.name, database.key, f"contains no {book.name}", remedy)
         if _versions.name in found:
             _refuse_newer(connection, database, book)
 
 
 def add_new(connection: Connection, table: Table, rows: Sequence[dict[str, Any]]) -> None:
-    """Insert rows; one whose primary key is there already is left as it is."""
+    """Insert rows; rows whose primary key exists already are skipped."""
     if not rows:
         return
     insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
@@ -312,7 +312,7 @@ def add_new(connection: Connection, table: Table, rows: Sequence[dict[str, Any]]
 
 
 def one_at_a_time(connection: Connection, name: str) -> None:
-    """Let one transaction of this name in at a time; SQLite has one writer anyway."""
+    """Take a lock of this name until the transaction ends; SQLite has one writer anyway."""
     if connection.dialect.name == "postgresql":
         connection.execute(select(func.pg_advisory_xact_lock(func.hashtext(name))))
 
@@ -321,5 +321,5 @@ def _refuse_newer(connection: Connection, database: Database, book: Book) -> Non
     wanted = select(_versions.c.version).where(_versions.c.book == book.name)
     found = connection.execute(wanted).scalar()
     if found is not None and found > book.version:
-        value = f"its {book.name} is of version {found}, and this Discreet knows {book.version}"
+        value = f"its {book.name} has version {found}, and this Discreet supports {book.version}"
         raise mistake(database.name, database.key, value, "use the newer Discreet that wrote it")

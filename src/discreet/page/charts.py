@@ -1,8 +1,8 @@
-"""Charts of pages and files: shapes as Altair charts, and how they become SVG, PNG and figures of a page.
+"""Charts of pages and files: shapes as Altair charts, rendered as SVG, PNG and figures of a page.
 
 A shape (bars, lines, tiled, ..) takes plain rows and a width in pixels and returns an Altair chart. A ``Chart`` adds
-title and words and renders it, offline and to the same bytes each time; colours are those of ``style``, which the page
-changes for dark screens.
+title and description and renders it, offline and reproducibly; colours are those of ``style``, which the page changes
+for dark screens.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ Drawing = alt.Chart | alt.LayerChart | alt.FacetChart | alt.VConcatChart
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """One chart; ``says`` is what it shows in a sentence or two, for those who do not see it as well."""
+    """A chart; ``description`` is its content in a sentence or two, also for readers who cannot see it."""
 
-    name: str  # of its files and in links
+    name: str  # in file names and links
     title: str
-    says: str
+    description: str
     draw: Callable[[int], Drawing]  # for a width in pixels
-    legend: Mapping[str, str] = field(default_factory=dict)  # what is drawn in which colour
+    legend: Mapping[str, str] = field(default_factory=dict)  # kind -> colour
     subtitle: str = ""  # below the title of a file
-    scrolls: bool = False  # it cannot be made narrow, so a small screen scrolls it
+    scrolls: bool = False  # not available in a narrow version, so a small screen scrolls it
 
     def html(self) -> Html:
-        """The figure, its words first."""
+        """The HTML figure, with its description first."""
         return joined(
             [
                 f'<figure id="chart-{safe(self.name)}">',
-                f"<figcaption><strong>{safe(self.title)}</strong> {safe(self.says)}</figcaption>",
+                f"<figcaption><strong>{safe(self.title)}</strong> {safe(self.description)}</figcaption>",
                 self._legend(),
                 *self._drawings(),
                 "</figure>",
@@ -55,15 +55,15 @@ class Chart:
         )
 
     def svg(self) -> str:
-        """The drawing as a file of its own, with title, legend and words inside."""
+        """The chart as a separate SVG file with title, legend and description."""
         return self._file
 
     def png(self) -> bytes:
-        """The same as pixels."""
+        """The chart as PNG."""
         return bytes(vl_convert.svg_to_png(self._file, scale=PNG_SCALE))
 
     def files(self) -> Iterator[tuple[str, bytes]]:
-        """Its files by name: SVG and PNG."""
+        """The SVG and PNG files by name."""
         yield f"{self.name}.svg", self.svg().encode()
         yield f"{self.name}.png", self.png()
 
@@ -79,7 +79,7 @@ class Chart:
         return self._rendered(self.spec(), "file")
 
     def _spec(self, width: int) -> dict[str, Any]:
-        with debug_mode(False):  # validating costs more than drawing, and the tests do it
+        with debug_mode(False):  # validating takes longer than drawing, and the tests do it
             found: dict[str, Any] = self.draw(width).to_dict(validate=False)
         is_single = not found.keys() & {"facet", "vconcat"}
         return {**({"autosize": _FIT} if is_single else {}), **found, "config": _CONFIG}
@@ -99,10 +99,10 @@ class Chart:
 
     def _rendered(self, spec: dict[str, Any], where: str) -> str:
         drawn = str(vl_convert.vegalite_to_svg(spec))
-        return _described(drawn, f"{self.name}-{where}", self.title, self.says)
+        return _described(drawn, f"{self.name}-{where}", self.title, self.description)
 
     def _legend(self) -> str:
-        """In the page it is text, which wraps where it must."""
+        """The legend of the page, as text that wraps."""
         if len(self.legend) < 2:
             return ""
         dot = '<svg width="12" height="12" aria-hidden="true"><circle cx="6" cy="6" r="6" fill="{}"/></svg>'
@@ -134,13 +134,14 @@ _INNER_ROLES = re.compile(r' (?:role|aria-[a-z]+)="[^"]*"')
 _IDS = re.compile(r'(id="|url\(#)(clip|gradient)')
 
 
-def _described(svg: str, name: str, title: str, says: str) -> str:
-    """Give a drawing its name and words; its inner parts are no elements of their own."""
+def _described(svg: str, name: str, title: str, description: str) -> str:
+    """Add an accessible title and description to a drawing, and remove the roles of its inner parts."""
     plain = _IDS.sub(rf"\1{safe(name)}-\2", _INNER_ROLES.sub("", svg))
     start, rest = plain.split(">", 1)
     marks = f'{start} role="img" aria-labelledby="{safe(name)}-title {safe(name)}-words">'
-    words = f'<title id="{safe(name)}-title">{safe(title)}</title><desc id="{safe(name)}-words">{safe(says)}</desc>'
-    return f"{marks}{words}{rest}"
+    named = f'<title id="{safe(name)}-title">{safe(title)}</title>'
+    described = f'<desc id="{safe(name)}-words">{safe(description)}</desc>'
+    return f"{marks}{named}{described}{rest}"
 
 
 THICK, GAP, NAME, BETWEEN = 15, 4, 22, 16  # pixels: a bar, between two of an item, its name, between items
@@ -148,7 +149,7 @@ LETTER, BOLD, LINE = 7.4, 8.0, 16  # pixels: a letter, about; one of a name; a l
 EDGE = 10
 NAME_LEADER = 20  # from the end of a line to its name
 CELL_LEAST, CELL_MOST = 42, 72  # the width of a cell
-PANEL_AXIS = 60  # what the axes of a panel take
+PANEL_AXIS = 60  # space for the axes of a panel
 
 Row = dict[str, Any]
 
@@ -198,7 +199,7 @@ class HeatCell:
 
 @dataclass(frozen=True)
 class Mark:
-    """A point of a map or of lines with its name."""
+    """A named point of a map or of lines."""
 
     x: float
     y: float
@@ -207,7 +208,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Trial:
-    """A point of a panel with its name; both coordinates are low, middle and high values."""
+    """A named point of a panel; both coordinates are low, middle and high values."""
 
     panel: str
     name: str
@@ -227,7 +228,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Axis:
-    """What an axis shows; ``format`` is in the words of d3, ``labels`` an expression of Vega."""
+    """The settings of an axis; ``format`` is a d3 format, ``labels`` a Vega expression."""
 
     title: str
     format: str = ",~f"
@@ -259,7 +260,7 @@ def bars(
     allowed: tuple[float, float] | None = None,
     chosen: float | None = None,
 ) -> Drawing:
-    """Horizontal bars, those of one item together below its name; behind them the allowed range, on top the choice."""
+    """Horizontal bars grouped by item below its name; the allowed range behind them, the choice in front."""
     placed, names, height = _placed(rows, width)
     x = _x(axis, axis.top or _room(rows, width))
     layers: list[Any] = []
@@ -277,7 +278,7 @@ def bars(
 
 
 def limits(rows: Sequence[Bar], colours: Mapping[str, str], far: float, width: int) -> Drawing:
-    """Bars against a limit that stands at one: how much of what is allowed is used, drawn up to ``far``."""
+    """Bars against a limit at one: the used share of what is allowed, drawn up to ``far``."""
     placed, names, height = _placed(rows, width)
     axis = Axis("share of what is allowed", PERCENT, values=(0, 0.5, 1, 1.5, 2))
     x = _x(axis, _room([replace(row, value=min(row.value, far)) for row in rows], width, least=1.1))
@@ -306,7 +307,7 @@ def limits(rows: Sequence[Bar], colours: Mapping[str, str], far: float, width: i
 
 
 def pairs(rows: Sequence[Bar], colours: Mapping[str, str], axis: Axis, width: int) -> Drawing:
-    """Two or more values of each item as points on one line, joined."""
+    """Two or more values of each item as connected points on one line."""
     items = list(dict.fromkeys(row.item for row in rows))
     step = NAME + BETWEEN + 10
     height = {item: k * step + NAME + 8 for k, item in enumerate(items)}  # names of items are short here
@@ -348,14 +349,14 @@ def lines(
     marks: Sequence[Mark] = (),
     level: float | None = None,
 ) -> Drawing:
-    """Lines through points, one of each kind; dots on the points or at others, marks, and a level that is dashed."""
+    """Lines through points, one for each kind, with dots, marks and a dashed level."""
     plane = _plane([*points, *(dots or ())], x, y)
     colour = _colour(colours)
-    drawn = alt.Chart(_values([_told(point) for point in points])).mark_line(strokeWidth=2)
+    drawn = alt.Chart(_values([_row(point) for point in points])).mark_line(strokeWidth=2)
     layers: list[Any] = [drawn.encode(**plane, color=colour)]
     at = points if dots is None else dots
     if at:
-        dotted = alt.Chart(_values([_told(point) for point in at])).mark_circle(size=36, opacity=1)
+        dotted = alt.Chart(_values([_row(point) for point in at])).mark_circle(size=36, opacity=1)
         layers.append(dotted.encode(**plane, color=colour))
     if level is not None:
         dashed = alt.Chart(_values([{"y": level}])).mark_rule(color=FAINT, strokeDash=[5, 4], strokeWidth=1.5)
@@ -375,7 +376,7 @@ def named_lines(
     strong: Collection[str] = (),
     dashed: Collection[str] = (),
 ) -> Drawing:
-    """Lines over a logarithmic y axis with their names beside their ends, none on top of another."""
+    """Lines over a logarithmic y axis with their names next to their ends, without overlaps."""
     named = [kind for kind in colours if any(point.kind == kind for point in points)]
     longest = max(map(len, named), default=0)
     inner = width - EDGE - NAME_LEADER - LETTER * longest
@@ -391,26 +392,26 @@ def named_lines(
     layers: list[Any] = []
     for kind in named:
         width_of_line, dash = 3 if kind in strong else 1.5, [7, 5] if kind in dashed else [1, 0]
-        drawn = alt.Chart(_values([_told(point) for point in points if point.kind == kind]))
+        drawn = alt.Chart(_values([_row(point) for point in points if point.kind == kind]))
         styled = drawn.mark_line(
             strokeWidth=width_of_line, strokeDash=dash, point=alt.OverlayMarkDef(size=22, opacity=1)
         )
         layers.append(styled.encode(**plane, color=colour))
     x_pixels = {name: alt.X(f"{name}:Q", scale=None) for name in ("left", "right")}
-    beside = alt.Chart(_values(ends))
-    leader = beside.mark_rule(strokeWidth=0.7).encode(
+    at_ends = alt.Chart(_values(ends))
+    leader = at_ends.mark_rule(strokeWidth=0.7).encode(
         x=x_pixels["left"], x2=alt.X2("right:Q"), y=_pixels("from"), y2=alt.Y2("to:Q")
     )
-    text = beside.mark_text(align="left", baseline="middle", dx=4).encode(
+    text = at_ends.mark_text(align="left", baseline="middle", dx=4).encode(
         x=x_pixels["right"], y=_pixels("to"), text=alt.Text("kind:N")
     )
     layers += [leader.encode(color=colour), text.encode(color=colour)]
-    padding = {"left": 4, "top": 4, "bottom": 4, "right": 1.4 * longest}  # a browser's letters may be wider
+    padding = {"left": 4, "top": 4, "bottom": 4, "right": 1.4 * longest}  # letters may be wider in a browser
     return alt.layer(*layers).properties(width=inner, height=height, autosize="pad", padding=padding)
 
 
 def spread(places: Sequence[float], gap: float) -> list[float]:
-    """Move ascending places apart to at least a gap; those that push each other stay centred on where they were."""
+    """Move ascending positions apart to at least a gap; groups stay centred on their original positions."""
     groups: list[list[float]] = []
     for place in places:
         groups.append([place])
@@ -430,23 +431,23 @@ def _last(group: Sequence[float], gap: float) -> float:
 def cloud(
     points: Sequence[Point], colours: Mapping[str, str], x: Axis, y: Axis, width: int, height: int = 320
 ) -> Drawing:
-    """Points against the line on which both axes agree; the size of a point is its weight."""
+    """Points and the line on which both axes are equal; the size of a point is its weight."""
     plane = _plane(points, x, y)
     far = min(x.top or 1.0, y.top or 1.0)
     even = alt.Chart(_values([{"x": 0, "y": 0}, {"x": far, "y": far}])).mark_line(
         color=FAINT, strokeDash=[5, 4], strokeWidth=1.5
     )
     size = alt.Size("weight:Q", scale=alt.Scale(domain=[0, 1], range=[40, 700]), legend=None)
-    dots = alt.Chart(_values([_told(point) for point in points])).mark_circle(opacity=0.75)
+    dots = alt.Chart(_values([_row(point) for point in points])).mark_circle(opacity=0.75)
     layers = alt.layer(even.encode(**plane), dots.encode(**plane, color=_colour(colours), size=size))
     return layers.properties(width=width, height=height)
 
 
 def columns(rows: Sequence[Point], colours: Mapping[str, str], x: Axis, y: Axis, width: int) -> Drawing:
-    """Upright bars over whole numbers, those of several kinds side by side."""
+    """Vertical bars over whole numbers, several kinds side by side."""
     scale, axis = y.encode(0, y.top or 1.08 * max((row.y for row in rows), default=1.0) or 1.0)
     drawn: alt.Chart = (
-        alt.Chart(_values([_told(row) for row in rows]))
+        alt.Chart(_values([_row(row) for row in rows]))
         .mark_bar()
         .encode(
             x=alt.X(
@@ -469,7 +470,7 @@ def tiled(
     width: int,
     height: int = 320,
 ) -> Drawing:
-    """A map of rectangles, with points that have names."""
+    """A map of rectangles with named points."""
     span = (min(tile.left for tile in tiles), x.top or max(tile.right for tile in tiles))
     x_scale, x_axis = x.encode(*span, grid=False)
     y_scale, y_axis = y.encode(
@@ -521,14 +522,16 @@ def heat(
             axis=alt.Axis(title=y or None, labelLimit=room, labelPadding=6, **axis),
         ),
     )
-    shade = alt.Scale(domain=[0, strongest], range=[0.04, 0.6], clamp=True)  # ink is read on every shade
+    shade = alt.Scale(
+        domain=[0, strongest], range=[0.04, 0.6], clamp=True
+    )  # text stays readable on every shade
     ground = base.mark_rect(color=BLUE).encode(opacity=alt.Opacity("value:Q", scale=shade, legend=None))
     layers = alt.layer(ground, base.mark_text(color=INK).encode(text=alt.Text("label:N")))
     return layers.properties(width=max(least, min(width, most)), height=26 * len(rows))
 
 
 def panels(trials: Sequence[Trial], x: Axis, width: int) -> Drawing:
-    """A panel for each measure: points in their order, joined, with their names and with bars from low to high."""
+    """A panel for each measure: named points, connected in order, with bars from low to high."""
     rows = [
         {
             "panel": one.panel, "name": one.name, "order": order, "value": one.y[1], "low": one.y[0],
@@ -554,17 +557,17 @@ def panels(trials: Sequence[Trial], x: Axis, width: int) -> Drawing:
         base.mark_text(align="left", dx=6, dy=-7).encode(text=alt.Text("name:N")),
         data=_values(rows),
     )
-    beside = 2 if width >= WIDE else 1
+    panel_columns = 2 if width >= WIDE else 1
     facet = alt.Facet("panel:N", sort=list(dict.fromkeys(one.panel for one in trials)), title=None)
-    sized = layers.properties(width=width / beside - PANEL_AXIS, height=190)
-    drawn: alt.FacetChart = sized.facet(facet, columns=beside).resolve_scale(y="independent")
+    sized = layers.properties(width=width / panel_columns - PANEL_AXIS, height=190)
+    drawn: alt.FacetChart = sized.facet(facet, columns=panel_columns).resolve_scale(y="independent")
     return drawn
 
 
 def boxes(rows: Sequence[Box], colours: Mapping[str, str], x: str, y: Axis, width: int) -> Drawing:
     """Distributions side by side in panels: outer quantiles as lines, inner ones as bars, the median as a gap."""
     names = ("least", "lower", "middle", "upper", "most")
-    told = [
+    records = [
         {"panel": row.panel, "x": row.x, "kind": row.kind, **dict(zip(names, row.quantiles, strict=True))}
         for row in rows
     ]
@@ -579,7 +582,7 @@ def boxes(rows: Sequence[Box], colours: Mapping[str, str], x: str, y: Axis, widt
         coloured.mark_rule().encode(y=up["least"], y2=alt.Y2("most:Q")),
         coloured.mark_bar(size=9).encode(y=up["lower"], y2=alt.Y2("upper:Q")),
         base.mark_tick(color=PAPER, thickness=2, size=9).encode(y=up["middle"]),
-        data=_values(told),
+        data=_values(records),
     )
     panels = list(dict.fromkeys(row.panel for row in rows))
     sized = layers.properties(width=(width - PANEL_AXIS) / len(panels), height=220)
@@ -588,7 +591,7 @@ def boxes(rows: Sequence[Box], colours: Mapping[str, str], x: str, y: Axis, widt
 
 
 def _marked(marks: Sequence[Mark], place: Row, span: tuple[float, float], shape: str) -> list[alt.Chart]:
-    """Points with their names: those of the upper ones above, of the lower ones below, so that none covers another."""
+    """Named points: names above the upper points and below the lower ones, so that none overlap."""
     if not marks:
         return []
     dots = alt.Chart(_values([vars(mark) for mark in marks])).mark_point(
@@ -601,7 +604,7 @@ def _marked(marks: Sequence[Mark], place: Row, span: tuple[float, float], shape:
 
 
 def _mark_name(mark: Mark, place: Row, span: tuple[float, float], dy: int) -> alt.Chart:
-    """Near the left or right end a name grows inward."""
+    """The name of a point, aligned inward near the left or right end."""
     share = (mark.x - span[0]) / (span[1] - span[0])
     align: Any = "left" if share < 0.25 else "right" if share > 0.75 else "center"
     named = alt.Chart(_values([vars(mark)])).mark_text(align=align, dy=dy, fontWeight=700, color=INK)
@@ -610,7 +613,7 @@ def _mark_name(mark: Mark, place: Row, span: tuple[float, float], dy: int) -> al
 
 
 def _placed(rows: Sequence[Bar], width: int) -> tuple[list[Row], list[Row], float]:
-    """Where each bar and the name of each item stands, from the top down."""
+    """The vertical positions of bars and item names, from the top."""
     placed: list[Row] = []
     names: list[Row] = []
     at = 0.0
@@ -632,12 +635,12 @@ def _placed(rows: Sequence[Bar], width: int) -> tuple[list[Row], list[Row], floa
     return placed, names, at
 
 
-def _wrapped(words: str, width: int) -> list[str]:
-    return textwrap.wrap(words, max(10, int((width - EDGE) / BOLD)))
+def _wrapped(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, max(10, int((width - EDGE) / BOLD)))
 
 
 def _room(rows: Sequence[Bar], width: int, least: float = 0.0) -> float:
-    """The end of an axis that leaves room for the labels behind the bars, each at ``least`` so far out."""
+    """The end of an axis that leaves room for the labels after the bars, at least ``least``."""
     free = max(width - EDGE, 1)
     needs = [max(row.value, least) / max(0.25, 1 - (LETTER * len(row.label) + 12) / free) for row in rows]
     return max(needs, default=1.0) or 1.0
@@ -690,7 +693,7 @@ def _decade(values: Sequence[float]) -> float:
     return float(10.0 ** math.floor(math.log10(least)))
 
 
-def _told(point: Point) -> Row:
+def _row(point: Point) -> Row:
     return {"x": point.x, "y": point.y, "kind": point.kind, "weight": point.weight}
 
 

@@ -1,4 +1,4 @@
-"""Safe pieces of HTML, and numbers as people read them."""
+"""Escaped HTML fragments, and numbers formatted for readers."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from html import escape
 from typing import NewType
 
 NONE = "–"
-FEW = 0.001  # shares nearer to 0 or to 1 are shown as less, or more, than this
-ROUNDING = 1e-12  # what is nearer to zero is the rounding error of floats
+FEW = 0.001  # shares closer to 0 or 1 are shown as < or >
+ROUNDING = 1e-12  # smaller values are rounding errors of floats
 
 
 def count(value: float | None) -> str:
-    """A number of things: 12,345."""
+    """Format a count: 12,345."""
     return NONE if value is None else f"{value:,.0f}"
 
 
 def share(value: float | None) -> str:
-    """A share or a chance in percent; one that is not quite none or all does not look like it."""
+    """Format a share or probability in percent; only exact 0 and 1 are shown as 0% and 100%."""
     if value is None:
         return NONE
     if 0 < value < FEW:
@@ -30,17 +30,17 @@ def share(value: float | None) -> str:
 
 
 def percent(value: float | None) -> str:
-    """A share in percent with two decimals, for those of which fractions of a percent matter."""
+    """Format a share in percent with two decimals."""
     return NONE if value is None else f"{100 * _rounded(value):,.2f}%"
 
 
 def _rounded(value: float) -> float:
-    """No share is below zero by a rounding error."""
+    """The share without a negative rounding error."""
     return 0.0 if abs(value) < ROUNDING else value
 
 
 def decimal(value: float | None, digits: int = 3) -> str:
-    """A measured number with a few significant digits: 1.41, 0.0237, 1,230, 1.5e-07, below 1e-12."""
+    """Format a measured number with a few significant digits: 1.41, 0.0237, 1,230, 1.5e-07, below 1e-12."""
     if value is None:
         return NONE
     if 0 < abs(value) < ROUNDING:
@@ -53,32 +53,32 @@ def decimal(value: float | None, digits: int = 3) -> str:
 
 
 def several(number: float, one: str, many: str) -> str:
-    """A number with its noun: 1 table, 12 tables."""
+    """Format a number with its noun: 1 table, 12 tables."""
     return f"{count(number)} {one if number == 1 else many}"
 
 
 Html = NewType("Html", str)
 
 
-def safe(words: object) -> Html:
-    """Any text, so that nothing in it is taken for markup."""
-    return Html(escape(str(words)))
+def safe(text: object) -> Html:
+    """Escape any text for HTML."""
+    return Html(escape(str(text)))
 
 
 def joined(parts: Iterable[str]) -> Html:
-    """Pieces one below the other."""
+    """Join fragments by line breaks."""
     return Html("\n".join(parts))
 
 
-def paragraph(words: str, kind: str = "") -> Html:
-    """A paragraph; its kind is one that the style knows."""
+def paragraph(text: str, kind: str = "") -> Html:
+    """A paragraph; ``kind`` is a CSS class of ``style``."""
     mark = f' class="{kind}"' if kind else ""
-    return Html(f"<p{mark}>{safe(words)}</p>")
+    return Html(f"<p{mark}>{safe(text)}</p>")
 
 
-def heading(words: str) -> Html:
+def heading(text: str) -> Html:
     """A heading inside a section."""
-    return Html(f"<h3>{safe(words)}</h3>")
+    return Html(f"<h3>{safe(text)}</h3>")
 
 
 def listing(items: Iterable[str]) -> Html:
@@ -87,13 +87,13 @@ def listing(items: Iterable[str]) -> Html:
 
 
 def folded(summary: str, content: Html) -> Html:
-    """Something that is shown on demand; print shows it."""
+    """A collapsed block, which is expanded in print."""
     return joined([f"<details><summary>{safe(summary)}</summary>", content, "</details>"])
 
 
 @dataclass(frozen=True)
 class Tile:
-    """One number that stands out."""
+    """One highlighted number."""
 
     what: str
     value: str
@@ -102,7 +102,7 @@ class Tile:
 
 
 def tiles(some: Sequence[Tile]) -> Html:
-    """The few numbers that matter most."""
+    """The most important numbers."""
     return joined(['<dl class="tiles">', *map(_tile, some), "</dl>"])
 
 
@@ -135,7 +135,7 @@ _FORMATS = {As.COUNT: count, As.SHARE: share, As.PERCENT: percent, As.DECIMAL: d
 
 
 def table(caption: str, columns: Sequence[Column], rows: Iterable[Sequence[object]]) -> Html:
-    """A table that sorts by any of its columns and scrolls inside its box where it is too wide."""
+    """A table that can be sorted by any column and scrolls inside its box if it is too wide."""
     body = [_row(columns, row) for row in rows]
     head = "".join(f'<th scope="col"{_kind(column)}>{safe(column.name)}</th>' for column in columns)
     sortable = ' class="sortable"' if len(body) > 1 else ""

@@ -1,4 +1,4 @@
-"""The frame of a page that needs no network: head, notice, contents and parts; and a chart as a file of any kind."""
+"""The frame of a page that needs no network: head, notice, contents and parts; and writing a chart as a file."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ Block = Html | Chart
 
 @dataclass(frozen=True)
 class Part:
-    """One section: first what it means in a sentence, then what shows it."""
+    """One section: first its conclusion in a sentence, then the evidence."""
 
     id: str
     title: str
-    lead: str  # may be empty where a chart says it
+    lead: str  # may be empty where a chart shows it
     blocks: tuple[Block, ...] = ()
     mood: str = ""  # good or bad, where the lead is a verdict
 
     @property
     def charts(self) -> tuple[Chart, ...]:
-        """Its charts."""
+        """The charts of the section."""
         return tuple(block for block in self.blocks if isinstance(block, Chart))
 
     def html(self) -> Html:
-        """The section."""
+        """The HTML of the section."""
         return joined(
             [
                 f'<section id="{safe(self.id)}" aria-labelledby="{safe(self.id)}-title">',
@@ -46,7 +46,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Page:
-    """A whole page; the notice on top says who may read it, where that needs to be said."""
+    """A page; the notice at the top states who may read it, where needed."""
 
     title: str
     under: str
@@ -62,7 +62,7 @@ class Page:
         return tuple(chart for part in self.parts for chart in part.charts)
 
     def html(self) -> str:
-        """The file."""
+        """The HTML document."""
         return "\n".join(self._lines()) + "\n"
 
     def _lines(self) -> Iterator[str]:
@@ -91,22 +91,22 @@ class Page:
 
 
 def _policy() -> str:
-    """Nothing is loaded from anywhere and no other script runs."""
+    """The content security policy: nothing is loaded from elsewhere and no other script runs."""
     digest = base64.b64encode(hashlib.sha256(SORT.encode()).digest()).decode()
     return f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
 
 
 def check_picture(path: Path) -> None:
-    """Refuse a path that no picture can be written to."""
+    """Refuse a path to which no chart can be written."""
     if path.suffix.lower() not in (".png", ".svg", ".html"):
         remedy = "choose .png, .svg or .html"
-        raise mistake(path, "--picture", f"the ending {path.suffix or 'missing'}", remedy)
+        raise mistake(path, "--picture", f"the extension {path.suffix or 'missing'}", remedy)
     if not path.absolute().parent.is_dir():
-        raise mistake(path, "--picture", "there is no such folder", "make it, or choose another path")
+        raise mistake(path, "--picture", "no such folder", "create it, or choose another path")
 
 
 def write_picture(path: Path, chart: Chart, numbers: Html) -> None:
-    """Write a chart as .png, .svg or .html by the ending of the path; the page has its numbers as a table, too."""
+    """Write a chart as .png, .svg or .html by the extension of the path; the page also has its numbers as a table."""
     check_picture(path)
     kind = path.suffix.lower()
     if kind == ".html":

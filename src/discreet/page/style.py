@@ -1,4 +1,4 @@
-"""The look of pages and charts: colours of both modes, layout, print; and the few lines that let tables sort."""
+"""The style of pages and charts: colours of both modes, layout, print; and the script that sorts tables."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ INK, FAINT, GRID = "#1b2733", "#55616d", "#dfe4e9"
 BLUE, ORANGE, GREY, RED, TINT = "#1f5a94", "#b85c00", "#aeb7c0", "#b3261e", "#cfe0f1"
 GREEN, PURPLE, PAPER = "#1e6e42", "#6b4fa0", "#ffffff"
 FEASIBLE, RISKY, LOSSY, SPOILT, PALE, LILAC = "#a9d8b8", "#f4c7c3", "#f7ddb5", "#d9b8ae", "#eef1f4", "#d5c8e8"
-SERIES = (BLUE, ORANGE, GREEN, PURPLE, FAINT, RED)  # of lines that have no colour of their own
+SERIES = (BLUE, ORANGE, GREEN, PURPLE, FAINT, RED)  # of lines without a fixed colour
 
-# what a colour of a chart becomes on a dark ground
+# colours of charts on a dark background
 DARK: Mapping[str, str] = MappingProxyType(
     {
         INK: "#e8edf2",

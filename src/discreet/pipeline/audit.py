@@ -50,7 +50,7 @@ def audit(
     earlier: Earlier | None = None,
     lookup: Crossing | None = None,
 ) -> Audit:
-    """Measure everything but what is left out, and judge the gates of the programme."""
+    """Compute all measures except those left out, and judge the gates of the programme."""
     require_known(without)
     gates = case.programme.gates
     measures = Measures(case, progress or Quiet(), gates.reconstruction, earlier, lookup)
@@ -96,28 +96,30 @@ def open_earlier(
 def write_audit(
     found: Audit, out: Path, release: Path, threads: int = 1, progress: Progress | None = None
 ) -> None:
-    """Write the report into a folder that only its owner can read, whole or not at all.
+    """Write the report atomically into a folder that only its owner can read.
 
-    The public page is made from the public files only: attacks whose measure was left out are left out there, too.
+    The public page is made from the public files only: attacks whose measure was left out are left out there too.
     """
     require_outside(out, release)
-    told = progress or Quiet()
-    view = public_view(open_release(release), found.left_out, threads, told)
+    progress = progress or Quiet()
+    view = public_view(open_release(release), found.left_out, threads, progress)
     with AtomicFolder(out, "--out") as folder:
         with folder.file(REPORT) as file:
             file.write(json_text(found, indent=1).encode())
-        write_pages(folder, confidential_page(found, view), public_page(view), told)
+        write_pages(folder, confidential_page(found, view), public_page(view), progress)
         folder.publish()
 
 
 def require_outside(out: Path, release: Path) -> None:
-    """Refuse to put a confidential report into a release."""
+    """Refuse to write a confidential report into a release."""
     if out.resolve().is_relative_to(release.resolve()):
-        raise mistake(out, "--out", "lies inside the release", "the report is confidential: put it elsewhere")
+        raise mistake(
+            out, "--out", "is inside the release", "the report is confidential: choose another folder"
+        )
 
 
 def require_known(without: Collection[str]) -> None:
-    """Refuse to leave out what does not exist, before any work is done."""
+    """Refuse unknown measures to leave out, before any work is done."""
     for name in without:
         if name not in MEASURES:
             raise mistake("", "--without", name, f"choose from {', '.join(MEASURES)}")

@@ -1,4 +1,4 @@
-"""Everything that is wrong with a programme's data, at once; nothing is counted or written."""
+"""Checks of a programme's data: all problems at once, without counting or writing."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from discreet.tabulate.ready_made import ready_made_problems
 
 
 def check_data(programme: Programme, threads: int = 1, progress: Progress | None = None) -> list[Problem]:
-    """Read all the data that a programme names and say what is wrong with it.
+    """Read all data of a programme and return its problems.
 
-    Ids are hashed under a key that is thrown away, to find those that stand twice.
+    Ids are hashed under a temporary key to find duplicates.
     """
     return list(dict.fromkeys(_problems(programme, threads, progress or Quiet())))
 
@@ -54,13 +54,13 @@ def _problems(programme: Programme, threads: int, progress: Progress) -> Iterato
 def _swap_problems(
     programme: Programme, passing: bytes, threads: int, progress: Progress
 ) -> Iterable[Problem]:
-    """Put the households together, which raises what keeps them from being swapped."""
+    """Assemble the households, which raises the problems that prevent swapping."""
     gather(open_tables(programme), passing, threads, progress)
     return ()
 
 
 def _noted(look: Callable[[], Iterable[Problem]]) -> Iterator[Problem]:
-    """What a look finds, first what it returns and last what it raises."""
+    """The problems of a check, first those that it returns, then those that it raises."""
     try:
         yield from look()
     except Mistakes as mistakes:

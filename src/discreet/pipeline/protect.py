@@ -49,19 +49,19 @@ class Spending:
     account: str
 
     def charge(self, mechanism: Mechanism, release: str, key: str) -> Entry:
-        """Write the charge down; the same key (the same noise on the same records) costs nothing again."""
+        """Record the charge; the same key (the same noise on the same records) is charged only once."""
         loss = self._loss(mechanism)
         return self.ledger.charge(self.account, loss, key, f"release {release}")
 
     def _loss(self, mechanism: Mechanism) -> PrivacyLoss:
         if not isinstance(mechanism, PrivateMechanism) or mechanism.rule.claim is Claim.NONE:
-            value = "a ledger beside noise without a guarantee"
-            raise mistake("", "ledger", value, "leave it out, or declare noise with a guarantee")
+            value = "a ledger with noise without a guarantee"
+            raise mistake("", "ledger", value, "omit it, or declare noise with a guarantee")
         rule = mechanism.rule
         account = self.ledger.account(self.account)
         if (account.neighbours, account.unit) != (rule.neighbours, rule.protects.value):
-            value = f"account {self.account!r} is kept for {account.neighbours.value} of a {account.unit}"
-            raise mistake("", "ledger", value, "charge an account that is kept for what the noise protects")
+            value = f"account {self.account!r} is for {account.neighbours.value} of a {account.unit}"
+            raise mistake("", "ledger", value, "charge an account for what the noise protects")
         if rule.is_gaussian:
             return Rho(rule.budget.total)
         delta = Fraction(ceil(mechanism.plan.delta() * DELTA_UNITS), DELTA_UNITS)
@@ -70,14 +70,14 @@ class Spending:
 
 @dataclass(frozen=True)
 class Protected:
-    """What a run published."""
+    """The result of a run that published a release."""
 
     release: Path
     run_id: str
     cubes: int
-    cells: int  # published, zeros not among them
+    cells: int  # published, without zeros
     resumed: int  # cubes that an interrupted run had finished
-    notes: tuple[str, ...]  # what noise and swapping could not have as it was declared
+    notes: tuple[str, ...]  # where noise and swapping deviate from the declaration
     verdicts: tuple[GateVerdict, ...] = ()  # of the gates that are declared; all passed
 
 
@@ -92,11 +92,11 @@ def protect(
     progress: Progress | None = None,
     spending: Spending | None = None,
 ) -> Protected:
-    """Count, perturb and publish every cube of a programme at ``out``, whole or not at all.
+    """Count and perturb every cube of a programme and publish them atomically at ``out``.
 
-    The private manifest (full parameters, row counts) goes to ``private``, which must lie outside the release. With
-    ``spending`` the release is charged to its account before it appears. Where a gate of the programme is broken
-    nothing is published and nothing charged.
+    The private manifest (full parameters, row counts) goes to ``private``, which must be outside the release. With
+    ``spending`` the release is charged to its account before it is published. If a gate of the programme is broken,
+    nothing is published and nothing is charged.
     """
     require_private_place(private, out)
     making = _Protecting(*begin(programme, secret, threads, progress))
@@ -121,7 +121,7 @@ def protect(
 def rehearse(
     programme: Programme, secret: bytes, out: Path, threads: int = 1, progress: Progress | None = None
 ) -> list[GateVerdict]:
-    """Do everything that protect does up to its gates, and judge them; nothing is published, charged or kept."""
+    """Run all steps of protect up to its gates, and judge them; nothing is published, charged or stored."""
     making = _Protecting(*begin(programme, secret, threads, progress))
     with ReleaseFolder(out, f"{making.run_id}rehearsal") as folder:
         try:
@@ -149,7 +149,7 @@ class _Protecting:
         self.run_id = identity.run_id()
 
     def make(self, folder: ReleaseFolder) -> _Made:
-        """Swap, count, perturb and write everything, whatever an earlier run of the same identity has not finished."""
+        """Swap, count, perturb and write everything that an earlier run of the same identity has not finished."""
         swapped = self.run.swap()
         entries, rows, resumed = self._cubes(folder, swapped)
         self.run.progress.stage("writing codelists and notes")
@@ -164,7 +164,7 @@ class _Protecting:
         gates = self.programme.gates
         if not gates.declared:
             return []
-        # the attacks take longer to import than a small release to make, and most runs declare no gates
+        # importing the attacks takes longer than making a small release, and most runs declare no gates
         from discreet.audit.gates import judge_release  # noqa: PLC0415
 
         return judge_release(self.run, Release(folder.tree, made.manifest))
@@ -185,7 +185,7 @@ class _Protecting:
         return [entries[cube.id] for cube in self.programme.cubes], rows, resumed
 
     def private(self, made: _Made, finished: datetime) -> PrivateManifest:
-        """What the office keeps of the run."""
+        """The private manifest of the run."""
         return PrivateManifest(
             release=self.programme.release.name,
             run_id=self.run_id,

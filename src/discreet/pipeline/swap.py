@@ -1,6 +1,6 @@
-"""Swapping alone: from a programme to swapped microdata, a public summary, a private log and the auditor's report.
+"""The swap command: from a programme to swapped microdata, a public summary, a private log and the auditor's report.
 
-It owns the order of the steps; both folders appear whole or not at all, the private one first.
+Both folders are published atomically, the private one first.
 """
 
 from __future__ import annotations
@@ -42,23 +42,23 @@ def write_swap(
     threads: int = 1,
     progress: Progress | None = None,
 ) -> Swapped:
-    """Swap the households of a programme and write everything that is to be known of it."""
+    """Swap the households of a programme and write microdata, summary, log and report."""
     progress = progress or Quiet()
     rule, population = _declared(programme)
     _require_apart(programme, out, private)
-    with AtomicFolder(out, OUT) as public, AtomicFolder(private, PRIVATE) as kept:
+    with AtomicFolder(out, OUT) as public, AtomicFolder(private, PRIVATE) as confidential:
         result = swap(programme, secret, threads, progress)
         progress.stage("writing microdata")
         records = write_microdata(programme, result.moves, secret, public, progress.step)
         write_summary(public_summary(result, rule, population.geography, programme.release.disclose), public)
         progress.stage("writing the private log and report")
-        write_log(programme, result, secret, kept)
+        write_log(programme, result, secret, confidential)
         figures = _figures(programme, rule, result, secret)
-        write_report(figures, rule, programme.name, kept)
+        write_report(figures, rule, programme.name, confidential)
         require_free(public.place, OUT)
-        kept.publish()
+        confidential.publish()
         public.publish()
-    return Swapped(public.place, kept.place, records, figures)
+    return Swapped(public.place, confidential.place, records, figures)
 
 
 def _figures(programme: Programme, rule: SwapRule, result: SwapResult, secret: bytes) -> SwapFigures:
@@ -73,18 +73,18 @@ def _declared(programme: Programme) -> tuple[SwapRule, PopulationRule]:
 
 
 def _require_apart(programme: Programme, out: Path, private: Path) -> None:
-    """Refuse, before any work, folders that are taken, inside each other or inside a folder of records."""
+    """Refuse, before any work, folders that are not free, inside each other or inside a folder of records."""
     require_free(out, OUT)
     require_free(private, PRIVATE)
     one, two = out.resolve(), private.resolve()
     if one.is_relative_to(two) or two.is_relative_to(one):
-        value = "lies in the folder of the microdata, or the reverse"
-        raise mistake(private, PRIVATE, value, "keep the two folders apart")
+        value = "is inside the folder of the microdata, or the reverse"
+        raise mistake(private, PRIVATE, value, "choose two separate folders")
     for folder in _folders_read(programme):
         for place, option in ((one, OUT), (two, PRIVATE)):
             if place.is_relative_to(folder):
-                value = "lies in a folder whose files are all read as records"
-                raise mistake(place, option, value, "name a folder elsewhere")
+                value = "is inside a folder whose files are all read as records"
+                raise mistake(place, option, value, "choose a folder elsewhere")
 
 
 def _folders_read(programme: Programme) -> Iterator[Path]:

@@ -1,4 +1,4 @@
-"""Arrow columns as codes, keys, flags and weights: the encoded block of records that counting needs."""
+"""Encodes Arrow columns as codes, keys, flags and weights: the blocks of records that are counted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Codes = NDArray[np.unsignedinteger[Any]]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EncodedRecords:
-    """Some records of one unit, ordered by their finest geography."""
+    """A block of records of one unit, ordered by their finest geography."""
 
     codes: Mapping[str, Codes]  # variable -> leaf index of each record
     keys: NDArray[np.uint32]
@@ -56,7 +56,7 @@ def _counting_order(codes: Any, categories: Any) -> Any:
 
 
 def ordered(block: EncodedRecords, variable: str, categories: int) -> EncodedRecords:
-    """Order a block by one variable with a counting sort; an ordered one is returned as it is."""
+    """Order a block by one variable with a counting sort; an ordered block is returned unchanged."""
     codes = block.codes[variable]
     if _is_ordered(codes):
         return block
@@ -70,13 +70,13 @@ def ordered(block: EncodedRecords, variable: str, categories: int) -> EncodedRec
 
 
 LARGEST_WEIGHT = 1_000_000
-_CLOSE = 1 << 12  # whole numbers within so few are listed rather than hashed
+_CLOSE = 1 << 12  # whole numbers in a range up to this are listed rather than hashed
 _INT64_MAX = 2**63 - 1
-_NO_VALUE = "some records have no value", "give every record a code, for instance one for 'not stated'"
+_NO_VALUE = "some records have no value", "give every record a code, for example one for 'not stated'"
 
 
 class BadColumn(Exception):
-    """A column cannot be used; the text says why and how to mend it, without any record's id."""
+    """A column cannot be used; the text gives the reason and the remedy, without any record's id."""
 
     def __init__(self, value: str, remedy: str) -> None:
         self.value, self.remedy = value, remedy
@@ -84,14 +84,14 @@ class BadColumn(Exception):
 
 
 def code_type(categories: int) -> type[np.unsignedinteger[Any]]:
-    """The smallest unsigned type for so many leaves."""
+    """The smallest unsigned type for this number of leaves."""
     return np.uint8 if categories <= 256 else np.uint16 if categories <= 65536 else np.uint32
 
 
 def room(categories: Mapping[str, int], rows: int) -> dict[str, Codes]:
-    """Columns for the codes of some variables, all in one piece: small ones would stay with the thread that made them.
+    """Allocate the code columns of some variables in one piece: small ones would stay with the thread that made them.
 
-    The widest stand first, so that each is aligned.
+    The widest come first, so that each is aligned.
     """
     kinds = {name: np.dtype(code_type(size)) for name, size in categories.items()}
     whole = np.empty(rows * sum(kind.itemsize for kind in kinds.values()), dtype=np.uint8)
@@ -104,9 +104,9 @@ def room(categories: Mapping[str, int], rows: int) -> dict[str, Codes]:
 
 
 def encode(column: pa.Array, leaves: Mapping[str, int], out: Codes | None = None) -> tuple[Codes, set[str]]:
-    """Encode a column by the leaves of its codelist; return the codes and the values that are no leaf.
+    """Encode a column by the leaves of its codelist; return the codes and the values that are not leaves.
 
-    A value that is no leaf is encoded as the first leaf: the caller must not use the block then.
+    A value that is not a leaf is encoded as the first leaf, and the caller must not use the block.
     """
     column = _bare(column)
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
@@ -134,7 +134,7 @@ def encode(column: pa.Array, leaves: Mapping[str, int], out: Codes | None = None
 
 
 def _with_dictionary(column: pa.Array) -> pa.DictionaryArray:
-    """Dictionary-encode; whole numbers close together by their distance from the smallest, which needs no hashing."""
+    """Dictionary-encode; whole numbers in a small range by their distance from the smallest, which needs no hashing."""
     if pa.types.is_integer(column.type) and len(column):
         low, high = (end.as_py() for end in pc.min_max(column).values())
         if high - low < _CLOSE and high <= _INT64_MAX:
@@ -214,13 +214,13 @@ def _numbers(column: pa.Array, what: str) -> NDArray[Any]:
 
 
 def _plain(column: pa.Array) -> pa.Array:
-    """The values themselves, whatever a file or database wrapped them in."""
+    """The values without dictionaries and extension types."""
     column = _bare(column)
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
 def _bare(column: pa.Array) -> pa.Array:
-    """Without the extension types by which databases mark what Arrow has no type for."""
+    """The array without the extension types that databases use where Arrow has no type."""
     return column.storage if isinstance(column, pa.ExtensionArray) else column
 
 

@@ -1,7 +1,4 @@
-"""Looks at the columns of a table for ``discreet init``: their distinct values, gaps, and which places nest.
-
-It owns the one pass over the records; what the columns may mean is guessed in schema.draft.
-"""
+"""Examines the columns of a table for ``discreet init``: distinct values, missing values and which places nest."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from discreet.io.databases import open_source
 from discreet.programme.draft import MOST_PLACES, ColumnFacts, Kind, TableFacts, is_id, is_place
 from discreet.programme.sources import FileSource
 
-Positions = NDArray[np.int64]  # record -> place of its value among the distinct ones, -1 for none
+Positions = NDArray[np.int64]  # record -> index of its value among the distinct ones, -1 for none
 
 _PLAIN_WHOLE = re.compile(r"0|-?[1-9]\d{0,17}")
 _FIRST = 20_000  # records that rule most pairs out
@@ -31,10 +28,10 @@ class _Column:
         self.values: dict[str, int] = {}
         self.open = _has_codes(kind)
         self.missing = False
-        self.chunks: list[pa.Array] | None = []  # kept while every record may have a value of its own
+        self.chunks: list[pa.Array] | None = []  # stored while all values may be distinct
 
     def see(self, column: pa.Array) -> Positions | None:
-        """Take a batch in; return where its values stand, if they are still worth knowing."""
+        """Add a batch; return the indices of its values, or None if there are too many distinct ones."""
         self.missing = self.missing or column.null_count > 0
         if not self.open and self.chunks is None:
             return None
@@ -67,7 +64,7 @@ class _Column:
         return table[places]
 
     def facts(self) -> ColumnFacts:
-        """What was seen."""
+        """The facts found about the column."""
         kind = _kind(self.type, self.values if self.open else None)
         values = tuple(self.values) if self.open else None
         return ColumnFacts(self.name, kind, values, self.missing, self._unique())
@@ -80,14 +77,14 @@ class _Column:
 
 
 class _Pair:
-    """Whether each value of a fine column always stands beside one value of a coarse column."""
+    """Checks whether each value of a fine column always occurs with the same value of a coarse column."""
 
     def __init__(self, coarse: _Column, fine: _Column) -> None:
         self.coarse, self.fine = coarse, fine
         self.table = np.empty(0, dtype=np.int64)  # fine -> coarse, -1 unseen
 
     def holds(self, coarse: Positions, fine: Positions) -> bool:
-        """Take a batch in; false as soon as one value stands beside two."""
+        """Add a batch; false as soon as a fine value occurs with two coarse ones."""
         grown = np.full(len(self.fine.values), -1, dtype=np.int64)
         grown[: len(self.table)] = self.table
         self.table = grown
@@ -96,13 +93,13 @@ class _Pair:
         return bool((self.table[fine] == coarse).all())
 
     def values(self) -> dict[str, str]:
-        """The coarse value that stands beside each fine one."""
+        """The coarse value of each fine one."""
         names = list(self.coarse.values)
         return {value: names[self.table[place]] for value, place in self.fine.values.items()}
 
 
 def look(source: FileSource, unit: str, named: str) -> TableFacts:
-    """Read a table once and tell what its columns look like; ``named`` is how the programme will call it."""
+    """Read a table once and return the facts about its columns; ``named`` is its name in the programme."""
     records = open_source(source, unit)
     columns = [_Column(field.name, field.type) for field in records.schema]
     pairs: list[_Pair] | None = None
@@ -122,7 +119,7 @@ def look(source: FileSource, unit: str, named: str) -> TableFacts:
 
 
 def _places(columns: list[_Column]) -> Iterator[_Pair]:
-    """What may nest in what; an id nests in everything and is left out."""
+    """The pairs of columns that may nest; ids nest in everything and are left out."""
     coarse = [column for column in columns if column.open and is_place(column.name)]
     fine = [column for column in columns if column.open and (is_place(column.name) or not is_id(column.name))]
     return (_Pair(one, other) for one in coarse for other in fine if one is not other)

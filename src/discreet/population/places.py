@@ -1,4 +1,4 @@
-"""Checks of where records are: geographies that nest, and households that stand in one place; it counts nothing."""
+"""Checks of the geography: that its levels nest, and that each household is in one place."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ Place = tuple[str, ...]  # coarse to fine
 
 
 def place_problems(programme: Programme, unit: Unit) -> Iterator[Problem]:
-    """Say whether the unit's geography nests as declared and each household stands in one place."""
+    """The problems of a unit's geography: levels that do not nest, and households in more than one place."""
     rule = programme.population
     if rule is None or not rule.geography:
         return
     records = open_source(unit.source, f"population.{unit.name}")
     columns = [column for column in rule.geography if column in records.schema.names]
     if not columns and len(rule.units) > 1:
-        return  # the places may stand in the tables of the other units alone
+        return  # the places may be only in the tables of the other units
     yield from _lacking(rule.geography, records, unit)
     if not columns:
         return
@@ -48,17 +48,17 @@ def place_problems(programme: Programme, unit: Unit) -> Iterator[Problem]:
         yield Problem(
             records.name,
             "population.household_id",
-            f"a household stands in two places of {columns[-1]!r}",
+            f"a household is in two places of {columns[-1]!r}",
             "give all its members the same geography",
         )
 
 
 def _lacking(geography: Iterable[str], records: Records, unit: Unit) -> Iterator[Problem]:
-    """The columns that a table with part of the geography lacks."""
+    """The columns missing from a table that has part of the geography."""
     for column in geography:
         if column not in records.schema.names:
             near = get_close_matches(column, records.schema.names, 1)
-            remedy = f"did you mean {near[0]!r}?" if near else "add it or take it out of the geography"
+            remedy = f"did you mean {near[0]!r}?" if near else "add it or remove it from the geography"
             yield Problem(
                 records.name, f"population.geography ({unit.name})", f"unknown column {column!r}", remedy
             )
@@ -94,7 +94,7 @@ def _text(column: pa.Array) -> pa.Array:
 def _gap_problems(places: Iterable[Place], columns: list[str], records: Records) -> Iterator[Problem]:
     for k, column in enumerate(columns):
         if any(place[k] is None for place in places):
-            remedy = "give every record its place, for instance a code for 'not known'"
+            remedy = "give every record its place, for example a code for 'not known'"
             yield Problem(records.name, f"column {column}", "some records have no place", remedy)
 
 
@@ -102,15 +102,13 @@ def _nesting_problems(
     places: Iterable[Place], columns: list[str], records: Records, unit: Unit
 ) -> Iterator[Problem]:
     parents: dict[tuple[str, str], str] = {}
-    told: set[str] = set()
+    reported: set[str] = set()
     for place in sorted(places):
         for k in range(1, len(columns)):
             first = parents.setdefault((columns[k], place[k]), place[k - 1])
-            if first != place[k - 1] and columns[k] not in told:
-                told.add(columns[k])
-                value = (
-                    f"{columns[k]} {place[k]!r} lies in {columns[k - 1]} {first!r} and in {place[k - 1]!r}"
-                )
+            if first != place[k - 1] and columns[k] not in reported:
+                reported.add(columns[k])
+                value = f"{columns[k]} {place[k]!r} is in {columns[k - 1]} {first!r} and in {place[k - 1]!r}"
                 yield Problem(
                     records.name, f"population.geography ({unit.name})", value, "make the geography nest"
                 )
@@ -125,17 +123,17 @@ def _codelist_problems(
         return
     tree = variable.codelist
     leaves = set(tree.leaf_codes)
-    named: dict[
-        tuple[int, str], str
-    ] = {}  # a column may name its places otherwise than the codelist, but as one
+    named: dict[tuple[int, str], str] = {}  # a column may use other names than the codelist, but consistently
     for place in sorted(places):
         if place[-1] not in leaves:
-            continue  # told where the codes are checked
+            continue  # reported where the codes are checked
         chain = tuple(tree.codes[index] for index in reversed(tree.ancestors(tree.position[place[-1]])))
         if any(
             _code_of(tree, level, place[level], chain, named) != chain[level] for level in range(len(chain))
         ):
-            value = f"{place[-1]!r} lies in {'/'.join(place[:-1])}, in the codelist in {'/'.join(chain[:-1])}"
+            value = (
+                f"{place[-1]!r} is in {'/'.join(place[:-1])}, but in the codelist in {'/'.join(chain[:-1])}"
+            )
             yield Problem(
                 records.name, f"variables.{variable.name}", value, "correct the codelist or the records"
             )
@@ -143,7 +141,7 @@ def _codelist_problems(
 
 
 def _code_of(tree: Codelist, level: int, name: str, chain: Place, named: dict[tuple[int, str], str]) -> str:
-    """The code that a value of a coarser column stands for: itself, or the first that it was seen beside."""
+    """The code of a value of a coarser column: itself, or the first code that it occurred with."""
     position = tree.position.get(name)
     if position is not None and tree.depths[position] == level + 1:
         return name
@@ -151,7 +149,7 @@ def _code_of(tree: Codelist, level: int, name: str, chain: Place, named: dict[tu
 
 
 class _Homes:
-    """The places of households, by hashes of their ids under a key that is thrown away."""
+    """The places of households, by hashes of their ids under a temporary key."""
 
     def __init__(self, column: str | None) -> None:
         self._key = secrets.token_bytes(32)
@@ -160,7 +158,7 @@ class _Homes:
         self.columns = [column] if column else []
 
     def add(self, batch: pa.RecordBatch, places: pa.Array) -> None:
-        """Note the households of some records; members without a household or a place are passed over."""
+        """Record the places of households; members without a household or a place are skipped."""
         for column in self.columns:
             ids = batch.column(column)
             known = pc.and_(pc.is_valid(ids), pc.is_valid(places))
@@ -172,7 +170,7 @@ class _Homes:
             self._places.append(encode.hashed_ids(places.filter(known), self._key, "place"))
 
     def sound(self) -> bool:
-        """Whether each household stands in one place."""
+        """Whether each household is in one place."""
         if not self._ids:
             return True
         ids, places = np.concatenate(self._ids), np.concatenate(self._places)

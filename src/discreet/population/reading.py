@@ -1,4 +1,4 @@
-"""Streams a unit's records as encoded blocks: the columns needed, places replaced by swaps, and checks on the way."""
+"""Streams a unit's records as encoded blocks: reads the columns needed, applies swaps, and checks the records."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from discreet.programme.programme import Programme, Unit, Variable
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Relocation:
-    """For the records of one table: which of them move, and what they hold where they go."""
+    """The swaps of one table: which records move, and their new values."""
 
     column: str  # the ids by which movers are found
     moves_of: Callable[[pa.RecordBatch], NDArray[np.int64]]  # -1 for a record that stays
@@ -43,7 +43,7 @@ class Relocation:
 
 @dataclass(frozen=True)
 class Needs:
-    """What counting some cubes of one unit takes from its table."""
+    """The columns and rules that counting some cubes of one unit needs from its table."""
 
     unit: Unit
     variables: tuple[Variable, ...]
@@ -51,27 +51,27 @@ class Needs:
     weights: tuple[str, ...]
     rules: tuple[Filter, ...]  # structural zeros that these variables decide
     order: Variable | None  # the finest geography
-    id_column: str | None  # to make keys of, and to find ids that stand twice
+    id_column: str | None  # for record keys, and to find duplicate ids
     record_key: str | None  # the office's own keys
-    private: frozenset[str]  # columns whose values no message shows
+    private: frozenset[str]  # columns whose values are never shown in messages
 
     @property
     def key_column(self) -> str | None:
-        """The column that the record keys come from; None only where it is missing and nothing is counted."""
+        """The column of the record keys; None only where it is missing and nothing is counted."""
         return self.record_key or self.id_column
 
     def plain_columns(self) -> list[str]:
-        """The columns that are read as they stand."""
+        """The columns that are read without encoding."""
         ids = [column for column in (self.record_key, self.id_column) if column is not None]
         return list(dict.fromkeys([*ids, *self.flags, *self.weights]))
 
     def coded_columns(self) -> list[str]:
-        """The columns that hold codes."""
+        """The columns of codes."""
         return list(dict.fromkeys(variable.column for variable in self.variables))
 
 
 def needs_of(programme: Programme, unit: Unit, cubes: Iterable[Cube]) -> Needs:
-    """Gather what the cubes of a unit need."""
+    """Collect what the cubes of a unit need."""
     cubes = tuple(cubes)
     rule = programme.population
     if rule is None:
@@ -93,7 +93,7 @@ def needs_of(programme: Programme, unit: Unit, cubes: Iterable[Cube]) -> Needs:
 
 
 def with_order(needs: Needs, records: Records) -> Needs:
-    """Read the finest geography too, to order the records by it; a table without it stays in its own order."""
+    """Add the finest geography, by which records are ordered; a table without it keeps its order."""
     order = needs.order
     if order is None or order in needs.variables:
         return needs
@@ -103,21 +103,21 @@ def with_order(needs: Needs, records: Records) -> Needs:
 
 
 def with_all_rules(needs: Needs, programme: Programme, records: Records) -> Needs:
-    """Read what every structural zero takes that this table can decide, whether or not a cube wants it."""
-    held = {
+    """Add the variables of every structural zero that this table can check, whether or not a cube uses them."""
+    available = {
         name: variable
         for name, variable in programme.variables.items()
         if variable.column in records.schema.names
         and (variable.units is None or needs.unit.name in variable.units)
     }
-    rules = tuple(zero for zero in programme.structural_zeros if set(zero.variables) <= set(held))
+    rules = tuple(zero for zero in programme.structural_zeros if set(zero.variables) <= set(available))
     known = {variable.name for variable in needs.variables}
     added = dict.fromkeys(name for zero in rules for name in zero.variables if name not in known)
-    return replace(needs, rules=rules, variables=(*needs.variables, *(held[name] for name in added)))
+    return replace(needs, rules=rules, variables=(*needs.variables, *(available[name] for name in added)))
 
 
 def only_present(needs: Needs, records: Records) -> Needs:
-    """What is left of the needs without the columns that a table lacks: enough to check it, not to count it."""
+    """The needs without the columns that a table lacks: enough to check it, not to count it."""
     names = set(records.schema.names)
     variables = tuple(variable for variable in needs.variables if variable.column in names)
     known = {variable.name for variable in variables}
@@ -142,7 +142,7 @@ def _finest_geography(programme: Programme, unit: Unit) -> Variable | None:
 
 
 def missing_columns(needs: Needs, records: Records) -> Iterator[Problem]:
-    """Name the columns that the table lacks, with the nearest that it has."""
+    """Problems for the columns that the table lacks, with the most similar name that it has."""
     keys = {variable.column: f"variables.{variable.name}.column" for variable in needs.variables}
     for column in (*needs.plain_columns(), *needs.coded_columns()):
         if column not in records.schema.names:
@@ -157,14 +157,14 @@ def missing_columns(needs: Needs, records: Records) -> Iterator[Problem]:
 
 
 _SHOWN = 5  # unknown codes named in a message
-_MOST = 1000  # unknown codes beyond which a column rather holds ids, which no message shows
+_MOST = 1000  # with more unknown codes a column probably contains ids, which no message shows
 _JUDGED = 1 << 16  # records whose masks stay in the cache together
 _Item = TypeVar("_Item")
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
 
 class UnitReader:
-    """Reads one unit's table once: ``blocks`` streams it, ``problems`` tells afterwards what was wrong."""
+    """Reads one unit's table once: ``blocks`` streams it, ``problems`` then lists what is wrong."""
 
     def __init__(
         self, needs: Needs, secret: bytes, threads: int, relocation: Relocation | None = None
@@ -178,7 +178,7 @@ class UnitReader:
         self._ids: list[NDArray[np.uint64]] = []
         self._largest: int | None = None
         self._unknown: dict[str, set[str]] = {}
-        self._unsound: set[str] = set()  # variables and columns that cannot be relied upon
+        self._unsound: set[str] = set()  # variables and columns with invalid values
         self._bad: dict[tuple[str, str], Problem] = {}
         self._leaves = {
             variable.name: {code: index for index, code in enumerate(variable.codelist.leaf_codes)}
@@ -192,11 +192,11 @@ class UnitReader:
 
     @property
     def largest_given_key(self) -> int | None:
-        """The largest record key that the office gave; None where the secret makes the keys."""
+        """The largest record key supplied by the office; None if keys are made from the secret."""
         return self._largest
 
     def blocks(self) -> Iterator[EncodedRecords]:
-        """Stream the encoded blocks; a record that cannot be encoded is a problem, told by ``problems``."""
+        """Stream the encoded blocks; records that cannot be encoded are listed by ``problems``."""
         plain = self._needs.plain_columns()
         if self._relocation is not None and self._relocation.column not in plain:
             plain.append(self._relocation.column)
@@ -215,7 +215,7 @@ class UnitReader:
         room = encode.room({name: len(self._leaves[name]) for name in names}, batch.num_rows)
         read = pool.map(lambda v: self._codes(v.name, columns[v.column], room[v.name]), self._needs.variables)
         codes = dict(zip(names, read, strict=True))
-        self._judge({name: held for name, held in codes.items() if name not in self._unsound})
+        self._judge({name: leaves for name, leaves in codes.items() if name not in self._unsound})
         self._relocate(batch, codes)
         block = EncodedRecords(
             codes,
@@ -230,7 +230,7 @@ class UnitReader:
         return block if order is None else ordered(block, order.name, len(order.codelist.leaves))
 
     def _relocate(self, batch: pa.RecordBatch, codes: Mapping[str, Codes]) -> None:
-        """Exchange places after the records were judged: impossible ones are the data's, not the exchange's."""
+        """Apply the swaps after the records were checked, so that only errors of the data are reported."""
         if self._relocation is None:
             return
         try:
@@ -280,7 +280,7 @@ class UnitReader:
         rules = [rule for rule in self._needs.rules if codes.keys() >= set(rule.variables)]
         records = len(next(iter(codes.values()), ()))
         for start in range(0, records if rules else 0, _JUDGED):
-            part = {name: held[start : start + _JUDGED] for name, held in codes.items()}
+            part = {name: leaves[start : start + _JUDGED] for name, leaves in codes.items()}
             for rule, broken in zip(rules, masks(rules, part), strict=True):
                 if broken.any():
                     self._note(
@@ -296,17 +296,17 @@ class UnitReader:
         variable = next(variable for variable in self._needs.variables if variable.name == name)
         key = f"variables.{name}"
         if len(values) > _MOST or variable.column in self._needs.private:
-            value = f"the column {variable.column!r} holds values that are no codes of the codelist"
+            value = f"the column {variable.column!r} contains values that are not in the codelist"
             return Problem(
-                self._records.name, key, value, "name the column of the codes, or complete the codelist"
+                self._records.name, key, value, "give the column of the codes, or complete the codelist"
             )
         shown = ", ".join(repr(value) for value in sorted(values)[:_SHOWN])
         more = ", ..." if len(values) > _SHOWN else ""
-        value = f"{len(values)} codes that the codelist lacks as leaves: {shown}{more}"
+        value = f"{len(values)} codes that are not leaves of the codelist: {shown}{more}"
         return Problem(self._records.name, key, value, "add them to the codelist or correct the records")
 
     def _duplicates(self) -> Iterator[Problem]:
-        """Find ids that stand twice by their 64-bit hashes; n ids all differ there but with probability n^2/2^65."""
+        """Find duplicate ids by their 64-bit hashes; n different ids collide with probability n^2/2^65."""
         if not self._ids or self._needs.id_column in self._unsound:
             return
         hashes = np.concatenate(self._ids)
@@ -316,7 +316,7 @@ class UnitReader:
             yield Problem(
                 self._records.name,
                 key,
-                f"ids in {self._needs.id_column!r} stand more than once",
+                f"duplicate ids in {self._needs.id_column!r}",
                 "give each record its own id",
             )
 

@@ -1,4 +1,4 @@
-"""The adviser's pictures: feasible region, tuples, averaging, limits on a parameter, and risk-utility curves."""
+"""The adviser's charts: feasible region, tuples, averaging, limits on a parameter, and risk-utility curves."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ from discreet.page.charts import (
 )
 from discreet.page.style import BLUE, FEASIBLE, LILAC, LOSSY, ORANGE, PALE, RISKY, SPOILT, TINT
 
-KEPT = "all limits kept"
+WITHIN = "within all limits"
 BROKEN = {
-    Constraint.AVERAGING: "averaging finds the truth",
+    Constraint.AVERAGING: "averaging succeeds",
     Constraint.UNIQUES: "ones are published as ones",
     Constraint.BOUND: "tuples reveal D",
-    Constraint.DISTORTION: "small counts too far off",
+    Constraint.DISTORTION: "small counts too distorted",
     Constraint.LARGEST: "D too large",
-    Constraint.PTABLE: "no such p-table",
+    Constraint.PTABLE: "p-table does not exist",
 }  # the first limit that is broken gives a square its colour
 COLOURS = {
-    KEPT: FEASIBLE,
+    WITHIN: FEASIBLE,
     BROKEN[Constraint.AVERAGING]: RISKY,
     BROKEN[Constraint.UNIQUES]: SPOILT,
     BROKEN[Constraint.BOUND]: LILAC,
@@ -64,7 +64,7 @@ MOST_COLUMNS = 16
 
 
 def write_charts(out: Path, charts: Sequence[Chart], report: Mapping[str, Any]) -> list[str]:
-    """Write every chart as SVG and PNG, their words and the whole report into a new folder; return the names."""
+    """Write every chart as SVG and PNG, their descriptions and the report into a new folder; return the names."""
     with AtomicFolder(out, "--out") as folder:
         names = []
         for name, content in _files(charts, report):
@@ -78,7 +78,7 @@ def write_charts(out: Path, charts: Sequence[Chart], report: Mapping[str, Any]) 
 def _files(charts: Sequence[Chart], report: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
     for chart in charts:
         yield from chart.files()
-    yield "pictures.txt", "".join(f"{chart.name}: {chart.says}\n\n" for chart in charts)[:-1].encode()
+    yield "pictures.txt", "".join(f"{chart.name}: {chart.description}\n\n" for chart in charts)[:-1].encode()
     yield "advice.json", json.dumps(report, ensure_ascii=False, indent=1).encode()
 
 
@@ -95,9 +95,9 @@ def advice_charts(advice: Advice, curves: Curves | None = None) -> list[Chart]:
 def region_chart(advice: Advice) -> Chart:
     """The V x D plane, each square by the first limit that it breaks, with the declared and the proposed choice."""
     found, (left, right) = advice.plane, _edges(advice)
-    broken = np.full(found.feasible.shape, KEPT, dtype=object)
-    for constraint, said in reversed(BROKEN.items()):
-        broken[~found.holds[constraint]] = said
+    broken = np.full(found.feasible.shape, WITHIN, dtype=object)
+    for constraint, label in reversed(BROKEN.items()):
+        broken[~found.holds[constraint]] = label
     tiles: list[HeatTile] = []
     for i, D in enumerate(map(int, found.D)):
         runs = [0, *(j for j in range(1, len(found.V)) if broken[i, j] != broken[i, j - 1]), len(found.V)]
@@ -105,16 +105,16 @@ def region_chart(advice: Advice) -> Chart:
             HeatTile(left[start], right[end - 1], D, D + 1, broken[i, start]) for start, end in pairwise(runs)
         ]
     used = {kind: colour for kind, colour in COLOURS.items() if any(tile.kind == kind for tile in tiles)}
-    chosen = _chosen_words(advice)
-    says = (
+    chosen = _chosen_text(advice)
+    description = (
         f"Variance V across, largest change D upwards. {chosen} {float(found.feasible.mean()):.0%} of the plane"
-        " keeps all limits."
+        " is within all limits."
     )
     marks = list(_choices(advice))
     return Chart(
         "region",
         f"Noise of the cell key method for {advice.facts.programme}",
-        says,
+        description,
         lambda width: tiled(tiles, marks, used, *_axes(advice), width),
         used,
         chosen,
@@ -122,13 +122,13 @@ def region_chart(advice: Advice) -> Chart:
 
 
 def _edges(advice: Advice) -> tuple[list[float], list[float]]:
-    """Where the squares of each V begin and end."""
+    """The edges of the squares of each V."""
     V = advice.plane.V
     return [float(one) for one in V], [float(one + V[1] - V[0]) for one in V]
 
 
 def _axes(advice: Advice) -> tuple[Axis, Axis]:
-    """A square begins at its V and D; the number of D stands at its middle."""
+    """The axes of the plane: a square begins at its V and D, and D is labelled at its middle."""
     middles = tuple(D + 0.5 for D in range(1, len(advice.plane.D) + 1))
     return Axis("variance V"), Axis("largest change D", values=middles, labels="datum.value - 0.5")
 
@@ -148,14 +148,14 @@ def _choices(advice: Advice) -> Iterator[Mark]:
         yield Mark(V + step / 2, D + 0.5, f"{' and '.join(names)}: V {V:g}, D {D}")
 
 
-def _chosen_words(advice: Advice) -> str:
+def _chosen_text(advice: Advice) -> str:
     if advice.task.kind is not LawKind.CELL_KEY:
-        return "The region of the cell key method, for comparison."
-    return "Nothing keeps all limits." if advice.proposal is None else f"Proposed: {advice.proposal}."
+        return "The feasible region of the cell key method, for comparison."
+    return "Nothing is within all limits." if advice.proposal is None else f"Proposed: {advice.proposal}."
 
 
 def tuples_chart(advice: Advice) -> Chart:
-    """How many tuples of two parts reveal D, and which choices have fewer of all kinds than that."""
+    """The number of tuples of two parts that reveal D, and the choices for which the programme has too few."""
     found, have = advice.plane, three_tuples(advice.facts.tuples)
     every = max(1, math.ceil(len(found.V) / MOST_COLUMNS))
     step = every * float(found.V[1] - found.V[0])
@@ -171,18 +171,18 @@ def tuples_chart(advice: Advice) -> Chart:
         for i, D in enumerate(found.D)
         for j in range(0, len(found.V), every)
     ]
-    words = (
-        f"The programme has {have:,} tuples of two parts; where {REVEALED}, they and the others do it with"
-        f" {advice.task.limits.revealed:.0%}."
+    text = (
+        f"The programme has {have:,} tuples of two parts; where {REVEALED}, all tuples together reveal it with"
+        f" probability {advice.task.limits.revealed:.0%}."
     )
     colours = {REVEALED: RISKY, UNREVEALED: FEASIBLE}
     return Chart(
         "tuples",
         "How many tuples {F, M, T} reveal the largest change D",
-        f"Tuples needed, by V and D. {words}",
+        f"Tuples needed, by V and D. {text}",
         lambda width: tiled(tiles, (), colours, *_axes(advice), width),
         colours,
-        words,
+        text,
     )
 
 
@@ -191,14 +191,14 @@ def _power(number: float) -> str:
 
 
 def averaging_chart(advice: Advice) -> Chart:
-    """Probability of averaging to the truth against V, for the riskiest statistic with and without the same noise."""
+    """Success probability of averaging against V, for the riskiest statistic with and without the same noise."""
     facts, limit, least = advice.facts, advice.task.limits.averaging, advice.least_variance
     top = max(float(advice.plane.V[-1]), 1.2 * least)
     kinds = {
-        f"{said}: {one.name}, k/t² {one.ratio:.3g}": one.ratio
-        for said, one in (
-            ("one noise", facts.same_noise),
-            ("noise of its own in each table", facts.fresh_noise),
+        f"{label}: {one.name}, k/t² {one.ratio:.3g}": one.ratio
+        for label, one in (
+            ("the same noise in all tables", facts.same_noise),
+            ("independent noise in each table", facts.fresh_noise),
         )
     }
     points = [
@@ -209,24 +209,22 @@ def averaging_chart(advice: Advice) -> Chart:
     colours = dict(zip(kinds, (BLUE, ORANGE), strict=True))
     x, y = (
         Axis("variance V of a cell's noise", top=top),
-        Axis("probability that the mean is the truth", PERCENT, 1.0),
+        Axis("success probability of averaging", PERCENT, 1.0),
     )
     need = [Mark(least, limit, f"{limit:.0%} at V = {least:.3g}")]
-    words = (
-        f"The riskiest statistic is averaged to the truth with less than {limit:.0%} from V = {least:.3g} on."
-    )
+    text = f"Averaging recovers the riskiest statistic with a probability below {limit:.0%} from V = {least:.3g} on."
     return Chart(
         "averaging",
-        "Averaging noise away",
-        words,
+        "Success of averaging",
+        text,
         lambda width: lines(points, colours, x, y, width, 300, dots=(), marks=need, level=limit),
         colours,
-        words,
+        text,
     )
 
 
 def line_chart(advice: Advice) -> Chart:
-    """The limits on the parameter of one count: utility from below, risk from above."""
+    """The limits on the noise parameter of one count: utility from below, risk from above."""
     found = advice.line
     assert found is not None
     ends = [one.value for one in found.limits]
@@ -249,43 +247,41 @@ def line_chart(advice: Advice) -> Chart:
     chosen = None if advice.proposal is None else advice.proposal.parameter
     colours = {TOO_MUCH: LOSSY, TOO_LITTLE: RISKY}
     x = Axis(f"{found.law.name} of one count", "~g", top=high, log=True, low=low)
-    words = _line_words(advice)
+    text = _line_text(advice)
     return Chart(
         "line",
         f"Limits on the {found.law.name} of one count",
-        f"{words} {'; '.join(f'{row.item}: {row.label}' for row in rows)}.",
+        f"{text} {'; '.join(f'{row.item}: {row.label}' for row in rows)}.",
         lambda width: bars(rows, colours, x, width, allowed=allowed, chosen=chosen),
         colours,
-        words,
+        text,
     )
 
 
-def _line_words(advice: Advice) -> str:
+def _line_text(advice: Advice) -> str:
     found = advice.line
     if found is None or found.least is None or found.most is None:
         return ""
     if not found.is_feasible:
         least, most = (f"{one.constraint.value} {one.value:.3g}" for one in (found.least, found.most))
-        return f"Nothing is left: {least} is the least that can be used, {most} the most that is safe."
+        return f"No value is feasible: {least} is the smallest with usable counts, {most} the largest that is safe."
     chosen = advice.proposal.parameter if advice.proposal is not None else None
     proposed = "" if chosen is None else f" The dark line is the proposal, {chosen:.3g}."
-    return f"From {found.least.value:.3g} to {found.most.value:.3g} all limits are kept.{proposed}"
+    return f"Values from {found.least.value:.3g} to {found.most.value:.3g} are within all limits.{proposed}"
 
 
 def curves_chart(curves: Curves) -> Chart:
     """Losses against the share of published ones that are true, one panel for each loss, quartiles as bars."""
     trials = [trial for point in curves.points for trial in _trials(point)]
     trials.sort(key=lambda trial: list(LOSSES.values()).index(trial.panel))
-    words = (
-        f"Each point is one {curves.name}, the mean of {curves.repeats} perturbations; bars are quartiles."
-    )
-    said = "; ".join(f"{curves.name} {p.parameter:g}: {_curve_words(p)}" for p in curves.points)
+    text = f"Each point is one {curves.name}, the mean of {curves.repeats} perturbations; bars are quartiles."
+    points = "; ".join(f"{curves.name} {p.parameter:g}: {_curve_text(p)}" for p in curves.points)
     return Chart(
         "curves",
         f"Risk against utility, {curves.kind.value}" + (f", D = {curves.D}" if curves.D else ""),
-        f"{words} {said}.",
+        f"{text} {points}.",
         lambda width: panels(trials, Axis("published ones that are true", ".0%"), width),
-        subtitle=words,
+        subtitle=text,
     )
 
 
@@ -300,7 +296,7 @@ def _trials(point: CurvePoint) -> Iterator[Trial]:
             yield Trial(panel, f"{point.parameter:g}", across, upward)
 
 
-def _curve_words(point: CurvePoint) -> str:
+def _curve_text(point: CurvePoint) -> str:
     risk, loss = point.measures["true_ones"], point.measures["l1"]
     if risk is None or loss is None:
         return "no published ones"

@@ -1,4 +1,4 @@
-"""The picture of a forecast: expected relative error against cell size, one line for each candidate."""
+"""The chart of a forecast: expected relative error against cell size, one line for each candidate."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COLOURS = {
     LawKind.HELLINGER: RED,
 }
 SIZES = (1, 2, 3, 5, 10, 20, 50, 100, 1000)
-SAID = 10  # the count whose errors the words give
+DESCRIBED_COUNT = 10  # the count whose errors are in the description
 
 
 def write_forecast_picture(path: Path, forecast: Forecast) -> None:
@@ -62,27 +62,27 @@ def forecast_chart(forecast: Forecast) -> Chart:
         declared = [name for name in kinds if name.startswith("declared")]
         laplace = [
             name for name, kind in kinds.items() if kind is LawKind.LAPLACE
-        ]  # lies on the geometric law
+        ]  # same line as the geometric law
         return named_lines(points, colours, x, y, width, strong=declared, dashed=laplace)
 
     return Chart(
         "forecast",
         f"Expected relative error of {forecast.programme}, before any data",
-        f"{meaning}{absent} {_said(points)}",
+        f"{meaning}{absent} {_description(points)}",
         draw,
         subtitle=f"{meaning}{absent}",
         scrolls=True,
     )
 
 
-def _said(points: Sequence[Point]) -> str:
-    """The least, the largest and the declared error of one count."""
-    found = sorted((point for point in points if point.x == SAID), key=lambda point: point.y)
+def _description(points: Sequence[Point]) -> str:
+    """The smallest, the largest and the declared error of one count, as a sentence."""
+    found = sorted((point for point in points if point.x == DESCRIBED_COUNT), key=lambda point: point.y)
     if not found:
         return "Nothing is drawn."
-    told = [found[0], *(point for point in found[1:-1] if point.kind.startswith("declared")), found[-1]]
-    errors = "; ".join(f"{point.kind}: {share(point.y / 100)}" for point in told)
-    return f"Errors of a count of {SAID}, from the least to the largest: {errors}."
+    shown = [found[0], *(point for point in found[1:-1] if point.kind.startswith("declared")), found[-1]]
+    errors = "; ".join(f"{point.kind}: {share(point.y / 100)}" for point in shown)
+    return f"Errors of a count of {DESCRIBED_COUNT}, from the smallest to the largest: {errors}."
 
 
 def _points(forecast: Forecast) -> Iterator[Point]:

@@ -1,4 +1,4 @@
-"""The picture of the prior-knowledge study: predicted beside realised errors, and the utility."""
+"""The chart of the prior-knowledge study: predicted and realised errors, and utility."""
 
 from __future__ import annotations
 
@@ -12,21 +12,19 @@ from discreet.page.style import SERIES
 
 LEAST_SHOWN = 0.01  # percentage points; the axis is logarithmic
 DECADES = tuple(10.0**power for power in range(-3, 6))
-ZEROED, KEPT = "negative counts set to zero", "negative counts kept"
+ZEROED, SIGNED = "negative counts set to zero", "negative counts unchanged"
 ERRORS = "Error of a cluster's total, percent of the records: line predicted, points realised"
-UTILITY = (
-    "UtilityDifferences of relative frequencies within zip codes, all cross-tabulations, percentage points"
-)
+UTILITY = "Differences of relative frequencies within zip codes, all cross-tabulations, percentage points"
 QUARTILES = (
     f"5 to 95 percent, quartiles and median; cells of at least {LEAST_COUNT} true observations;"
-    f" {LEAST_SHOWN} stands for less, too"
+    f" smaller values are shown as {LEAST_SHOWN}"
 )
 
 
 def study_chart(study: Study) -> Chart:
-    """Errors of cluster totals on top, differences of frequencies below."""
+    """The chart: errors of cluster totals at the top, differences of frequencies below."""
     census = f"{study.records:,} records of a synthetic census, {study.zips:,} zip codes"
-    said = "; ".join(
+    errors = "; ".join(
         f"k {one.k}, epsilon {one.epsilon:g}: {100 * one.predicted_relative:.3g} predicted,"
         f" {100 * one.realised_relative:.3g} realised"
         for one in study.outcomes
@@ -34,7 +32,7 @@ def study_chart(study: Study) -> Chart:
     return Chart(
         "prior-knowledge",
         "Geography as prior knowledge: noise on clusters of k neighbours",
-        f"Error of a cluster's total in percent of its records: {said}.",
+        f"Error of a cluster's total in percent of its records: {errors}.",
         lambda width: _drawn(study, width),
         subtitle=f"{census}, {study.cells} cells per cluster, sensitivity {SENSITIVITY}",
     )
@@ -65,7 +63,7 @@ def _utility(study: Study, colours: Mapping[str, str], width: int) -> Drawing:
     rows = [
         Box(kind, str(one.k), _kind(one.epsilon), _quantiles(found))
         for one in study.outcomes
-        for kind, found in ((ZEROED, one.utility), (KEPT, one.utility_signed))
+        for kind, found in ((ZEROED, one.utility), (SIGNED, one.utility_signed))
     ]
     y = Axis("percentage points", "~g", log=True, values=DECADES)
     return boxes(rows, colours, "cluster size k", y, width)

@@ -1,4 +1,4 @@
-"""The picture of a p-table: transition probabilities as a shaded table with numbers."""
+"""The chart of a p-table: transition probabilities as a shaded table with numbers."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from discreet.page.charts import Chart, Drawing, HeatCell, heat
 from discreet.page.markup import As, Column, table
 from discreet.page.skeleton import write_picture
 
-ROWS = 60  # counts that a picture can show and still be read
-MEANING = "Percent of the cases in which a true count is published with the change on top"
+ROWS = 60  # counts that a readable chart can show
+MEANING = "Percent of the cases in which a true count is published with the change in the column header"
 
 
 def write_ptable_picture(path: Path, laws: Sequence[Law], title: str) -> None:
@@ -25,7 +25,7 @@ def write_ptable_picture(path: Path, laws: Sequence[Law], title: str) -> None:
 
 
 def ptable_chart(laws: Sequence[Law], title: str) -> Chart:
-    """A row for each count, a column for each change, percent in the cells."""
+    """The chart: a row for each count, a column for each change, percent in the cells."""
     shown = laws[:ROWS]
     changes = sorted({change for law in shown for change in law})
     cells = [
@@ -37,17 +37,17 @@ def ptable_chart(laws: Sequence[Law], title: str) -> Chart:
     stays = ", ".join(
         f"{_count(row, len(laws))}: {_percent(law.get(0, 0.0))}" for row, law in enumerate(shown)
     )
-    says = f"{subtitle}. A count stays as it is in so many percent of the cases: {stays}."
+    description = f"{subtitle}. Percent of the cases in which a count is unchanged: {stays}."
 
     def draw(width: int) -> Drawing:
         order = list(map(_signed, changes))
         return heat(cells, "change", "true count", width, columns=order, strongest=_strongest(shown))
 
-    return Chart("ptable", title, says, draw, subtitle=f"{subtitle}.", scrolls=True)
+    return Chart("ptable", title, description, draw, subtitle=f"{subtitle}.", scrolls=True)
 
 
 def _strongest(laws: Sequence[Law]) -> float:
-    """The largest probability that is not a certainty: row 0 would drown all others."""
+    """The largest probability below 1: row 0 would make all others too faint."""
     return max((p for law in laws[1:] for p in law.values()), default=1.0)
 
 

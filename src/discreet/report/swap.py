@@ -24,16 +24,16 @@ _COLOURS = {BEFORE: GREY, AFTER: BLUE}
 _UNIQUES = {TRUE: GREY, SAME: BLUE}
 _OUTCOMES = {
     SWAPPED: BLUE,
-    "kept: no donor": ORANGE,
-    "kept: excluded": GREY,
-    "kept: cap": PURPLE,
-    "kept: quota": GREEN,
+    "not swapped: no donor": ORANGE,
+    "not swapped: excluded": GREY,
+    "not swapped: cap": PURPLE,
+    "not swapped: quota": GREEN,
 }
-_NOTICE = "Private: this page shows true counts of small groups. Keep it with the microdata."
+_NOTICE = "Private: this page shows true counts of small groups. Store it with the microdata."
 
 
 def write_report(figures: SwapFigures, rule: SwapRule, name: str, folder: AtomicFolder) -> None:
-    """Write the page and the figures into a private folder."""
+    """Write the page and the JSON figures into a private folder."""
     with folder.file(REPORT) as file:
         file.write(swap_page(figures, rule, name).html().encode())
     with folder.file(FIGURES) as file:
@@ -41,7 +41,7 @@ def write_report(figures: SwapFigures, rule: SwapRule, name: str, folder: Atomic
 
 
 def machine_figures(figures: SwapFigures) -> dict[str, Any]:
-    """The figures for machines."""
+    """The figures as a JSON document."""
     levels = [
         {**asdict(level), "chance_true": level.chance_true, "chance_same": level.chance_same}
         for level in figures.levels
@@ -50,10 +50,10 @@ def machine_figures(figures: SwapFigures) -> dict[str, Any]:
 
 
 def swap_page(figures: SwapFigures, rule: SwapRule, name: str) -> Page:
-    """The whole page."""
+    """The auditor's page."""
     return Page(
         f"Record swapping: {name}",
-        "Who was at risk, who was swapped, how far households went, and how tables changed.",
+        "Who was at risk, who was swapped, how far households moved, and how tables changed.",
         _NOTICE,
         is_private=True,
         opening=(
@@ -71,14 +71,14 @@ def swap_page(figures: SwapFigures, rule: SwapRule, name: str) -> Page:
 
 
 def _tiles(figures: SwapFigures, rule: SwapRule) -> Html:
-    asked = f"asked for: {100 * float(rule.rate):g}%"
+    target = f"target: {100 * float(rule.rate):g}%"
     cap = "" if rule.cap is None else f", at most {100 * float(rule.cap):g}%"
     return tiles(
         [
             Tile("Households", count(figures.households)),
             Tile("Persons", count(figures.persons)),
             Tile("Households swapped", count(figures.swapped)),
-            Tile("Share swapped", percent(_share(figures.swapped, figures.households)), f"{asked}{cap}"),
+            Tile("Share swapped", percent(_share(figures.swapped, figures.households)), f"{target}{cap}"),
         ]
     )
 
@@ -97,16 +97,16 @@ def _risk_part(figures: SwapFigures, rule: SwapRule) -> Part:
         for level in figures.levels
     ]
     found = table("Risk by level", [*columns, Column("of all households", As.PERCENT)], rows)
-    return Part("risk", "Risk before and after", _risk_words(rule), (risk_chart(figures), found))
+    return Part("risk", "Risk before and after", _risk_text(rule), (risk_chart(figures), found))
 
 
-def _risk_words(rule: SwapRule) -> str:
+def _risk_text(rule: SwapRule) -> str:
     if not rule.risk:
-        return "The office supplied the risks; a household at risk is so until it is swapped."
+        return "The office supplied the risks; a household stays at risk until it is swapped."
     crossed = " x ".join(axis.full_name for axis in rule.risk)
-    words = f"At risk: fewer than {rule.k} persons of the region share the values of {crossed}."
-    added = " Risks that the office supplied besides are not counted here." if rule.risk_column else ""
-    return f"{words} Counted anew from the records, before and after.{added}"
+    text = f"At risk: fewer than {rule.k} persons of the region share the values of {crossed}."
+    added = " Additional risks supplied by the office are not counted here." if rule.risk_column else ""
+    return f"{text} Counted again from the records, before and after.{added}"
 
 
 def risk_chart(figures: SwapFigures) -> Chart:
@@ -116,25 +116,25 @@ def risk_chart(figures: SwapFigures) -> Chart:
         for level in figures.levels
         for when, number in ((BEFORE, level.at_risk_before), (AFTER, level.at_risk_after))
     ]
-    said = "; ".join(
+    text = "; ".join(
         f"{level.level}: {level.at_risk_before:,} before, {level.at_risk_after:,} after"
         for level in figures.levels
     )
-    return _bar_chart("risk", "Households with a member at risk", f"{said}.", rows, _COLOURS, "households")
+    return _bar_chart("risk", "Households with a member at risk", f"{text}.", rows, _COLOURS, "households")
 
 
 def _uniques_part(figures: SwapFigures) -> Part:
     lead = (
-        "Whoever finds a person alone in a region of the swapped data with some values of the risk variables may be"
-        " wrong: the region may hold nobody like that, or several, or another person. True: exactly one such person"
-        " lived there. The same: it is that very record, so that its other values belong to the person who lives"
+        "A person who is unique in a region of the swapped data by the risk variables may not be unique in truth:"
+        " the region may have no such person, or several, or another one. True: exactly one such person"
+        " lived there. The same: it is the same record, so that its other values belong to the person who lives"
         " there."
     )
     columns = [
         *_columns("level", "uniques before", "uniques after", "true"),
-        Column("chance that it is true", As.PERCENT),
+        Column("probability of true", As.PERCENT),
         Column("the same", As.COUNT),
-        Column("chance that it is the same", As.PERCENT),
+        Column("probability of the same", As.PERCENT),
     ]
     rows = [
         (
@@ -148,36 +148,36 @@ def _uniques_part(figures: SwapFigures) -> Part:
         )
         for level in figures.levels
     ]
-    blocks = (unique_chart(figures), table("Persons alone in their region", columns, rows))
+    blocks = (unique_chart(figures), table("Persons unique in their region", columns, rows))
     return Part("uniques", "Is an apparent unique a true one?", lead, blocks)
 
 
 def unique_chart(figures: SwapFigures) -> Chart:
-    """How likely an apparent unique is a true one, and the very person, at each level."""
+    """The probability that an apparent unique is a true one, and the same person, at each level."""
     rows = [
         Bar(level.level, 100 * chance, f"{100 * chance:.1f} %", kind)
         for level in figures.levels
         for kind, chance in ((TRUE, level.chance_true), (SAME, level.chance_same))
         if chance is not None
     ]
-    said = "; ".join(
+    text = "; ".join(
         f"{level.level}: {100 * level.chance_true:.1f} % true, {100 * level.chance_same:.1f} % the same person"
         for level in figures.levels
         if level.chance_true is not None and level.chance_same is not None
     )
-    says = f"{said or 'No person is unique in the swapped data'}."
+    description = f"{text or 'No person is unique in the swapped data'}."
     title, axis = (
-        "Chance that an apparent unique is a true one",
+        "Probability that an apparent unique is a true one",
         "percent of the persons unique in the swapped data",
     )
-    return _bar_chart("uniques", title, says, rows, _UNIQUES, axis)
+    return _bar_chart("uniques", title, description, rows, _UNIQUES, axis)
 
 
 def _swapped_part(figures: SwapFigures) -> Part:
-    kept = sum(one.households for one in figures.unswapped)
+    unswapped_number = sum(one.households for one in figures.unswapped)
     lead = (
-        f"{kept:,} times a household at risk at a level was not swapped there."
-        if kept
+        f"In {unswapped_number:,} cases a household at risk at a level was not swapped there."
+        if unswapped_number
         else "Every household at risk was swapped."
     )
     of_all, of_swapped = Column("of all households", As.PERCENT), Column("of those swapped", As.PERCENT)
@@ -188,26 +188,28 @@ def _swapped_part(figures: SwapFigures) -> Part:
         table("Why households were swapped", [*_columns("swapped because", "households"), of_all], reasons),
         table("How alike partners are", [*_columns("similar in", "households"), of_swapped], profiles),
     ]
-    if kept:
+    if unswapped_number:
         columns = [Column("level"), Column("why"), Column("households", As.COUNT)]
         unswapped = [(one.level, one.why, one.households) for one in figures.unswapped]
         blocks.append(table("At risk and not swapped", columns, unswapped))
     excluded = [(why, number) for why, number in figures.excluded.items() if why != "not excluded"]
     if excluded:
         blocks.append(table("Excluded", _columns("excluded", "households"), excluded))
-    return Part("swapped", "Who was swapped, and who was not", lead, tuple(blocks), "" if kept else "good")
+    return Part(
+        "swapped", "Who was swapped, and who was not", lead, tuple(blocks), "" if unswapped_number else "good"
+    )
 
 
 def swapped_chart(figures: SwapFigures) -> Chart:
-    """Households swapped at each level, and those at risk there that kept their place."""
+    """Households swapped at each level, and those at risk there that were not swapped."""
     counted = [(level.level, SWAPPED, level.swapped) for level in figures.levels]
-    counted += [(kept.level, f"kept: {kept.why}", kept.households) for kept in figures.unswapped]
+    counted += [(one.level, f"not swapped: {one.why}", one.households) for one in figures.unswapped]
     rows = [Bar(level, n, _labelled(n, figures.households), outcome) for level, outcome, n in counted]
     levels = [level.level for level in figures.levels]
     rows.sort(key=lambda row: levels.index(row.item))
-    said = "; ".join(f"{row.item}: {row.value:,} {row.kind}" for row in rows)
+    text = "; ".join(f"{row.item}: {row.value:,} {row.kind}" for row in rows)
     return _bar_chart(
-        "swapped", "Swapped, and at risk but not swapped", f"{said}.", rows, _OUTCOMES, "households"
+        "swapped", "Swapped, or at risk but not swapped", f"{text}.", rows, _OUTCOMES, "households"
     )
 
 
@@ -221,13 +223,13 @@ def _distance_part(figures: SwapFigures) -> Part:
     lead = "Partners live in the same region of some level, or in none."
     if figures.distances is not None:
         found = figures.distances
-        lead += f" They live {decimal(found.mean)} apart in the mean, in the unit of {_unit(found)}."
+        lead += f" Their mean distance is {decimal(found.mean)}, in the unit of {_unit(found)}."
         quantiles = [Column(name, As.DECIMAL) for name in ("mean", *found.quantiles)]
         blocks.append(distance_chart(found))
         blocks.append(
             table("Quantiles of the distances", quantiles, [(found.mean, *found.quantiles.values())])
         )
-    return Part("distances", "How far households went", lead, tuple(blocks))
+    return Part("distances", "How far households moved", lead, tuple(blocks))
 
 
 def shared_chart(figures: SwapFigures) -> Chart:
@@ -238,9 +240,9 @@ def shared_chart(figures: SwapFigures) -> Chart:
         for level in levels
         if level in figures.shared
     ]
-    said = "; ".join(f"{row.item}: {row.label}" for row in rows) or "nobody was swapped"
+    text = "; ".join(f"{row.item}: {row.label}" for row in rows) or "no household was swapped"
     title = "The finest region that both partners live in"
-    return _bar_chart("shared", title, f"{said}.", rows, {"": BLUE}, "households")
+    return _bar_chart("shared", title, f"{text}.", rows, {"": BLUE}, "households")
 
 
 def distance_chart(distances: Distances) -> Chart:
@@ -263,8 +265,8 @@ def distance_chart(distances: Distances) -> Chart:
 
 def _utility_part(figures: SwapFigures) -> Part:
     lead = (
-        "Persons by region and the risk variables, one by one and crossed: the change of a cell that holds somebody"
-        " before or after. A level whose regions all partners share does not change."
+        "Persons by region and the risk variables, one by one and crossed: the change of a cell that is not empty"
+        " before or after. A level at which all partners share their region does not change."
     )
     columns = [
         Column("table"),
@@ -286,7 +288,7 @@ def _utility_part(figures: SwapFigures) -> Part:
         for change in figures.tables
     ]
     if not rows:
-        return Part("utility", "Utility", "The rule names no risk variables, so no tables are compared.")
+        return Part("utility", "Utility", "The rule has no risk variables, so no tables are compared.")
     blocks = (change_chart(figures), table("Changes of tables", columns, rows))
     return Part("utility", "Utility", lead, blocks)
 
@@ -299,20 +301,20 @@ def change_chart(figures: SwapFigures) -> Chart:
     ]
     strongest = max((cell.value for cell in cells), default=0.0) or 1.0
     levels = [level.level for level in figures.levels]
-    said = "; ".join(f"{cell.row} by {cell.column}: {cell.label}" for cell in cells)
+    text = "; ".join(f"{cell.row} by {cell.column}: {cell.label}" for cell in cells)
 
     def draw(width: int) -> Drawing:
         return heat(cells, "", "", width, columns=levels, strongest=strongest)
 
-    return Chart("changes", "Mean absolute change of a cell, persons", f"{said}.", draw, scrolls=True)
+    return Chart("changes", "Mean absolute change of a cell, persons", f"{text}.", draw, scrolls=True)
 
 
 def _bar_chart(
-    name: str, title: str, says: str, rows: list[Bar], colours: dict[str, str], axis: str
+    name: str, title: str, description: str, rows: list[Bar], colours: dict[str, str], axis: str
 ) -> Chart:
     """Bars by level in the colours of the kinds that occur."""
     used = {kind: colour for kind, colour in colours.items() if any(row.kind == kind for row in rows)}
-    return Chart(name, title, says, lambda width: bars(rows, used, Axis(axis), width), used)
+    return Chart(name, title, description, lambda width: bars(rows, used, Axis(axis), width), used)
 
 
 def _columns(first: str, *counts: str) -> list[Column]:

@@ -1,6 +1,6 @@
 """What identifies a run: keyed digests of inputs, parameters and p-table, and the fingerprint of the secret.
 
-Digests that are published are keyed by the secret: an unkeyed hash of a few parameters can be inverted by trying.
+Digests that are published are keyed by the secret: an unkeyed hash of a few parameters can be inverted by brute force.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class Identity:
     parameters: str
     ptable: str
     fingerprint: str  # of the secret
-    resumable: bool  # not where records come from a database or the noise is drawn anew
+    resumable: bool  # false if records come from a database or the noise is fresh
 
     def run_id(self) -> str:
-        """The name of the run; unlike any other where the inputs cannot be digested."""
+        """The name of the run; unique where the inputs cannot be digested."""
         parts = [self.inputs, self.parameters, self.ptable, self.fingerprint, version("discreet")]
         if not self.resumable:
             parts.append(secrets.token_hex(16))
@@ -44,7 +44,7 @@ class Identity:
 def begin(
     programme: Programme, secret: bytes, threads: int = 1, progress: Progress | None = None
 ) -> tuple[Run, Identity]:
-    """Prepare the run that makes a release, and what identifies it."""
+    """The run that makes a release, and its identity."""
     inputs = digest_inputs(programme, secret)
     chosen = mechanism(programme, secret, noise_key(programme, secret, inputs))
     run = Run(
@@ -54,7 +54,7 @@ def begin(
 
 
 def _identify(programme: Programme, mechanism: Mechanism, secret: bytes, inputs: str) -> Identity:
-    """Digest everything that decides the published values."""
+    """Digest everything that determines the published values."""
     key = derive(secret, "manifest")
     return Identity(
         inputs,
@@ -73,17 +73,17 @@ def digest_inputs(programme: Programme, secret: bytes) -> str:
 
 
 def noise_key(programme: Programme, secret: bytes, inputs: str) -> bytes:
-    """The key of noise with a law: new where it is fresh, else bound to the secret and to these very inputs.
+    """The key of noise with a law: random where the noise is fresh, else derived from the secret and the inputs.
 
-    Were it bound to the secret alone, two populations (a census and its correction) would get the same noise in the
-    same cells, and their difference would be exact.
+    If it were derived only from the secret, two populations (a census and its correction) would get the same noise
+    in the same cells, and their difference would be exact.
     """
     noise = programme.noise
     if noise.is_fresh:
         return secrets.token_bytes(SECRET_BYTES)
     if noise.is_guaranteed and not _are_files(programme):
         value = "noise by description for records that are not in files"
-        remedy = 'it must know the records again: export them to Parquet, or use draw = "fresh"'
+        remedy = 'the same records must be recognised: export them to Parquet, or use draw = "fresh"'
         raise mistake(programme.path, "noise.draw", value, remedy)
     return derive(secret, f"private-noise/{inputs}")
 
@@ -106,7 +106,7 @@ def _sources(programme: Programme) -> Iterator[tuple[str, Source]]:
 
 
 def _digest_source(source: Source, key: bytes) -> str:
-    """Files by their content; databases and queries by what was asked, for want of anything stable."""
+    """Digest files by their content; databases and queries only by their declaration: nothing else is stable."""
     if isinstance(source, FileSource):
         return digest_files(source.paths(), key)
     return keyed_digest(json.dumps(source.describe(), sort_keys=True).encode(), key)

@@ -14,7 +14,7 @@ from discreet.tabulate.counter import CubeCounter, groups
 from discreet.tabulate.ready_made import ready_made_table
 from discreet.tabulate.tables import ConfidentialTable
 
-CELLS_AT_ONCE = 400_000_000  # accumulators held together: 3.2 GB
+CELLS_AT_ONCE = 400_000_000  # accumulators in memory at once: 3.2 GB
 
 Finish = Callable[[ConfidentialTable], None]
 
@@ -22,7 +22,7 @@ Finish = Callable[[ConfidentialTable], None]
 def tabulate(
     run: Run, cubes: Sequence[Cube], finish: Finish, relocations: Relocations | None = None
 ) -> dict[str, int]:
-    """Count the cubes and hand each table to ``finish``; return the number of records of each unit."""
+    """Count the cubes and pass each table to ``finish``; return the number of records of each unit."""
     programme = run.programme
     ready = [cube for cube in cubes if cube.id in programme.ready_made]
     for cube in ready:

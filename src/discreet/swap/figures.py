@@ -25,7 +25,7 @@ OUTSIDE = STAYS
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RiskMembers:
-    """Persons with a place, their households, and their values of the risk variables."""
+    """Persons with a place, their households and their values of the risk variables."""
 
     household: NDArray[np.int64]  # person -> row of the household, -1 outside all of them
     region: NDArray[np.int32]  # (level, person) -> region code before anything was swapped
@@ -36,26 +36,28 @@ class RiskMembers:
 
 
 def read_members(programme: Programme, households: SwapHouseholds, secret: bytes) -> RiskMembers:
-    """Read the persons; one outside all households counts where the table tells a place."""
+    """Read the persons; one outside all households is included if the table contains a place."""
     rule, population = programme.swap, programme.population
     if rule is None or population is None:
         raise ValueError("a programme without [swap] and a population has no members to read")
     reader = _Reader(programme, households, population.ids["households"], secret)
     persons = reader.opened("persons")
-    held = [axis for axis in rule.risk if programme.variables[axis.variable].column in persons.schema.names]
-    own = {axis.full_name: [] for axis in held}  # type: dict[str, list[Ints]]
+    of_persons = [
+        axis for axis in rule.risk if programme.variables[axis.variable].column in persons.schema.names
+    ]
+    own = {axis.full_name: [] for axis in of_persons}  # type: dict[str, list[Ints]]
     rows: list[NDArray[np.int64]] = []
     regions: list[NDArray[np.int32]] = []
-    for batch, found in reader.batches(persons, held, households.levels):
+    for batch, found in reader.batches(persons, of_persons, households.levels):
         rows.append(found)
         regions.append(_regions(batch, found, households))
-        for axis in held:
+        for axis in of_persons:
             own[axis.full_name].append(_codes(batch, axis, programme.variables[axis.variable]))
     household = np.concatenate([np.empty(0, dtype=np.int64), *rows])
     region = np.concatenate([np.empty((len(households.levels), 0), dtype=np.int32), *regions], axis=1)
     codes: dict[str, Ints] = {}
     for axis in rule.risk:
-        if axis in held:
+        if axis in of_persons:
             codes[axis.full_name] = np.concatenate([np.empty(0, dtype=np.int32), *own[axis.full_name]])
         else:
             codes[axis.full_name] = _of_the_household(reader, axis, household)
@@ -66,7 +68,7 @@ def read_members(programme: Programme, households: SwapHouseholds, secret: bytes
 
 
 class _Reader:
-    """Reads tables that name the household of each record."""
+    """Reads tables with a column of household ids."""
 
     def __init__(self, programme: Programme, households: SwapHouseholds, column: str, secret: bytes) -> None:
         self.programme, self.column = programme, column
@@ -95,7 +97,7 @@ def _codes(batch: pa.RecordBatch, axis: Breakdown, variable: Variable) -> Ints:
 
 
 def _of_the_household(reader: _Reader, axis: Breakdown, household: NDArray[np.int64]) -> Ints:
-    """A variable that only the table of households holds; persons outside have a code of their own."""
+    """The codes of a variable that is only in the table of households; persons outside have a separate code."""
     of_row = np.full(reader.number + 1, len(axis), dtype=np.int32)
     for batch, rows in reader.batches(reader.opened("households"), [axis], []):
         codes = _codes(batch, axis, reader.programme.variables[axis.variable])
@@ -129,7 +131,7 @@ _NAMED = {"easting": "northing"}
 
 @dataclass(frozen=True)
 class Distances:
-    """The distances between partners, in the unit of the coordinates."""
+    """Distances between partners, in the unit of the coordinates."""
 
     columns: tuple[str, str]
     mean: float
@@ -139,7 +141,7 @@ class Distances:
 
 
 def coordinate_columns(values: Mapping[str, pa.Array]) -> tuple[str, str] | None:
-    """Two columns of numbers that are named alike but for x and y, or easting and northing."""
+    """Two numeric columns whose names differ only in x and y, or easting and northing."""
     for name in values:
         lower = name.lower()
         other = _NAMED.get(lower) or (lower[:-1] + "y" if lower.endswith("x") else None)
@@ -150,7 +152,7 @@ def coordinate_columns(values: Mapping[str, pa.Array]) -> tuple[str, str] | None
 
 
 def distances_of(result: SwapResult) -> Distances | None:
-    """The distances; None where no coordinates are carried along or nobody has them."""
+    """The distances; None if no coordinates are swapped with the place or all are missing."""
     values = result.moves.values
     columns = coordinate_columns(values)
     if columns is None:
@@ -158,13 +160,15 @@ def distances_of(result: SwapResult) -> Distances | None:
     moved = np.flatnonzero(result.partner >= 0)  # in the order of the moves
     partner = np.searchsorted(moved, result.partner[moved])
     x, y = (_numbers(values[column]) for column in columns)
-    gone = np.hypot(x - x[partner], y - y[partner])  # the partner's donor is oneself
-    gone = gone[np.isfinite(gone)]
-    if not len(gone):
+    distance = np.hypot(x - x[partner], y - y[partner])  # the partner's donor is the household itself
+    distance = distance[np.isfinite(distance)]
+    if not len(distance):
         return None
-    counts, edges = np.histogram(gone, bins=_BINS, range=(0, float(gone.max()) or 1.0))
-    quantiles = {f"{100 * share:.0f} %": float(np.quantile(gone, share)) for share in QUANTILES}
-    return Distances(columns, float(gone.mean()), quantiles, tuple(edges.tolist()), tuple(counts.tolist()))
+    counts, edges = np.histogram(distance, bins=_BINS, range=(0, float(distance.max()) or 1.0))
+    quantiles = {f"{100 * share:.0f} %": float(np.quantile(distance, share)) for share in QUANTILES}
+    return Distances(
+        columns, float(distance.mean()), quantiles, tuple(edges.tolist()), tuple(counts.tolist())
+    )
 
 
 def _is_number(column: pa.Array) -> bool:
@@ -172,7 +176,7 @@ def _is_number(column: pa.Array) -> bool:
 
 
 def _numbers(column: pa.Array) -> NDArray[np.float64]:
-    """Numbers, with NaN where there is none."""
+    """The values as floats, NaN where missing."""
     numbers: NDArray[np.float64] = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
     return numbers
 
@@ -190,25 +194,25 @@ class LevelFigures:
     at_risk_before: int  # households
     at_risk_after: int
     swapped: int  # households swapped at this level
-    uniques_before: int  # persons alone in their region with their values of the risk variables
+    uniques_before: int  # persons who are unique in their region by the risk variables
     uniques_after: int
-    true_uniques: int  # of those after: the region had exactly one such person before, whoever it was
-    same_persons: int  # of these: the same person, who kept the place
+    true_uniques: int  # of those after: the region had exactly one such person before, the same or another
+    same_persons: int  # of these: the same person, who was not moved
 
     @property
     def chance_true(self) -> float | None:
-        """The probability that an apparent unique is a true one; None where there is none."""
+        """The probability that an apparent unique is a true one; None without apparent uniques."""
         return self.true_uniques / self.uniques_after if self.uniques_after else None
 
     @property
     def chance_same(self) -> float | None:
-        """The probability that an apparent unique is true and the very person; None where there is none."""
+        """The probability that an apparent unique is true and the same person; None without apparent uniques."""
         return self.same_persons / self.uniques_after if self.uniques_after else None
 
 
 @dataclass(frozen=True)
 class Unswapped:
-    """Households at risk that kept their place, by the reason."""
+    """Households at risk that were not swapped, by reason."""
 
     level: str
     why: str
@@ -221,7 +225,7 @@ class TableChange:
 
     table: str
     level: str
-    cells: int  # with somebody in them before or after
+    cells: int  # not empty before or after
     changed: int
     mean_absolute: float
     largest: int
@@ -261,18 +265,18 @@ class _Recount:
         return before, after
 
     def uniques(self) -> tuple[int, int, int, int]:
-        """Persons alone in their cell: before, after, after where one was alone before, and that same one."""
-        alone = self.before[self.cell_before] == 1
-        seems_alone = self.after[self.cell_after] == 1
-        true = seems_alone & (self.before[self.cell_after] == 1)
+        """Uniques: before, after, after where the cell had a unique before, and of these the same person."""
+        unique = self.before[self.cell_before] == 1
+        seems_unique = self.after[self.cell_after] == 1
+        true = seems_unique & (self.before[self.cell_after] == 1)
         same = true & (self.cell_before == self.cell_after)
-        return int(alone.sum()), int(seems_alone.sum()), int(true.sum()), int(same.sum())
+        return int(unique.sum()), int(seems_unique.sum()), int(true.sum()), int(same.sum())
 
     def change(self, table: str, level: str) -> TableChange:
         """How much the counts of the cells differ."""
-        held = (self.before > 0) | (self.after > 0)
-        change = np.abs(self.after[held] - self.before[held])
-        cells = int(held.sum())
+        occupied = (self.before > 0) | (self.after > 0)
+        change = np.abs(self.after[occupied] - self.before[occupied])
+        cells = int(occupied.sum())
         mean = float(change.mean()) if cells else 0.0
         return TableChange(table, level, cells, int((change > 0).sum()), mean, int(change.max(initial=0)))
 
@@ -304,7 +308,7 @@ def _marked(rows: Ints, number: int) -> int:
 
 
 def figures_of(result: SwapResult, members: RiskMembers, k: int, profiles: Sequence[str]) -> SwapFigures:
-    """Compute everything; memory is a few numbers for each person, time grows with persons times tables."""
+    """Compute all figures; memory is a few numbers per person, time is proportional to persons times tables."""
     households, swapped = result.households, result.partner >= 0
     crossed = _crossed(members)
     recounted = [_recounted(result, members, crossed, k, number) for number in range(len(households.levels))]
@@ -340,7 +344,7 @@ def _recounted(
 
 
 def _after(result: SwapResult, members: RiskMembers, number: int) -> Ints:
-    """The region of each person after the swap; those outside households stay."""
+    """The region of each person after the swap; persons outside households stay."""
     area = result.households.area[number]
     after: Ints = np.where(result.partner >= 0, area[result.partner], area)
     return np.where(members.household >= 0, after[members.household], members.region[number])
@@ -350,7 +354,7 @@ def _level(crossed: _Recount, result: SwapResult, members: RiskMembers, k: int, 
     households = result.households
     if members.codes:
         before, after = crossed.households_below(k, members, len(households))
-    else:  # risks that the office supplied go with the household: only a swap ends them
+    else:  # supplied risks belong to the household: only a swap removes them
         risky = households.at_risk_level == number
         before, after = int(risky.sum()), int((risky & (result.partner < 0)).sum())
     swapped = int(((result.partner >= 0) & (result.level == number)).sum())
@@ -371,7 +375,7 @@ def _unswapped(result: SwapResult) -> Iterator[Unswapped]:
 
 
 def _shared(result: SwapResult) -> dict[str, int]:
-    """How many swapped households stayed inside the same region of a level, by the finest such level."""
+    """Numbers of swapped households by the finest level at which both places are in the same region."""
     rows = np.flatnonzero(result.partner >= 0)
     area = result.households.area
     depth = (area[:, rows] == area[:, result.partner[rows]]).sum(axis=0)  # levels nest

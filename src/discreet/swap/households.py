@@ -39,7 +39,7 @@ class Regions:
     """All regions, numbered at each level in the order of their names from the coarsest level down."""
 
     columns: tuple[str, ...]  # coarse to fine
-    names: tuple[tuple[str, ...], ...]  # level -> number -> what stands in the column
+    names: tuple[tuple[str, ...], ...]  # level -> number -> value of the column
     above: NDArray[np.int32]  # (level, finest region) -> region
 
     def __len__(self) -> int:
@@ -68,7 +68,7 @@ class RegionsSeen:
         column = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
         values = pc.cast(column.dictionary, pa.string()).to_pylist()
         if column.null_count or None in values:
-            remedy = "give every record its place, for instance a code for 'not known'"
+            remedy = "give every record its place, for example a code for 'not known'"
             raise mistake(table, f"column {name}", "some records have no place", remedy)
         found = np.array([known.setdefault(value, len(known)) for value in values], dtype=np.int32)
         codes: NDArray[np.int32] = found[column.indices.to_numpy(zero_copy_only=False)]
@@ -88,7 +88,7 @@ class RegionsSeen:
         fine, coarse = list(self._known[level]), list(self._known[level - 1])
         first = coarse[self._parents[level][code]]
         value = (
-            f"{self._columns[level]} {fine[code]!r} lies in {self._columns[level - 1]} "
+            f"{self._columns[level]} {fine[code]!r} is in {self._columns[level - 1]} "
             f"{first!r} and in {coarse[other]!r}"
         )
         return mistake(table, "population.geography", value, "make the geography nest")
@@ -96,8 +96,8 @@ class RegionsSeen:
     def all(self) -> tuple[Regions, NDArray[np.int32]]:
         """Every region seen, and the number of each provisional finest one."""
         levels = len(self._columns)
-        held = [list(known) for known in self._known]
-        paths = [self._path(code, held) for code in range(len(held[-1]))]
+        seen = [list(known) for known in self._known]
+        paths = [self._path(code, seen) for code in range(len(seen[-1]))]
         order = sorted(range(len(paths)), key=lambda code: paths[code])
         above = np.empty((levels, len(order)), dtype=np.int32)
         names: list[tuple[str, ...]] = []
@@ -120,7 +120,7 @@ class RegionsSeen:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is read from one table."""
+    """The columns that are read from one table."""
 
     unit: str
     risk: tuple[Breakdown, ...]
@@ -140,7 +140,7 @@ class Wanted:
 
 
 def wanted(tables: SwapTables) -> tuple[Wanted, Wanted]:
-    """What comes from the table of persons, and what from that of households where there is one."""
+    """The columns to read from the table of persons and from that of households, if there is one."""
     rule = tables.rule
     parts = [part for profile in rule.similar for part in profile]
     compositions = tuple(dict.fromkeys(part for part in parts if isinstance(part, Composition)))
@@ -148,7 +148,7 @@ def wanted(tables: SwapTables) -> tuple[Wanted, Wanted]:
     for axis in members:
         tables.holder(tables.variable(axis.variable).column, "swap", PERSONS)
     alike = {part.full_name: part for part in parts if isinstance(part, Breakdown)}
-    held = {name: _holder(axis, tables) for name, axis in alike.items()}
+    unit_of = {name: _holder(axis, tables) for name, axis in alike.items()}
     excluder = _excluder(tables)
     risker = rule.risk_column and tables.holder(rule.risk_column, "swap.risk_column", PERSONS, HOUSEHOLDS)
     placed = [unit for unit in (PERSONS, HOUSEHOLDS) if tables.has(unit, *tables.population.geography)]
@@ -160,7 +160,7 @@ def wanted(tables: SwapTables) -> tuple[Wanted, Wanted]:
             unit,
             rule.risk if unit == PERSONS else (),
             compositions if unit == PERSONS else (),
-            tuple(axis for name, axis in alike.items() if held[name] == unit),
+            tuple(axis for name, axis in alike.items() if unit_of[name] == unit),
             excluder == unit,
             rule.risk_column if risker == unit else None,
             unit in placed,
@@ -264,16 +264,16 @@ def _nodes(axis: Breakdown, codes: Mapping[str, Codes]) -> Codes:
 
 
 def _combined(axes: Iterable[Breakdown], codes: Mapping[str, Codes], number: int) -> NDArray[np.uint64]:
-    words = np.zeros(number, dtype=np.uint64)
+    combined = np.zeros(number, dtype=np.uint64)
     for axis in axes:
-        combine(words, _nodes(axis, codes))
-    return words
+        combine(combined, _nodes(axis, codes))
+    return combined
 
 
 def _joined(parts: Sequence[HouseholdRows], want: Wanted) -> HouseholdRows:
     def all_of(name: str) -> Any:
-        held = [getattr(part, name) for part in parts]
-        return np.concatenate(held) if held and held[0] is not None else None
+        columns = [getattr(part, name) for part in parts]
+        return np.concatenate(columns) if columns and columns[0] is not None else None
 
     def each(name: str, number: int) -> tuple[Any, ...]:
         return tuple(np.concatenate([getattr(part, name)[k] for part in parts]) for k in range(number))
@@ -306,7 +306,7 @@ class Gathered:
 
 
 def gather(tables: SwapTables, secret: bytes, threads: int, progress: Progress) -> Gathered:
-    """Read the tables and put the households together, in the order of the hashes of their ids."""
+    """Read the tables and assemble the households, in the order of the hashes of their ids."""
     seen = RegionsSeen(tables.population.geography)
     of_persons, of_households = wanted(tables)
     with ThreadPoolExecutor(threads) as pool:
@@ -315,8 +315,8 @@ def gather(tables: SwapTables, secret: bytes, threads: int, progress: Progress) 
     for unit, rows in ((PERSONS, persons), (HOUSEHOLDS, homes)):
         if rows is not None and not rows.known.any():
             value = f"no records with a household in {tables.household_id!r}"
-            raise mistake(tables.opened[unit].name, "population", value, "give a table that holds some")
-    progress.stage("looking for households at risk")
+            raise mistake(tables.opened[unit].name, "population", value, "give a table with households")
+    progress.stage("finding households at risk")
     return _Gathering(tables, persons, of_persons, homes, of_households, secret).gathered(seen)
 
 
@@ -360,25 +360,27 @@ class _Gathering:
         return Gathered(households, place, regions)
 
     def _rows_of_homes(self) -> NDArray[np.int64]:
-        """Household -> its row in the table of households, -1 where it is not listed."""
+        """The row of each household in the table of households, -1 where it is not listed."""
         assert self._homes is not None
         table = self._tables.opened[HOUSEHOLDS].name
         if not self._homes.known.all():
-            raise mistake(table, "population.household_id", "some records have no id", "give each its own")
-        order = np.argsort(self._homes.hashes)  # in order they are looked up several times faster
+            raise mistake(
+                table, "population.household_id", "some records have no id", "give each record its own id"
+            )
+        order = np.argsort(self._homes.hashes)  # sorted lookups are several times faster
         hashes = self._homes.hashes[order]
         at = np.minimum(np.searchsorted(self._ids, hashes), len(self._ids) - 1)
         mine = self._ids[at] == hashes
         rows = np.full(len(self._ids), -1, dtype=np.int64)
         rows[at[mine]] = order[mine]
         if (hashes[1:] == hashes[:-1]).any():
-            value = f"ids in {self._tables.household_id!r} stand more than once"
+            value = f"duplicate ids in {self._tables.household_id!r}"
             raise mistake(table, "population.households", value, "give each record its own id")
         self._listed = rows >= 0
         return rows
 
     def _place(self, final: NDArray[np.int32]) -> NDArray[np.int32]:
-        """The finest region of each household, the same in both tables."""
+        """The finest region of each household, which must agree in both tables."""
         persons, homes = self._persons, self._homes
         place = np.full(len(self._ids), -1, dtype=np.int32)
         if persons.place is not None:
@@ -408,15 +410,19 @@ class _Gathering:
     def _risk(
         self, regions: Regions, levels: list[int], place: NDArray[np.int32], final: NDArray[np.int32]
     ) -> NDArray[np.float64]:
-        """(level, household) -> the largest risk of a member; supplied risks decide at the finest level."""
+        """(level, household) -> the largest risk of a member; supplied risks are used at the finest level."""
         persons, number = self._persons, len(self._ids)
         risk = np.zeros((len(levels), number))
         if self._tables.rule.risk:
             inside = self._member >= 0
             finest = place[self._member] if persons.place is None else final[persons.place]
             alike, _ = numbered(persons.combination)
-            kept = slice(None) if persons.place is not None else inside  # without a place nobody is counted
-            least = least_counts(finest[kept], regions.above[levels], alike[kept], self._member[kept], number)
+            placed = (
+                slice(None) if persons.place is not None else inside
+            )  # only persons with a place are counted
+            least = least_counts(
+                finest[placed], regions.above[levels], alike[placed], self._member[placed], number
+            )
             np.divide(1.0, least, out=risk)
         own = self._own_risk()
         if own is not None:
@@ -435,7 +441,7 @@ class _Gathering:
         return None
 
     def _coarsest(self, risk: NDArray[np.float64]) -> NDArray[np.int8]:
-        """The coarsest level at which a household is at risk: fewer than k alike, a risk above 1/k."""
+        """The coarsest level at which a household is at risk: fewer than k persons alike, a risk above 1/k."""
         at_risk = risk * self._tables.rule.k > 1 + 1e-9
         return np.where(at_risk.any(axis=0), at_risk.argmax(axis=0), -1).astype(np.int8)
 
@@ -459,12 +465,12 @@ class _Gathering:
         return marked
 
     def _shared_dwellings(self) -> NDArray[np.bool_]:
-        """Households that share their dwelling, where dwellings have places that must follow."""
+        """Households that share their dwelling, if dwellings have places that must be swapped with them."""
         tables, shared = self._tables, np.zeros(len(self._ids), dtype=bool)
         dwelling = tables.population.ids.get(DWELLINGS, "")
         exchanged = {*tables.population.geography, *tables.rule.carry}
-        held = DWELLINGS in tables.opened and exchanged & set(tables.opened[DWELLINGS].schema.names)
-        if not held or self._row is None or not tables.has(HOUSEHOLDS, dwelling):
+        placed = DWELLINGS in tables.opened and exchanged & set(tables.opened[DWELLINGS].schema.names)
+        if not placed or self._row is None or not tables.has(HOUSEHOLDS, dwelling):
             return shared
         records = tables.opened[HOUSEHOLDS]
         read = [
@@ -478,11 +484,13 @@ class _Gathering:
         return shared
 
     def _likeness(self, profile: Profile) -> NDArray[np.int32]:
-        """Number the values of a profile: households with equal ones are alike."""
-        words = np.zeros(len(self._ids), dtype=np.uint64)
+        """Number the values of a profile: households with equal numbers are similar."""
+        combined = np.zeros(len(self._ids), dtype=np.uint64)
         for part in profile:
-            combine(words, self._composition(part) if isinstance(part, Composition) else self._property(part))
-        return numbered(words)[0]
+            combine(
+                combined, self._composition(part) if isinstance(part, Composition) else self._property(part)
+            )
+        return numbered(combined)[0]
 
     def _composition(self, part: Composition) -> NDArray[np.uint64]:
         sums = np.zeros(len(self._ids), dtype=np.uint64)
@@ -490,7 +498,7 @@ class _Gathering:
         return sums
 
     def _property(self, axis: Breakdown) -> NDArray[np.int32]:
-        names = [held.full_name for held in self._of_persons.alike]
+        names = [one.full_name for one in self._of_persons.alike]
         if axis.full_name in names:
             values = self._persons.alike[names.index(axis.full_name)].astype(np.int32)
             remedy = f'compare them by {{ composition = ["{axis.full_name}"] }}'
@@ -498,17 +506,17 @@ class _Gathering:
             return self._one_for_all(values, "swap.similar", wrong)
         assert self._homes is not None
         assert self._row is not None
-        place = [held.full_name for held in self._of_homes.alike].index(axis.full_name)
+        place = [one.full_name for one in self._of_homes.alike].index(axis.full_name)
         return np.where(self._listed, self._homes.alike[place][self._row], -1).astype(np.int32)
 
 
-_IN_TWO_PLACES = "a household stands in two places", "give all its members the same geography"
+_IN_TWO_PLACES = "a household is in two places", "give all its members the same geography"
 _PLACES_DIFFER = (
-    "a household stands elsewhere in the table of households",
+    "a household has another place in the table of households",
     "give persons and households the same geography",
 )
 _NO_PLACE = (
-    "some households of persons are not in the table of households, which alone has the places",
+    "some households of persons are not in the table of households, the only table with places",
     "add them, or give the persons their geography",
 )
 
@@ -516,15 +524,15 @@ _NO_PLACE = (
 def _grouped(
     hashes: NDArray[np.uint64], known: NDArray[np.bool_]
 ) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-    """The distinct hashes in order, and the place of each row's among them (-1 where there is none).
+    """The distinct hashes in order, and the index of each row's hash (-1 where missing).
 
-    Members mostly stand together, so that runs of equal hashes are sorted, not rows.
+    Members are mostly adjacent, so runs of equal hashes are sorted instead of rows.
     """
     begins = np.ones(len(hashes), dtype=bool)
     begins[1:] = (hashes[1:] != hashes[:-1]) | (known[1:] != known[:-1])
     starts = np.flatnonzero(begins)
-    held = known[starts]
-    ids, run = np.unique(hashes[starts[held]], return_inverse=True)
+    present = known[starts]
+    ids, run = np.unique(hashes[starts[present]], return_inverse=True)
     of_run = np.full(len(starts), -1, dtype=np.int32)
-    of_run[held] = run
+    of_run[present] = run
     return ids, np.repeat(of_run, np.diff(np.append(starts, len(hashes))))

@@ -64,7 +64,7 @@ def _write_table(
 
 
 def _batches(records: Records) -> Iterable[pa.RecordBatch]:
-    """The whole records; files of one source may order and type their columns differently."""
+    """The records with all columns; files of one source may order and type their columns differently."""
     names = records.schema.names
     for batch in records.batches(names, []):
         try:
@@ -107,8 +107,8 @@ def _as_type(values: pa.Array, field: pa.Field, records: Records) -> pa.Array:
 
 
 def _cannot_hold(column: str, records: Records) -> Mistakes:
-    remedy = "give it the same type in all tables; a dictionary needs room for all places"
-    return mistake(records.name, f"column {column}", "its type cannot hold the exchanged values", remedy)
+    remedy = "give it the same type in all tables; a dictionary type must have room for all places"
+    return mistake(records.name, f"column {column}", "its type cannot represent the exchanged values", remedy)
 
 
 LOG = "log.parquet"
@@ -125,7 +125,7 @@ def write_log(programme: Programme, result: SwapResult, secret: bytes, folder: A
 
 
 def log_table(programme: Programme, result: SwapResult, secret: bytes) -> pa.Table:
-    """Who was exchanged with whom, at which level, by which profile, why, and from where to where."""
+    """The log of swaps: partners, level, profile, reason, and old and new places."""
     rule, population = programme.swap, programme.population
     if rule is None or population is None:
         raise ValueError("a programme without [swap] and a population has no swaps to log")
@@ -142,8 +142,8 @@ def log_table(programme: Programme, result: SwapResult, secret: bytes) -> pa.Tab
             "level": _named(result.level[rows], households.levels),
             "at_risk_at": _named(households.at_risk_level[rows], households.levels),
             "profile": _named(result.profile[rows], profile_names(rule)),
-            "why": _words_of(result.why[rows], WHY),
-            "excluded": _words_of(households.excluded[rows], EXCLUDED),
+            "why": _names_of(result.why[rows], WHY),
+            "excluded": _names_of(households.excluded[rows], EXCLUDED),
             "inside_parent": pa.array(result.inside[rows], mask=partner < 0),
             "from": _named(area[rows], regions),
             "to": _named(np.where(partner >= 0, area[partner], -1), regions),
@@ -152,7 +152,7 @@ def log_table(programme: Programme, result: SwapResult, secret: bytes) -> pa.Tab
 
 
 def _places(rows: Rows, partner: Rows) -> pa.Array:
-    """Where the partners stand among the rows, which hold every swapped household; null for none."""
+    """The index of each partner among the rows, which contain every swapped household; null for none."""
     return pa.array(np.searchsorted(rows, np.maximum(partner, 0)), mask=partner < 0)
 
 
@@ -161,13 +161,13 @@ def _named(codes: NDArray[np.integer], names: Sequence[str]) -> pa.Array:
     return pa.DictionaryArray.from_arrays(indices, pa.array(list(names), pa.string())).cast(pa.string())
 
 
-def _words_of(codes: NDArray[np.uint8], words: Mapping[int, str]) -> pa.Array:
-    texts = [words[code] or None for code in sorted(words)]
+def _names_of(codes: NDArray[np.uint8], names: Mapping[int, str]) -> pa.Array:
+    texts = [names[code] or None for code in sorted(names)]
     return pa.array(texts, pa.string()).take(pa.array(codes))
 
 
 def _true_ids(tables: Sequence[Records], column: str, wanted: NDArray[np.uint64], secret: bytes) -> pa.Array:
-    """The ids whose hashes are wanted (ascending), as they stand in the tables."""
+    """The ids of the given hashes (ascending), as written in the tables."""
     found = np.zeros(len(wanted), dtype=bool)
     places: list[Rows] = [np.empty(0, dtype=np.int64)]
     ids: list[pa.Array] = []
@@ -175,11 +175,11 @@ def _true_ids(tables: Sequence[Records], column: str, wanted: NDArray[np.uint64]
         for batch in records.batches([column], []):
             if found.all():
                 break
-            held = batch.column(0).drop_null()
-            place, first = _first_seen(wanted, hashed_ids(held, secret, HOUSEHOLD), found)
+            present = batch.column(0).drop_null()
+            place, first = _first_seen(wanted, hashed_ids(present, secret, HOUSEHOLD), found)
             found[place] = True
             places.append(place)
-            ids.append(held.take(pa.array(first)))
+            ids.append(present.take(pa.array(first)))
     order = np.argsort(np.concatenate(places))
     return _joined(ids).take(pa.array(order))
 
@@ -187,7 +187,7 @@ def _true_ids(tables: Sequence[Records], column: str, wanted: NDArray[np.uint64]
 def _first_seen(
     wanted: NDArray[np.uint64], hashes: NDArray[np.uint64], found: NDArray[np.bool_]
 ) -> tuple[Rows, Rows]:
-    """The wanted hashes that stand here for the first time, and where."""
+    """The given hashes that occur here for the first time, and their positions."""
     if not len(wanted):
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     near = np.minimum(np.searchsorted(wanted, hashes), len(wanted) - 1)
@@ -205,13 +205,13 @@ def _joined(parts: Sequence[pa.Array]) -> pa.Array:
 
 
 SUMMARY = "swap-summary"
-_STEP_HOUSEHOLDS = 10  # that a step of a rounded share stands for at least
+_STEP_HOUSEHOLDS = 10  # fewest households in one step of a rounded share
 
-Told = Mapping[str, Any]
+Summary = Mapping[str, Any]
 
 
-def write_summary(summary: Told, folder: AtomicFolder) -> None:
-    """Write both forms into a folder."""
+def write_summary(summary: Summary, folder: AtomicFolder) -> None:
+    """Write the public summary as JSON and Markdown into a folder."""
     with folder.file(f"{SUMMARY}.json") as file:
         file.write((json.dumps(summary, indent=1, ensure_ascii=False) + "\n").encode())
     with folder.file(f"{SUMMARY}.md") as file:
@@ -221,26 +221,26 @@ def write_summary(summary: Told, folder: AtomicFolder) -> None:
 def public_summary(
     result: SwapResult, rule: SwapRule, geography: tuple[str, ...], disclose: Disclosure
 ) -> dict[str, Any]:
-    """What may be told: that it was done; with ``variance`` rounded shares; with ``law`` also the rule."""
-    told: dict[str, Any] = {
+    """The public summary: the method; with ``variance`` also rounded shares; with ``law`` also the rule."""
+    summary: dict[str, Any] = {
         "method": "targeted record swapping",
         "unit": "households as wholes",
         "exchanged": [*geography, *rule.carry],
     }
     if disclose is Disclosure.NONE:
-        return told
+        return summary
     households = len(result.households)
     moved = result.partner >= 0
-    told["share_of_households_swapped"] = rounded_share(result.swapped, households)
-    told["share_of_households_swapped_at"] = {
+    summary["share_of_households_swapped"] = rounded_share(result.swapped, households)
+    summary["share_of_households_swapped_at"] = {
         level: rounded_share(int(np.sum(moved & (result.level == number))), households)
         for number, level in enumerate(result.households.levels)
     }
-    return told if disclose is Disclosure.VARIANCE else {**told, "rule": _rule(rule)}
+    return summary if disclose is Disclosure.VARIANCE else {**summary, "rule": _rule(rule)}
 
 
 def rounded_share(part: int, whole: int) -> str:
-    """A share in percent, rounded to steps of at least one percent and ten households; none and few look alike."""
+    """A share in percent, rounded to steps of at least one percent and ten households; zero and few look the same."""
     step = max(1, ceil(100 * _STEP_HOUSEHOLDS / whole)) if whole else 100
     steps = round(100 * part / whole / step) if whole else 0
     return f"about {min(100, steps * step)} %" if steps else f"under {step} %"
@@ -258,17 +258,17 @@ def _rule(rule: SwapRule) -> dict[str, Any]:
     }
 
 
-def markdown(summary: Told) -> str:
-    """The same for readers."""
+def markdown(summary: Summary) -> str:
+    """The public summary as Markdown."""
     return "\n".join(_lines(summary)) + "\n"
 
 
-def _lines(summary: Told) -> Iterator[str]:
+def _lines(summary: Summary) -> Iterator[str]:
     yield "# Record swapping"
     yield ""
     yield (
-        "Before anything was counted, some households were exchanged with similar ones of other regions, all members"
-        " together. Who stands out in a region may therefore not live there. Nothing but the place was exchanged:"
+        "Before counting, some households were exchanged with similar households of other regions, all members"
+        " together. A person who is unique in a region may therefore not live there. Only the place was exchanged:"
         f" {', '.join(summary['exchanged'])}."
     )
     if "share_of_households_swapped" in summary:
@@ -281,10 +281,10 @@ def _lines(summary: Told) -> Iterator[str]:
             yield f"| {level} | {share} |"
     if rule := summary.get("rule"):
         yield ""
-        yield from (f"- {key.replace('_', ' ')}: {_worded(value)}" for key, value in rule.items())
+        yield from (f"- {key.replace('_', ' ')}: {_formatted(value)}" for key, value in rule.items())
 
 
-def _worded(value: object) -> str:
+def _formatted(value: object) -> str:
     if isinstance(value, list):
         return "; ".join(value) or "none"
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Applies finished swaps: which household each record belongs to, and each unit's new places."""
+"""Applies swaps to tables: finds the household of each record and its new place."""
 
 from __future__ import annotations
 
@@ -56,20 +56,20 @@ def household_link(column: str, households: NDArray[np.uint64], hashed: Hash) ->
 
 
 def link_through(through: Records, own: str, household: Link, hashed: Hash) -> Link:
-    """The link of a table that has only its own ids, through one that has these and the household's.
+    """The link of a table without household ids, through a table with both its ids and those of households.
 
-    A record that several households share, such as a dwelling, can only follow them where all go the same way.
+    A record that several households share, such as a dwelling, can only move with them if all move to the same place.
     """
     ids: list[NDArray[np.uint64]] = []
     moves: list[NDArray[np.int64]] = []
     for batch in through.batches([own, household.column], []):
-        held = batch.filter(pc.is_valid(batch.column(own)))
-        ids.append(hashed(held.column(own)))
-        moves.append(household.moves_of(held))
+        present = batch.filter(pc.is_valid(batch.column(own)))
+        ids.append(hashed(present.column(own)))
+        moves.append(household.moves_of(present))
     pairs = _distinct(_joined(ids, np.uint64), _joined(moves, np.int64))
     if (pairs[0][1:] == pairs[0][:-1]).any():
         value = f"records of {own!r} are shared by households that are swapped to different places"
-        remedy = "swap none of these households: list them as excluded, or give each its own record"
+        remedy = "swap none of these households: list them as excluded, or give each a separate record"
         raise mistake(through.name, "swap", value, remedy)
     moving = pairs[1] != STAYS
     return Link(own, pairs[0][moving], pairs[1][moving], hashed)
@@ -90,14 +90,14 @@ def _distinct(
 
 
 def hashing(secret: bytes, purpose: str) -> Hash:
-    """How ids are hashed for one purpose."""
+    """The function that hashes ids for one purpose."""
     return lambda column: encode.hashed_ids(column, secret, purpose)
 
 
 def unit_link(
     name: str, tables: Mapping[str, Records], rule: PopulationRule, moves: Moves, secret: bytes
 ) -> Link | None:
-    """How the records of a table find their household; None where the table holds no place."""
+    """The link from the records of a table to their households; None if the table has no places."""
     records = tables[name]
     if not set(moves.values) & set(records.schema.names):
         return None
@@ -110,23 +110,23 @@ def unit_link(
         if own in records.schema.names and {own, household} <= set(other.schema.names):
             return link_through(other, str(own), direct, hashing(secret, f"swap/{name}"))
     remedy = f"add the column {household!r}, or one that leads to it through another table"
-    raise mistake(records.name, f"population.{name}", "places that belong to no household", remedy)
+    raise mistake(records.name, f"population.{name}", "places without a household", remedy)
 
 
 @dataclass(frozen=True)
 class Relocations:
-    """The moves of one population, for whichever of its tables is read."""
+    """The moves of one population, for any of its tables."""
 
     programme: Programme
     moves: Moves
     secret: bytes
 
     def of(self, unit: Unit) -> Relocation | None:
-        """What moves in a unit's table; None where it holds no place."""
+        """The relocation of a unit's table; None if it has no places."""
         rule = self.programme.population
         if rule is None:
             return None
-        tables = {name: open_source(held.source, f"population.{name}") for name, held in rule.units.items()}
+        tables = {name: open_source(one.source, f"population.{name}") for name, one in rule.units.items()}
         link = unit_link(unit.name, tables, rule, self.moves, self.secret)
         if link is None:
             return None
@@ -134,7 +134,7 @@ class Relocations:
         return Relocation(link.column, link.moves_of, self._leaves(unit, columns))
 
     def _leaves(self, unit: Unit, columns: list[str]) -> dict[str, Codes]:
-        """Variable -> move -> leaf, for the variables that stand in exchanged columns."""
+        """Variable -> move -> leaf, for the variables in exchanged columns."""
         return {
             name: self._encoded(variable)
             for name, variable in self.programme.variables.items()

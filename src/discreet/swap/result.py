@@ -17,24 +17,24 @@ HOUSEHOLD = "swap/household"  # the purpose under which household ids are hashed
 
 
 class Excluded(IntEnum):
-    """Why a household takes no part."""
+    """Why a household is excluded from swapping."""
 
     NO = 0
-    RULE = 1  # the rule's filter, for instance group quarters
+    RULE = 1  # the rule's filter, for example group quarters
     ZERO_RISK = 2  # its supplied risk is zero
     SHARED_DWELLING = 3  # the dwelling could not follow one of its households
-    NOT_LISTED = 4  # the table of households does not hold it, as with institutions
+    NOT_LISTED = 4  # not in the table of households, for example an institution
 
 
 class Why(IntEnum):
-    """What became of a household."""
+    """Whether and why a household was swapped or not."""
 
     NOT_SWAPPED = 0
     AT_RISK = 1  # swapped because it was at risk
     DONOR = 2  # swapped with one at risk
     RATE = 3  # swapped to reach the rate
     NO_DONOR = 4  # at risk, not swapped: no similar household in another region was left
-    EXCLUDED = 5  # at risk, not swapped: ``Households.excluded`` tells why
+    EXCLUDED = 5  # at risk, not swapped: ``Households.excluded`` gives the reason
     CAP = 6  # at risk, not swapped: the cap was reached
     QUOTA = 7  # at risk, not swapped: the quota of a level or region was reached
 
@@ -44,8 +44,8 @@ class SwapHouseholds:
     """One row for each household, in the order of the hashes of their ids."""
 
     ids: NDArray[np.uint64]  # hashes under the secret with ``HOUSEHOLD``, ascending
-    levels: tuple[str, ...]  # columns of the geography at which risk was looked for, coarse to fine
-    regions: tuple[tuple[str, ...], ...]  # level -> region code -> what stands in the column
+    levels: tuple[str, ...]  # columns of the geography at which risk was measured, coarse to fine
+    regions: tuple[tuple[str, ...], ...]  # level -> region code -> value of the column
     area: NDArray[np.int32]  # (level, household) -> region code
     size: NDArray[np.int32]  # persons
     risk: NDArray[
@@ -61,7 +61,7 @@ class SwapHouseholds:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Moves:
-    """For each household that moved, what its records now hold in every column that follows the place."""
+    """For each household that moved, the new value of every column that is swapped with the place."""
 
     ids: NDArray[np.uint64]  # hashes of the moved households, ascending
     values: Mapping[str, pa.Array]  # column -> the donor's value for each of them
@@ -72,7 +72,7 @@ class Moves:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SwapResult:
-    """Who was exchanged with whom, at which level, by which profile and why."""
+    """The partners, levels, profiles and reasons of a swap."""
 
     households: SwapHouseholds
     partner: NDArray[np.int64]  # row of the partner, -1 for none
@@ -80,7 +80,7 @@ class SwapResult:
     profile: NDArray[np.int8]  # index into the rule's profiles, -1 for none
     inside: NDArray[np.bool_]  # whether the partner came from the same parent region
     why: NDArray[np.uint8]  # a ``Why``
-    conflicts: tuple[str, ...]  # what of rate, cap and quotas could not be had together, without identities
+    conflicts: tuple[str, ...]  # conflicts between rate, cap and quotas, without identities
     moves: Moves
 
     @property
@@ -111,7 +111,7 @@ EXCLUDED: dict[int, str] = {
 
 
 def profile_names(rule: SwapRule) -> tuple[str, ...]:
-    """Each profile in words, in the order in which they are tried."""
+    """The name of each profile, in the order in which they are tried."""
     return tuple(_profile(profile) for profile in rule.similar)
 
 

@@ -1,4 +1,4 @@
-"""Targeted record swapping from a programme and a secret to the moves of households."""
+"""Targeted record swapping: computes the moves of households from a programme and a secret."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def moves_of(tables: SwapTables, gathered: Gathered, partner: NDArray[np.int64],
     }
     at = np.searchsorted(ids, gathered.households.ids[donors])
     for unit, columns in _holders(tables).items():
-        held = _values(tables, unit, columns, ids, secret)
-        values |= {column: held[column].take(pa.array(at)) for column in columns}
+        of_moved = _values(tables, unit, columns, ids, secret)
+        values |= {column: of_moved[column].take(pa.array(at)) for column in columns}
     return Moves(ids, values)
 
 
@@ -77,8 +77,10 @@ def _one_each(values: pa.Array, places: NDArray[np.int64], number: int, column: 
     row[places] = np.arange(len(places))
     codes = values.dictionary_encode(null_encoding="encode").indices.to_numpy(zero_copy_only=False)
     if (codes[row[places]] != codes).any():
-        value = f"members of a household differ in {column!r}, which is carried along with its place"
-        raise mistake(table, "swap.carry", value, "give all its members the same, or do not carry it")
+        value = f"members of a household differ in {column!r}, which is swapped with its place"
+        raise mistake(
+            table, "swap.carry", value, "give all its members the same value, or remove it from carry"
+        )
     return values.take(pa.array(row)) if len(values) else pc.cast(pa.nulls(number), values.type)
 
 
@@ -88,13 +90,13 @@ _ALL = Fraction(1)
 def swap(
     programme: Programme, secret: bytes, threads: int = 1, progress: Progress | None = None
 ) -> SwapResult:
-    """Exchange the places of households at risk, and of as many others as the rate asks for."""
+    """Exchange the places of households at risk, and of further households up to the rate."""
     progress = progress or Quiet()
     tables = open_tables(programme)
     gathered = gather(tables, secret, threads, progress)
     progress.stage("pairing households")
     paired = pair_households(gathered.households, tables.rule, secret)
-    progress.stage("noting the moves")
+    progress.stage("recording the moves")
     moves = moves_of(tables, gathered, paired.partner, secret)
     return SwapResult(
         gathered.households,
@@ -109,7 +111,7 @@ def swap(
 
 
 def pair_households(households: SwapHouseholds, rule: SwapRule, secret: bytes) -> Paired:
-    """Find everybody's partner."""
+    """Find the partner of each household."""
     candidates = Candidates(
         households.ids,
         households.area,
@@ -139,17 +141,17 @@ def _terms(households: SwapHouseholds, rule: SwapRule, secret: bytes) -> Terms:
 
 
 def _region_quota(households: SwapHouseholds, level: int, share: Fraction) -> NDArray[np.int64]:
-    """Region -> the most of its households that may be exchanged."""
+    """The largest number of households that may be exchanged, by region."""
     sizes = np.bincount(households.area[level], minlength=len(households.regions[level]))
     return sizes * share.numerator // share.denominator
 
 
 def _conflicts(paired: Paired, households: SwapHouseholds, rule: SwapRule) -> Iterator[str]:
-    """What could not be had together; shares as declared, no counts."""
+    """The conflicts between rate, cap and quotas; shares as declared, no counts."""
     if (paired.outcome == Outcome.CAP).any():
-        yield f"the cap of {float(rule.cap or 1):g} leaves households at risk where they are"
+        yield f"the cap of {float(rule.cap or 1):g} leaves some households at risk unswapped"
     if (paired.outcome == Outcome.QUOTA).any():
-        yield "a quota leaves households at risk where they are"
+        yield "a quota leaves some households at risk unswapped"
     if paired.swapped < ceil(rule.rate * len(households)):
         hindrance = {Outcome.CAP: "the cap", Outcome.QUOTA: "a quota"}
         why = hindrance.get(paired.short or Outcome.NO_DONOR, "a lack of similar households")

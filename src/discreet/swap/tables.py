@@ -1,7 +1,4 @@
-"""Which table of a population supplies what swapping needs, and streaming it as codes, hashes and risks.
-
-It owns the choice of tables and the wording of what is wrong with them; it puts nothing together.
-"""
+"""Which table of a population supplies what swapping needs, and streaming it as codes, hashes and risks."""
 
 from __future__ import annotations
 
@@ -45,15 +42,15 @@ class SwapTables:
         return unit in self.opened and set(columns) <= set(self.opened[unit].schema.names)
 
     def holder(self, column: str, key: str, *order: str) -> str:
-        """The first of some units whose table has a column."""
+        """The first of the units whose table has a column."""
         for unit in order:
             if self.has(unit, column):
                 return unit
-        held = sorted(
+        columns = sorted(
             {name for unit in order if unit in self.opened for name in self.opened[unit].schema.names}
         )
-        near = get_close_matches(column, held, 1)
-        remedy = f"did you mean {near[0]!r}?" if near else f"the tables have {', '.join(held[:12])}"
+        near = get_close_matches(column, columns, 1)
+        remedy = f"did you mean {near[0]!r}?" if near else f"the tables have {', '.join(columns[:12])}"
         raise mistake(self.programme.path, key, f"unknown column {column!r}", remedy)
 
     def variable(self, name: str) -> Variable:
@@ -62,7 +59,7 @@ class SwapTables:
 
 
 def open_tables(programme: Programme) -> SwapTables:
-    """Open the tables, and see at once that all exchanged columns can follow their households."""
+    """Open the tables, and check that all exchanged columns can move with their households."""
     rule, population = programme.swap, programme.population
     if rule is None or population is None:
         raise ValueError("a programme without [swap] swaps nothing")
@@ -75,12 +72,17 @@ def open_tables(programme: Programme) -> SwapTables:
 
 
 def _unlinked(tables: SwapTables) -> Iterator[Problem]:
-    """Tables whose places would stay behind when their households move."""
+    """Problems for tables whose places could not move with their households."""
     exchanged = {*tables.population.geography, *tables.rule.carry}
     for unit in (PERSONS, HOUSEHOLDS):
         if unit in tables.opened and not tables.has(unit, tables.household_id):
             value, key = f"unknown column {tables.household_id!r}", "population.household_id"
-            yield Problem(tables.opened[unit].name, key, value, "swapping exchanges households: name theirs")
+            yield Problem(
+                tables.opened[unit].name,
+                key,
+                value,
+                "swapping exchanges households: give the column of their ids",
+            )
     for unit, records in tables.opened.items():
         if not exchanged & set(records.schema.names) or tables.has(unit, tables.household_id):
             continue
@@ -89,7 +91,7 @@ def _unlinked(tables: SwapTables) -> Iterator[Problem]:
             tables.has(other, own, tables.household_id) for other in tables.opened
         ):
             remedy = f"add the column {tables.household_id!r}, or {own!r} to the table of households"
-            value = "has places that cannot follow the households that are swapped"
+            value = "has places that cannot move with swapped households"
             yield Problem(records.name, f"population.{unit}", value, remedy)
 
 
@@ -104,13 +106,13 @@ def hashes_of(column: pa.Array, secret: bytes, purpose: str, name: str, table: s
 def some_hashes(
     column: pa.Array, secret: bytes, purpose: str, name: str, table: str
 ) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
-    """Hash ids that may be missing; return the hashes, 0 for those missing, and which are there."""
+    """Hash ids that may be missing; return the hashes (0 for missing ids) and which are present."""
     if not column.null_count:
         return hashes_of(column, secret, purpose, name, table), np.ones(len(column), dtype=bool)
-    held = pc.is_valid(column)
-    known: NDArray[np.bool_] = held.to_numpy(zero_copy_only=False)
+    valid = pc.is_valid(column)
+    known: NDArray[np.bool_] = valid.to_numpy(zero_copy_only=False)
     hashes = np.zeros(len(column), dtype=np.uint64)
-    hashes[known] = hashes_of(column.filter(held), secret, purpose, name, table)
+    hashes[known] = hashes_of(column.filter(valid), secret, purpose, name, table)
     return hashes, known
 
 
@@ -123,7 +125,7 @@ def codes_of(variable: Variable, leaves: Mapping[str, int], column: pa.Array, ta
         raise mistake(table, key, bad.value, bad.remedy) from None
     if unknown:
         shown = ", ".join(repr(value) for value in sorted(unknown)[:_SHOWN])
-        value = f"{len(unknown)} codes that the codelist lacks as leaves: {shown}"
+        value = f"{len(unknown)} codes that are not leaves of the codelist: {shown}"
         raise mistake(table, key, value, "add them to the codelist or correct the records")
     return codes
 
@@ -135,7 +137,7 @@ def risks_of(column: pa.Array, name: str, table: str) -> NDArray[np.float64]:
         plain = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
         risks: NDArray[np.float64] = pc.cast(plain, pa.float64()).to_numpy(zero_copy_only=False)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise mistake(table, f"column {name}", "risks that are no numbers", remedy) from None
+        raise mistake(table, f"column {name}", "risks that are not numbers", remedy) from None
     if not ((risks >= 0) & (risks <= 1)).all():
         raise mistake(table, f"column {name}", "risks that are missing or not from 0 to 1", remedy)
     return risks

@@ -1,4 +1,4 @@
-"""The synthetic census: plausible records of people, households, families and dwellings; it protects nothing."""
+"""The synthetic census: plausible records of people, households, families and dwellings."""
 
 from discreet.synth.generate import Census, generate
 

@@ -12,11 +12,11 @@ from discreet.synth.geography import Geography
 from discreet.synth.households import SynthHouseholds, SynthMembers
 
 CENSUS_YEAR = 2021
-FIRST_YEAR = 1980  # arrivals before have no year of their own
+FIRST_YEAR = 1980  # earlier arrivals have no year
 NEVER = -1  # years since the arrival of those who never lived abroad
 MEAN_STAY, LONGEST_STAY = 14.0, 70
 
-# how many come from where; all others share the rest
+# shares of the countries of birth; all others share the rest
 LARGE_ORIGINS = {
     "RO": 9, "PL": 9, "DE": 7, "IT": 5, "UK": 5, "BG": 3, "PT": 3, "HU": 3, "HR": 3, "FR": 4, "ES": 3, "EL": 2,
     "TR": 9, "UA": 8, "RS": 4, "BA": 4, "RU": 4, "AL": 3, "XK": 2, "MK": 2, "CH": 2, "MD": 1.5, "MA": 6, "DZ": 3,
@@ -35,7 +35,7 @@ TERRITORY_OF = {
 
 @dataclass(frozen=True, eq=False)
 class BirthplaceMix:
-    """The mix of countries of birth in each NUTS 2 region, and the citizenship that goes with each birthplace."""
+    """The mix of countries of birth in each NUTS 2 region, and the citizenship of each birthplace."""
 
     mix: ConditionalLaw  # (NUTS 2 region, POB leaf)
     citizenship: Ints  # POB leaf -> COC leaf
@@ -65,16 +65,16 @@ def origins(geo: Geography, dice: Dice) -> BirthplaceMix:
 def lives(
     geo: Geography, mixes: BirthplaceMix, homes: SynthHouseholds, people: SynthMembers, dice: Dice
 ) -> Lives:
-    """Draw the origin by household, then let each member share it or not.
+    """Draw the origin of each household, then whether each member shares it.
 
-    Whoever is younger than the household's stay was born after it arrived, hence in the country.
+    A member younger than the household's stay was born after its arrival, hence in the country.
     """
     count, born_here = people.age.size, leaf("POB")["1"]
     from_abroad = homes.private & dice.chance(geo.foreign[homes.lau], homes.size.size)
     region = geo.nuts2[homes.lau]
     home_origin, home_stay = dice.pick(mixes.mix, region), _stays(homes.size.size, dice)
     own = np.array([0.02, 0.12, 0.004, 0.08])[people.role]
-    # a partner often, a child hardly ever has another origin than the household
+    # a partner often has another origin than the household, a child hardly ever
     apart = dice.chance(own, count)
     foreign = from_abroad[people.household] ^ apart
     origin = np.where(apart, dice.pick(mixes.mix, region[people.household]), home_origin[people.household])
@@ -104,7 +104,7 @@ def _blurred_birth(born: Ints, dice: Dice) -> Ints:
 def _citizenship(
     mixes: BirthplaceMix, born: Ints, lived: Whole, foreign: Flags, origin: Ints, dice: Dice
 ) -> Ints:
-    """Citizenship of the birthplace until naturalised; half the children born here keep their parents'."""
+    """Draw citizenships: that of the birthplace until naturalised; half the children born here have their parents'."""
     codes = leaf("COC")
     u = dice.uniform(born.size)
     foreign_born = (lived != NEVER) & (born != leaf("POB")["1"])
@@ -116,7 +116,7 @@ def _citizenship(
 
 
 def year_of_arrival(stay: Ints, dice: Dice) -> Ints:
-    """YAE: single years, then bands; who never lived abroad stands with those who came before 1980."""
+    """YAE: single years, then bands; people who never lived abroad count as arrived before 1980."""
     codes = leaf("YAE")
     by_stay = np.full(LONGEST_STAY + 1, codes["2"], dtype=np.int16)
     labels = dict(zip(tree("YAE").labels, tree("YAE").codes, strict=True))
@@ -139,7 +139,7 @@ def arrived_lately(year: Ints) -> Ints:
 
 
 def residence_a_year_ago(homes: SynthHouseholds, people: SynthMembers, stay: Ints, dice: Dice) -> Ints:
-    """ROY: households move together; who arrived within the year came from abroad."""
+    """ROY: households move together; people who arrived within the year came from abroad."""
     codes = leaf("ROY")
     head = people.age[homes.starts]
     moved_home = dice.chance(
@@ -168,7 +168,7 @@ _SCHOOL = np.array([
     [0.015, 0.180, 0.270, 0.360, 0.040, 0.035, 0.040, 0.045, 0.006, 0.015],
 ])  # fmt: skip
 _COHORT_ENDS = (20, 25, 45, 65)
-_STEP = np.array([-3, -2, -1, 0, 0.3, 0.8, 1.2, 1.8, 2.2, 0])  # how far an education is up the ladder
+_STEP = np.array([-3, -2, -1, 0, 0.3, 0.8, 1.2, 1.8, 2.2, 0])  # rank of each education level
 
 # employed, unemployed, pension, student, other, not stated by age: 15-19, 20-24, ..., 65-69, 70 and over
 _ACTIVITY = np.array([
@@ -230,7 +230,7 @@ WORKPLACE = law([
 
 
 def _by_sex(women: NDArray[np.float64], sex: int) -> NDArray[np.float64]:
-    """What a trade is to women, and conversely to men."""
+    """Weights of an occupation or industry for one sex, from those for women."""
     return women if sex else np.maximum(0.2, 2.0 - women)
 
 
@@ -286,7 +286,7 @@ STATUS = law(
 
 @dataclass(frozen=True, eq=False)
 class Persons:
-    """What is known of the persons before their schooling and work."""
+    """What is known of the persons before education and work are drawn."""
 
     age: Ints
     sex: Ints
@@ -320,7 +320,7 @@ def activity(people: Persons, edu: Ints, dice: Dice) -> Ints:
 
 
 def jobs(people: Persons, edu: Ints, cas: Ints, character: Ints, dice: Dice) -> tuple[Ints, Ints, Ints]:
-    """OCC, IND and SIE of the employed; not applicable to everybody else."""
+    """OCC, IND and SIE of the employed; not applicable to all others."""
     columns = [
         np.full(cas.size, leaf(name)[code], dtype=np.int16)
         for name, code in (("OCC", "12"), ("IND", "12"), ("SIE", "6"))
@@ -336,7 +336,7 @@ def jobs(people: Persons, edu: Ints, cas: Ints, character: Ints, dice: Dice) -> 
 
 
 def workplace(geo: Geography, people: Persons, cas: Ints, dice: Dice) -> Ints:
-    """LPW: mostly the own NUTS 2 region, else the next one; the regions' leaves come first, then 1.y and 2 to 5."""
+    """LPW: mostly the home NUTS 2 region, else the next one; the regions' leaves come first, then 1.y and 2 to 5."""
     regions = len(geo.regions[1])
     place = np.full(cas.size, regions + 4, dtype=np.int16)
     at_work = np.flatnonzero(cas == leaf("CAS")["1.1"])

@@ -1,7 +1,4 @@
-"""One block of the synthetic census: some 200,000 persons with their households, families and dwellings, in Arrow.
-
-It puts the drawn columns together; it does not write files.
-"""
+"""One block of the synthetic census: some 200,000 persons with their households, families and dwellings, in Arrow."""
 
 from __future__ import annotations
 
@@ -28,7 +25,7 @@ _PERSON, _HOUSEHOLD, _FAMILY, _DWELLING = range(1, 5)  # kinds of identifier
 
 @dataclass(frozen=True, eq=False)
 class Country:
-    """Everything that is the same for all blocks."""
+    """Everything that all blocks share."""
 
     seed: int
     geo: Geography
@@ -38,10 +35,10 @@ class Country:
 
 @dataclass(frozen=True, eq=False)
 class PersonBlock:
-    """A run of persons: how many of them live in which municipality."""
+    """The persons of one block by municipality."""
 
     number: int
-    first: int  # how many persons stand before
+    first: int  # number of persons in earlier blocks
     lau: NDArray[np.int32]
     persons: Whole
 
@@ -58,7 +55,7 @@ def blocks(sizes: Whole, limit: int = BLOCK) -> Iterator[PersonBlock]:
 
 
 def populate(country: Country, block: PersonBlock) -> dict[str, pa.Table]:
-    """Draw a block; the same seed and number give the same records, whoever calls and whenever."""
+    """Draw a block; the same seed and number always give the same records."""
     dice = Dice(country.seed, 1, block.number)
     geo = country.geo
     homes = households.households(geo, block.lau, block.persons, dice)
@@ -103,7 +100,7 @@ def _keys(
     people: SynthMembers,
     dwellings: Quarters,
 ) -> _Keys:
-    """Identifiers from running numbers; there are never more households than persons, nor twice as many dwellings."""
+    """Identifiers from running numbers; there are at most as many households as persons and twice as many dwellings."""
     home = identifiers(first + np.arange(homes.size.size), seed, _HOUSEHOLD)
     family = identifiers(first + np.arange(nuclei.household.size), seed, _FAMILY)
     dwelling = identifiers(2 * first + np.arange(dwellings.household.size), seed, _DWELLING)
@@ -197,7 +194,7 @@ def _lower(codes: Mapping[str, Ints]) -> dict[str, Ints]:
 
 
 def _coded(columns: Mapping[str, Ints], own: Mapping[str, tuple[str, ...]] | None = None) -> dict[str, Any]:
-    """Leaf numbers as dictionary columns of codes."""
+    """Dictionary columns of codes from leaf numbers."""
     own = own or {}
     return {
         name: _dictionary(values, own.get(name) or tree(name.upper()).leaf_codes)
@@ -211,7 +208,7 @@ def _dictionary(values: NDArray[np.integer], codes: tuple[str, ...]) -> pa.Dicti
 
 
 def _placed(geo: Geography, place: Spots, index: Whole | None = None) -> dict[str, Any]:
-    """Region and grid columns of things at the given spots."""
+    """Region and grid columns of the given places."""
     lau, x, y = place.lau, place.x, place.y
     cells, cell = np.unique(y.astype(np.int64) << 20 | x, return_inverse=True)
     names = tuple(f"CRS3035RES1000mN{key >> 20}000E{key & 0xFFFFF}000" for key in cells.tolist())

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from discreet.programme.codelist import Code, Codelist, codelist
 from discreet.programme.eu2021 import codelist_rows
 
-NOT_PRIVATE = "X"  # the size and type of a household of someone who does not live in a private one
+NOT_PRIVATE = "X"  # household size and type of a person outside private households
 
 
 @cache
@@ -24,7 +24,7 @@ def tree(variable: str) -> Codelist:
 
 
 def rows(variable: str) -> list[Code]:
-    """The codes of a variable of the programme, or of the household's size and type as its members carry them."""
+    """The codes of a variable of the programme, or of the household's size and type as stored with its members."""
     outside = Code(NOT_PRIVATE, "", "Not in a private household")
     if variable == "HHSIZE":
         return [*codelist_rows("SPH"), outside]
@@ -35,7 +35,7 @@ def rows(variable: str) -> list[Code]:
 
 @cache
 def leaf(variable: str) -> Mapping[str, int]:
-    """Each leaf's code and the small number that stands for it in a column."""
+    """Each leaf's code and its number in a column."""
     return {code: index for index, code in enumerate(tree(variable).leaf_codes)}
 
 
@@ -74,22 +74,22 @@ OLDEST = 104  # ages are drawn up to here; the codes end with 100 and over
 
 @dataclass(frozen=True, eq=False)
 class ConditionalLaw:
-    """Conditional probabilities: which outcome, given the row of the condition."""
+    """Conditional probabilities of outcomes, one row for each condition."""
 
     cumulative: Floats  # (condition, outcome), the last outcome above every uniform number
 
 
 def law(weights: Sequence[Any] | NDArray[np.float64]) -> ConditionalLaw:
-    """Make a law of non-negative weights (condition, outcome); a single row may be given flat."""
+    """Build a law from non-negative weights (condition, outcome); a single row may be one-dimensional."""
     table = np.atleast_2d(np.asarray(weights, dtype=np.float64))
     cumulative = np.cumsum(table / table.sum(axis=1, keepdims=True), axis=1)
     last = table.shape[1] - 1 - np.argmax(table[:, ::-1] > 0, axis=1)
-    beyond = np.arange(table.shape[1]) >= last[:, None]  # rounding must not reach an outcome of weight zero
+    beyond = np.arange(table.shape[1]) >= last[:, None]  # rounding must not select an outcome of weight zero
     return ConditionalLaw(np.where(beyond, 2.0, cumulative).astype(np.float32))
 
 
 def age_law(*bands: Sequence[tuple[int, int, float]]) -> ConditionalLaw:
-    """Make a law of single years from bands (first age, last age, weight), one row per condition.
+    """Build a law of single years from bands (first age, last age, weight), one row per condition.
 
     The steps between the bands are smoothed over nine years, never beyond the first and the last age.
     """
@@ -118,7 +118,7 @@ def _pick(cumulative: Floats, rows: NDArray[np.int32], uniforms: Floats, out: In
 
 
 class Dice:
-    """A stream of random numbers of its own for each block, so that nothing depends on the order of the work."""
+    """A separate stream of random numbers for each block, so that nothing depends on the order of computation."""
 
     def __init__(self, seed: int, *stream: int) -> None:
         self._generator = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, *stream])))

@@ -1,4 +1,4 @@
-"""Makes a synthetic census of any size: its blocks, their Parquet files, and the programme that goes with them."""
+"""Generates a synthetic census of any size: its blocks, their Parquet files, and a programme for them."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from discreet.synth.block import IDS, LEVELS, UNITS, Country, PersonBlock, block
 from discreet.synth.draw import Dice, rows
 from discreet.synth.geography import FICTIONAL, Geography, geography, region_counts
 
-# each of these says "under 15 years"; a table may hold any one of them
+# each of these means "under 15 years"; a table may contain any one of them
 _CHILD = {"AGE": "Y_LT15", "CAS": "2.1", "EDU": "11"}
-# each of these says "not employed"
+# each of these means "not employed"
 _NOT_EMPLOYED = {"OCC": "12", "IND": "12", "SIE": "6", "LPW": "5"}
 _OF_CHILDREN = ('LMS != "1"', 'FST in ("1", "2")', 'HST == "1.2.1"')
 _ARRIVALS = 9  # bands of YAE: 1.1 (2020 to 2021), 1.2 (2015 to 2019), ... 1.9 (1980 to 1984)
@@ -56,7 +56,7 @@ _OTHERS = (
 
 
 def structural_zeros() -> tuple[str, ...]:
-    """Expressions that are true of no record; a statement is made in every pair of variables that imply it."""
+    """Expressions that are true of no record, for every pair of variables that implies each of them."""
     return (*_children(), *_employed(), *_arrivals(), *_OTHERS)
 
 
@@ -76,7 +76,7 @@ def _employed() -> list[str]:
 
 
 def _arrivals() -> list[str]:
-    """Nobody arrived before birth: under 5 not before 2015, under 10 not before 2010, and so on."""
+    """No one arrived before birth: under 5 not before 2015, under 10 not before 2010, and so on."""
     rules = []
     for first in range(_ARRIVALS - 2):
         before = ", ".join(f'"1.{band}"' for band in range(first + 3, _ARRIVALS + 1))
@@ -92,7 +92,7 @@ def _is_not(variable: str, codes: dict[str, str]) -> str:
     return f'{variable} != "{codes[variable]}"'
 
 
-MEMBER_VARIABLES = {  # the household as its members carry it, for record swapping, and its labels
+MEMBER_VARIABLES = {  # household variables stored with its members, for record swapping, and their labels
     "HHSIZE": "Size of the household",
     "HHTYPE": "Type of the household",
 }
@@ -144,8 +144,8 @@ def _variable(name: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _inline(held: Mapping[str, object]) -> str:
-    return "{ " + ", ".join(f"{name} = {json.dumps(one)}" for name, one in held.items()) + " }"
+def _inline(entries: Mapping[str, object]) -> str:
+    return "{ " + ", ".join(f"{name} = {json.dumps(one)}" for name, one in entries.items()) + " }"
 
 
 def _standard(tables: Sequence[str] | None) -> str:
@@ -193,26 +193,26 @@ class UnitFile:
         self._writer: pq.ParquetWriter | None = None
 
     def add(self, table: pa.Table) -> None:
-        """Take in a block and write when there is enough for a row group."""
+        """Add a block, and write a row group when it is full."""
         self._waiting.append(table)
         self.rows += table.num_rows
         if sum(waiting.num_rows for waiting in self._waiting) >= ROW_GROUP:
             self._flush()
 
     def finish(self) -> None:
-        """Write what is left and close the file."""
+        """Write the remaining rows and close the file."""
         self._flush()
         self.close()
 
     def close(self) -> None:
-        """Close the file as it stands."""
+        """Close the file without writing the remaining rows."""
         if self._writer is not None:
             self._writer.close()
 
     def _flush(self) -> None:
         if not self._waiting:
             return
-        # one dictionary per column and row group: the blocks know different grid cells
+        # one dictionary per column and row group: the blocks contain different grid cells
         table = pa.concat_tables(self._waiting).unify_dictionaries().combine_chunks()
         self._waiting = []
         if self._writer is None:
@@ -222,7 +222,7 @@ class UnitFile:
                 compression="zstd",
                 compression_level=1,
                 use_dictionary=[name for name in table.column_names if name not in IDS],
-                write_statistics=list(LEVELS),  # of the other columns they cost time and skip nothing
+                write_statistics=list(LEVELS),  # for the other columns they cost time and save nothing
             )
         self._writer.write_table(table, row_group_size=max(1, table.num_rows))
 
@@ -252,7 +252,7 @@ class CensusFiles:
 
 
 LARGEST = 1_000_000_000
-MOST_THREADS = 4  # by default: writing does not keep up with more, and each holds a block in memory
+MOST_THREADS = 4  # by default: writing is slower than more threads, and each needs a block of memory
 
 
 @dataclass(frozen=True)
@@ -275,9 +275,9 @@ def generate(
     threads: int | None = None,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Census:
-    """Write a synthetic census to a new folder; the same arguments give the same bytes, whatever the threads.
+    """Write a synthetic census to a new folder; the same arguments give the same bytes with any number of threads.
 
-    ``progress`` is told how many persons have been written so far.
+    ``progress`` receives the number of persons written so far.
     """
     started = time.monotonic()
     check(persons, seed, out, tables, country, threads)
@@ -288,7 +288,7 @@ def generate(
         nation = _nation(persons, seed, country)
         declare(draft, nation.geo, tables)
         rows = _write(draft, nation, threads or min(MOST_THREADS, os.cpu_count() or 1), progress)
-        draft.replace(out)  # takes the place of an empty folder, refuses any other
+        draft.replace(out)  # replaces an empty folder, refuses any other
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise
@@ -300,17 +300,17 @@ def generate(
 def check(
     persons: int, seed: int, out: Path, tables: Sequence[str] | None, country: str, threads: int | None
 ) -> None:
-    """Refuse what cannot be made, all at once and before anything is written."""
+    """Refuse invalid arguments, all at once and before anything is written."""
     problems = []
     if not 1 <= persons <= LARGEST:
         problems.append(Problem("", "persons", str(persons), f"give a number from 1 to {LARGEST}"))
     if seed < 0:
-        problems.append(Problem("", "seed", str(seed), "give a number from 0 on"))
+        problems.append(Problem("", "seed", str(seed), "give a number of at least 0"))
     if threads is not None and threads < 1:
         problems.append(Problem("", "threads", str(threads), "give at least 1 thread"))
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         problems.append(
-            Problem(str(out), "out", "is not an empty folder", "name a new one or empty it first")
+            Problem(str(out), "out", "is not an empty folder", "choose a new one or empty it first")
         )
     for question in (lambda: eu2021.tables(tables), lambda: region_counts(max(persons, 1), country)):
         try:
@@ -337,7 +337,7 @@ def _write(folder: Path, nation: Country, threads: int, progress: Callable[[int]
 
 
 def _in_order(nation: Country, threads: int) -> Generator[dict[str, pa.Table], None, None]:
-    """Draw blocks in parallel, hand them out in order; only a few are ever in memory."""
+    """Draw blocks in parallel and yield them in order; only a few are in memory at a time."""
     with ThreadPoolExecutor(threads) as pool:
         ahead: deque[Future[dict[str, pa.Table]]] = deque()
         for block in blocks(nation.geo.persons):

@@ -1,4 +1,4 @@
-"""The synthetic country: nested regions, their sizes, territories and character; it holds no people."""
+"""The synthetic country: nested regions, their sizes, territories and character."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Geography:
 
 
 def geography(persons: int, country: str, dice: Dice) -> Geography:
-    """Lay out a country for a number of persons; its shape grows with them unless a real country is named."""
+    """Generate a country for a number of persons, which decides the numbers of regions unless a country is given."""
     counts = region_counts(persons, country)
     above = _nested(counts)
     sizes = _sizes(persons, counts[-1], dice)
@@ -104,7 +104,7 @@ def geography(persons: int, country: str, dice: Dice) -> Geography:
 
 
 def region_counts(persons: int, country: str) -> tuple[int, int, int, int]:
-    """How many regions each level has; never more than there are persons to live in them."""
+    """The number of regions of each level; at most the number of persons."""
     if country == FICTIONAL:
         scale = persons / 1e7
         shape = tuple(
@@ -149,7 +149,7 @@ def _codes(
 def _sizes(persons: int, count: int, dice: Dice) -> NDArray[np.int64]:
     weights = dice.lognormal(SPREAD, (count,))
     weights[count // 2] += 0.06 * weights.sum()  # the capital
-    free = persons - count  # everyone gets one inhabitant first
+    free = persons - count  # every municipality gets one inhabitant first
     exact = np.cumsum(weights / weights.sum() * free)
     steps = np.rint(exact).astype(np.int64)
     steps[-1] = free

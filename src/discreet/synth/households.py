@@ -64,7 +64,7 @@ FURTHER = law([
 ])  # fmt: skip
 INSTITUTION_KINDS = law([0.6, 0.2, 0.2])
 
-# age of the first partner or lone parent: couple alone, parents, lone parent, second family
+# age of the first partner or lone parent: couple without children, parents, lone parent, second family
 FAMILY_AGES = age_law(
     [(18, 29, 0.16), (30, 44, 0.14), (45, 59, 0.22), (60, 74, 0.32), (75, 84, 0.13), (85, 94, 0.03)],
     [(19, 24, 0.02), (25, 29, 0.09), (30, 49, 0.68), (50, 59, 0.15), (60, 69, 0.04), (70, 85, 0.02)],
@@ -104,7 +104,7 @@ class FamilyNuclei:
     household: Whole
     couple: Flags
     children: Ints
-    ages: tuple[Ints, Ints]  # first and second partner; a lone parent's age stands twice
+    ages: tuple[Ints, Ints]  # first and second partner; twice the age of a lone parent
     sexes: tuple[Ints, Ints]
     married: Flags
 
@@ -116,7 +116,7 @@ class FamilyNuclei:
 
 @dataclass(frozen=True, eq=False)
 class SynthHouseholds:
-    """Everything that people live in, institutions and the homeless included, ordered by municipality."""
+    """All households, including institutions and the homeless, ordered by municipality."""
 
     lau: NDArray[np.int32]
     kind: Ints
@@ -153,29 +153,29 @@ def of_family(values: NDArray[Any], people: SynthMembers) -> NDArray[Any]:
 
 
 def households(geo: Geography, lau: NDArray[np.int32], persons: Whole, dice: Dice) -> SynthHouseholds:
-    """Fill each stretch of a municipality with households that hold exactly its number of persons."""
+    """Fill each municipality of a block with households of exactly its number of persons."""
     large = persons >= 200
     wanted = np.where(large, dice.binomial(persons, 0.011), 0)
     stretch, kind, members = _institutions(wanted, dice)
     homeless = np.where(large, dice.binomial(persons, 0.0006), 0)
     room = persons - homeless - np.bincount(stretch, members[:, 4], persons.size).astype(np.int64)
     drawn_stretch, drawn_kind, drawn = _drawn(geo.character[lau], room, dice)
-    kept = _that_fit(drawn_stretch, drawn.sum(axis=1), room)
-    drawn_stretch, drawn_kind, drawn = drawn_stretch[kept], drawn_kind[kept], drawn[kept]
+    fitting = _that_fit(drawn_stretch, drawn.sum(axis=1), room)
+    drawn_stretch, drawn_kind, drawn = drawn_stretch[fitting], drawn_kind[fitting], drawn[fitting]
     left = room - np.bincount(drawn_stretch, drawn.sum(axis=1), persons.size).astype(np.int64)
-    alone = np.repeat(np.arange(persons.size), left)
+    single = np.repeat(np.arange(persons.size), left)
     outside = np.repeat(np.arange(persons.size), homeless)
     one = np.array([0, 0, 0, 0, 1], dtype=np.int16)
-    stretches = np.concatenate([drawn_stretch, alone, stretch, outside])
-    kinds = np.concatenate([drawn_kind, np.full(alone.size, SINGLE), kind, np.full(outside.size, HOMELESS)])
-    counts = np.concatenate([drawn, np.tile(one, (alone.size, 1)), members, np.tile(one, (outside.size, 1))])
+    stretches = np.concatenate([drawn_stretch, single, stretch, outside])
+    kinds = np.concatenate([drawn_kind, np.full(single.size, SINGLE), kind, np.full(outside.size, HOMELESS)])
+    counts = np.concatenate([drawn, np.tile(one, (single.size, 1)), members, np.tile(one, (outside.size, 1))])
     order = np.argsort(stretches, kind="stable")
     sizes = counts[order].sum(axis=1, dtype=np.int64)
     return SynthHouseholds(lau[stretches[order]], kinds[order].astype(np.int16), sizes, counts[order])
 
 
 def _institutions(wanted: Whole, dice: Dice) -> tuple[Whole, Ints, NDArray[np.int16]]:
-    """Institutions of about 15 to 150 persons that take in those wanted, per stretch."""
+    """Institutions of about 15 to 150 persons for the given number of persons per municipality."""
     number = (wanted + 44) // 45
     stretch = np.repeat(np.arange(wanted.size), number)
     weight = 0.3 + dice.uniform(stretch.size)
@@ -187,7 +187,7 @@ def _institutions(wanted: Whole, dice: Dice) -> tuple[Whole, Ints, NDArray[np.in
 
 
 def _drawn(character: Ints, room: Whole, dice: Dice) -> tuple[Whole, Ints, NDArray[np.int16]]:
-    """More households than fit, each with the numbers of its members by place."""
+    """More households than fit, each with the numbers of its members by role."""
     number = (room / MEAN_SIZE).astype(np.int64) + 20
     stretch = np.repeat(np.arange(room.size), number)
     kind = dice.pick(KINDS, character[stretch])
@@ -196,8 +196,8 @@ def _drawn(character: Ints, room: Whole, dice: Dice) -> tuple[Whole, Ints, NDArr
     children = np.where(children_row < 0, 0, dice.pick(CHILDREN, np.maximum(children_row, 0)))
     second = kind == TWO_FAMILIES
     second_children = np.where(second, dice.pick(CHILDREN, np.full(kind.size, 2)), 0)
-    alone = second & (second_children > 0) & dice.chance(0.6, kind.size)
-    second_adults = np.where(second, 2 - alone, 0)
+    lone_parent = second & (second_children > 0) & dice.chance(0.6, kind.size)
+    second_adults = np.where(second, 2 - lone_parent, 0)
     further = dice.pick(FURTHER, (kind != SHARED).astype(np.int32))
     others = np.select([kind == SINGLE, np.isin(kind, (SHARED, PARENTS_AND_OTHER))], [1, further], 0)
     members = np.stack([adults, children, second_adults, second_children, others], axis=1)
@@ -268,13 +268,13 @@ def _ages_and_sexes(
 
 
 def _children_ages(nuclei: FamilyNuclei, family: Whole, dice: Dice) -> Ints:
-    """Ages that leave both parents between 18 and 45 years older."""
+    """Ages of children whose parents are both between 18 and 45 years older."""
     older, younger = np.maximum(*nuclei.ages)[family], np.minimum(*nuclei.ages)[family]
     low, high = np.maximum(0, older - OLDEST_PARENT), younger - YOUNGEST_PARENT
     leaves = STAYS_AGES[dice.pick_many(STAYS_UNTIL, family.size)]
     high = np.maximum(low, np.minimum(high, leaves))
     drawn = (low + dice.uniform(family.size) * (high - low + 1)).astype(np.int16)
-    return np.asarray(np.minimum(drawn, high))  # a product just below the next year may round up to it
+    return np.asarray(np.minimum(drawn, high))  # a product just below the next year may be rounded up
 
 
 GROWN = 25  # from this age on, a resident child no longer counts as young
@@ -303,21 +303,21 @@ LMS_OF_OUTCOME = np.array(leaf_numbers("LMS", "1", "2.1", "3", "4", "5"), dtype=
 
 
 def marital_status(people: SynthMembers, nuclei: FamilyNuclei, dice: Dice) -> Ints:
-    """LMS: implied for married couples at home, drawn by age and sex for everybody else."""
+    """LMS: implied for married couples at home, drawn by age and sex for all others."""
     codes = leaf("LMS")
     decade = people.age // 10
     in_couple = (people.role <= SECOND) & of_family(nuclei.couple, people)
-    alone = LMS_OF_OUTCOME[dice.pick(UNPARTNERED, decade + 11 * people.sex)]
+    unpartnered = LMS_OF_OUTCOME[dice.pick(UNPARTNERED, decade + 11 * people.sex)]
     union = LMS_OF_OUTCOME[dice.pick(UNMARRIED, decade)]
     # grown children at home have seldom been married
     single = (people.age < MARRIAGE_AGE) | ((people.role == CHILD) & dice.chance(0.9, people.age.size))
-    drawn = np.where(single, codes["1"], np.where(in_couple, union, alone))
+    drawn = np.where(single, codes["1"], np.where(in_couple, union, unpartnered))
     at_home = np.where(of_family(nuclei.same_sex, people), codes["2.2"], codes["2.1"])
     return np.where(in_couple & of_family(nuclei.married, people), at_home, drawn).astype(np.int16)
 
 
 def unknown_place(homes: SynthHouseholds, people: SynthMembers, dice: Dice) -> NDArray[np.bool_]:
-    """Members of private households of whom it is not known whether they belong to a family."""
+    """Members of private households whose family status is not stated."""
     several = homes.private[people.household] & (homes.kind[people.household] != SINGLE)
     return np.asarray(several & (people.role == OTHER) & dice.chance(0.02, people.age.size))
 
@@ -334,7 +334,7 @@ def family_status(people: SynthMembers, nuclei: FamilyNuclei, unknown: NDArray[n
 
 
 def household_status(homes: SynthHouseholds, people: SynthMembers, unknown: NDArray[np.bool_]) -> Ints:
-    """HST: in a family, alone, with others, or outside private households."""
+    """HST: in a family, one-person household, with others, or outside private households."""
     codes = leaf("HST")
     kind = homes.kind[people.household]
     outside = np.where(kind == HOMELESS, codes["2.2"], codes["2.1"])

@@ -1,4 +1,4 @@
-"""The living quarters of a block and where on the km grid they stand; it owns the dwelling variables and HAR."""
+"""The living quarters of a block, their cells of the km grid, the dwelling variables and HAR."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ EMPTY_SHARE = np.array([0.16, 0.10, 0.07])  # of dwellings, by rural, town, city
 
 @dataclass(frozen=True, eq=False)
 class Spots:
-    """Where something stands: its municipality and its km grid cell."""
+    """A place: municipality and km grid cell."""
 
     lau: NDArray[np.int32]
     x: NDArray[np.int32]
@@ -62,7 +62,7 @@ class Spots:
 
 @dataclass(frozen=True, eq=False)
 class Quarters:
-    """Living quarters ordered by municipality; ``household`` is -1 where nobody lives."""
+    """Living quarters ordered by municipality; ``household`` is -1 where they are empty."""
 
     household: Whole
     spots: Spots
@@ -70,7 +70,7 @@ class Quarters:
 
 
 def spots(geo: Geography, lau: NDArray[np.int32], dice: Dice) -> Spots:
-    """Place things inside the territories, most of them around the middle of the main town."""
+    """Draw places inside the territories, most of them around the middle of the main town."""
     in_town = dice.chance(np.array([0.55, 0.75, 0.95])[geo.character[lau]], lau.size)
     along = _along(geo.west[lau], geo.east[lau], in_town, dice)
     up = _along(geo.south[lau], geo.north[lau], in_town, dice)
@@ -95,7 +95,7 @@ def locality(geo: Geography, place: Spots) -> Ints:
 def quarters(
     geo: Geography, homes: SynthHouseholds, home_spots: Spots, head_age: Ints, dice: Dice
 ) -> Quarters:
-    """One dwelling for each household with a roof, and empty ones among them."""
+    """One dwelling for each household that is not homeless, and empty dwellings."""
     housed = np.flatnonzero(homes.kind != HOMELESS)
     empty_lau = _empty(geo, homes, dice)
     empty_spots = spots(geo, empty_lau, dice)
@@ -134,7 +134,7 @@ def _attributes(
 
 def _quarters_type(lived_in: Flags, private: Flags, dice: Dice) -> Ints:
     drawn = dice.pick_many(QUARTERS, lived_in.size)
-    usual = np.where(lived_in, drawn, leaf("TLQ")["1"])  # what nobody lives in is a dwelling or not listed
+    usual = np.where(lived_in, drawn, leaf("TLQ")["1"])  # empty living quarters are dwellings or not listed
     return np.where(lived_in & ~private, leaf("TLQ")["3"], usual).astype(np.int16)
 
 
@@ -146,7 +146,7 @@ def _occupancy(lived_in: Flags, occupants: Whole, dice: Dice) -> dict[str, Ints]
 
 
 def _space(tob: Ints, occupants: Whole, private: Flags, dice: Dice) -> dict[str, Ints]:
-    """Floor space and rooms, with their densities; the densities of what has no occupants are not stated."""
+    """Floor space and rooms, with their densities; the densities of empty dwellings are not stated."""
     people = np.maximum(occupants, 1)
     floor = FLOOR[tob] * people**0.28 * np.exp(0.33 * dice.normal(tob.size) - 0.15)
     rooms = np.maximum(1, np.rint(floor / 24 + 0.6 * dice.normal(tob.size)))
@@ -171,7 +171,7 @@ def _amenity(name: str, poc: Ints, dice: Dice) -> Ints:
 
 
 def _only_of_dwellings(codes: dict[str, Ints]) -> dict[str, Ints]:
-    """Living quarters that are no conventional dwellings have no building, period or equipment to state."""
+    """Set building, period and equipment to their last code for living quarters other than conventional dwellings."""
     dwelling = codes["TLQ"] == leaf("TLQ")["1"]
     unstated = {name: max(leaf(name).values()) for name in codes if name not in {"TLQ", "OCS", "NOC"}}
     return {
@@ -189,7 +189,7 @@ def tenure(homes: SynthHouseholds, dwellings: Quarters) -> Ints:
 
 
 def housing_arrangement(homes: SynthHouseholds, people: SynthMembers, dwellings: Quarters) -> Ints:
-    """HAR of each person, from the type of the living quarters; the homeless stand with other housing units."""
+    """HAR of each person, from the type of the living quarters; the homeless count as in other housing units."""
     by_type = np.array(leaf_numbers("HAR", "1.1", "2", "1.2", "3"), dtype=np.int16)
     of_home = np.full(homes.size.size, leaf("HAR")["2"], dtype=np.int16)
     lived_in = dwellings.household >= 0

@@ -16,9 +16,9 @@ from discreet.programme.cube import Cube
 from discreet.programme.filter import Filter
 from discreet.tabulate.tables import ConfidentialTable
 
-DENSE_CELLS = 1 << 26  # half a gigabyte of accumulators
-_PENDING = 1 << 23  # positions that are gathered before they are added up
-_CHUNK = 1 << 20  # records whose positions are worked out at once
+DENSE_CELLS = 1 << 26  # 512 MiB of accumulators
+_PENDING = 1 << 23  # positions that are collected before they are summed
+_CHUNK = 1 << 20  # records whose positions are computed at once
 
 Sums = NDArray[np.uint64]
 Keys = NDArray[np.uint32]
@@ -33,7 +33,7 @@ class Nodes:
 
 
 class Grid(Protocol):
-    """Somewhere to add records to."""
+    """An accumulator for the cells of one cube."""
 
     def add(self, nodes: Nodes, added: Sums) -> None:
         """Add each record's value to its finest cell."""
@@ -46,7 +46,7 @@ class Grid(Protocol):
 
 
 class AxisRows:
-    """Where the axes of a cube stand in ``Nodes``, with their strides."""
+    """The positions of a cube's axes in ``Nodes``, with their strides."""
 
     def __init__(self, cube: Cube, narrow: dict[str, int], wide: dict[str, int]) -> None:
         used = [(axis.full_name, cube.strides[k]) for k, axis in enumerate(cube.axes) if len(axis) > 1]
@@ -79,7 +79,7 @@ class DenseGrid:
         )
 
     def rolled_up(self) -> tuple[None, Sums]:
-        """Roll up in place and hand the grid over."""
+        """Roll up in place and return the grid."""
         cells, self._cells = self._cells, np.zeros(0, dtype=np.uint64)
         for k, axis in enumerate(self._cube.axes):
             counting.roll_up(cells, self._cube.shape, k, axis.parents)
@@ -87,7 +87,7 @@ class DenseGrid:
 
 
 class SparseGrid:
-    """Sorted positions of the cells that hold anybody."""
+    """Accumulators of the non-empty cells, by sorted positions."""
 
     def __init__(self, cube: Cube, rows: AxisRows) -> None:
         self._cube, self._rows = cube, rows
@@ -95,18 +95,18 @@ class SparseGrid:
         self._pending = 0
 
     def add(self, nodes: Nodes, added: Sums) -> None:
-        """Add up the records' finest cells; what has been gathered is added up again when it grows large."""
+        """Sum the records' finest cells; pending cells are merged when they become many."""
         rows = self._rows
         position = np.zeros(len(added), dtype=np.uint64)
         for row, stride in zip(rows.narrow, rows.narrow_strides, strict=True):
             counting.positions_of(position, nodes.narrow[row], stride)
         for row, stride in zip(rows.wide, rows.wide_strides, strict=True):
             counting.positions_of(position, nodes.wide[row], stride)
-        kept = added != 0
-        self.add_cells(position[kept], added[kept])
+        counted = added != 0
+        self.add_cells(position[counted], added[counted])
 
     def add_records(self, nodes: Nodes, keys: Keys, inside: Mask) -> None:
-        """Add each record's key and one to its finest cell, some records at a time."""
+        """Add each record's key and one to its finest cell, in chunks."""
         for start in range(0, len(keys), _CHUNK):
             part = slice(start, start + _CHUNK)
             added = counting.increments(keys[part])
@@ -140,7 +140,7 @@ class SparseGrid:
 
 
 def grid_for(cube: Cube, rows: AxisRows) -> DenseGrid | SparseGrid:
-    """A dense grid where it is not too large."""
+    """The accumulator of a cube: a dense grid if it is not too large."""
     return DenseGrid(cube, rows) if cube.size <= DENSE_CELLS else SparseGrid(cube, rows)
 
 
@@ -187,7 +187,7 @@ class CubeCounter:
             axis, out = task
             codes = block.codes[axis.variable]
             if axis.is_flat:
-                # a sum vectorises, a table does not; in the wider type, for the last code would overflow its own
+                # a sum vectorises, a lookup does not; in the wider type, because the last code could overflow
                 np.add(codes, 1, out=out, dtype=out.dtype, casting="unsafe")
             else:
                 counting.recode(codes, axis.node_of_leaf.astype(out.dtype), out)
@@ -198,7 +198,7 @@ class CubeCounter:
         return nodes
 
     def _room_for(self, records: int) -> Nodes:
-        """The same memory for every block: fresh pages would cost more than filling them."""
+        """Memory that is reused for every block: new pages would cost more than filling them."""
         narrow, wide = len(self._narrow) * records, len(self._wide) * records
         if narrow > len(self._room.narrow) or wide > len(self._room.wide):
             self._room = Nodes(np.empty(narrow, dtype=np.uint8), np.empty(wide, dtype=np.uint32))
@@ -208,7 +208,7 @@ class CubeCounter:
         )
 
     def table(self, k: int) -> ConfidentialTable:
-        """Roll up the k-th cube and hand its table over; its accumulators are then gone."""
+        """Roll up the k-th cube and return its table; its accumulators are then released."""
         positions, cells = self._grids[k].rolled_up()
         weights = self._weights[k]
         sums = None if weights is None else _beside(positions, weights)
@@ -216,7 +216,7 @@ class CubeCounter:
 
 
 def counted(cube: Cube, grid: DenseGrid | SparseGrid) -> ConfidentialTable:
-    """Roll up the grid of a cube that was counted elsewhere than in a pass over blocks."""
+    """Roll up the grid of a cube that was not counted from blocks."""
     positions, cells = grid.rolled_up()
     return ConfidentialTable(cube, cells, positions)
 
@@ -226,7 +226,7 @@ def _who(cube: Cube) -> tuple[Filter | None, str | None]:
 
 
 def _added(block: EncodedRecords, base: Filter | None, count: str | None) -> Sums:
-    """What each record adds: nothing where it is outside the base or not flagged."""
+    """What each record adds: zero where it is outside the base or not flagged."""
     added = counting.increments(block.keys)
     if base is not None:
         added[~base.mask(block.codes)] = 0
@@ -236,7 +236,7 @@ def _added(block: EncodedRecords, base: Filter | None, count: str | None) -> Sum
 
 
 def _beside(positions: NDArray[np.int64] | None, weights: DenseGrid | SparseGrid) -> Sums:
-    """The sums of weights of the same cells; a cell whose weights are all zero has none of its own."""
+    """The sums of weights of the same cells; a cell whose weights are all zero has no entry."""
     where, sums = weights.rolled_up()
     if positions is None or where is None:
         return sums
@@ -246,15 +246,15 @@ def _beside(positions: NDArray[np.int64] | None, weights: DenseGrid | SparseGrid
 
 
 def groups(cubes: Iterable[Cube], cells: int) -> Iterator[tuple[Cube, ...]]:
-    """Split cubes into runs whose dense accumulators fit together into so many cells."""
+    """Split cubes into groups whose dense accumulators together have at most this many cells."""
     group: list[Cube] = []
-    held = 0
+    total = 0
     for cube in cubes:
         size = min(cube.size, DENSE_CELLS) * (2 if cube.weight else 1)
-        if group and held + size > cells:
+        if group and total + size > cells:
             yield tuple(group)
-            group, held = [], 0
+            group, total = [], 0
         group.append(cube)
-        held += size
+        total += size
     if group:
         yield tuple(group)

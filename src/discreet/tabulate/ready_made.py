@@ -1,4 +1,4 @@
-"""Ready-made tables of counts with cell keys, from offices that tabulate elsewhere; it checks and rolls them up."""
+"""Ready-made tables of counts with cell keys, from offices that tabulate elsewhere: read, checked and rolled up."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from discreet.tabulate.counter import AxisRows, SparseGrid
 from discreet.tabulate.tables import ConfidentialTable
 
 _32 = np.uint64(32)
-_LARGEST = 0xFFFFFFFF  # that a count may be
+_LARGEST = 0xFFFFFFFF  # possible count
 _NO_ROWS: dict[str, int] = {}
 
 
 def ready_made_table(cube: Cube, ready: ReadyMade) -> ConfidentialTable:
-    """Read a cube's finest cells and roll them up; totals that stand in the file must agree with the sums."""
+    """Read a cube's finest cells and roll them up; totals in the file must agree with the sums."""
     key = f"cubes.{cube.id}.counts"
     records = open_source(ready.source, key)
     missing = [
@@ -49,7 +49,7 @@ def ready_made_table(cube: Cube, ready: ReadyMade) -> ConfidentialTable:
 
 
 def ready_made_problems(cube: Cube, ready: ReadyMade) -> Iterator[Problem]:
-    """What keeps a ready-made table from being used."""
+    """The problems of a ready-made table."""
     try:
         ready_made_table(cube, ready)
     except Mistakes as mistakes:
@@ -72,9 +72,9 @@ def _cells(
         raise Mistakes(problems.values())
     position = np.concatenate(positions)
     if len(np.unique(position)) != len(position):
-        raise mistake(records.name, key, "a cell stands more than once", "give each cell one line")
+        raise mistake(records.name, key, "duplicate cells", "give each cell one line")
     if not len(position):
-        raise mistake(records.name, key, "no cells", "give a table that holds some")
+        raise mistake(records.name, key, "no cells", "give a table with cells")
     return position, np.concatenate(sums)
 
 
@@ -88,7 +88,7 @@ def _nodes(
         return np.zeros(len(column), dtype=np.int64)
     if unknown:
         shown = ", ".join(repr(code) for code in sorted(unknown)[:5])
-        value = f"{len(unknown)} codes that {axis.full_name} lacks: {shown}"
+        value = f"{len(unknown)} codes that are not in {axis.full_name}: {shown}"
         problems.setdefault(
             axis.variable, Problem(name, f"{key}: {axis.variable}", value, "correct the codes")
         )
@@ -105,7 +105,7 @@ def _sums(
         except encode.BadColumn:
             numbers = np.full(batch.num_rows, 1 << 62, dtype=np.uint64)
         if (numbers >= limit).any():
-            value = f"values of {column!r} that are no whole numbers from 0 to {limit - 1}"
+            value = f"values of {column!r} that are not whole numbers from 0 to {limit - 1}"
             problems.setdefault(column, Problem(name, key, value, "correct the file or declare its modulus"))
             continue
         sums += numbers << shift
@@ -120,7 +120,7 @@ def _is_finest(cube: Cube, position: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 
 def _require_sound(sums: NDArray[np.uint64], ready: ReadyMade, name: str, key: str) -> None:
-    """Refuse counts whose sum would spill over into the keys, and keys that cannot be sums of record keys."""
+    """Refuse counts whose sum would overflow into the keys, and keys that cannot be sums of record keys."""
     counts, keys = counts_of(sums), keys_of(sums)
     if int(counts.sum()) > _LARGEST:
         raise mistake(name, key, f"counts that add up to more than {_LARGEST}", "split the table")
@@ -135,15 +135,15 @@ def _require_sound(sums: NDArray[np.uint64], ready: ReadyMade, name: str, key: s
 
 def _require_agreement(
     cube: Cube,
-    held: tuple[NDArray[np.int64], NDArray[np.uint64]],
+    cells: tuple[NDArray[np.int64], NDArray[np.uint64]],
     given: tuple[NDArray[np.int64], NDArray[np.uint64]],
     ready: ReadyMade,
     name: str,
 ) -> None:
     """Refuse a file whose own totals differ, in count or key, from the sums of its finest cells."""
     position, sums = given
-    mine = _at(*held, position)
-    # the keys of the sums are whole, those of the file reduced; a modulus that does not fit is told elsewhere
+    mine = _at(*cells, position)
+    # the keys of the sums are unreduced, those of the file reduced; a wrong modulus is reported elsewhere
     differs = (keys_of(mine).astype(np.uint64) % np.uint64(ready.modulus) != keys_of(sums)) & (
         2**32 % ready.modulus == 0
     )
@@ -152,15 +152,13 @@ def _require_agreement(
         cell = position[wrong[:1]]
         codes = ", ".join(axis.codes[int(cube.nodes(cell, k)[0])] for k, axis in enumerate(cube.axes))
         value = f"the total at {codes} is not the sum of its finest cells"
-        raise mistake(
-            name, f"cubes.{cube.id}.counts", value, "give all finest cells, or leave the totals out"
-        )
+        raise mistake(name, f"cubes.{cube.id}.counts", value, "give all finest cells, or omit the totals")
 
 
 def _at(
     positions: NDArray[np.int64], cells: NDArray[np.uint64], wanted: NDArray[np.int64]
 ) -> NDArray[np.uint64]:
-    """The accumulators at some positions; nothing where no cell is held."""
+    """The accumulators at some positions; zero where there is no cell."""
     if not len(positions):
         return np.zeros(len(wanted), dtype=np.uint64)
     where = np.minimum(np.searchsorted(positions, wanted), len(positions) - 1)

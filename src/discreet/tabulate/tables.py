@@ -17,7 +17,7 @@ class ConfidentialTable:
     cube: Cube
     cells: NDArray[np.uint64]  # accumulators: of the whole grid, or of the positions below
     positions: NDArray[np.int64] | None = None  # ascending; None where the whole grid is stored
-    weights: NDArray[np.uint64] | None = None  # sums of weights in millionths, beside ``cells``
+    weights: NDArray[np.uint64] | None = None  # sums of weights in millionths, parallel to ``cells``
 
     def __repr__(self) -> str:
         return f"ConfidentialTable({self.cube.id})"
@@ -28,7 +28,7 @@ class ProtectedTable:
     """The published cells of one cube.
 
     Cells whose published value is zero are not stored, whether they were empty or perturbed to zero:
-    a stored zero would tell that somebody is there.
+    a stored zero would reveal that the cell is not empty.
     """
 
     cube: Cube
