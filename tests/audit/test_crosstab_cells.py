@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from discreet.audit.cells import Reader, described, held
+from discreet.audit.cells import Reader, described, located_crosstabs
 from tests.audit.made import flat, nested, random_columns
 from tests.audit.subsets import record_keys, universe
 
@@ -13,7 +13,9 @@ def test_cells_are_numbered_alike_in_every_table_and_named_by_their_codes() -> N
     columns = random_columns(TREES, 400, 1)
     crosses = [["SEX", "GEO"], ["GEO", "SEX"], ["AGE", "GEO", "SEX"]]
     found, _ = universe(TREES, crosses, columns, record_keys(400, 1), None)
-    every = [held(type(found)("persons", "", "", (table,), found.codelists)) for table in found.tables]
+    every = [
+        located_crosstabs(type(found)("persons", "", "", (table,), found.codelists)) for table in found.tables
+    ]
     shared = [levels for levels in every[2] if levels in every[0]]
     assert len(shared) == 6
     geo = np.array([code.split(".")[0] for code in TREES[0].leaf_codes])[columns["GEO"]]
@@ -34,7 +36,7 @@ def test_cells_are_numbered_alike_in_every_table_and_named_by_their_codes() -> N
 
 
 def test_a_cross_tabulation_is_read_from_the_first_table_that_holds_all_of_it() -> None:
-    from_others = held(
+    from_others = located_crosstabs(
         universe(TREES, [["SEX"], ["GEO", "SEX"]], random_columns(TREES, 50, 2), record_keys(50, 2), None)[0]
     )
     one = from_others[("SEX", 1),]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.audit.bayes import Belief, scan
-from discreet.audit.cells import Reader, held, once
+from discreet.audit.cells import Reader, located_crosstabs, once
 from discreet.audit.disclosure import judge
 from discreet.audit.evidence import Cells, Published, PublishedTable, Truth, Universe
 from discreet.audit.utility import UtilityRule, utility
@@ -142,7 +142,7 @@ def test_measures_find_the_same_in_parts_as_in_the_whole(seed: int) -> None:
     assert few.total.cells == all_of_it.total.cells
     assert few.total.small == all_of_it.total.small
     assert scan(parts, truth, Belief()).cells == scan(whole, whole_truth, Belief()).cells
-    first, second = (held(some.universes[0]) for some in (parts, whole))
+    first, second = (located_crosstabs(some.universes[0]) for some in (parts, whole))
     assert first.keys() == second.keys()
     for levels in first:
         for a, b in zip(Reader().cells(first[levels]), Reader().cells(second[levels]), strict=True):

@@ -212,7 +212,7 @@ def test_nothing_published_and_nobody_counted(noisy: Made) -> None:
 
 
 def test_what_cannot_be_measured_is_refused(noisy: Made) -> None:
-    with pytest.raises(Mistakes, match="from 1 on"):
+    with pytest.raises(Mistakes, match="of at least 1"):
         UtilityRule(edges=(3, 10))
     with pytest.raises(Mistakes, match="shares above 0"):
         UtilityRule(quantiles=(0.0,))

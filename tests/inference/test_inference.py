@@ -138,7 +138,7 @@ def test_a_release_that_tells_the_variance_only_comes_with_a_caveat(tmp_path: Pa
 
 def test_a_release_that_tells_nothing_is_refused(tmp_path: Path) -> None:
     silent = cell_key_noise(variance=1.0, bound=2).public(Disclosure.NONE)
-    with pytest.raises(Mistakes, match="tells nothing of its law; ask the office"):
+    with pytest.raises(Mistakes, match="does not publish its law; ask the office"):
         noise_of(changed(tmp_path / "r", entry_of(silent)))
 
 

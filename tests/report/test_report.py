@@ -140,7 +140,7 @@ def test_gates_are_told_apart_and_a_limit_of_nothing_is_broken_by_anything() -> 
     part = gates_part([verdict])
     html = part.html()
     assert part.mood == "bad"
-    assert "To mend it: raise D." in html
+    assert "Remedy: raise D." in html
     assert "3, allowed 0" in html
     assert gates_part([replace(verdict, found=0)]).mood == "good"
     assert "judges nothing" in gates_part([]).lead
@@ -187,9 +187,9 @@ def test_the_region_judges_the_chosen_point() -> None:
     part = region_part(found)
     assert part.mood == "bad"
     assert "breaks 1 of the usual limits" in part.lead
-    assert "every limit is kept in 25%, too risky in 50%, too inaccurate in 25%" in part.html()
+    assert "within every limit in 25%, too risky in 50%, too inaccurate in 25%" in part.html()
     assert region_part(replace(found, chosen=least)).mood == "good"
-    assert "no choice keeps all limits" in region_part(replace(found, least=None)).lead
+    assert "no choice is within all limits" in region_part(replace(found, least=None)).lead
     told = to_json(found)
     assert told["holds"]["averaging"] == ["01", "01"]
     assert (told["utility"], told["exists"]) == (["distortion"], "p-table")

@@ -43,35 +43,35 @@ class Space:
         return tuple(np.asarray(part, dtype=np.int64) for part in np.unravel_index(cells, self.shape))
 
     def described(self, cell: int) -> dict[str, str]:
-        """A joint cell in the words of the codelists."""
+        """The code of each variable in a joint cell."""
         at = np.unravel_index(cell, self.shape)
         return {name: codes[int(k)] for name, codes, k in zip(self.variables, self.codes, at, strict=True)}
 
     def cells(
         self, columns: Mapping[str, NDArray[np.integer]], codelists: Mapping[str, Codelist]
     ) -> Integers:
-        """The joint cell of each record, whose columns hold leaves of the codelists."""
+        """The joint cell of each record, whose columns are leaves of the codelists."""
         parts = [
             places(codelists[name], codes)[columns[name]]
             for name, codes in zip(self.variables, self.codes, strict=True)
         ]
         for name, part in zip(self.variables, parts, strict=True):
             if (part < 0).any():
-                remedy = "judge by records that are coded as the release is"
+                remedy = "give records that have the codes of the release"
                 raise mistake("", f"records, {name}", "codes that the tables do not have", remedy)
         return np.asarray(np.ravel_multi_index(parts, self.shape), dtype=np.int64)
 
 
 def places(tree: Codelist, codes: Sequence[str]) -> Integers:
-    """Leaf of the codelist -> place of the code among ``codes`` that holds it, the finest one; -1 where none does."""
+    """Leaf of the codelist -> place of the finest code among ``codes`` that contains it; -1 where none does."""
     place = {code: k for k, code in enumerate(codes)}
-    held = ((place.get(tree.codes[node]) for node in tree.ancestors(leaf)) for leaf in tree.leaves)
+    found = ((place.get(tree.codes[node]) for node in tree.ancestors(leaf)) for leaf in tree.leaves)
     all_of_it = place.get(TOTAL, -1)
-    return np.array([next((k for k in chain if k is not None), all_of_it) for chain in held], dtype=np.int64)
+    return np.array([next((k for k in chain if k is not None), all_of_it) for chain in found], dtype=np.int64)
 
 
 def tables_about(universe: Universe, geography: str) -> tuple[PublishedTable, ...]:
-    """The tables that tell areas apart, each variable once."""
+    """The tables with the geography as an axis, each variable once."""
     return tuple(
         table
         for table in universe.tables
@@ -98,10 +98,10 @@ def joint_space(
     apart: Sequence[str],
     most_cells: int,
 ) -> Space:
-    """The cross of the wanted variables, or of those that most tables have, as far as the limit of cells allows.
+    """The cross of the requested variables, or of those that most tables have, within the limit of cells.
 
-    Only tables that have one of the areas count: categories that are told of larger areas alone would leave the areas'
-    own tables with nothing to say. ``apart`` are variables that are never taken unasked: other geographies.
+    Only tables that have one of the areas are used: categories published only for larger areas would make the areas'
+    own tables useless. ``apart`` are variables that are used only if requested: other geographies.
     """
     axes: dict[str, list[Breakdown]] = {}
     for table in tables_about(universe, geography):
@@ -127,9 +127,9 @@ def _wanted(
 ) -> Space:
     unknown = [name for name in wanted if name not in codes]
     if unknown or not wanted:
-        told = f"name some of {', '.join(sorted(codes))}"
+        known = f"name some of {', '.join(sorted(codes))}"
         raise mistake(
-            "", "variables", ", ".join(unknown) or "none", f"no table has it with {geography}; {told}"
+            "", "variables", ", ".join(unknown) or "none", f"no table has it with {geography}; {known}"
         )
     space = Space(wanted, tuple(codes[name] for name in wanted))
     if space.size > most_cells:
@@ -140,13 +140,13 @@ def _wanted(
 
 @dataclass(frozen=True, eq=False)
 class AreaSums:
-    """The published cells about areas of one kind: the sums that they are, and where they stand in the tables."""
+    """The published cells about areas of one kind: their sums, and their places in the tables."""
 
     sums: CellSums
     signatures: tuple[Signature, ...]  # of each sum
     tables: Integers  # of each place, among the tables
     offsets: Integers  # flat position of each place, with the geography at its total
-    sum_of: Integers  # the sum that stands at each place; the same sum stands in many tables
+    sum_of: Integers  # the sum at each place; the same sum is in many tables
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +159,7 @@ class AreaTables:
 
     @cached_property
     def tables(self) -> tuple[PublishedTable, ...]:
-        """The tables that tell areas apart."""
+        """The tables with the geography as an axis."""
         return tables_about(self.universe, self.geography)
 
     def kind(self, area: str) -> tuple[int, ...]:
@@ -172,7 +172,7 @@ class AreaTables:
         return tree.depths[tree.position[area]]
 
     def sums(self, kind: Sequence[int], depth: int) -> AreaSums:
-        """All cells that the tables have for an area, each once with every place where it stands."""
+        """All cells that the tables have for an area, each once, with all its places."""
         found: dict[tuple[tuple[str, str], ...], int] = {}
         members: list[Integers] = []
         signatures: list[Signature] = []
@@ -206,7 +206,7 @@ class AreaTables:
         return next(axis for axis in cube.axes if axis.variable == self.geography)
 
     def _cells(self, cube: Cube, depth: int) -> Iterator[_AreaCell]:
-        """The cells of one table: other variables than the space's stand at their total."""
+        """The cells of one table: variables outside the space are at their total."""
         grid = np.arange(self.space.size).reshape(self.space.shape)
         choices = [self._nodes(axis) for axis in cube.axes]
         for chosen in product(*choices):
@@ -222,12 +222,12 @@ class AreaTables:
             yield _AreaCell(tuple(sorted(name)), tuple(sorted(levels)), offset, members)
 
     def _nodes(self, axis: Breakdown) -> list[tuple[int, Integers]]:
-        """The nodes of an axis that can be used, with the categories that each holds."""
+        """The nodes of an axis that can be used, with the categories of each."""
         if axis.variable not in self.space.variables:
             return [(0, np.empty(0, dtype=np.int64))]
         tree = self.universe.codelists[axis.variable]
-        held = places(tree, self.space.codes[self.space.variables.index(axis.variable)])
-        return [(node, np.unique(held[tree.leaves_under(code)])) for node, code in enumerate(axis.codes)]
+        found = places(tree, self.space.codes[self.space.variables.index(axis.variable)])
+        return [(node, np.unique(found[tree.leaves_under(code)])) for node, code in enumerate(axis.codes)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,7 +240,7 @@ class _AreaCell:
 
 @dataclass(eq=False)
 class NoiseReader:
-    """Turns published values into possible counts by what is known of the noise; equal values are turned once."""
+    """Converts published values into possible counts by what is known of the noise; equal values are converted once."""
 
     noise: Noise
     bound: int | None
@@ -251,11 +251,11 @@ class NoiseReader:
 
     @property
     def by_law(self) -> bool:
-        """Whether the law is used, not a bound alone."""
+        """Whether the law is used, not only a bound."""
         return self.bound is None and self.noise.law is not None
 
     @property
-    def confidence_held(self) -> float:
+    def effective_confidence(self) -> float:
         """1 where the noise has a known bound."""
         if self.by_law:
             laws = [self.noise.law, *self.noise.laws.values()]
@@ -263,7 +263,7 @@ class NoiseReader:
         return 1.0 if self.bound is not None or self.noise.bound is not None else self.confidence
 
     def readings(self, sums: AreaSums, values: Integers) -> list[Reading]:
-        """One for each sum; where tables disagree on a sum, each value is news."""
+        """One reading for each sum; where tables disagree on a sum, all values are combined."""
         found: dict[int, Reading] = {}
         for m, value in np.unique(np.stack([sums.sum_of, values]), axis=1).T.tolist():
             reading = self._reading(sums.signatures[m], value, len(sums.signatures))
@@ -278,18 +278,18 @@ class NoiseReader:
         return self.known[key]
 
     def _by_law(self, law: PublishedLaw, value: int, sums: int) -> Reading:
-        """Every count that can be published so; of unbounded noise, those outside its tails of the given confidence."""
+        """Every count that can lead to this value; for unbounded noise, without tails beyond the given confidence."""
         tail = (1 - self.confidence) / sums if law.law.row(max(value, 0)).omitted else 0.0
         return by_law(value, law, tail)
 
     def _by_bound(self, value: int, sums: int) -> Reading:
-        """A value that post-processing never publishes is taken as it is."""
+        """The counts within the bound; a value that post-processing never publishes is used unchanged."""
         least = int(self.noise.keeps_zeros and value != 0)
         sources = self.noise.publishing.sources(value) or (value, value)
         return within(sources, self._known_bound(sums), least, self.noise.variance)
 
     def _known_bound(self, sums: int) -> int:
-        """The bound given or told; else Chebyshev's for all sums at once."""
+        """The bound given or published; else Chebyshev's for all sums at once."""
         if self.bound is not None:
             return self.bound
         if self.noise.bound is not None:

@@ -1,6 +1,6 @@
-"""The attacks of an outsider, from the public files of a release alone.
+"""The attacks of an outsider, who has only the public files of a release.
 
-It owns which attacks there are, and says of one that needs what is not public that it does; none sees a true count.
+An attack that needs something that is not public reports what is missing; none reads a true count.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _Found = TypeVar("_Found")
 
 @dataclass(frozen=True)
 class Outsider:
-    """What the attacker holds and how much effort goes into it."""
+    """What the attacker has, and the effort to spend."""
 
     published: Published
     earlier: Published | None  # an earlier release of the same population
     same_secret: bool  # whether both were made with one secret
     lookup: Crossing | None  # which areas of two geographies overlap, from a public map
-    bound: int | None  # a bound of the noise that is supposed
+    bound: int | None  # an assumed bound of the noise
     place: str | None
     areas: int
     seconds: float
@@ -43,7 +43,7 @@ class Outsider:
 
 @dataclass(frozen=True)
 class NotPossible:
-    """An attack or a measure that lacks something, and what it lacks."""
+    """An attack or a measure that cannot be run, and why."""
 
     reason: str
 
@@ -54,7 +54,7 @@ class NotPossible:
 
 @dataclass(frozen=True)
 class OutsiderDifferences:
-    """What subtracting public tables gives; releases and maps only where there is another release or a map."""
+    """The results of subtracting public tables; releases and maps only where another release or a map is given."""
 
     bases: tuple[Subtraction, ...]
     earlier_release: Update | None = None
@@ -77,7 +77,7 @@ Finding = (
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OutsiderFindings:
-    """What each attack found, or what it lacks; None where it was left out."""
+    """What each attack found, or why it could not run; None where it was left out."""
 
     averaging: AveragingFindings | NotPossible | None = None
     bounds: BoundFindings | NotPossible | None = None
@@ -96,7 +96,7 @@ class OutsiderFindings:
 
 
 def attack(outsider: Outsider, without: Collection[str] = ()) -> OutsiderFindings:
-    """Run every attack but those left out; one that lacks something public says what."""
+    """Run every attack except those left out; one that cannot run reports what is missing."""
     for name in without:
         if name not in ATTACKS:
             raise mistake("", "--without", name, f"choose from {', '.join(ATTACKS)}")

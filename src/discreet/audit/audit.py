@@ -24,7 +24,7 @@ from discreet.maths.feasible import UTILITY, Constraint, RiskLimits
 
 @dataclass(frozen=True)
 class RedundancyAudit:
-    """What the programme repeats, population by population."""
+    """The statistics that the programme repeats, by population."""
 
     universes: tuple[RepeatedStatistics, ...]
 
@@ -39,7 +39,7 @@ class AveragingAudit:
 
 @dataclass(frozen=True)
 class BoundsAudit:
-    """The attack by bounds and margins without the counts that it deduces, and how much of it is true."""
+    """The attack by bounds and margins without the counts that it deduces, and how many of these are right."""
 
     attack: BoundFindings
     realised: BoundJudgement
@@ -79,7 +79,7 @@ class ReconstructionAudit:
 
     released: Rebuilt
     under_other_protections: tuple[Rebuilt, ...]
-    left_out: Mapping[str, str]  # protection -> why it could not be had
+    left_out: Mapping[str, str]  # protection -> why it is not available
 
 
 @dataclass(frozen=True)
@@ -92,18 +92,18 @@ class NoiseChoice:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Region:
-    """The V x D plane of the cell key method: where each constraint holds, and the choice that was made."""
+    """The V x D plane of the cell key method: where each constraint holds, and the chosen point."""
 
     V: tuple[float, ...]
     D: tuple[int, ...]
     holds: Mapping[Constraint, NDArray[np.bool_]]  # [D, V]
     chosen: NoiseChoice | None
-    least: NoiseChoice | None  # the least noise that keeps all limits
+    least: NoiseChoice | None  # the least noise within all limits
     limits: RiskLimits
 
     def broken(self, row: int, column: int) -> set[Constraint]:
-        """The constraints that one point of the plane does not keep."""
-        return {name for name, held in self.holds.items() if not held[row, column]}
+        """The constraints that one point of the plane breaks."""
+        return {name for name, holds in self.holds.items() if not holds[row, column]}
 
     def broken_at(self, point: NoiseChoice) -> list[Constraint]:
         """The constraints that the tile at or next to a point breaks, in their order."""
@@ -118,8 +118,8 @@ class Region:
             "V": self.V,
             "D": self.D,
             "holds": {
-                name: ["".join("1" if one else "0" for one in row) for row in held]
-                for name, held in self.holds.items()
+                name: ["".join("1" if one else "0" for one in row) for row in holds]
+                for name, holds in self.holds.items()
             },
             "utility": [name for name in UTILITY if name in self.holds],
             "exists": Constraint.PTABLE,
@@ -141,7 +141,7 @@ class SwapProtection:
 
 @dataclass(frozen=True, kw_only=True)
 class Protection:
-    """What was done, with the parameters that the public does not know."""
+    """The protection of a release, with its confidential parameters."""
 
     method: str
     parameters: Mapping[str, int | float | str]
@@ -156,7 +156,7 @@ class Protection:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Audit:
-    """What an audit found, None where a measure was left out; confidential, though it holds no single true count."""
+    """What an audit found, None where a measure was left out; confidential, though it has no single true count."""
 
     release: str
     verdicts: tuple[GateVerdict, ...]
@@ -179,7 +179,7 @@ class Audit:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """The measures that were not taken."""
+        """The measures that were left out."""
         return tuple(name for name in MEASURES if getattr(self, name) is None)
 
     def as_json(self) -> Mapping[str, object]:

@@ -49,8 +49,8 @@ class Measured:
     """One representation of every target."""
 
     s: Integers  # the sum of published values
-    k: Integers  # the noisy cells: those that show where empty cells show nothing, otherwise all
-    q: Floats  # the variance of the sum; zero where this represents nothing
+    k: Integers  # the noisy cells: those listed where empty cells are not listed, otherwise all
+    q: Floats  # the variance of the sum; zero where this is no representation
     marks: NDArray[np.uint64]  # equal where the same groups are added up
 
     @classmethod
@@ -61,7 +61,7 @@ class Measured:
 
 
 class Laying:
-    """Lays the refinements of a universe over the cells of its cross-tabulations."""
+    """Maps the cells of a universe's refinements to the cells of its cross-tabulations."""
 
     def __init__(self, sums: PublishedPieces, noise: Noise) -> None:
         self._sums, self._noise = sums, noise
@@ -69,7 +69,7 @@ class Laying:
         self.divides = cache(lambda variable, cut: sums.trees[variable].divides(cut))
         self._place, self._divided = cache(self._make_place), cache(self._make_divided)
         self._level = cache(self._make_level)
-        self._held: tuple[tuple[Levels, Refinement], Laid] | None = None
+        self._last: tuple[tuple[Levels, Refinement], Laid] | None = None
         self._runs = cache(self._make_runs)
         self._hides = noise.publishing.hides_negatives and not noise.keeps_zeros
         self._groups = sums.groups(self._same_noise)
@@ -84,7 +84,7 @@ class Laying:
         return noise.same_noise and noise.keeps_zeros and self.variance(one) == self.variance(other)
 
     def shape(self, target: Levels) -> tuple[int, ...]:
-        """How many codes each axis of a cross-tabulation has."""
+        """The number of codes of each axis of a cross-tabulation."""
         return tuple(len(self._level(variable, depth)) for variable, depth in target)
 
     def code(self, variable: str, depth: int, place: int) -> str:
@@ -108,7 +108,7 @@ class Laying:
         self.visited += int((laid.lasts - laid.firsts).sum())
         cuts = dict(one.cuts)
         valid = _over(self._divided(variable, cuts[variable], depth) for variable, depth in target)
-        if self._noise.keeps_zeros:  # where nothing shows: one group at least, whose noise took it to zero
+        if self._noise.keeps_zeros:  # nothing is listed: at least one group, which noise made zero
             hidden = valid & (found.k == 0)
             found.k[hidden], found.q[hidden] = 1, self.variance(target)
         else:
@@ -117,7 +117,7 @@ class Laying:
         return found
 
     def _with_all_cells(self, target: Levels, one: Refinement, found: Measured) -> Mask:
-        """Count also the cells that do not show; tell which sums are not made too large by what hides below zero."""
+        """Count unlisted cells too; returns which sums are not biased upwards by negative values published as zero."""
         shown = found.k.copy()
         found.k[:], found.q[:] = 0, 0.0
         for piece in self._pieces(one):
@@ -128,14 +128,14 @@ class Laying:
         return whole
 
     def share(self, target: Levels, one: Refinement, q: Floats) -> tuple[Floats, Floats]:
-        """What a representation adds to the covariances with those before: sums of 2 c_ij and 2 c_ij / (q_i q_j)."""
+        """Covariances of a representation with earlier ones: sums of 2 c_ij and 2 c_ij / (q_i q_j)."""
         shared, weighted = np.zeros((2, len(q)))
         arrays = (*self._lay(target, one).arrays, q, self._used, self._weights, shared, weighted)
         add_shared(self._cells[0], self._groups, *arrays)
         return shared, weighted
 
     def forget(self, every: Iterable[Refinement]) -> None:
-        """Begin with another target."""
+        """Reset the covariances, before the next target."""
         for one in every:
             firsts, lasts, _, _ = self._runs(one)
             forget(self._groups, firsts, lasts, self._used, self._weights)
@@ -144,7 +144,7 @@ class Laying:
         return [self._sums.pieces[key] for key in one.pieces]
 
     def _make_runs(self, one: Refinement) -> tuple[Integers, Integers, Integers, Floats]:
-        """Where the cells of a refinement stand, and their codes, and the variance of each run of them."""
+        """The places of a refinement's cells, their codes, and the variance of each run of them."""
         pieces = self._pieces(one)
         firsts = np.array([piece.first for piece in pieces], dtype=np.int64)
         lasts = firsts + np.array([len(piece.values) for piece in pieces], dtype=np.int64)
@@ -152,10 +152,10 @@ class Laying:
         return firsts, lasts, codes_at, np.array([self.variance(piece.levels) for piece in pieces])
 
     def _lay(self, target: Levels, one: Refinement) -> Laid:
-        """The cells of a refinement over the targets; the last one is kept, since it is wanted twice."""
-        if self._held is None or self._held[0] != (target, one):
-            self._held = (target, one), self._make_laid(target, one)
-        return self._held[1]
+        """The cells of a refinement mapped to the targets; the last result is cached, since it is used twice."""
+        if self._last is None or self._last[0] != (target, one):
+            self._last = (target, one), self._make_laid(target, one)
+        return self._last[1]
 
     def _make_laid(self, target: Levels, one: Refinement) -> Laid:
         depths, shape = dict(target), self.shape(target)
@@ -199,24 +199,24 @@ class Laying:
 
 
 class Seen:
-    """Which groups of each target have been added up already: the same sum again tells nothing."""
+    """Which groups of each target have been added up already: the same sum again adds no information."""
 
     def __init__(self, targets: int, representations: int) -> None:
         self._begun = np.zeros(targets, dtype=bool)
         self._table = np.zeros(1 << max(4, (2 * targets * representations).bit_length()), dtype=np.uint64)
 
     def drop_repeats(self, measured: Measured) -> None:
-        """Take away what repeats."""
+        """Drop the repeated sums."""
         drop_repeats(self._table, measured.marks, measured.q)
 
     def count_hidden(self, measured: Measured) -> None:
-        """Take a sum of one cell that is not the first group for two: another group of all records there is none.
+        """Count a sum of one cell that is not the first group as two cells: only one group has all records.
 
-        For noise that follows the group; the second cell is there and does not show.
+        For noise that follows the group; the second cell exists and is not listed.
         """
-        alone = self._begun & (measured.k == 1)
-        measured.k[alone] = 2
-        measured.q[alone] *= 2
+        single = self._begun & (measured.k == 1)
+        measured.k[single] = 2
+        measured.q[single] *= 2
         self._begun |= measured.q > 0
 
 
@@ -233,7 +233,7 @@ BINS = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 1.0)  # of the predicted success
 
 @dataclass(frozen=True)
 class AveragingLimits:
-    """How far the attack goes; what it leaves out is told."""
+    """Limits of the attack; what it leaves out is reported."""
 
     most_axes: int | None = None  # of a target
     largest: int = 2**18  # possible cells of a cross-tabulation whose cells are targets
@@ -247,18 +247,18 @@ USUAL_LIMITS = AveragingLimits()
 
 @dataclass(frozen=True, eq=False)
 class Estimates:
-    """What the attack says of the cells of one cross-tabulation."""
+    """The estimates for the cells of one cross-tabulation."""
 
     signature: Signature
     numbers: Integers  # common numbers of the cells
     averages: Averages
-    baseline: float  # how likely the published count is what was counted
-    success: NDArray[np.float32]  # (method, cell): how likely the estimate, rounded, is what was counted
+    baseline: float  # how likely the published count is the true one
+    success: NDArray[np.float32]  # (method, cell): how likely the rounded estimate is the true count
 
 
 @dataclass(frozen=True)
 class ExposedCell:
-    """A cell that averages to what was counted with the probability ``success``."""
+    """A cell whose average is the true count with the probability ``success``."""
 
     counted: str
     cell: Mapping[str, str]  # variable -> code
@@ -270,10 +270,10 @@ class ExposedCell:
 
 @dataclass(frozen=True, kw_only=True)
 class MethodExpectation:
-    """How many counts one way of averaging is expected to get right."""
+    """How many counts one way of averaging is expected to recover exactly."""
 
     expected: float
-    beyond_baseline: float  # more than are published as they were counted
+    beyond_baseline: float  # more than are published unchanged
     at_least: Mapping[float, int]  # probability -> counts that are right with at least this
 
 
@@ -305,11 +305,11 @@ class Averaging:
 
     @property
     def baseline(self) -> float:
-        """How many published counts are expected to be what was counted by themselves."""
+        """How many counts are expected to be published unchanged."""
         return sum(table.baseline * len(table.numbers) for table in self.tables)
 
     def expected(self, method: Method) -> float:
-        """How many of them the rounded estimate is expected to get right."""
+        """How many of them are expected to be recovered exactly by the rounded estimate."""
         return float(sum(table.success[method].sum(dtype=np.float64) for table in self.tables))
 
     def above(self, method: Method, level: float) -> int:
@@ -317,7 +317,7 @@ class Averaging:
         return sum(int((table.success[method] >= level).sum()) for table in self.tables)
 
     def findings(self) -> AveragingFindings:
-        """What can be printed or written: numbers and names of cells, nothing of the truth."""
+        """What can be printed or written: numbers and names of cells, no true count."""
         baseline = self.baseline
         return AveragingFindings(
             targets=self.targets,
@@ -339,16 +339,16 @@ def average(
     published: Published, progress: Progress | None = None, limits: AveragingLimits = USUAL_LIMITS
 ) -> Averaging:
     """Estimate every count from all its representations in the release."""
-    told = progress or Quiet()
+    progress = progress or Quiet()
     found: list[Estimates] = []
     left_out: defaultdict[str, int] = defaultdict(int)
     exposed: list[ExposedCell] = []
     visited = attacked = 0
     for universe in published.universes:
-        sums = _sums(universe, published.noise, told)
+        sums = _sums(universe, published.noise, progress)
         attack = _Attack(sums, published.noise)
         attack.lay.visited = visited
-        told.stage(f"averaging {universe.counted}", len(attack.targets))
+        progress.stage(f"averaging {universe.counted}", len(attack.targets))
         for target in attack.targets:
             why = _refused(attack, target, limits, attacked)
             if why:
@@ -361,17 +361,17 @@ def average(
                     exposed = nlargest(
                         limits.listed, [*exposed, *_exposed(attack, target, estimates, limits.listed)], _rank
                     )
-            told.step()
+            progress.step()
         visited = attack.lay.visited
     return Averaging(published, tuple(found), tuple(exposed), dict(left_out), visited)
 
 
-def _sums(universe: Universe, noise: Noise, told: Progress) -> PublishedPieces:
-    told.stage(f"reading {universe.counted}", len(universe.tables))
+def _sums(universe: Universe, noise: Noise, progress: Progress) -> PublishedPieces:
+    progress.stage(f"reading {universe.counted}", len(universe.tables))
     sums = PublishedPieces(universe)
     for table in universe.tables:
         sums.add(table.cube, table.load)
-        told.step()
+        progress.step()
     return sums
 
 
@@ -387,7 +387,7 @@ def _refused(attack: _Attack, target: Levels, limits: AveragingLimits, targets: 
 
 
 def _baseline(noise: Noise, signature: Signature) -> float:
-    """How likely a published count is the truth by itself; by a normal law where only the variance is known."""
+    """How likely a count is published unchanged; by a normal law where only the variance is known."""
     if noise.law is not None:
         return noise.law_of(signature).row(LARGE).at(LARGE)
     return success(noise.variance_of(signature), 1.0)
@@ -408,13 +408,13 @@ class _Attack:
         )
 
     def _cells(self, one: Refinement) -> int:
-        """About how many cells a refinement has; those that show, where empty cells show nothing."""
+        """About how many cells a refinement has; those listed, where empty cells are not."""
         if self._noise.keeps_zeros:
             return sum(len(self.sums.pieces[key].values) for key in one.pieces)
         return prod(int(self.sums.trees[variable].cuts[cut].sum()) for variable, cut in one.cuts)
 
     def estimates(self, target: Levels) -> Estimates | None:
-        """The averages of one cross-tabulation's cells; None where nobody is known to be in any."""
+        """The averages of one cross-tabulation's cells; None where all may be empty."""
         size, every = prod(self.lay.shape(target)), self._by_target[target]
         running, known, seen = Running(size), np.zeros(size, dtype=bool), Seen(size, len(every))
         for one in every:
@@ -474,10 +474,10 @@ class Bin:
 
 @dataclass(frozen=True)
 class Realised:
-    """How often the attack is right: in number only, never of which count."""
+    """How often the attack is right: only numbers, never which counts."""
 
     targets: int
-    baseline: int  # published counts that are what was counted
+    baseline: int  # counts that are published unchanged
     hit: Mapping[Method, int]
     bins: Mapping[Method, tuple[Bin, ...]]
 
@@ -488,7 +488,7 @@ class Realised:
 
 
 def judge(averaging: Averaging, truth: Truth) -> Realised:
-    """Compare the estimates with what was counted."""
+    """Compare the estimates with the true counts."""
     tally = np.zeros((len(Method), len(BINS) - 1, 3))  # targets, expected, hit
     baseline = 0
     for table, true, shown in _with_counts(averaging, truth):
@@ -528,7 +528,7 @@ def _with_counts(averaging: Averaging, truth: Truth) -> Iterator[tuple[Estimates
 
 
 class _Waiting:
-    """Estimates that wait for the counts they are compared with."""
+    """Estimates whose true and published counts are still incomplete."""
 
     def __init__(self, table: Estimates) -> None:
         self.table = table
@@ -538,8 +538,8 @@ class _Waiting:
     def fill(self, cube: Cube, one: CrossTab, counted: Cells, shown: Cells) -> bool:
         """Take the counts that a cube has; return whether all are present."""
         at = np.flatnonzero(self._left)
-        cells, held = one.cells(cube, self.table.numbers[at])
-        self.true[at[held]] = values_at(counted, cells)
-        self.shown[at[held]] = values_at(shown, cells)
-        self._left[at[held]] = False
+        cells, present = one.cells(cube, self.table.numbers[at])
+        self.true[at[present]] = values_at(counted, cells)
+        self.shown[at[present]] = values_at(shown, cells)
+        self._left[at[present]] = False
         return not self._left.any()

@@ -22,20 +22,20 @@ from discreet.perturb.noise import Noise
 from discreet.programme.cube import CrossTab, Levels, Signature, crossed
 
 AT_ONCE = 2**17  # cells that are looked up together
-PLAUSIBLE = 1e-6  # a value at least so large is so probable, or nobody would think of so few records
+PLAUSIBLE = 1e-6  # least probability of a value this large; otherwise so few records are implausible
 LARGEST_COUNT = 10_000  # small cells can be no larger than this
 
 
 @dataclass(frozen=True)
 class Belief:
-    """What the adversary believes beforehand, from which posterior on it is a disclosure, and which cells are small."""
+    """The adversary's prior, the posterior above which a cell is disclosed, and which cells are small."""
 
     prior: float = 0.5
     gate: float = 0.95
     largest: int = 10
 
     def __post_init__(self) -> None:
-        """Refuse a gate that nothing or everything would pass."""
+        """Reject a gate that nothing or everything would pass."""
         if not 0 < self.prior < 1:
             raise mistake("", "prior", f"{self.prior:g}", "give a number between 0 and 1")
         if not self.prior <= self.gate < 1:
@@ -52,7 +52,7 @@ class Belief:
 
 
 class FactorsOf:
-    """The Bayes factors of the published cells of all cross-tabulations, worked out once for each law."""
+    """The Bayes factors of the published cells of all cross-tabulations, computed once for each law."""
 
     def __init__(self, noise: Noise) -> None:
         self._noise = noise
@@ -68,7 +68,7 @@ class FactorsOf:
 
 @dataclass(frozen=True)
 class NamedCell:
-    """A cell in which somebody's presence is given away; the count that hides in it is not told."""
+    """A cell that discloses a person's presence; its true count is not included."""
 
     counted: str
     cell: dict[str, str]
@@ -77,7 +77,7 @@ class NamedCell:
 
 @dataclass(frozen=True)
 class LevelFinding:
-    """What the small cells of one cross-tabulation give away; every record stands in one of its cells."""
+    """What the small cells of one cross-tabulation disclose; every record is in one of its cells."""
 
     counted: str
     levels: Levels
@@ -86,7 +86,7 @@ class LevelFinding:
     records: int  # in the cells
     records_above: int
     expected: float  # cells above the gate by the law of the noise
-    accused: int  # cells in which somebody who is not there would be held to be
+    accused: int  # cells in which an absent person would be believed to be present
     highest: float
 
     def as_json(self) -> Mapping[str, object]:
@@ -106,7 +106,7 @@ class LevelFinding:
 
 @dataclass(frozen=True)
 class BayesScan:
-    """The small cells of a release, by an adversary who knows everybody in a cell but one."""
+    """The small cells of a release, for an adversary who knows all persons in a cell except one."""
 
     belief: Belief
     levels: tuple[LevelFinding, ...]
@@ -131,7 +131,7 @@ class BayesScan:
 
     @property
     def above_beside_others(self) -> int:
-        """The same where the target is not alone: what fixed zeros give away by themselves left out."""
+        """The same in cells of two records or more: without what fixed zeros disclose by themselves."""
         return sum(self.by_known[1:])
 
     @property
@@ -142,7 +142,7 @@ class BayesScan:
 
     @property
     def most_records(self) -> int:
-        """How many records one cross-tabulation gives away at most: each of them once."""
+        """The largest number of records that one cross-tabulation discloses, each counted once."""
         return max((level.records_above for level in self.levels), default=0)
 
     @property
@@ -152,7 +152,7 @@ class BayesScan:
 
     @property
     def worst(self) -> tuple[LevelFinding, ...]:
-        """The ten cross-tabulations that give away most."""
+        """The ten cross-tabulations that disclose most."""
         ranked = sorted(self.levels, key=lambda level: (-level.records_above, -level.highest))
         return tuple(level for level in ranked[:10] if level.above)
 
@@ -185,14 +185,14 @@ def scan(
     most_named: int = 20,
     progress: Progress | None = None,
 ) -> BayesScan:
-    """Look at every small cell of every cross-tabulation once.
+    """Compute the posterior of every small cell of every cross-tabulation, once.
 
     In a cell of x records each is the target in turn: the adversary knows the x - 1 others and sees the published
-    count. Nobody is accused falsely but where x are there, all known, and the count speaks for one more.
+    count. A person is accused falsely only where all x are known and the count supports one more.
     """
-    told, laws = progress or Quiet(), FactorsOf(published.noise)
+    progress, laws = progress or Quiet(), FactorsOf(published.noise)
     found = _Found(belief)
-    told.stage("posteriors in small cells", sum(len(universe.tables) for universe in published.universes))
+    progress.stage("posteriors in small cells", sum(len(universe.tables) for universe in published.universes))
     for universe in published.universes:
         for owned in once(universe):
             if owned.new:
@@ -202,7 +202,7 @@ def scan(
                     laws,
                     most_named,
                 )
-            told.step()
+            progress.step()
     return found.result(most_named)
 
 
@@ -219,7 +219,7 @@ class _Tally:
 
 
 def _tally(owned: OwnedTable, true: Cells, largest: int, keeps_zeros: bool) -> _Tally:
-    """Count what is published for each small true count; published cells that hold nobody have the count 0."""
+    """Count what is published for each small true count; published cells without records have the count 0."""
     shown = owned.table.load()
     small = true[1] <= largest
     ghosts = shown[0][:0] if keeps_zeros else shown[0][values_at(true, shown[0]) == 0]
@@ -267,8 +267,8 @@ class _Found:
             self.levels.append(self._level(owned, signature, law, tally, here, posterior, accusing))
         above = posterior > self.belief.gate
         np.add.at(self.by_known, tally.count[above] - 1, tally.times[above])
-        held = tally.count > 0
-        np.add.at(self.cells_by_known, tally.count[held] - 1, tally.times[held])
+        occupied = tally.count > 0
+        np.add.at(self.cells_by_known, tally.count[occupied] - 1, tally.times[occupied])
         if above.any():
             self._name(owned, tally, above, most_named)
 
@@ -286,11 +286,11 @@ class _Found:
         accusing: Floats,
     ) -> LevelFinding:
         count, times = tally.count[here], tally.times[here]
-        held, above = count > 0, posterior[here] > self.belief.gate
+        occupied, above = count > 0, posterior[here] > self.belief.gate
         return LevelFinding(
             owned.universe.counted,
             signature.levels,
-            int(times[held].sum()),
+            int(times[occupied].sum()),
             int(times[above].sum()),
             int((times * count).sum()),
             int((times * count)[above].sum()),
@@ -300,14 +300,14 @@ class _Found:
         )
 
     def _chances(self, law: BayesFactors) -> Floats:
-        """How probably a record of a cell is given away, by the cell's count."""
+        """The probability that a record of a cell is disclosed, by the cell's count."""
         if law not in self.chances:
             rows = (Adversary(law.law, known, self.belief.prior) for known in range(self.belief.largest))
             self.chances[law] = np.array([0.0, *(one.exceeds(self.belief.gate) for one in rows)])
         return self.chances[law]
 
     def _name(self, owned: OwnedTable, tally: _Tally, above: NDArray[np.bool_], most: int) -> None:
-        """Keep the plainest cells of the table: those that cross the fewest variables."""
+        """Store the simplest cells of the table: those that cross the fewest variables."""
         axes = np.array([len(crosstab.signature.levels) for crosstab in owned.crosstabs])
         cells = np.flatnonzero(above[tally.which])
         crossed = axes[tally.crosstab[tally.which[cells]]]
@@ -327,17 +327,19 @@ class _Found:
 
 @dataclass(frozen=True)
 class ExposedValues:
-    """The published values that would give a target away, by how many others the adversary knows in the cell."""
+    """The published values that would disclose a target, by the number of others known in the cell."""
 
     belief: Belief
     cells: int  # published, each once
-    by_known: tuple[int, ...]  # others known, 0 first -> cells whose value would give one more away
-    chances: tuple[float, ...]  # others known -> how probably one more is given away, at most over the laws
-    highest_alone: float  # the highest posterior where nobody else is known there
+    by_known: tuple[int, ...]  # others known, 0 first -> cells whose value would disclose one more
+    chances: tuple[
+        float, ...
+    ]  # others known -> the probability that one more is disclosed, the largest over the laws
+    highest_alone: float  # the highest posterior where no one else is known there
 
     @property
     def alone(self) -> int:
-        """Cells that give away a target who is known to be the only possible one."""
+        """Cells that disclose a target who is known to be the only possible one."""
         return self.by_known[0]
 
     def as_json(self) -> Mapping[str, object]:
@@ -355,15 +357,15 @@ class ExposedValues:
 
 
 def exposed(published: Published, belief: Belief, progress: Progress | None = None) -> ExposedValues:
-    """What an outsider who knows x0 = 0, 1, .. others in a cell would conclude from each value as it is published.
+    """What an outsider who knows x0 = 0, 1, .. others in a cell would conclude from each published value.
 
-    Only listed cells count, for a zero speaks against everybody, and only values that x0 + 1 records could well have
-    led to: nobody believes that a town is empty but for the target. The law of the noise must be public.
+    Only listed cells are used, since a zero is evidence against presence, and only values that are plausible for x0 + 1
+    records: no one believes that a town is empty except for the target. The law of the noise must be public.
     """
-    told, laws = progress or Quiet(), FactorsOf(published.noise)
-    told.stage("published values", sum(len(universe.tables) for universe in published.universes))
+    progress, laws = progress or Quiet(), FactorsOf(published.noise)
+    progress.stage("published values", sum(len(universe.tables) for universe in published.universes))
     sums, chances, cells, highest = np.zeros(belief.largest, dtype=np.int64), np.zeros(belief.largest), 0, 0.0
-    for law, tally in _values(published, laws, told).items():
+    for law, tally in _values(published, laws, progress).items():
         values, times = (np.array(list(some), dtype=np.int64) for some in (tally, tally.values()))
         cells += int(times.sum())
         for known in range(belief.largest):
@@ -376,7 +378,7 @@ def exposed(published: Published, belief: Belief, progress: Progress | None = No
     return ExposedValues(belief, cells, tuple(sums.tolist()), tuple(chances.tolist()), highest)
 
 
-def _values(published: Published, laws: FactorsOf, told: Progress) -> dict[BayesFactors, Counter[int]]:
+def _values(published: Published, laws: FactorsOf, progress: Progress) -> dict[BayesFactors, Counter[int]]:
     """The different values under each law, and how many cells show them."""
     found: dict[BayesFactors, Counter[int]] = {}
     for universe in published.universes:
@@ -385,30 +387,30 @@ def _values(published: Published, laws: FactorsOf, told: Progress) -> dict[Bayes
             which = owned.which(cells)
             own = [laws.of(owned.signature(at)) for at in owned.new]
             order = list(dict.fromkeys(own))
-            law_at = np.full(len(owned.crosstabs) + 1, -1)  # the last for cells that were seen before
+            law_at = np.full(len(owned.crosstabs) + 1, -1)  # the last is for cells of earlier tables
             law_at[list(owned.new)] = [order.index(law) for law in own]
             place = law_at[which]
             for at, law in enumerate(order):
                 seen, times = np.unique(values[place == at], return_counts=True)
                 sums = found.setdefault(law, Counter())
                 sums.update(dict(zip(seen.tolist(), times.tolist(), strict=True)))
-            told.step()
+            progress.step()
     return found
 
 
-CHAINS_AT_ONCE = 2**19  # cells whose chains are held together
+CHAINS_AT_ONCE = 2**19  # cells whose chains are in memory together
 MOST_NAMED = 20  # cells of one cross-tabulation
 
 
 @dataclass(frozen=True)
 class ChainFinding:
-    """What the chains that start in the small cells of one cross-tabulation give away."""
+    """What the chains that start in the small cells of one cross-tabulation disclose."""
 
     counted: str
     levels: Levels
     observations: int  # levels of each chain
     cells: int
-    above_alone: int  # by the smallest cell alone
+    above_alone: int  # by the smallest cell only
     above: int  # by all levels together
     records_above: int
     highest: float
@@ -448,11 +450,11 @@ class LevelsScan:
 
     @property
     def above_alone(self) -> int:
-        """In how many the smallest cell alone is enough."""
+        """The number above the gate by the smallest cell only."""
         return sum(chain.above_alone for chain in self.chains)
 
     def as_json(self) -> Mapping[str, object]:
-        """The document, with the ten cross-tabulations that give away most."""
+        """The document, with the ten cross-tabulations that disclose most."""
         worst = sorted(self.chains, key=lambda chain: (-chain.records_above, -chain.highest))
         return {
             "prior": self.belief.prior,
@@ -476,12 +478,12 @@ def scan_levels(
     most_named: int = 20,
     progress: Progress | None = None,
 ) -> LevelsScan:
-    """Look at every small cell at the finest level of a variable, together with the cells above it up to ``coarsest``.
+    """Compute the posterior of every small cell at the finest level with the cells above it up to ``coarsest``.
 
     Depth 1 is the level below the total. The adversary knows all others at every level that is used.
     """
-    told, laws = progress or Quiet(), FactorsOf(published.noise)
-    told.stage(f"levels of {along}", sum(len(universe.tables) for universe in published.universes))
+    progress, laws = progress or Quiet(), FactorsOf(published.noise)
+    progress.stage(f"levels of {along}", sum(len(universe.tables) for universe in published.universes))
     chains: list[ChainFinding] = []
     named: list[NamedCell] = []
     found = False
@@ -494,7 +496,7 @@ def scan_levels(
                 for chain, names in scanner.chains(owned.true(truth)):
                     chains.append(chain)
                     named += names[: most_named - len(named)]
-            told.step()
+            progress.step()
     if not found:
         raise mistake("", "along", along, f"choose from {', '.join(published.variables)}")
     return LevelsScan(belief, along, tuple(chains), tuple(named))
@@ -548,7 +550,7 @@ class _Scanner:
         ]
 
     def _factors(self, crosstab: CrossTab, cells: Integers, shown: Cells, true: Cells) -> Iterator[Floats]:
-        """The log Bayes factors of each level, from the smallest cell up; 0 where a level is seen already."""
+        """The log Bayes factors of each level, from the smallest cell up; 0 where a level repeats the one below."""
         cube, stride = self.owned.cube, self.owned.cube.strides[self.axis]
         parents = cube.axes[self.axis].parents
         below: tuple[BayesFactors, Integers] | None = None
@@ -556,7 +558,7 @@ class _Scanner:
             law, count = self._law(crosstab, depth), values_at(true, cells)
             factors = law.log_factors(count - 1, values_at(shown, cells))
             if below is not None and self.same_noise and law is below[0]:
-                factors[count == below[1]] = 0.0  # nested cells of equal counts hold the same records
+                factors[count == below[1]] = 0.0  # nested cells of equal counts have the same records
             yield factors
             below, node = (law, count), cube.nodes(cells, self.axis)
             cells = cells + (parents[node] - node) * stride
@@ -568,7 +570,7 @@ class _Scanner:
 
 
 def _sum(steps: list[Floats]) -> Floats:
-    """The sum of the log factors; a proof on one level is not weighed against the doubt of another."""
+    """The sum of the log factors; a proof on one level is not outweighed by another."""
     proof: NDArray[np.bool_] = np.any([np.isposinf(factors) for factors in steps], axis=0)
     total: Floats = np.sum([np.where(proof, 0.0, factors) for factors in steps], axis=0)
     return np.where(proof, np.inf, total)

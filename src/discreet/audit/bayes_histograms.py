@@ -1,7 +1,6 @@
-"""The attack on whole histograms of small areas: everybody of the area is known but one person's category.
+"""The attack on whole histograms of small areas: all persons of the area are known, except for one person's category.
 
-It owns cutting the histograms out of a release and judging the decisions; the posterior of one histogram, and its exact
-chances, are maths.bayes_histogram's.
+The posterior of one histogram and its exact chances are in ``maths.attacks.bayes_histogram``.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ from discreet.maths.noise.law import Floats
 from discreet.programme.cube import CrossTab, Levels, crossed
 
 MOST_CATEGORIES = 4096
-AT_ONCE = 2**21  # cells of histograms that are held together
+AT_ONCE = 2**21  # cells of histograms in memory together
 TIE = 1e-9
-LOWEST = -1e6  # stands for a weight of zero
+LOWEST = -1e6  # represents a weight of zero
 
 
 class HistogramPrior(StrEnum):
-    """What the adversary believes of the target's category: all alike, or as often as published for all areas."""
+    """The prior of the target's category: uniform, or as published for all areas."""
 
     UNIFORM = "uniform"
     SHARES = "shares"
@@ -48,7 +47,7 @@ class AreaAttack:
     gate: float = 0.95
 
     def __post_init__(self) -> None:
-        """Refuse sizes and gates that select nothing."""
+        """Reject sizes and gates that select nothing."""
         if not 1 <= self.least <= self.most:
             raise mistake(
                 "", "least and most", f"{self.least} and {self.most}", "give 1 or more, the least first"
@@ -67,7 +66,7 @@ class HistogramFinding:
     areas: int
     records: int  # each was the target once
     success: float  # share of right decisions, ties by lot
-    baseline: float  # the same by the prior alone
+    baseline: float  # the same by the prior only
     mean_posterior: float  # of the target's own category
     above: int  # records whose own category has a posterior above the gate
     contradicted: int  # records for which the published counts fit no category: swapped, or another law
@@ -102,7 +101,7 @@ class HistogramScan:
 
     attack: AreaAttack
     found: tuple[HistogramFinding, ...]
-    too_wide: int  # histograms of more than the categories that are looked at
+    too_wide: int  # histograms with more categories than the limit
 
     @property
     def worst(self) -> HistogramFinding | None:
@@ -111,11 +110,11 @@ class HistogramScan:
 
     @property
     def largest_gain(self) -> float:
-        """What the worst histogram adds to the prior; 0 where none was attacked."""
+        """What the worst histogram adds to the prior; 0 if none was attacked."""
         return 0.0 if self.worst is None else self.worst.gain
 
     def as_json(self) -> Mapping[str, object]:
-        """The document, with the ten histograms that gain the adversary most."""
+        """The document, with the ten histograms with the largest gain."""
         worst = sorted(self.found, key=lambda one: -one.gain)
         return {
             "area": self.attack.area,
@@ -136,8 +135,10 @@ def attack_histograms(
 
     Every record of an area is the target in turn; all others' categories are known, so is the target's presence.
     """
-    told, laws = progress or Quiet(), FactorsOf(published.noise)
-    told.stage(f"histograms of {attack.area}", sum(len(universe.tables) for universe in published.universes))
+    progress, laws = progress or Quiet(), FactorsOf(published.noise)
+    progress.stage(
+        f"histograms of {attack.area}", sum(len(universe.tables) for universe in published.universes)
+    )
     found: list[HistogramFinding] = []
     too_wide, known_area = 0, False
     for universe in published.universes:
@@ -154,14 +155,14 @@ def attack_histograms(
                 shown = owned.table.load()
                 for cutter in narrow:
                     found += cutter.finding(shown, owned.true(truth), attack)
-            told.step()
+            progress.step()
     if not known_area:
         raise mistake("", "area", attack.area, f"choose from {', '.join(published.variables)}")
     return HistogramScan(attack, tuple(found), too_wide)
 
 
 def _histograms(owned: OwnedTable, axis: int) -> Iterator[CrossTab]:
-    """The new cross-tabulations at the finest level of the areas that divide them by something."""
+    """The new cross-tabulations of the finest areas by at least one other variable."""
     finest = int(owned.cube.axes[axis].depths.max())
     for crosstab in (owned.crosstabs[at] for at in owned.new):
         if crosstab.depths[axis] == finest and finest and sum(crosstab.depths) > finest:
@@ -183,7 +184,7 @@ class _Cutter:
         return math.prod(len(level.nodes) for k, level in enumerate(self.crosstab.levels) if k != self.axis)
 
     def offsets(self) -> Integers:
-        """Where each category stands relative to the total of an area."""
+        """The position of each category relative to the total of an area."""
         offsets = np.zeros(1, dtype=np.int64)
         for k, level in enumerate(self.crosstab.levels):
             if k != self.axis:
@@ -191,7 +192,7 @@ class _Cutter:
         return offsets
 
     def finding(self, shown: Cells, true: Cells, attack: AreaAttack) -> list[HistogramFinding]:
-        """The outcome over all small areas, blocks of areas at a time; none where there is no choice."""
+        """The outcome over all small areas, blocks of areas at a time; empty where there is only one category."""
         offsets = self.offsets()
         starts = self.crosstab.levels[self.axis].nodes * self.owned.cube.strides[self.axis]
         sizes = values_at(true, starts)
@@ -288,14 +289,14 @@ class _Rivals:
 
 
 def _prior(kind: HistogramPrior, totals: Integers) -> Floats:
-    """The prior of the categories; published shares are kept above zero by half a record each."""
+    """The prior of the categories; half a record is added to each published share."""
     weights = np.ones(len(totals)) if kind is HistogramPrior.UNIFORM else np.maximum(totals, 0) + 0.5
     found: Floats = weights / weights.sum()
     return found
 
 
 def _by_prior(prior: Floats) -> Floats:
-    """How probably the prior alone decides for each category."""
+    """The probability that each category is chosen by the prior only."""
     best = (prior > prior.max() * (1 - TIE)).astype(np.float64)
     found: Floats = best / best.sum()
     return found

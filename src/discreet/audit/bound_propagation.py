@@ -49,7 +49,7 @@ class CubeBlock:
 
     @cached_property
     def families(self) -> tuple[AxisFamilies, ...]:
-        """The families along each axis; those that reach beyond the block are left out."""
+        """The families along each axis; without those that reach beyond the block."""
         return tuple(self._families(k) for k in range(len(self.cube.axes)))
 
     def _families(self, axis: int) -> AxisFamilies:
@@ -97,7 +97,7 @@ def blocks(cube: Cube, most: int) -> Iterator[CubeBlock]:
 
 
 def _sizes(axis: Breakdown) -> list[int]:
-    """How many nodes each node's sub-tree has; in preorder they stand together."""
+    """How many nodes each node's sub-tree has; in preorder they are contiguous."""
     sizes = [1] * len(axis)
     for node in range(len(axis) - 1, 0, -1):
         sizes[int(axis.parents[node])] += sizes[node]
@@ -105,10 +105,10 @@ def _sizes(axis: Breakdown) -> list[int]:
 
 
 def fresh(owned: OwnedTable, axis: int) -> NDArray[np.bool_]:
-    """The tuples along an axis whose parts no table before has shown.
+    """The tuples along an axis whose parts no earlier table shows.
 
     [depths of the axes before, depth of the parent, depths of the axes after]. Where two breakdowns of one variable
-    hold different nodes of a level, their common tuples count twice.
+    have different nodes of a level, their common tuples count twice.
     """
     levels = [int(one.depths.max()) + 1 for one in owned.cube.axes]
     parts = owned.owned.reshape(prod(levels[:axis]), levels[axis], prod(levels[axis + 1 :]))
@@ -140,7 +140,7 @@ def _classes(block: CubeBlock, axes: Sequence[int]) -> Integers:
 
 @dataclass(frozen=True, eq=False)
 class CutTable:
-    """A table in blocks that fit, and which of its tuples are new."""
+    """A table in blocks that fit in memory, and which of its tuples are new."""
 
     table: PublishedTable
     blocks: tuple[CubeBlock, ...]
@@ -183,16 +183,16 @@ LARGEST_SHOWN = 1 << 16  # a gap that needs a larger bound is counted with this 
 
 @dataclass(frozen=True)
 class PropagationLimits:
-    """How much memory the attack may take: some 45 bytes for each cell of a block, 8 for each exchanged one."""
+    """The memory that the attack may use: some 45 bytes for each cell of a block, 8 for each exchanged one."""
 
     block: int = 1 << 24  # cells that are worked on at once
     exchanged: int = 1 << 24  # cells whose intervals are carried from table to table
-    named: int = 20  # deductions that are told cell by cell
+    named: int = 20  # deductions that are listed cell by cell
 
 
 @dataclass(frozen=True, eq=False)
 class Assumption:
-    """What is taken for known of the noise: which true counts can lead to a published one."""
+    """What is assumed of the noise: which true counts can lead to a published one."""
 
     bound: int
     same_noise: bool
@@ -213,15 +213,15 @@ class Assumption:
 
 
 def assumption(noise: Noise, bound: int | None) -> Assumption | None:
-    """All that is public of a bounded noise, or a supposed bound alone; None where no bound is known or supposed."""
+    """All that is public of a bounded noise, or only an assumed bound; None where no bound is known or assumed."""
     if bound is None and noise.bound is None:
         return None
     largest = noise.bound if bound is None else bound
     assert largest is not None
     is_public = largest == noise.bound
-    told = noise.law if is_public and noise.law is not None else uniform(largest)
+    law = noise.law if is_public and noise.law is not None else uniform(largest)
     others = {name: _origins(noise, law, largest) for name, law in noise.laws.items()} if is_public else {}
-    return Assumption(largest, noise.same_noise and not noise.laws, _origins(noise, told, largest), others)
+    return Assumption(largest, noise.same_noise and not noise.laws, _origins(noise, law, largest), others)
 
 
 def _origins(noise: Noise, law: Law, bound: int) -> PossibleCounts:
@@ -231,7 +231,7 @@ def _origins(noise: Noise, law: Law, bound: int) -> PossibleCounts:
 
 @dataclass(frozen=True, eq=False)
 class Deductions:
-    """Cells of a table whose true count is deduced; a cell that several tables show stands with the first."""
+    """Cells of a table whose true count is deduced; a cell of several tables is listed for the first."""
 
     counted: str
     cube: Cube
@@ -242,7 +242,7 @@ class Deductions:
 
 @dataclass(eq=False)
 class PropagatedBounds:
-    """What the tables have given so far."""
+    """The results so far."""
 
     groups: Counter[tuple[int, int]] = field(default_factory=Counter)  # (parts, positive ones) -> tuples
     shown: Integers = field(default_factory=lambda: np.zeros(LARGEST_SHOWN + 1, dtype=np.int64))
@@ -270,7 +270,7 @@ class Propagation:
     ) -> None:
         self._universe, self._known, self._limits = universe, known, limits
         self._found, self._progress = found, progress
-        self._told: dict[Levels, Integers] = {}
+        self._deduced: dict[Levels, Integers] = {}
 
     def run(self) -> None:
         """Survey the tuples; with a bound, tighten every table, exchange, and tighten again."""
@@ -307,10 +307,10 @@ class Propagation:
         found.cells += block.size
         for tuples in table.tuples(block):
             starts = tuples.families.starts
-            held = np.zeros(int(starts[-1]) + len(tuples.families), dtype=np.int64)
-            survey(shown.reshape(tuples.shape), *tuples.arrays, held, found.shown, found.exact)
+            positives = np.zeros(int(starts[-1]) + len(tuples.families), dtype=np.int64)
+            survey(shown.reshape(tuples.shape), *tuples.arrays, positives, found.shown, found.exact)
             for f, (begin, end) in enumerate(pairwise(starts.tolist())):
-                for positive, many in enumerate(held[begin + f : end + f + 1].tolist()):
+                for positive, many in enumerate(positives[begin + f : end + f + 1].tolist()):
                     if many:
                         found.groups[end - begin, positive] += many
 
@@ -326,7 +326,7 @@ class Propagation:
         for block in table.blocks:
             shown = block.dense(cells)
             low, high = known.intervals(self._universe, block, shown)
-            open_ = low < high  # a law that tells a count by itself is no deduction
+            open_ = low < high  # a count that follows from the law only is no deduction
             exchange.take(block, low, high)
             tightening = tighten(low, high, shown, block.families, block.shape, known.same_noise)
             if not (tightening.is_fixpoint or tightening.contradictions):
@@ -336,26 +336,26 @@ class Propagation:
             self._progress.step(block.size)
 
     def _deduce(
-        self, kept: list[Deductions], block: CubeBlock, shown: Bounds, low: Bounds, at: Integers
+        self, into: list[Deductions], block: CubeBlock, shown: Bounds, low: Bounds, at: Integers
     ) -> None:
-        """Keep the cells that no table before has told."""
-        new = self._untold(block.cube, at + block.offset)
+        """Store the cells that were not deduced from an earlier table."""
+        new = self._not_yet_deduced(block.cube, at + block.offset)
         if len(new):
             at = new - block.offset
             counts = shown[at].astype(np.int64), low[at].astype(np.int64)
-            kept.append(Deductions(self._universe.counted, block.cube, new, *counts))
+            into.append(Deductions(self._universe.counted, block.cube, new, *counts))
 
-    def _untold(self, cube: Cube, cells: Integers) -> Integers:
+    def _not_yet_deduced(self, cube: Cube, cells: Integers) -> Integers:
         split = SplitTable((cells, cells), crosstab_numbers(cube, cells))
-        kept = [np.empty(0, dtype=np.int64)]
+        new_ones = [np.empty(0, dtype=np.int64)]
         for at, crosstab in enumerate(crosstabs(cube, self._universe.codelists)):
             here, _ = split.positions(at)
             if len(here):
                 levels, numbers = crosstab.signature.levels, crosstab.numbers(cube, here)
-                told = self._told.get(levels, kept[0])
-                kept.append(here[~np.isin(numbers, told)])
-                self._told[levels] = np.union1d(told, numbers)
-        return np.sort(np.concatenate(kept))
+                earlier = self._deduced.get(levels, new_ones[0])
+                new_ones.append(here[~np.isin(numbers, earlier)])
+                self._deduced[levels] = np.union1d(earlier, numbers)
+        return np.sort(np.concatenate(new_ones))
 
 
 class Exchange:

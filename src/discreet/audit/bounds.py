@@ -1,6 +1,6 @@
-"""The bound of the noise: what the tables show of it, which true counts it gives away, and how many of these are right.
+"""The attack by bounds: what tables prove of the noise bound, which true counts follow from it, and how many are right.
 
-It owns the attack as an outsider runs it and the office's judgement of it; the propagation is bound_propagation's.
+The propagation of bounds is in ``bound_propagation``.
 """
 
 from __future__ import annotations
@@ -64,13 +64,13 @@ class Deduced:
 
     @property
     def place(self) -> TableCell:
-        """The cell without what is deduced of it."""
+        """The cell without the deduced count."""
         return TableCell(self.counted, self.table, self.cell, self.published)
 
 
 @dataclass(frozen=True, kw_only=True)
 class BoundFindings:
-    """What bounds and margins show, in numbers and by the first cells."""
+    """Results of the attack by bounds: numbers, and the first cells."""
 
     bound: int | None
     least_bound: int
@@ -97,7 +97,7 @@ class BoundFindings:
         return bool(self.tables_cut or self.tables_left_out or self.tables_unfinished)
 
     def without_counts(self) -> BoundFindings:
-        """The same without deduced counts: with the right bound they are the true ones."""
+        """The same without deduced counts, which with the right bound are the true ones."""
         return replace(
             self, named=tuple(one.place if isinstance(one, Deduced) else one for one in self.named)
         )
@@ -105,15 +105,15 @@ class BoundFindings:
 
 @dataclass(frozen=True, eq=False)
 class BoundAttack:
-    """What an outsider finds out; without a bound, known or supposed, only what the tables show of it."""
+    """What an outsider deduces; without a known or assumed bound, only the least bound that the tables prove."""
 
-    bound: int | None  # that is taken for known
+    bound: int | None  # known or assumed
     tuples: int
     groups: Groups
     shown: Mapping[int, int]  # bound that a gap needs -> tuples; the bound is at least the largest
     extreme: int | None  # tuples whose gap only +-bound in every cell can make
-    expected: Expected | None  # of these, if the noise is what it is said to be
-    pairs: int | None  # tuples of two parts that tell their counts by themselves
+    expected: Expected | None  # of these, by the published law
+    pairs: int | None  # tuples of two parts that determine their counts by themselves
     cells: int  # of all tables
     deductions: tuple[Deductions, ...]
     contradictions: tuple[Deductions, ...]
@@ -126,12 +126,12 @@ class BoundAttack:
 
     @property
     def least_bound(self) -> int:
-        """The bound is at least this, for certain."""
+        """The least bound that the tables prove."""
         return max(self.shown, default=0)
 
     @property
     def pinned(self) -> int:
-        """Different cells whose count is deduced, but for those published as zero that are zero."""
+        """Different cells whose count is deduced, without those published as zero that are zero."""
         return sum(int(np.count_nonzero(_is_count(one))) for one in self.deductions)
 
     @property
@@ -146,11 +146,11 @@ class BoundAttack:
 
     @property
     def contradicted(self) -> int:
-        """Cells that no count fits: the bound is supposed too small, or the tables are not of one release."""
+        """Cells that no count fits: the assumed bound is too small, or the tables are not of one release."""
         return sum(len(one.cells) for one in self.contradictions)
 
     def findings(self) -> BoundFindings:
-        """In numbers; deduced counts are what anybody can deduce."""
+        """The findings; deduced counts follow from public files only."""
         return BoundFindings(
             bound=self.bound,
             least_bound=self.least_bound,
@@ -179,17 +179,17 @@ def bound_attack(
     limits: PropagationLimits = WHOLE,
     progress: Progress | None = None,
 ) -> BoundAttack:
-    """Take the gaps of all tuples and, with a bound that is public or supposed, deduce what counts it leaves."""
-    told = progress or Quiet()
+    """Compute the gaps of all tuples and, with a public or assumed bound, deduce true counts."""
+    progress = progress or Quiet()
     known = assumption(published.noise, bound)
     rounds = 1 if known is None else 2
-    told.stage(
+    progress.stage(
         "bound of the noise",
         rounds * sum(table.cube.size for one in published.universes for table in one.tables),
     )
     found = PropagatedBounds()
     for universe in published.universes:
-        Propagation(universe, known, limits, found, told).run()
+        Propagation(universe, known, limits, found, progress).run()
     return _attack(found, None if known is None else known.bound, published.noise, limits)
 
 
@@ -225,7 +225,7 @@ def _expected(noise: Noise, bound: int | None, groups: Groups, lookup: Lookup | 
 
 
 def large_noise(noise: Noise, bound: int) -> Pmf | None:
-    """The law of the change of large counts, as far as it is known or can be supposed; None where it is not one law."""
+    """The law of the change of large counts, known or assumed; None where it is not one law."""
     if noise.laws or noise.publishing.rounding > 1 or noise.publishing.threshold:
         return None
     if noise.law is not None:
@@ -235,10 +235,10 @@ def large_noise(noise: Noise, bound: int) -> Pmf | None:
 
 @dataclass(frozen=True)
 class BoundJudgement:
-    """How much of an attack is true: with the right bound every deduction is."""
+    """How many deductions of an attack are right: all, with the right bound."""
 
     bound: int | None  # of the noise
-    is_bound_shown: bool  # the tables show it to the full
+    is_bound_shown: bool  # the tables prove the full bound
     pinned: int
     right: int
     right_small: int  # counts of 1 to 3
@@ -314,7 +314,7 @@ def judge(
 def _expected_pairs(
     published: Published, truth: Truth, noise: Noise, limits: PropagationLimits
 ) -> float | None:
-    """How many tuples of two parts the law lets tell their counts by themselves, summed over the true counts."""
+    """The expected number of tuples of two parts that determine their counts, summed over the true counts."""
     if noise.law is None or noise.laws or noise.bound is None or not (noise.same_noise and noise.keeps_zeros):
         return None
     chances = small_pairs(noise.law, noise.bound)
@@ -335,7 +335,7 @@ def _true_pairs(published: Published, truth: Truth, limits: PropagationLimits, s
 
 
 def _is_count(one: Deductions) -> Marks:
-    """Which deductions say more than that a cell published as zero is empty."""
+    """Which deductions are more than an empty cell published as zero."""
     more: Marks = (one.published != 0) | (one.deduced != 0)
     return more
 

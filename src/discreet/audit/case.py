@@ -30,7 +30,7 @@ from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
 
 
 def true_counts(run: Run, cubes: Sequence[Cube]) -> Truth:
-    """Count cubes as they are, and as they are after swapping where the programme swaps."""
+    """Count cubes before swapping, and after it where the programme swaps."""
     original = _counted(run, cubes)
     relocations = run.relocations(run.swap())
     return Truth(original, _counted(run, cubes, relocations) if relocations else original)
@@ -63,12 +63,12 @@ class Case:
 
     @property
     def programme(self) -> Programme:
-        """What was declared."""
+        """The programme of the release."""
         return self.run.programme
 
     @property
     def mechanism(self) -> Mechanism:
-        """What made the noise."""
+        """The mechanism of the noise."""
         return self.run.mechanism
 
     def columns(self, unit: str, names: Sequence[str], progress: Progress) -> dict[str, Codes]:
@@ -79,7 +79,7 @@ class Case:
 def open_case(
     programme: Programme, secret: bytes, release: Release, threads: int = 1, progress: Progress | None = None
 ) -> Case:
-    """Bring a release and its confidential side together; one that does not belong to it is refused."""
+    """Bring a release and its confidential side together; anything of another release is rejected."""
     run = recognise(programme, secret, release, threads, progress)
     return make_case(run, release)
 
@@ -87,14 +87,14 @@ def open_case(
 def recognise(
     programme: Programme, secret: bytes, release: Release, threads: int = 1, progress: Progress | None = None
 ) -> Run:
-    """The run that made a release; programme, secret or microdata of another release are refused."""
+    """The run that made a release; programme, secret or microdata of another release are rejected."""
     run, identity = begin(programme, secret, threads, progress)
     _require_same(identity, release)
     return run
 
 
 def make_case(run: Run, release: Release) -> Case:
-    """Count the truth again and read the published tables with the office's knowledge of the noise."""
+    """Count the records again and read the published tables with the office's knowledge of the noise."""
     truth = true_counts(run, run.programme.cubes)
     return Case(run, informed(published(release), run.mechanism), truth)
 
@@ -109,7 +109,7 @@ class Earlier:
 
 
 def informed(seen: Published, chosen: Mechanism) -> Published:
-    """The same tables before somebody who knows the whole law of the noise."""
+    """The same tables for an attacker who knows the whole law of the noise."""
     return replace(seen, noise=chosen.noise())
 
 
@@ -135,7 +135,7 @@ def _read_columns(run: Run, unit: str, names: Sequence[str]) -> dict[str, Codes]
 
 
 def _require_same(identity: Identity, release: Release) -> None:
-    """The public manifest carries keyed digests of what made the release: each is compared."""
+    """Compare the keyed digests in the public manifest with what made the release."""
     manifest, folder = release.manifest, release.folder
     if manifest.secret_fingerprint != identity.fingerprint:
         raise mistake(
@@ -153,7 +153,7 @@ def _has_tables(universe: Universe) -> bool:
 
 
 EXACT = cell_key_noise(variance=0.0, bound=0)  # no change at all
-COMPARED_EPSILON = Fraction(1)  # of all compared tables, for releases that have no guarantee of their own
+COMPARED_EPSILON = Fraction(1)  # of all compared tables, for releases without a guarantee
 
 
 def variants(
@@ -161,13 +161,13 @@ def variants(
 ) -> Iterator[tuple[str, Published]]:
     """The tables about places, by protection; those that equal the release itself are left out.
 
-    A protection that cannot be had for so many tables is put into ``left_out`` with the reason.
+    A protection that is not available for these tables is added to ``left_out`` with the reason.
     """
     cubes = [cube for cube in case.programme.cubes if _is_about(cube, place) and not cube.weight]
     yield "none", _exact(case, cubes, case.truth.original)
     if case.truth.is_swapped:
-        yield "swapping alone", _exact(case, cubes, case.truth.counted)
-        yield "noise alone", _noisy(case, cubes, case.mechanism, progress)
+        yield "swapping only", _exact(case, cubes, case.truth.counted)
+        yield "noise only", _noisy(case, cubes, case.mechanism, progress)
     name = f"epsilon {COMPARED_EPSILON} for these tables"
     try:
         private = _private(case, cubes)
@@ -189,7 +189,7 @@ def _exact(case: Case, cubes: list[Cube], truth: Mapping[str, Cells]) -> Publish
 
 
 def _private(case: Case, cubes: list[Cube]) -> Mechanism | None:
-    """Geometric noise with a budget of one for these tables; None where the release has a law of its own already."""
+    """Geometric noise with a budget of one for these tables; None where the release has its own law already."""
     if isinstance(case.programme.noise, PrivateNoise):
         return None
     rule = PrivateNoise(LawKind.GEOMETRIC, BudgetRule(COMPARED_EPSILON))
@@ -198,7 +198,7 @@ def _private(case: Case, cubes: list[Cube]) -> Mechanism | None:
 
 
 def _noisy(case: Case, cubes: list[Cube], chosen: Mechanism, progress: Progress) -> Published:
-    """Count the records as they are and perturb them."""
+    """Count the records without swapping and perturb the counts."""
     found: dict[str, PublishedTable] = {}
 
     def perturb(table: ConfidentialTable) -> None:

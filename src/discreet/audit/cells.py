@@ -23,10 +23,8 @@ class OwnedTable:
     universe: Universe
     table: PublishedTable
     crosstabs: tuple[CrossTab, ...]
-    sizes: tuple[int, ...]  # cross-tabulation -> how many of its cells no table before has shown
-    earlier: dict[
-        int, tuple[Box, ...]
-    ]  # cross-tabulation -> what tables before have shown of it, where not all
+    sizes: tuple[int, ...]  # cross-tabulation -> how many of its cells no earlier table shows
+    earlier: dict[int, tuple[Box, ...]]  # cross-tabulation -> what earlier tables show of it, where not all
 
     @property
     def cube(self) -> Cube:
@@ -67,17 +65,17 @@ class OwnedTable:
         return CubeGrid(self.cube.strides, parents, self.owned, self.earlier)
 
     def which(self, cells: Integers) -> Integers:
-        """To which cross-tabulation each cell belongs; -1 where an earlier table has shown it."""
+        """To which cross-tabulation each cell belongs; -1 where an earlier table shows it."""
         found = crosstab_numbers(self.cube, cells)
         found[~self.grid.own(cells, found)] = -1
         return found
 
     def true(self, truth: Truth) -> Cells:
-        """What was counted for its table."""
+        """The true counts of its table."""
         return cells_of(truth.counted, self.table.id)
 
     def values(self, truth: Truth | None) -> list[Cells]:
-        """Its cells as published, then where the truth is at hand the original ones, and those after swapping."""
+        """Its cells as published, then with the true counts those before swapping and after it."""
         sides = () if truth is None else truth.sides
         return [self.table.load(), *(cells_of(one, self.table.id) for one in sides)]
 
@@ -110,7 +108,7 @@ def _owned(universe: Universe, table: PublishedTable, shown: dict[Levels, list[B
 
 
 def _crossed(crosstab: CrossTab) -> list[int]:
-    """The axes that are not total, in the order that every table has them in."""
+    """The axes that are not total, in the order common to all tables."""
     return [k for k in crosstab.order if crosstab.depths[k]]
 
 
@@ -129,11 +127,11 @@ def _nodes(cube: Cube, crosstab: CrossTab, codes: Box) -> Box:
     return tuple(nodes)
 
 
-Way = tuple[str, str | int]  # what figures are added up by, and which of those
+Way = tuple[str, str | int]  # what figures are grouped by, and which group
 
 
 def ways(owned: OwnedTable, levels: Levels, areas: tuple[str, ...]) -> Iterator[Way]:
-    """Everything that a cross-tabulation's figures are added to."""
+    """The groups that a cross-tabulation's figures are added to."""
     yield "total", ""
     yield "universes", owned.universe.counted
     yield "cubes", owned.table.id
@@ -158,7 +156,7 @@ class FirstShown:
 
 @dataclass(frozen=True, eq=False)
 class LocatedCrosstab:
-    """A cross-tabulation and where it is read from: one table, or several that show parts of it."""
+    """A cross-tabulation and its source: one table, or several that show parts of it."""
 
     parts: tuple[FirstShown, ...]
 
@@ -169,12 +167,12 @@ class LocatedCrosstab:
 
     def has(self, numbers: Integers) -> NDArray[np.bool_]:
         """Which of some cells, by common number, any of the tables has."""
-        held = [part.crosstab.cells(part.owned.cube, numbers)[1] for part in self.parts]
-        found: NDArray[np.bool_] = np.any(held, axis=0)
+        present = [part.crosstab.cells(part.owned.cube, numbers)[1] for part in self.parts]
+        found: NDArray[np.bool_] = np.any(present, axis=0)
         return found
 
 
-def held(universe: Universe) -> dict[Levels, LocatedCrosstab]:
+def located_crosstabs(universe: Universe) -> dict[Levels, LocatedCrosstab]:
     """Every cross-tabulation of a universe, from the first tables that show all its cells."""
     found: dict[Levels, list[FirstShown]] = {}
     for owned in once(universe):
@@ -184,7 +182,7 @@ def held(universe: Universe) -> dict[Levels, LocatedCrosstab]:
 
 
 class SplitTable:
-    """The cells of one table, parted into its cross-tabulations by their numbers; those of number -1 are left out."""
+    """The cells of one table, split into its cross-tabulations by their numbers, without those of number -1."""
 
     def __init__(self, cells: Cells, which: Integers) -> None:
         if which.max(initial=0) < 2**15:
@@ -209,7 +207,7 @@ def described(levels: Levels, codelists: Mapping[str, Codelist], number: int) ->
 
 
 class Reader:
-    """Reads cross-tabulations, of public tables or of others by their id, and keeps the table read last."""
+    """Reads cross-tabulations, from public tables or others by their id, and caches the table read last."""
 
     def __init__(self, tables: Mapping[str, Cells] | None = None) -> None:
         self._tables = tables
@@ -235,7 +233,7 @@ class Reader:
 
 
 def by_number(parts: Iterator[Cells]) -> Cells:
-    """Cells of several parts in one, ascending."""
+    """The cells of several parts as one, ascending."""
     numbers, values = (np.concatenate(some) for some in zip(*parts, strict=True))
     order = np.argsort(numbers, kind="stable")
     return numbers[order], values[order]

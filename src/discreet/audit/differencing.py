@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.cells import LocatedCrosstab, Reader, described, held
+from discreet.audit.cells import LocatedCrosstab, Reader, described, located_crosstabs
 from discreet.audit.evidence import Cells, Integers, Published, Truth, Universe, values_at
 from discreet.errors import Mistakes, mistake
 from discreet.io.progress import Progress, Quiet
@@ -32,11 +32,11 @@ def nested(universes: Iterable[Universe]) -> Iterator[tuple[Universe, Universe]]
     """All pairs of universes (outer, inner) of which the inner counts some of the outer's records."""
     for outer, inner in permutations(universes, 2):
         counted = outer.count in ("", inner.count)
-        if outer.unit == inner.unit and counted and _holds(outer, inner):
+        if outer.unit == inner.unit and counted and _contains(outer, inner):
             yield outer, inner
 
 
-def _holds(outer: Universe, inner: Universe) -> bool:
+def _contains(outer: Universe, inner: Universe) -> bool:
     """Whether every record of the inner base is surely in the outer one."""
     if outer.base in ("", inner.base):
         return True
@@ -44,16 +44,16 @@ def _holds(outer: Universe, inner: Universe) -> bool:
         return False
     try:
         filters = [parse_filter(base, outer.codelists) for base in (outer.base, inner.base)]
-    except Mistakes:  # codes that no table shows: what both say in the same words is still known
-        return _says_more(inner.base, outer.base)
+    except Mistakes:  # codes that no table shows: conditions of equal text can still be compared
+        return _has_all_conditions(inner.base, outer.base)
     columns = _combinations(filters, outer.codelists)
     if columns is None:
-        return _says_more(inner.base, outer.base)
+        return _has_all_conditions(inner.base, outer.base)
     wide, narrow = (one.mask(columns) for one in filters)
     return bool((wide | ~narrow).all())
 
 
-def _says_more(inner: str, outer: str) -> bool:
+def _has_all_conditions(inner: str, outer: str) -> bool:
     """Whether a filter has all conditions of another; filters with alternatives are not compared."""
     if " or " in inner or " or " in outer:
         return False
@@ -72,11 +72,11 @@ def _combinations(
     return dict(zip(names, grid, strict=True))
 
 
-SAMPLE = 2_000  # differences of a lot that a mean is worked out on
+SAMPLE = 2_000  # differences of a lot that a mean is computed from
 
 
 class DifferenceNoise(Protocol):
-    """Says how probably the noise of a difference is zero."""
+    """The probability that the noise of a difference is zero."""
 
     def right(self, added: Iterable[int], subtracted: Iterable[int]) -> float:
         """Pr[the published difference is the true one], given the true counts of its cells."""
@@ -96,7 +96,7 @@ class NormalNoise:
 
 
 class ExactNoise:
-    """Noise of known laws, independent from cell to cell; the same question is worked out once."""
+    """Noise of known laws, independent from cell to cell; equal arguments are computed once."""
 
     def __init__(self, added: PublishedLaw, subtracted: PublishedLaw) -> None:
         self._sides = (added, subtracted)
@@ -120,7 +120,7 @@ def _classes(law: PublishedLaw, counts: Iterable[int]) -> Counter[int]:
 
 
 class OutsiderNoise:
-    """What an outsider can say of differences between the cells of two cross-tabulations, of one release or of two."""
+    """What an outsider knows of differences between the cells of two cross-tabulations, of one release or of two."""
 
     def __init__(self, noise: Noise, of_subtracted: Noise | None = None) -> None:
         self._sides, self._exact = (noise, of_subtracted or noise), cache(ExactNoise)
@@ -136,7 +136,7 @@ class OutsiderNoise:
 
 
 class MeanRate:
-    """The mean probability that differences are right, each lot on a spread of at most so many of it."""
+    """The mean probability that differences are right, each lot by a sample of at most ``SAMPLE``."""
 
     def __init__(self) -> None:
         self._sum, self._known = 0.0, True
@@ -147,7 +147,7 @@ class MeanRate:
         many: int,
         cells: Callable[[int], tuple[Integers, Integers]],
     ) -> None:
-        """Take so many differences in; ``cells`` gives the true counts that one of them adds and subtracts."""
+        """Add a lot of differences; ``cells`` gives the true counts that one of them adds and subtracts."""
         if not many:
             return
         if noise is None:
@@ -159,12 +159,12 @@ class MeanRate:
 
     @property
     def expected(self) -> float | None:
-        """The expected number of right ones among all; None where nothing is known of the noise."""
+        """The expected number of right ones among all; None where the noise is not known."""
         return self._sum if self._known else None
 
 
 THRESHOLD = 10
-SHOWN = 10  # differences that are spelled out
+SHOWN = 10  # differences that are listed
 
 Pair = tuple[LocatedCrosstab, LocatedCrosstab]
 Read = Mapping[str, Cells]
@@ -172,7 +172,7 @@ Read = Mapping[str, Cells]
 
 @dataclass(frozen=True)
 class Apparent:
-    """A difference of published counts as anybody can take it."""
+    """A difference of published counts, computed from public files only."""
 
     cell: Mapping[str, str]  # without totals
     difference: int
@@ -187,17 +187,17 @@ class Subtraction:
     crosstabs: int
     compared: int
     small: int  # differences from 1 to below the threshold
-    nonempty: int | None  # where somebody is surely left over, because the same people have the same noise
+    nonempty: int | None  # where at least one person is left over, since the same people have the same noise
     examples: tuple[Apparent, ...]
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """How much of that is true, for the office: numbers of differences, never their sizes."""
+    """How many of these are true, for the office: numbers of differences, never their sizes."""
 
     outer: str
     inner: str
-    exact: int  # small differences that a release without noise would give away
+    exact: int  # small differences that a release without noise would disclose
     revealed: int  # of these, published with their true size
     expected: float | None  # the same by the law of the noise
     apparent: int  # small differences that are published
@@ -222,33 +222,33 @@ class Judgement:
 def difference(
     published: Published, threshold: int = THRESHOLD, progress: Progress | None = None
 ) -> tuple[Subtraction, ...]:
-    """Subtract every population base from those that hold it, cell by cell, from public tables alone."""
+    """Subtract every population base from those that contain it, cell by cell, using only public tables."""
     pairs = list(nested(published.universes))
-    told = _stage(progress, "subtracting population bases", len(pairs))
+    progress = _stage(progress, "subtracting population bases", len(pairs))
     found = []
     for outer, inner in pairs:
         found.append(_subtracted(outer, inner, published.noise.same_noise, threshold))
-        told.step()
+        progress.step()
     return tuple(found)
 
 
 def judge(
     published: Published, truth: Truth, threshold: int = THRESHOLD, progress: Progress | None = None
 ) -> tuple[Judgement, ...]:
-    """Say how many of the differences of population bases are true, before and after protection."""
+    """Count how many of the differences of population bases are true, before and after protection."""
     pairs = list(nested(published.universes))
-    told = _stage(progress, "judging differences of population bases", len(pairs))
+    progress = _stage(progress, "judging differences of population bases", len(pairs))
     found = []
     for outer, inner in pairs:
         found.append(_judged(published, truth, outer, inner, threshold))
-        told.step()
+        progress.step()
     return tuple(found)
 
 
 def _stage(progress: Progress | None, name: str, total: int) -> Progress:
-    told = progress or Quiet()
-    told.stage(name, total)
-    return told
+    progress = progress or Quiet()
+    progress.stage(name, total)
+    return progress
 
 
 def _subtracted(outer: Universe, inner: Universe, same_noise: bool, threshold: int) -> Subtraction:
@@ -268,7 +268,7 @@ def _subtracted(outer: Universe, inner: Universe, same_noise: bool, threshold: i
 
 
 def _left(pair: Pair, wide: Cells, narrow: Cells) -> Cells:
-    """What is left of each cell of the outer universe of which the inner one has something."""
+    """The remainder of each cell of the outer universe that is not zero in the inner one."""
     numbers, values = narrow
     seen = (values > 0) & pair[0].has(numbers)
     return numbers[seen], values_at(wide, numbers[seen]) - values[seen]
@@ -324,8 +324,8 @@ def _at(sides: tuple[Cells, Cells], numbers: Integers) -> Integers:
 def _shared(
     outer: Universe, inner: Universe, tables: Read | None
 ) -> Iterator[tuple[Levels, Pair, tuple[Cells, Cells]]]:
-    """The cells of every cross-tabulation that both universes publish; of public tables, or of others by id."""
-    wide, narrow = held(outer), held(inner)
+    """The cells of every cross-tabulation that both universes publish; from public tables, or from others by id."""
+    wide, narrow = located_crosstabs(outer), located_crosstabs(inner)
     shared = sorted(
         (levels for levels in wide if levels in narrow),
         key=lambda levels: (wide[levels].table, narrow[levels].table, levels),
@@ -338,20 +338,22 @@ def _shared(
 
 @dataclass(frozen=True)
 class Update:
-    """What two releases give away together."""
+    """What two releases disclose together."""
 
     crosstabs: int
     compared: int  # cells that are not zero in both
     changed: int
     small: int  # changed by less than the threshold
-    participants: int | None  # cells whose people surely changed; None unless the noise follows the people
+    participants: (
+        int | None
+    )  # cells whose people changed for certain; None unless the noise follows the people
     skipped: tuple[str, ...]  # cross-tabulations whose codes are not the same in both
     examples: tuple[Apparent, ...]
 
 
 @dataclass(frozen=True)
 class UpdateJudgement:
-    """How much of that is true, for the office: numbers of cells, never their sizes."""
+    """How many of these are true, for the office: numbers of cells, never their sizes."""
 
     moved: int  # cells whose true count changed, by less than the threshold
     seen: int  # of these, published with a change
@@ -377,7 +379,7 @@ class UpdateJudgement:
 
 @dataclass(frozen=True, eq=False)
 class _Both:
-    """A cross-tabulation that both releases hold, and where."""
+    """A cross-tabulation of both releases, and its places."""
 
     universe: Universe
     levels: Levels
@@ -394,8 +396,8 @@ def difference_releases(
 ) -> Update:
     """Subtract the first release from the second; with the same keys, the same people have the same noise."""
     both, skipped = _both(first, second)
-    told, compared, changed, small = progress or Quiet(), 0, 0, 0
-    told.stage("subtracting releases", len(both))
+    progress, compared, changed, small = progress or Quiet(), 0, 0, 0
+    progress.stage("subtracting releases", len(both))
     examples: list[Apparent] = []
     for one, old, new in _cells(both, Reader(), Reader()):
         numbers, change = _change(one, old, new)
@@ -408,7 +410,7 @@ def difference_releases(
         for at in moved[: SHOWN - len(examples)]:
             cell = described(one.levels, one.universe.codelists, int(numbers[at]))
             examples.append(Apparent(cell, int(change[at])))
-        told.step()
+        progress.step()
     follows = same_keys and first.noise.same_noise and second.noise.same_noise
     certain = changed if follows else None
     return Update(len(both), compared, changed, small, certain, skipped, tuple(examples))
@@ -421,10 +423,10 @@ def judge_releases(
     threshold: int = THRESHOLD,
     progress: Progress | None = None,
 ) -> UpdateJudgement:
-    """Say how many of the changes between two releases are true."""
+    """Count how many of the changes between two releases are true."""
     both, _ = _both(first, second)
-    told, noises, rate = progress or Quiet(), OutsiderNoise(second.noise, first.noise), MeanRate()
-    told.stage("judging changes between releases", len(both))
+    progress, noises, rate = progress or Quiet(), OutsiderNoise(second.noise, first.noise), MeanRate()
+    progress.stage("judging changes between releases", len(both))
     moved, seen, revealed, still, unfounded, apparent, right = 0, 0, 0, 0, 0, 0, 0
     shown = _cells(both, Reader(), Reader())
     true = _cells(both, Reader(truths[0].counted), Reader(truths[1].counted))
@@ -443,12 +445,12 @@ def judge_releases(
         at = numbers[little]
         true_change = values_at(secret[1], at) - values_at(secret[0], at)
         apparent, right = apparent + len(at), right + int((true_change == said[little]).sum())
-        told.step()
+        progress.step()
     return UpdateJudgement(moved, seen, revealed, rate.expected, still, unfounded, apparent, right)
 
 
 def require_common(first: Published, second: Published) -> None:
-    """Refuse two releases that have no cross-tabulation in common."""
+    """Reject two releases that have no cross-tabulation in common."""
     _both(first, second)
 
 
@@ -460,7 +462,7 @@ def _change(one: _Both, old: Cells, new: Cells) -> tuple[Integers, Integers]:
 
 
 def _both(first: Published, second: Published) -> tuple[list[_Both], tuple[str, ...]]:
-    """What both releases hold, table by table, and what they hold with other codes."""
+    """The cross-tabulations of both releases, by table, and those whose codes differ."""
     others = {(one.unit, one.base, one.count): one for one in second.universes}
     found: list[_Both] = []
     skipped: list[str] = []
@@ -468,7 +470,7 @@ def _both(first: Published, second: Published) -> tuple[list[_Both], tuple[str, 
         other = others.get((universe.unit, universe.base, universe.count))
         if other is None:
             continue
-        ours, theirs = held(universe), held(other)
+        ours, theirs = located_crosstabs(universe), located_crosstabs(other)
         for levels in (levels for levels in ours if levels in theirs):
             if all(_same_codes(universe, other, *level) for level in levels):
                 found.append(_Both(universe, levels, ours[levels], theirs[levels]))

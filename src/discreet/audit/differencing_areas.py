@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from discreet.audit.cells import FirstShown, LocatedCrosstab, Reader, by_number, described, held
+from discreet.audit.cells import FirstShown, LocatedCrosstab, Reader, by_number, described, located_crosstabs
 from discreet.audit.differencing import SHOWN, THRESHOLD, DifferenceNoise, MeanRate, OutsiderNoise
 from discreet.audit.evidence import Cells, Integers, Published, Truth, Universe, values_at
 from discreet.errors import mistake
@@ -36,7 +36,7 @@ _FIT = (
     pa.types.is_integer,
     pa.types.is_null,
 )
-_WIDE = 1 << 31  # more areas than anybody has
+_WIDE = 1 << 31  # more areas than any country has
 _LARGEST = 10**12  # records of a piece
 
 
@@ -60,12 +60,12 @@ def read_crossing(
     """Read two columns of areas, one row for each record, or for each piece with its number of records."""
     wanted = [name for name in (a, b, count) if name is not None]
     _check(records, wanted)
-    told = progress or Quiet()
-    told.stage("reading areas")
+    progress = progress or Quiet()
+    progress.stage("reading areas")
     reading = _Reading(records.name, a, b, count)
     for batch in records.batches([] if count is None else [count], [a, b]):
         reading.add(batch)
-        told.step(len(batch))
+        progress.step(len(batch))
     return reading.crossing()
 
 
@@ -124,7 +124,7 @@ class _Reading:
         self._pieces, self._sums = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Take a batch in."""
+        """Add a batch."""
         a, b = (
             areas.see(batch.column(name), self._file, name)
             for areas, name in zip(self._areas, self._names, strict=True)
@@ -152,12 +152,12 @@ class _Reading:
 
     def crossing(self) -> Crossing:
         """All pieces with records."""
-        kept = self._sums > 0
-        if not kept.any():
+        positive = self._sums > 0
+        if not positive.any():
             raise mistake(self._file, " x ".join(self._names), "no records", "give a file that has some")
-        pieces = self._pieces[kept]
+        pieces = self._pieces[positive]
         codes = (tuple(self._areas[0].places), tuple(self._areas[1].places))
-        return Crossing(self._names, codes, pieces // _WIDE, pieces % _WIDE, self._sums[kept])
+        return Crossing(self._names, codes, pieces // _WIDE, pieces % _WIDE, self._sums[positive])
 
 
 Floats = NDArray[np.float64]
@@ -165,7 +165,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Afterwards:
-    """What noise leaves of the differences: of exact counts, each gives itself away."""
+    """The differences that remain after noise; with exact counts, all of them are disclosed."""
 
     alpha: float
     expected: float  # differences of published counts that are the true ones
@@ -175,13 +175,13 @@ class Afterwards:
 
 @dataclass(frozen=True)
 class ListedDifference:
-    """A difference by its areas; what it counts is below the threshold, and is not told."""
+    """A difference by its areas; its count is below the threshold, and is not included."""
 
     plus_of: str  # the geography of the areas that are added up
     plus: tuple[str, ...]
     minus_of: str
     minus: tuple[str, ...]
-    above: bool | None  # whether noise leaves it with a probability of at least alpha
+    above: bool | None  # whether it remains after noise with a probability of at least alpha
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ class AreaDifferences:
 
     @property
     def revealed(self) -> int:
-        """Differences that noise leaves above alpha; all of them where there is no noise."""
+        """Differences that remain above alpha after noise; all of them where there is no noise."""
         return self.found if self.after is None else self.after.above
 
 
@@ -217,7 +217,7 @@ def difference_areas(
     alpha: float = 0.5,
     most: int | None = None,
 ) -> AreaDifferences:
-    """Find the small areas that two geographies give away, before and after noise; lists the most exposed ones.
+    """Find the small areas that two geographies disclose, before and after noise; lists the most exposed ones.
 
     The noise is that of areas of the first geography minus areas of the second.
     """
@@ -246,14 +246,14 @@ def difference_areas(
 
 
 def _rates(crossing: Crossing, found: Sequence[Difference], noise: DifferenceNoise) -> Floats:
-    """The probability of each difference to be published as it is, by the true counts of its areas."""
+    """The probability that each difference is published unchanged, by the true counts of its areas."""
     a, b = (
         np.bincount(places, weights=crossing.counts).astype(np.int64).tolist()
         for places in (crossing.a, crossing.b)
     )
     rates = np.empty(len(found))
     for at, one in enumerate(found):
-        # a sum of noises is zero whichever way it is read, so that geography a always stands first
+        # a sum of noises is zero whatever its sign, so that geography a is always first
         of_a, of_b = (one.plus, one.minus) if one.plus_of is CrossedGeography.A else (one.minus, one.plus)
         rates[at] = noise.right([a[area] for area in of_a], [b[area] for area in of_b])
     return rates
@@ -266,11 +266,11 @@ def _afterwards(rates: Floats, alpha: float) -> Afterwards:
 
 def _listed(crossing: Crossing, one: Difference, above: bool | None) -> ListedDifference:
     sides = ((one.plus_of, one.plus), (_other(one.plus_of), one.minus))
-    told: list[tuple[str, tuple[str, ...]]] = []
+    sides: list[tuple[str, tuple[str, ...]]] = []
     for geography, areas in sides:
         k = 0 if geography is CrossedGeography.A else 1
-        told.append((crossing.names[k], tuple(sorted(crossing.codes[k][area] for area in areas))))
-    return ListedDifference(*told[0], *told[1], above)
+        sides.append((crossing.names[k], tuple(sorted(crossing.codes[k][area] for area in areas))))
+    return ListedDifference(*sides[0], *sides[1], above)
 
 
 def _other(geography: CrossedGeography) -> CrossedGeography:
@@ -283,12 +283,12 @@ CHUNK = 4_000_000  # entries of a matrix of differences at a time
 
 @dataclass(frozen=True)
 class MapFinding:
-    """A difference of published counts, as anybody with the map can take it."""
+    """A difference of published counts, computed from public files and the map."""
 
     counted: str
     plus: tuple[str, ...]
     minus: tuple[str, ...]
-    cell: dict[str, str]  # the categories beside the areas
+    cell: dict[str, str]  # the categories besides the areas
     difference: int
 
 
@@ -297,20 +297,20 @@ class MapDifferences:
     """What an outsider gets by subtracting areas of one geography from areas of the other."""
 
     geographies: tuple[str, str]
-    candidates: int  # unions of areas that leave little of the map over
+    candidates: int  # unions of areas with a small remainder in the map
     complete: bool
     crosstabs: int
-    compared: int  # differences that were taken
+    compared: int  # differences that were computed
     small: int  # from 1 to below the threshold
     examples: tuple[MapFinding, ...]
 
 
 @dataclass(frozen=True)
 class MapJudgement:
-    """How much of that is true, for the office: numbers of differences, never their sizes."""
+    """How many of these are true, for the office: numbers of differences, never their sizes."""
 
     geographies: tuple[str, str]
-    exact: int  # small differences that a release without noise would give away
+    exact: int  # small differences that a release without noise would disclose
     revealed: int  # of these, published with their true size
     expected: float | None  # the same by the law of the noise
     apparent: int
@@ -340,11 +340,11 @@ def difference_maps(
     steps: int = STEPS,
     progress: Progress | None = None,
 ) -> MapDifferences:
-    """Subtract published areas of two variables, named and crossed by the lookup, wherever little is left over."""
+    """Subtract published areas of two variables, named and crossed by the lookup, where the remainder is small."""
     found = differences(lookup.a, lookup.b, lookup.counts, weight + 1, reach, steps)
     pairs = _pairs(published, lookup)
-    told, compared, small = progress or Quiet(), 0, 0
-    told.stage("subtracting areas", len(pairs))
+    progress, compared, small = progress or Quiet(), 0, 0
+    progress.stage("subtracting areas", len(pairs))
     examples: list[MapFinding] = []
     for pair in pairs:
         tables = pair.tables(lookup, None)
@@ -355,7 +355,7 @@ def difference_maps(
             for at in little[: SHOWN - len(examples)]:
                 number, rest = tables.split(int(keys[at]))
                 examples.append(_finding(pair, lookup, lot[number], rest, int(left[at])))
-        told.step()
+        progress.step()
     return MapDifferences(
         lookup.names, len(found.found), found.complete, len(pairs), compared, small, tuple(examples)
     )
@@ -371,11 +371,11 @@ def judge_maps(
     steps: int = STEPS,
     progress: Progress | None = None,
 ) -> MapJudgement:
-    """Say how many of the differences that the map suggests are true, before and after protection."""
+    """Count how many of the differences that the map suggests are true, before and after protection."""
     found = differences(lookup.a, lookup.b, lookup.counts, weight + 1, reach, steps)
     pairs, noises, rate = _pairs(published, lookup), OutsiderNoise(published.noise), MeanRate()
-    told, exact, revealed, apparent, right = progress or Quiet(), 0, 0, 0, 0
-    told.stage("judging differences of areas", len(pairs))
+    progress, exact, revealed, apparent, right = progress or Quiet(), 0, 0, 0, 0
+    progress.stage("judging differences of areas", len(pairs))
     for pair in pairs:
         shown, true = pair.tables(lookup, None), pair.tables(lookup, truth.counted)
         for lot in _lots(found.found, true):
@@ -385,12 +385,12 @@ def judge_maps(
             rate.add(noises.of(*pair.signatures(lot)), len(keys), partial(true.counts, lot, keys))
             keys, left = _small(public, threshold)
             apparent, right = apparent + len(keys), right + int((values_at(secret, keys) == left).sum())
-        told.step()
+        progress.step()
     return MapJudgement(lookup.names, exact, revealed, rate.expected, apparent, right)
 
 
 def require_areas(published: Published, lookup: Crossing) -> None:
-    """Refuse a map whose areas no two tables of a release have."""
+    """Reject a map whose areas no two tables of a release have."""
     _pairs(published, lookup)
 
 
@@ -402,7 +402,7 @@ def _small(cells: Cells, threshold: int) -> Cells:
 
 @dataclass(frozen=True, eq=False)
 class _Pair:
-    """Two cross-tabulations of a universe that differ in the geography alone."""
+    """Two cross-tabulations of a universe that differ only in the geography."""
 
     universe: Universe
     variables: tuple[str, str]
@@ -420,7 +420,7 @@ class _Pair:
         return (a, b) if lot[0].plus_of is CrossedGeography.A else (b, a)
 
     def tables(self, lookup: Crossing, tables: Mapping[str, Cells] | None) -> _Tables:
-        """The cells of both, of public tables or of others by their id."""
+        """The cells of both, from public tables or from others by their id."""
         width = prod(len(codes_at(self.universe.codelists[name], depth)) for name, depth in self.rest)
         read = [
             _by_area(side, variable, codes, width, Reader(tables))
@@ -441,7 +441,7 @@ class _Tables:
         self.sizes = [np.diff(matrix.indptr) for matrix in self._matrices]
 
     def left(self, lot: Sequence[Difference]) -> Cells:
-        """What each difference of a lot leaves, by (difference, cell of the rest) as one number, ascending."""
+        """The remainder of each difference of a lot, by (difference, cell of the rest) as one number, ascending."""
         first = 0 if lot[0].plus_of is CrossedGeography.A else 1
         plus = _sums([one.plus for one in lot], self._matrices[first])
         minus = _sums([one.minus for one in lot], self._matrices[1 - first])
@@ -461,7 +461,7 @@ class _Tables:
         return values_at(self._cells[first], plus), values_at(self._cells[1 - first], minus)
 
     def split(self, key: int) -> tuple[int, int]:
-        """The difference and the cell of the rest that a number stands for."""
+        """The difference and the cell of the rest that a number represents."""
         return divmod(key, self._width)
 
 
@@ -522,7 +522,7 @@ def _pairs(published: Published, lookup: Crossing) -> list[_Pair]:
         if not set(lookup.names) <= set(universe.codelists):
             continue
         depths = [_depth(universe, *named) for named in zip(lookup.names, lookup.codes, strict=True)]
-        (a, b), every = zip(lookup.names, depths, strict=True), held(universe)
+        (a, b), every = zip(lookup.names, depths, strict=True), located_crosstabs(universe)
         for levels, side in every.items():
             other = tuple(sorted(b if level == a else level for level in levels))
             if a in levels and b[0] not in dict(levels) and other in every:

@@ -51,7 +51,7 @@ class Chance:
 
 @dataclass(eq=False)
 class Chances:
-    """Published values by universe and noise law, and what they say of small counts."""
+    """Published values by universe and noise law, and the chance that small ones are true."""
 
     noise: Noise
     below: int
@@ -93,7 +93,7 @@ class Chances:
         )
 
     def _laws(self, law: Law) -> Sequence[tuple[int, Pmf]]:
-        """The true counts that can be published in the window, as zeros stay zeros."""
+        """The true counts that can be published in the window, where zeros stay zero."""
         most = self.window + math.ceil(SPREADS * self.spread)
         published = self.noise.published(law)
         return [(count, published.row(count)) for count in range(1, most)]
@@ -101,23 +101,23 @@ class Chances:
 
 @dataclass(frozen=True)
 class Tally:
-    """One kind of disclosure: seen in the published tables; None where the truth was not at hand."""
+    """One kind of disclosure: seen in the published tables; None without the true counts."""
 
     seen: int
     original: int | None = None  # in the true tables before swapping
     counted: int | None = None  # in the true tables after swapping
-    true: int | None = None  # of those seen, so before swapping
-    true_counted: int | None = None  # of those seen, so after swapping
+    true: int | None = None  # of those seen, true before swapping
+    true_counted: int | None = None  # of those seen, true after swapping
     kept: int | None = None  # of those before swapping, still seen
 
     @property
     def share_true(self) -> float | None:
-        """The share of those seen that are true: what an attacker who believes them is right in."""
+        """The share of those seen that are true: how often an attacker who believes them is right."""
         return _share(self.true, self.seen)
 
     @property
     def share_true_counted(self) -> float | None:
-        """The same against the swapped records: what noise alone leaves."""
+        """The same against the swapped records: the effect of noise only."""
         return _share(self.true_counted, self.seen)
 
     @property
@@ -154,7 +154,7 @@ class DisclosureFigures:
 
     @property
     def weight(self) -> int:
-        """Uniques and telling groups (true ones where judged)."""
+        """Uniques and disclosed groups (true ones where judged)."""
         tallies = (self.ones, self.rows[RowKind.INDIVIDUAL], self.rows[RowKind.GROUP])
         return sum(tally.seen if tally.true is None else tally.true for tally in tallies)
 
@@ -172,7 +172,7 @@ class DisclosureFigures:
 
 
 class AllDisclosureFigures(TypedDict):
-    """The ways in which figures are told."""
+    """All figures, by what they are grouped by."""
 
     total: DisclosureFigures
     whole_areas: DisclosureFigures
@@ -258,7 +258,7 @@ def _share(part: int | None, whole: int | None) -> float | None:
 
 @dataclass(frozen=True)
 class DisclosureRule:
-    """What is looked for."""
+    """The definition of disclosures to find."""
 
     below: int = 4  # counts below this are small
     share: Fraction = Fraction(9, 10)  # of a group in one category, to be near a disclosure
@@ -276,7 +276,7 @@ class DisclosureRule:
 
 @dataclass(frozen=True)
 class NamedDisclosure:
-    """One disclosure by its codes; ``attribute`` is what a member of the group is given away by, empty for a unique."""
+    """One disclosure by its codes; ``attribute`` is the category disclosed of the group, empty for a unique."""
 
     cube: str
     counted: str
@@ -297,7 +297,7 @@ class NamedDisclosure:
 
 @dataclass(frozen=True)
 class AreaDisclosures:
-    """One area: uniques and telling groups seen in its tables, and how many of them are true (None: not judged)."""
+    """One area: uniques and disclosed groups seen in its tables, and how many of them are true (None: not judged)."""
 
     variable: str
     code: str
@@ -308,7 +308,7 @@ class AreaDisclosures:
 
     @property
     def weight(self) -> int:
-        """What areas are ranked by."""
+        """The number by which areas are ranked."""
         if self.true_ones is None or self.true_groups is None:
             return self.ones + self.groups
         return self.true_ones + self.true_groups
@@ -316,7 +316,7 @@ class AreaDisclosures:
 
 @dataclass(frozen=True, eq=False)
 class Disclosures:
-    """Everything found; ``is_judged`` tells whether the truth was at hand."""
+    """All disclosures found; ``is_judged``: compared with the true counts."""
 
     is_judged: bool
     total: DisclosureFigures
@@ -325,7 +325,7 @@ class Disclosures:
     cubes: dict[str, DisclosureFigures]
     axes: dict[int, DisclosureFigures]  # by the number of axes that are crossed
     levels: dict[str, DisclosureFigures]  # by the level of the areas, as GEO:3
-    attributes: dict[str, DisclosureFigures]  # rows, by the variable that they give away
+    attributes: dict[str, DisclosureFigures]  # rows, by the variable that they disclose
     chances: tuple[Chance, ...]  # Pr[true count = v | published v], where law and zeros are known
     uniques: tuple[NamedDisclosure, ...]  # fewest codes first; the true ones where judged
     telling: tuple[NamedDisclosure, ...]  # full rows likewise, by the category that their group shares
@@ -361,7 +361,7 @@ class Disclosures:
 def disclosures(
     published: Published, rule: DisclosureRule | None = None, progress: Progress | None = None
 ) -> Disclosures:
-    """What an outsider sees: apparent disclosures, and with a public law the chance that a small count is true."""
+    """Find apparent disclosures in public tables, and with a public law the chance that a small count is true."""
     return _Search(published, None, rule or DisclosureRule()).run(progress or Quiet())
 
 
@@ -403,23 +403,23 @@ class _Search:
         area = next((k for k, axis in enumerate(owned.cube.axes) if axis.variable in self.rule.areas), None)
         self.chances.add(owned, found)
         self.sums.add_cells(owned, small_counts(found, owned.grid, self.rule.below))
-        self.uniques = self._plainest([*self.uniques, *self._uniques(owned, found, area)])
+        self.uniques = self._simplest([*self.uniques, *self._uniques(owned, found, area)])
         for k in range(len(owned.cube.axes)):
             same_noise = self.published.noise.same_noise
             judged = rows(
                 found, owned.grid, k, self.rule.share, same_noise=same_noise, area=area, keep=self.rule.listed
             )
             self.sums.add_rows(owned, k, judged.tallies)
-            self.telling = self._plainest([*self.telling, *self._telling(owned, found, k, judged)])
+            self.telling = self._simplest([*self.telling, *self._telling(owned, found, k, judged)])
             if area is not None and area != k:
                 self._tally_areas(owned, area, judged.areas, 2)
 
-    def _plainest(self, some: list[NamedDisclosure]) -> list[NamedDisclosure]:
+    def _simplest(self, some: list[NamedDisclosure]) -> list[NamedDisclosure]:
         """Those with fewest codes: the less an attacker must know, the worse."""
         return nsmallest(self.rule.listed, some, key=lambda one: len(one.cell))
 
     def _uniques(self, owned: OwnedTable, found: Side, area: int | None) -> Iterator[NamedDisclosure]:
-        """Name the plainest uniques, and tally them by area."""
+        """Name the simplest uniques, and tally them by area."""
         ones = (found.values[:, PUBLISHED] == 1) & found.own
         true = ones & (found.values[:, ORIGINAL] == 1) if self.truth is not None else ones
         if area is not None:
@@ -452,8 +452,8 @@ class _Search:
     def _tally_areas(self, owned: OwnedTable, area: int, tally: Any, first: int) -> None:
         axis = owned.cube.axes[area]
         for node in range(1, len(axis)):
-            kept = self.areas.setdefault((axis.variable, axis.codes[node]), np.zeros(4, dtype=np.int64))
-            kept[first : first + 2] += tally[node]
+            sums = self.areas.setdefault((axis.variable, axis.codes[node]), np.zeros(4, dtype=np.int64))
+            sums[first : first + 2] += tally[node]
 
     def _found(self) -> Disclosures:
         judged = self.truth is not None

@@ -25,9 +25,9 @@ Cells = tuple[
 
 @dataclass(frozen=True, eq=False)
 class PublishedTable:
-    """One table as anybody can read it; its cells are read when they are wanted."""
+    """One published table; its cells are read on demand."""
 
-    cube: Cube  # its base is told by the universe
+    cube: Cube  # its base is that of the universe
     load: Callable[[], Cells]
 
     @property
@@ -48,7 +48,7 @@ class Universe:
 
     @property
     def counted(self) -> str:
-        """What is counted, in words."""
+        """What is counted, as text."""
         who = f"{self.unit} where {self.base}" if self.base else self.unit
         return f"{self.count} of {who}" if self.count else who
 
@@ -59,7 +59,7 @@ class Universe:
 
 @dataclass(frozen=True, eq=False)
 class Published:
-    """All that anybody can read of a release."""
+    """All public content of a release."""
 
     name: str
     universes: tuple[Universe, ...]
@@ -95,7 +95,7 @@ class Truth:
 
 
 def cells_of(tables: Mapping[str, Cells], cube: str) -> Cells:
-    """The counts of a cube; an error where they are those of another programme."""
+    """The counts of a cube; an error where they are of another programme."""
     if cube not in tables:
         remedy = "give the programme that the release was made from"
         raise mistake("", f"cube {cube}", "is published, but not counted", remedy)
@@ -112,7 +112,7 @@ def values_at(table: Cells, cells: Integers) -> Integers:
 
 
 def published(release: Release) -> Published:
-    """Everything that the public files of a release give an attacker."""
+    """Read everything in the public files of a release that an attacker can use."""
     entries = [entry for entry in release.manifest.cubes if not entry.weight]
     reader = _Reader(release)
     return Published(

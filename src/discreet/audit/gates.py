@@ -20,7 +20,7 @@ from discreet.run.run import Run
 
 @dataclass(frozen=True)
 class GateVerdict:
-    """One gate: its limit, what was found, where, and what would mend it."""
+    """One gate: its limit, what was found, where, and the remedy."""
 
     gate: str
     limit: float
@@ -35,12 +35,12 @@ class GateVerdict:
         return self.found <= self.limit
 
     def __str__(self) -> str:
-        """In one or two lines."""
-        said = f"gates.{self.gate}: {self.what} is {self.found:.4g}, {self.limit:g} is allowed"
+        """The verdict in one or two lines."""
+        text = f"gates.{self.gate}: {self.what} is {self.found:.4g}, {self.limit:g} is allowed"
         if self.passed:
-            return said
+            return text
         named = f" ({'; '.join(self.where)})" if self.where else ""
-        return f"{said}{named}; {self.remedy}"
+        return f"{text}{named}; {self.remedy}"
 
     def as_json(self) -> Mapping[str, object]:
         """The document, with whether it passed."""
@@ -48,7 +48,7 @@ class GateVerdict:
 
 
 def require_passed(verdicts: Iterable[GateVerdict]) -> None:
-    """Raise what is broken."""
+    """Raise an error that lists the broken gates."""
     broken = [verdict for verdict in verdicts if not verdict.passed]
     if broken:
         raise GateBroken("\n".join(map(str, broken)))
@@ -82,7 +82,7 @@ def _averaging(gates: Gates, measures: Measures) -> Iterable[GateVerdict]:
         remedy = f"raise V to {needed:.3g}, or publish fewer tables that repeat each other"
     where = tuple(f"{one.counted}: {_cell(one.cell)}, {one.t} representations" for one in over[:NAMED])
     yield GateVerdict(
-        "averaging", limit, worst, "the chance that averaging gives a true count", where, remedy
+        "averaging", limit, worst, "the chance that averaging recovers a true count", where, remedy
     )
 
 
@@ -106,7 +106,7 @@ def _pinned_cells(gates: Gates, measures: Measures) -> Iterable[GateVerdict]:
         "pinned_cells",
         gates.pinned_cells or 0,
         attack.pinned,
-        "the number of cells that bounds and margins pin",
+        "the number of true counts that can be deduced from bounds and margins",
         tuple(f"{one.table}: {_cell(one.cell)}" for one in attack.named[:NAMED]),
         "raise D, or leave small breakdowns out",
     )
@@ -160,7 +160,7 @@ def _posterior(gates: Gates, measures: Measures) -> Iterable[GateVerdict]:
         scan.share if gate.alone else scan.share_beside_others,
         f"the share of small cells with a posterior above {gate.above:g}",
         tuple(f"{one.counted}: {_cell(one.cell)}" for one in scan.named[:NAMED]),
-        "raise the variance of the noise, coarsen the breakdowns, or set alone = false: zeros that stay zero tell of "
+        "raise the variance of the noise, coarsen the breakdowns, or set alone = false: zeros that stay zero disclose "
         "cells with one person whatever the noise",
     )
 
@@ -184,7 +184,7 @@ def _differencing(gates: Gates, measures: Measures) -> Iterable[GateVerdict]:
                 0,
                 1,
                 f"the number of unfinished searches in {names}",
-                remedy="lower the threshold, so that the search can end",
+                remedy="lower the threshold, so that the search can finish",
             )
 
 
@@ -192,8 +192,8 @@ def _reconstruction(gates: Gates, measures: Measures) -> Iterable[GateVerdict]:
     gate, rebuilt = _given(gates.reconstruction, ReconstructionGate), measures.rebuilt
     remedy = "raise the variance, swap, or publish fewer tables of the smallest areas"
     if rebuilt is None:
-        words = "the number of places that no table about persons has"
-        yield GateVerdict("reconstruction", 0, 1, words, remedy="name a place that the cubes have")
+        what = "the number of places that no table about persons has"
+        yield GateVerdict("reconstruction", 0, 1, what, remedy="name a place that the cubes have")
         return
     for name, limit, found, what in (
         ("reconstructed", gate.reconstructed, rebuilt.judged.r_recon, "records that were reconstructed"),

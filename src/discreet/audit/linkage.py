@@ -1,7 +1,4 @@
-"""Linkage: names put to reconstructed records by what somebody knows of persons, and how many of these are right.
-
-It owns the matching and its confirmation; where the records come from is reconstruction's.
-"""
+"""Linkage: reconstructed records matched with known persons, and how many of these matches are right."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ from discreet.errors import Mistakes, Problem, mistake
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Auxiliary:
-    """Persons whom somebody knows: where they live and some categories, with whatever is wrong in such a file."""
+    """Persons known to an attacker: where they live and some categories, with the errors of such a file."""
 
     person: Integers  # row among the true records: confirms a match, is never shown
     area: Integers  # place among the reconstructed areas, -1 elsewhere
@@ -38,7 +35,7 @@ class Linked:
 
     @property
     def matched(self) -> int:
-        """Persons with exactly one record: a name is put to it."""
+        """Persons with exactly one matching record."""
         return int((self.cell >= 0).sum())
 
     def as_json(self) -> Mapping[str, object]:
@@ -54,11 +51,11 @@ class Linked:
 
 @dataclass(frozen=True)
 class Confirmed:
-    """What is true of a linkage."""
+    """How many matches of a linkage are right."""
 
     persons: int
     matched: int  # putative re-identifications
-    confirmed: int  # of them with area, quasi-identifiers and all other variables as in truth
+    confirmed: int  # of them with area, quasi-identifiers and all other variables as in the true record
     guessed: int  # of them right if the others were guessed from the reconstructions of other areas
     r_recon: float
 
@@ -121,7 +118,7 @@ def made_auxiliary(
 def auxiliary(
     reconstruction: Reconstruction, file: TrueRecords, person: Integers, known: Sequence[str]
 ) -> Auxiliary:
-    """A file that the office holds; ``person`` is the row of each among the true records."""
+    """A file that the office has; ``person`` is the row of each among the true records."""
     _check(reconstruction, known, {})
     space = reconstruction.space
     columns = {}
@@ -164,7 +161,7 @@ def confirm(linked: Linked, records: TrueRecords, judged: JudgedReconstruction) 
 
 
 def _guesses(linked: Linked) -> Integers:
-    """The commonest record elsewhere with the same quasi-identifiers: what statistics tell of anybody."""
+    """The commonest record elsewhere with the same quasi-identifiers: a guess that uses only statistics."""
     reconstruction, auxiliary = linked.reconstruction, linked.auxiliary
     names = list(auxiliary.known)
     pattern, _ = _patterns(reconstruction.space, names)

@@ -1,7 +1,4 @@
-"""Every measure of risk on one release, each worked out when it is asked for and only once.
-
-It owns how the measures are called for a whole release; the measures themselves are in audit.
-"""
+"""Every measure of risk on one release, each computed on first use and cached."""
 
 from __future__ import annotations
 
@@ -54,7 +51,7 @@ from discreet.programme.variables import Variable
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 5.0)
 USUAL_POSTERIOR = PosteriorGate(0.5, 0.95, 0.0, 10)
-EXPOSED = 5  # statistics of each universe that are told
+EXPOSED = 5  # statistics of each universe that are listed
 SMALL_AREAS = 10
 PERSONS = "persons"
 LISTED = 20
@@ -93,7 +90,7 @@ class CellPrivacy:
 
     cell_curve: tuple[Guarantee, ...]
     fixed_zeros_delta: float  # 0 where zeros are perturbed
-    same_participants_delta: float  # 0 where every count has noise of its own
+    same_participants_delta: float  # 0 where the noise of every count is independent
 
 
 @dataclass(frozen=True)
@@ -104,7 +101,7 @@ class Privacy:
     cell: CellPrivacy | None
 
     def as_json(self) -> Mapping[str, object]:
-        """The document; what there is not is left out."""
+        """The document, without what is missing."""
         parts = [vars(part) for part in (self.guarantee, self.cell) if part is not None]
         return {name: value for part in parts for name, value in part.items()}
 
@@ -131,31 +128,31 @@ class RepeatedStatistics:
 
 @dataclass(frozen=True)
 class ReleaseDifference:
-    """What an earlier release and this one give away together, judged where the truth of both is known."""
+    """What an earlier release and this one disclose together, judged where the true counts of both are known."""
 
     release: str  # the earlier one
     seen: Update
     judged: UpdateJudgement | None
 
     def as_json(self) -> Mapping[str, object]:
-        """The document: what is seen, then how much of it is true."""
+        """The document: what is seen, then how many of these are true."""
         return {"release": self.release, **vars(self.seen), "judged": self.judged}
 
 
 @dataclass(frozen=True)
 class MapDifference:
-    """What the areas of two geographies give away to somebody with a map, judged by the truth."""
+    """What the areas of two geographies disclose to an attacker with a map, judged by the true counts."""
 
     seen: MapDifferences
     judged: MapJudgement
 
     def as_json(self) -> Mapping[str, object]:
-        """The document: what is seen, then how much of it is true."""
+        """The document: what is seen, then how many of these are true."""
         return {**vars(self.seen), "judged": self.judged}
 
 
 class Measures:
-    """The measures of one case, beside an earlier release and a map where there are any."""
+    """The measures of one case, with an earlier release and a map where these are given."""
 
     def __init__(
         self,
@@ -180,7 +177,7 @@ class Measures:
 
     @cached_property
     def bounds_judged(self) -> BoundJudgement:
-        """How much of it is true."""
+        """How many deductions are right."""
         case = self.case
         return judge_bounds(self.bounds, case.published, case.truth, case.published.noise)
 
@@ -192,7 +189,7 @@ class Measures:
 
     @cached_property
     def utility(self) -> utility.Utility:
-        """What the release is worth, against the truth."""
+        """The utility of the release, against the true counts."""
         rule = utility.UtilityRule(areas=self.case.published.places)
         return utility.utility(self.case.published, self.case.truth, rule, self._progress)
 
@@ -202,7 +199,7 @@ class Measures:
         return differencing.judge(self.case.published, self.case.truth, progress=self._progress)
 
     def release_difference(self) -> ReleaseDifference | None:
-        """What changed since the earlier release, and how much of it is true; None without one."""
+        """What changed since the earlier release, and how many of the changes are true; None without one."""
         earlier, case = self._earlier, self.case
         if earlier is None:
             return None
@@ -265,7 +262,7 @@ class Measures:
         ]
 
     def _crossing(self, a: Variable, b: Variable) -> Crossing:
-        """Count who lives in which pair of areas."""
+        """Count the persons in each pair of areas."""
         columns = self.case.columns(PERSONS, [a.name, b.name], self._progress)
         width = len(b.codelist.leaves)
         pair = columns[a.name].astype(np.int64) * width + columns[b.name]
@@ -284,9 +281,9 @@ class Measures:
         return self._rebuild("as released", self.case.published) if self._place else None
 
     def rebuilt_otherwise(self) -> tuple[list[Rebuilt], dict[str, str]]:
-        """The same areas under no protection, swapping alone, noise alone, and a privacy guarantee.
+        """The same areas under no protection, swapping only, noise only, and a privacy guarantee.
 
-        Beside them the protections that could not be had, with the reason.
+        Also the protections that are not available, with the reason.
         """
         left_out: dict[str, str] = {}
         if not self._place:

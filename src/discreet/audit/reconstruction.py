@@ -1,6 +1,6 @@
-"""Reconstruction: the records of small areas from the published tables alone, and how many of them are right.
+"""Reconstruction: the records of small areas from only the published tables, and how many of them are right.
 
-It owns the run over areas and its results; the cells of an area are area_tables', its search maths.reconstruct's.
+The cells of an area are in ``area_tables``, the search in ``maths.attacks.reconstruction``.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class SolverLimits:
     """What a reconstruction may cost, and the confidence in the range of noise that has no bound."""
 
     work: float = 10.0  # of an area, in seconds of an idle machine: operations are counted, not the clock
-    all_seconds: float | None = None  # of all areas together, by the clock; what is left then is not begun
+    all_seconds: float | None = None  # of all areas together, by the clock; no area is begun after it
     workers: int = 1  # areas at a time
     most_areas: int = 100
     most_cells: int = 20_000  # of the cross of all variables
@@ -57,14 +57,14 @@ class AreaRecords:
     status: Status
     cells: Integers  # joint cells that have records, ascending
     counts: Integers  # how many
-    certain: int  # so many of the records are right, if the noise is as assumed
+    certain: int  # records that are right for certain, if the noise is as assumed
     unique: bool  # nothing else fits the tables
     sums: int  # published cells about the area
     seconds: float
 
     @property
     def records(self) -> int:
-        """How many records were made up."""
+        """The number of reconstructed records."""
         return int(self.counts.sum())
 
     def histogram(self, size: int) -> Integers:
@@ -76,7 +76,7 @@ class AreaRecords:
 
 @dataclass(frozen=True, kw_only=True)
 class ReconstructionFindings:
-    """How far a reconstruction came, in numbers."""
+    """The numbers of a reconstruction."""
 
     counted: str
     geography: str
@@ -94,7 +94,7 @@ class ReconstructionFindings:
 
 @dataclass(frozen=True, eq=False)
 class Reconstruction:
-    """What an outsider makes of the tables of some areas."""
+    """What an outsider reconstructs from the tables of some areas."""
 
     name: str
     counted: str
@@ -104,7 +104,7 @@ class Reconstruction:
     confidence: float  # 1 where the bound of the noise is known
 
     def records(self, area: AreaRecords) -> Iterator[tuple[dict[str, str], int]]:
-        """The records of an area in words, with how often each stands there."""
+        """The records of an area by their codes, with the number of each."""
         for cell, count in zip(area.cells.tolist(), area.counts.tolist(), strict=True):
             yield self.space.described(cell), count
 
@@ -114,7 +114,7 @@ class Reconstruction:
         return np.array([area.histogram(self.space.size) for area in self.areas], dtype=np.int64)
 
     def findings(self) -> ReconstructionFindings:
-        """What was tried and how far it came, without the records."""
+        """The numbers, without the records."""
         records, certain = sum(a.records for a in self.areas), sum(a.certain for a in self.areas)
         return ReconstructionFindings(
             counted=self.counted,
@@ -145,7 +145,7 @@ def reconstruct(
 ) -> Reconstruction:
     """Reconstruct the records of areas; without a list, of the finest ones, evenly chosen where they are many.
 
-    ``bound`` replaces what is published of the noise by a bound alone (0: the tables are taken for exact). The same
+    ``bound`` replaces what is published of the noise by only a bound (0: the tables are assumed exact). The same
     seed gives the same records on a slow or busy machine as well, unless ``limits.all_seconds`` are over.
     """
     universe = _universe(published, variable, counted)
@@ -168,16 +168,18 @@ def reconstruct(
             pool.shutdown(cancel_futures=True)
             raise
     found = tuple(jobs[area].result() for area in chosen)
-    return Reconstruction(published.name, universe.counted, variable, space, found, reader.confidence_held)
+    return Reconstruction(
+        published.name, universe.counted, variable, space, found, reader.effective_confidence
+    )
 
 
 def _universe(published: Published, variable: str, counted: str | None) -> Universe:
-    """The one that is asked for, or that with most tables about areas."""
+    """The requested universe, or the one with most tables about areas."""
     about = [(len(tables_about(universe, variable)), universe) for universe in published.universes]
     about = [(tables, universe) for tables, universe in about if tables]
     if not about:
-        told = ", ".join(published.places) or "the variable that names areas"
-        raise mistake("", "variable", variable, f"no table has it; give {told}")
+        known = ", ".join(published.places) or "the variable that names areas"
+        raise mistake("", "variable", variable, f"no table has it; give {known}")
     if counted is None:
         return max(about, key=lambda pair: pair[0])[1]
     for _, universe in about:
@@ -266,15 +268,15 @@ class TrueRecords:
 
 @dataclass(frozen=True)
 class JudgedReconstruction:
-    """How much of a reconstruction is right, over all areas that were tried, and what guessing would have got right."""
+    """How many records of a reconstruction are right, over all attacked areas, and how many by guessing."""
 
     areas: int
     records: int  # true ones
     exact: int  # of them reconstructed: the overlap of both multisets
-    uniques: int  # true records that nobody in the area equals
+    uniques: int  # true records that no other in the area equals
     uniques_found: int  # of them reconstructed
-    apparent_uniques: int  # reconstructed records that nobody in the reconstructed area equals
-    true_uniques: int  # of them truly there and unique
+    apparent_uniques: int  # reconstructed records that no other in the reconstructed area equals
+    true_uniques: int  # of them true and unique
     by_margins: float  # expected overlap of records drawn from the product of the area's own margins
     by_elsewhere: float  # expected overlap of records drawn from the other areas' reconstructions
     broken_promises: (
@@ -330,7 +332,7 @@ def judge(reconstruction: Reconstruction, records: TrueRecords, seed: int = 1) -
 def _guessed(
     true: Integers, made: Integers, space: Space, generator: np.random.Generator
 ) -> tuple[float, float]:
-    """Expected overlaps of as many guessed as reconstructed records with the truth, summed over areas."""
+    """Expected overlaps of as many guessed as reconstructed records with the true ones, summed over areas."""
     pool, margins, elsewhere = made.sum(axis=0), 0.0, 0.0
     for truth, own in zip(true, made, strict=True):
         margins += _overlap(truth, _independent(own, space), int(own.sum()), generator)
@@ -358,5 +360,5 @@ def _overlap(
 
 
 def share_of(part: float, whole: float) -> float:
-    """A part of a whole; nothing of nothing is none of it."""
+    """The share of a part in a whole; 0 of 0 is 0."""
     return part / whole if whole else 0.0

@@ -1,6 +1,6 @@
 """The redundancy of a programme's statistics, for the EU census of any country or for what an office declares.
 
-It owns which levels a table publishes in each way of counting; the counting is in maths.redundancy.
+The counting is in ``maths.attacks.redundancy``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from discreet.synth.geography import COUNTRIES
 
 Regions = tuple[int, int, int, int]  # NUTS 1, NUTS 2, NUTS 3, LAU
 
-# Bach 2020 does not say which sub-totals it counted: with these its numbers come out to about 1 %
+# Bach 2020 does not state which sub-totals it counted: with these its numbers are reproduced to about 1 %
 INSIDE_2020 = {"HAR": (3,), "CAS.L": (3,), "YAE.L": (3,), "ROY": (4, 5)}
 GROUPS_OF_WORKPLACES = (
     5  # LPW.N; LPW.L has the NUTS 2 regions and an unknown one instead of the first of them
@@ -31,7 +31,7 @@ GROUPS_OF_WORKPLACES = (
 class Mode(StrEnum):
     """What counts as a representation."""
 
-    LITERAL = "literal"  # eq. 21 and 22 as printed: every breakdown is a variable of its own
+    LITERAL = "literal"  # eq. 21 and 22 as printed: every breakdown is a separate variable
     NESTED = "nested"  # finer breakdowns also publish, and add up to, the coarser named ones
     BACH_2020 = "bach-2020"  # sub-totals without a name are further levels: near the paper's printed numbers
 
@@ -41,7 +41,7 @@ class Division:
     """One breakdown: its level, the named levels it publishes, and its sub-totals that have no name.
 
     ``chain`` has the coarser named levels and itself last; levels that divide alike (NUTS 1 and NUTS 2 of a small
-    country) have one name there, and None stands for those that do not divide at all.
+    country) have one name there, and None represents those that do not divide at all.
     """
 
     level: CategoryLevel
@@ -59,7 +59,7 @@ class UniverseRedundancy:
 
 
 def eu_redundancy(regions: Regions, mode: Mode) -> list[UniverseRedundancy]:
-    """The EU 2021 census of a country with so many regions."""
+    """The redundancy in the EU 2021 census of a country with these numbers of regions."""
     divisions = _eu_divisions(regions)
     groups: dict[str, list[tuple[Division, ...]]] = {}
     for table in eu2021.tables():
@@ -69,11 +69,11 @@ def eu_redundancy(regions: Regions, mode: Mode) -> list[UniverseRedundancy]:
 
 
 def programme_redundancy(programme: Programme, mode: Mode) -> list[UniverseRedundancy]:
-    """A declared programme; cubes that count different records do not represent each other."""
+    """The redundancy in a declared programme; cubes that count different records do not represent each other."""
     divisions = {
         axis.full_name: _division(axis, named)
         for variable in programme.variables.values()
-        for named in [[axis for axis in variable.breakdowns.values() if len(axis) > 1]]  # not the total alone
+        for named in [[axis for axis in variable.breakdowns.values() if len(axis) > 1]]  # not only the total
         for axis in named
     }
     groups: dict[str, list[tuple[Division, ...]]] = {}
@@ -93,7 +93,7 @@ def regions_of(country: str) -> Regions:
 
 
 def tables_of(tables: Iterable[Sequence[Division]], mode: Mode) -> PublishedAxes:
-    """What the tables publish in a way of counting; only the nested one sees which levels divide alike."""
+    """The levels that the tables publish in a mode; only the nested mode uses which levels divide alike."""
     listed = tuple(tuple(table) for table in tables)
     if mode is Mode.NESTED:
         chains = {one.chain for table in listed for one in table}
@@ -121,7 +121,7 @@ def _counted(unit: str, base: str) -> str:
 
 
 def _eu_divisions(regions: Regions) -> dict[str, Division]:
-    """Every breakdown but the whole country; those of one variable refine each other in the regulation's order."""
+    """Every breakdown except the whole country; those of one variable refine each other in the regulation's order."""
     if min(regions) < 1 or list(regions) != sorted(regions):
         raise mistake("", "regions", str(regions), "give numbers of NUTS 1, 2, 3 and LAU that do not fall")
     found: dict[str, Division] = {}
@@ -174,7 +174,7 @@ def _refines(fine: NDArray[np.int32], coarse: NDArray[np.int32]) -> bool:
 
 
 def _partition(nodes: NDArray[np.int32]) -> tuple[int, ...]:
-    """Leaves numbered by their part, in the order of first sight: equal for equal partitions."""
+    """Leaves numbered by their part, in order of first occurrence: equal for equal partitions."""
     seen: dict[int, int] = {}
     return tuple(seen.setdefault(int(node), len(seen)) for node in nodes)
 

@@ -1,8 +1,6 @@
 """Which published cells add up to which: the cuts of every axis, and the cells of a universe by the codes they have.
 
-It owns the structure of sums in a release; what the sums are worth is averaging's to say.
-
-A cut of a variable is a set of published codes in which every record stands once: those of one depth, and in a tree
+A cut of a variable is a set of published codes in which every record occurs once: those of one depth, and in a tree
 whose branches end at different depths also the finest codes above it. A refinement crosses one cut of each of some
 variables; its cells below a target add up to it wherever its cuts divide the target's codes completely.
 """
@@ -46,7 +44,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Refinement:
-    """One choice of cuts that some cube publishes, and the pieces that hold its cells."""
+    """One choice of cuts that some cube publishes, and the pieces that contain its cells."""
 
     cuts: Cuts
     pieces: tuple[Key, ...]
@@ -59,11 +57,11 @@ class CodeTree:
     codes: tuple[str, ...]
     depths: Places
     parents: Places
-    leaves_of: tuple[slice, ...]  # code -> its leaves, which stand side by side
+    leaves_of: tuple[slice, ...]  # code -> its leaves, which are contiguous
     cuts: list[Mask] = field(default_factory=list)  # cut -> which codes are in it
 
     def cut(self, members: Mask) -> int:
-        """The number of a cut, a new one if it was not there."""
+        """The number of a cut, a new one for a new cut."""
         for number, known in enumerate(self.cuts):
             if np.array_equal(known, members):
                 return number
@@ -97,7 +95,7 @@ class CodeTree:
 
 
 def tree_of(codelist: Codelist) -> CodeTree:
-    """The tree of a variable, without cuts but the whole."""
+    """The tree of a variable, with only the whole as a cut."""
     parents = np.array([-1, *(parent + 1 for parent in codelist.parents)], dtype=np.int32)
     is_leaf = np.zeros(len(parents) + 1, dtype=np.int64)
     is_leaf[np.array(codelist.leaves, dtype=np.int64) + 2] = 1
@@ -127,7 +125,7 @@ class PublishedPieces:
         self._places = cache(self._make_places)
 
     def add(self, cube: Cube, load: Callable[[], Cells]) -> None:
-        """Take in what a cube shows that no cube before it has shown."""
+        """Add the cells of a cube that no earlier cube shows."""
         axes = tuple(sorted(cube.axes, key=lambda axis: axis.variable))
         levels = [self._levels_of(axis) for axis in axes]
         if any(_key(axes, levels, depths) not in self.pieces for depths in _choices(levels)):
@@ -137,9 +135,9 @@ class PublishedPieces:
         self._refine(axes, levels)
 
     def groups(self, joins: Callable[[Levels, Levels], bool]) -> Places:
-        """Cell -> its group: a cell and the only one that shows below it are one where they show the same.
+        """Cell -> its group: a cell and the only listed one below it are one group where their values are equal.
 
-        Only cells of cross-tabulations that ``joins`` are put together, and those that stand in two pieces.
+        Only cells of cross-tabulations that ``joins`` accepts are joined, and those that are in two pieces.
         """
         parents = np.arange(self.cells, dtype=np.int32)
         shown: dict[Levels, list[Piece]] = {}
@@ -153,11 +151,11 @@ class PublishedPieces:
         return _flat(parents)
 
     def _join_same(self, parents: Places, piece: Piece, others: list[Piece]) -> None:
-        """Join the cells that stand in other pieces of the same cross-tabulation: its cubes differ in codes."""
+        """Join the cells that are in other pieces of the same cross-tabulation: its cubes differ in codes."""
         for other in others:
             at = self._find(piece.codes, piece, other)
-            held = np.flatnonzero(at >= 0)
-            join_same(parents, piece.first + held, other.first + at[held])
+            present = np.flatnonzero(at >= 0)
+            join_same(parents, piece.first + present, other.first + at[present])
         others.append(piece)
 
     def _up(self, piece: Piece, axis: int) -> Places:
@@ -165,10 +163,10 @@ class PublishedPieces:
         codes[:, axis] = self.trees[piece.levels[axis][0]].parents[codes[:, axis]]
         return codes
 
-    def _find(self, codes: Places, piece: Piece, held: Piece) -> Integers:
+    def _find(self, codes: Places, piece: Piece, other: Piece) -> Integers:
         """The row in another piece of cells with these codes along the axes of a piece, -1 where it has none."""
         sizes = [len(self.trees[name].codes) for name, _ in piece.levels]
-        wanted, there = _numbers(codes, sizes), _numbers(self._aligned(piece, held), sizes)
+        wanted, there = _numbers(codes, sizes), _numbers(self._aligned(piece, other), sizes)
         order = np.argsort(there, kind="stable")
         if not len(order):
             return np.full(len(wanted), -1, dtype=np.int64)
@@ -235,9 +233,9 @@ class PublishedPieces:
                 (axis.variable, cut) for axis, (cut, _) in zip(axes, chosen, strict=True) if cut != WHOLE
             )
             if cuts not in self.refinements:
-                held = product(*(depths for _, depths in chosen))
+                crossed = product(*(depths for _, depths in chosen))
                 self.refinements[cuts] = Refinement(
-                    cuts, tuple(_key(axes, levels, depths) for depths in held)
+                    cuts, tuple(_key(axes, levels, depths) for depths in crossed)
                 )
 
     def _cuts(self, axis: Breakdown, depths: int) -> dict[int, list[int]]:
@@ -280,7 +278,7 @@ def _numbers(codes: Places, sizes: Sequence[int]) -> Integers:
 
 
 def _flat(parents: Places) -> Places:
-    """Every cell's first cell of its group: each stands behind the one it points to, but for the end of a way."""
+    """The first cell of every cell's group: each cell points to an earlier one, or to itself."""
     while True:
         further = parents[parents]
         if np.array_equal(further, parents):

@@ -1,4 +1,4 @@
-"""Utility of a release against the truth: errors, associations, small areas and additivity."""
+"""Utility of a release against the true counts: errors, associations, small areas and additivity."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class TwoWay:
     cube: str
     true: Association
     published: Association
-    rank: float | None  # Spearman's correlation of the cells with somebody in them on either side
+    rank: float | None  # Spearman's correlation of the cells that are not empty on either side
 
     @property
     def shift(self) -> float | None:
@@ -50,7 +50,7 @@ class TwoWay:
         return abs(self.published.cramers_v - self.true.cramers_v)
 
     def is_changed(self, level: float) -> bool:
-        """Whether the test of independence is decided otherwise."""
+        """Whether the test of independence has another result."""
         before, after = self.true.p_value, self.published.p_value
         return before is not None and after is not None and (before < level) != (after < level)
 
@@ -69,7 +69,7 @@ class TwoWay:
 
 
 def two_way(owned: OwnedTable, found: Side) -> Iterator[TwoWay]:
-    """Every two-way table that this one stands for."""
+    """Every two-way table that this one is the first to show."""
     for crosstab in np.flatnonzero(owned.owned).tolist():
         crossed = [k for k, depth in enumerate(owned.depths[crosstab]) if depth]
         if len(crossed) == 2:
@@ -83,14 +83,14 @@ def _read(owned: OwnedTable, found: Side, crosstab: int, down: int, across: int)
     rows, columns = (
         nodes_along(cells, cube.strides[k], cube.shape[k]).astype(np.int64) for k in (down, across)
     )
-    held = (values[:, PUBLISHED] > 0) | (values[:, ORIGINAL] > 0)
+    occupied = (values[:, PUBLISHED] > 0) | (values[:, ORIGINAL] > 0)
     return TwoWay(
         owned.universe.counted,
         in_words(owned.levels(crosstab)),
         owned.table.id,
         independence(rows, columns, values[:, ORIGINAL]),
         independence(rows, columns, values[:, PUBLISHED]),
-        rank_correlation(values[held, ORIGINAL], values[held, PUBLISHED]),
+        rank_correlation(values[occupied, ORIGINAL], values[occupied, PUBLISHED]),
     )
 
 
@@ -144,7 +144,7 @@ class AreaCounts:
     codes: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict)
 
     def add(self, owned: OwnedTable, found: Side, law_of: LawOf) -> None:
-        """Take the areas' totals and categories that this table stands for."""
+        """Add the areas' totals and categories that this table is the first to show."""
         for crosstab in np.flatnonzero(owned.owned).tolist():
             levels = owned.levels(crosstab)
             area = self._area(levels)
@@ -161,7 +161,7 @@ class AreaCounts:
         )
 
     def _area(self, levels: Levels) -> tuple[str, int] | None:
-        """The level of the areas, where a cross-tabulation is of areas alone or of areas by the categories."""
+        """The level of the areas, where a cross-tabulation has only areas, or areas by the categories."""
         areas = [level for level in levels if level[0] in self.areas]
         others = [level for level in levels if level[0] not in self.areas]
         if len(areas) == 1 and (not others or others == [(self.by, 1)]):
@@ -183,7 +183,7 @@ class AreaCounts:
         return _Observed(area, category, values[:, ORIGINAL], values[:, PUBLISHED], up, down)
 
     def _codes(self, owned: OwnedTable, cells: Integers, variable: str) -> Integers:
-        """One number for each code of a variable, whichever breakdown a table has it in."""
+        """One number for each code of a variable, the same in all its breakdowns."""
         known = self.codes.setdefault((owned.universe.counted, variable), {})
         k = next(k for k, axis in enumerate(owned.cube.axes) if axis.variable == variable)
         axis = owned.cube.axes[k]
@@ -236,7 +236,7 @@ def _joined(observed: list[_Observed]) -> _Observed:
 
 
 def _whole_areas(seen: _Observed) -> list[tuple[int, Integers]]:
-    """The areas with somebody in every category, and the places of their observations."""
+    """The areas with records in every category, and the places of their observations."""
     categories = len(np.unique(seen.category))
     order = np.argsort(seen.area, kind="stable")
     starts = np.flatnonzero(np.diff(seen.area[order], prepend=-1))
@@ -249,7 +249,7 @@ def _is_broadband(relative: Floats, limit: float) -> bool:
 
 
 def _products(seen: _Observed, groups: list[Integers]) -> Floats:
-    """The chance that all observations of an area go up, or all down, their noises taken as independent."""
+    """The chance that all observations of an area go up, or all down, assuming independent noise."""
     return np.array([seen.chance_up[m].prod(axis=0) + seen.chance_down[m].prod(axis=0) for m in groups])
 
 
@@ -258,11 +258,11 @@ UNSWAPPED, COUNTED = "original", "counted"  # before and after swapping
 
 @dataclass(frozen=True)
 class UtilityRule:
-    """What is measured."""
+    """The parameters of the measures."""
 
     edges: tuple[int, ...] = (1, 3, 10, 50, 500)  # true counts at which size classes begin
     areas: tuple[str, ...] = ()  # variables whose codes are areas
-    by: str = ""  # the variable whose categories are looked at beside an area's total, as SEX
+    by: str = ""  # the variable whose categories are used besides an area's total, as SEX
     distortions: tuple[float, ...] = (0.2, 0.5, 1.0)  # relative errors of areas that are counted
     area_edges: tuple[int, ...] = (1, 21, 41, 61, 81, 101, 201, 501)  # true counts of areas, in classes
     quantiles: tuple[float, ...] = (0.5, 0.9, 0.95, 0.99, 1.0)
@@ -273,7 +273,7 @@ class UtilityRule:
         for name in ("edges", "area_edges"):
             edges = getattr(self, name)
             if not edges or edges[0] != 1 or list(edges) != sorted(set(edges)):
-                raise mistake("", name, str(edges), "give rising whole numbers from 1 on")
+                raise mistake("", name, str(edges), "give increasing whole numbers of at least 1")
         if not all(0 < share <= 1 for share in self.quantiles):
             raise mistake("", "quantiles", str(self.quantiles), "give shares above 0 and up to 1")
         if not all(limit > 0 for limit in self.distortions):
@@ -305,7 +305,7 @@ class Utility:
 
     @property
     def changed_tests(self) -> int:
-        """Two-way tables whose test of independence is decided otherwise than with the true counts."""
+        """Two-way tables whose test of independence has another result than with the true counts."""
         return sum(table.is_changed(self.level) for table in self.two_way)
 
     @property
@@ -341,12 +341,12 @@ class Utility:
 def utility(
     published: Published, truth: Truth, rule: UtilityRule | None = None, progress: Progress | None = None
 ) -> Utility:
-    """Compare all tables of a release with the truth, each cross-tabulation once, table by table."""
+    """Compare all tables of a release with the true counts, each cross-tabulation once, table by table."""
     return _Run(published, truth, rule or UtilityRule()).run(progress or Quiet())
 
 
 def side_by_side(releases: dict[str, Utility]) -> dict[str, dict[str, float | None]]:
-    """Several releases of the same programme: measure -> release -> value, for the cells with somebody in them."""
+    """Several releases of the same programme: measure -> release -> value, for the cells that are not empty."""
     shown = {name: one.total.total.headline() for name, one in releases.items()}
     measures = dict.fromkeys(measure for values in shown.values() for measure in values)
     return {measure: {name: values.get(measure) for name, values in shown.items()} for measure in measures}

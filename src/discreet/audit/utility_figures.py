@@ -1,4 +1,4 @@
-"""Errors and additivity gaps added up in several ways, with their means, shares and quantiles; it measures nothing."""
+"""Errors and additivity gaps added up in several ways, with their means, shares and quantiles."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LOSSES = (Measure.L1, Measure.L2, Measure.L3)
 
 @dataclass(frozen=True, eq=False)
 class ErrorFigures:
-    """The errors of some cells, realised and as the law lets expect them."""
+    """The errors of some cells, realised and expected by the law."""
 
     cells: int
     realised: dict[Measure, float]  # sums
@@ -42,7 +42,7 @@ class ErrorFigures:
         return self.realised[measure] / self.cells if self.cells else None
 
     def expected_mean(self, measure: Measure) -> float | None:
-        """What the law lets expect."""
+        """The mean expected by the law."""
         return self.expected[measure] / self.cells if self.expected and self.cells else None
 
     def as_json(self) -> Mapping[str, object]:
@@ -67,14 +67,14 @@ class ErrorFigures:
 
 @dataclass(frozen=True, eq=False)
 class ErrorComparison:
-    """Some cross-tabulations: cells with somebody in them, by size class, and the empty ones."""
+    """Some cross-tabulations: cells that are not empty, by size class, and the empty ones."""
 
     occupied: ErrorFigures
     classes: dict[str, ErrorFigures]  # by true count; "0" are the empty cells
     hellinger: float | None  # mean over the cross-tabulations
 
     def headline(self) -> dict[str, float | None]:
-        """The few numbers that releases are compared by."""
+        """The numbers by which releases are compared."""
         cells, empty = self.occupied, self.classes["0"]
         return {
             "mean_l1": cells.mean(Measure.L1),
@@ -96,7 +96,7 @@ class Margin:
     counted: str
     levels: str
     cube: str
-    cells: int  # with somebody in them
+    cells: int  # that are not empty
     mean_l1: float | None
     share_unchanged: float | None
     hellinger: float
@@ -104,7 +104,7 @@ class Margin:
 
 @dataclass(frozen=True, eq=False)
 class ErrorWays:
-    """The errors against one side of the truth."""
+    """The errors against the true counts before or after swapping."""
 
     total: ErrorComparison
     universes: dict[str, ErrorComparison]
@@ -142,7 +142,7 @@ class _Added:
 
 @dataclass(eq=False)
 class WaySums:
-    """The errors against one side of the truth, while tables are added."""
+    """The sums of errors against the true counts before or after swapping, while tables are added."""
 
     edges: tuple[int, ...]
     quantiles: tuple[float, ...]

@@ -4,7 +4,7 @@
     noise = noise_of("release")
     independence(frame, noise)
 
-It owns the words for people; the formulas are in maths, and nothing here knows more than the public files say.
+The formulas are in ``discreet.maths``; only the public files are used.
 """
 
 from discreet.inference.estimates import (

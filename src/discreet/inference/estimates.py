@@ -1,4 +1,4 @@
-"""Tests, intervals and models for users of a release, with results that explain themselves."""
+"""Tests, intervals and models for users of a release, with results that include a sentence and caveats."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from discreet.maths.noise.publishing import NO_NOISE
 
 
 def _finite(value: Any) -> Any:
-    """JSON knows no infinity."""
+    """The value for JSON, which has no infinity: null instead."""
     if isinstance(value, dict):
         return {name: _finite(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
@@ -41,17 +41,17 @@ def _finite(value: Any) -> Any:
 
 
 class _Summed:
-    """A result that tells itself as a dictionary."""
+    """A result that can be returned as a dictionary."""
 
     def summary(self) -> dict[str, Any]:
-        """All that was found, ready for JSON; what is infinite is null."""
+        """The whole result, ready for JSON; infinite values are null."""
         found = _finite(asdict(self))  # type: ignore[call-overload]
         return dict(found)
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A p-value that allows for the noise beside one that takes the published counts for true ones."""
+    """A p-value that allows for the noise, and one that treats the published counts as true."""
 
     noise_aware: float
     naive: float
@@ -101,7 +101,7 @@ class BinomialResult(_Summed):
 
 @dataclass(frozen=True)
 class Range:
-    """From low to high, both included, with what it holds."""
+    """An interval from low to high, both included, and its level."""
 
     low: int
     high: int
@@ -114,7 +114,7 @@ class CellResult(_Summed):
 
     published: int
     most_likely: tuple[int, int]
-    interval: Range  # exact coverage, whatever the truth
+    interval: Range  # exact coverage, whatever the true count
     posterior_mean: float
     credible: Range
     empty: float  # posterior probability that the true count is 0
@@ -163,7 +163,7 @@ class Effect:
 
     name: str
     estimate: float
-    standard_error: float  # inf: the data cannot tell it
+    standard_error: float  # inf: not identified by the data
     p_value: float
     naive_estimate: float
     naive_standard_error: float
@@ -186,8 +186,8 @@ class LogLinearResult(_Summed):
     caveats: tuple[str, ...] = ()
 
 
-MANY = 20  # cells from which their prior can be estimated
-BY_NOISE = "by the law of the summed noise alone: right whatever the true counts are"
+MANY = 20  # least number of cells to estimate their prior
+BY_NOISE = "by only the law of the summed noise: valid whatever the true counts are"
 BY_POSTERIOR = "by the posterior"
 
 
@@ -195,13 +195,14 @@ def interval(published: Any, noise: KnownLaw, level: float = 0.95, prior: Prior 
     """The true count behind one published count."""
     count = _single(published)
     found = infer_cell(noise.counts, count, level, prior)
-    exact, held = _range(found.exact), _range(found.credible)
+    exact, credible = _range(found.exact), _range(found.credible)
     sentence = (
         f"Published {count}: the true count lies between {exact.low} and {exact.high} with at least {level:.0%} "
-        f"confidence; given the prior, between {held.low} and {held.high} with probability {held.level:.1%}."
+        f"confidence; given the prior, between {credible.low} and {credible.high} with probability "
+        f"{credible.level:.1%}."
     )
     return CellResult(
-        count, found.most_likely, exact, found.posterior.mean, held, found.posterior.at(0), prior.name, noise.name,
+        count, found.most_likely, exact, found.posterior.mean, credible, found.posterior.at(0), prior.name, noise.name,
         sentence, noise.caveats_for(np.array([count])),
     )  # fmt: skip
 
@@ -212,7 +213,7 @@ def difference(
     """The difference of two true counts of different groups, whose noise is independent."""
     pair = [_single(first), _single(second)]
     found = infer_sum(noise.counts, pair, [1, -1], level, prior)
-    return _told("difference", found, noise, prior.name, pair)
+    return _sum_result("difference", found, noise, prior.name, pair)
 
 
 def total(
@@ -225,7 +226,7 @@ def total(
 ) -> SumResult:
     """The true total of cells with independent noise; a total ``published`` with its own noise helps.
 
-    A group that stands in several of the cells has the same noise there: give it once, with its number as weight.
+    A group that is in several of the cells has the same noise there: give it once, with its number as weight.
     Without a prior one is estimated from the cells where there are enough of them, and is flat where there are few.
     """
     counts = counts_in(cells, "cells").ravel().tolist()
@@ -236,7 +237,7 @@ def total(
         used, extra = estimate.prior, estimate.total_variance
     used = used or Flat()
     found = infer_sum(noise.counts, counts, factors, level, used, published, extra)
-    return _told("total", found, noise, used.name, counts, helped=published is not None)
+    return _sum_result("total", found, noise, used.name, counts, helped=published is not None)
 
 
 def ratio(count: Any, base: Any, noise: KnownLaw, level: float = 0.95, prior: Prior = Flat()) -> RatioResult:
@@ -253,22 +254,22 @@ def ratio(count: Any, base: Any, noise: KnownLaw, level: float = 0.95, prior: Pr
     )  # fmt: skip
 
 
-def _told(
+def _sum_result(
     what: str, found: SumInference, noise: KnownLaw, prior: str, counts: list[int], helped: bool = False
 ) -> SumResult:
-    """The interval by the noise alone where there is one and nothing more is known, else the posterior's."""
-    held = _range(found.credible)
-    alone = None if helped or found.noise_only is None else _range(found.noise_only)
-    shown, method = (held, BY_POSTERIOR) if alone is None else (alone, BY_NOISE)
+    """The interval by only the noise where there is one and nothing more is known, else the posterior's."""
+    credible = _range(found.credible)
+    by_noise = None if helped or found.noise_only is None else _range(found.noise_only)
+    shown, method = (credible, BY_POSTERIOR) if by_noise is None else (by_noise, BY_NOISE)
     estimate = found.posterior_mean
-    if alone is not None:
-        estimate = (alone.low + alone.high) / 2
+    if by_noise is not None:
+        estimate = (by_noise.low + by_noise.high) / 2
     sentence = (
         f"The published {what} is {found.published}; the true {what} lies between {shown.low} and {shown.high} "
         f"({shown.level:.1%}, {method}){_as_normal(found.is_exact)}."
     )
     return SumResult(
-        found.published, estimate, shown, method, found.posterior_mean, held, found.is_exact, prior, noise.name,
+        found.published, estimate, shown, method, found.posterior_mean, credible, found.is_exact, prior, noise.name,
         sentence, noise.caveats_for(np.array(counts)),
     )  # fmt: skip
 
@@ -290,8 +291,8 @@ def _single(value: Any) -> int:
 
 SIGNIFICANCE = 0.05
 SMALL = 5.0
-THIN = "many cells are expected to hold fewer than 5: p-values by the chi-square law are rough"
-UNSETTLED = "the fit did not come to rest; take the result with care"
+THIN = "many cells have expected counts below 5: p-values by the chi-square law are rough"
+UNSETTLED = "the fit did not converge; use the result with care"
 
 
 def independence(table: Any, noise: KnownLaw) -> IndependenceResult:
@@ -341,18 +342,18 @@ def _independence(
 
 def _verdict(claim: str, aware: float, naive: float) -> str:
     """Both p-values and what they mean together."""
-    told = f"p = {aware:.3g} with the noise allowed for, {naive:.3g} without"
+    both = f"p = {aware:.3g} with the noise allowed for, {naive:.3g} without"
     if aware > SIGNIFICANCE >= naive:
-        return f"The counts do not contradict that {claim}; what looks like it is explained by the noise ({told})."
+        return f"The counts do not contradict that {claim}; the apparent deviation is explained by the noise ({both})."
     if aware > SIGNIFICANCE:
-        return f"The counts do not contradict that {claim} ({told})."
-    return f"The counts contradict that {claim} ({told})."
+        return f"The counts do not contradict that {claim} ({both})."
+    return f"The counts contradict that {claim} ({both})."
 
 
 def binomial(
     published: Any, n: int, p0: float, noise: KnownLaw, level: float = 0.95, against: float | None = None
 ) -> BinomialResult:
-    """Test whether a published count of n has probability p0; ``against`` asks for the power at another one."""
+    """Test whether a published count of n has probability p0; ``against`` adds the power at another probability."""
     count = int(counts_in(published, "x").ravel()[0])
     checked(n, p0)
     checked_level(level)
@@ -390,7 +391,9 @@ def loglinear(
     naive = fit(np.maximum(cells, 0), model, NO_NOISE)
     caveats = list(noise.caveats_for(cells))
     if not np.isfinite(aware.variances).all():
-        caveats.append("some effects cannot be told from these counts; their standard errors are infinite")
+        caveats.append(
+            "some effects cannot be estimated from these counts; their standard errors are infinite"
+        )
     if (aware.fitted < SMALL).mean() > 0.2:
         caveats.append(THIN)
     if not aware.settled:

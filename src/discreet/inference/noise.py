@@ -22,28 +22,28 @@ from discreet.maths.noise.publishing import UNCHANGED, Negatives, PublishedLaw, 
 from discreet.perturb.noise import Noise
 from discreet.release.reader import Release, open_release
 
-SUPPOSED_BOUND = 10  # where a release tells the variance and no bound
+ASSUMED_BOUND = 10  # where a release publishes the variance and no bound
 ZEROS = (
-    "there are zeros and no negative counts: if negative counts were published as zero, say so (negatives: zero), for "
-    "here they are taken to be published as they are"
+    "there are zeros and no negative counts: if negative counts were published as zero, set negatives: zero; here they "
+    "are assumed to be published unchanged"
 )
 SWAPPED = "households were swapped before counting: what is inferred are the counts after swapping"
 
 
 @dataclass(frozen=True, eq=False)
 class KnownLaw:
-    """The law of a published count as a data user knows it, and what must be said with every result."""
+    """The law of a published count as a data user knows it, and the caveats of every result."""
 
     counts: PublishedLaw
     name: str
     caveats: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse a law that has no columns."""
+        """Reject a law that has no columns."""
         _ = self.counts.changes
 
     def caveats_for(self, counts: NDArray[np.int64]) -> tuple[str, ...]:
-        """Zeros without any negative count look as if negative counts had been published as zero."""
+        """The caveats for some counts: zeros without any negative count may be negative counts published as zero."""
         clipped = (
             self.counts.is_additive
             and self.counts.span[0] < 0
@@ -54,12 +54,12 @@ class KnownLaw:
 
 
 def noise_of(release: str | Path | Release, cross_tabulation: str | None = None) -> KnownLaw:
-    """The noise that a release tells; where laws differ, that of a cross-tabulation such as ``persons///SEX:1``."""
+    """The noise that a release publishes; where laws differ, that of a cross-tabulation such as ``persons///SEX:1``."""
     opened = release if isinstance(release, Release) else open_release(release)
     noise, folder = opened.noise, str(opened.folder)
     caveats = (SWAPPED,) if opened.manifest.swapped else ()
     if noise.law is None:
-        return _supposed(noise, folder, caveats)
+        return _assumed(noise, folder, caveats)
     return KnownLaw(noise.published(_chosen(noise, cross_tabulation, folder)), str(noise.method), caveats)
 
 
@@ -71,7 +71,7 @@ def noise_by(
     keeps_zeros: bool = False,
     **parameters: object,
 ) -> KnownLaw:
-    """A law by its name, as ``noise_by("laplace", epsilon=0.5, bound=7)``; the rest is done before publication.
+    """A law by its name, as ``noise_by("laplace", epsilon=0.5, bound=7)``; the rest describes post-processing.
 
     ``negatives``: "keep", or "zero" where negative counts are published as zero.
     """
@@ -124,15 +124,15 @@ def _chosen(known: Noise, cross_tabulation: str | None, folder: str) -> Law:
     return known.law
 
 
-def _supposed(known: Noise, folder: str, caveats: tuple[str, ...]) -> KnownLaw:
-    """The maximum-entropy p-table of the variance that is told, where the law itself is not."""
+def _assumed(known: Noise, folder: str, caveats: tuple[str, ...]) -> KnownLaw:
+    """The maximum-entropy p-table of the published variance, where the law is not published."""
     if known.variance is None:
-        remedy = "ask the office for its law or variance; without it nothing can be said of the noise"
-        raise mistake(folder, "noise", "the release tells nothing of its law", remedy)
-    bound = known.bound or SUPPOSED_BOUND
+        remedy = "ask the office for its law or variance; without it the noise is unknown"
+        raise mistake(folder, "noise", "the release does not publish its law", remedy)
+    bound = known.bound or ASSUMED_BOUND
     table = solve(PTableParameters(bound, known.variance, 0))
-    supposed = (
-        f"the release tells a variance of at most {known.variance:g} and not its law: maximum-entropy noise of that "
-        f"variance, at most {bound}, zeros kept, is supposed; intervals may be somewhat too wide"
+    assumed = (
+        f"the release publishes a variance of at most {known.variance:g} and not its law: assumed is maximum-entropy "
+        f"noise of that variance, at most {bound}, that leaves zeros unchanged; intervals may be somewhat too wide"
     )
-    return KnownLaw(PublishedLaw(PTableLaw(table)), f"{known.method} (law supposed)", (*caveats, supposed))
+    return KnownLaw(PublishedLaw(PTableLaw(table)), f"{known.method} (law assumed)", (*caveats, assumed))

@@ -1,7 +1,4 @@
-"""What users hand over, as arrays of whole numbers: lists, numpy, data frames, Arrow tables, cubes of a release.
-
-It owns reading and refusing; what is inferred is models' and cells'.
-"""
+"""Input tables as arrays of whole numbers: from lists, numpy, data frames, Arrow tables and cubes of a release."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ class CrossTable:
     labels: tuple[tuple[str, ...], ...]  # of each axis
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        """The counts, so that numpy takes the table as it is."""
+        """The counts, so that numpy accepts the table."""
         return np.array(self.counts, dtype=dtype, copy=True if copy is None else copy)
 
 
@@ -62,21 +59,21 @@ def _finest(release: Release, breakdown: str) -> tuple[str, ...]:
 
 
 def _gathered(columns: Any, axes: Mapping[str, Sequence[str]], fixed: Mapping[str, str]) -> CrossTable:
-    """Put the rows with the fixed codes into a grid."""
+    """The rows with the fixed codes, as a grid."""
     shape = tuple(len(codes) for codes in axes.values())
     if np.prod(shape, dtype=np.float64) > LARGEST_TABLE:
         raise mistake("", "table", f"{np.prod(shape, dtype=np.float64):.3g} cells", "take fewer axes")
     texts = {name: np.array(columns[name].to_pylist(), dtype=object) for name in (*axes, *fixed)}
-    kept = np.ones(columns.num_rows, dtype=np.bool_)
+    selected = np.ones(columns.num_rows, dtype=np.bool_)
     for name, code in fixed.items():
-        kept &= texts[name] == code
+        selected &= texts[name] == code
     for name, codes in axes.items():
-        kept &= np.isin(texts[name].astype(str), list(codes))
+        selected &= np.isin(texts[name].astype(str), list(codes))
     counts = np.zeros(shape, dtype=np.int64)
-    if kept.any():
+    if selected.any():
         order = {name: {code: at for at, code in enumerate(codes)} for name, codes in axes.items()}
-        at = tuple(np.array([order[name][code] for code in texts[name][kept]]) for name in axes)
-        counts[at] = integers(columns[VALUE].to_numpy()[kept], VALUE)
+        at = tuple(np.array([order[name][code] for code in texts[name][selected]]) for name in axes)
+        counts[at] = integers(columns[VALUE].to_numpy()[selected], VALUE)
     return CrossTable(counts, tuple(axes), tuple(tuple(codes) for codes in axes.values()))
 
 
@@ -95,11 +92,11 @@ def counts_in(table: Any, name: str = "table") -> Integers:
 
 
 def integers(values: NDArray[Any], name: str) -> Integers:
-    """Whole numbers, or the first value that is none; published values may be told."""
+    """Values as whole numbers; the error names the first that is none, since published values are public."""
     try:
         numbers = values.astype(np.float64)
     except (TypeError, ValueError):
-        raise mistake("", name, "not all numbers", "give counts alone, without labels") from None
+        raise mistake("", name, "not all numbers", "give only counts, without labels") from None
     if np.isnan(numbers).any():
         raise mistake(
             "", name, "a cell without a value", "fill it with 0: cells that a release does not list are zero"
@@ -130,10 +127,10 @@ def long_table(
     if missing:
         raise mistake("", "column", missing[0], f"choose from {', '.join(columns)}")
     codes = [np.array([str(code) for code in columns[name]], dtype=object) for name in axes]
-    kept = np.all([column != TOTAL for column in codes], axis=0)
-    labels = [tuple(dict.fromkeys(column[kept].tolist())) for column in codes]
+    selected = np.all([column != TOTAL for column in codes], axis=0)
+    labels = [tuple(dict.fromkeys(column[selected].tolist())) for column in codes]
     at = tuple(
-        np.array([label.index(code) for code in column[kept]], dtype=np.int64)
+        np.array([label.index(code) for code in column[selected]], dtype=np.int64)
         for label, column in zip(labels, codes, strict=True)
     )
     cells = list(zip(*(place.tolist() for place in at), strict=True))
@@ -141,5 +138,5 @@ def long_table(
         remedy = "give one row a cell: leave out totals and name every axis"
         raise mistake("", ", ".join(axes), "a cell that is listed twice", remedy)
     counts = np.zeros([len(label) for label in labels], dtype=np.int64)
-    counts[at] = integers(np.asarray(columns[value])[kept], value)
+    counts[at] = integers(np.asarray(columns[value])[selected], value)
     return CrossTable(counts, tuple(axes), tuple(labels))

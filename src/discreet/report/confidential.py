@@ -40,7 +40,7 @@ from discreet.report.published import (
     attack_part,
     law_chart,
     origin_of,
-    public_words,
+    public_statement,
     published_part,
     size_tiles,
     title_of,
@@ -57,21 +57,23 @@ PLAIN = ("epsilon", "delta")
 
 
 def gate_tile(verdicts: Verdicts) -> Tile:
-    """The verdict as one number."""
+    """The number of gates that hold."""
     if not verdicts:
-        return Tile("Declared limits", "none", "nothing is judged, all is measured")
-    held = sum(one.passed for one in verdicts)
-    broken = len(verdicts) - held
+        return Tile("Declared limits", "none", "no gates declared")
+    passed = sum(one.passed for one in verdicts)
+    broken = len(verdicts) - passed
     more = "all hold" if not broken else f"{several(broken, 'is', 'are')} broken"
-    return Tile("Declared limits that hold", f"{held} of {len(verdicts)}", more, "bad" if broken else "good")
+    return Tile(
+        "Declared limits that hold", f"{passed} of {len(verdicts)}", more, "bad" if broken else "good"
+    )
 
 
 def gates_part(verdicts: Verdicts) -> Part:
     """All gates."""
-    title = "Does the release keep the declared limits?"
+    title = "Is the release within the declared limits?"
     if not verdicts:
         lead = (
-            "No limits are declared in [gates] of the programme, so this report measures everything and"
+            "No limits are declared in [gates] of the programme, so this report only measures and"
             " judges nothing."
         )
         return Part("gates", title, lead)
@@ -80,22 +82,22 @@ def gates_part(verdicts: Verdicts) -> Part:
         f"All {len(verdicts)} limits that the office declared hold."
         if not broken
         else f"{len(broken)} of the {len(verdicts)} limits that the office declared"
-        f" {'is' if len(broken) == 1 else 'are'} broken: this release should not be public before they are mended, or"
+        f" {'is' if len(broken) == 1 else 'are'} broken: do not publish this release before this is fixed, or"
         " the limits are changed for a stated reason."
     )
     blocks: list[Block] = [_gates_chart(verdicts), _table(verdicts)]
     for one in broken:
         blocks += [
             heading(f"{_sentence(one.what)}: {_value(one, one.found)}"),
-            paragraph(f"To mend it: {one.remedy}."),
+            paragraph(f"Remedy: {one.remedy}."),
         ]
         if one.where:
-            blocks += [paragraph("Where it shows first:", "note"), listing(one.where)]
+            blocks += [paragraph("First occurrences:", "note"), listing(one.where)]
     return Part("gates", title, lead, tuple(blocks), "bad" if broken else "good")
 
 
 def _value(verdict: GateVerdict, value: float) -> str:
-    """A gate's limit or finding, as its kind is read."""
+    """A gate's limit or finding, formatted by its kind."""
     name = verdict.gate.split(".")[0]
     if name in COUNTED:
         return count(value)
@@ -114,9 +116,9 @@ def _gates_chart(verdicts: Verdicts) -> Chart:
     ]
     over = [row.item for row in rows if row.kind == BROKEN]
     says = (
-        f"Each bar shows how much of its limit is used; the black line is the limit. Over it: {'; '.join(over)}."
+        f"Each bar shows how much of its limit is used; the black line is the limit. Exceeded: {'; '.join(over)}."
         if over
-        else "Each bar shows how much of its limit is used; the black line is the limit. None goes over it."
+        else "Each bar shows how much of its limit is used; the black line is the limit. None exceeds it."
     )
     if any(row.value > FAR for row in rows):
         says += f" Bars end at {share(FAR)}."
@@ -128,7 +130,7 @@ def _gates_chart(verdicts: Verdicts) -> Chart:
 
 
 def _used(verdict: GateVerdict) -> float:
-    """The share of the limit that is used; of a limit of nothing everything is too much."""
+    """The share of the limit that is used; any finding exceeds a limit of 0."""
     if verdict.limit:
         return verdict.found / verdict.limit
     return 2 * FAR if verdict.found else 0.0
@@ -148,12 +150,12 @@ def _table(verdicts: Verdicts) -> Html:
     return table("The gates", head, rows)
 
 
-def _sentence(words: str) -> str:
-    return words[:1].upper() + words[1:]
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 KEPT, RISK, LOSS, BOTH, NONE = (
-    "every limit is kept",
+    "within every limit",
     "too risky",
     "too inaccurate",
     "risky and inaccurate",
@@ -161,7 +163,7 @@ KEPT, RISK, LOSS, BOTH, NONE = (
 )
 COLOURS = {KEPT: FEASIBLE, RISK: RISKY, LOSS: LOSSY, BOTH: SPOILT, NONE: PALE}
 WORDS = {
-    Constraint.AVERAGING: "averaging the most repeated count seldom gives the truth",
+    Constraint.AVERAGING: "averaging the most repeated count seldom recovers it exactly",
     Constraint.UNIQUES: "a count of 1 is often enough not published as 1",
     Constraint.BOUND: "the tables do not reveal the largest change",
     Constraint.LARGEST: "no count changes by too much",
@@ -171,7 +173,7 @@ WORDS = {
 
 
 def region_part(found: Region | NotPossible) -> Part:
-    """The map, or why there is none."""
+    """The map of the V x D plane, or why it is missing."""
     title = "Was the noise chosen well?"
     if isinstance(found, NotPossible):
         return Part("region", title, f"There is no map of choices: {found.reason}.")
@@ -186,10 +188,10 @@ def _mood(broken: Sequence[Constraint] | None) -> str:
 
 def _lead(chosen: NoiseChoice | None, least: NoiseChoice | None, broken: Sequence[Constraint] | None) -> str:
     best = (
-        "no choice keeps all limits at once: publish less, or allow more"
+        "no choice is within all limits: publish less, or raise the limits"
         if least is None
         else (
-            f"the least noise that keeps all limits is variance {decimal(least.V)} with changes of at most"
+            f"the least noise within all limits has variance {decimal(least.V)} and changes of at most"
             f" {least.D}"
         )
     )
@@ -197,7 +199,7 @@ def _lead(chosen: NoiseChoice | None, least: NoiseChoice | None, broken: Sequenc
         return f"The noise was not chosen by variance and largest change; {best}."
     point = f"The chosen noise (variance {decimal(chosen.V)}, largest change {chosen.D})"
     if not broken:
-        return f"{point} keeps every usual limit on risk and on error; {best}."
+        return f"{point} is within every usual limit on risk and on error; {best}."
     return f"{point} breaks {len(broken)} of the usual limits; {best}."
 
 
@@ -214,20 +216,20 @@ def _region_chart(found: Region) -> Chart:
     shares = {
         kind: sum(tile.right - tile.left for tile in tiles if tile.kind == kind) / whole for kind in COLOURS
     }
-    told = ", ".join(f"{kind} in {share(value)}" for kind, value in shares.items() if value)
+    kinds = ", ".join(f"{kind} in {share(value)}" for kind, value in shares.items() if value)
     says = (
-        f"Each tile is a choice of variance and largest change: {told}. The marked points are the choice that"
-        " was made and the least noise that would do."
+        f"Each tile is a choice of variance and largest change: {kinds}. The marked points are the chosen noise"
+        " and the least noise within all limits."
     )
     used = {kind: colour for kind, colour in COLOURS.items() if shares[kind]}
     x = Axis("variance of the noise, V", top=V[-1] + step / 2)
     y = Axis("largest change of a count, D", top=D[-1] + 0.5)
-    name = "All choices, and the one that was made"
+    name = "All choices, and the chosen one"
     return Chart("region", name, says, lambda width: tiled(tiles, points, used, x, y, width), used)
 
 
 def _runs(found: Region, row: int, d: int, step: float) -> Iterator[HeatTile]:
-    """Neighbours of one kind as one rectangle."""
+    """Adjacent tiles of one kind as one rectangle."""
     at = 0
     for kind, run in groupby(range(len(found.V)), partial(_kind, found, row)):
         many = len(list(run))
@@ -273,7 +275,7 @@ def _limits_table(found: Region, broken: Sequence[Constraint] | None) -> Iterato
 
 NOTICE = (
     "Confidential: this page was made with the true counts and the private parameters of the noise. Keep it with the"
-    " microdata. What may be passed on is in public.html."
+    " microdata. The page that may be published is public.html."
 )
 
 
@@ -282,12 +284,12 @@ def confidential_page(found: Audit, view: PublicView) -> Page:
     manifest = view.manifest
     return Page(
         f"Audit of {title_of(manifest)}",
-        " · ".join(filter(None, [origin_of(manifest), "what the release gives away and what it is worth"])),
+        " · ".join(filter(None, [origin_of(manifest), "risk and utility of the release"])),
         NOTICE,
         True,
         (tiles(list(_opening(found, view))),),
         tuple(_parts(found, view)),
-        f"Made by Discreet {manifest.discreet_version}. The same findings for machines: audit.json. Charts: charts/.",
+        f"Made by Discreet {manifest.discreet_version}. Machine-readable findings: audit.json. Charts: charts/.",
     )
 
 
@@ -296,12 +298,12 @@ def _opening(found: Audit, view: PublicView) -> Iterator[Tile]:
     yield from size_tiles(view.manifest)
     if found.averaging is not None:
         targets, hit = found.averaging.attack.targets, found.averaging.realised.hit[Method.WEIGHTED]
-        yield Tile("Counts that averaging gets right", share(hit / targets if targets else 0.0))
+        yield Tile("Counts that averaging recovers exactly", share(hit / targets if targets else 0.0))
     if found.disclosure is not None:
         yield Tile("Published ones that are true", share(found.disclosure.total.ones.share_true))
     if found.utility is not None:
         error = found.utility.total.total.occupied.mean(Measure.L1)
-        yield Tile("Mean error of a count", decimal(error), "absolute, cells with somebody in them")
+        yield Tile("Mean error of a count", decimal(error), "absolute, cells that are not empty")
 
 
 def _parts(found: Audit, view: PublicView) -> Iterator[Part]:
@@ -314,7 +316,7 @@ def _parts(found: Audit, view: PublicView) -> Iterator[Part]:
 
 
 def measured_parts(found: Audit, names: Names) -> Iterator[Part]:
-    """A part for each measure that was taken."""
+    """A part for each measure of the audit."""
     if found.averaging is not None:
         yield averaging_part(found.averaging, found.redundancy, names)
     if found.bounds is not None:
@@ -336,18 +338,18 @@ def measured_parts(found: Audit, names: Names) -> Iterator[Part]:
 
 
 def _protection(found: Protection | None, view: PublicView) -> Part:
-    """What the public is told, and what it is not."""
+    """The public statement on the protection, and its confidential parameters."""
     title = "How it was protected"
     if found is None:
-        return Part("protection", title, "What the public is told:", tuple(public_words(view.manifest)))
+        return Part("protection", title, "Public statement:", tuple(public_statement(view.manifest)))
     named = ", ".join(f"{name} = {_parameter(value)}" for name, value in found.parameters.items())
     lead = f"Counts were perturbed by {found.method} ({named})"
     lead += (
         "; no households were swapped." if found.swap is None else ", after households at risk were swapped."
     )
-    blocks: list[Block] = [paragraph("What the public is told:", "note"), *public_words(view.manifest)]
+    blocks: list[Block] = [paragraph("Public statement:", "note"), *public_statement(view.manifest)]
     if found.swap is not None:
-        blocks += [heading("The swapping rule"), listing(_swap_words(found.swap))]
+        blocks += [heading("The swapping rule"), listing(_swap_rule(found.swap))]
     law = found.law
     if law:
         blocks += [
@@ -361,7 +363,7 @@ def _parameter(value: float | str) -> str:
     return decimal(value) if isinstance(value, float) else str(value)
 
 
-def _swap_words(swap: SwapProtection) -> Iterator[str]:
+def _swap_rule(swap: SwapProtection) -> Iterator[str]:
     yield f"At risk: fewer than {swap.k} persons of a region share {swap.risk}."
     yield f"Households to be swapped at least: {share(swap.rate)}."
     yield f"Households to be swapped at most: {'no limit' if swap.cap is None else share(swap.cap)}."
@@ -382,32 +384,29 @@ def _law(law: Sequence[Mapping[int, float]]) -> Html:
 
 
 def caveats_part(found: Audit) -> Part:
-    """What the office should not conclude."""
+    """The caveats for the office."""
     lead = (
         "A report shows what known attacks find in this release with the effort they were given; it proves"
         " no safety beyond that."
     )
-    return Part("caveats", "What this report does not say", lead, (listing(_caveats(found)),))
+    return Part("caveats", "What this report does not show", lead, (listing(_caveats(found)),))
 
 
 def _caveats(found: Audit) -> Iterator[str]:
-    yield (
-        "Attacks that nobody has thought of yet are not among these. Other files about the same people make"
-        " every attack stronger."
-    )
+    yield ("Unknown attacks are not covered. Other files about the same people make every attack stronger.")
     yield (
         "Predictions assume the law of the noise; what was found is one draw of it. Another secret would"
         " give other numbers."
     )
     if found.bayes is not None:
         yield (
-            "Posteriors are those of somebody who knows everybody else in a cell: a worst case, not a"
+            "Posteriors are those of an attacker who knows all others in a cell: a worst case, not a"
             " typical intruder."
         )
     if isinstance(found.reconstruction, ReconstructionAudit):
         yield (
-            f"Records were rebuilt in {found.reconstruction.released.judged.areas} sampled areas with a time limit;"
-            " other areas, more time or more variables may give more."
+            f"Records were reconstructed in {found.reconstruction.released.judged.areas} sampled areas"
+            " with a time limit; other areas, more time or more variables may give more."
         )
     if found.bounds is not None and found.bounds.attack.is_cut:
         yield "Some tables were too large for the attack on bounds to be finished; audit.json names them."
@@ -425,7 +424,7 @@ CHARTS, PUBLIC_CHARTS = "charts", "public-charts"
 
 
 def write_pages(folder: AtomicFolder, confidential: Page, public: Page, progress: Progress) -> None:
-    """Write both pages and their charts; the charts of the public page have a folder of their own."""
+    """Write both pages and their charts; the charts of the public page are in a separate folder."""
     pages = ((AUDIT_PAGE, CHARTS, confidential), (PUBLIC_PAGE, PUBLIC_CHARTS, public))
     progress.stage("drawing the report", sum(1 + len(page.charts) for _, _, page in pages))
     for name, charts, page in pages:

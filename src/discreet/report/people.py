@@ -1,4 +1,4 @@
-"""What somebody who knows a lot learns about a person: the guarantee, posteriors, and rebuilt records."""
+"""What a well-informed attacker learns about a person: the guarantee, posteriors, and reconstructed records."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ FOUND, GUESSED, REIDENTIFIED = "records found by the solver", "found by guessing
 
 
 def privacy_part(found: Privacy) -> Part:
-    """The guarantee, or that there is none, and the exact curve of one count."""
+    """The guarantee, if any, and the exact privacy loss of one count."""
     if found.guarantee is not None:
         lead = (
             f"The whole release guarantees epsilon {decimal(found.guarantee.epsilon)} with delta"
-            f" {decimal(found.guarantee.delta)}: what anybody learns about a person hardly depends on that"
+            f" {decimal(found.guarantee.delta)}: what can be learned about a person hardly depends on that"
             " person's data."
         )
     else:
-        lead = "The release makes no formal promise about a single person; its safety rests on what is measured here."
+        lead = "The release has no formal guarantee for a single person; its safety depends on what is measured here."
     blocks: list[Block] = []
     if found.cell is not None:
         head = [Column("epsilon", As.DECIMAL), Column("delta of one count", As.DECIMAL)]
         rows = [(one.epsilon, one.delta) for one in found.cell.cell_curve]
         blocks += [
             listing(_leaks(found.cell)),
-            paragraph("For those who think in differential privacy, one count at a time:", "note"),
+            paragraph("In terms of differential privacy, one count at a time:", "note"),
             table("Exact privacy loss of one count", head, rows),
         ]
     return Part("privacy", "Is there a guarantee?", lead, tuple(blocks))
@@ -57,27 +57,27 @@ def privacy_part(found: Privacy) -> Part:
 def _leaks(cell: CellPrivacy) -> Iterator[str]:
     if cell.fixed_zeros_delta:
         yield (
-            "Zeros stay zero: a count above zero proves that somebody is there. With probability"
+            "Zeros stay zero: a count above zero proves that a person is there. With probability"
             f" {share(cell.fixed_zeros_delta)} a count of 1 is published above zero."
         )
     if cell.same_participants_delta:
         yield (
-            "The same people always get the same noise: two tables that differ by one person show it with probability"
+            "The same people always have the same noise: two tables that differ by one person show it with probability"
             f" {share(cell.same_participants_delta)}."
         )
     if not cell.fixed_zeros_delta and not cell.same_participants_delta:
-        yield "Zeros are perturbed as well, and every count has noise of its own."
+        yield "Zeros are perturbed as well, and the noise of every count is independent."
 
 
 def bayes_part(found: BayesAudit, names: Names) -> Part:
-    """The adversary who knows everybody else."""
+    """The adversary who knows all others in a cell."""
     cells = found.cells
     lead = (
         f"In {count(cells.above)} of {several(cells.cells, 'small count', 'small counts')}"
         f" ({share(cells.share)})"
-        f" somebody who knows everybody else there would be more than {share(cells.belief.gate)} sure that one"
+        f" an intruder who knows all others there would be more than {share(cells.belief.gate)} sure that one"
         " more person"
-        f" is in it; in {count(cells.above_beside_others)} of these others are there, too."
+        f" is in it; {count(cells.above_beside_others)} of these are counts of two or more."
     )
     blocks: list[Block] = [_posterior_chart(cells)]
     if cells.worst:
@@ -106,7 +106,7 @@ def _posterior_chart(cells: BayesScan) -> Chart:
         " of larger ones."
     )
     x, y = Axis("others in the cell whom the intruder knows"), Axis("share of small counts", "~%", 1.0)
-    title = "Where a published count gives a person's presence away"
+    title = "Where a published count discloses a person's presence"
     return Chart("posteriors", title, says, lambda width: columns(rows, {"": BLUE}, x, y, width))
 
 
@@ -130,28 +130,28 @@ def _worst_table(worst: Sequence[LevelFinding]) -> Html:
         )
         for one in worst
     ]
-    return table("Cross-tabulations that give most persons away", head, rows)
+    return table("Cross-tabulations that disclose most persons", head, rows)
 
 
 def _more_knowledge(found: BayesAudit) -> Iterator[Block]:
-    told = [
+    lines = [
         f"With all levels of {one.along} together: {count(one.above)} of {count(one.cells)} small counts"
-        f" ({count(one.above_alone)} from the finest level alone)."
+        f" ({count(one.above_alone)} from only the finest level)."
         for one in found.levels
     ]
-    told += [
-        f"With the whole histogram of a small area of {one.attack.area}: the intruder's guess gets better by at most"
+    lines += [
+        f"With the whole histogram of a small area of {one.attack.area}: the intruder's guess improves by at most"
         f" {share(one.largest_gain)} of the persons, in {several(len(one.found), 'histogram', 'histograms')}."
         for one in found.histograms
     ]
-    if told:
+    if lines:
         yield heading("With more knowledge")
-        yield listing(told)
+        yield listing(lines)
 
 
 def reconstruction_part(found: ReconstructionAudit | NotPossible) -> Part:
-    """Records rebuilt by a solver, under this and other protections."""
-    title = "Can records be rebuilt from the tables?"
+    """Records reconstructed by a solver, under this and other protections."""
+    title = "Can records be reconstructed from the tables?"
     if isinstance(found, NotPossible):
         return Part("reconstruction", title, f"It was not tried: {found.reason}.")
     one, every = found.released, [found.released, *found.under_other_protections]
@@ -167,7 +167,7 @@ def reconstruction_part(found: ReconstructionAudit | NotPossible) -> Part:
     timeouts = one.made.status.get(Status.TIMEOUT, 0)
     if timeouts:
         stopped = several(timeouts, "area was", "areas were")
-        blocks.append(paragraph(f"{stopped} stopped by the limit of work: more may find more.", "note"))
+        blocks.append(paragraph(f"{stopped} stopped by the work limit: more work may find more.", "note"))
     return Part("reconstruction", title, lead, tuple(blocks), "bad" if beaten else "")
 
 
@@ -181,17 +181,17 @@ def _protections_chart(variants: Sequence[Rebuilt]) -> Chart:
             (REIDENTIFIED, one.confirmed.r_reid),
         )
     ]
-    told = "; ".join(
+    shares = "; ".join(
         f"{one.protection}: {share(one.judged.r_recon)} against {share(one.judged.baseline)} by guessing"
         for one in variants
     )
     colours = {FOUND: BLUE, GUESSED: GREY, REIDENTIFIED: ORANGE}
     axis = Axis("share of the records, or persons", "~%")
-    title = "Records rebuilt under this and other protections"
+    title = "Records reconstructed under this and other protections"
     return Chart(
         "reconstruction",
         title,
-        f"{_sentence(told)}.",
+        f"{_sentence(shares)}.",
         lambda width: pairs(rows, colours, axis, width),
         colours,
     )
@@ -222,5 +222,5 @@ def _protections_table(variants: Sequence[Rebuilt]) -> Html:
     return table("Reconstruction under each protection", head, rows)
 
 
-def _sentence(words: str) -> str:
-    return words[:1].upper() + words[1:]
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,7 +1,4 @@
-"""The public page: what users of the tables may know, from a type that nothing confidential fits into.
-
-It owns what is looked at in public files and in which order it is told.
-"""
+"""The public page: what users of the tables may know, from a type that cannot contain anything confidential."""
 
 from __future__ import annotations
 
@@ -34,7 +31,7 @@ AREAS, SECONDS = 3, 5.0  # of the reconstruction by an outsider
 
 @dataclass(frozen=True, eq=False)
 class PublicView:
-    """A release as anybody sees it: its manifest, what is public of its noise, and what attacks on the files find."""
+    """The public view of a release: its manifest, what is public of its noise, and the findings of attacks."""
 
     manifest: Manifest
     noise: Noise
@@ -43,7 +40,7 @@ class PublicView:
 
 
 def public_view(release: Release, without: Collection[str], threads: int, progress: Progress) -> PublicView:
-    """Look at the public files of a release and attack them; nothing else is read."""
+    """Read the public files of a release and run the attacks on them; nothing else is read."""
     seen = published(release)
     outsider = Outsider(
         seen,
@@ -62,12 +59,12 @@ def public_view(release: Release, without: Collection[str], threads: int, progre
 
 
 def public_page(view: PublicView) -> Page:
-    """The page for those who use the tables."""
+    """The page for users of the tables."""
     manifest = view.manifest
     return Page(
         f"{title_of(manifest)}: protection and accuracy",
-        " · ".join(filter(None, [origin_of(manifest), "for everybody who uses these tables"])),
-        "Public: this page was made from the published files alone and may be passed on with them.",
+        " · ".join(filter(None, [origin_of(manifest), "for all users of these tables"])),
+        "Public: this page was made from only the published files and may be published with them.",
         False,
         (tiles([*size_tiles(manifest), *_noise_tiles(view.noise)]),),
         (
@@ -84,8 +81,8 @@ def public_page(view: PublicView) -> Page:
 def _noise_tiles(noise: Noise) -> list[Tile]:
     errors = expected_errors(noise)
     most = "" if noise.law is not None else ", at most"
-    told = f"±{decimal(errors[-1].deviation)}" if errors else "not published"
+    error = f"±{decimal(errors[-1].deviation)}" if errors else "not published"
     return [
-        Tile("Error of a count", told, f"one standard deviation{most}" if errors else ""),
+        Tile("Error of a count", error, f"one standard deviation{most}" if errors else ""),
         Tile("Zeros", "stay zero" if noise.keeps_zeros else "are perturbed"),
     ]

@@ -1,4 +1,4 @@
-"""Parts of the report that are public: what was published, its protection, attacks and caveats."""
+"""The public parts of the report: what was published, its protection, attacks and caveats."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Names:
     variables: Labels = NO_LABELS
 
     def cell(self, codes: Mapping[str, str]) -> str:
-        """A cell in words, by label where a code has one."""
+        """A cell as text, by label where a code has one."""
         if not codes:
             return "the grand total"
         return "; ".join(
@@ -70,7 +70,7 @@ def names_of(release: Release) -> Names:
     return Names(labels, release.manifest.labels)
 
 
-FEW_TABLES = 20  # more are shown on demand
+FEW_TABLES = 20  # more are folded
 LIKELY = 0.0005  # changes that are rarer are not drawn
 Changes = Mapping[int, float]
 
@@ -78,18 +78,18 @@ ONE_PERSON, MANY = "a count of 1", "a large count"
 
 
 def title_of(manifest: Manifest) -> str:
-    """What a release calls itself."""
+    """The title of a release."""
     return manifest.title or manifest.name
 
 
 def origin_of(manifest: Manifest) -> str:
-    """Whose release it is."""
-    told = [manifest.agency, f"version {manifest.version}" if manifest.version else ""]
-    return ", ".join(filter(None, told))
+    """The agency and version of a release."""
+    parts = [manifest.agency, f"version {manifest.version}" if manifest.version else ""]
+    return ", ".join(filter(None, parts))
 
 
 def size_tiles(manifest: Manifest) -> list[Tile]:
-    """How much was published."""
+    """The number of tables and counts."""
     cells = sum(cube.cells for cube in manifest.cubes)
     return [
         Tile("Tables published", count(len(manifest.cubes)), ", ".join(_units(manifest))),
@@ -101,8 +101,8 @@ def published_part(manifest: Manifest) -> Part:
     """The tables."""
     cells = sum(cube.cells for cube in manifest.cubes)
     lead = (
-        f"{several(len(manifest.cubes), 'table', 'tables')} with {several(cells, 'count', 'counts')} above zero"
-        f" can be read by anybody; whatever is said below is about these."
+        f"The release has {several(len(manifest.cubes), 'table', 'tables')} with"
+        f" {several(cells, 'count', 'counts')} above zero."
     )
     rows = [
         (cube.id, cube.title, _counted(cube), " × ".join(axis.breakdown for axis in cube.axes), cube.cells)
@@ -119,26 +119,25 @@ def published_part(manifest: Manifest) -> Part:
     return Part("published", "What was published", lead, (listed,))
 
 
-def public_words(manifest: Manifest) -> Iterator[Html]:
-    """The statement that goes with the release."""
+def public_statement(manifest: Manifest) -> Iterator[Html]:
+    """The public statement on the protection of the release."""
     yield paragraph(manifest.noise.noise().sentence())
     if manifest.swapped:
         yield paragraph(
-            "Before counting, some households at risk exchanged their places with similar ones elsewhere."
-            " How many, and"
-            " which, is not published."
+            "Before counting, some households at risk were swapped with similar ones elsewhere."
+            " How many, and which, is not published."
         )
     else:
         yield paragraph("No households were swapped before counting.")
 
 
 def protection_part(manifest: Manifest, noise: Noise) -> Part:
-    """How the public is told that it was protected."""
-    blocks: list[Block] = list(public_words(manifest))
+    """The protection, as far as it is public."""
+    blocks: list[Block] = list(public_statement(manifest))
     if noise.law is not None:
         blocks.append(law_chart(changes(noise.law, 1), changes(noise.law, LARGE)))
     zeros = " A count of zero stays zero." if noise.keeps_zeros else " Zeros are perturbed as well."
-    lead = f"Every count was changed by random noise so that no count can be taken for exactly true.{zeros}"
+    lead = f"Every count was changed by random noise so that no count is certain to be the true one.{zeros}"
     return Part("protection", "How it was protected", lead, tuple(blocks))
 
 
@@ -181,30 +180,29 @@ def _counted(cube: CubeEntry) -> str:
 
 
 def public_caveats(manifest: Manifest) -> Part:
-    """For everybody."""
-    lead = "The numbers on this page come from the published files and the published statement on the noise alone."
-    told = [
+    """The caveats of the public page."""
+    lead = "The numbers on this page come only from the published files and the published statement on the noise."
+    caveats = [
         "Nothing here was computed from, or compared with, the confidential data.",
-        "The attacks say what an outsider would believe, not what is true.",
-        "Errors are those of the noise; the census has others, of coverage and of answers.",
+        "The attacks show what an outsider would believe, not what is true.",
+        "Errors are those of the noise; the census has others, of coverage and of response.",
     ]
     if manifest.swapped:
-        told.append("Swapping adds errors between places that are not part of the figures for the noise.")
-    return Part("caveats", "What this page does not say", lead, (listing(told),))
+        caveats.append("Swapping adds errors between places that are not part of the figures for the noise.")
+    return Part("caveats", "What this page does not show", lead, (listing(caveats),))
 
 
 def attack_part(found: OutsiderFindings) -> Part:
-    """All attacks that could be run."""
+    """The results of the attacks, and why some could not run."""
     rows: list[tuple[str, str]] = []
     missing: list[str] = []
     for name, one in found.items():
         if isinstance(one, NotPossible):
             missing.append(f"{TITLES[name]}: {_why(one.reason)}")
         else:
-            rows.append((TITLES[name], " ".join(_words(one))))
+            rows.append((TITLES[name], " ".join(_sentences(one))))
     lead = (
-        f"{several(len(rows), 'attack was', 'attacks were')} run with nothing but the public files, as"
-        " anybody could;"
+        f"{several(len(rows), 'attack was', 'attacks were')} run with only the public files;"
         " these are the results an outsider would see, without knowing which of them are right."
     )
     blocks: list[Block] = []
@@ -227,88 +225,88 @@ def attack_part(found: OutsiderFindings) -> Part:
 
 def _chances_chart(found: AveragingFindings) -> Chart:
     best, targets = found.methods[Method.WEIGHTED], found.targets
-    told = [
-        ("as they are published", found.baseline, GREY),
+    ways = [
+        ("published unchanged", found.baseline, GREY),
         ("by the best average", best.expected, BLUE),
     ]
     rows = [
         Bar(
-            "Expected to be right",
+            "Expected to be recovered exactly",
             value / targets if targets else 0.0,
             f"{count(value)} of {count(targets)}",
             name,
         )
-        for name, value, _ in told
+        for name, value, _ in ways
     ]
     rows += [
         Bar(
-            f"With a chance of {share(level)} or more",
+            f"With a probability of {share(level)} or more",
             many / targets if targets else 0.0,
             count(many),
-            told[1][0],
+            ways[1][0],
         )
         for level, many in best.at_least.items()
     ]
     says = (
-        f"Averaging is expected to give {count(best.expected)} of {count(targets)} counts right;"
-        f" {count(found.baseline)} are right without it."
+        f"Averaging is expected to recover {count(best.expected)} of {count(targets)} counts exactly;"
+        f" {count(found.baseline)} are published unchanged."
     )
-    colours = {name: colour for name, _, colour in told}
+    colours = {name: colour for name, _, colour in ways}
     axis = Axis("share of all counts", "~%", None)
-    title = "What averaging is worth to an outsider"
+    title = "How many counts averaging recovers"
     return Chart("outsider-averaging", title, says, lambda width: bars(rows, colours, axis, width), colours)
 
 
-def _words(found: Finding) -> Iterator[str]:
-    """What an attack found, in a sentence or two."""
+def _sentences(found: Finding) -> Iterator[str]:
+    """The findings of an attack, in one or two sentences."""
     match found:
         case AveragingFindings():
             best = found.methods[Method.WEIGHTED]
             yield (
-                f"{count(best.expected)} of {several(found.targets, 'count', 'counts')} would come out right,"
-                f" {count(best.beyond_baseline)} more than by believing what is published."
+                f"{count(best.expected)} of {several(found.targets, 'count', 'counts')} are expected to be"
+                f" recovered exactly, {count(best.beyond_baseline)} more than are published unchanged."
             )
         case BoundFindings():
-            yield f"Sums and totals show that some count changed by at least {found.least_bound}."
+            yield f"Sums and totals prove that some count changed by at least {found.least_bound}."
             if found.bound is not None:
                 yield (
-                    f"With a largest change of {found.bound},"
-                    f" {several(found.pinned, 'count follows', 'counts follow')} for certain."
+                    f"Assuming a largest change of {found.bound},"
+                    f" {several(found.pinned, 'true count', 'true counts')} can be deduced."
                 )
         case ExposedValues():
             yield (
-                f"{count(found.alone)} of {several(found.cells, 'count', 'counts')} would make somebody sure of"
-                " a person who could only be alone there."
+                f"{count(found.alone)} of {several(found.cells, 'count', 'counts')} would disclose"
+                " a person who is known to be the only possible one there."
             )
         case OutsiderDifferences():
             yield _differences(found)
         case ReconstructionFindings():
             yield (
-                f"Of {several(found.areas, 'area', 'areas')} a solver built"
+                f"For {several(found.areas, 'area', 'areas')} a solver reconstructed"
                 f" {several(found.records, 'record', 'records')};"
-                f" {count(found.certain)} of them follow for certain."
+                f" {count(found.certain)} of them are certain."
             )
             stopped = found.status.get(Status.TIMEOUT, 0)
             if stopped:
-                yield f"In {several(stopped, 'area', 'areas')} it reached its limit of work."
+                yield f"In {several(stopped, 'area', 'areas')} the solver reached its work limit."
         case Disclosures():
             rows = found.total.rows
             yield (
                 f"{count(found.total.ones.seen)} counts of 1 are published;"
                 f" {count(rows[RowKind.INDIVIDUAL].seen)} persons and"
-                f" {count(rows[RowKind.GROUP].seen)} groups seem to share an attribute."
+                f" {count(rows[RowKind.GROUP].seen)} groups appear to share an attribute."
             )
 
 
 def _differences(found: OutsiderDifferences) -> str:
     if not found.bases:
-        return "No published population lies inside another: nothing can be subtracted."
+        return "No published population contains another: nothing can be subtracted."
     small = sum(one.small for one in found.bases)
     return f"Subtracting populations gives {several(small, 'small difference', 'small differences')}, true or not."
 
 
-def _why(told: str) -> str:
-    return told.split(";", maxsplit=1)[0].replace("noise: its ", "the noise's ") + "."
+def _why(reason: str) -> str:
+    return reason.split(";", maxsplit=1)[0].replace("noise: its ", "the noise's ") + "."
 
 
 TITLES = {

@@ -1,4 +1,4 @@
-"""What the published tables give away by themselves: averaging, bounds and margins, differences, small counts."""
+"""What the published tables disclose by themselves: averaging, bounds and margins, differences, small counts."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from discreet.page.skeleton import Block, Part
 from discreet.page.style import BLUE, GREY, ORANGE
 from discreet.report.published import Names
 
-PREDICTED, REALISED = "predicted by the law of the noise", "found when compared with the truth"
+PREDICTED, REALISED = "predicted by the law of the noise", "found when compared with the true counts"
 SEEN, TRUE = "published", "of these, true"
 LARGEST_SHOWN = 3  # counts up to this are drawn
 METHODS = {
-    Method.MEAN: "the plain mean of all readings",
-    Method.RISKIEST: "the mean of the best readings",
-    Method.WEIGHTED: "all readings, weighted best",
+    Method.MEAN: "the plain mean of all representations",
+    Method.RISKIEST: "the mean of the best representations",
+    Method.WEIGHTED: "all representations, with the best weights",
 }
 
 
@@ -33,19 +33,18 @@ def averaging_part(found: AveragingAudit, redundancy: RedundancyAudit | None, na
     attack, realised = found.attack, found.realised
     targets, hit = attack.targets, realised.hit[Method.WEIGHTED]
     lead = (
-        f"Somebody who averages all the ways in which a count can be put together from the tables gets"
-        f" {share(_part(hit, targets))} of the counts right; {share(_part(realised.baseline, targets))}"
-        " are right as"
-        " they are published."
+        f"An attacker who averages all the ways in which a count can be computed from the tables recovers"
+        f" {share(_part(hit, targets))} of the counts exactly; {share(_part(realised.baseline, targets))}"
+        " are published unchanged."
     )
     blocks: list[Block] = [_methods_chart(found), _calibration_chart(realised)]
     if attack.exposed:
         blocks.append(exposed_table(attack.exposed, names))
     if redundancy:
         blocks.append(
-            folded("What the programme repeats most, whatever the data", _redundancy_table(redundancy))
+            folded("What the programme repeats most, independent of the data", _redundancy_table(redundancy))
         )
-    return Part("averaging", "Can noise be averaged away?", lead, tuple(blocks))
+    return Part("averaging", "Can noise be removed by averaging?", lead, tuple(blocks))
 
 
 def exposed_table(exposed: Sequence[ExposedCell], names: Names) -> Html:
@@ -55,7 +54,7 @@ def exposed_table(exposed: Sequence[ExposedCell], names: Names) -> Html:
         Column("cell", As.LONG),
         Column("readings", As.COUNT),
         Column("k/t²", As.DECIMAL),
-        Column("chance to be right", As.SHARE),
+        Column("probability of success", As.SHARE),
     ]
     rows = [(one.counted, names.cell(one.cell), one.t, one.ratio, one.success) for one in exposed]
     return table("The counts that averaging threatens most", head, rows)
@@ -64,22 +63,22 @@ def exposed_table(exposed: Sequence[ExposedCell], names: Names) -> Html:
 def _methods_chart(audited: AveragingAudit) -> Chart:
     attack, realised = audited.attack, audited.realised
     targets = attack.targets
-    told = [("as published", attack.baseline, realised.baseline)]
-    told += [
+    ways = [("published unchanged", attack.baseline, realised.baseline)]
+    ways += [
         (name, attack.methods[method].expected, realised.hit[method]) for method, name in METHODS.items()
     ]
     rows = [
         Bar(name, _part(value, targets), f"{share(_part(value, targets))}", kind)
-        for name, predicted, found in told
+        for name, predicted, found in ways
         for kind, value in ((PREDICTED, predicted), (REALISED, found))
     ]
     says = (
-        f"Of {count(targets)} counts, the best average finds {count(told[-1][2])};"
-        f" {count(told[-1][1])} were predicted. The bars are shares of all counts."
+        f"Of {count(targets)} counts, the best average finds {count(ways[-1][2])};"
+        f" {count(ways[-1][1])} were predicted. The bars are shares of all counts."
     )
     axis = Axis("share of all counts that are right", "~%")
     colours = {PREDICTED: GREY, REALISED: BLUE}
-    title = "How many counts come out right, by the way of averaging"
+    title = "Counts that are recovered exactly, by method of averaging"
     return Chart("averaging", title, says, lambda width: bars(rows, colours, axis, width), colours)
 
 
@@ -95,10 +94,11 @@ def _calibration_chart(realised: Realised) -> Chart:
     points = [Point(x, y, kind, (many / most) ** 0.5) for kind, x, y, many in rows]
     off = max((abs(x - y) for _, x, y, many in rows if many >= 100), default=0.0)
     says = (
-        "Each point is a group of counts with about the same predicted chance; a larger point stands for more counts."
+        "Each point is a group of counts with about the same predicted probability; a larger point"
+        " represents more counts."
         f" On the dashed line the prediction is exact. Groups of 100 counts and more are off by at most {share(off)}."
     )
-    axes = Axis("predicted chance", "~%", 1.0), Axis("share that was right", "~%", 1.0)
+    axes = Axis("predicted probability", "~%", 1.0), Axis("share that was right", "~%", 1.0)
     named = {METHODS[method]: colour for method, colour in colours.items()}
     title = "Does the prediction hold?"
     return Chart("calibration", title, says, lambda width: cloud(points, named, *axes, width), named)
@@ -108,7 +108,7 @@ def _redundancy_table(redundancy: RedundancyAudit) -> Html:
     head = [
         Column("counted"),
         Column("statistic"),
-        Column("readings t", As.COUNT),
+        Column("representations t", As.COUNT),
         Column("k/t²", As.DECIMAL),
         Column("least k/t²", As.DECIMAL),
     ]
@@ -124,17 +124,16 @@ def bounds_part(found: BoundsAudit, names: Names) -> Part:
     """Bounds and margins."""
     attack, judged = found.attack, found.realised
     if attack.bound is None:
-        lead = "The noise has no bound, so no count follows from sums and totals for certain."
+        lead = "The noise has no bound, so no true count can be deduced from sums and totals."
     elif not attack.pinned:
         lead = (
-            f"Even somebody who knows that no count changes by more than {attack.bound} cannot deduce a"
-            " single count"
-            " from sums and totals."
+            f"Even an attacker who knows that no count changes by more than {attack.bound} cannot deduce a"
+            " single true count from sums and totals."
         )
     else:
         lead = (
-            f"Somebody who knows that no count changes by more than {attack.bound} can deduce"
-            f" {several(attack.pinned, 'count', 'counts')} for certain, {count(attack.pinned_small)} of"
+            f"An attacker who knows that no count changes by more than {attack.bound} can deduce"
+            f" {several(attack.pinned, 'true count', 'true counts')}, {count(attack.pinned_small)} of"
             " them 1 to"
             f" 3; {share(judged.share_right)} of the deductions are right."
         )
@@ -144,9 +143,9 @@ def bounds_part(found: BoundsAudit, names: Names) -> Part:
     if attack.named:
         head = [Column("table"), Column("counted"), Column("cell", As.LONG)]
         rows = [(one.table, one.counted, names.cell(one.cell)) for one in attack.named]
-        blocks.append(table("Counts that follow from bounds and margins", head, rows))
+        blocks.append(table("True counts that can be deduced from bounds and margins", head, rows))
     mood = "bad" if attack.pinned else ""
-    return Part("bounds", "Do sums and totals give counts away?", lead, tuple(blocks), mood)
+    return Part("bounds", "Do sums and totals disclose counts?", lead, tuple(blocks), mood)
 
 
 def _gaps_chart(attack: BoundFindings) -> Chart:
@@ -156,12 +155,12 @@ def _gaps_chart(attack: BoundFindings) -> Chart:
         for change, many in attack.tuples_by_bound_needed.items()
     ]
     bound = attack.bound
-    says = f"{count(tuples)} sums were compared with their totals. The gaps show a change of {attack.least_bound}"
+    says = f"{count(tuples)} sums were compared with totals. The gaps prove a change of at least {attack.least_bound}"
     says += "." if bound is None else f", the largest change is {bound}."
     if bound is not None and attack.least_bound >= bound:
-        says += " So the published tables reveal it."
+        says += " So the published tables prove it."
     axis = Axis("share of the sums", "~%")
-    title = "The change of a count that the gaps between sums and totals need"
+    title = "The change of a count that the gaps between sums and totals prove"
     return Chart("bounds", title, says, lambda width: bars(rows, {"": BLUE}, axis, width))
 
 
@@ -171,7 +170,7 @@ def disclosure_part(found: Disclosures, names: Names) -> Part:
     lead = (
         f"Of {several(ones.seen, 'published 1', 'published ones')}, {share(ones.share_true)} are truly"
         " one person,"
-        " household or dwelling: the rest of the time, whoever takes a published 1 for a fact is wrong."
+        " household or dwelling: in all other cases, a published 1 is wrong."
         if ones.seen
         else "No count of 1 is published."
     )
@@ -193,11 +192,11 @@ def _disclosure_chart(total: DisclosureFigures) -> Chart:
             (TRUE, tally.true or 0, f"{count(tally.true)} ({share(tally.share_true)})"),
         )
     ]
-    told = "; ".join(f"{share(tally.share_true)} of {name}" for name, tally in shown.items())
-    says = f"True before any protection: {told or 'none'}."
+    shares = "; ".join(f"{share(tally.share_true)} of {name}" for name, tally in shown.items())
+    says = f"True before any protection: {shares or 'none'}."
     colours = {SEEN: GREY, TRUE: BLUE}
     axis = Axis("number")
-    title = "What seems to be disclosed, and how much of it is true"
+    title = "Apparent disclosures, and how many of them are true"
     return Chart("small-counts", title, says, lambda width: bars(rows, colours, axis, width), colours)
 
 
@@ -211,9 +210,9 @@ def _disclosure_table(found: Disclosures) -> Html:
         Column("where", As.LONG),
         Column("published ones", As.COUNT),
         Column("true", As.SHARE),
-        Column("persons told", As.COUNT),
+        Column("persons shown", As.COUNT),
         Column("true", As.SHARE),
-        Column("groups told", As.COUNT),
+        Column("groups shown", As.COUNT),
         Column("true", As.SHARE),
     ]
     rows = [
@@ -249,22 +248,22 @@ def differencing_part(found: DifferencingAudit) -> Part:
     """Differences of bases and of geographies."""
     bases, places = found.bases, found.geographies
     exact, revealed = sum(one.exact for one in bases), sum(one.revealed for one in bases)
-    told = sum(one.revealed for one in places)
+    areas = sum(one.revealed for one in places)
     beside = _beside_rows(found)
     if not bases and not places and not beside:
         lead = (
-            "No published population lies inside another and no pair of geographies is declared: nothing can"
+            "No published population contains another and no pair of geographies is declared: nothing can"
             " be subtracted."
         )
     else:
         lead = (
-            "Subtracting one published population from another would give away"
+            "Subtracting one published population from another would disclose"
             f" {several(exact, 'small group', 'small groups')}"
             f" without protection; {count(revealed)} of them are published with their true size."
         )
-        lead += "".join(f" {words}" for words, _ in beside)
+        lead += "".join(f" {sentence}" for sentence, _ in beside)
         lead += (
-            f" Pairs of geographies reveal {several(told, 'small area', 'small areas')}." if places else ""
+            f" Pairs of geographies reveal {several(areas, 'small area', 'small areas')}." if places else ""
         )
     blocks: list[Block] = []
     if bases:
@@ -277,14 +276,14 @@ def differencing_part(found: DifferencingAudit) -> Part:
         )
     if beside:
         blocks += [heading("An earlier release, a map"), _beside_table([row for _, row in beside])]
-    return Part("differencing", "Does subtracting tables give people away?", lead, tuple(blocks))
+    return Part("differencing", "Does subtracting tables disclose people?", lead, tuple(blocks))
 
 
 Beside = tuple[str, tuple[str, int, int | None, int | None, float | None]]
 
 
 def _beside_rows(found: DifferencingAudit) -> list[Beside]:
-    """What an earlier release and a map give away, each in a sentence and as a row."""
+    """What an earlier release and a map disclose, each as a sentence and as a row."""
     rows: list[Beside] = []
     if found.earlier_release is not None:
         update = found.earlier_release
@@ -298,18 +297,18 @@ def _beside_rows(found: DifferencingAudit) -> list[Beside]:
 def _beside(
     what: str, name: str, seen: Update | MapDifferences, judged: UpdateJudgement | MapJudgement | None
 ) -> Beside:
-    words = f"Subtracting {what} shows {several(seen.small, 'small difference', 'small differences')}"
+    sentence = f"Subtracting {what} shows {several(seen.small, 'small difference', 'small differences')}"
     if judged is None:
-        return f"{words}.", (name, seen.compared, None, None, None)
+        return f"{sentence}.", (name, seen.compared, None, None, None)
     row = (name, seen.compared, judged.apparent, judged.apparent_right, judged.apparent_share)
-    return f"{words}, {count(judged.apparent_right)} of them true.", row
+    return f"{sentence}, {count(judged.apparent_right)} of them true.", row
 
 
 def _beside_table(rows: Sequence[tuple[object, ...]]) -> Html:
     head = [
         Column("subtracted", As.LONG),
-        Column("differences taken", As.COUNT),
-        Column("seem small", As.COUNT),
+        Column("differences computed", As.COUNT),
+        Column("appear small", As.COUNT),
         Column("of these true", As.COUNT),
         Column("share", As.SHARE),
     ]
@@ -321,9 +320,9 @@ def _bases_table(bases: Sequence[Judgement]) -> Html:
         Column("from", As.LONG),
         Column("is subtracted", As.LONG),
         Column("small differences", As.COUNT),
-        Column("published as they are", As.COUNT),
+        Column("published unchanged", As.COUNT),
         Column("expected", As.DECIMAL),
-        Column("seem small", As.COUNT),
+        Column("appear small", As.COUNT),
         Column("of these true", As.SHARE),
     ]
     rows = [

@@ -1,4 +1,4 @@
-"""What the tables are worth after noise: realised against the truth for the office, expected by law for everybody."""
+"""The utility of the tables: realised against the true counts for the office, expected by the law for all users."""
 
 from __future__ import annotations
 
@@ -31,29 +31,29 @@ from discreet.page.style import BLUE, GREY, ORANGE, RED
 from discreet.perturb.noise import Noise
 
 SIZES = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
-EXPECTED, REALISED = "expected by the law of the noise", "found against the truth"
+EXPECTED, REALISED = "expected by the law of the noise", "found against the true counts"
 CONFIDENT = 0.95
 LEAST = 0.005  # errors of empty cells that are smaller are not drawn
 
 
 def utility_part(found: Utility) -> Part:
-    """Errors of counts, areas, sums and associations, against the truth."""
+    """Errors of counts, areas, sums and associations, against the true counts."""
     cells = found.total.total.occupied
     lead = (
         f"A published count is off by {decimal(cells.mean(Measure.L1))} on average and by at most"
         f" {decimal(cells.absolute.get(0.95))} in 95 of 100 cases;"
-        f" {share(cells.mean(Measure.UNCHANGED))} are as"
-        " they were."
+        f" {share(cells.mean(Measure.UNCHANGED))} are"
+        " unchanged."
     )
     blocks: list[Block] = [_size_chart(found), _size_table(found)]
     blocks += list(_areas(found.areas))
     blocks += list(_sums_and_tests(found))
-    blocks.append(folded("Every table by itself", _cube_table(found.total.cubes)))
+    blocks.append(folded("Every table", _cube_table(found.total.cubes)))
     return Part("utility", "How useful are the tables?", lead, tuple(blocks))
 
 
 def _size_chart(found: Utility) -> Chart:
-    """Realised errors are against the truth before swapping; the law is about what was counted."""
+    """Realised errors are against the true counts before swapping; the law applies to those after it."""
     classes, noisy = found.total.total.classes, found.noisy.total.classes
     rows = []
     for size, one in classes.items():
@@ -64,10 +64,10 @@ def _size_chart(found: Utility) -> Chart:
         if expected is not None:
             rows.append(Bar(name, expected, decimal(expected), EXPECTED))
         rows.append(Bar(name, error, decimal(error), REALISED))
-    told = "; ".join(f"{row.item} {row.label}" for row in rows if row.kind == REALISED)
-    says = f"Mean distance between published and true count: {told}."
+    means = "; ".join(f"{row.item} {row.label}" for row in rows if row.kind == REALISED)
+    says = f"Mean distance between published and true count: {means}."
     if len(found.errors) > 1:
-        says += " What is found includes the swapping; what is expected is the noise alone."
+        says += " What is found includes the swapping; what is expected is only the noise."
     colours = {EXPECTED: GREY, REALISED: BLUE}
     used = {kind: colour for kind, colour in colours.items() if any(row.kind == kind for row in rows)}
     axis = Axis("persons, households or dwellings")
@@ -105,20 +105,20 @@ def _size_table(found: Utility) -> Html:
 
 
 def _areas(areas: Sequence[AreaDistortion]) -> Iterator[Block]:
-    told = [one for one in areas if any(size.observations for size in one.classes)]
-    if not told:
+    observed = [one for one in areas if any(size.observations for size in one.classes)]
+    if not observed:
         return
     yield heading("Small areas")
-    if any(many for one in told for size in one.classes for many in size.distorted.values()):
-        yield _area_chart(told)
+    if any(many for one in observed for size in one.classes for many in size.distorted.values()):
+        yield _area_chart(observed)
     else:
-        yield paragraph(f"No count of an area is off by {share(_limits(told)[0])} or more.")
+        yield paragraph(f"No count of an area is off by {share(_limits(observed)[0])} or more.")
     head = [
         Column("counted"),
         Column("level"),
         Column("true count"),
         Column("counts of areas", As.COUNT),
-        *(Column(f"off by {share(limit)} or more", As.COUNT) for limit in _limits(told)),
+        *(Column(f"off by {share(limit)} or more", As.COUNT) for limit in _limits(observed)),
         Column("expected, first limit", As.DECIMAL),
     ]
     rows = [
@@ -130,7 +130,7 @@ def _areas(areas: Sequence[AreaDistortion]) -> Iterator[Block]:
             *size.distorted.values(),
             next(iter(size.expected.values())) if size.expected else None,
         )
-        for one in told
+        for one in observed
         for size in one.classes
         if size.observations
     ]
@@ -163,11 +163,11 @@ def _area_chart(areas: Sequence[AreaDistortion]) -> Chart:
 
 def _sums_and_tests(found: Utility) -> Iterator[Block]:
     if found.two_way:
-        yield heading("What analyses see")
+        yield heading("Effect on analyses")
         yield paragraph(
-            f"In {several(len(found.two_way), 'two-way table', 'two-way tables')} a test of independence comes"
-            " out otherwise"
-            f" than with the true counts in {count(found.changed_tests)}; Cramér's V moves by"
+            f"In {several(len(found.two_way), 'two-way table', 'two-way tables')} a test of independence has"
+            " another result"
+            f" than with the true counts in {count(found.changed_tests)}; Cramér's V changes by"
             f" {decimal(found.mean_shift)} on average and"
             f" {decimal(max(found.shifts, default=None))}"
             f" at most."
@@ -211,16 +211,16 @@ def _cube_table(by_cube: Mapping[str, ErrorComparison]) -> Html:
 
 @dataclass(frozen=True)
 class ExpectedError:
-    """What noise does to a count of one size, by what is public."""
+    """The error of a count of one size, by the public description of the noise."""
 
     size: int
-    deviation: float  # root of the mean squared change; of a variance that is told, at most this
+    deviation: float  # root of the mean squared change; with only a public variance, at most this
     unchanged: float | None  # None where the law is not public
     within: int | None  # 95 of 100 changes are at most this
 
 
 def expected_errors(noise: Noise) -> tuple[ExpectedError, ...]:
-    """By the law where it is public, by the variance where that is; nothing otherwise."""
+    """By the law where it is public, by the variance where that is; empty otherwise."""
     if noise.law is None:
         if noise.variance is None:
             return ()
@@ -234,7 +234,7 @@ def expected_errors(noise: Noise) -> tuple[ExpectedError, ...]:
 
 
 def _within(law: PublishedLaw, size: int) -> int:
-    """The smallest distance that 95 of 100 published counts keep."""
+    """The smallest distance that contains 95 of 100 published counts."""
     row = law.row(size)
     away = np.abs(row.values - size)
     order = np.argsort(away, kind="stable")
@@ -247,7 +247,7 @@ def expected_part(noise: Noise) -> Part:
     title = "What the noise means for your analysis"
     errors = expected_errors(noise)
     if not errors:
-        lead = "The size of the noise is not published, so the error of a count cannot be told."
+        lead = "The size of the noise is not published, so the error of a count is unknown."
         return Part("expected", title, lead, tuple(_advice(None)))
     large = errors[-1]
     most = "about" if noise.law is not None else "at most about"
@@ -262,7 +262,7 @@ def expected_part(noise: Noise) -> Part:
 
 def _expected_chart(errors: Sequence[ExpectedError]) -> Chart:
     points = [Point(one.size, one.deviation / one.size, "") for one in errors if one.deviation]
-    told = "; ".join(
+    deviations = "; ".join(
         f"{share(one.deviation / one.size)} of a count of {count(one.size)}"
         for one in errors
         if one.size in (10, 100, 1000)
@@ -274,7 +274,7 @@ def _expected_chart(errors: Sequence[ExpectedError]) -> Chart:
     return Chart(
         "expected-error",
         title,
-        f"One standard deviation is {told}.",
+        f"One standard deviation is {deviations}.",
         lambda width: lines(points, {"": BLUE}, x, y, width),
     )
 
@@ -288,7 +288,7 @@ def _expected_table(errors: Sequence[ExpectedError]) -> Html:
     ]
     rows: list[tuple[object, ...]] = [(one.size, one.deviation, one.deviation / one.size) for one in errors]
     if has_law:
-        head += [Column("published as it is", As.SHARE), Column("95 of 100 within", As.COUNT)]
+        head += [Column("published unchanged", As.SHARE), Column("95 of 100 within", As.COUNT)]
         rows = [(*row, one.unchanged, one.within) for row, one in zip(rows, errors, strict=True)]
     return table("Expected error of a count, by its true size", head, rows)
 
@@ -303,7 +303,7 @@ def _advice(deviation: float | None) -> Iterator[Html]:
             " up its parts."
         )
     yield paragraph(
-        "Totals differ from the sum of their parts, because each was perturbed by itself; this is no"
+        "Totals differ from the sum of their parts, because each was perturbed separately; this is no"
         " mistake. The same"
         " count has the same value in every table of the release."
     )
