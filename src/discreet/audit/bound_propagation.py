@@ -219,9 +219,9 @@ def assumption(noise: Noise, bound: int | None) -> Assumption | None:
     largest = noise.bound if bound is None else bound
     assert largest is not None
     is_public = largest == noise.bound
-    law = noise.law if is_public and noise.law is not None else uniform(largest)
+    default = noise.law if is_public and noise.law is not None else uniform(largest)
     others = {name: _origins(noise, law, largest) for name, law in noise.laws.items()} if is_public else {}
-    return Assumption(largest, noise.same_noise and not noise.laws, _origins(noise, law, largest), others)
+    return Assumption(largest, noise.same_noise and not noise.laws, _origins(noise, default, largest), others)
 
 
 def _origins(noise: Noise, law: Law, bound: int) -> PossibleCounts:

@@ -266,11 +266,11 @@ def _afterwards(rates: Floats, alpha: float) -> Afterwards:
 
 def _listed(crossing: Crossing, one: Difference, above: bool | None) -> ListedDifference:
     sides = ((one.plus_of, one.plus), (_other(one.plus_of), one.minus))
-    sides: list[tuple[str, tuple[str, ...]]] = []
+    named: list[tuple[str, tuple[str, ...]]] = []
     for geography, areas in sides:
         k = 0 if geography is CrossedGeography.A else 1
-        sides.append((crossing.names[k], tuple(sorted(crossing.codes[k][area] for area in areas))))
-    return ListedDifference(*sides[0], *sides[1], above)
+        named.append((crossing.names[k], tuple(sorted(crossing.codes[k][area] for area in areas))))
+    return ListedDifference(*named[0], *named[1], above)
 
 
 def _other(geography: CrossedGeography) -> CrossedGeography:
