@@ -1,6 +1,6 @@
 """Discreet: protected frequency tables from census microdata.
 
-The names below are the library; each is imported when it is first used, so that ``import discreet`` is instant.
+The names below are the library; each is imported when it is first used, so that ``import discreet`` is fast.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""What can go wrong, as one tree of exceptions.
+"""The tree of exceptions.
 
-DiscreetError                 anything Discreet raises on purpose; its text never holds a true count or a key
-├── Mistakes                  what a user declared or supplied is wrong; holds every Problem found at once
-│   └── AbsentData            declared data are not there, and nothing else is wrong
+DiscreetError                 anything Discreet raises on purpose; its text never contains a true count or a key
+├── Mistakes                  mistakes in what a user declared or supplied; has every Problem found
+│   └── AbsentData            declared data are missing, and nothing else is wrong
 ├── DatabaseUnavailable       a ledger or a server's store refuses or does not answer; it may do so later
-├── InfeasiblePTable          no perturbation table meets the wanted constraints
+├── InfeasiblePTable          no perturbation table meets the required constraints
 ├── UncoveredCount            a p-table has no row or no interval for a count or key it must perturb
 ├── BudgetExceeded            a release would spend more of a privacy budget than is left
-├── GateBroken                a release would give away more than its programme allows
-└── BrokenRelease             a release folder does not hold what its manifest says
+├── GateBroken                a release would disclose more than its programme allows
+└── BrokenRelease             the files of a release do not match its manifest
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong: where it stands, what it is, and how to mend it."""
+    """One mistake: where it is, what is wrong, and how to correct it."""
 
     file: str
     key: str
@@ -36,7 +36,7 @@ class DiscreetError(Exception):
 
 
 class Mistakes(DiscreetError):
-    """Everything that is wrong with what a user declared or supplied."""
+    """All mistakes in what a user declared or supplied."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
@@ -44,7 +44,7 @@ class Mistakes(DiscreetError):
 
 
 class AbsentData(Mistakes):
-    """Declared data are not where they should be, and nothing else is wrong; a look ahead can do without them."""
+    """Declared data are missing, and nothing else is wrong; a forecast does not need them."""
 
 
 def mistake(file: object, key: str, value: str, remedy: str) -> Mistakes:
@@ -61,7 +61,7 @@ class DatabaseUnavailable(DiscreetError):
 
 
 class InfeasiblePTable(DiscreetError):
-    """No perturbation table meets the wanted constraints; the text names the nearest feasible ones."""
+    """No perturbation table meets the required constraints; the text names the nearest feasible ones."""
 
 
 class UncoveredCount(DiscreetError):
@@ -69,12 +69,12 @@ class UncoveredCount(DiscreetError):
 
 
 class BudgetExceeded(DiscreetError):
-    """A release would spend more of a privacy budget than is left; nothing was charged and nothing may leave."""
+    """A release would spend more of a privacy budget than is left; nothing was charged and nothing may be published."""
 
 
 class GateBroken(DiscreetError):
-    """A release would give away more than its programme's gates allow; nothing was published."""
+    """A release would disclose more than its programme's gates allow; nothing was published."""
 
 
 class BrokenRelease(DiscreetError):
-    """A release folder does not hold what its manifest says."""
+    """The files of a release do not match its manifest."""

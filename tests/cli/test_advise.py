@@ -89,7 +89,7 @@ def test_nothing_feasible_is_no_error_but_cannot_be_written(folder: Path) -> Non
     assert not found["feasible"]
     assert found["conflicts"]
     before = (folder / "programme.toml").read_bytes()
-    with pytest.raises(Mistakes, match="--write: there is no proposal"):
+    with pytest.raises(Mistakes, match="--write: no proposal"):
         told(*tight, "--write")
     assert (folder / "programme.toml").read_bytes() == before
 
@@ -115,7 +115,7 @@ def test_nothing_feasible_is_no_error_but_cannot_be_written(folder: Path) -> Non
         (["PROGRAMME", "--uniques", "2"], "--uniques: 2; give a number between"),
         (["PROGRAMME", "--kind", "normal"], "--kind: normal; the adviser supports"),
         (["PROGRAMME", "--curves", "--repeats", "0"], "--repeats: 0; give 2 to"),
-        (["PROGRAMME", "--curves", "--without-data"], "--curves: the data are not there"),
+        (["PROGRAMME", "--curves", "--without-data"], "--curves: the data are not available"),
         (["nowhere.toml"], "nowhere.toml"),
     ],
 )

@@ -147,7 +147,7 @@ def test_a_map_of_two_geographies_is_used_and_its_mistakes_told(town: Path, tmp_
     others = [word for name in OTHERS for word in ("--without", name)]
     asked: list[str | Path] = ["attack", town / "release", *others]
     alone = discreet(*asked, "--lookup", tmp_path / "map.csv")
-    refused(alone, "--lookup, --geographies: missing; give both, as GRID,LAU")
+    refused(alone, "--lookup, --geographies: missing; give both, e.g. GRID,LAU")
     missing = discreet(*asked, "--lookup", tmp_path / "map.csv", "--geographies", "GEO,LAU")
     refused(missing, "LAU")
     absent = discreet(*asked, "--lookup", tmp_path / "map.csv", "--geographies", "GEO,GRID", "--json")

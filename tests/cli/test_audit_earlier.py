@@ -99,7 +99,7 @@ def test_one_newcomer_is_seen_and_judged(pair: tuple[Path, Path], tmp_path: Path
     assert f"small differences, {judged['apparent_right']} of them true." in page
     code, output, _ = run(*words)
     assert code == 0
-    assert f"earlier release: {found['changed']} of {found['compared']} cells changed" in output
+    assert f"Earlier release: {found['changed']} of {found['compared']} cells changed" in output
     assert f"  {judged['apparent_right']} of {judged['apparent']} published small changes are true" in output
 
 

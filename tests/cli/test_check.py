@@ -69,7 +69,7 @@ def as_arrow(kind: pa.DataType) -> Callable[[list[Any]], Any]:
 
 def test_the_town_is_sound_and_protected(tmp_path: Path, command: Command) -> None:
     build(tmp_path)
-    assert command(tmp_path, *CHECK) == (0, "programme.toml: sound. 3 cubes.\n")
+    assert command(tmp_path, *CHECK) == (0, "programme.toml: no mistakes. 3 cubes.\n")
     assert command(tmp_path, *PROTECT, "--quiet") == (0, "")
     assert command(tmp_path, "verify", "out/release", "--quiet")[0] == 0
 
@@ -251,7 +251,7 @@ PROGRAMMES: list[tuple[str, tuple[str, str], list[str]]] = [
     ("unknown key", ("D = 5", "D = 5\nd = 5"), ["unknown key 'd'", "use one of D, V"]),
     ("no noise", ('[noise]\nkind = "cell-key"\nV = 2.0\nD = 5\n', ""), ["noise", "is missing"]),
     ("infeasible noise", ("D = 5", "D = 5\njs = 400"), ["js = 400", "feasible"]),
-    ("unit without a table", ('unit = "households"', 'unit = "families"'), ["there is no table of families"]),
+    ("unit without a table", ('unit = "households"', 'unit = "families"'), ["no table of families"]),
 ]
 
 
@@ -276,7 +276,7 @@ def test_bad_programmes_are_refused(
     [
         ("X1,X,\n", ["code 'X1' has the unknown parent 'X'"]),
         ("A,B,\nB,A,\n", ["code 'A' is its own ancestor", "code 'B' is its own ancestor"]),
-        ("N1,S,\n", ["code 'N1' stands twice"]),
+        ("N1,S,\n", ["code 'N1' occurs twice"]),
         ("C,C,\nX1,X,\n", ["code 'C' is its own ancestor", "unknown parent 'X'"]),
     ],
 )
@@ -308,7 +308,7 @@ def test_mistakes_of_several_kinds_and_places_are_told_together(tmp_path: Path, 
     said = refused(command, tmp_path, *CHECK)
     for part in (
         "unknown variable 'SXE'",
-        "id 'people' stands twice",
+        "id 'people' occurs twice",
         "unknown column 'age'",
         "codes that are not leaves of the codelist: '7'",
         "duplicate ids in 'pid'",

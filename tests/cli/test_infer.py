@@ -117,7 +117,7 @@ def test_post_processing_is_in_the_likelihood(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("interval", "--count", 12), "give one: without the law nothing can be inferred"),
+        (("interval", "--count", 12), "give one: inference requires the law of the noise"),
         (("interval", "--count", -9, *LAPLACE), "published count: -9; this noise never publishes it"),
         (("interval", "--count", 9, *LAPLACE, "--level", 2), "level: 2"),
         (("interval", "--count", 9, *LAPLACE, "--prior-mean", 2, "--prior-largest", 5), "give one of them"),
@@ -155,7 +155,7 @@ def test_wrong_tables(tmp_path: Path, text: str, said: str) -> None:
 def test_a_noise_is_given_once(square: Path, ptable: Path) -> None:
     with pytest.raises(Mistakes, match="give one"):
         run("independence", square, "--ptable", ptable, *LAPLACE)
-    with pytest.raises(Mistakes, match="that says all of the noise"):
+    with pytest.raises(Mistakes, match="the noise is fully described"):
         run("independence", square, "--ptable", ptable, "--negatives", "zero")
 
 

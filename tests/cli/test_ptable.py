@@ -141,7 +141,7 @@ def test_convert_goes_round_all_formats(table: Path) -> None:
 
 
 def test_check_tells_what_a_sound_table_is(table: Path) -> None:
-    assert "sound; changes within 5, variance at most 2" in run(
+    assert "valid; changes within 5, variance at most 2" in run(
         "check", table, "--V", 2, "--D", 5, "--monotone"
     )
     report = run_json("check", table)

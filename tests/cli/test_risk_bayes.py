@@ -123,7 +123,7 @@ def test_a_histogram_of_a_table_where_zeros_stay(tmp_path: Path) -> None:
     [
         (("count", "--kind", "laplace", "--epsilon", "1"), "largest change"),
         (("count", "--kind", "laplace", "--ptable", "t.csv"), "give one of them"),
-        (("count", "--epsilon", "1", "--bound", "3"), "say with --kind"),
+        (("count", "--epsilon", "1", "--bound", "3"), "name the noise with --kind"),
         (("count", "--rho", "1", "--rounding", "0"), "at least 1"),
         (("levels", "--rho", "1"), "--level or --release: missing"),
         (("levels", "--rho", "1", "--level", "published=3"), "how many others"),

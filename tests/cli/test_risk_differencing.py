@@ -120,7 +120,7 @@ def test_the_noise_of_a_ptable_file(pieces: Path, tmp_path: Path) -> None:
         ((*AREAS, "--reach", "0"), "from 1 to"),
         ((*AREAS, "--alpha", "0"), "between 0 and 1"),
         ((*AREAS, "--V", "-1"), "above 0"),
-        ((*AREAS, "--bound", "1"), "say with --kind"),
+        ((*AREAS, "--bound", "1"), "name the noise with --kind"),
         ((*AREAS, "--D", "5"), "V: missing for cell-key"),
         ((*AREAS, "--kind", "laplace", "--epsilon", "1"), "bound: missing"),
         ((*AREAS, "--ptable", "t.csv", "--V", "1"), "leave out the other options"),

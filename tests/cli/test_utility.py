@@ -73,7 +73,7 @@ def test_in_words(town: Path) -> None:
     assert lines[0] == "noisy:"
     for said in (
         "Errors against the true counts",
-        "with somebody",
+        "occupied",
         "true count 3-9",
         "with GEO:2",
         "Small areas, persons, GEO:2",
@@ -82,7 +82,7 @@ def test_in_words(town: Path) -> None:
         "Side by side",
     ):
         assert any(said in line for line in lines), said
-    head, first = (next(line for line in lines if said in line) for said in ("mean error", "with somebody"))
+    head, first = (next(line for line in lines if said in line) for said in ("mean error", "occupied"))
     assert len(head) == len(first), "numbers stand under their names"
     assert max(map(len, lines)) < 200
 

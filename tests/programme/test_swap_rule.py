@@ -99,7 +99,7 @@ def test_shares_are_exact(tmp_path: Path) -> None:
         ({"quotas": "{ levels = { town = 2.0 } }"}, "it should be less than or equal to 1"),
         ({"exclude": "'SEX == \"7\"'"}, "unknown code '7' of SEX"),
         ({"exclude": '\'SEX in ("1", "2")\''}, "excludes every household"),
-        ({"exclude_zero_risk": "true"}, "stands without a risk_column"),
+        ({"exclude_zero_risk": "true"}, "is given without a risk_column"),
         ({"donors": '"nearest"'}, "use 'risk' or 'uniform'"),
         ({"ratio": "0.1"}, "unknown key 'ratio'; did you mean 'rate'"),
     ],

@@ -51,7 +51,7 @@ def test_any_changed_byte_is_found(tmp_path: Path) -> None:
         path = tmp_path / "r" / file.path
         sound = path.read_bytes()
         path.write_bytes(sound[:-1] + bytes([sound[-1] ^ 1]))
-        assert verify(tmp_path / "r").problems == (f"{file.path}: its content is not what the manifest says",)
+        assert verify(tmp_path / "r").problems == (f"{file.path}: its content does not match the manifest",)
         path.write_bytes(sound)
     assert verify(tmp_path / "r").passed
 
@@ -76,7 +76,7 @@ def test_a_forged_manifest_without_its_parquet_is_found(tmp_path: Path) -> None:
     reseal(tmp_path / "r", {"cubes": content["cubes"], "files": content["files"][1:]})
     problems = "\n".join(verify(tmp_path / "r").problems)
     assert "cube 2.1 has no Parquet file" in problems
-    assert "cube 1.1 stands twice" in problems
+    assert "cube 1.1 occurs twice" in problems
     assert "parquet/2.1.parquet: not listed" in problems
     assert "which is not listed" in problems
 
@@ -86,7 +86,7 @@ def test_a_wrong_number_of_cells_is_found(tmp_path: Path) -> None:
     content = json.loads((tmp_path / "r" / "manifest.json").read_text())
     content["cubes"][0]["cells"] += 1
     reseal(tmp_path / "r", {"cubes": content["cubes"]})
-    assert "the manifest says" in verify(tmp_path / "r").problems[0]
+    assert "the manifest states" in verify(tmp_path / "r").problems[0]
 
 
 def forge(folder: Path, place: str, content: bytes) -> None:
@@ -124,7 +124,7 @@ def rows_of(path: Path) -> pa.Table:
         ),
         (lambda rows: as_parquet(rows.take(list(range(len(rows)))[::-1])), "order of its codes"),
         (lambda rows: as_parquet(pa.concat_tables([rows, rows.slice(len(rows) - 1)])), "stands twice"),
-        (lambda rows: as_parquet(rows.slice(1)), "the manifest says"),
+        (lambda rows: as_parquet(rows.slice(1)), "the manifest states"),
         (lambda rows: as_parquet(rows.set_column(6, "value", pa.array([0] * len(rows)))), "not positive"),
         (
             lambda rows: as_parquet(

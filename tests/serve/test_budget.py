@@ -159,10 +159,14 @@ def test_groupings_have_noise_of_their_own_and_ranges_are_exact(make: Make) -> N
     ("noise", "serve", "said"),
     [
         (GEOMETRIC, "axes = 3", "serve.account: is missing beside noise with a law"),
-        (GEOMETRIC, "attribute = 0.5", "a rule on noisy counts beside a guarantee"),
-        (GEOMETRIC, "history = { difference = 5 }", "a guard on history beside a guarantee"),
+        (GEOMETRIC, "attribute = 0.5", "a rule on noisy counts together with a guarantee"),
+        (GEOMETRIC, "history = { difference = 5 }", "a guard on history together with a guarantee"),
         (GEOMETRIC, "account = { each = 2, user = 1 }", "1 is below what one table costs"),
-        (GEOMETRIC + 'draw = "fresh"\n', "account = { each = 1, user = 1 }", "noise that is drawn afresh"),
+        (
+            GEOMETRIC + 'draw = "fresh"\n',
+            "account = { each = 1, user = 1 }",
+            "noise that is drawn again for every question",
+        ),
         (
             GEOMETRIC,
             "account = { each = 1, user = 1 }\ncounted = 60_000_000",

@@ -76,14 +76,14 @@ def compose(
     rho: Annotated[
         list[str] | None,
         typer.Option(
-            "--rho", help="Releases with this rho of zCDP whose noise is not known, as 0.1*3. Repeatable."
+            "--rho", help="Releases with this rho of zCDP whose noise is not known, e.g. 0.1*3. Repeatable."
         ),
     ] = None,
     laplace: Annotated[
         list[str] | None,
         typer.Option(
             "--laplace",
-            help="Cross-tabulations with discrete Laplace (geometric) noise of this epsilon per cell, as 0.1*103. "
+            help="Cross-tabulations with discrete Laplace (geometric) noise of this epsilon per cell, e.g. 0.1*103. "
             "Repeatable.",
         ),
     ] = None,
@@ -91,12 +91,12 @@ def compose(
         list[str] | None,
         typer.Option(
             "--gaussian",
-            help="Cross-tabulations with discrete Gaussian noise of this rho per cell, as 1/40*103. Repeatable.",
+            help="Cross-tabulations with discrete Gaussian noise of this rho per cell, e.g. 1/40*103. Repeatable.",
         ),
     ] = None,
     delta: Annotated[
         str | None,
-        typer.Option("--delta", help="Report the epsilon of all releases at this delta, as 1e-10."),
+        typer.Option("--delta", help="Report the epsilon of all releases at this delta, e.g. 1e-10."),
     ] = None,
     at_epsilon: Annotated[
         str | None, typer.Option("--at-epsilon", help="Report the delta of all releases at this epsilon.")
@@ -109,16 +109,21 @@ def compose(
     ] = Neighbours.ADD_REMOVE,
     as_json: JSON = False,
 ) -> None:
-    """Compose losses and noise in four ways side by side: sums, advanced, zCDP, privacy-loss distributions.
+    """Compose losses and noise in four ways: sums, advanced, zCDP, privacy-loss distributions.
 
-    --epsilon and --rho are losses of whole releases, stated for the same neighbours. --laplace and --gaussian are
+    --epsilon and --rho are losses of whole releases, for the same neighbours. --laplace and --gaussian are
     noise, charged once for each cell in which neighbours differ.
     """
     given = list(_given(epsilon or (), rho or (), laplace or (), gaussian or ()))
     if not given:
         raise mistake("", "--epsilon, --rho, --laplace or --gaussian", "none", "give at least one release")
     if delta is None and at_epsilon is None:
-        raise mistake("", "--delta or --at-epsilon", "none", "say at which delta, or at which epsilon")
+        raise mistake(
+            "",
+            "--delta or --at-epsilon",
+            "none",
+            "give the delta at which to report epsilon, or the epsilon at which to report delta",
+        )
     releases = [one.release for one in given for _ in range(one.times)]
     epsilons = () if delta is None else composed_epsilons(releases, neighbours, _delta(delta))
     deltas = () if at_epsilon is None else composed_deltas(releases, neighbours, _epsilon(at_epsilon))
@@ -145,9 +150,9 @@ def compose(
 def convert(
     rho: Annotated[str | None, typer.Option("--rho", help="rho of zCDP, also as 1/3.")] = None,
     epsilon: Annotated[
-        str | None, typer.Option("--epsilon", help="epsilon; with neither rho nor delta a pure one.")
+        str | None, typer.Option("--epsilon", help="epsilon; with neither rho nor delta pure epsilon.")
     ] = None,
-    delta: Annotated[str | None, typer.Option("--delta", help="delta, as 1e-10.")] = None,
+    delta: Annotated[str | None, typer.Option("--delta", help="delta, e.g. 1e-10.")] = None,
     as_json: JSON = False,
 ) -> None:
     """Convert rho, epsilon and delta: give two of them, the third is reported by the published and a tighter formula.
@@ -170,19 +175,19 @@ def convert(
     if as_json:
         emit_json(report)
         return
-    said = ", ".join(f"{name} {value}" for name, value in given.items())
+    known = ", ".join(f"{name} {value}" for name, value in given.items())
     if published == tighter:
-        say(f"{said}: {asked} {published:.6g}")
+        say(f"{known}: {asked} {published:.6g}")
     else:
-        say(f"{said}: {asked} {published:.6g} as published (Bun & Steinke 2016)")
+        say(f"{known}: {asked} {published:.6g} as published (Bun & Steinke 2016)")
         say(
-            f"{' ' * len(said)}  {asked} {tighter:.6g} by the tighter formula (Canonne, Kamath & Steinke 2020)"
+            f"{' ' * len(known)}  {asked} {tighter:.6g} by the tighter formula (Canonne, Kamath & Steinke 2020)"
         )
     say(f"neighbours: {UNCHANGED}")
 
 
 def _converted(rho: str | None, epsilon: str | None, delta: str | None) -> tuple[str, float, float]:
-    """What is asked for, by the published formula and by the tighter one."""
+    """The third of rho, epsilon and delta, by the published formula and by the tighter one."""
     match (rho, epsilon, delta):
         case (str(), None, str()):
             r, d = positive("--rho", rho), _delta(delta)
@@ -214,7 +219,7 @@ def _given(
         for text in texts:
             amount, star, times = (part.strip() for part in text.partition("*"))
             if star and not (times.isdecimal() and 1 <= int(times) <= MOST):
-                raise mistake("", option, text, f"give how many after the *, 1 to {MOST:,}, as 0.5*3")
+                raise mistake("", option, text, f"give their number after the *, 1 to {MOST:,}, e.g. 0.5*3")
             yield Repeated(option, amount, int(times) if star else 1, made(option, amount))
 
 
@@ -228,7 +233,7 @@ def _bounded(option: str, text: str) -> PureEpsilon | EpsilonDelta:
 def _delta(text: str, option: str = "--delta") -> Fraction:
     found = exact(option, text)
     if not 0 < found < 1:
-        raise mistake("", option, text, "give a delta above 0 and below 1, as 1e-10")
+        raise mistake("", option, text, "give a delta above 0 and below 1, e.g. 1e-10")
     return found
 
 

@@ -36,52 +36,58 @@ MOST = 10**12
 def advise(
     programme: Annotated[str, typer.Argument(help="A programme file, or eu-census-2021.")],
     country: Annotated[
-        str | None, typer.Option("--country", help="eu-census-2021: whose regions, as MT.")
+        str | None,
+        typer.Option("--country", help="eu-census-2021: the country whose regions are used, e.g. MT."),
     ] = None,
     kind: Annotated[
         NoiseKind | None,
-        typer.Option("--kind", help="cell-key, geometric or discrete-gaussian; as declared unless given."),
+        typer.Option("--kind", help="cell-key, geometric or discrete-gaussian; default: as declared."),
     ] = None,
     population: Annotated[
         int | None,
-        typer.Option("--population", help="How many persons, where the data are not there.", min=1),
+        typer.Option("--population", help="Number of persons, where the data are not available.", min=1),
     ] = None,
     mode: Annotated[
         Mode | None,
-        typer.Option("--mode", help="What counts as a representation; nested, for eu-census-2021 literal."),
+        typer.Option(
+            "--mode", help="What counts as a representation; default: nested, for eu-census-2021 literal."
+        ),
     ] = None,
     confidence: Annotated[
         float,
-        typer.Option("--confidence", help="Attacks must succeed, and areas be exact enough, with this."),
+        typer.Option(
+            "--confidence",
+            help="Largest success of attacks, least probability of exact areas.",
+        ),
     ] = USUAL.averaging,
     uniques: Annotated[
-        float, typer.Option("--uniques", help="A 1 is published as 1 at most this often.")
+        float, typer.Option("--uniques", help="Largest probability that a 1 is published as 1.")
     ] = USUAL.uniques,
     largest_change: Annotated[
-        int, typer.Option("--largest-change", help="The largest bearable D.", min=1, max=60)
+        int, typer.Option("--largest-change", help="The largest acceptable D.", min=1, max=60)
     ] = USUAL.largest_change,
     size: Annotated[
         int, typer.Option("--size", help="The smallest count that must be useful.", min=1)
     ] = USUAL.size,
     relative: Annotated[
-        float, typer.Option("--relative", help="It may be off by more than this share of itself ..")
+        float, typer.Option("--relative", help="Relative error that such a count may exceed ..")
     ] = USUAL.relative,
-    share: Annotated[float, typer.Option("--share", help=".. this often at most.")] = USUAL.share,
+    share: Annotated[float, typer.Option("--share", help=".. with at most this probability.")] = USUAL.share,
     area_change: Annotated[
         int,
-        typer.Option("--area-change", help="No area's total may be off by more (unbounded noise).", min=1),
+        typer.Option("--area-change", help="Largest error of an area's total (unbounded noise).", min=1),
     ] = USUAL.area_change,
     without_data: Annotated[
-        bool, typer.Option("--without-data", help="Do not read the data, even where they are there.")
+        bool, typer.Option("--without-data", help="Do not read the data, even where they are available.")
     ] = False,
     draw_curves: Annotated[
-        bool, typer.Option("--curves", help="Perturb the data again and again: risk against utility.")
+        bool, typer.Option("--curves", help="Perturb the data repeatedly and plot risk against utility.")
     ] = False,
-    repeats: Annotated[int, typer.Option("--repeats", help="Perturbations of each point of a curve.")] = 20,
-    seed: Annotated[int, typer.Option("--seed", help="Of the trials.", min=0)] = 0,
+    repeats: Annotated[int, typer.Option("--repeats", help="Perturbations for each point of a curve.")] = 20,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the trials.", min=0)] = 0,
     out: Annotated[
         Path | None,
-        typer.Option("--out", help="A new folder for pictures and the whole advice; confidential."),
+        typer.Option("--out", help="A new folder for pictures and the full advice; confidential."),
     ] = None,
     write: Annotated[
         bool, typer.Option("--write", help="Put the proposal into the [noise] section of the programme file.")
@@ -90,9 +96,9 @@ def advise(
     threads: THREADS = 0,
     quiet: QUIET = False,
 ) -> None:
-    """Propose noise parameters that keep risk and error within limits, or say why there are none.
+    """Propose noise parameters that keep risk and error within limits, or explain why no parameters do.
 
-    Where the declared data are there they are read: tuples, areas, swap rates and curves come from them.
+    The declared data are read where they are available: tuples, areas, swap rates and curves come from them.
     """
     law = None if kind is None else kind.law
     limits = _limits(confidence, uniques, largest_change, size, relative, share, area_change)
@@ -136,9 +142,9 @@ def _limits(
     checked_confidence("--confidence", confidence)
     for name, value in (("--uniques", uniques), ("--share", share)):
         if not 0 < value < 1:
-            raise mistake("", name, f"{value:g}", "give a number between 0 and 1, as 0.05")
+            raise mistake("", name, f"{value:g}", "give a number between 0 and 1, e.g. 0.05")
     if not 0 < relative <= 10:
-        raise mistake("", "--relative", f"{relative:g}", "give a share above 0, as 0.2")
+        raise mistake("", "--relative", f"{relative:g}", "give a share above 0, e.g. 0.2")
     return RiskLimits(
         averaging=confidence,
         revealed=confidence,
@@ -162,7 +168,9 @@ def _for_country(
     country: str | None, kind: LawKind | None, limits: RiskLimits, mode: Mode | None, population: int | None
 ) -> Advice:
     if country is None:
-        raise mistake("", "--country", "missing", "say whose regions are meant, as --country MT")
+        raise mistake(
+            "", "--country", "missing", "name the country whose regions are meant, e.g. --country MT"
+        )
     regions: Regions = regions_of(country)
     facts = eu_facts(country, regions, mode or Mode.LITERAL, population)
     return advise_on(facts, Task(kind or LawKind.CELL_KEY, limits))
@@ -183,14 +191,19 @@ def _for_file(
 ) -> tuple[Advice, Curves | None]:
     if country is not None:
         raise mistake(
-            "", "--country", country, f"leave it out, or take {eu2021.NAME}: a programme has its regions"
+            "",
+            "--country",
+            country,
+            f"leave it out, or use {eu2021.NAME}: a programme file declares its regions",
         )
     declared, has_data = _opened(path)
     task = task_of(declared, kind, limits)
     counted = mode or Mode.NESTED
     if without_data or not has_data:
         if repeats is not None:
-            raise mistake(path, "--curves", "the data are not there", "curves perturb the data themselves")
+            raise mistake(
+                path, "--curves", "the data are not available", "curves perturb the data themselves"
+            )
         return advise_on(declared_facts(declared, counted, population), task), None
     facts = counted_facts(declared, counted, threads, progress)
     swap = advise_swap(declared, seeded_secret(seed, "swap"), threads, progress)
@@ -202,7 +215,7 @@ def _for_file(
 
 
 def _opened(path: Path) -> tuple[Programme, bool]:
-    """The programme, and whether all of its data are there; any other mistake is reported."""
+    """The programme, and whether all of its data are available; any other mistake is reported."""
     inspected = inspect_programme(path)
     problems = [problem for problem in inspected.problems if problem not in inspected.absent]
     if inspected.sound is None or problems:
@@ -221,7 +234,7 @@ def _chosen(found: Advice) -> tuple[int, float | None]:
 def _written(path: Path, found: Advice) -> str:
     if found.proposal is None:
         raise mistake(
-            path, "--write", "there is no proposal", "nothing was written; see the conflicts without --write"
+            path, "--write", "no proposal", "nothing was written; see the conflicts without --write"
         )
     return write_noise(path, found.proposal.noise)
 
@@ -238,14 +251,14 @@ def _show(found: Advice, trials: Curves | None) -> None:
         for line in (*reasons(found), *(f"note: {note}" for note in found.proposal.notes)):
             say(f"  {line}")
     else:
-        say("Nothing keeps all limits.")
+        say("No parameters keep all limits.")
         for line in conflicts(found):
             say(f"  {line}")
     for line in filter(None, (declared_words(found), *swap_words(found))):
         say(line)
     if trials is not None:
         _show_curves(trials)
-    say("\nNot said by these numbers:")
+    say("\nNot covered by these numbers:")
     for line in caveats(found):
         say(f"  {line}")
 
@@ -253,5 +266,7 @@ def _show(found: Advice, trials: Curves | None) -> None:
 def _show_curves(trials: Curves) -> None:
     say(f"\nRisk against utility, means of {trials.repeats} perturbations by {trials.name}:")
     for point in trials.points:
-        told = ", ".join(f"{name} {one.mean:.4g}" for name, one in point.measures.items() if one is not None)
-        say(f"  {point.parameter:g}: averaging {point.averaging:.3f}, {told}")
+        measured = ", ".join(
+            f"{name} {one.mean:.4g}" for name, one in point.measures.items() if one is not None
+        )
+        say(f"  {point.parameter:g}: averaging {point.averaging:.3f}, {measured}")

@@ -20,28 +20,28 @@ from discreet.errors import DiscreetError, GateBroken
 COMMANDS = {
     "demo": "Make a small synthetic census, protect it and verify the release.",
     "init": "Draft a programme from files of microdata.",
-    "check": "Say everything that is wrong with a programme and its data.",
+    "check": "Report every mistake in a programme and its data.",
     "swap": "Exchange households at risk with similar ones elsewhere.",
     "protect": "Count, perturb and publish every cube of a programme.",
-    "forecast": "Say what each noise would do to a programme, without its data.",
+    "forecast": "Predict the errors that each noise would cause in a programme, without its data.",
     "advise": "Propose noise parameters that keep risk and error within limits.",
-    "audit": "Measure what a release gives away, with the confidential side at hand.",
-    "attack": "Attack a release as an outsider, from its public files alone.",
-    "utility": "Measure what releases are worth against the truth, side by side.",
+    "audit": "Measure what a release discloses, using the confidential data.",
+    "attack": "Attack a release as an outsider, from its public files only.",
+    "utility": "Compare published counts of releases with the true counts.",
     "verify": "Check a release: hashes, and one value per cell.",
     "ptable": "Make, show, convert and check perturbation tables.",
     "noise": "Show and sample the noise laws.",
-    "risk": "Say what an outsider can find out, by formula.",
+    "risk": "Compute by formula what an outsider can find out.",
     "infer": "Test and estimate from published counts, allowing for the noise.",
     "serve": "Serve a table builder over a programme or a release.",
     "token": "Make, list and revoke API tokens of a table builder.",
     "accounting": "Compose privacy losses and convert them into each other.",
-    "ledger": "Keep books of privacy budgets.",
+    "ledger": "Manage ledgers of privacy budgets.",
     "synth": "Make a synthetic census.",
     "study": "Repeat a published study of a method on a synthetic census.",
     "secret": "Make a secret.",
 }
-WANTING = 1  # as in output, which would import too much here
+FAILED = 1  # as in output, which would import too much here
 WRONG_INPUT = 2
 INTERRUPTED = 130
 
@@ -50,7 +50,7 @@ class LazyGroup(TyperGroup):
     """Imports the module of a subcommand on demand, so that a command starts without loading the others."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """The commands in the order of a first visit."""
+        """The commands in the order in which a new user needs them."""
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
@@ -91,19 +91,19 @@ app = typer.Typer(
 @app.callback()
 def discreet(
     version: bool = typer.Option(
-        False, "--version", callback=_show_version, is_eager=True, help="Say the version and stop."
+        False, "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
     ),
 ) -> None:
     """Protected frequency tables from census microdata."""
 
 
 def main() -> None:
-    """Run the command line; a user's mistake is told in a line or two and ends with exit code 2."""
+    """Run the command line; a user's mistake is printed in one or two lines, with exit code 2."""
     try:
         app()
     except DiscreetError as error:
         Console(stderr=True).print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
-        sys.exit(WANTING if isinstance(error, GateBroken) else WRONG_INPUT)
+        sys.exit(FAILED if isinstance(error, GateBroken) else WRONG_INPUT)
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
         Console(stderr=True).print(
@@ -111,5 +111,5 @@ def main() -> None:
         )
         sys.exit(WRONG_INPUT)
     except KeyboardInterrupt:
-        Console(stderr=True).print("Interrupted; what stood before still stands.", style="red")
+        Console(stderr=True).print("Interrupted; existing files are unchanged.", style="red")
         sys.exit(INTERRUPTED)

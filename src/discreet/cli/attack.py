@@ -23,16 +23,16 @@ def attack(
     release: Annotated[Path, typer.Argument(help="The release folder.")],
     ptable: PTABLE = None,
     variance: Annotated[
-        float | None, typer.Option("--variance", help="The variance of the noise, where it is known.")
+        float | None, typer.Option("--variance", help="The variance of the noise, if known.")
     ] = None,
     bound: Annotated[
-        int | None, typer.Option("--bound", help="The largest change, known or supposed.", min=0)
+        int | None, typer.Option("--bound", help="The largest change, known or assumed.", min=0)
     ] = None,
     earlier: EARLIER = None,
     lookup: LOOKUP = None,
     geographies: GEOGRAPHIES = "",
     place: Annotated[str | None, typer.Option("--place", help="The variable of the areas.")] = None,
-    areas: Annotated[int, typer.Option("--areas", help="How many areas to reconstruct.", min=1)] = 10,
+    areas: Annotated[int, typer.Option("--areas", help="Number of areas to reconstruct.", min=1)] = 10,
     seconds: Annotated[
         float,
         typer.Option("--seconds", help="Work to solve an area, in seconds of an idle machine.", min=0.1),
@@ -42,7 +42,7 @@ def attack(
     threads: THREADS = 0,
     quiet: QUIET = False,
 ) -> None:
-    """Say what anybody who has the public files can find out, and what they would have to know for more."""
+    """Report what anyone with the public files can find out, and what else they would need to know for more."""
     opened = open_release(release)
     seen = _supposing(published(opened), ptable, variance)
     before = None if earlier is None else open_release(earlier)
@@ -71,7 +71,7 @@ attack.__doc__ = f"{attack.__doc__}\n\n    Attacks: {', '.join(ATTACKS)}."
 
 
 def _supposing(seen: Published, ptable: Path | None, variance: float | None) -> Published:
-    """The release before somebody who has learnt more of the noise than it tells."""
+    """The release as seen by an attacker who knows more about the noise than it discloses."""
     noise = seen.noise
     if ptable is not None:
         if not noise.keeps_zeros or not noise.same_noise:

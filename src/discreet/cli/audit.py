@@ -1,4 +1,4 @@
-"""``discreet audit``: what a release gives away, measured with the confidential side."""
+"""``discreet audit``: what a release discloses, measured with the confidential data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from discreet.audit.case import make_case, recognise
 from discreet.audit.differencing_areas import require_areas
 from discreet.audit.evidence import published
 from discreet.cli.findings import audit_lines
-from discreet.cli.output import JSON, QUIET, THREADS, WANTING, emit_json, shown_progress
+from discreet.cli.output import FAILED, JSON, QUIET, THREADS, emit_json, shown_progress
 from discreet.cli.release_options import EARLIER, GEOGRAPHIES, LOOKUP, WITHOUT, read_lookup
 from discreet.errors import mistake
 from discreet.io.atomic_folder import require_free
@@ -37,14 +37,14 @@ def audit(
         Path | None,
         typer.Option(
             "--earlier-programme",
-            help="The programme that made the earlier release: differences are judged by the true counts of both.",
+            help="The programme that made the earlier release: differences are compared with the true counts of both.",
         ),
     ] = None,
     earlier_secret: Annotated[
         str | None,
         typer.Option(
             "--earlier-secret",
-            help="The secret of the earlier release, where it is not the same as --secret.",
+            help="The secret of the earlier release, if it is not the same as --secret.",
         ),
     ] = None,
     lookup: LOOKUP = None,
@@ -54,9 +54,9 @@ def audit(
     threads: THREADS = 0,
     quiet: QUIET = False,
 ) -> None:
-    """Count the truth again, attack the release with all that is known, and judge its gates.
+    """Recount the confidential data, attack the release with full knowledge, and check its gates.
 
-    Exit code 0: every declared gate holds. 1: one is broken. 2: something does not belong together.
+    Exit code 0: every declared gate is passed. 1: one is broken. 2: release, programme and secret do not match.
     """
     key, opened = read_secret(secret, os.environ), open_release(release)
     require_known(without or ())
@@ -84,18 +84,16 @@ def audit(
         for line in audit_lines(found):
             typer.echo(line)
         if out is not None:
-            typer.echo(
-                f"Report: {out / AUDIT_PAGE}; for everybody: {out / PUBLIC_PAGE}; for machines: {out / REPORT}"
-            )
+            typer.echo(f"Report: {out / AUDIT_PAGE}; public: {out / PUBLIC_PAGE}; JSON: {out / REPORT}")
     if not found.passed:
-        raise typer.Exit(WANTING)
+        raise typer.Exit(FAILED)
 
 
 audit.__doc__ = f"{audit.__doc__}\n    Measures: {', '.join(MEASURES)}."
 
 
 def _require_together(earlier: Path | None, programme: Path | None, secret: str | None) -> None:
-    """Refuse options of an earlier release that lack what they belong to."""
+    """Refuse options of an earlier release that are given without it."""
     if earlier is None and (programme is not None or secret is not None):
         name = "--earlier-secret" if programme is None else "--earlier-programme"
         raise mistake("", name, "without --earlier", "give the folder of the earlier release with --earlier")

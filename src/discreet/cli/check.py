@@ -1,4 +1,4 @@
-"""``discreet check``: say everything that is wrong with a programme and its data; it writes nothing."""
+"""``discreet check``: report every mistake in a programme and its data; writes nothing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def check(
     threads: THREADS = 0,
     quiet: QUIET = False,
 ) -> None:
-    """Say every mistake in the programme file and in the data that it names. Exit code 2 if there is any."""
+    """Report every mistake in the programme file and in the data that it names. Exit code 2 if there is any."""
     inspected = inspect_programme(programme)
     problems = inspected.problems
     if inspected.sound is not None:
@@ -32,6 +32,6 @@ def check(
     elif problems:
         raise Mistakes(problems)
     elif not quiet and inspected.sound is not None:
-        typer.echo(f"{programme}: sound. {len(inspected.sound.cubes)} cubes.")
+        typer.echo(f"{programme}: no mistakes. {len(inspected.sound.cubes)} cubes.")
     if problems:
         raise typer.Exit(WRONG_INPUT)

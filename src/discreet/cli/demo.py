@@ -1,4 +1,4 @@
-"""``discreet demo``: the whole path on a synthetic census, told step by step; it owns no method."""
+"""``discreet demo``: all steps from a synthetic census to a verified release."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _OURS = "discreet-demo"
 
 def demo(
     out: Annotated[
-        Path, typer.Option("--out", help="The folder to make; a former demo there is replaced.")
+        Path, typer.Option("--out", help="The folder to create; an earlier demo there is replaced.")
     ] = Path("demo"),
-    persons: Annotated[int, typer.Option("--persons", help="How many persons.")] = 200_000,
+    persons: Annotated[int, typer.Option("--persons", help="Number of persons.")] = 200_000,
     json: JSON = False,
     threads: THREADS = 0,
     quiet: QUIET = False,
@@ -47,17 +47,17 @@ def demo(
     _make_room(out)
     quiet = quiet or json
     census, secret, release = out / "census", out / "secret.key", out / "release"
-    with _told("synthetic census", census, quiet):
+    with _timed("synthetic census", census, quiet):
         generate(persons, 1, census, tables=TABLES, threads=threads)
-    with _told("secret", secret, quiet):
+    with _timed("secret", secret, quiet):
         make_secret(secret)
     programme = load_programme(census / "programme.toml")
-    with _told("check", programme.path, quiet), shown_progress(quiet) as progress:
+    with _timed("check", programme.path, quiet), shown_progress(quiet) as progress:
         problems = check_data(programme, threads, progress)
     if problems:
         raise Mistakes(problems)
     private = out / "secret.key.release.json"
-    with _told(f"protect, {len(programme.cubes)} tables", release, quiet), shown_progress(quiet) as progress:
+    with _timed(f"protect, {len(programme.cubes)} tables", release, quiet), shown_progress(quiet) as progress:
         key = read_secret(str(secret), {})
         protect(
             programme,
@@ -68,7 +68,7 @@ def demo(
             threads=threads,
             progress=progress,
         )
-    with _told("verify", release, quiet):
+    with _timed("verify", release, quiet):
         outcome = verify(release)
     if not outcome.passed:
         raise BrokenRelease("\n".join(outcome.problems))
@@ -83,7 +83,7 @@ def demo(
         )
     elif not quiet:
         typer.echo(
-            f"\n{outcome.cells:,} cells; {outcome.compared:,} stand in several tables and agree everywhere.\n"
+            f"\n{outcome.cells:,} cells; {outcome.compared:,} occur in several tables and agree everywhere.\n"
         )
         typer.echo("\n".join(_excerpt(release)))
 
@@ -91,14 +91,14 @@ def demo(
 def _make_room(out: Path) -> None:
     if out.exists() and any(out.iterdir()):
         if not (out / _OURS).exists():
-            raise mistake(out, "--out", "the folder holds something else", "name another folder")
+            raise mistake(out, "--out", "the folder contains something else", "give another folder")
         shutil.rmtree(out)
     out.mkdir(parents=True, exist_ok=True)
     (out / _OURS).touch()
 
 
 @contextmanager
-def _told(step: str, place: Path, quiet: bool) -> Iterator[None]:
+def _timed(step: str, place: Path, quiet: bool) -> Iterator[None]:
     begun = time.perf_counter()
     yield
     if not quiet:
@@ -106,7 +106,7 @@ def _told(step: str, place: Path, quiet: bool) -> Iterator[None]:
 
 
 def _excerpt(folder: Path) -> Iterator[str]:
-    """The coarsest areas of which there are several, by sex, and why their sum is not their total."""
+    """The coarsest level with several areas, by sex, and why their sum is not their total."""
     release = open_release(folder)
     cells = {
         (r["GEO"], r["SEX"]): r["value"] for r in release.read_cube(SHOWN).to_pylist() if r["AGE"] == TOTAL
@@ -118,7 +118,7 @@ def _excerpt(folder: Path) -> Iterator[str]:
         row = (cells.get((code, sex), 0) for sex in (TOTAL, "1", "2"))
         yield f"{code:10}" + "".join(f"{value:>12,}" for value in row)
     gap = cells.get((TOTAL, TOTAL), 0) - sum(cells.get((code, TOTAL), 0) for code in areas)
-    yield f"Every count carries its own noise, so the areas miss their total by {abs(gap)}."
+    yield f"Every count has its own noise, so the sum of the areas differs from their total by {abs(gap)}."
 
 
 def _several(places: PublishedCodes) -> list[str]:

@@ -36,18 +36,18 @@ SOLVED = (Status.OPTIMAL, Status.FEASIBLE)
 
 
 def audit_lines(found: Audit) -> Iterator[str]:
-    """An audit for people: the gates first, then a line or two for each measure."""
+    """An audit as readable lines: the gates first, then one or two lines for each measure."""
     for verdict in found.verdicts:
         yield f"{'Passed' if verdict.passed else 'BROKEN'}: {verdict}"
     if not found.verdicts:
-        yield "No gates are declared: nothing is judged, everything is measured."
+        yield "No gates are declared: everything is measured, no limit is checked."
     yield from _about_tables(found)
     yield from _about_people(found)
     yield from _about_noise(found)
 
 
 def _about_tables(found: Audit) -> Iterator[str]:
-    """What the tables give away by themselves."""
+    """What the tables disclose by themselves."""
     if found.redundancy is not None:
         yield from _redundancy(found.redundancy)
     if found.averaging is not None:
@@ -71,7 +71,7 @@ def _about_people(found: Audit) -> Iterator[str]:
 
 
 def _about_noise(found: Audit) -> Iterator[str]:
-    """What the noise costs, which noise would do, and what was done."""
+    """What the noise costs, which noise would be enough, and which was applied."""
     if found.utility is not None:
         yield from _utility(found.utility)
     if isinstance(found.region, Region):
@@ -81,9 +81,9 @@ def _about_noise(found: Audit) -> Iterator[str]:
 
 
 def attack_lines(seen: Published, found: OutsiderFindings) -> Iterator[str]:
-    """An attack for people."""
+    """An attack as readable lines."""
     known = "its whole law" if seen.noise.law else "its variance" if seen.noise.variance else "nothing"
-    yield f"{seen.name}: {sum(len(one.tables) for one in seen.universes)} tables; of the noise {known} is public."
+    yield f"{seen.name}: {sum(len(one.tables) for one in seen.universes)} tables; public about the noise: {known}."
     for name, one in found.items():
         if isinstance(one, NotPossible):
             yield f"{name}: not possible: {one.reason}"
@@ -103,7 +103,7 @@ def _attack(found: Finding) -> Iterator[str]:
             yield from _differencing(found)
         case ReconstructionFindings():
             yield (
-                f"reconstruction: {found.areas} areas of {found.geography}, {found.records:,} records, "
+                f"Reconstruction: {found.areas} areas of {found.geography}, {found.records:,} records, "
                 f"{found.certain:,} of them for certain{_unsolved(found)}"
             )
         case Disclosures():
@@ -114,19 +114,19 @@ def _redundancy(found: RedundancyAudit) -> Iterator[str]:
     for universe in found.universes:
         for one in universe.exposed[:1]:
             yield (
-                f"redundancy, {universe.counted}: {one.statistic} stands {one.t} times in "
-                f"{universe.tables} tables, k/t2 {one.k_over_t2:.4g}"
+                f"Redundancy, {universe.counted}: {one.statistic} can be computed in {one.t} ways from "
+                f"{universe.tables} {'table' if universe.tables == 1 else 'tables'}, k/t2 {one.k_over_t2:.4g}"
             )
 
 
 def _averaging(found: AveragingFindings) -> Iterator[str]:
     best = found.methods[Method.WEIGHTED]
     yield (
-        f"averaging: {found.targets:,} counts attacked, {best.expected:,.0f} expected to be recovered exactly "
+        f"Averaging attack: {found.targets:,} cells, {best.expected:,.0f} expected to be recovered exactly "
         f"({found.baseline:,.0f} are published unchanged)"
     )
     for one in found.exposed[:NAMED]:
-        yield f"  {one.counted}: {_cell(one.cell)}: {one.t} representations, chance {one.success:.3f}"
+        yield f"  {one.counted}: {_cell(one.cell)}: {one.t} representations, probability {one.success:.3f}"
 
 
 def _averaging_judged(found: AveragingAudit) -> Iterator[str]:
@@ -135,28 +135,28 @@ def _averaging_judged(found: AveragingAudit) -> Iterator[str]:
 
 
 def _bounds(found: BoundFindings) -> Iterator[str]:
-    bound = "is not known" if found.bound is None else f"taken as {found.bound}"
+    assumed = "without an assumed bound" if found.bound is None else f"assuming {found.bound}"
     yield (
-        f"bound of the noise: at least {found.least_bound} by {found.tuples:,} sums; {bound}; "
-        f"{found.pinned:,} counts follow from it, {found.pinned_small:,} of them 1 to 3"
+        f"Noise bound: {found.tuples:,} sums prove at least {found.least_bound}; {assumed}, "
+        f"{found.pinned:,} true counts can be deduced, {found.pinned_small:,} of them 1 to 3"
     )
     if found.contradicted:
-        yield f"  {found.contradicted:,} cells contradict it: the bound is too small, or tables are foreign"
+        yield f"  {found.contradicted:,} cells contradict it: the bound is too small, or a table is of another release"
 
 
 def _bounds_judged(found: BoundsAudit) -> Iterator[str]:
     yield from _bounds(found.attack)
     if found.realised.pinned:
-        yield f"  {found.realised.right:,} of these are right"
+        yield f"  {found.realised.right:,} of these are correct"
 
 
 def _privacy(found: Privacy) -> Iterator[str]:
     if found.guarantee is not None:
         epsilon, delta = found.guarantee.epsilon, found.guarantee.delta
-        yield f"privacy: epsilon {epsilon:.4g}, delta {delta:.3g} for the whole release"
+        yield f"Privacy: epsilon {epsilon:.4g}, delta {delta:.3g} for the whole release"
     elif found.cell is not None:
         yield (
-            f"privacy: no guarantee; zeros that stay give delta {found.cell.fixed_zeros_delta:.3g}, the same noise "
+            f"Privacy: no guarantee; unperturbed zeros give delta {found.cell.fixed_zeros_delta:.3g}, the same noise "
             f"for the same people delta {found.cell.same_participants_delta:.3g} at any epsilon"
         )
 
@@ -166,7 +166,7 @@ def _bayes(found: BayesAudit) -> Iterator[str]:
     yield (
         f"Bayesian adversary: in {cells.above:,} of {cells.cells:,} small cells the posterior exceeds "
         f"{cells.belief.gate:g} from a prior of {cells.belief.prior:g}; "
-        f"{cells.above_beside_others:,} where others are there"
+        f"{cells.above_beside_others:,} where the cell has other persons"
     )
     for levels in found.levels:
         yield f"  with all levels of {levels.along}: {levels.above:,} of {levels.cells:,}"
@@ -176,21 +176,21 @@ def _bayes(found: BayesAudit) -> Iterator[str]:
 
 def _exposed(found: ExposedValues) -> str:
     return (
-        f"Bayesian adversary: {found.alone:,} of {found.cells:,} published counts would give "
-        f"somebody away who is known to be the only one there; beside one other "
+        f"Bayesian adversary: {found.alone:,} of {found.cells:,} published counts would disclose a person "
+        f"known to be the only candidate in the cell; with one other person in it "
         f"{found.by_known[1] if len(found.by_known) > 1 else 0:,}"
     )
 
 
 def _differencing(found: OutsiderDifferences) -> Iterator[str]:
     for one in found.bases:
-        yield f"differencing: {one.outer} minus {one.inner}: {one.small:,} small differences are published"
+        yield f"Differencing: {one.outer} minus {one.inner}: {one.small:,} small differences are published"
     update, maps = found.earlier_release, found.maps
     if update is not None:
-        yield f"earlier release: {update.changed:,} of {update.compared:,} cells changed"
+        yield f"Earlier release: {update.changed:,} of {update.compared:,} cells changed"
     if maps is not None:
         yield (
-            f"differencing: {' and '.join(maps.geographies)}: {maps.small:,} small differences among "
+            f"Differencing: {' and '.join(maps.geographies)}: {maps.small:,} small differences among "
             f"{maps.compared:,} that the map suggests"
         )
     if not found.bases and update is None and maps is None:
@@ -200,19 +200,19 @@ def _differencing(found: OutsiderDifferences) -> Iterator[str]:
 def _differencing_judged(found: DifferencingAudit) -> Iterator[str]:
     for one in found.bases:
         yield (
-            f"differencing: {one.outer} minus {one.inner}: {one.exact:,} small differences, "
+            f"Differencing: {one.outer} minus {one.inner}: {one.exact:,} small differences, "
             f"{one.revealed:,} published with their true size"
         )
     for pair in found.geographies:
         yield (
-            f"differencing: {' and '.join(pair.geographies)}: {pair.found:,} differences below "
+            f"Differencing: {' and '.join(pair.geographies)}: {pair.found:,} differences below "
             f"{pair.threshold} records, {pair.revealed:,} revealed"
         )
     yield from _releases_judged(found.earlier_release)
     if found.maps is not None:
         seen = found.maps.seen
         yield (
-            f"differencing: {' and '.join(seen.geographies)}: {seen.small:,} small differences among "
+            f"Differencing: {' and '.join(seen.geographies)}: {seen.small:,} small differences among "
             f"{seen.compared:,} that the map suggests"
         )
         yield f"  {_right(found.maps.judged, 'small differences')}"
@@ -223,10 +223,10 @@ def _differencing_judged(found: DifferencingAudit) -> Iterator[str]:
 def _releases_judged(update: ReleaseDifference | None) -> Iterator[str]:
     if update is None:
         return
-    yield f"earlier release: {update.seen.changed:,} of {update.seen.compared:,} cells changed"
+    yield f"Earlier release: {update.seen.changed:,} of {update.seen.compared:,} cells changed"
     judged = update.judged
     if judged is None:
-        yield "  not judged: --earlier-programme gives the true counts of the earlier release"
+        yield "  not compared with true counts: give --earlier-programme for those of the earlier release"
         return
     yield (
         f"  {_right(judged, 'published small changes')}; {judged.revealed:,} of "
@@ -236,38 +236,38 @@ def _releases_judged(update: ReleaseDifference | None) -> Iterator[str]:
 
 def _right(judged: UpdateJudgement | MapJudgement, what: str) -> str:
     share = "" if judged.apparent_share is None else f" ({judged.apparent_share:.1%})"
-    return f"{judged.apparent_right:,} of {judged.apparent:,} {what} are true{share}"
+    return f"{judged.apparent_right:,} of {judged.apparent:,} {what} are correct{share}"
 
 
 NOTHING_TO_SUBTRACT = (
-    "differencing: no population base lies inside another, no pair of geographies is declared"
+    "Differencing: no population base lies inside another, no pair of geographies is declared"
 )
 
 
 def _reconstruction_judged(found: ReconstructionAudit | NotPossible) -> Iterator[str]:
     if isinstance(found, NotPossible):
-        yield f"reconstruction: not possible: {found.reason}"
+        yield f"Reconstruction: not possible: {found.reason}"
         return
     for one in (found.released, *found.under_other_protections):
         yield (
-            f"reconstruction, {one.protection}: {one.judged.r_recon:.1%} of the records of {one.judged.areas} areas "
+            f"Reconstruction, {one.protection}: {one.judged.r_recon:.1%} of the records of {one.judged.areas} areas "
             f"(guessing {one.judged.baseline:.1%}), {one.confirmed.r_reid:.1%} re-identified{_unsolved(one.made)}"
         )
     for name, why in found.left_out.items():
-        yield f"reconstruction, {name}: not possible: {why}"
+        yield f"Reconstruction, {name}: not possible: {why}"
 
 
 def _unsolved(found: ReconstructionFindings) -> str:
-    """Areas that no time was enough for, which tell nothing of safety."""
+    """Areas that were not solved within the time limit; that does not mean they are safe."""
     left = {status: many for status, many in found.status.items() if status not in SOLVED}
     return f"; {', '.join(f'{many} {status}' for status, many in left.items())}" if left else ""
 
 
 def _disclosure(found: Disclosures) -> Iterator[str]:
     ones, rows = found.total.ones, found.total.rows
-    yield f"small counts: {ones.seen:,} published ones{_true(ones)}"
+    yield f"Small counts: {ones.seen:,} published ones{_true(ones)}"
     for kind, name in ((RowKind.INDIVIDUAL, "persons"), (RowKind.GROUP, "groups")):
-        yield f"attributes: {rows[kind].seen:,} {name} told{_true(rows[kind])}"
+        yield f"Attribute disclosure: {rows[kind].seen:,} {name} shown{_true(rows[kind])}"
 
 
 def _protection(found: Protection) -> str:
@@ -276,26 +276,26 @@ def _protection(found: Protection) -> str:
         for name, value in found.parameters.items()
     )
     swapped = "" if found.swap is None else ", after swapping households at risk"
-    return f"protection: {found.method} ({named}){swapped}"
+    return f"Protection: {found.method} ({named}){swapped}"
 
 
 def _utility(found: Utility) -> Iterator[str]:
     cells = found.total.total.occupied
     if cells.cells:
         yield (
-            f"utility: a count is off by {cells.mean(Measure.L1):.3g} on average, "
-            f"{cells.mean(Measure.UNCHANGED):.1%} are as they were"
+            f"Utility: the mean absolute error of a count is {cells.mean(Measure.L1):.3g}, "
+            f"{cells.mean(Measure.UNCHANGED):.1%} are unchanged"
         )
 
 
 def _region(found: Region) -> str:
     if found.least is None:
-        return "feasible region: no choice of V and D keeps all limits"
-    return f"feasible region: the least noise that keeps all limits is V = {found.least.V:g}, D = {found.least.D}"
+        return "Feasible region: no choice of V and D keeps all limits"
+    return f"Feasible region: the least noise that keeps all limits is V = {found.least.V:g}, D = {found.least.D}"
 
 
 def _true(tally: Tally) -> str:
-    return "" if tally.share_true is None else f", {tally.share_true:.1%} of them true"
+    return "" if tally.share_true is None else f", {100 * tally.share_true:.1f} % correct"
 
 
 def _cell(codes: Mapping[str, str]) -> str:

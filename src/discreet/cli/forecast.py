@@ -1,4 +1,4 @@
-"""``discreet forecast``: what each noise would do to a programme, without its data."""
+"""``discreet forecast``: expected errors of each noise for a programme, without its data."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ DIGITS = 6
 
 
 def forecast(
-    programme: Annotated[Path, typer.Argument(help="The programme file; its data need not be there.")],
+    programme: Annotated[Path, typer.Argument(help="The programme file; its data are not needed.")],
     epsilon: Annotated[
-        str, typer.Option("--epsilon", help="Budgets of the whole programme to compare, with commas.")
+        str, typer.Option("--epsilon", help="Budgets of the whole programme to compare, separated by commas.")
     ] = "1,5,20",
     cube: Annotated[
-        str | None, typer.Option("--cube", help="Show these cubes in detail; ids with commas.")
+        str | None, typer.Option("--cube", help="Show these cubes in detail; ids separated by commas.")
     ] = None,
     picture: Annotated[
         Path | None, typer.Option("--picture", help="Draw to this .png, .svg or .html.")
@@ -125,7 +125,9 @@ def _show(found: Forecast, detailed: bool) -> None:
     say(
         "Columns 1 .. 1000: expected |published - true| of a cell with that true count. 0 seen: chance that an empty"
     )
-    say("cell is published above 0. 1 lost: chance that a 1 is published as 0. sd: of the noise by itself.\n")
+    say(
+        "cell is published above 0. 1 lost: chance that a 1 is published as 0. sd: standard deviation of the noise.\n"
+    )
     if detailed:
         _show_margins(found)
     else:
@@ -144,7 +146,7 @@ def _main(found: Forecast) -> Iterator[tuple[CandidateForecast, LawForecast | No
 
 
 def _show_differing(found: Forecast) -> None:
-    """The laws of the first candidate that has several; all others divide their budgets alike."""
+    """The laws of the first candidate that has several; all others divide their budgets in the same way."""
     one = next((one for one in found.candidates if len(one.laws) > 1), None)
     if one is None:
         return
@@ -185,7 +187,7 @@ def _notes(one: CandidateForecast) -> Iterator[str]:
         yield f"not available, {one.candidate.noise.reason}"
     yield from one.candidate.notes
     if any(law.too_much for law in one.laws):
-        yield "too much noise to be drawn, protect refuses it"
+        yield "too much noise to draw; protect refuses it"
 
 
 def _table(what: str, rows: Sequence[tuple[str, CandidateForecast, LawForecast | None]]) -> Table:

@@ -49,9 +49,7 @@ class DescribedNoise:
     ] = None
     cross_tabulation: Annotated[
         str | None,
-        typer.Option(
-            "--cross-tabulation", help="Which cross-tabulation, where the laws of a release differ."
-        ),
+        typer.Option("--cross-tabulation", help="The cross-tabulation, where the laws of a release differ."),
     ] = None
     zeros_kept: Annotated[
         bool, typer.Option("--zeros-kept", help="Empty cells are published as zero, without noise.")
@@ -77,7 +75,7 @@ class DescribedNoise:
     def _require_one_source(self) -> None:
         if self.law.is_empty == (self.release is None):
             value = "none" if self.release is None else "several"
-            remedy = "give one: without the law nothing can be inferred"
+            remedy = "give one: inference requires the law of the noise"
             raise mistake("", "--kind, --ptable or --release", value, remedy)
         self.law.require_one_source()
         source = (
@@ -85,7 +83,7 @@ class DescribedNoise:
         )
         if source and (self.zeros_kept or self.publishing != PublishingOptions()):
             names = "--negatives, --rounding, --threshold and --zeros-kept"
-            raise mistake("", names, f"with {source}", "leave them out: that says all of the noise")
+            raise mistake("", names, f"with {source}", "leave them out: the noise is fully described by it")
 
 
 @app.callback()
@@ -96,7 +94,7 @@ def infer() -> None:
 @app.command("independence")
 @expanded
 def independence_command(noise: DescribedNoise, table: TABLE, as_json: JSON = False) -> None:
-    """Test whether rows and columns of a table are independent, with the noise allowed for and without."""
+    """Test whether rows and columns of a table are independent, with and without allowing for the noise."""
     _show(independence(_grid(table).counts, noise.noise()), as_json)
 
 
@@ -104,17 +102,17 @@ def independence_command(noise: DescribedNoise, table: TABLE, as_json: JSON = Fa
 @expanded
 def binomial_command(
     noise: DescribedNoise,
-    n: Annotated[int, typer.Option("--n", help="How many records there are, known exactly.")],
-    x: Annotated[int, typer.Option("--x", help="How many of them are published to have the property.")],
+    n: Annotated[int, typer.Option("--n", help="Number of records, known exactly.")],
+    x: Annotated[int, typer.Option("--x", help="Published number of them with the property.")],
     p0: Annotated[float, typer.Option("--p0", help="The probability to test.")],
     against: Annotated[
         float | None,
-        typer.Option("--against", help="Tell the power of the test if this were the probability."),
+        typer.Option("--against", help="Report the power of the test if this were the probability."),
     ] = None,
     level: LEVEL = 0.95,
     as_json: JSON = False,
 ) -> None:
-    """Test the probability behind one published count, by enumerating all that could be published."""
+    """Test the probability behind one published count, by enumerating everything that could be published."""
     _show(binomial(x, n, p0, noise.noise(), level, against), as_json)
 
 
@@ -128,7 +126,7 @@ def interval_command(
     prior_mean: MEAN = None,
     as_json: JSON = False,
 ) -> None:
-    """Tell between which counts the true one lies."""
+    """Report an interval for the true count."""
     _show(interval(count, noise.noise(), level, _prior(prior_largest, prior_mean) or Flat()), as_json)
 
 
@@ -143,7 +141,7 @@ def difference_command(
     prior_mean: MEAN = None,
     as_json: JSON = False,
 ) -> None:
-    """Tell between which values the difference of two true counts lies."""
+    """Report an interval for the difference of two true counts."""
     _show(
         difference(count, other, noise.noise(), level, _prior(prior_largest, prior_mean) or Flat()), as_json
     )
@@ -160,7 +158,7 @@ def ratio_command(
     prior_mean: MEAN = None,
     as_json: JSON = False,
 ) -> None:
-    """Tell between which values the ratio of two true counts lies."""
+    """Report an interval for the ratio of two true counts."""
     _show(ratio(count, base, noise.noise(), level, _prior(prior_largest, prior_mean) or Flat()), as_json)
 
 
@@ -178,7 +176,7 @@ def total_command(
     prior_mean: MEAN = None,
     as_json: JSON = False,
 ) -> None:
-    """Tell between which values the true total of all cells of a table lies."""
+    """Report an interval for the true total of all cells of a table."""
     cells = _grid(table, thin=True).counts
     _show(
         total(cells, noise.noise(), level, _prior(prior_largest, prior_mean), published=published_total),
@@ -233,7 +231,7 @@ def _is_number(cell: str) -> bool:
 
 
 def _grid(path: Path, thin: bool = False) -> CrossTable:
-    """A table of counts; a first row and a first column that are no numbers are labels."""
+    """A table of counts; a first row and a first column that are not numbers are labels."""
     lines = _lines(path)
     if not all(_is_number(cell) for cell in lines[0][1:] or lines[0]):
         lines = lines[1:]

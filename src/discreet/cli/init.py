@@ -1,4 +1,4 @@
-"""``discreet init``: draft a programme from microdata files; it owns the files written, not the guesses."""
+"""``discreet init``: draft a programme from microdata files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def init(
     ],
     out: Annotated[Path, typer.Option("--out", help="The folder to write into.")] = Path(),
     json_: Annotated[bool, typer.Option("--json", help="Report as JSON, for machines.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing.")] = False,
 ) -> None:
     """Draft a programme from microdata: programme.toml and a folder of codelists.
 
@@ -42,16 +42,16 @@ def init(
 
 
 def _units(data: Iterable[str]) -> dict[str, str]:
-    """Which file holds which unit: as told, as its name says, or persons."""
+    """The file of each unit: as given, by its name, or persons."""
     units: dict[str, str] = {}
     problems = []
     for given in data:
-        told, equals, rest = given.partition("=")
-        named, file = (told, rest) if equals and told in UNITS else (unit_of(Path(given).name), given)
+        unit, equals, rest = given.partition("=")
+        named, file = (unit, rest) if equals and unit in UNITS else (unit_of(Path(given).name), given)
         unit = named or "persons"
         if unit in units:
             remedy = f"write UNIT=FILE with one of {', '.join(UNITS)}"
-            problems.append(Problem(file, "", f"holds {unit}, as {units[unit]} does", remedy))
+            problems.append(Problem(file, "", f"contains {unit}, like {units[unit]}", remedy))
         units.setdefault(unit, file)
     if problems:
         raise Mistakes(problems)
@@ -76,12 +76,14 @@ def _write(proposed: Draft, out: Path) -> list[str]:
 def _refuse_present(out: Path, files: Iterable[str]) -> None:
     for name in files:
         if (out / name).exists():
-            raise mistake(out / name, "", "exists already", "move it away or choose another --out folder")
+            raise mistake(
+                out / name, "", "exists already", "move it elsewhere or choose another --out folder"
+            )
 
 
 def _report(proposed: Draft, out: Path) -> str:
     cubes = [f"  {cube.id}: {' x '.join(cube.axes)}" for cube in proposed.cubes]
-    notes = ["Look at:", *(f"  {note}" for note in proposed.notes)] if proposed.notes else []
+    notes = ["Please review:", *(f"  {note}" for note in proposed.notes)] if proposed.notes else []
     return "\n".join(
         [
             f"Wrote {out / PROGRAMME} and {len(proposed.variables)} codelists. Cubes to start from:",

@@ -1,4 +1,4 @@
-"""``discreet ledger``: open, read and check books of privacy budgets; it owns no arithmetic."""
+"""``discreet ledger``: create, read and check ledgers of privacy budgets."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=T
 
 WHERE = Annotated[str, typer.Argument(help="A SQLite file, or a postgresql:// address.")]
 SECRET = Annotated[
-    str, typer.Option("--secret", help="The secret that seals the book: a file, env:NAME or fd:NUMBER.")
+    str, typer.Option("--secret", help="The secret that seals the ledger: a file, env:NAME or fd:NUMBER.")
 ]
 
 
 def ledger_at(where: str, secret: str) -> Ledger:
-    """Open a book under the seal that the secret gives."""
+    """Open a ledger with the seal derived from the secret."""
     return Ledger.open(_place(where), _now, _seal(secret))
 
 
 @app.command()
 def create(where: WHERE, secret: SECRET) -> None:
-    """Make a new book, or keep the one that is there."""
+    """Create a ledger; an existing one is left as it is."""
     Ledger.create(_place(where), _now, _seal(secret))
     typer.echo(f"{where}: ready.")
 
@@ -51,7 +51,7 @@ def account(
         Neighbours,
         typer.Option(
             "--neighbours",
-            help="Which populations the budget compares: one has a record more, or one record has other values.",
+            help="Which populations the budget compares: one record added or removed, or one with other values.",
         ),
     ] = Neighbours.ADD_REMOVE,
     protects: Annotated[
@@ -67,26 +67,27 @@ def account(
 @app.command()
 def show(where: WHERE, secret: SECRET, json: JSON = False) -> None:
     """List the accounts with their budgets and charges."""
-    book = ledger_at(where, secret)
-    accounts = [_described(book, name) for name in book.accounts()]
+    ledger = ledger_at(where, secret)
+    accounts = [_described(ledger, name) for name in ledger.accounts()]
     if json:
         emit_json({"accounts": accounts})
         return
     for one in accounts:
         typer.echo(f"{one['account']}: budget {one['budget']}, spent {one['spent']}")
-        for entry in book.entries(str(one["account"])):
+        for entry in ledger.entries(str(one["account"])):
             typer.echo(f"  {entry.at}  {entry.charge}  {entry.described}")
 
 
-def _described(book: Ledger, name: str) -> dict[str, object]:
-    found = book.account(name)
+def _described(ledger: Ledger, name: str) -> dict[str, object]:
+    found = ledger.account(name)
     charges = [
-        {"at": entry.at, "charge": str(entry.charge), "for": entry.described} for entry in book.entries(name)
+        {"at": entry.at, "charge": str(entry.charge), "for": entry.described}
+        for entry in ledger.entries(name)
     ]
     return {
         "account": name,
         "budget": str(found.budget),
-        "spent": str(book.spent(name)),
+        "spent": str(ledger.spent(name)),
         "neighbours": found.neighbours.value,
         "protects": found.unit,
         "charges": charges,
@@ -95,12 +96,12 @@ def _described(book: Ledger, name: str) -> dict[str, object]:
 
 @app.command()
 def verify(where: WHERE, secret: SECRET, json: JSON = False) -> None:
-    """Follow the chain of hashes; exit code 1 if an entry was changed or taken out."""
+    """Verify the chain of hashes; exit code 1 if an entry was changed or removed."""
     problems = ledger_at(where, secret).verify()
     if json:
         emit_json({"sound": not problems, "problems": [str(problem) for problem in problems]})
     else:
-        typer.echo("\n".join(str(problem) for problem in problems) or f"{where}: sound.")
+        typer.echo("\n".join(str(problem) for problem in problems) or f"{where}: intact.")
     if problems:
         raise typer.Exit(FAILED)
 

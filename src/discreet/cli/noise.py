@@ -1,4 +1,4 @@
-"""``discreet noise``: show what a noise law does and guarantees, and draw samples of it."""
+"""``discreet noise``: show the properties and guarantees of a noise law, and draw samples of it."""
 
 from __future__ import annotations
 
@@ -44,11 +44,12 @@ def show(
     delta: Annotated[
         str | None,
         typer.Option(
-            "--delta", help="discrete-gaussian: at which delta; others: refuse a law whose delta is larger."
+            "--delta",
+            help="discrete-gaussian: the delta at which to certify; others: refuse a law whose delta is larger.",
         ),
     ] = None,
     counts: Annotated[
-        str, typer.Option("--counts", help="True counts to show losses and rows for, with commas.")
+        str, typer.Option("--counts", help="True counts to show losses and rows for, separated by commas.")
     ] = COUNTS,
     as_json: JSON = False,
 ) -> None:
@@ -72,7 +73,7 @@ def show(
 @expanded
 def sample(
     noise: NoiseOptions,
-    n: Annotated[int, typer.Option("--n", help="How many samples.", min=1)],
+    n: Annotated[int, typer.Option("--n", help="Number of samples.", min=1)],
     out: Annotated[Path, typer.Option("--out", help="The Parquet file to write.")],
     count: Annotated[
         int | None, typer.Option("--count", help="hellinger, cell-key: the true count to perturb.", min=0)
@@ -80,7 +81,7 @@ def sample(
     quiet: QUIET = False,
     as_json: JSON = False,
 ) -> None:
-    """Draw from a law with fresh bits of the operating system; nobody can draw the same samples again."""
+    """Draw from a law with fresh random bits of the operating system; samples cannot be reproduced."""
     law = noise.law()
     if out.suffix != ".parquet":
         raise mistake("", "--out", str(out), "give a file name that ends with .parquet")
@@ -105,7 +106,7 @@ def sample(
 
 
 def _drawer(law: AnyLaw, count: int | None) -> Callable[[int], Changes]:
-    """What draws so many changes; laws that depend on the count need it, the others do not take it."""
+    """A function that draws n changes; laws that depend on the count need it, the others refuse it."""
     if (count is None) != isinstance(law, AdditiveLaw):
         remedy = (
             "give the true count" if count is None else "leave it out: the law is the same for every count"
@@ -120,7 +121,7 @@ def _drawer(law: AnyLaw, count: int | None) -> Callable[[int], Changes]:
 
 
 def _write(out: Path, parts: Iterable[Changes]) -> tuple[int, int]:
-    """Write whole or not at all; return the sum and the sum of squares."""
+    """Write the file completely or not at all; return the sum and the sum of squares."""
     schema, total, squares = pa.schema([("change", pa.int64())]), 0, 0
     hidden = out.with_name(f".{out.name}.{os.getpid()}")
     try:
@@ -141,7 +142,7 @@ def _certified(law: AnyLaw, delta: str | None) -> Certificate:
         raise mistake("", "delta", str(delta), "give a number between 0 and 1")
     found = certificate(law, GAUSSIAN_DELTA if asked is None else asked)
     if asked is not None and found.delta > asked:
-        remedy = "take a larger bound, or a law without one"
+        remedy = "use a larger bound, or a law without one"
         raise mistake("", "delta", f"{float(found.delta):.3g}, above {delta}", remedy)
     return found
 
@@ -149,7 +150,7 @@ def _certified(law: AnyLaw, delta: str | None) -> Certificate:
 def _counts(text: str) -> list[int]:
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isdecimal() for part in parts):
-        raise mistake("", "--counts", text, "give whole numbers of at least 0 with commas")
+        raise mistake("", "--counts", text, "give whole numbers of at least 0, separated by commas")
     return sorted({int(part) for part in parts})
 
 

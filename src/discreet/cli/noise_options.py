@@ -1,7 +1,7 @@
-"""Options that describe noise, declared once for all commands, and the law that they mean.
+"""Options that describe noise, declared once for all commands, and the law that they describe.
 
 A command takes a bundle of options, a frozen dataclass, as one parameter; ``expanded`` turns it into the options of its
-fields and hands the command the bundle that was filled in.
+fields and passes the filled bundle to the command.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PTABLE = Annotated[Path | None, typer.Option("--ptable", help="A p-table file, i
 
 
 class NoiseKind(StrEnum):
-    """The laws that commands offer: those that have parameters of their own."""
+    """The laws that commands offer: those with parameters."""
 
     LAPLACE = "laplace"
     NORMAL = "normal"
@@ -45,7 +45,7 @@ class NoiseKind(StrEnum):
 
     @property
     def law(self) -> LawKind:
-        """The same kind in the words of the mathematics."""
+        """The same kind as named in ``maths``."""
         return LawKind(self.value)
 
 
@@ -76,7 +76,7 @@ class NoiseOptions:
     sensitivity: Annotated[
         SquareSensitivity | None,
         typer.Option(
-            "--sensitivity", help="normal: of v^2, exact (2m-1, the default) or as the paper has it (2m+1)."
+            "--sensitivity", help="normal: of v^2, exact (2m-1, the default) or as in the paper (2m+1)."
         ),
     ] = None
     D: Annotated[int | None, typer.Option("--D", help="cell-key: largest change.")] = None
@@ -92,11 +92,11 @@ class NoiseOptions:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is said of the noise."""
+        """Whether no noise is described."""
         return self.kind is None and self.ptable is None and not self.given
 
     def law(self) -> AnyLaw:
-        """The law that the options mean."""
+        """The law that the options describe."""
         if self.ptable is None:
             return named_law(self.parameters())
         self.require_one_source()
@@ -110,7 +110,7 @@ class NoiseOptions:
         return NoiseParameters(kind, **{name: getattr(self, name) for name in self.given})
 
     def require_one_source(self) -> None:
-        """Refuse a p-table beside another description of the noise."""
+        """Refuse a p-table together with another description of the noise."""
         others = [f"--{name}" for name in (*(["kind"] if self.kind else []), *sorted(self.given))]
         if self.ptable is not None and others:
             remedy = "give one of them: leave out the other options of the noise, or the p-table"
@@ -122,7 +122,7 @@ class NoiseOptions:
                 "", "--kind or --ptable", "none", "give one of them, or --rho, --epsilon, --D and --V"
             )
         names = ", ".join(f"--{name}" for name in sorted(self.given))
-        return mistake("", names, "without a kind", "say with --kind which noise it is, or give one of them")
+        return mistake("", names, "without a kind", "name the noise with --kind, or give one of them")
 
 
 @dataclass(frozen=True)
@@ -168,12 +168,12 @@ def variance(name: str, value: float) -> None:
 def confidence(name: str, value: float) -> None:
     """Refuse a confidence that is not inside 0 and 1."""
     if not 0.001 <= value <= 1 - 1e-9:
-        raise mistake("", name, f"{value:g}", "give a number between 0 and 1, as 0.68")
+        raise mistake("", name, f"{value:g}", "give a number between 0 and 1, e.g. 0.68")
 
 
 @dataclass(frozen=True)
 class Renamed:
-    """Says beside a bundle that one of its options has another name in this command."""
+    """Marks an option of a bundle that has another name in this command."""
 
     option: str
     name: str

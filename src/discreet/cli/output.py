@@ -22,10 +22,10 @@ from discreet.io.progress import Progress as Listener
 from discreet.io.progress import Quiet
 from discreet.io.serialize import json_text
 
-WANTING = 1  # exit code: a check found the release wanting
+FAILED = 1  # exit code: the release fails a check
 
 JSON = Annotated[bool, typer.Option("--json", help="Report as JSON, for machines.")]
-QUIET = Annotated[bool, typer.Option("--quiet", help="Say nothing unless something is wrong.")]
+QUIET = Annotated[bool, typer.Option("--quiet", help="Print nothing unless something is wrong.")]
 
 
 def _cores(threads: int) -> int:
@@ -38,13 +38,13 @@ def _cores(threads: int) -> int:
     )
 
 
-THREADS = Annotated[int, typer.Option("--threads", help="Threads; 0 takes all cores.", callback=_cores)]
+THREADS = Annotated[int, typer.Option("--threads", help="Threads; 0 uses all cores.", callback=_cores)]
 
 console = Console()
 
 
 def say(text: str) -> None:
-    """Print a line for people."""
+    """Print a readable line."""
     console.print(text, soft_wrap=True, markup=False, highlight=False)
 
 
@@ -54,7 +54,7 @@ def emit_json(payload: object) -> None:
 
 
 class _Shown:
-    """Draws stages and steps; on a terminal only, so that no log keeps them."""
+    """Draws stages and steps; on a terminal only, so that they are not logged."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -72,7 +72,7 @@ class _Shown:
 
 @contextmanager
 def shown_progress(hidden: bool) -> Iterator[Listener]:
-    """Show where the work stands on standard error, unless hidden or not a terminal."""
+    """Show progress on standard error, unless hidden or not a terminal."""
     screen = Console(stderr=True)
     if hidden or not screen.is_terminal:
         yield Quiet()

@@ -1,4 +1,4 @@
-"""``discreet protect``: the whole path from a programme to a release; it owns the report alone."""
+"""``discreet protect``: count, perturb and publish every cube of a programme."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from discreet.cli.ledger import ledger_at
-from discreet.cli.output import JSON, QUIET, THREADS, WANTING, emit_json, shown_progress
+from discreet.cli.output import FAILED, JSON, QUIET, THREADS, emit_json, shown_progress
 from discreet.errors import mistake
 from discreet.io.secret import read_secret
 from discreet.pipeline.protect import Spending, rehearse
@@ -25,7 +25,7 @@ def protect(
     private: Annotated[
         Path | None,
         typer.Option(
-            "--private-manifest", help="Where the private manifest goes; default: beside the secret file."
+            "--private-manifest", help="Path of the private manifest; default: next to the secret file."
         ),
     ] = None,
     ledger: Annotated[
@@ -35,7 +35,7 @@ def protect(
     report_only: Annotated[
         bool,
         typer.Option(
-            "--report-only", help="Judge the gates and publish nothing; exit code 1 if one is broken."
+            "--report-only", help="Check the gates and publish nothing; exit code 1 if one is broken."
         ),
     ] = False,
     json: JSON = False,
@@ -44,7 +44,7 @@ def protect(
 ) -> None:
     """Count, perturb and publish every cube of a programme. A killed run resumes when it is called again."""
     key = read_secret(secret, os.environ)
-    beside = private or _beside(secret, out)
+    private_manifest = private or _next_to(secret, out)
     loaded = load_programme(programme)
     if report_only:
         _report(loaded, key, out, threads, quiet, json)
@@ -55,14 +55,14 @@ def protect(
             loaded,
             key,
             out,
-            beside,
+            private_manifest,
             clock=lambda: datetime.now(UTC),
             threads=threads,
             progress=progress,
             spending=spending,
         )
     if json:
-        emit_json({**vars(done), "private_manifest": beside})
+        emit_json({**vars(done), "private_manifest": private_manifest})
         return
     for note in done.notes:
         typer.echo(f"Note: {note}", err=True)
@@ -71,14 +71,14 @@ def protect(
         typer.echo(f"{done.release}: {done.cubes} cubes{resumed}, {done.cells:,} published cells.")
         for verdict in done.verdicts:
             typer.echo(f"Passed {verdict}")
-        typer.echo(f"Private manifest: {beside}")
+        typer.echo(f"Private manifest: {private_manifest}")
 
 
 def _report(programme: Programme, key: bytes, out: Path, threads: int, quiet: bool, json: bool) -> None:
-    """Tell what the gates would say; a broken one is an exit code of 1."""
+    """Report whether the gates would pass; exit code 1 if one is broken."""
     if not programme.gates.declared:
         remedy = "declare [gates], or leave --report-only out"
-        raise mistake(programme.path, "gates", "there are none to report on", remedy)
+        raise mistake(programme.path, "gates", "none declared", remedy)
     with shown_progress(quiet or json) as progress:
         verdicts = rehearse(programme, key, out, threads, progress)
     passed = all(verdict.passed for verdict in verdicts)
@@ -89,7 +89,7 @@ def _report(programme: Programme, key: bytes, out: Path, threads: int, quiet: bo
             if not (quiet and verdict.passed):
                 typer.echo(f"{'Passed' if verdict.passed else 'Broken'} {verdict}")
     if not passed:
-        raise typer.Exit(WANTING)
+        raise typer.Exit(FAILED)
 
 
 def _spending(ledger: str, account: str, secret: str) -> Spending | None:
@@ -98,9 +98,9 @@ def _spending(ledger: str, account: str, secret: str) -> Spending | None:
     return Spending(ledger_at(ledger, secret), account) if ledger else None
 
 
-def _beside(secret: str, out: Path) -> Path:
+def _next_to(secret: str, out: Path) -> Path:
     if secret.startswith(("env:", "fd:")):
-        remedy = "say where it goes with --private-manifest"
-        raise mistake(secret, "private manifest", "there is no secret file to put it beside", remedy)
+        remedy = "give its path with --private-manifest"
+        raise mistake(secret, "private manifest", "no secret file next to which to store it", remedy)
     path = Path(secret)
     return path.with_name(f"{path.name}.{out.resolve().name}.json")

@@ -1,4 +1,4 @@
-"""``discreet ptable``: make, show, convert and check perturbation tables; it owns no method and no format."""
+"""``discreet ptable``: make, show, convert and check perturbation tables."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=T
 
 OUT = Annotated[Path, typer.Option("--out", help="The file to write.")]
 FILE = Annotated[Path, typer.Argument(help="A p-table file.")]
-ORDER = Annotated[Order, typer.Option("--order", help="How the lookup intervals lie.")]
+ORDER = Annotated[Order, typer.Option("--order", help="Order of the lookup intervals.")]
 SECRET = Annotated[
     str | None,
     typer.Option(
@@ -41,12 +41,12 @@ WRAP = Annotated[
     str | None, typer.Option("--wrap", help="Rows that larger counts share, FROM:LENGTH; ONS has 501:250.")
 ]
 SMALL_N = Annotated[
-    int, typer.Option("--small-n", help="SuperSTAR: how many last columns larger counts share.")
+    int, typer.Option("--small-n", help="SuperSTAR: number of last columns that larger counts share.")
 ]
 FORMAT = Annotated[
     PTableFormat | None, typer.Option("--format", help="The file's format; known by its header.")
 ]
-BLOCK = 11  # changes that fit beside each other on a terminal
+BLOCK = 11  # changes that fit next to each other on a terminal
 
 
 @app.command()
@@ -54,7 +54,7 @@ def make(
     out: OUT,
     D: Annotated[int, typer.Option("--D", help="Largest change.")],
     V: Annotated[
-        str, typer.Option("--V", help="Variance; one value, or one for each row 1,2,.. with commas.")
+        str, typer.Option("--V", help="Variance; one value, or one for each row 1,2,.., separated by commas.")
     ],
     js: Annotated[int, typer.Option("--js", help="Counts 1..js are never published.")] = 0,
     pstay: Annotated[
@@ -143,7 +143,7 @@ def convert(
     order: ORDER = Order.PLAIN,
     secret: SECRET = None,
     to_modulus: Annotated[int | None, typer.Option("--to-modulus", help="Number of keys to write.")] = None,
-    tolerance: Annotated[float, typer.Option("--tolerance", help="Bias of a row that is let pass.")] = 1e-6,
+    tolerance: Annotated[float, typer.Option("--tolerance", help="Largest accepted bias of a row.")] = 1e-6,
     as_json: JSON = False,
 ) -> None:
     """Write a table in another format. Lists of keys keep every key's change where both formats allow it."""
@@ -166,20 +166,20 @@ def convert(
 @app.command()
 def check(
     file: FILE,
-    D: Annotated[int | None, typer.Option("--D", help="Demand changes within D.")] = None,
-    V: Annotated[float | None, typer.Option("--V", help="Demand variances within V.")] = None,
-    js: Annotated[int | None, typer.Option("--js", help="Demand that 1..js are never published.")] = None,
+    D: Annotated[int | None, typer.Option("--D", help="Require changes within D.")] = None,
+    V: Annotated[float | None, typer.Option("--V", help="Require variances within V.")] = None,
+    js: Annotated[int | None, typer.Option("--js", help="Require that 1..js are never published.")] = None,
     monotone: Annotated[
-        bool, typer.Option("--monotone", help="Demand that p never falls up to no change.")
+        bool, typer.Option("--monotone", help="Require that p never falls up to no change.")
     ] = False,
-    tolerance: Annotated[float, typer.Option("--tolerance", help="Bias of a row that is let pass.")] = 1e-6,
+    tolerance: Annotated[float, typer.Option("--tolerance", help="Largest accepted bias of a row.")] = 1e-6,
     format: FORMAT = None,  # noqa: A002
     modulus: MODULUS = None,
     wrap: WRAP = None,
     small_n: SMALL_N = 10,
     as_json: JSON = False,
 ) -> None:
-    """Verify a file: whole, unbiased, and within what is demanded. A fault ends with exit code 2."""
+    """Verify a file: complete, unbiased, and within the required limits. Exit code 2 if it is not."""
     rule = _rule(wrap)
     try:
         found = read_ptable(file, format, modulus, rule, small_n)
@@ -200,8 +200,8 @@ def check(
         emit_json({**report, "sound": True})
         return
     _say(
-        f"{file}: sound; changes within {report['largest_change']}, variance at most "
-        f"{report['largest_variance']:.6g}, publishes 0 and counts from {report['smallest_published']} on, "
+        f"{file}: valid; changes within {report['largest_change']}, variance at most "
+        f"{report['largest_variance']:.6g}, publishes 0 and counts of at least {report['smallest_published']}, "
         f"{'monotone' if report['monotone'] else 'not monotone'}"
     )
 
@@ -297,7 +297,7 @@ def _one_or_many(option: str, text: str, read: Callable[[str], T]) -> T | tuple[
         values = tuple(read(part.strip()) for part in text.split(","))
     except ValueError:
         raise mistake(
-            "", f"--{option}", text, "give one value, or one for each row 1,2,.. with commas"
+            "", f"--{option}", text, "give one value, or one for each row 1,2,.., separated by commas"
         ) from None
     return values[0] if len(values) == 1 else values
 

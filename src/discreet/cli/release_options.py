@@ -14,7 +14,7 @@ from discreet.programme.sources import file_source
 
 WITHOUT = Annotated[
     list[str] | None,
-    typer.Option("--without", help="Leave a measure out; may be given several times."),
+    typer.Option("--without", help="Leave a measure out. Repeatable."),
 ]
 EARLIER = Annotated[
     Path | None,
@@ -23,11 +23,12 @@ EARLIER = Annotated[
 LOOKUP = Annotated[
     str | None,
     typer.Option(
-        "--lookup", help="A file of which areas of two variables overlap, its columns named as --geographies."
+        "--lookup",
+        help="A file of the overlapping areas of two variables; columns named as in --geographies.",
     ),
 ]
 GEOGRAPHIES = Annotated[
-    str, typer.Option("--geographies", help="The two variables of --lookup, as GRID,LAU.")
+    str, typer.Option("--geographies", help="The two variables of --lookup, e.g. GRID,LAU.")
 ]
 
 
@@ -37,6 +38,6 @@ def read_lookup(lookup: str | None, geographies: str) -> Crossing | None:
         return None
     names = [name.strip() for name in geographies.split(",")]
     if lookup is None or len(names) != 2 or not all(names):
-        raise mistake("", "--lookup, --geographies", geographies or "missing", "give both, as GRID,LAU")
+        raise mistake("", "--lookup, --geographies", geographies or "missing", "give both, e.g. GRID,LAU")
     records = open_files(file_source(lookup, Path.cwd(), "", "--lookup"), "--lookup")
     return read_crossing(records, names[0], names[1])

@@ -62,15 +62,15 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=T
 
 SHOWN = 10
 MOST_CELLS = 10**15
-SMALL = 8  # pairs of true counts up to this are looked at one by one
+SMALL = 8  # pairs of true counts up to this are enumerated
 LARGEST_ENUMERATED = 20  # largest change for which they are
 
-ALPHA = Annotated[float, typer.Option("--alpha", help="The confidence asked for.")]
+ALPHA = Annotated[float, typer.Option("--alpha", help="The required confidence.")]
 
 
 @app.callback()
 def risk() -> None:
-    """Say what an outsider can find out, by formula."""
+    """Compute by formula what an outsider can find out."""
 
 
 app.add_typer(bayes, name="bayes")
@@ -81,16 +81,17 @@ app.command()(differencing)
 def redundancy(
     programme: Annotated[str, typer.Argument(help="A programme file, or eu-census-2021.")],
     country: Annotated[
-        str | None, typer.Option("--country", help="eu-census-2021: whose regions, as MT.")
+        str | None,
+        typer.Option("--country", help="eu-census-2021: the country whose regions are used, e.g. MT."),
     ] = None,
     regions: Annotated[
         str | None,
-        typer.Option("--regions", help="eu-census-2021: numbers of NUTS 1, 2, 3 and LAU, as 1,1,2,68."),
+        typer.Option("--regions", help="eu-census-2021: numbers of NUTS 1, 2, 3 and LAU, e.g. 1,1,2,68."),
     ] = None,
     mode: Annotated[Mode, typer.Option("--mode", help="What counts as a representation.")] = Mode.LITERAL,
     as_json: JSON = False,
 ) -> None:
-    """Count the representations t of each statistic and the cells k they add up; low k / t^2 is exposed."""
+    """Count the representations t of each statistic and the cells k they add up; a low k / t^2 means exposed."""
     places = _regions(programme, country, regions)
     universes = (
         programme_redundancy(load_declaration(Path(programme)), mode)
@@ -116,15 +117,15 @@ def redundancy(
 @app.command()
 def averaging(
     V: Annotated[float, typer.Option("--V", help="The variance of a cell's noise.")],
-    k: Annotated[int, typer.Option("--k", help="How many cells are added up in all.", min=1)],
-    t: Annotated[int, typer.Option("--t", help="How many representations are averaged.", min=1)],
+    k: Annotated[int, typer.Option("--k", help="Number of cells added up in total.", min=1)],
+    t: Annotated[int, typer.Option("--t", help="Number of representations averaged.", min=1)],
     D: Annotated[
         int | None, typer.Option("--D", help="The largest change, for the exact law of cell key noise.")
     ] = None,
     alpha: ALPHA = 0.68,
     as_json: JSON = False,
 ) -> None:
-    """Say how probably the mean of t representations, sums of k cells in all, rounds to the true count."""
+    """Compute the probability that the mean of t representations, sums of k cells in all, rounds to the true count."""
     variance("--V", V)
     confidence("--alpha", alpha)
     if not t <= k <= MOST_CELLS:
@@ -148,10 +149,11 @@ def averaging(
         emit_json(report)
         return
     exact = "" if report["exact"] is None else f", by the exact law {report['exact']:.4f}"
-    say(f"k/t2 {ratio:.6g}: the mean is the truth with probability {report['success']:.4f}{exact}")
+    say(f"k/t2 {ratio:.6g}: averaging succeeds with probability {report['success']:.4f}{exact}")
     say(f"for any noise at least {report['chebyshev']:.4f} (Chebyshev)")
     say(
-        f"below {alpha:g} from a variance of {least:.6g} on (epsilon {laplace_epsilon(least):.4g} of Laplace noise)"
+        f"below {alpha:g} with a variance of at least {least:.6g} "
+        f"(epsilon {laplace_epsilon(least):.4g} of Laplace noise)"
     )
 
 
@@ -161,19 +163,19 @@ def bound(
     D: Annotated[int | None, typer.Option("--D", help="The largest change.")] = None,
     ptable: PTABLE = None,
     tuples: Annotated[
-        int | None, typer.Option("--tuples", help="How many tuples {F, M, T} are published.", min=1)
+        int | None, typer.Option("--tuples", help="Number of published tuples {F, M, T}.", min=1)
     ] = None,
     counts: Annotated[
         int | None,
-        typer.Option("--counts", help="How many counts Laplace noise has to keep within D.", min=1),
+        typer.Option("--counts", help="Number of counts that Laplace noise has to keep within D.", min=1),
     ] = None,
     records: Annotated[
-        int | None, typer.Option("--records", help="How many records might be reconstructed.", min=2)
+        int | None, typer.Option("--records", help="Number of records that might be reconstructed.", min=2)
     ] = None,
     alpha: ALPHA = 0.68,
     as_json: JSON = False,
 ) -> None:
-    """Say how many tuples {F, M, T} reveal the largest change, and how many disclose their counts once it is known."""
+    """Compute how many tuples {F, M, T} reveal the largest change, and how many then disclose their counts."""
     confidence("--alpha", alpha)
     noise, law = _noise(ptable, V, D)
     reach = max(-noise.first, noise.last)
@@ -204,10 +206,12 @@ def bound(
 @expanded
 def dp(
     noise: Annotated[NoiseOptions, Renamed("--epsilon", "--noise-epsilon")],
-    epsilon: Annotated[str, typer.Option("--epsilon", help="Where to report delta, with commas: 0,0.5,1.")],
+    epsilon: Annotated[
+        str, typer.Option("--epsilon", help="Values at which to report delta, separated by commas: 0,0.5,1.")
+    ],
     as_json: JSON = False,
 ) -> None:
-    """Report the exact delta of a law at each epsilon, and what fixed zeros and the same noise always give away."""
+    """Report the exact delta of a law at each epsilon, and that of fixed zeros and of the same noise at any epsilon."""
     places = _epsilons(epsilon)
     law = noise.law()
     last = law.ptable.last_row if isinstance(law, PTableLaw) else 1
@@ -232,7 +236,7 @@ def dp(
     worst = max(report["same_participants"], key=lambda one: one["delta"])
     say(
         f"the same noise for the same participants: delta at least {worst['delta']:.6g} at every epsilon (a person "
-        f"beside {worst['count']} others)"
+        f"with {worst['count']} others)"
     )
 
 
@@ -242,7 +246,7 @@ def _epsilons(text: str) -> list[float]:
     except ValueError:
         places = []
     if not places or not all(0 <= place < math.inf for place in places):
-        raise mistake("", "--epsilon", text, "give numbers of at least 0 with commas, as 0,0.5,1")
+        raise mistake("", "--epsilon", text, "give numbers of at least 0, separated by commas, e.g. 0,0.5,1")
     return places
 
 
@@ -267,16 +271,16 @@ def _print_bound(report: dict[str, Any]) -> None:
             f"{report['tuples']} tuples reveal it with probability {report['revealed']:.4g} and disclose "
             f"{report['expected_pinned']:.4g} tuples"
         )
-    for name, said in (
-        ("epsilon_of_bound", "Laplace noise stays within the bound from epsilon"),
-        ("epsilon_of_reconstruction", "the records can be reconstructed from epsilon"),
+    for name, text in (
+        ("epsilon_of_bound", "Laplace noise stays within the bound with epsilon"),
+        ("epsilon_of_reconstruction", "the records can be reconstructed with epsilon"),
     ):
         if report[name] is not None:
-            say(f"{said} {report[name]:.4g} for each count on")
+            say(f"{text} {report[name]:.4g} or more for each count")
 
 
 def _noise(ptable: Path | None, V: float | None, D: int | None) -> tuple[Pmf, PTableLaw | None]:
-    """The noise of large counts, and the table of the small ones where it is small enough to be gone through."""
+    """The noise of large counts, and the table of the small ones where it is small enough to be enumerated."""
     if ptable is not None:
         if V is not None or D is not None:
             raise mistake("", "--ptable", str(ptable), "leave out --V and --D, which the table has")
@@ -295,7 +299,10 @@ def _regions(programme: str, country: str | None, regions: str | None) -> Region
         for name, value in (("--country", country), ("--regions", regions)):
             if value is not None:
                 raise mistake(
-                    "", name, value, f"leave it out, or take {eu2021.NAME}: a programme has its regions"
+                    "",
+                    name,
+                    value,
+                    f"leave it out, or use {eu2021.NAME}: a programme file declares its regions",
                 )
         return None
     if (country is None) == (regions is None):
@@ -304,7 +311,7 @@ def _regions(programme: str, country: str | None, regions: str | None) -> Region
         return regions_of(country)
     parts = str(regions).split(",")
     if len(parts) != 4 or not all(part.strip().isdecimal() for part in parts):
-        raise mistake("", "--regions", str(regions), "give four whole numbers, as 1,1,2,68")
+        raise mistake("", "--regions", str(regions), "give four whole numbers, e.g. 1,1,2,68")
     nuts1, nuts2, nuts3, lau = (int(part) for part in parts)
     return nuts1, nuts2, nuts3, lau
 
@@ -356,7 +363,7 @@ def _exposed(universe: UniverseRedundancy) -> Table:
     """The statistics that averaging threatens most, with the same noise for the same participants."""
     headers = ("t", "k", "k/t2", "riskiest", "t", "k", "k/t2", "riskiest")
     table = Table(universe.counted, *headers, box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    table.title = "same noise for the same participants | noise of its own in every table"
+    table.title = "same noise for the same participants | independent noise in every table"
     for column in table.columns[1:]:
         column.justify = "right"
     for one in _by_risk(universe, same=True)[:SHOWN]:

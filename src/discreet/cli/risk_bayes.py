@@ -24,8 +24,8 @@ from discreet.maths.noise.additive import AdditiveLaw, discrete_gaussian, discre
 from discreet.maths.noise.publishing import UNCHANGED, PublishedLaw, Publishing
 
 MOST_CATEGORIES = 100_000
-SHOWN = 5  # published counts above the known one that are reported unless others are asked for
-FIRST = 5  # categories of a histogram that are reported unless others are asked for
+SHOWN = 5  # published counts above the known one that are reported by default
+FIRST = 5  # categories of a histogram that are reported by default
 EXAMPLES = {"--level": "known=12,published=15,rho=1/4", "--release": "published=3,rho=1/10"}
 CHOICES = ("count", "levels", "histogram", "hierarchy")
 
@@ -45,15 +45,18 @@ class _Chosen(TyperGroup):
 app = typer.Typer(cls=_Chosen, add_completion=False, rich_markup_mode=None, no_args_is_help=True)
 
 PRIOR = Annotated[
-    str, typer.Option("--prior", help="The adversary's prior that the target is there, also as 1/864.")
+    str,
+    typer.Option(
+        "--prior", help="The adversary's prior that the target is there, or a fraction such as 1/864."
+    ),
 ]
 KNOWN = Annotated[
     int,
-    typer.Option("--known", help="How many others with the target's characteristics are known.", min=0),
+    typer.Option("--known", help="Number of known others with the target's characteristics.", min=0),
 ]
 PUBLISHED = Annotated[
     str | None,
-    typer.Option("--published", help="Published counts to report the posterior of, with commas."),
+    typer.Option("--published", help="Published counts to report the posterior of, separated by commas."),
 ]
 
 
@@ -72,7 +75,7 @@ def count(
     published: PUBLISHED = None,
     as_json: JSON = False,
 ) -> None:
-    """One published count: posterior, risk, and how probably the adversary decides for the target."""
+    """One published count: posterior, risk, and the probability that the adversary decides for the target."""
     law = noise.law()
     one = Adversary(as_published(law, publishing.rule()), known, _prior(prior))
     report = _count(one, law, _shown(published, known))
@@ -114,7 +117,7 @@ def levels(
         *_observations("--release", release or (), seen, known, rule),
     ]
     if not others:
-        raise mistake("", "--level or --release", "missing", f"give at least one, as {EXAMPLES['--level']}")
+        raise mistake("", "--level or --release", "missing", f"give at least one, e.g. {EXAMPLES['--level']}")
     one, shown = Adversary(seen, known, _prior(prior)), _shown(published, known)
     report = {**_count(one, law, shown), "together": _together(one, shown, others)}
     if as_json:
@@ -137,14 +140,17 @@ def histogram(
     ],
     prior: Annotated[
         str | None,
-        typer.Option("--prior", help="Weights of the categories, with commas; default: all alike."),
+        typer.Option("--prior", help="Weights of the categories, separated by commas; default: equal."),
     ] = None,
     published: Annotated[
-        str | None, typer.Option("--published", help="The published count of each category, with commas.")
+        str | None,
+        typer.Option("--published", help="The published count of each category, separated by commas."),
     ] = None,
     target: Annotated[
         str | None,
-        typer.Option("--target", help="Categories of the target to report chances of, counted from 1: 1,3."),
+        typer.Option(
+            "--target", help="Categories of the target to report probabilities of, counted from 1: 1,3."
+        ),
     ] = None,
     as_json: JSON = False,
 ) -> None:
@@ -161,7 +167,7 @@ def histogram(
 def hierarchy(
     noise: NoiseOptions,
     groups: Annotated[
-        int, typer.Option("--groups", help="How many other groups the larger group has.", min=1)
+        int, typer.Option("--groups", help="Number of other groups in the larger group.", min=1)
     ],
     larger_rho: Annotated[
         str | None, typer.Option("--larger-rho", help="Discrete Gaussian noise of the larger group: its rho.")
@@ -173,7 +179,7 @@ def hierarchy(
         str | None,
         typer.Option(
             "--counts",
-            help="True counts of the larger group to report the chance of a decision for, with commas.",
+            help="True counts of the larger group to report the probability of a decision for, separated by commas.",
         ),
     ] = None,
     published: Annotated[
@@ -185,7 +191,7 @@ def hierarchy(
     ] = None,
     chain: Annotated[
         Chain,
-        typer.Option("--chain", help="exact, or paper: as the paper's sampler, which drops X1 <= X2."),
+        typer.Option("--chain", help="exact, or paper: the paper's sampler, which drops X1 <= X2."),
     ] = Chain.EXACT,
     prior: PRIOR = "0.5",
     known: KNOWN = 0,
@@ -258,7 +264,7 @@ def _published(one: Adversary, count: int) -> Report:
 
 @dataclass(frozen=True, eq=False)
 class Observation:
-    """The same target once more: in a larger group, or in another release."""
+    """The same target in a larger group or in another release."""
 
     adversary: Adversary
     published: int | None
@@ -267,24 +273,24 @@ class Observation:
 def _observations(
     option: str, texts: Sequence[str], law: LawRows, known: int, rule: Publishing
 ) -> list[Observation]:
-    """Read repeated options: known (of a level), published, and rho or epsilon where the noise is another one."""
+    """Read repeated options: known (of a level), published, and rho or epsilon where the noise differs."""
     keys = {"published", "rho", "epsilon"} | ({"known"} if option == "--level" else set())
     found = []
     for text in texts:
-        said = _pairs(option, text, keys)
-        if option == "--level" and "known" not in said:
-            raise mistake("", option, text, f"say how many others are known, as {EXAMPLES[option]}")
-        if {"rho", "epsilon"} <= set(said):
+        given = _pairs(option, text, keys)
+        if option == "--level" and "known" not in given:
+            raise mistake("", option, text, f"give the number of known others, e.g. {EXAMPLES[option]}")
+        if {"rho", "epsilon"} <= set(given):
             raise mistake("", option, text, "rho and epsilon: give one of them")
         own = (
-            as_published(NoiseOptions(rho=said.get("rho"), epsilon=said.get("epsilon")).law(), rule)
-            if {"rho", "epsilon"} & set(said)
+            as_published(NoiseOptions(rho=given.get("rho"), epsilon=given.get("epsilon")).law(), rule)
+            if {"rho", "epsilon"} & set(given)
             else law
         )
-        others = _integer(option, said["known"]) if "known" in said else known
+        others = _integer(option, given["known"]) if "known" in given else known
         if others < 0:
             raise mistake("", option, text, "give a known count of at least 0")
-        shown = _integer(option, said["published"]) if "published" in said else None
+        shown = _integer(option, given["published"]) if "published" in given else None
         found.append(Observation(Adversary(own, others), shown))
     return found
 
@@ -311,7 +317,7 @@ def _together(one: Adversary, counts: Sequence[int], others: Sequence[Observatio
 def _histogram(
     law: LawRows, known: str, prior: str | None, published: str | None, targets: str | None
 ) -> Report:
-    """The attack on a whole histogram: baseline, success, chances by category and a posterior."""
+    """The attack on a whole histogram: baseline, success, probabilities by category and a posterior."""
     others = _repeated("--known", known)
     if min(others) < 0:
         raise mistake("", "--known", known, "give counts of at least 0")
@@ -337,7 +343,7 @@ def _histogram(
 
 
 def _repeated(option: str, text: str) -> list[int]:
-    """Whole numbers with commas; 0x862 stands for 862 zeros."""
+    """Whole numbers with commas; 0x862 means 862 zeros."""
     found: list[int] = []
     for part in text.split(","):
         value, _, times = part.strip().partition("x")
@@ -366,13 +372,13 @@ def _categories(text: str, categories: int) -> list[int]:
 
 
 def _pairs(option: str, text: str, keys: set[str]) -> dict[str, str]:
-    said: dict[str, str] = {}
+    given: dict[str, str] = {}
     for part in text.split(","):
-        key, equals, value = (word.strip() for word in part.partition("="))
-        if not equals or key not in keys or key in said:
-            raise mistake("", option, text, f"give {', '.join(sorted(keys))}, as {EXAMPLES[option]}")
-        said[key] = value
-    return said
+        key, equals, value = (text.strip() for text in part.partition("="))
+        if not equals or key not in keys or key in given:
+            raise mistake("", option, text, f"give {', '.join(sorted(keys))}, e.g. {EXAMPLES[option]}")
+        given[key] = value
+    return given
 
 
 def _integer(option: str, text: str) -> int:
@@ -388,7 +394,7 @@ def _integers(name: str, text: str) -> list[int]:
 def _triple(text: str) -> tuple[int, int, int]:
     found = _integers("--published", text)
     if len(found) != 3:
-        raise mistake("", "--published", text, "give three whole numbers, as 2,1,-1")
+        raise mistake("", "--published", text, "give three whole numbers, e.g. 2,1,-1")
     return found[0], found[1], found[2]
 
 
@@ -424,8 +430,8 @@ def _print_together(found: Report) -> None:
         f"probability {found['correct']:.4g}, mistaken with {found['mistaken']:.4g}"
     )
     for one in found["published"]:
-        said = ", ".join(str(count) for count in one["counts"])
-        say(f"published {said} together: posterior {one['posterior']:.4f}")
+        counts = ", ".join(str(count) for count in one["counts"])
+        say(f"published {counts} together: posterior {one['posterior']:.4f}")
 
 
 def _print_histogram(found: Report) -> None:

@@ -1,4 +1,4 @@
-"""``discreet risk differencing``: the small areas that two geographies give away by subtraction."""
+"""``discreet risk differencing``: the small areas that two geographies disclose by subtraction."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from discreet.programme.sources import file_source
 
 LARGEST_THRESHOLD = 1000
 LARGEST_REACH = 1000
-NAMED = 6  # areas of a side that are spelled out for people; --json has them all
+NAMED = 6  # areas of a side that are printed; --json has them all
 
 
 @expanded
@@ -35,26 +35,30 @@ def differencing(
     data: Annotated[
         str, typer.Argument(metavar="DATA", help="Microdata, or a table of pieces: CSV, Parquet or a folder.")
     ],
-    a: Annotated[str, typer.Option("--a", help="The column of one geography, as grid.")],
-    b: Annotated[str, typer.Option("--b", help="The column of the other, as lau.")],
+    a: Annotated[str, typer.Option("--a", help="The column of one geography, e.g. grid.")],
+    b: Annotated[str, typer.Option("--b", help="The column of the other, e.g. lau.")],
     count: Annotated[
-        str | None, typer.Option("--count", help="The column of records per row; else a row is a record.")
+        str | None,
+        typer.Option(
+            "--count", help="The column with the number of records per row; default: a row is a record."
+        ),
     ] = None,
     threshold: Annotated[
-        int, typer.Option("--threshold", help="Differences of fewer records are too small.")
+        int, typer.Option("--threshold", help="Differences of fewer records count as small.")
     ] = THRESHOLD,
     reach: Annotated[
         int, typer.Option("--reach", help="Blocks of areas on the smaller side of a difference.")
     ] = REACH,
-    most: Annotated[int, typer.Option("--most", help="How many differences to list.", min=0)] = 20,
+    most: Annotated[int, typer.Option("--most", help="Number of differences to list.", min=0)] = 20,
     alpha: Annotated[
-        float, typer.Option("--alpha", help="Count differences that noise leaves with this probability.")
+        float,
+        typer.Option("--alpha", help="Count differences that stay visible with at least this probability."),
     ] = 0.5,
     as_json: JSON = False,
 ) -> None:
     """Find the small areas that are a union of areas of one geography minus areas of the other.
 
-    Noise is optional: with it the report says which differences it leaves. --V by itself stands for any noise of that
+    Noise is optional: with it the report shows which differences remain visible. --V by itself means any noise of that
     variance.
     """
     _within("--threshold", threshold, 2, LARGEST_THRESHOLD)
@@ -78,7 +82,7 @@ def _within(name: str, value: int, least: int, largest: int) -> None:
 
 
 def _noise(options: NoiseOptions) -> DifferenceNoise | None:
-    """The noise of a difference; None where none is described. A variance by itself stands for normal noise."""
+    """The noise of a difference; None where none is described. A variance by itself means normal noise."""
     if options.is_empty:
         return None
     if options.kind is None and options.ptable is None and options.given == {"V"}:
@@ -96,18 +100,20 @@ def _exact(law: Law) -> ExactNoise:
 def _print(found: AreaDifferences) -> None:
     a, b = found.geographies
     say(f"{found.areas[0]:,} areas of {a} and {found.areas[1]:,} of {b} overlap in {found.pieces:,} pieces")
-    say(f"differences that give away an area with fewer than {found.threshold} records: {found.found:,}")
+    say(f"differences that disclose an area with fewer than {found.threshold} records: {found.found:,}")
     say(_how_far(found))
     for areas, many in found.by_areas.items():
         say(f"  {many:,} of {areas} areas added and subtracted")
     if not found.found:
         return
     if found.after is None:
-        say("exact counts give every one of them away; --V, --ptable or --kind tells what noise leaves")
+        say(
+            "exact counts disclose every one of them; --V, --ptable or --kind shows which remain visible after noise"
+        )
     else:
         after = found.after
         say(
-            f"after noise {after.expected:.4g} of them are expected to be published as they are, each with a "
+            f"after noise {after.expected:.4g} of them are expected to be published unchanged, each with a "
             f"probability of at most {after.largest:.4f}; {after.above:,} with {after.alpha:g} or more"
         )
     for one in found.listed:
@@ -116,10 +122,10 @@ def _print(found: AreaDifferences) -> None:
 
 def _how_far(found: AreaDifferences) -> str:
     if not found.complete:
-        return "the search was cut short: there may be more; take a smaller --reach or --threshold"
+        return "the search was cut short: there may be more; use a smaller --reach or --threshold"
     if found.exhaustive:
-        return "these are all that there are"
-    return f"these are all with at most {found.reach} blocks of areas on one side; a larger --reach looks further"
+        return "these are all"
+    return f"these are all with at most {found.reach} blocks of areas on one side; a larger --reach searches further"
 
 
 def _named(geography: str, areas: Sequence[str]) -> str:

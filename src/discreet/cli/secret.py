@@ -1,4 +1,4 @@
-"""``discreet secret``: make the office's secret; it owns no method."""
+"""``discreet secret``: create the office's secret."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from discreet.io.secret import make_secret
 def secret(
     out: Annotated[Path, typer.Option("--out", help="The file to write; it must not exist.")],
 ) -> None:
-    """Write 32 random bytes to a file that only its owner can read. Keep it: later releases need the same one."""
+    """Write 32 random bytes to a file that only its owner can read. Keep the file: later releases need it."""
     make_secret(out)
-    typer.echo(f"{out}: a new secret. Keep it safe and keep it: later releases of this population need it.")
+    typer.echo(
+        f"{out}: a new secret. Store it safely and permanently: later releases of this population need it."
+    )

@@ -1,4 +1,4 @@
-"""``discreet serve``: a table builder over a programme or a release; it owns the options alone."""
+"""``discreet serve``: serve a table builder over a programme or a release."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def serve(
         typer.Option("--store", help="Saved queries, jobs and histories: a SQLite file or postgresql://.."),
     ] = "serve.sqlite",
     ledger: Annotated[
-        str, typer.Option("--ledger", help="The book of budgets, where the noise has a guarantee.")
+        str, typer.Option("--ledger", help="The ledger of budgets, where the noise has a guarantee.")
     ] = "",
     rules: Annotated[
-        Path | None, typer.Option("--rules", help="For a release: a programme whose [serve] section holds.")
+        Path | None, typer.Option("--rules", help="For a release: a programme whose [serve] section applies.")
     ] = None,
     tokens: Annotated[
         Path | None, typer.Option("--tokens", help="A file of API tokens (discreet token).")
@@ -38,18 +38,25 @@ def serve(
         bool, typer.Option("--tokens-only", help="Require an API token for every table.")
     ] = False,
     host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes a free one.")] = 8000,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 uses a free port.")] = 8000,
     workers: Annotated[
-        int, typer.Option("--workers", min=1, max=64, help="Processes; each holds the records.")
+        int, typer.Option("--workers", min=1, max=64, help="Processes; each loads the records.")
     ] = 1,
     proxies: Annotated[
-        str, typer.Option("--proxies", help="Addresses of proxies whose X-Forwarded-For is believed.")
+        str, typer.Option("--proxies", help="Addresses of proxies whose X-Forwarded-For is trusted.")
     ] = "",
     origins: Annotated[
-        str, typer.Option("--origins", help="Pages elsewhere that may read answers; with commas, * for all.")
+        str,
+        typer.Option(
+            "--origins",
+            help="Origins of other pages that may read answers (CORS), separated by commas; * for all.",
+        ),
     ] = "*",
     rate: Annotated[
-        str, typer.Option("--rate", help="Requests/seconds of a public user; trusted ones have ten times it.")
+        str,
+        typer.Option(
+            "--rate", help="Requests/seconds of a public user; trusted users have ten times as many."
+        ),
     ] = "100/10",
     waiting: Annotated[
         int, typer.Option("--waiting", min=0, help="Tables that may wait; more are rejected with 503.")
@@ -58,13 +65,16 @@ def serve(
         float, typer.Option("--time-limit", min=0.1, help="Seconds that an answer may take.")
     ] = 60.0,
     language: Annotated[
-        str, typer.Option("--language", help="Of the labels, and of words to those who ask for none.")
+        str,
+        typer.Option(
+            "--language", help="Language of the labels, and of messages where a request names none."
+        ),
     ] = "en",
     geometry: Annotated[
         Path | None, typer.Option("--geometry", help="GeoJSON of the areas, for maps on the page.")
     ] = None,
     log_queries: Annotated[
-        bool, typer.Option("--log-queries", help="Log what is asked for, not only the route.")
+        bool, typer.Option("--log-queries", help="Log full queries, not only the route.")
     ] = False,
     json: JSON = False,
     threads: THREADS = 0,
@@ -72,7 +82,7 @@ def serve(
 ) -> None:
     """Serve protected tables: any cross of breakdowns, under the rules of the programme."""
     if not source.exists():
-        raise mistake(source, "source", "there is none", "name a programme file or a release folder")
+        raise mistake(source, "", "no such file or folder", "give a programme file or a release folder")
     serving = Serving(
         source=source,
         store=store,

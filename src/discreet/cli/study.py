@@ -1,4 +1,4 @@
-"""``discreet study``: published studies of methods, done again on a synthetic census; it owns no method.
+"""``discreet study``: published studies of methods, repeated on a synthetic census.
 
 No study takes a path to microdata: each draws its own census.
 """
@@ -34,7 +34,7 @@ NOTES = (
     f"error: mean |sum of a cluster's noisy cells - its records|; the sensitivity is {SENSITIVITY}, for only",
     "substitutions agree with known cluster sizes. zeroed, signed: absolute differences of relative frequencies",
     f"within zip codes, in percentage points, over all cross-tabulations, cells of {LEAST_COUNT} and more, with",
-    "negative counts set to zero or kept. Synthetic records, pseudo-random noise: a study, never a release.",
+    "negative counts set to zero or unchanged. Synthetic records, pseudo-random noise: a study, never a release.",
 )
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
@@ -50,12 +50,12 @@ def prior_knowledge(
     records: Annotated[
         int, typer.Option("--records", help="Persons of the synthetic census; 4000000 for the full study.")
     ] = 200_000,
-    k: Annotated[str, typer.Option("--k", help="Records per cluster of neighbours; several with commas.")] = (
-        "50,100,200,500"
-    ),
-    epsilon: Annotated[str, typer.Option("--epsilon", help="Privacy losses; several with commas.")] = (
-        "0.1,1,4.6"
-    ),
+    k: Annotated[
+        str, typer.Option("--k", help="Records per cluster of neighbours; several separated by commas.")
+    ] = ("50,100,200,500"),
+    epsilon: Annotated[
+        str, typer.Option("--epsilon", help="Privacy losses; several separated by commas.")
+    ] = ("0.1,1,4.6"),
     seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same study.")] = 1,
     out: Annotated[Path | None, typer.Option("--out", help=f"A folder for {REPORT} and {PICTURE}.")] = None,
     quiet: QUIET = False,
@@ -82,7 +82,7 @@ def _listed(text: str, key: str, kind: Callable[[str], T]) -> list[T]:
     try:
         return sorted({kind(part) for part in text.split(",") if part.strip()})
     except ValueError:
-        raise mistake("", key, repr(text), "give numbers with commas between them") from None
+        raise mistake("", key, repr(text), "give numbers separated by commas") from None
 
 
 def _report(found: Study) -> dict[str, object]:
@@ -126,8 +126,8 @@ def _show(found: Study, out: Path | None) -> None:
 
 
 def _row(outcome: StudyOutcome) -> tuple[str, ...]:
-    zeroed, kept = outcome.utility.quantiles, outcome.utility_signed.quantiles
-    points = (zeroed[0.5], zeroed[0.95], kept[0.5], kept[0.95])
+    zeroed, signed = outcome.utility.quantiles, outcome.utility_signed.quantiles
+    points = (zeroed[0.5], zeroed[0.95], signed[0.5], signed[0.95])
     return (
         f"{outcome.k:,}",
         f"{outcome.epsilon:g}",

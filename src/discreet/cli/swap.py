@@ -1,4 +1,4 @@
-"""``discreet swap``: exchange households and write what came of it; it owns the report on the terminal alone."""
+"""``discreet swap``: exchange households and write the swapped microdata, log and report."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def swap(
     report: Annotated[
         Path | None,
         typer.Option(
-            "--report", help="A new private folder for log and report; default: beside the secret file."
+            "--report", help="A new private folder for log and report; default: next to the secret file."
         ),
     ] = None,
     json: JSON = False,
@@ -33,7 +33,7 @@ def swap(
 ) -> None:
     """Exchange households at risk with similar ones elsewhere, and write microdata, log and report."""
     key = read_secret(secret, os.environ)
-    private = report or _beside(secret, out)
+    private = report or _next_to(secret, out)
     loaded = load_programme(programme)
     with shown_progress(quiet or json) as progress:
         done = write_swap(loaded, key, out, private, threads, progress)
@@ -49,7 +49,7 @@ def swap(
 
 
 def _for_machines(done: Swapped) -> dict[str, object]:
-    """Where things are and what could not be had; no counts, because output may be logged."""
+    """Paths, and what could not be swapped; no counts, because output may be logged."""
     return {
         "microdata": str(done.microdata),
         "private": str(done.private),
@@ -58,9 +58,9 @@ def _for_machines(done: Swapped) -> dict[str, object]:
     }
 
 
-def _beside(secret: str, out: Path) -> Path:
+def _next_to(secret: str, out: Path) -> Path:
     if secret.startswith(("env:", "fd:")):
-        remedy = "say where log and report go with --report"
-        raise mistake(secret, "private log", "there is no secret file to put it beside", remedy)
+        remedy = "give a folder for log and report with --report"
+        raise mistake(secret, "private log", "no secret file next to which to store it", remedy)
     path = Path(secret)
     return path.with_name(f"{path.name}.{out.resolve().name}.swap")

@@ -1,4 +1,4 @@
-"""The command ``discreet synth``: makes a synthetic census; it only asks, shows progress and reports."""
+"""``discreet synth``: make a synthetic census."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from discreet.synth import Census, generate
 
 def synth(
     out: Annotated[Path, typer.Option(help="The new folder to write.")],
-    persons: Annotated[int, typer.Option(help="How many persons, from 1 to 1e9.")] = 200_000,
+    persons: Annotated[int, typer.Option(help="Number of persons, from 1 to 1e9.")] = 200_000,
     seed: Annotated[int, typer.Option(help="The same seed gives the same census.")] = 1,
     tables: Annotated[
         str,
@@ -26,10 +26,10 @@ def synth(
         ),
     ] = "",
     country: Annotated[
-        str, typer.Option(help="A country whose numbers of regions to take, such as AT.")
+        str, typer.Option(help="A country whose numbers of regions to use, such as AT.")
     ] = "XX",
     threads: Annotated[
-        int | None, typer.Option(help="How many threads; the result does not depend on it.")
+        int | None, typer.Option(help="Number of threads; the result does not depend on it.")
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress and no report.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Report in JSON.")] = False,

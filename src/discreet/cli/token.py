@@ -1,4 +1,4 @@
-"""``discreet token``: makes, lists and revokes API tokens of a table builder; it owns no server."""
+"""``discreet token``: make, list and revoke API tokens of a table builder."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from discreet.serve.http.security import Role, create_token, read_tokens, revoke
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
 
 FILE = Annotated[Path, typer.Argument(help="The file of tokens.")]
-NAME = Annotated[str, typer.Argument(help="Who holds the token.")]
+NAME = Annotated[str, typer.Argument(help="The owner of the token.")]
 
 
 @app.command()
@@ -24,7 +24,7 @@ def create(
     role: Annotated[Role, typer.Option("--role", help="public, trusted or admin.")] = Role.PUBLIC,
     json: JSON = False,
 ) -> None:
-    """Make a token and show it once; the file keeps its hash."""
+    """Make a token and show it once; the file stores its hash."""
     token = create_token(file, name, role, datetime.now(UTC).isoformat(timespec="seconds"))
     if json:
         emit_json({"name": name, "role": role.value, "token": token})
@@ -34,7 +34,7 @@ def create(
 
 @app.command("list")
 def list_tokens(file: FILE, json: JSON = False) -> None:
-    """Say who holds tokens of which role."""
+    """List the owners of tokens with their roles."""
     found = [{"name": one.name, "role": one.role.value, "created": one.created} for one in read_tokens(file)]
     if json:
         emit_json({"tokens": found})
@@ -45,6 +45,6 @@ def list_tokens(file: FILE, json: JSON = False) -> None:
 
 @app.command()
 def revoke(file: FILE, name: NAME) -> None:
-    """Take a token back; running servers notice at the next request."""
+    """Revoke a token; running servers notice at the next request."""
     revoke_token(file, name)
     typer.echo(f"{name}: revoked.")

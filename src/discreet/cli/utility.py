@@ -1,4 +1,4 @@
-"""``discreet utility``: utility of releases against the truth, singly or side by side."""
+"""``discreet utility``: errors of published counts, for one release or several."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from discreet.programme.programme import load_programme
 from discreet.release.reader import open_release
 
 Row = Sequence[str]
-EMPTY = "0"  # the size class of cells without anybody
+EMPTY = "0"  # the size class of cells without records
 USUAL = ("median", 0.5), ("95%", 0.95), ("largest", 1.0)
 HEAD = (
     "cells", "mean error", "(expected)", "unchanged", "(expected)", *(name for name, _ in USUAL)
@@ -43,7 +43,7 @@ def utility_lines(found: Utility) -> Iterator[str]:
 
 
 def compared_lines(compared: Mapping[str, Mapping[str, float | None]]) -> Iterator[str]:
-    """Several releases side by side, measure by measure, over the cells with somebody in them."""
+    """Several releases side by side, measure by measure, over the occupied cells."""
     names = list(next(iter(compared.values())))
     rows = [
         (measure.replace("_", " "), *(_number(by[name]) for name in names))
@@ -54,7 +54,7 @@ def compared_lines(compared: Mapping[str, Mapping[str, float | None]]) -> Iterat
 
 
 def _rows(one: ErrorComparison) -> Iterator[Row]:
-    yield "with somebody", *_figures(one.occupied)
+    yield "occupied", *_figures(one.occupied)
     for size, figures in one.classes.items():
         if figures.cells and size != EMPTY:
             yield f"  true count {size}", *_figures(figures)
@@ -80,8 +80,8 @@ def _figures(one: ErrorFigures) -> Row:
 def _shifts(one: ErrorComparison) -> Iterator[str]:
     lost, made = one.occupied, one.classes[EMPTY]
     yield (
-        f"  bias {_number(lost.mean(Measure.BIAS))} (expected {_number(lost.expected_mean(Measure.BIAS))}); published "
-        f"as 0 though somebody is there: {_share(lost.mean(Measure.ZERO))}; above 0 though nobody is: "
+        f"  bias {_number(lost.mean(Measure.BIAS))} (expected {_number(lost.expected_mean(Measure.BIAS))}); occupied "
+        f"but published as 0: {_share(lost.mean(Measure.ZERO))}; empty but published above 0: "
         f"{_share(made.mean(Measure.POSITIVE))}; Hellinger distance {_number(one.hellinger)}"
     )
 
@@ -92,8 +92,8 @@ def _areas(areas: Sequence[AreaDistortion]) -> Iterator[str]:
         if not sizes:
             continue
         limits = list(sizes[0].distorted)
-        beside = f" by {one.by}" if one.by else ""
-        yield f"Small areas, {one.counted}, {one.level}{beside}: counts that are off by so much or more (expected):"
+        by = f" by {one.by}" if one.by else ""
+        yield f"Small areas, {one.counted}, {one.level}{by}: counts with at least this relative error (expected):"
         head = ("true count", "counts", *(f"{limit:.0%}" for limit in limits))
         rows = [
             (
@@ -128,7 +128,7 @@ def _tables(found: Utility) -> Iterator[str]:
     if shifts:
         yield (
             f"{len(found.two_way):,} two-way tables: Cramer's V is off by {sum(shifts) / len(shifts):.4f} on average, "
-            f"{max(shifts):.4f} at most; {found.changed_tests:,} tests of independence are decided otherwise at "
+            f"{max(shifts):.4f} at most; {found.changed_tests:,} tests of independence have another outcome at "
             f"{found.level:g}"
         )
 
@@ -142,7 +142,7 @@ def _share(value: float | None) -> str:
 
 
 def _indented(rows: Sequence[Row]) -> Iterator[str]:
-    """Columns under each other: the first to the left, numbers to the right."""
+    """Aligned columns: the first to the left, numbers to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for first, *others in rows:
         numbers = (text.rjust(width) for text, width in zip(others, widths[1:], strict=True))
@@ -153,27 +153,27 @@ def utility(
     release: Annotated[Path, typer.Argument(help="The release folder.")],
     programme: Annotated[Path, typer.Option("--programme", help="The programme that made it.")],
     secret: Annotated[str, typer.Option("--secret", help="A secret file, env:NAME or fd:NUMBER.")],
-    beside: Annotated[
+    others: Annotated[
         list[Path] | None,
-        typer.Option("--with", help="Another release to compare; may be given several times."),
+        typer.Option("--with", help="Another release to compare; repeatable."),
     ] = None,
-    beside_programmes: Annotated[
+    other_programmes: Annotated[
         list[Path] | None,
-        typer.Option("--with-programme", help="The programme of each of these, in their order."),
+        typer.Option("--with-programme", help="The programme of each --with, in their order."),
     ] = None,
     by: Annotated[
-        str, typer.Option("--by", help="A variable whose categories are looked at in small areas, as SEX.")
+        str, typer.Option("--by", help="A variable whose categories are compared in small areas, e.g. SEX.")
     ] = "",
     json: JSON = False,
     threads: THREADS = 0,
     quiet: QUIET = False,
 ) -> None:
-    """Compare every published count with the truth: errors realised and expected, small areas, totals, associations.
+    """Compare every published count with the true one: errors realised and expected, small areas, totals, associations.
 
-    Releases that are compared are made with one secret. The result is confidential: publish no part of it unread.
+    All releases must have the same secret. The result is confidential: review it before publishing any part.
     """
     key = read_secret(secret, os.environ)
-    pairs = [(release, programme), *_paired(beside or [], beside_programmes or [])]
+    pairs = [(release, programme), *_paired(others or [], other_programmes or [])]
     found: dict[str, Utility] = {}
     with shown_progress(quiet or json) as progress:
         for folder, declared in pairs:
@@ -187,8 +187,8 @@ def utility(
 
 def _paired(releases: list[Path], programmes: list[Path]) -> list[tuple[Path, Path]]:
     if len(releases) != len(programmes):
-        said = f"given {len(programmes)} times for {len(releases)} releases"
-        raise mistake("", "--with-programme", said, "give one for each --with")
+        value = f"given {len(programmes)} times for {len(releases)} releases"
+        raise mistake("", "--with-programme", value, "give one for each --with")
     return list(zip(releases, programmes, strict=True))
 
 
@@ -200,18 +200,18 @@ def _measured(case: Case, by: str, progress: Progress) -> Utility:
 
 
 def _name(folder: Path, case: Case, taken: dict[str, Utility]) -> str:
-    """What a release is called beside others: its folder's name, the path or a number where that is not enough."""
+    """The name of a release among others: its folder's name, the path or a number where that is not enough."""
     name = folder.resolve().name or case.published.name
     return next(one for one in (name, str(folder), f"{folder} ({len(taken) + 1})") if one not in taken)
 
 
 def _document(found: dict[str, Utility]) -> dict[str, object]:
     first = next(iter(found))
-    told = {"release": first, **found[first].as_json()}
+    first_release = {"release": first, **found[first].as_json()}
     if len(found) == 1:
-        return told
+        return first_release
     others = {name: one for name, one in found.items() if name != first}
-    return {**told, "with": others, "side_by_side": side_by_side(found)}
+    return {**first_release, "with": others, "side_by_side": side_by_side(found)}
 
 
 def _show(found: dict[str, Utility]) -> None:

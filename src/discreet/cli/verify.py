@@ -1,4 +1,4 @@
-"""``discreet verify``: check a release folder; it owns the report and exit codes, not the checks."""
+"""``discreet verify``: check a release folder."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.output import JSON, QUIET, WANTING, emit_json
+from discreet.cli.output import FAILED, JSON, QUIET, emit_json
 from discreet.release.verify import Verification
 from discreet.release.verify import verify as verify_release
 
@@ -20,7 +20,7 @@ def verify(
 ) -> None:
     """Recompute every checksum and check that the same cell has the same value in every cube.
 
-    Exit code 0: the release passes. 1: it does not, and the report says why. 2: the folder is no release.
+    Exit code 0: the release passes. 1: it does not, and the report shows why. 2: the folder is not a release.
     """
     outcome = verify_release(folder)
     if json:
@@ -28,13 +28,13 @@ def verify(
     elif not (quiet and outcome.passed):
         typer.echo(_report(outcome))
     if not outcome.passed:
-        raise typer.Exit(WANTING)
+        raise typer.Exit(FAILED)
 
 
 def _report(outcome: Verification) -> str:
     if outcome.passed:
         return (
             f"{outcome.name}: passed. {outcome.files} files, {outcome.cubes} cubes, {outcome.cells} cells; "
-            f"{outcome.compared} of them stand in several cubes and agree."
+            f"{outcome.compared} of them occur in several cubes and agree."
         )
     return "\n".join((f"{outcome.name}: failed.", *outcome.problems))

@@ -33,7 +33,7 @@ class LongForm:
     spelled: Callable[[str], str] | None = None  # as they are
     measures: Mapping[str, NDArray[np.float64]] = field(
         default_factory=dict
-    )  # beside the value; nan is empty
+    )  # in addition to the value; nan is empty
 
 
 CODES_AND_LABELS = LongForm()
@@ -84,7 +84,7 @@ def rows(
 @dataclass(frozen=True, eq=False)
 class _Dictionary:
     """Texts of nodes, each text once: of a dictionary with repeated texts the Parquet writer fills part of the
-    page with whatever its memory held, so that bytes differ from run to run and tell what they must not."""
+    page with arbitrary content of memory, so that bytes differ from run to run and may disclose something."""
 
     texts: pa.Array
     place_of_node: NDArray[np.int32] | None = None  # None: the node itself

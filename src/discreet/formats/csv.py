@@ -25,7 +25,7 @@ def write_csv(
 def write_lines(
     lines: Iterable[Sequence[str | int | float | None]], sink: Sink, separator: str = ","
 ) -> None:
-    """Write a table that is laid out; text is quoted only where it has to be."""
+    """Write a table as arranged; text is quoted only where needed."""
     with opened(sink) as file:
         text = io.TextIOWrapper(file, encoding="utf-8", newline="")
         csv.writer(text, delimiter=separator, lineterminator="\n").writerows(lines)

@@ -1,7 +1,7 @@
 """A published table as every writer sees it: axes, values, which cells are withheld, and notes.
 
-A release makes it of a ``ProtectedTable`` (``dataset_of``), the table builder of an ``Answer``; nothing else does, so
-that no writer can be given a confidential value.
+Only a release (``dataset_of`` a ``ProtectedTable``) and the table builder (from an ``Answer``) make one, so that no
+writer can be given a confidential value.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from discreet.tabulate.tables import ProtectedTable
 from discreet.text.phrase import Language, phrase, said
 
 VALUE = "value"  # the column of the value
-LABEL_SUFFIX = "_label"  # of the column of labels beside that of codes
+LABEL_SUFFIX = "_label"  # of the column of labels that follows that of codes
 WITHHELD = "withheld"  # the status of a cell whose value is not shown
 NO_COLUMN = "COUNT"  # the code of what is counted where all records of the unit are
 DECIMALS = 1  # of a weighted estimate
@@ -47,7 +47,7 @@ class DatasetAxis:
     label: str  # with its breakdown: Age (five-year groups)
     codes: tuple[str, ...]
     labels: tuple[str, ...]
-    parents: tuple[str, ...]  # nearest code above that is among the codes, empty where there is none
+    parents: tuple[str, ...]  # nearest code above that is among the codes, else empty
     is_place: bool = False
     ids: tuple[str, ...] = ()  # SDMX ids of the codes; none where they follow from the codes
 
@@ -77,10 +77,10 @@ class Dataset:
     withheld: NDArray[np.bool_] | None = None  # None where nothing ever is
     notes: tuple[str, ...] = ()
     headed_notes: tuple[tuple[str, str], ...] = ()  # heading and text, for a sheet of notes
-    facts: Mapping[str, str] = field(default_factory=dict)  # what a file's metadata repeat
+    facts: Mapping[str, str] = field(default_factory=dict)  # for a file's metadata
     language: Language = Language.ENGLISH
-    table: str = ""  # id of the declared table; empty where somebody's own question is answered
-    language_tag: str = ""  # as the server spells it; empty where the file has no word for it
+    table: str = ""  # id of the declared table; empty for a user's query
+    language_tag: str = ""  # as the server writes it; empty where the format has no code for it
 
     def __post_init__(self) -> None:
         """Refuse what no writer can show: a cell that is withheld must be listed."""
@@ -204,7 +204,7 @@ def dataset_of(table: ProtectedTable, publication: Publication) -> Dataset:
 
 
 def facts(cube: Cube) -> dict[str, str]:
-    """What the metadata of a cube's files say."""
+    """The metadata of a cube's files."""
     return {
         "cube": cube.id,
         "title": cube.title,

@@ -56,7 +56,7 @@ def head(
     places: Iterable[str],
 ) -> dict[str, Any]:
     """The parts in the order in which they are written."""
-    told: dict[str, Any] = {
+    parts: dict[str, Any] = {
         "version": "2.0",
         "class": "dataset",
         "label": label,
@@ -68,7 +68,7 @@ def head(
         "extension": dict(extension),
     }
     geo = list(places)
-    return {**told, "role": {"geo": geo}} if geo else told
+    return {**parts, "role": {"geo": geo}} if geo else parts
 
 
 def dimension(
@@ -109,9 +109,9 @@ def _dense(dataset: Dataset) -> Iterator[bytes]:
             yield _joined(_text(values))
 
 
-def _encoded(told: Any) -> bytes:
-    """JSON of what was made here, so that its numbers fit into 64 bits and its texts into UTF-8."""
-    return orjson.dumps(told, option=orjson.OPT_SERIALIZE_NUMPY)
+def _encoded(value: Any) -> bytes:
+    """JSON of a value made in this module, so that its numbers fit into 64 bits and its texts into UTF-8."""
+    return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
 def _text(numbers: Values) -> pa.Array:

@@ -1,4 +1,4 @@
-"""A release's name and words, and the sentences that its files repeat."""
+"""A release's name and metadata, and the sentences that its files repeat."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from discreet.text.phrase import phrase, said
 
 LONGEST = 250  # characters of a line
 MEDIA_TYPE = "application/octet-stream"
-WITHHELD_SYMBOL = ".."  # what readers take for a number that may not be shown; DATASYMBOL2 names it
+WITHHELD_SYMBOL = ".."  # the usual symbol for a number that may not be shown; DATASYMBOL2 names it
 CONTENTS = "contents"
 
 
@@ -71,7 +71,7 @@ def _across(axes: Sequence[DatasetAxis], columns: Sequence[str]) -> list[int]:
 
 
 def _names(axes: Sequence[DatasetAxis]) -> list[str]:
-    """What the variables are called; with their codes where two are alike, since PX tells them apart by that."""
+    """Names of the variables; with their codes where two are equal, since PX identifies variables by name."""
     names = [_plain(axis.name) for axis in axes]
     return [
         name if names.count(name) == 1 else f"{name} ({axis.variable})"
@@ -92,7 +92,7 @@ def _counted(dataset: Dataset) -> DatasetAxis:
 
 
 def _variables(axes: Sequence[DatasetAxis], names: Sequence[str]) -> Iterator[str]:
-    """What is said of each variable, one keyword after the other."""
+    """The keywords of each variable."""
     both = list(zip(axes, names, strict=True))
     yield from (_listed(f'VALUES("{name}")', _distinct(axis)) for axis, name in both)
     yield from (_listed(f'CODES("{name}")', axis.codes) for axis, name in both)
@@ -104,7 +104,7 @@ def _variables(axes: Sequence[DatasetAxis], names: Sequence[str]) -> Iterator[st
 
 
 def _distinct(axis: DatasetAxis) -> Sequence[str]:
-    """The labels; with their codes where two are alike, since PX tells values apart by their texts."""
+    """The labels; with their codes where two are equal, since PX identifies values by their texts."""
     if len(set(axis.labels)) == len(axis.labels):
         return axis.labels
     return [f"{code} {label}" for code, label in zip(axis.codes, axis.labels, strict=True)]
@@ -113,7 +113,7 @@ def _distinct(axis: DatasetAxis) -> Sequence[str]:
 def _data(dataset: Dataset, across: int) -> Iterator[bytes]:
     """A line for each row of the stub, with a space at its end; a bounded number of cells at a time.
 
-    orjson writes a grid as ``[[1,2],[3,4]]``, which is PX but for brackets and commas.
+    orjson writes a grid as ``[[1,2],[3,4]]``, which is PX except for brackets and commas.
     """
     width = prod(dataset.shape[-across:])
     step = max(1, ROWS_AT_ONCE // width) * width
@@ -133,7 +133,7 @@ def _data(dataset: Dataset, across: int) -> Iterator[bytes]:
 
 
 def _keyword(name: str, text: str) -> str:
-    """A text, over several lines where it is long; it may hold no double quotes."""
+    """A text, over several lines where it is long; it must not contain double quotes."""
     plain = _plain(text)
     room = LONGEST - len(name) - 4
     parts = [plain[start : start + room] for start in range(0, len(plain), room)] or [""]
@@ -173,10 +173,10 @@ def json_px(dataset: Dataset) -> bytes:
     keys = product(*(axis.codes for axis in dataset.axes))
     shown = zip(dataset.window(0, dataset.size).tolist(), dataset.hidden.tolist(), strict=True)
     values = (WITHHELD_SYMBOL if withheld else str(value) for value, withheld in shown)
-    told = {
+    content = {
         "columns": [*columns, counted],
         "comments": [],
         "data": [{"key": key, "values": [value]} for key, value in zip(keys, values, strict=True)],
         "metadata": [{"infofile": "", "updated": "", "label": dataset.title, "source": dataset.source}],
     }
-    return orjson.dumps(told)
+    return orjson.dumps(content)

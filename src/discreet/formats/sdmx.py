@@ -41,7 +41,7 @@ _FORBIDDEN_IN_NAME = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def code_ids(codes: Iterable[str]) -> tuple[str, ...]:
-    """Spell every code as an SDMX id; where two codes become one the later gets a number."""
+    """Write every code as an SDMX id; where two codes become equal the later gets a number."""
     spelled: dict[str, None] = {}
     for code in codes:
         plain = _FORBIDDEN.sub("_", code)
@@ -54,7 +54,7 @@ def code_ids(codes: Iterable[str]) -> tuple[str, ...]:
 
 
 def component_id(variable: str) -> str:
-    """Spell a variable as the id of a dimension and of its concept."""
+    """Write a variable as the id of a dimension and of its concept."""
     plain = _FORBIDDEN_IN_NAME.sub("_", variable)
     return plain if plain[:1].isalpha() else f"V_{plain}"
 
@@ -93,18 +93,18 @@ def attribute_lists(agency: str, version: str) -> dict[str, Codelist]:
     return {
         name: Codelist(
             id=f"CL_{name}",
-            name=said,
+            name=title,
             agency=agency,
             version=version,
             items=tuple(Code(id=code, name=label) for code, label in labels.items()),
         )
-        for name, (said, labels) in ATTRIBUTES.items()
+        for name, (title, labels) in ATTRIBUTES.items()
     }
 
 
 CONCEPTS = "CS_VARIABLES"
 OBSERVATION = "OBS_VALUE"
-# A message must say when it was prepared; a fixed day keeps the bytes a matter of content alone.
+# A message must state when it was prepared; with a fixed day the bytes depend on content only.
 PREPARED = datetime(2000, 1, 1, tzinfo=UTC)
 
 
@@ -114,24 +114,24 @@ _MEASURE_RELATIONSHIP = re.compile(r"\s*<str:MeasureRelationship>.*?</str:Measur
 
 @dataclass(frozen=True, eq=False)
 class Described:
-    """What the structures of a table say of it."""
+    """The description of a table in its structures."""
 
     id: str
     title: str
     axes: tuple[Breakdown, ...]
-    counted: str  # in words
+    counted: str  # as text
     is_weighted: bool = False
 
 
 def described(cube: Cube, labels: Labels) -> Described:
-    """A cube as its structures tell it."""
-    words = counted(labels.counted(cube.unit, cube.count), cube.base.text if cube.base else "")
+    """The description of a cube in its structures."""
+    text = counted(labels.counted(cube.unit, cube.count), cube.base.text if cube.base else "")
     weight = f", weighted by {cube.weight}" if cube.weight else ""
-    return Described(cube.id, cube.title, cube.axes, words + weight, bool(cube.weight))
+    return Described(cube.id, cube.title, cube.axes, text + weight, bool(cube.weight))
 
 
 def counted(who: str, base: str) -> str:
-    """Who is counted, in words."""
+    """A sentence on what is counted."""
     return f"Count of {who}{f' where {base}' if base else ''}"
 
 
@@ -148,7 +148,7 @@ def write_structures(cubes: Sequence[Cube], path: Path, publication: Publication
 
 
 def readable(text: str) -> str:
-    """An SDMX-ML message without what clients stumble over."""
+    """An SDMX-ML message without elements that clients fail to read."""
     return _MEASURE_RELATIONSHIP.sub("", text)
 
 
@@ -210,7 +210,7 @@ def _concepts(axes: Iterable[Breakdown], publication: Publication) -> ConceptSch
     variables = dict.fromkeys(axis.variable for axis in axes)
     items = [Concept(id=component_id(name), name=publication.labels.variable(name)) for name in variables]
     items.append(Concept(id=OBSERVATION, name="Published value"))
-    items += [Concept(id=name, name=said) for name, (said, _) in ATTRIBUTES.items()]
+    items += [Concept(id=name, name=title) for name, (title, _) in ATTRIBUTES.items()]
     return ConceptScheme(
         id=CONCEPTS,
         name="Variables",
@@ -234,7 +234,7 @@ def _definition(
         concept=_concept(OBSERVATION, publication),
         local_dtype=DataType.DOUBLE if table.is_weighted else DataType.LONG,
     )
-    attributes = (_coded(Role.ATTRIBUTE, name, held, publication) for name, held in status.items())
+    attributes = (_coded(Role.ATTRIBUTE, name, codes, publication) for name, codes in status.items())
     return DataStructureDefinition(
         id=structure_id(table.id),
         name=table.title or table.id,
@@ -264,12 +264,12 @@ def _concept(name: str, publication: Publication) -> ItemReference:
 
 
 def _dataflow(table: Described, publication: Publication) -> Dataflow:
-    said = {"NOISE": str(publication.noise.sentence()), "ADDITIVITY": str(ADDITIVITY)}  # no subclass of str
+    notes = {"NOISE": str(publication.noise.sentence()), "ADDITIVITY": str(ADDITIVITY)}  # no subclass of str
     return Dataflow(
         id=dataflow_id(table.id),
         name=table.title or table.id,
         description=table.counted,
-        annotations=tuple(Annotation(id=name, type=name, text=text) for name, text in said.items()),
+        annotations=tuple(Annotation(id=name, type=name, text=text) for name, text in notes.items()),
         agency=publication.agency,
         version=publication.version,
         structure=_urn("datastructure.DataStructure", structure_id(table.id), publication),

@@ -46,7 +46,7 @@ class Observations:
     """The cells of a dataset as observations of its dataflow."""
 
     dataset: Dataset
-    shown: NDArray[np.bool_] | None = None  # (cells,), false where no key asks for the cell; None for all
+    shown: NDArray[np.bool_] | None = None  # (cells,), false where no key selects the cell; None for all
     detail: Detail = Detail.FULL
     positions: tuple[int, ...] | None = None  # axis -> position in a key; None where they are in that order
 
@@ -72,7 +72,7 @@ class Observations:
 
     @property
     def urn(self) -> str:
-        """The name of the dataflow in the whole world."""
+        """The URN of the dataflow."""
         return f"urn:sdmx:org.sdmx.infomodel.datastructure.Dataflow={self.reference}"
 
     def with_last(self, dimension: str) -> Observations:
@@ -88,18 +88,18 @@ class Observations:
 
     def first(self, number: int) -> Observations:
         """The first observations along the last dimension, or the last ones where the number is negative."""
-        kept = slice(None, number) if number > 0 else slice(number, None)
+        part = slice(None, number) if number > 0 else slice(number, None)
         dataset, last = self.dataset, self.dataset.axes[-1]
 
         def cut(cells: NDArray[Any]) -> NDArray[Any]:
-            return cells.reshape(dataset.shape)[..., kept].reshape(-1)
+            return cells.reshape(dataset.shape)[..., part].reshape(-1)
 
         part = replace(
             last,
-            codes=last.codes[kept],
-            labels=last.labels[kept],
-            parents=last.parents[kept],
-            ids=self.codes[-1][kept],
+            codes=last.codes[part],
+            labels=last.labels[part],
+            parents=last.parents[part],
+            ids=self.codes[-1][part],
         )
         smaller = replace(
             dataset,
@@ -111,12 +111,12 @@ class Observations:
 
 
 def write_csv_2(found: Observations, sink: Sink) -> None:
-    """SDMX-CSV 2.0: the dataflow and the action stand in every row."""
+    """SDMX-CSV 2.0: with the dataflow and the action in every row."""
     _write_csv(found, sink, _fixed(found), _PLAIN)
 
 
 def write_csv_1(found: Observations, sink: Sink) -> None:
-    """SDMX-CSV 1.0, which pandas connectors ask for."""
+    """SDMX-CSV 1.0, which pandas connectors request."""
     _write_csv(found, sink, {"DATAFLOW": found.reference}, _PLAIN)
 
 
@@ -126,7 +126,7 @@ def write_csv_file(dataset: Dataset, sink: Sink) -> None:
     _write_csv(found, sink, _fixed(found), csv.WriteOptions())
 
 
-# ids hold no comma, quote or line end, so that nothing needs quotes
+# ids contain no comma, quote or line end, so that nothing needs quotes
 _PLAIN = csv.WriteOptions(include_header=False, quoting_style="none")
 
 
@@ -193,7 +193,7 @@ def cells(
 def series(
     found: Observations, keys: list[list[str]], last: list[str], published: str, suppressed: str
 ) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Key of each series that has a cell shown, with its observations; none of them where only keys are wanted."""
+    """Key of each series that has a cell shown, with its observations, unless only keys are requested."""
     shape = (-1, len(last))
     dataset = found.dataset
     rows = zip(
@@ -222,18 +222,18 @@ _PLACE = "%PLACE%"  # where the observations go; no id or label becomes it, sinc
 
 
 def write_json_2(found: Observations, sink: Sink, at: str = "") -> None:
-    """SDMX-JSON 2.0: several structures could be told, one is."""
-    told = _structure(found, at, {"observation": {}})
+    """SDMX-JSON 2.0: a list of structures, of which there is one."""
+    structure = _structure(found, at, {"observation": {}})
     if found.detail is not Detail.KEYS:
-        told["measures"] = {"observation": [{"id": OBSERVATION, "name": "Published value"}]}
-    data = {"structures": [{**told, "dataSets": [0]}], "dataSets": [{"structure": 0, **_set(found)}]}
+        structure["measures"] = {"observation": [{"id": OBSERVATION, "name": "Published value"}]}
+    data = {"structures": [{**structure, "dataSets": [0]}], "dataSets": [{"structure": 0, **_set(found)}]}
     _write_json(found, sink, at, "2.0.0", data)
 
 
 def write_json_1(found: Observations, sink: Sink, at: str = "") -> None:
     """SDMX-JSON 1.0: one structure, and no measures but the primary one."""
-    told = _structure(found, at, {"primaryMeasure": OBSERVATION})
-    _write_json(found, sink, at, "1.0", {"structure": told, "dataSets": [_set(found)]})
+    structure = _structure(found, at, {"primaryMeasure": OBSERVATION})
+    _write_json(found, sink, at, "1.0", {"structure": structure, "dataSets": [_set(found)]})
 
 
 def _write_json(found: Observations, sink: Sink, at: str, version: str, data: dict[str, Any]) -> None:
@@ -258,15 +258,15 @@ def _set(found: Observations) -> dict[str, Any]:
 
 def _structure(found: Observations, at: str, relationship: dict[str, Any]) -> dict[str, Any]:
     """Which codes the positions in keys mean, and which status those behind a value."""
-    told = [_dimension(found, place) for place in range(len(found.codes))]
-    series = [one for one in told if at and one["id"] != at]
+    every = [_dimension(found, place) for place in range(len(found.codes))]
+    series = [one for one in every if at and one["id"] != at]
     dimensions = {
         "dataSet": [],
         "series": series,
-        "observation": [one for one in told if one not in series],
+        "observation": [one for one in every if one not in series],
     }
-    said = found.detail is Detail.FULL
-    attributes = [_attribute(name, relationship) for name in ATTRIBUTES if said]
+    with_attributes = found.detail is Detail.FULL
+    attributes = [_attribute(name, relationship) for name in ATTRIBUTES if with_attributes]
     return {
         "name": found.dataset.title,
         "links": [{"rel": "dataflow", "urn": found.urn}],
@@ -288,9 +288,9 @@ def _dimension(found: Observations, place: int) -> dict[str, Any]:
 
 
 def _attribute(name: str, relationship: dict[str, Any]) -> dict[str, Any]:
-    said, labels = ATTRIBUTES[name]
+    title, labels = ATTRIBUTES[name]
     values = [{"id": code, "name": labels[code]} for code in (PUBLISHED[name], SUPPRESSED[name])]
-    return {"id": name, "name": said, "relationship": relationship, "values": values}
+    return {"id": name, "name": title, "relationship": relationship, "values": values}
 
 
 def _flat(found: Observations) -> str:
@@ -303,11 +303,11 @@ def _series(found: Observations) -> str:
     """Series of all dimensions but the last; a table of one dimension is one series without a key."""
     *others, length = found.dataset.shape
     last = [str(place) for place in range(length)]
-    told = []
+    written = []
     for key, pieces in series(found, [*_keys(tuple(others)), last], last, *_endings(found)):
         inside = ",".join(f'"{at}":{ending}' for at, ending in pieces)
-        told.append(f'"{key or 0}":{{"observations":{{{inside}}}}}')
-    return ",".join(told)
+        written.append(f'"{key or 0}":{{"observations":{{{inside}}}}}')
+    return ",".join(written)
 
 
 def _keys(shape: tuple[int, ...]) -> list[list[str]]:
@@ -319,7 +319,7 @@ def _keys(shape: tuple[int, ...]) -> list[list[str]]:
 
 
 def _endings(found: Observations) -> tuple[str, str]:
-    """The value and the places of its status among those told: published ones first, suppressed ones second."""
+    """The value and the places of its status in the structure: published ones first, suppressed ones second."""
     return ("[%s,0,0]", "[null,1,1]") if found.detail is Detail.FULL else ("[%s]", "[null]")
 
 
@@ -329,7 +329,7 @@ V2_1, V3_0 = "v2_1", "v3_0"  # as the names of schemas spell the versions
 
 
 def write_generic(found: Observations, sink: Sink, at: str = "") -> None:
-    """Generic data: every dimension and attribute is an element with its name; ``at`` stands at the observation."""
+    """Generic data: every dimension and attribute is a named element; ``at`` is the dimension at the observation."""
     start = f'<mes:GenericData {_spaces(V2_1)} xmlns:gen="{_SCHEMAS}/{V2_1}/data/generic">'
     data = f'<mes:DataSet structureRef="{structure_id(found.dataset.id)}" action="Information">'
     inside = _generic_series(found.with_last(at)) if at else _generic_flat(found)
@@ -401,8 +401,8 @@ def _generic_keys(found: Observations) -> list[list[str]]:
 def _generic_endings(found: Observations) -> tuple[str, str]:
     """What follows the key, where a value is shown (with a place for it) and where it is withheld."""
 
-    def attributes(said: dict[str, str]) -> str:
-        inside = "".join(f'<gen:Value id="{name}" value="{code}"/>' for name, code in said.items())
+    def attributes(status: dict[str, str]) -> str:
+        inside = "".join(f'<gen:Value id="{name}" value="{code}"/>' for name, code in status.items())
         return f"<gen:Attributes>{inside}</gen:Attributes>" if found.detail is Detail.FULL else ""
 
     return '<gen:ObsValue value="%s"/>' + attributes(PUBLISHED), attributes(SUPPRESSED)
@@ -428,8 +428,8 @@ def _specific_keys(found: Observations) -> list[list[str]]:
 
 
 def _specific_endings(found: Observations) -> tuple[str, str]:
-    def attributes(said: dict[str, str]) -> str:
-        given = said.items() if found.detail is Detail.FULL else ()
+    def attributes(status: dict[str, str]) -> str:
+        given = status.items() if found.detail is Detail.FULL else ()
         return "".join(f' {name}="{code}"' for name, code in given)
 
     return f' {OBSERVATION}="%s"' + attributes(PUBLISHED), attributes(SUPPRESSED)

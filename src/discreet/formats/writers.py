@@ -45,11 +45,11 @@ WRITERS: Mapping[ReleaseFormat, Writer] = {
 
 
 def with_parquet(formats: Iterable[ReleaseFormat]) -> tuple[ReleaseFormat, ...]:
-    """The wanted formats in a fixed order, Parquet always among them: verification and readers use it."""
+    """The requested formats in a fixed order, Parquet always included: verification and readers use it."""
     wanted = {ReleaseFormat.PARQUET, *formats}
     return tuple(form for form in ReleaseFormat if form in wanted)
 
 
 def place(cube: str, form: ReleaseFormat) -> str:
-    """Where a cube's file of a format stands in the release; odd characters of an id are percent-encoded."""
+    """The path of a cube's file of a format in the release; other characters of an id are percent-encoded."""
     return _PLACES[form].format(quote(cube, safe=""))

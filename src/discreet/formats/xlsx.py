@@ -21,12 +21,12 @@ from xlsxwriter.utility import xl_col_to_name
 from discreet.formats.columns import rows, schema
 from discreet.formats.dataset import LABEL_SUFFIX, Dataset, Sink
 
-SHEET_ROWS, SHEET_COLUMNS = 1_048_576, 16_384  # what Excel holds, headers included
+SHEET_ROWS, SHEET_COLUMNS = 1_048_576, 16_384  # limits of Excel, headers included
 CELL_TEXT = 32_767  # characters of a cell
 FASTEST, SMALL = 1, 6  # levels of compression
 NOTES, TABLE = "Notes", "Data"
 WRAPPED, BOLD = 1, 2  # styles, in the order in which the empty workbook uses them
-CREATED = datetime(2000, 1, 1)  # noqa: DTZ001 - Excel knows no zones; fixed so that bytes depend on content alone
+CREATED = datetime(2000, 1, 1)  # noqa: DTZ001 - Excel knows no zones; fixed so that bytes depend on content only
 _FILE_TIME = (1980, 1, 31, 0, 0, 0)
 _FILE_MODE = 0o100600 << 16
 _ROWS_AT_ONCE = 4096
@@ -44,7 +44,7 @@ Line = Sequence[Cell]
 
 @dataclass(frozen=True)
 class SheetTable:
-    """The lines of a table, headers first: ``top`` lines and ``left`` columns stay in sight."""
+    """The lines of a table, headers first: ``top`` lines and ``left`` columns stay visible."""
 
     lines: Iterable[Line]
     length: int  # number of lines
@@ -53,7 +53,7 @@ class SheetTable:
 
 
 def long_table(dataset: Dataset) -> SheetTable:
-    """One line for each listed cell; the labels of a variable stand under its name for readers, where it has one."""
+    """One line for each listed cell; a column of labels has the variable's name for readers, where there is one."""
     shown = {axis.variable + LABEL_SUFFIX: axis.name for axis in dataset.axes if axis.name != axis.variable}
     header = [shown.get(name, name) for name in schema(dataset).names]
     return SheetTable(chain([header], rows(dataset)), len(dataset.values) + 1)
@@ -62,7 +62,7 @@ def long_table(dataset: Dataset) -> SheetTable:
 def write_xlsx(dataset: Dataset, sink: Sink, table: SheetTable | None = None, level: int = SMALL) -> None:
     """Write the headed notes and a table; without one, a line for each cell.
 
-    A table that is longer than a sheet goes on in the next one, under its headers.
+    A table that is longer than a sheet continues in the next one, under its headers.
     """
     table = table or long_table(dataset)
     lines = iter(table.lines)
@@ -164,7 +164,7 @@ def _number(number: float) -> str:
 
 
 def _text(text: str) -> str:
-    """A text as the end of a cell; what XML cannot hold is spelled as Excel spells it."""
+    """A text as the end of a cell; what XML cannot contain is escaped as Excel does."""
     spelled = escape(_CONTROL.sub(_spelled, text))
     preserve = ' xml:space="preserve"' if _OUTER_SPACE.search(spelled) else ""
     return f' t="inlineStr"><is><t{preserve}>{spelled}</t></is></c>'

@@ -1,7 +1,7 @@
-"""How much noise each cross-tabulation gets, and what the whole programme guarantees; it draws nothing.
+"""How much noise each cross-tabulation gets, and the guarantee of the whole programme; nothing is drawn here.
 
-Neighbours differ by one person or one household. A person stands in one cell of every cross-tabulation of persons; a
-person who comes or goes can move their household, family or dwelling from one cell to another: two cells. A household
+Neighbours differ by one person or one household. A person is in one cell of every cross-tabulation of persons; a
+person added or removed can move their household, family or dwelling from one cell to another: two cells. A household
 of at most M members moves up to M persons and families, perhaps all in one cell, one household, and one dwelling
 between two cells. Substituting one for another doubles the sum of all changes. What leaves and what comes differ in
 sign, so that the squares double, too; but two households that each move from one cell to another may move alike, and
@@ -38,7 +38,7 @@ class Reach:
 
 
 def reach(unit: str, rule: PrivateNoise) -> Reach:
-    """What one person or household changes in a cross-tabulation of a unit."""
+    """How much one person or household changes a cross-tabulation of a unit."""
     times = rule.neighbours.cells
     moved = Reach(2 * times, 2 * times**2, times)
     if rule.protects is Protects.PERSON:
@@ -113,7 +113,7 @@ class NoisePlan:
         return max(spread, piled)
 
     def epsilon(self) -> float:
-        """The epsilon of the whole programme: the budget itself, or what rho means at the declared delta."""
+        """The epsilon of the whole programme: the budget itself, or that of rho at the declared delta."""
         if self.rule.is_gaussian:
             return epsilon_of_rho(self.rule.budget.total, self.rule.delta or ARITHMETIC)
         return float(self.rule.budget.total)

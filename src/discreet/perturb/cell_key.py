@@ -1,7 +1,4 @@
-"""The cell key mechanism: each non-empty cell's key picks its change from a p-table; zeros stay zero.
-
-It makes protected tables from confidential ones; which p-table is used is decided elsewhere (see choose).
-"""
+"""The cell key mechanism: each non-empty cell's key picks its change from a p-table; zeros stay zero."""
 
 from __future__ import annotations
 
@@ -38,16 +35,16 @@ def _occupied(cells: Any) -> Any:
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _publish(cells: Any, table: Any, places: Any, values: Any) -> Any:
     """Write the place and value of every cell whose published count is positive; return how many."""
-    kept = 0
+    number = 0
     for c in range(cells.size):
         count = np.int64(cells[c] & _LOW)
         if count != 0:
             value = count + change_of(count, np.uint32(cells[c] >> _32), *table)
             if value > 0:
-                places[kept] = c
-                values[kept] = value
-                kept += 1
-    return kept
+                places[number] = c
+                values[number] = value
+                number += 1
+    return number
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +52,7 @@ class CellKeyMechanism:
     """Maximum-entropy or given noise by cell keys: the same group of records always has the same noise."""
 
     lookup: Lookup
-    notes: tuple[str, ...] = ()  # what the p-table's solver had to give up; never silent
+    notes: tuple[str, ...] = ()  # constraints that the p-table's solver had to relax; always reported
 
     @property
     def variance(self) -> float:
@@ -88,7 +85,7 @@ class CellKeyMechanism:
         )
 
     def noise(self) -> Noise:
-        """The p-table behind the lookup; how much of it is told is the office's choice."""
+        """The p-table behind the lookup; the office chooses how much of it is disclosed."""
         rows = [([row + change for change in law], list(law.values())) for row, law in enumerate(self.law)]
         law = PTableLaw(ptable_of_rows(rows, tolerance=ANY_BIAS))
         return cell_key_noise(law, variance=self.variance, bound=self.bound)
@@ -111,8 +108,8 @@ class CellKeyMechanism:
         occupied = int(_occupied(table.cells))
         places = np.empty(occupied, dtype=np.int64)
         values = np.empty(occupied, dtype=np.int64)
-        kept = int(_publish(table.cells, self.lookup.arrays, places, values))
-        places, values = places[:kept].copy(), values[:kept].copy()
+        number = int(_publish(table.cells, self.lookup.arrays, places, values))
+        places, values = places[:number].copy(), values[:number].copy()
         cells = places if table.positions is None else table.positions[places]
         return ProtectedTable(table.cube, cells, values, _weighted(table, places, values))
 

@@ -1,4 +1,4 @@
-"""From a declared noise rule to a mechanism that is ready to perturb; it perturbs nothing itself."""
+"""Makes the mechanism of a declared noise rule."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from discreet.programme.programme import Programme
 
 
 def mechanism(programme: Programme, secret: bytes, noise_key: bytes) -> Mechanism:
-    """Make the mechanism of a programme; ``noise_key`` decides the noise that is not laid out over cell keys."""
+    """Make the mechanism of a programme; ``noise_key`` decides the noise that is not looked up by cell key."""
     noise = programme.noise
     if isinstance(noise, CellKeyNoise):
         return cell_key_mechanism(noise, secret)
@@ -47,7 +47,7 @@ def cell_key_mechanism(noise: CellKeyNoise, secret: bytes) -> CellKeyMechanism:
 
 
 def _lookup_of_file(path: Path, order: Order, shuffle: bytes | None) -> Lookup:
-    """A file that lists keys says itself which key gets which change; one of probabilities is laid out by the rule."""
+    """A file that lists keys assigns a change to each key; for one of probabilities the rule orders the intervals."""
     file = read_ptable(path)
     if file.format is not PTableFormat.R or order is Order.PLAIN:
         return file.lookup

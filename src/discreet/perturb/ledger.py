@@ -1,7 +1,7 @@
-"""The ledger of privacy budgets: each charge is written down before the answer leaves, or the answer does not leave.
+"""The ledger of privacy budgets: each charge is stored before its answer is sent, or the answer is not sent.
 
-It owns accounts, charges and their hash chain; what a release costs is computed in ``maths.accounting``, and nothing
-confidential is stored: what was asked stands here as the caller's key and words.
+The charges of an account form a hash chain; what a release costs is computed in ``maths``. Nothing confidential is
+stored: a question is represented by the caller's key and description.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _BOOK = Book(_KEY, _tables)
 
 @dataclass(frozen=True)
 class Account:
-    """A budget, and for whom it holds."""
+    """A budget and its terms."""
 
     name: str
     budget: PrivacyLoss
@@ -92,26 +92,26 @@ class Entry:
 
 @dataclass(frozen=True)
 class Head:
-    """How far an account had come: kept elsewhere, it proves that nothing was taken back since."""
+    """The last entry of an account; stored elsewhere, it proves that no later state removed entries."""
 
     entries: int
     hash: str
 
 
 def question_key(key: bytes, question: str) -> str:
-    """A key for a question that tells nothing about it without the secret it was derived from."""
+    """A key for a question that reveals nothing about it without the secret it was derived from."""
     return hashlib.blake2b(question.encode(), digest_size=32, key=key, person=b"ledger-question").hexdigest()
 
 
 class Ledger:
-    """An append-only book of charges, safe for many processes at once and for processes that are killed."""
+    """An append-only ledger of charges, safe for many processes at once and for processes that are killed."""
 
     def __init__(self, database: Database, clock: Clock, seal: bytes = b"") -> None:
         self.database, self._clock, self._seal = database, clock, seal
 
     @classmethod
     def create(cls, where: str | Path, clock: Clock, seal: bytes = b"") -> Ledger:
-        """Make a ledger, or open the one that is there; a seal (a derived key) makes forged chains detectable."""
+        """Create a ledger, or open an existing one; a seal (a derived key) makes forged chains detectable."""
         database = Database(where, _KEY)
         lay_out(database, _BOOK)
         return cls(database, clock, seal)
@@ -136,22 +136,22 @@ class Ledger:
                 )
                 connection.execute(_accounts.insert().values(**values, hash=start, entries=0, head=start))
             elif _account(row) != account:
-                remedy = "a budget is never changed: open an account of another name"
+                remedy = "a budget is never changed: open an account with another name"
                 raise mistake(self.database.name, f"account {name}", "it exists with other terms", remedy)
         return account
 
     def charge(self, account: str, charge: PrivacyLoss, key: str, described: str = "") -> Entry:
-        """Write a charge down, on disk when this returns, or raise BudgetExceeded and write nothing.
+        """Store a charge, on disk when this returns, or raise BudgetExceeded and write nothing.
 
-        The same key costs nothing again. So the same key must stand for the same answer: noise that is drawn from the
-        key, or an answer that was kept. A question whose noise is drawn afresh needs a key of its own each time.
+        The same key costs nothing again. So the same key must mean the same answer: noise that is drawn from the
+        key, or an answer that was stored. A question whose noise is drawn again needs a new key each time.
         """
         with self.charging(account) as connection:
             return self.charge_within(connection, account, charge, key, described)
 
     @contextmanager
     def charging(self, account: str) -> Iterator[Connection]:
-        """A transaction in which nobody else charges the account: a charge and what belongs to it, or neither."""
+        """A transaction in which no one else charges the account: a charge and what belongs to it, or neither."""
         with self.database.writing() as connection:
             self._known(connection, account, lock=True)
             yield connection
@@ -194,7 +194,7 @@ class Ledger:
             return tuple(map(_entry, connection.execute(_in_order(account))))
 
     def head(self, account: str) -> Head:
-        """How far the account has come, to be kept elsewhere, for instance in a release's manifest."""
+        """The last entry of the account, to be stored elsewhere, for instance in a release's manifest."""
         with self.database.reading() as connection:
             row = self._known(connection, account)
             return Head(row.entries, row.head)
@@ -212,19 +212,19 @@ class Ledger:
         left = (getattr(budget, part.name) - getattr(spent, part.name) for part in fields(budget))
         return type(budget)(*left)
 
-    def verify(self, kept: Mapping[str, Head] | None = None) -> tuple[Problem, ...]:
-        """Recompute every account's chain and sums; with heads kept elsewhere, also that nothing was taken back."""
+    def verify(self, stored: Mapping[str, Head] | None = None) -> tuple[Problem, ...]:
+        """Recompute every account's chain and sums; with heads stored elsewhere, also that no entry was removed."""
         with self.database.reading() as connection:
             rows = {row.name: row for row in connection.execute(select(_accounts).order_by(_accounts.c.name))}
             owners = set(connection.execute(select(_entries.c.account).distinct()).scalars())
             found = [Problem(self.database.name, f"account {name}", "its terms were deleted", _RESTORE)
-                     for name in sorted((owners | set(kept or {})) - set(rows))]  # fmt: skip
+                     for name in sorted((owners | set(stored or {})) - set(rows))]  # fmt: skip
             for name, row in rows.items():
-                found += self._broken(connection, row, (kept or {}).get(name))
+                found += self._broken(connection, row, (stored or {}).get(name))
         return tuple(found)
 
-    def _broken(self, connection: Connection, row: Row[Any], kept: Head | None) -> Iterator[Problem]:
-        """Walk one chain; the first broken link is told, since all after it follow from it."""
+    def _broken(self, connection: Connection, row: Row[Any], stored: Head | None) -> Iterator[Problem]:
+        """Walk one chain; the first broken link is reported, since it breaks all later ones."""
 
         def problem(key: str, value: str) -> Problem:
             return Problem(self.database.name, f"account {row.name}{key}", value, _RESTORE)
@@ -244,15 +244,15 @@ class Ledger:
                     if (entry.number, entry.hash, entry.total) != (number, head, total):
                         yield problem(f", entry {number}", "it was changed, or one before it was deleted")
                         return
-                    if kept is not None and number == kept.entries:
+                    if stored is not None and number == stored.entries:
                         heads[number] = head
         except Mistakes:
             yield problem(f", entry {number + 1}", "it cannot be read")
             return
         if (number, head) != (row.entries, row.head):
             yield problem(f", entry {number + 1}", "entries at the end were deleted or added")
-        elif kept is not None and heads.get(kept.entries) != kept.hash:
-            yield problem("", f"it does not continue what it was at entry {kept.entries}")
+        elif stored is not None and heads.get(stored.entries) != stored.hash:
+            yield problem("", f"it does not continue its state at entry {stored.entries}")
         elif not within(total, read_loss(row.budget)):
             yield problem("", "its charges exceed its budget")
 
@@ -267,7 +267,7 @@ class Ledger:
         total = basic([spent, charge], type(budget))
         if not within(total, budget):
             text = f"account {row.name}: {charge} would exceed the budget {budget}, of which {spent} is spent"
-            raise BudgetExceeded(f"{text}; ask for less, or stop here")
+            raise BudgetExceeded(f"{text}; request less, or stop here")
         if any(amount.denominator > _LONGEST for amount in astuple(total)):
             remedy = "round charges up to a common denominator"
             raise mistake(
@@ -277,7 +277,7 @@ class Ledger:
         return Entry(**{**vars(entry), "hash": self._link(row.head, _content(entry))})
 
     def _total(self, connection: Connection, row: Row[Any]) -> PrivacyLoss:
-        """The total of the last entry, once the terms and the last link of the chain are found whole."""
+        """The total of the last entry, once the terms and the last link of the chain are found intact."""
         terms = self._link("", [getattr(row, name) for name in _TERMS])
         last = connection.execute(_in_order(row.name, backward=True).limit(2)).all()
         entry, number = (_entry(last[0]), last[0].number) if last else (None, 0)
@@ -305,7 +305,7 @@ class Ledger:
                 select(_accounts.c.name).order_by(_accounts.c.name).limit(20)
             ).scalars()
             remedy = f"choose from {', '.join(names) or 'none yet'}, or create it"
-            raise mistake(self.database.name, f"account {name}", "there is none", remedy)
+            raise mistake(self.database.name, f"account {name}", "no such account", remedy)
         return row
 
     def _link(self, previous: str, content: list[str]) -> str:
@@ -319,7 +319,7 @@ class Ledger:
 
 
 _TERMS = ("name", "budget", "neighbours", "unit", "opened")
-_RESTORE = "stop publishing, find out who wrote to it, and restore the last whole copy"
+_RESTORE = "stop publishing, find out who wrote to it, and restore the last intact copy"
 
 
 def _terms(account: Account) -> list[str]:

@@ -1,4 +1,4 @@
-"""What a mechanism is to the rest of the path: it turns a confidential table into a protected one."""
+"""The protocol of mechanisms: a mechanism turns a confidential table into a protected one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Mechanism(Protocol):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What could not be had as it was declared."""
+        """Notes on declared constraints that could not be met."""
 
     @property
     def key_modulus(self) -> int:
@@ -23,13 +23,13 @@ class Mechanism(Protocol):
 
     @property
     def identity(self) -> bytes:
-        """Everything that decides the noise but the secret."""
+        """Everything that decides the noise except the secret."""
 
     def noise(self) -> Noise:
-        """Everything about the noise but its key."""
+        """Everything about the noise except its key."""
 
     def problems(self, records: int) -> Iterator[Problem]:
-        """What is wrong with the noise for a population of so many records."""
+        """Problems of the noise for a population of this many records."""
 
     def perturb(self, table: ConfidentialTable) -> ProtectedTable:
         """Make the published cells of one cube."""

@@ -1,4 +1,4 @@
-"""The noise of a release as one value: what it is, what the public may know of it, and the sentences that say so."""
+"""The noise of a release as one value: what it is, what the public may know of it, and sentences that describe it."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ class Guarantee:
     each: Fraction | None = None
 
     def sentence(self) -> Phrase:
-        """The guarantee in a plain sentence, which every language has."""
+        """The guarantee as a translatable sentence."""
         if self.each is not None:
             name, total = ("epsilon", self.epsilon) if self.rho is None else ("rho", self.rho)
             return phrase(
                 "All answers to one user together are differentially private with {all} at most; each new "
-                "cross-tabulation costs {each}, one that stands in the release what it cost there.",
+                "cross-tabulation costs {each}, one that is in the release what it cost there.",
                 all=f"{name} = {total}",
                 each=f"{name} = {self.each}",
             )
@@ -71,10 +71,12 @@ class Guarantee:
             return phrase("rho = {rho} (zero-concentrated)", rho=self.rho)
         epsilon = float(self.epsilon or 0) if self.rho is None else epsilon_of_rho(self.rho, self.delta)
         delta = float(f"{float(self.delta):.3g}")
-        told = phrase("epsilon = {epsilon} and delta = {delta}", epsilon=epsilon, delta=delta)
+        approximate = phrase("epsilon = {epsilon} and delta = {delta}", epsilon=epsilon, delta=delta)
         if self.rho is None:
-            return told
-        return phrase("rho = {rho} (zero-concentrated), that is {told}", rho=self.rho, told=told)
+            return approximate
+        return phrase(
+            "rho = {rho} (zero-concentrated), that is {approximate}", rho=self.rho, approximate=approximate
+        )
 
     def _change(self) -> Phrase:
         """In what neighbouring populations differ."""
@@ -99,7 +101,7 @@ class Noise:
     zeros: KeptZeros
     disclosed: Disclosure = Disclosure.LAW
     variance: float | None = None  # of any cell at most this
-    bound: int | None = None  # no change is larger; None where that is not disclosed, or not so
+    bound: int | None = None  # no change is larger; None where that is not disclosed, or unbounded
     law: Law | None = None  # of the count before it is post-processed, by true count
     laws: Mapping[str, Law] = field(
         default_factory=dict
@@ -121,11 +123,11 @@ class Noise:
 
     @property
     def is_open(self) -> bool:
-        """Whether the law is public whatever the release's rule: noise that can carry a guarantee hides nothing."""
+        """Whether the law is public whatever the release's rule: noise that can have a guarantee hides nothing."""
         return self.kind is not LawKind.CELL_KEY
 
     def law_of(self, signature: Signature) -> Law:
-        """The law of a cross-tabulation's cells; an attack that needs it cannot do without."""
+        """The law of a cross-tabulation's cells; raised as a mistake where it is not public."""
         law = self.laws.get(str(signature), self.law)
         if law is None:
             remedy = "give the p-table or the private side, or attack what needs no law"
@@ -153,18 +155,18 @@ class Noise:
         """What the disclosure rule lets the public know; a variance and a bound are rounded up."""
         if self.is_open or disclose is Disclosure.LAW:
             return self
-        told = disclose is Disclosure.VARIANCE
+        rounded = disclose is Disclosure.VARIANCE
         return Noise(
             kind=self.kind,
             drawing=self.drawing,
             zeros=self.zeros,
             disclosed=disclose,
-            variance=_rough_variance(self.variance) if told else None,
-            bound=_rough_bound(self.bound) if told else None,
+            variance=_rough_variance(self.variance) if rounded else None,
+            bound=_rough_bound(self.bound) if rounded else None,
         )
 
     def knowing(self, law: PTableLaw) -> Noise:
-        """The same noise to somebody who has learnt its p-table."""
+        """The same noise for an attacker who has learnt its p-table."""
         return replace(
             self,
             disclosed=Disclosure.LAW,
@@ -197,13 +199,13 @@ class Noise:
 
     @property
     def method(self) -> Phrase:
-        """The method in words."""
+        """The name of the method."""
         if self.kind is LawKind.CELL_KEY:
             return phrase("the cell key method")
         return phrase("{kind} noise in every cell", kind=self.kind.value)
 
     def parameters(self) -> Iterator[tuple[str, int | float | str]]:
-        """The names and values of all parameters, for people; none where they are not disclosed."""
+        """The names and values of all parameters, as text; none where they are not disclosed."""
         if self.kind is LawKind.CELL_KEY:
             cell_key = {"D": self.bound, "V": self.variance, "js": self.js}
             yield from ((name, value) for name, value in cell_key.items() if value is not None and self.law)
@@ -225,13 +227,13 @@ class Noise:
             yield "protects", self.budget.unit.value
 
     def sentence(self) -> Phrase:
-        """The noise in a few plain sentences, which every language has."""
-        said = [phrase("Counts are perturbed by {method}.", method=self.method)]
+        """The noise in a few translatable sentences."""
+        sentences = [phrase("Counts are perturbed by {method}.", method=self.method)]
         if self.disclosed is Disclosure.LAW:
             listed = tuple(joined(name, f"= {value}") for name, value in sorted(self.parameters()))
-            said.append(phrase("Its parameters are {parameters}.", parameters=listed))
+            sentences.append(phrase("Its parameters are {parameters}.", parameters=listed))
         elif self.variance is not None:
-            said.append(
+            sentences.append(
                 phrase(
                     "The noise has a mean of zero and a variance of at most {variance}.",
                     variance=self.variance,
@@ -239,10 +241,10 @@ class Noise:
             )
         if self.disclosed is not Disclosure.LAW and self.bound is not None:
             bound = phrase("at most {bound}", bound=self.bound)
-            said.append(
+            sentences.append(
                 phrase("A published count differs from the count before noise by {bound}.", bound=bound)
             )
-        return joined(*said, self.guarantee.sentence() if self.guarantee else "")
+        return joined(*sentences, self.guarantee.sentence() if self.guarantee else "")
 
 
 def cell_key_noise(
@@ -270,7 +272,7 @@ def largest_variance(law: PTableLaw) -> float:
 
 
 def _rough_variance(variance: float | None) -> float | None:
-    """Round up to one decimal: the last digits of a computed variance would tell which parameters it came from."""
+    """Round up to one decimal: the last digits of a computed variance would reveal its parameters."""
     return None if variance is None else ceil(round(variance * 10, 4)) / 10
 
 

@@ -38,8 +38,8 @@ from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
 def impossible(cube: Cube, cells: NDArray[np.int64], rules: Sequence[Filter]) -> NDArray[np.bool_]:
     """Mark the cells all of whose possible records pass some rule.
 
-    A rule with an alternative (or) counts only where one of its parts covers the cell alone; a cell that is missed in
-    this way gets noise, which costs nothing.
+    A rule with an alternative (or) counts only where one of its parts covers the cell; a cell that is missed like this
+    gets noise, which costs nothing.
     """
     found = np.zeros(len(cells), dtype=bool)
     for rule in rules:
@@ -71,8 +71,8 @@ def passing_nodes(axis: Breakdown, passing: NDArray[np.bool_]) -> NDArray[np.boo
     return nodes
 
 
-ALL_AT_ONCE = 1 << 16  # cross-tabulations of at most so many cells are drawn cell by cell
-AT_ONCE = 1 << 20  # cells whose words are held together
+ALL_AT_ONCE = 1 << 16  # cross-tabulations of at most this many cells are drawn cell by cell
+AT_ONCE = 1 << 20  # cells whose random words are in memory together
 DELTA_DIGITS = 12  # of a certified delta, rounded up
 MOST_ROWS = 10_000  # counts up to this under a law that depends on the count
 
@@ -106,7 +106,7 @@ class PrivateMechanism:
         return json.dumps({str(s): str(p) for s, p in self.plan.parameters.items()}, sort_keys=True).encode()
 
     def perturb(self, table: ConfidentialTable) -> ProtectedTable:
-        """Add noise to every cell that can hold somebody, and post-process."""
+        """Add noise to every cell that can have records, and post-process."""
         cube = table.cube
         self._refuse_dense(cube)
         cells, sums = _occupied(table)
@@ -117,7 +117,7 @@ class PrivateMechanism:
             found.append(self._crosstab(cube, crosstab, cells[inside], sums[inside]))
         places = np.concatenate([cells for cells, _ in found]).view(np.uint64)
         values = np.concatenate([values for _, values in found]).view(np.uint64)
-        found.clear()  # a copy less while the cells are put in order
+        found.clear()  # saves a copy while the cells are sorted
         places, values = ordered(places, values, cube.size)
         return ProtectedTable(cube, places.view(np.int64), values.view(np.int64))
 
@@ -129,17 +129,17 @@ class PrivateMechanism:
         if self.rule.keep_zeros is KeptZeros.STRUCTURAL:
             drawn, values = self._empty(crosstab, table)
             empty = absent(drawn, np.sort(numbers))
-            added, kept = crosstab.cells(cube, drawn[empty])
+            added, present = crosstab.cells(cube, drawn[empty])
             possible = ~impossible(cube, added, self.structural_zeros)
             cells = np.concatenate([cells, added[possible]])
-            noisy = np.concatenate([noisy, values[empty][kept][possible]])
+            noisy = np.concatenate([noisy, values[empty][present][possible]])
         published = self.rule.published.publish(noisy)
         return cells[published != 0], published[published != 0]
 
     def _noisy(
         self, signature: Signature, table: ThresholdTable, numbers: Integers, sums: NDArray[np.uint64]
     ) -> Integers:
-        """True counts plus the noise that their words draw."""
+        """True counts plus the noise drawn by their random words."""
         deciding = (keys_of(sums) if self.rule.draw is Draw.PARTICIPANTS else numbers).astype(np.uint64)
         law = law_of(self.rule, self.plan.parameters[signature])
         noisy = counts_of(sums)
@@ -169,9 +169,9 @@ class PrivateMechanism:
         return cell_bits(self.key, self._purpose(signature), codes)
 
     def _purpose(self, signature: Signature) -> str:
-        """What the words are for: the same group has the same ones wherever it stands, every law has its own.
+        """The label of the random words: a group has the same ones in every table, and others under another law.
 
-        Two laws that drew from the same words would betray them by their difference, and with them the count.
+        Two laws that drew from the same random words would reveal them by their difference, and with them the count.
         """
         law = f"{self.rule.kind.value} {self.plan.parameters[signature]} {self.rule.bound}"
         return f"{law}/participants" if self.rule.draw is Draw.PARTICIPANTS else f"{law}/{signature}"
@@ -197,14 +197,14 @@ class PrivateMechanism:
         return {(p, least): float(visibility(table, least).share) for p, table in self.plan.tables.items()}
 
     def problems(self, records: int) -> Iterator[Problem]:
-        """A delta of one in the population or more would allow to publish somebody's record outright."""
+        """A delta of one in the population or more would allow publishing a person's record outright."""
         rule = self.rule
         if rule.claim is Claim.DP and not rule.large_delta and self.plan.delta() * records >= 1:
             value = f"delta = {float(self.plan.delta()):.3g} is not below one in the number of records"
             yield Problem("", "noise.delta", value, "lower it, or accept it with large_delta = true")
 
     def noise(self) -> Noise:
-        """Everything but the key is public."""
+        """Everything except the key is public."""
         rule, parameters = self.rule, self.plan.parameters
         variances = {p: table.pmf().variance for p, table in self.plan.tables.items()}
         widest = max(variances, key=lambda p: variances[p])
@@ -255,7 +255,7 @@ def least_visible(published: Publishing) -> int | None:
 def _by_rows(law: HellingerLaw, counts: Integers, words: NDArray[np.uint64]) -> Integers:
     """Noisy counts under a law that depends on the count: one table for each different count."""
     if len(counts) and counts.max() > MOST_ROWS:
-        remedy = "use it for small tables, or take geometric noise"
+        remedy = "use it for small tables, or use geometric noise"
         raise mistake("", "noise.kind", f"hellinger noise for counts above {MOST_ROWS}", remedy)
     out = np.empty(len(counts), dtype=np.int64)
     for count in np.unique(counts).tolist():

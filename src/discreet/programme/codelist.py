@@ -30,7 +30,7 @@ class Code:
 
 @dataclass(frozen=True, eq=False)
 class Codelist:
-    """A tree of codes in preorder: every code stands after its parent and before its next sibling."""
+    """A tree of codes in preorder: every code follows its parent and precedes its next sibling."""
 
     name: str
     codes: tuple[str, ...]
@@ -40,18 +40,18 @@ class Codelist:
 
     @cached_property
     def position(self) -> dict[str, int]:
-        """Where each code stands."""
+        """Code -> its position."""
         return {code: index for index, code in enumerate(self.codes)}
 
     @cached_property
     def leaves(self) -> tuple[int, ...]:
-        """The positions without children, in order: a record holds one of these."""
+        """The positions without children, in order: every record has one of these."""
         inner = set(self.parents)
         return tuple(index for index in range(len(self.codes)) if index not in inner)
 
     @property
     def leaf_codes(self) -> tuple[str, ...]:
-        """The codes that records hold; their order is the dictionary encoding."""
+        """The codes that occur in records; their order is the dictionary encoding."""
         return tuple(self.codes[index] for index in self.leaves)
 
     @property
@@ -106,7 +106,7 @@ class Codelist:
         return tuple(self.codes[index] for index in np.flatnonzero(highest).tolist())
 
     def level(self, level: int) -> tuple[int, ...]:
-        """Cut the tree at a level: the codes of that depth and the leaves above it; level 0 is the total alone."""
+        """Cut the tree at a level: the codes of that depth and the leaves above it; level 0 is only the total."""
         leaves = set(self.leaves)
         return tuple(
             index
@@ -119,7 +119,7 @@ class Codelist:
 class Breakdown:
     """One variable at one level (AGE.M): an axis of a cube with its total and sub-totals.
 
-    The nodes stand in preorder, the total first, so that every node follows its parent.
+    The nodes are in preorder, the total first, so that every node follows its parent.
     """
 
     variable: str
@@ -127,8 +127,8 @@ class Breakdown:
     codes: tuple[str, ...]  # node -> code; codes[0] is _T
     labels: tuple[str, ...]
     parents: NDArray[np.int32]  # node -> node; -1 for the total
-    node_of_leaf: NDArray[np.int32]  # leaf of the codelist -> finest node that holds it
-    grouped: str | None = None  # the variable whose codes a user has put into groups; None if declared
+    node_of_leaf: NDArray[np.int32]  # leaf of the codelist -> finest node that contains it
+    grouped: str | None = None  # the variable whose codes a user has grouped; None if declared
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -140,7 +140,7 @@ class Breakdown:
 
     @property
     def is_grouping(self) -> bool:
-        """Whether its codes are groups of a user's; ``variable`` is a name of its own then, equal for equal groups."""
+        """Whether its codes are groups made by a user; ``variable`` is then a separate name, equal for equal groups."""
         return self.grouped is not None
 
     @property
@@ -157,12 +157,12 @@ class Breakdown:
 
     @cached_property
     def is_flat(self) -> bool:
-        """Whether every leaf is a node of its own directly below the total: node = leaf + 1."""
+        """Whether every leaf is a separate node directly below the total: node = leaf + 1."""
         return np.array_equal(self.node_of_leaf, np.arange(1, len(self.codes)))
 
     @cached_property
     def position(self) -> dict[str, int]:
-        """Where each code stands among the nodes."""
+        """Code -> its node."""
         return {code: index for index, code in enumerate(self.codes)}
 
     @cached_property
@@ -210,7 +210,7 @@ def _shape_problems(name: str, rows: Sequence[Code], file: str) -> Iterable[Prob
                 file, key, f"code {row.code!r}", f"use another code; {TOTAL} is the total and is implied"
             )
         elif row.code in known:
-            yield Problem(file, key, f"code {row.code!r} stands twice", "keep one of the lines")
+            yield Problem(file, key, f"code {row.code!r} occurs twice", "keep one of the lines")
         known[row.code] = row
     for row in known.values():
         if row.parent and row.parent not in known:
@@ -242,7 +242,9 @@ def _on_cycles(known: dict[str, Code]) -> set[str]:
 def breakdown(variable: str, name: str, tree: Codelist, cut: Sequence[int]) -> Breakdown:
     """Make the axis whose finest codes are ``cut`` (positions that cover every leaf exactly once)."""
     kept = _with_ancestors(tree, cut)
-    nodes: list[int] = []  # position in the tree -> node: its own where it is kept, else that of its parent
+    nodes: list[
+        int
+    ] = []  # position in the tree -> node: its own where the cut contains it, else that of its parent
     made = 0
     for parent, is_kept in zip(tree.parents, kept, strict=True):
         made += is_kept
@@ -341,7 +343,7 @@ def _csv_codes(path: Path, text: str) -> Iterator[Code]:
             if not header:
                 header = [field.strip().lower() for field in row]
             elif len(row) > len(header):
-                remedy = "put quotes around a label that holds the separator"
+                remedy = "put quotes around a label that contains the separator"
                 value = f"{len(row)} fields instead of {len(header)}"
                 problems.append(Problem(str(path), f"line {reader.line_num}", value, remedy))
             else:
@@ -363,7 +365,7 @@ def _csv_code(row: dict[str, str]) -> Iterator[Code]:
 
 
 def _level_separator(text: str, lead: str) -> str | None:
-    """What stands between the column of lead characters and the codes, if there is such a column."""
+    """The separator between the column of lead characters and the codes, if there is such a column."""
     column = re.compile(rf'^(?:"?\w*"?[;,\t])?"?{re.escape(lead)}+"?\s*([;,\t])', re.MULTILINE)
     found = column.search(text)
     return found[1] if found else None
@@ -397,7 +399,7 @@ def _nested(path: Path, found: Iterator[_Entry]) -> list[Code]:
     """Give every entry the last one above it that is indented less as its parent."""
     entries = list(found)
     if not entries:
-        raise mistake(path, "", "holds no codes", "write one code per line")
+        raise mistake(path, "", "has no codes", "write one code per line")
     problems = list(_depth_problems(path, entries))
     if problems:
         raise Mistakes(problems)
@@ -431,5 +433,5 @@ def _depth_problems(path: Path, entries: Sequence[_Entry]) -> Iterator[Problem]:
             yield Problem(str(path), where, f"code {entry.code!r} skips a level", remedy)
         elif entry.depth < top:
             remedy = "start with a code of the highest level"
-            yield Problem(str(path), where, f"code {entry.code!r} stands above the first code", remedy)
+            yield Problem(str(path), where, f"code {entry.code!r} is above the first code", remedy)
         before = entry.depth

@@ -40,7 +40,7 @@ class Cube:
 
     @cached_property
     def strides(self) -> tuple[int, ...]:
-        """How far one step along each axis moves in the flat grid (last axis fastest)."""
+        """The stride of each axis in the flat grid (last axis fastest)."""
         return tuple(prod(self.shape[k + 1 :]) for k in range(len(self.shape)))
 
     def numbered(
@@ -50,7 +50,7 @@ class Cube:
         sizes: Sequence[int],
         order: Sequence[int],
     ) -> NDArray[np.int64]:
-        """One number for each cell: tables[k][node along axis k] as its digits, those of order[0] most significant."""
+        """One number per cell, with digits tables[k][node along axis k], those of order[0] most significant."""
         number = np.zeros(len(cells), dtype=np.int64)
         for k in order:
             add_digit(number, cells, self.strides[k], self.shape[k], tables[k], sizes[k])
@@ -85,13 +85,13 @@ class Signature:
 
 
 def crossed(levels: Levels) -> str:
-    """The levels in words."""
+    """The levels as text."""
     return " x ".join(f"{variable}:{depth}" for variable, depth in levels) or "total"
 
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """The nodes of one axis at one depth, and where they stand among all codes of that depth."""
+    """The nodes of one axis at one depth, and their places among all codes of that depth."""
 
     nodes: NDArray[np.int64]  # nodes of the cube's axis
     places: NDArray[np.int64]  # their places among the codelist's codes of this depth
@@ -107,7 +107,7 @@ class Level:
 
 @dataclass(frozen=True, eq=False)
 class CrossTab:
-    """One cross-tabulation inside a cube, with its cells numbered as in every other cube that holds it."""
+    """One cross-tabulation inside a cube, with its cells numbered as in every other cube that contains it."""
 
     signature: Signature
     depths: tuple[int, ...]  # along the cube's axes
@@ -116,7 +116,7 @@ class CrossTab:
 
     @property
     def size(self) -> int:
-        """How many cells the cross-tabulation has, whatever the cube holds of it."""
+        """How many cells the cross-tabulation has, also those that the cube lacks."""
         return prod(level.size for level in self.levels)
 
     def numbers(self, cube: Cube, cells: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -179,7 +179,7 @@ def _signature(cube: Cube, depths: tuple[int, ...]) -> Signature:
 
 
 def _levels(axis: Breakdown, tree: Codelist) -> dict[int, Level]:
-    """Depth -> level of an axis; the codes of one depth are numbered as they stand in the codelist."""
+    """Depth -> level of an axis; the codes of one depth are numbered in the order of the codelist."""
     levels = {0: Level(np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64), 1)}
     for depth in range(1, int(axis.depths.max()) + 1):
         codes = codes_at(tree, depth)

@@ -59,8 +59,8 @@ class ReadyMade:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Wanted:
-    """A cube as it was asked for, in the file or by the built-in programme, and where."""
+class _Requested:
+    """A cube as requested, in the file or by the built-in programme, and where."""
 
     key: str
     id: str
@@ -75,7 +75,7 @@ class _Wanted:
 
 @dataclass(frozen=True, kw_only=True)
 class CubeResolver:
-    """Turns what was asked for into cubes, noting every problem."""
+    """Turns requested cubes into cubes, collecting every problem."""
 
     variables: Mapping[str, Variable]
     population: PopulationRule | None
@@ -89,7 +89,7 @@ class CubeResolver:
         """All cubes, the built-in ones first, and the ready-made counts of some."""
         wanted = [*_standard(tables, self.labels), *_declared(declared)]
         if not wanted and not {"cubes", "standard"} & self.findings.broken_sections:
-            self.findings.add("cubes", "there are none", "add a [[cubes]] entry or a [standard] section")
+            self.findings.add("cubes", "none declared", "add a [[cubes]] entry or a [standard] section")
         self._check_ids(wanted)
         made = [(self._cube(one), self._ready_made(one)) for one in wanted]
         cubes = tuple(cube for cube, _ in made if cube is not None)
@@ -106,18 +106,18 @@ class CubeResolver:
         ]
         return tuple(rule for rule in found if rule is not None)
 
-    def _check_ids(self, wanted: Sequence[_Wanted]) -> None:
+    def _check_ids(self, wanted: Sequence[_Requested]) -> None:
         # without regard to case, because ids become file names
         times = Counter(one.id.lower() for one in wanted)
         seen: set[str] = set()
         for one in wanted:
             if times[one.id.lower()] > 1 and one.id.lower() in seen:
                 self.findings.add(
-                    f"{one.key}.id", f"id {one.id!r} stands twice", "give every cube an id of its own"
+                    f"{one.key}.id", f"id {one.id!r} occurs twice", "give every cube a different id"
                 )
             seen.add(one.id.lower())
 
-    def _cube(self, one: _Wanted) -> Cube | None:
+    def _cube(self, one: _Requested) -> Cube | None:
         before = len(self.findings.problems)
         axes = tuple(axis for name in one.axes if (axis := self._axis(name, one.key)) is not None)
         base = self._filter(one.base, f"{one.key}.base") if one.base else None
@@ -144,20 +144,20 @@ class CubeResolver:
         self.findings.add(f"{key}.axes", f"unknown breakdown {name!r}", alternatives(name, known))
         return None
 
-    def _check_axes(self, axes: Sequence[Breakdown], one: _Wanted) -> None:
+    def _check_axes(self, axes: Sequence[Breakdown], one: _Requested) -> None:
         for variable, times in Counter(axis.variable for axis in axes).items():
             if times > 1:
                 names = {f"{axis.variable}.{axis.name}" for axis in axes if axis.variable == variable}
-                value = f"{variable} stands {times} times ({', '.join(sorted(names))})"
+                value = f"{variable} occurs {times} times ({', '.join(sorted(names))})"
                 self.findings.add(f"{one.key}.axes", value, "keep one breakdown of each variable")
 
-    def _check_unit(self, one: _Wanted, names: set[str]) -> None:
+    def _check_unit(self, one: _Requested, names: set[str]) -> None:
         findings = self.findings
         for name in sorted(names):
             units = self.variables[name].units
             if units is not None and one.unit not in units:
                 value = f"{name} is a variable of {', '.join(units)}, the cube counts {one.unit}"
-                findings.add(one.key, value, f"take {name} out or add {one.unit} to variables.{name}.units")
+                findings.add(one.key, value, f"remove {name} or add {one.unit} to variables.{name}.units")
         if one.counts is not None or "population" in findings.broken_sections:
             return
         if self.population is None:
@@ -165,10 +165,10 @@ class CubeResolver:
             findings.add("population", value, 'add [population] with persons = "persons.parquet"')
         elif one.unit not in self.population.units:
             known = ", ".join(self.population.units) or "none"
-            remedy = f'add {one.unit} = ".." to [population]; there are {known}'
-            findings.add(f"{one.key}.unit", f"there is no table of {one.unit}", remedy)
+            remedy = f'add {one.unit} = ".." to [population]; declared are {known}'
+            findings.add(f"{one.key}.unit", f"no table of {one.unit}", remedy)
 
-    def _check_size(self, cube: Cube, one: _Wanted) -> None:
+    def _check_size(self, cube: Cube, one: _Requested) -> None:
         if cube.size <= self.cells:
             return
         largest = max(cube.axes, key=len)
@@ -176,11 +176,11 @@ class CubeResolver:
         self.findings.add(
             one.key,
             f"{cube.size:,} cells ({sizes}) are more than limits.cells = {self.cells:,}",
-            f"take a coarser breakdown of {largest.variable} or raise limits.cells",
+            f"use a coarser breakdown of {largest.variable} or raise limits.cells",
         )
 
     def _filter(self, text: str, key: str) -> Filter | None:
-        """A checked filter; one that lets everything pass is none."""
+        """A checked filter; None if every record passes."""
         findings = self.findings
         if mentioned(text) & findings.broken_variables:
             return None
@@ -191,13 +191,13 @@ class CubeResolver:
             return None if found.passes_all else found
         return None
 
-    def _ready_made(self, one: _Wanted) -> ReadyMade | None:
+    def _ready_made(self, one: _Requested) -> ReadyMade | None:
         if one.counts is None:
             return None
         for key in ("count", "weight"):
             if getattr(one, key) is not None:
-                remedy = "leave it out: it is for records, and the counts are ready-made"
-                self.findings.add(f"{one.key}.{key}", "stands beside counts", remedy)
+                remedy = "leave it out: it applies to records, and the counts are ready-made"
+                self.findings.add(f"{one.key}.{key}", "is given together with counts", remedy)
         with self.findings.gathering():
             key = f"{one.key}.counts.file"
             source = file_source(one.counts.file, self.findings.folder, str(self.findings.path), key)
@@ -205,18 +205,18 @@ class CubeResolver:
         return None
 
 
-def _standard(tables: Sequence[StandardTable], labels: Labels) -> Iterator[_Wanted]:
+def _standard(tables: Sequence[StandardTable], labels: Labels) -> Iterator[_Requested]:
     for table in tables:
         key, title = f"standard.tables {table.id}", standard_title(table, labels)
-        yield _Wanted(
+        yield _Requested(
             key=key, id=table.id, title=title, unit=table.unit, axes=table.axes, base=table.base or None
         )
 
 
-def _declared(declared: Sequence[DeclaredCube | None]) -> Iterator[_Wanted]:
+def _declared(declared: Sequence[DeclaredCube | None]) -> Iterator[_Requested]:
     for place, cube in enumerate(declared):
         if cube is not None:
-            yield _Wanted(
+            yield _Requested(
                 key=f"cubes[{place}]",
                 id=cube.id,
                 title=cube.title,

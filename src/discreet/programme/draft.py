@@ -1,4 +1,4 @@
-"""Drafts a programme from what the columns of some tables look like, and writes it as TOML with remarks."""
+"""Drafts a programme from the columns of some tables, and writes it as TOML with comments."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from discreet.programme.sources import FileFormat, format_of
 MOST_CODES = 5_000  # a column with more distinct values is no variable, unless it is a place
 MOST_NUMBERS = 200  # the same for a column of whole numbers, which may be an amount
 MOST_PLACES = 300_000
-OLDEST = range(60, 131)  # the highest value of a column that holds ages in years
+OLDEST = range(60, 131)  # the highest value of a column of ages in years
 BROAD_AGES = (0, 15, 30, 50, 65, 85)
 AGE_STEP = 5
 AGE_LEVELS = {"L": (1, "broad groups"), "M": (2, "five-year groups"), "H": (3, "single years")}
@@ -53,24 +53,24 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class ColumnFacts:
-    """What is known of one column; ``values`` is None when there are too many."""
+    """Facts about one column; ``values`` is None when there are too many."""
 
     name: str
     kind: Kind
     values: tuple[str, ...] | None
     missing: bool = False  # some records have no value
-    unique: bool = False  # every record has a value of its own
+    unique: bool = False  # every record has a different value
 
 
 @dataclass(frozen=True)
 class TableFacts:
-    """What is known of one unit's table."""
+    """Facts about one unit's table."""
 
     unit: str
     source: str  # as the programme will name it
     columns: tuple[ColumnFacts, ...]
     within: Mapping[tuple[str, str], Mapping[str, str]] = field(default_factory=dict)
-    # (coarse, fine) -> value of the fine column -> value of the coarse one that always stands beside it
+    # (coarse, fine) -> value of the fine column -> value of the coarse one that always occurs with it
 
     def column(self, name: str) -> ColumnFacts | None:
         """The facts of a column, if the table has it."""
@@ -127,18 +127,18 @@ class Draft:
 
 
 def is_place(name: str) -> bool:
-    """Whether a column's name sounds like a place of residence."""
-    words = re.split(r"[^a-z0-9]+", name.lower())
-    return bool(_PLACES.match(words[0]) or _PLACES.match(name.lower())) and not _ELSEWHERE & set(words)
+    """Whether a column's name looks like a place of residence."""
+    parts = re.split(r"[^a-z0-9]+", name.lower())
+    return bool(_PLACES.match(parts[0]) or _PLACES.match(name.lower())) and not _ELSEWHERE & set(parts)
 
 
 def is_id(name: str) -> bool:
-    """Whether a column's name sounds like an id."""
+    """Whether a column's name looks like an id."""
     return bool(_ID_WORDS.search(name.lower()))
 
 
 def unit_of(file_name: str) -> str | None:
-    """The unit that a file's name speaks of."""
+    """The unit that a file's name refers to."""
     name = file_name.lower()
     return next(
         (unit for unit, words in _UNIT_WORDS.items() if any(word in name for word in words[:2])), None
@@ -163,7 +163,7 @@ def draft(tables: Sequence[TableFacts]) -> Draft:
 
 
 def _own_ids(tables: Sequence[TableFacts]) -> dict[str, str | None]:
-    """The id column of each unit; no two units share one, for it must be clear whose it is in any table."""
+    """The id column of each unit; no two units share one, because it must identify its unit in any table."""
     ids: dict[str, str | None] = {}
     for table in tables:
         ids[table.unit] = next((name for name in _id_columns(table) if name not in ids.values()), None)
@@ -171,7 +171,7 @@ def _own_ids(tables: Sequence[TableFacts]) -> dict[str, str | None]:
 
 
 def _id_columns(table: TableFacts) -> list[str]:
-    """The columns without gaps, never the same twice, and named like an id; best those named after the unit."""
+    """The columns without gaps, unique, and named like an id; best those named after the unit."""
     found = [
         column.name for column in table.columns if column.unique and not column.missing and is_id(column.name)
     ]
@@ -179,7 +179,7 @@ def _id_columns(table: TableFacts) -> list[str]:
 
 
 def _links(tables: Sequence[TableFacts], ids: Mapping[str, str | None]) -> dict[str, str | None]:
-    """Ids of other units that stand in a table: the household of a person."""
+    """Ids of other units that a table has: the household of a person."""
     links: dict[str, str | None] = {}
     names = [column.name for table in tables for column in table.columns if is_id(column.name)]
     for unit in (unit for unit in ID_KEYS if unit not in ids):
@@ -277,9 +277,9 @@ def _variables(tables: Sequence[TableFacts], taken: set[str]) -> Iterator[DraftV
 
 
 def _readable(column: str) -> str:
-    """The name of a column in words, marital_status as marital status; none where it is too long for a label."""
-    words = " ".join(re.split(r"[\W_]+", column)).strip().lower()
-    return words if len(words) <= LONGEST_LABEL else ""
+    """The name of a column as a label, marital_status as marital status; empty where it is too long."""
+    label = " ".join(re.split(r"[\W_]+", column)).strip().lower()
+    return label if len(label) <= LONGEST_LABEL else ""
 
 
 def _told_apart(variables: Sequence[DraftVariable]) -> tuple[DraftVariable, ...]:
@@ -296,7 +296,7 @@ def _is_variable(column: ColumnFacts) -> bool:
 
 
 def _years(name: str, kinds: set[Kind], values: set[str]) -> int:
-    """The highest age where the column holds ages in years, else 0."""
+    """The highest age if the column contains ages in years, else 0."""
     if kinds != {Kind.WHOLE} or not _AGES & set(re.split(r"[^a-z]+", name.lower())):
         return 0
     ages = [int(value) for value in values]
@@ -366,7 +366,7 @@ def _notes(
             if column.kind is Kind.WHOLE and column.name.lower() in _COUNTS and ids[table.unit] is None:
                 yield (
                     f"{table.unit}: column {column.name!r} looks like a number of {table.unit} per line; each line is "
-                    f"taken for one record, so repeat the lines: SELECT unnest(range({column.name})), * .."
+                    f"read as one record, so repeat the lines: SELECT unnest(range({column.name})), * .."
                 )
             if column.name not in taken and (table.unit, column.name) not in used:
                 yield f"{table.unit}: column {column.name!r} is left out: {_reason(column)}"
@@ -374,7 +374,7 @@ def _notes(
 
 def _reason(column: ColumnFacts) -> str:
     if column.missing or (column.values and "" in column.values):
-        return "some records have no value; give them a code of their own to use it"
+        return "some records have no value; give them a separate code to use it"
     if column.kind is Kind.OTHER:
         return "its values are neither text nor whole numbers"
     if column.values and TOTAL in column.values:
@@ -408,7 +408,7 @@ def programme_text(draft: Draft) -> str:
 
 
 def _population(draft: Draft) -> Iterator[str]:
-    yield "# A first draft: read it through, correct it, then run: discreet check programme.toml"
+    yield "# A first draft: review and correct it, then run: discreet check programme.toml"
     yield ""
     yield "[population]"
     for table in draft.tables:
@@ -490,7 +490,7 @@ def _rest(draft: Draft) -> Iterator[str]:
     yield 'formats = ["parquet", "csv"]'
     if draft.notes:
         yield ""
-        yield "# To look at:"
+        yield "# Please review:"
         yield from (f"# - {' '.join(note.split())}" for note in draft.notes)
 
 

@@ -1,13 +1,13 @@
 """Filter expressions on codes (population bases, structural zeros): their grammar, normal form and masks.
 
-It does not read data: it is handed the leaf index of every record.
+It does not read data: the caller passes the leaf index of every record.
 
     expression := comparison | not expression | (expression)
                 | expression and expression | expression or expression
     comparison := NAME == "code" | NAME != "code" | NAME in ("code", ..) | NAME not in ("code", ..)
     NAME       := VARIABLE | VARIABLE.BREAKDOWN
 
-A code that has codes below it stands for its whole subtree.
+A code that has codes below it means its whole subtree.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from discreet.text.phrase import Phrase, joined, phrase
 
 LONGEST = 200_000  # characters
 DEEPEST = 40  # nested operators
-NOBODY = phrase("no record can pass this; take one of its conditions out")
-ALL, NONE = "true", "false"  # the normal forms of comparisons that everybody passes, or nobody
+NOBODY = phrase("no record can pass this; remove one of its conditions")
+ALL, NONE = "true", "false"  # the normal forms of comparisons that every record passes, or none
 MOST_TOLD = 20  # mistakes of one text
 MOST_COMPARED = 2_000  # names among which the closest is looked for, which takes long
 GRAMMAR = phrase('write comparisons like SEX == "1" or AGE.L in ("Y_LT15", "Y15-29"), joined by and, or, not')
@@ -84,7 +84,7 @@ class Filter:
     """A checked expression such as ``HST in ("1.1", "1.2") and AGE != "Y_LT15"``.
 
     Two filters are equal when their normal forms are: negations pushed inwards, comparisons of one variable
-    joined, codes gathered to the highest that hold, everything sorted.
+    joined, codes replaced by the highest equivalent ones, everything sorted.
     """
 
     canonical: str
@@ -126,7 +126,7 @@ def parse_filter(
 ) -> Filter:
     """Check an expression against the codelists; every mistake in it is reported at once.
 
-    With ``breakdowns`` (variable -> name -> breakdown) a name like AGE.L must exist and hold the codes.
+    With ``breakdowns`` (variable -> name -> breakdown) a name like AGE.L must exist and contain the codes.
     """
     reader = _Reader(text, variables, breakdowns, str(file), key)
     term = reader.read(_parse(text, file, key), negated=False, depth=0)
@@ -174,11 +174,11 @@ def _parse(text: str, file: object, key: str) -> ast.expr:
 
 
 def _no_filter(text: str) -> Phrase:
-    return phrase("{text} is no filter", text=_quote(text))
+    return phrase("{text} is not a filter", text=_quote(text))
 
 
 class _Reader:
-    """Walks the parsed expression, gathers problems, and builds the normal form from the leaves up."""
+    """Walks the parsed expression, collects problems, and builds the normal form from the leaves up."""
 
     def __init__(
         self,
@@ -198,7 +198,7 @@ class _Reader:
             raise mistake(
                 self.file,
                 self.key,
-                phrase("{text} nests too deep", text=_quote(self.text)),
+                phrase("{text} is nested too deeply", text=_quote(self.text)),
                 phrase("use at most {most} levels of brackets", most=DEEPEST),
             )
         match node:
@@ -241,7 +241,7 @@ class _Reader:
             case ast.Attribute(value=ast.Name(id=variable), attr=level):
                 pass
             case _:
-                self._refuse(node, phrase("the name of a variable stands on the left"))
+                self._refuse(node, phrase("the left side must be the name of a variable"))
                 return None
         if variable not in self.variables:
             value = phrase("unknown variable {name} of the programme", name=repr(variable))
@@ -260,8 +260,8 @@ class _Reader:
         ]
         if len(codes) == len(items) > 0:
             return codes
-        some = phrase('a list of quoted codes such as ("1", "2") stands on the right')
-        self._refuse(node, some if many else phrase('one quoted code such as "1" stands on the right'))
+        some = phrase('the right side must be a list of quoted codes such as ("1", "2")')
+        self._refuse(node, some if many else phrase('the right side must be one quoted code such as "1"'))
         return None
 
     def _known_codes(self, variable: str, level: str) -> Mapping[str, int]:
@@ -271,7 +271,7 @@ class _Reader:
         return self.variables[variable].position
 
     def _join(self, word: str, terms: Sequence[Term]) -> Term:
-        """Flatten, join the comparisons of one variable, drop what decides nothing, and sort."""
+        """Flatten, join the comparisons of one variable, drop what has no effect, and sort."""
         if self.problems:
             return _NOTHING
         flat = [

@@ -20,7 +20,7 @@ Most = Annotated[int, Field(ge=0)]
 
 
 class DeclaredPosteriorGate(Declared):
-    """How sure a Bayesian adversary may become that somebody is there."""
+    """How certain a Bayesian adversary may become that a person is in a cell."""
 
     prior: Within = 0.5
     above: Within = 0.95
@@ -30,7 +30,7 @@ class DeclaredPosteriorGate(Declared):
 
 
 class DeclaredDifferencingGate(Declared):
-    """What two geographies that do not nest may give away by subtraction."""
+    """What two geographies that do not nest may disclose by subtraction."""
 
     pairs: Annotated[list[Annotated[list[Text], Field(min_length=2, max_length=2)]], Field(min_length=1)]
     threshold: Annotated[int, Field(ge=2, le=10_000)] = 10
@@ -39,7 +39,7 @@ class DeclaredDifferencingGate(Declared):
 
 
 class DeclaredReconstructionGate(Declared):
-    """How much of the microdata of sampled areas a solver may find again."""
+    """How much of the microdata of sampled areas a solver may reconstruct."""
 
     place: Text | None = None
     variables: Annotated[list[Text], Field(min_length=1)] | None = None
@@ -52,7 +52,7 @@ class DeclaredReconstructionGate(Declared):
 
 
 class DeclaredGates(Declared):
-    """What a release may at most give away; one that gives away more is not finished."""
+    """The most that a release may disclose; one that discloses more is not published."""
 
     averaging: Within | None = None
     bound_revealed: Quota | None = None
@@ -74,12 +74,12 @@ class PosteriorGate:
     above: float
     share: float
     largest: int  # true counts up to this are small
-    alone: bool = True  # cells of one person count too, whom fixed zeros give away whatever the noise
+    alone: bool = True  # cells of one person count too, whom fixed zeros disclose whatever the noise
 
 
 @dataclass(frozen=True)
 class DifferencingGate:
-    """At most so many differences below the threshold may be revealed with more than this probability."""
+    """At most this many differences below the threshold may be revealed with more than this probability."""
 
     pairs: tuple[tuple[Variable, Variable], ...]
     threshold: int
@@ -93,7 +93,7 @@ class ReconstructionGate:
 
     place: str
     variables: tuple[str, ...]
-    quasi: tuple[str, ...]  # what the intruder's file holds beside the place
+    quasi: tuple[str, ...]  # what the intruder's file contains in addition to the place
     errors: Mapping[str, float]  # variable -> share of the intruder's file that is wrong
     areas: int
     seconds: float
@@ -103,7 +103,7 @@ class ReconstructionGate:
 
 @dataclass(frozen=True, kw_only=True)
 class Gates:
-    """Everything declared; None is not asked for."""
+    """Everything declared; None is not limited."""
 
     averaging: float | None = None  # largest predicted success for any statistic
     bound_revealed: float | None = None  # largest probability that the tables reveal the bound of the noise
@@ -118,7 +118,7 @@ class Gates:
 
     @property
     def declared(self) -> tuple[str, ...]:
-        """The names of the gates that are asked for."""
+        """The names of the declared gates."""
         return tuple(item.name for item in fields(self) if getattr(self, item.name) is not None)
 
 
@@ -136,7 +136,7 @@ def resolve_gates(
     noise: NoiseRule | None,
     findings: Findings,
 ) -> Gates:
-    """The gates of a programme; one that cannot be judged under its noise is a mistake, not a pass."""
+    """The gates of a programme; one that cannot be checked under its noise is a mistake, not a pass."""
     resolver = _Resolver(population, variables, findings)
     _check_noise(declared, noise, findings)
     posterior = declared.posterior
@@ -160,10 +160,10 @@ def _check_noise(declared: DeclaredGates, noise: NoiseRule | None, findings: Fin
     keyed = isinstance(noise, CellKeyNoise)
     for key in OF_PRIVATE_NOISE if keyed else ():
         if getattr(declared, key) is not None:
-            findings.add(f"gates.{key}", "the cell key method has no such guarantee", "take the gate out")
+            findings.add(f"gates.{key}", "the cell key method has no such guarantee", "remove the gate")
     for key in () if keyed or getattr(noise, "bound", None) else OF_BOUNDED_NOISE:
         if getattr(declared, key) is not None:
-            findings.add(f"gates.{key}", "this noise has no bound", "take the gate out")
+            findings.add(f"gates.{key}", "this noise has no bound", "remove the gate")
 
 
 def _amount(key: str, value: Amount | None, findings: Findings) -> Fraction | None:
@@ -220,9 +220,7 @@ class _Resolver:
 
     def _require_records(self, key: str) -> None:
         if self._population is None and "population" not in self._findings.broken_sections:
-            self._findings.add(
-                key, "there are no records to judge it by", "add [population] or take the gate out"
-            )
+            self._findings.add(key, "no records to check it with", "add [population] or remove the gate")
 
     def _variable(self, key: str, name: str) -> Variable | None:
         found = self._variables.get(name)

@@ -33,7 +33,7 @@ class Labels:
         return self.units.get(name, name)
 
     def breakdown(self, full_name: str) -> str:
-        """What tells a breakdown from the others of its variable: five-year groups."""
+        """What distinguishes a breakdown from the others of its variable: five-year groups."""
         variable, _, level = full_name.partition(".")
         return self.breakdowns.get(full_name) or level or self.variable(variable)
 
@@ -101,7 +101,7 @@ def resolve_labels(
 def _breakdowns(
     variable: Variable, entry: DeclaredVariable, is_standard: bool, findings: Findings
 ) -> Iterator[tuple[str, str]]:
-    """Full names and labels; those of the built-in programme hold only for its own breakdowns."""
+    """Full names and labels; those of the built-in programme apply only to its own breakdowns."""
     for name in entry.breakdown_labels:
         if name not in variable.breakdowns:
             key = f"variables.{variable.name}.breakdown_labels.{name}"
@@ -114,17 +114,17 @@ def _breakdowns(
 
 
 def _check_distinct(labels: Labels, variables: Mapping[str, Variable], findings: Findings) -> None:
-    """Two variables that look the same would be one column to a reader and to programs that go by labels."""
+    """Two variables with one label would be one column to a reader and to programs that identify columns by label."""
     first: dict[str, str] = {}
     for name in variables:
         other = first.setdefault(labels.variable(name), name)
         if other != name:
             value = f"{labels.variable(name)!r} is also shown for {other}"
-            findings.add(f"variables.{name}.label", value, "give each variable a label of its own")
+            findings.add(f"variables.{name}.label", value, "give each variable a different label")
 
 
 def standard_title(table: eu2021.StandardTable, labels: Labels) -> str:
-    """A title for a built-in table: its own words inside a sentence, the words of the office as they are."""
+    """A title for a built-in table: built-in labels in lower case, the office's labels unchanged."""
     by = ", ".join(_inside(axis, labels) for axis in table.axes)
     return f"{table.counted} by {by}"
 

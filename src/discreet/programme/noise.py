@@ -92,7 +92,7 @@ NoiseEntry = Annotated[
 
 @dataclass(frozen=True)
 class CellKeyNoise:
-    """Noise by the cell key method: a p-table to compute, or a file that holds one."""
+    """Noise by the cell key method: a p-table to compute, or a file that contains one."""
 
     table: PTableParameters | Path
     order: Order
@@ -102,7 +102,7 @@ class CellKeyNoise:
 
 
 class Draw(StrEnum):
-    """What decides the noise of a cell: who is in it, what it describes, or chance alone."""
+    """What decides the noise of a cell: who is in it, what it describes, or only chance."""
 
     PARTICIPANTS = "participants"
     DESCRIPTION = "description"
@@ -110,7 +110,7 @@ class Draw(StrEnum):
 
 
 class KeptZeros(StrEnum):
-    """Which empty cells are not perturbed: those that cannot hold anybody, or all."""
+    """Which empty cells are not perturbed: those that cannot have records, or all."""
 
     STRUCTURAL = "structural"
     ALL = "all"
@@ -124,7 +124,7 @@ class Protects(StrEnum):
 
 
 class Claim(StrEnum):
-    """What the release says of itself: a differential privacy guarantee, or none."""
+    """What the release claims: a differential privacy guarantee, or none."""
 
     DP = "dp"
     NONE = "none"
@@ -194,7 +194,7 @@ TRUNCATED = (LawKind.LAPLACE, LawKind.NORMAL)
 
 
 def resolve_noise(declared: DeclaredCellKey | DeclaredPrivate | None, findings: Findings) -> NoiseRule | None:
-    """The noise rule; a programme without one is refused, for absent protection is an error."""
+    """The noise rule; a programme without one is refused, because absent protection is an error."""
     if declared is None:
         if "noise" not in findings.broken_sections:
             findings.add("noise", "is missing", f"declare how counts are protected: {EXAMPLE_NOISE}")
@@ -213,7 +213,9 @@ def _cell_key(declared: DeclaredCellKey, findings: Findings) -> CellKeyNoise | N
         return None if parameters is None else CellKeyNoise(parameters, order)
     for key in ("V", "D", "js", "pstay", "variance"):
         if getattr(declared, key) is not None:
-            findings.add(f"noise.{key}", "stands beside ptable", "keep the file or the parameters, not both")
+            findings.add(
+                f"noise.{key}", "is given together with ptable", "keep the file or the parameters, not both"
+            )
     path = findings.folder / declared.ptable
     if not path.is_file():
         findings.add("noise.ptable", f"no file {declared.ptable!r}", "correct the path of the p-table")
@@ -279,7 +281,7 @@ def _budget(total: Fraction, split: str | DeclaredSplit) -> BudgetRule:
 
 
 def _refused(declared: DeclaredPrivate, kind: LawKind) -> Iterator[tuple[str, str, str]]:
-    """Everything that would break the promise: (key, value, remedy)."""
+    """Everything that would break the guarantee: (key, value, remedy)."""
     yield from _refused_budget(declared, kind)
     if kind in TRUNCATED and declared.bound is None:
         yield (
@@ -295,10 +297,10 @@ def _refused(declared: DeclaredPrivate, kind: LawKind) -> Iterator[tuple[str, st
         remedy = 'such noise breaks every epsilon; use draw = "description", or claim = "none"'
         yield "draw", "same participants, same noise, with a DP claim", remedy
     if declared.claim == "dp" and declared.keep_zeros == "all":
-        remedy = 'a zero that stays betrays who is absent; use keep_zeros = "structural", or claim = "none"'
+        remedy = 'an unperturbed zero reveals who is absent; use keep_zeros = "structural", or claim = "none"'
         yield "keep_zeros", "unperturbed zeros with a DP claim", remedy
     if declared.draw == "participants" and declared.keep_zeros == "structural":
-        yield "keep_zeros", "noise by participants where there are none", 'use keep_zeros = "all"'
+        yield "keep_zeros", "noise by participants for cells without any", 'use keep_zeros = "all"'
     if declared.protects == "household" and declared.largest_household is None:
         yield "largest_household", "is missing", "state how many members the largest household has"
     if declared.protects == "person" and declared.largest_household is not None:
@@ -333,7 +335,7 @@ def _refused_split(split: DeclaredSplit) -> Iterator[tuple[str, str, str]]:
             'write { by_axes = { "0" = "1/2", "1" = "1/2" } }',
         )
     elif not all(_is_positive(share) for share in shares.values()):
-        yield "split", "a share that is no number above 0", 'write shares such as 0.25 or "1/4"'
+        yield "split", "a share that is not a number above 0", 'write shares such as 0.25 or "1/4"'
     elif (total := sum(Fraction(str(share)) for share in shares.values())) != 1:
         yield "split", f"the shares sum to {total}", "make them sum to 1 exactly"
 

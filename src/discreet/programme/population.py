@@ -54,7 +54,7 @@ class PopulationRule:
     """The tables of records and the columns that identify and place them."""
 
     units: Mapping[str, Unit]
-    ids: Mapping[str, str]  # unit -> id column; also of units that have no table of their own
+    ids: Mapping[str, str]  # unit -> id column; also of units without a table
     geography: tuple[str, ...]  # coarse to fine
     record_key: str | None  # a column with the office's own record keys
 
@@ -66,7 +66,7 @@ def resolve_population(declared: DeclaredPopulation | None, findings: Findings) 
     ids = {unit: column for unit, key in ID_KEYS.items() if (column := getattr(declared, key)) is not None}
     units = {name: unit for name in UNITS if (unit := _unit(name, declared, ids, findings)) is not None}
     if all(getattr(declared, name) is None for name in UNITS):
-        findings.add("population", "names no table of records", 'add persons = "persons.parquet"')
+        findings.add("population", "no table of records", 'add persons = "persons.parquet"')
     _check_columns(declared, ids, findings)
     return PopulationRule(units, ids, tuple(declared.geography), declared.record_key)
 
@@ -91,9 +91,9 @@ def _unit(name: str, declared: DeclaredPopulation, ids: dict[str, str], findings
 def _check_columns(declared: DeclaredPopulation, ids: dict[str, str], findings: Findings) -> None:
     for column, times in Counter(declared.geography).items():
         if times > 1:
-            findings.add("population.geography", f"column {column!r} stands {times} times", "keep it once")
+            findings.add("population.geography", f"column {column!r} occurs {times} times", "keep it once")
     named = Counter([*ids.values(), *([declared.record_key] if declared.record_key else [])])
     for column, times in named.items():
         if times > 1:
-            remedy = "give each id and the record key a column of its own"
+            remedy = "give each id and the record key a different column"
             findings.add("population", f"column {column!r} is named for {times} purposes", remedy)

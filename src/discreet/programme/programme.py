@@ -1,7 +1,4 @@
-"""A programme: everything a publication declares, resolved, checked and described.
-
-It owns the whole and its reading from a file; it does not look at data.
-"""
+"""A programme: everything a publication declares, resolved, checked and described."""
 
 from __future__ import annotations
 
@@ -32,7 +29,7 @@ from discreet.programme.release import (
 )
 from discreet.programme.section import Findings
 from discreet.programme.serve import DEFAULT_SERVE, ServeRule, resolve_serve
-from discreet.programme.swap import SwapRule, check_beside, resolve_swap
+from discreet.programme.swap import SwapRule, check_compatible, resolve_swap
 from discreet.programme.variables import Variable, resolve_variables, standard_tables
 
 __all__ = [
@@ -95,11 +92,11 @@ class Programme:
 
 @dataclass(frozen=True)
 class Inspected:
-    """Everything wrong with a programme file, and its sound parts: fit for looking at data, not for publishing."""
+    """Every mistake in a programme file, and its valid parts: good enough to check data, not to publish."""
 
     problems: tuple[Problem, ...]
     sound: Programme | None  # None where no noise rule could be read
-    absent: frozenset[Problem] = frozenset()  # the problems that are only data that are not there
+    absent: frozenset[Problem] = frozenset()  # the problems that are only missing data
 
 
 def load_programme(path: Path) -> Programme:
@@ -111,9 +108,9 @@ def load_programme(path: Path) -> Programme:
 
 
 def load_declaration(path: Path) -> Programme:
-    """Read a programme file to look ahead, for which its data need not be there; any other mistake is reported.
+    """Read a programme file for a forecast, for which its data are not needed; any other mistake is reported.
 
-    Units and ready-made counts whose data are absent are left out of it, so that it is not fit for publishing.
+    Units and ready-made counts whose data are absent are left out, so it must not be used to publish.
     """
     inspected = inspect_programme(path)
     problems = [problem for problem in inspected.problems if problem not in inspected.absent]
@@ -123,7 +120,7 @@ def load_declaration(path: Path) -> Programme:
 
 
 def inspect_programme(path: Path) -> Inspected:
-    """Read a programme file as far as it goes."""
+    """Read a programme file and collect its mistakes."""
     findings = Findings(Path(path))
     try:
         declared = read_declared(findings)
@@ -143,7 +140,7 @@ def inspect_programme(path: Path) -> Inspected:
     )
     cubes, ready_made = resolver.cubes(declared.cubes, tables)
     zeros = resolver.structural_zeros(declared.structural_zeros)
-    check_beside(swap, noise, zeros, population, variables, findings)
+    check_compatible(swap, noise, zeros, population, variables, findings)
     gates = resolve_gates(declared.gates, population, variables, noise, findings)
     serve = resolve_serve(declared.serve, variables, noise, findings)
     problems = findings.mistakes().problems

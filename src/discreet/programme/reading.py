@@ -1,4 +1,4 @@
-"""The whole programme file as it is declared, and its reading: everything that is wrong with it is collected."""
+"""The declared programme file and its reading: every mistake is collected."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from discreet.programme.variables import DeclaredStandard, DeclaredVariable
 class DeclaredProgramme(Declared):
     """The whole file.
 
-    A list may hold None only while mistakes are gathered: an entry that does not fit is taken out so that the
-    rest can still be looked at, and the entries after it keep their place.
+    A list may contain None only while mistakes are collected: an invalid entry is removed so that the
+    rest can still be checked, and the entries after it keep their place.
     """
 
     population: DeclaredPopulation | None = None
@@ -52,7 +52,7 @@ def models_in(annotation: Any) -> list[type[BaseModel]]:
 
 
 def keys_at(path: tuple[int | str, ...]) -> list[str]:
-    """The keys that may stand in the table at a path of the file."""
+    """The keys that are allowed in the table at a path of the file."""
     models: list[type[BaseModel]] = [DeclaredProgramme]
     for step in path:
         fields = [model.model_fields[step] for model in models if step in model.model_fields]
@@ -62,7 +62,7 @@ def keys_at(path: tuple[int | str, ...]) -> list[str]:
 
 
 def all_keys() -> set[str]:
-    """Every key that a programme file may hold, as ``section.key``."""
+    """Every key that a programme file may have, as ``section.key``."""
     return set(_keys_below("", DeclaredProgramme))
 
 
@@ -77,7 +77,7 @@ Path_ = tuple[int | str, ...]
 
 
 def read_declared(findings: Findings) -> DeclaredProgramme:
-    """Read a programme file; parts that do not fit are noted and left out."""
+    """Read a programme file; invalid parts are reported and left out."""
     raw = _parse(findings.path)
     try:
         return DeclaredProgramme.model_validate(raw)
@@ -100,11 +100,13 @@ def _parse(path: Path) -> dict[str, Any]:
         what, _, where = str(error).partition(" (at ")
         raise mistake(path, where.rstrip(")"), f"is not TOML: {what}", "correct the line") from None
     except RecursionError:
-        raise mistake(path, "", "nests too deep", "write it flat, as docs/programme-file.md shows") from None
+        raise mistake(
+            path, "", "nested too deeply", "write it flat, as docs/programme-file.md shows"
+        ) from None
 
 
 def _path(detail: ErrorDetails) -> Path_:
-    """Where the complaint stands in the file, without the marks that pydantic adds for unions and keys."""
+    """Where the error is in the file, without the marks that pydantic adds for unions and keys."""
     return tuple(
         step for step in detail["loc"] if not (isinstance(step, str) and step.startswith(("|", "[key]")))
     )
@@ -117,7 +119,7 @@ def key_text(path: Sequence[int | str]) -> str:
 
 
 def _leave_out(raw: dict[str, Any], path: Path_, findings: Findings) -> None:
-    """Take the part that does not fit out, so that the rest can still be looked at."""
+    """Remove the invalid part, so that the rest can still be checked."""
     section = str(path[0])
     content = raw.get(section)
     findings.broken_sections.add(section)
@@ -131,7 +133,7 @@ def _leave_out(raw: dict[str, Any], path: Path_, findings: Findings) -> None:
 
 
 def _wording(detail: ErrorDetails) -> tuple[str, str, str]:
-    """Key, value and remedy of one complaint."""
+    """Key, value and remedy of one error."""
     path, kind, context = _path(detail), detail["type"], detail.get("ctx", {})
     key = key_text(path)
     if kind == "extra_forbidden":
@@ -162,7 +164,7 @@ def _plain(message: str) -> str:
 
 
 def _shown(value: object) -> str:
-    """A wrong value, unless it is long or may hold a password."""
+    """A wrong value, unless it is long or may contain a password."""
     if isinstance(value, dict | list):
         return "a table" if isinstance(value, dict) else "a list"
     if isinstance(value, str) and (len(value) > 60 or "://" in value):

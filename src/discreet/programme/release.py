@@ -1,4 +1,4 @@
-"""The ``[release]`` and ``[limits]`` sections: what is written, in which formats and what it discloses of the noise."""
+"""The ``[release]`` and ``[limits]`` sections: what is written, its formats, and what it discloses of the noise."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Version = Annotated[
 
 
 class DeclaredRelease(Declared):
-    """What is written and what it tells of the noise."""
+    """What is written and what it discloses about the noise."""
 
     name: Identifier | None = None
     title: Label | None = None
@@ -35,14 +35,14 @@ class DeclaredRelease(Declared):
 
 
 class DeclaredLimits(Declared):
-    """What a programme may at most ask for."""
+    """Limits on the size of a programme's cubes."""
 
     cells: Annotated[int, Field(ge=1)] = 200_000_000
     published: Annotated[int, Field(ge=1)] = 50_000_000
 
 
 class Disclosure(Enum):
-    """What the public files tell of the noise."""
+    """What the public files disclose about the noise."""
 
     LAW = "law"
     VARIANCE = "variance"
@@ -62,7 +62,7 @@ class ReleaseFormat(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseRule:
-    """What is written and what it tells of the noise."""
+    """What is written and what it discloses about the noise."""
 
     name: str
     agency: str
@@ -74,14 +74,14 @@ class ReleaseRule:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a programme may at most ask for."""
+    """Limits on the size of a programme's cubes."""
 
     cells: int  # possible ones of a cube, margins included
     published: int  # non-zero ones of a cube
 
 
 def resolve_release(declared: DeclaredRelease, findings: Findings) -> ReleaseRule:
-    """What is written; Parquet is always among it."""
+    """What is written; Parquet is always included."""
     formats = [ReleaseFormat.PARQUET, *(ReleaseFormat(form) for form in declared.formats)]
     return ReleaseRule(
         name=declared.name or findings.path.stem,
@@ -94,5 +94,5 @@ def resolve_release(declared: DeclaredRelease, findings: Findings) -> ReleaseRul
 
 
 def resolve_limits(declared: DeclaredLimits) -> Limits:
-    """What the programme may at most ask for."""
+    """Limits on the size of the programme's cubes."""
     return Limits(declared.cells, declared.published)

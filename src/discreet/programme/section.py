@@ -1,4 +1,4 @@
-"""What the sections of a programme file share: their base model, common types of values, and what was found wrong."""
+"""What the sections of a programme file share: their base model, common types of values, and the collected problems."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pydantic_core import PydanticCustomError
 
 from discreet.errors import AbsentData, Mistakes, Problem
 
-FORM = "form"  # error type whose context holds the remedy
+FORM = "form"  # error type whose context has the remedy
 LONGEST_LABEL = 200
 
 
@@ -30,7 +30,7 @@ class Declared(BaseModel):
 
 
 def text_or_table(value: object) -> str:
-    """Which of two forms a value has, as the mark of a tagged union."""
+    """Which of two forms a value has, as the tag of a tagged union."""
     return "|text" if isinstance(value, str) else "|table"
 
 
@@ -48,9 +48,7 @@ def matching(pattern: str, remedy: str) -> AfterValidator:
 
 def _word(value: str) -> str:
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", value) or keyword.iskeyword(value):
-        remedy = (
-            "start with a letter, go on with letters, digits or _, and avoid and, or, not, in and the like"
-        )
+        remedy = "start with a letter, go on with letters, digits or _, and avoid keywords such as and, or, not, in"
         raise PydanticCustomError(FORM, "name '{value}'", {"value": value, "remedy": remedy})
     return value
 
@@ -73,20 +71,18 @@ def _label(value: str) -> str:
     return value.strip()
 
 
-Label = Annotated[
-    str, AfterValidator(_label)
-]  # what readers see: it stands in headings, XML and file properties
+Label = Annotated[str, AfterValidator(_label)]  # what readers see in headings, XML and file properties
 Amount = int | float | str  # a number, or a fraction such as "1/3"
 Quota = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
 @dataclass
 class Findings:
-    """The problems found so far, and what later checks leave out because it is known as wrong."""
+    """The problems found so far, and what later checks skip because it is already reported."""
 
     path: Path
     problems: list[Problem] = field(default_factory=list)
-    absent: set[Problem] = field(default_factory=set)  # the problems that are only data that are not there
+    absent: set[Problem] = field(default_factory=set)  # the problems that are only missing data
     broken_sections: set[str] = field(default_factory=set)
     broken_variables: set[str] = field(default_factory=set)
 
@@ -96,12 +92,12 @@ class Findings:
         return self.path.absolute().parent
 
     def add(self, key: str, value: str, remedy: str) -> None:
-        """Note a problem of the programme file."""
+        """Add a problem of the programme file."""
         self.problems.append(Problem(str(self.path), key, value, remedy))
 
     @contextmanager
     def gathering(self) -> Iterator[None]:
-        """Note the problems that are raised inside, and go on after the block."""
+        """Collect the problems that are raised inside, and continue after the block."""
         try:
             yield
         except Mistakes as mistakes:
@@ -110,12 +106,12 @@ class Findings:
             self.problems.extend(mistakes.problems)
 
     def mistakes(self) -> Mistakes:
-        """Everything found, each thing once, ready to raise."""
+        """All problems, each once, ready to raise."""
         return Mistakes(dict.fromkeys(self.problems))
 
 
 def positive(key: str, value: Amount, findings: Findings) -> Fraction:
-    """An amount above zero, exactly as it was written; any other is noted, and zero where it is no number."""
+    """An amount above zero, exactly as it was written; any other is reported, and zero where it is not a number."""
     try:
         amount = Fraction(str(value))
     except (ValueError, ZeroDivisionError):

@@ -21,7 +21,7 @@ Ratio = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class DeclaredSparsity(Declared):
-    """How many small counts the interior cells of an area may hold."""
+    """How many small counts the interior cells of an area may have."""
 
     ones: Quota = 0.25
     ones_and_twos: Quota = 0.5
@@ -81,9 +81,9 @@ class SparsityRule:
 
 @dataclass(frozen=True)
 class HistoryRule:
-    """What a user may collect: levels of k/t^2 (see maths.redundancy), and how alike two populations may be."""
+    """What a user may collect: levels of k/t^2 (see maths.redundancy), and how similar two populations may be."""
 
-    warn: float | None = None  # a statistic whose representations reach a k/t^2 below this is warned of
+    warn: float | None = None  # warn of a statistic whose representations reach a k/t^2 below this
     refuse: float | None = None  # below this it is refused
     difference: int | None = None  # populations that differ by fewer records
     on_difference: Action = Action.REFUSE
@@ -101,8 +101,8 @@ class AccountRule:
 class ServeRule:
     """Everything declared."""
 
-    variables: tuple[str, ...] | None = None  # that may be asked for; None: all
-    counts: tuple[str, ...] = ()  # 0/1 columns that may be counted beside those of the cubes
+    variables: tuple[str, ...] | None = None  # that may be requested; None: all
+    counts: tuple[str, ...] = ()  # 0/1 columns that may be counted in addition to those of the cubes
     filters: bool = True  # whether users may filter by expressions other than the bases of the cubes
     groupings: tuple[str, ...] = ()  # variables whose codes users may group
     axes: int = 5  # most axes of a table, variables of its filter included
@@ -111,20 +111,20 @@ class ServeRule:
     counted: int = (
         20_000_000  # most cells, margins included, of the table that is counted or judged for an answer
     )
-    place: str | None = None  # the variable whose areas are judged alone
+    place: str | None = None  # the variable whose areas are judged separately
     area_population: int | None = None  # an area with fewer records is blocked
     blocked: float = 0.5  # the largest share of areas that may be blocked
     sparsity: SparsityRule | None = None
     attribute: float | None = None  # largest share of groups that are concentrated in one category
     forbidden: tuple[
         tuple[str, ...], ...
-    ] = ()  # variables or breakdowns that may not stand in one table together
+    ] = ()  # variables or breakdowns that may not be crossed in one table
     history: HistoryRule = HistoryRule()
     account: AccountRule | None = None
 
     @property
     def looks_at_cells(self) -> bool:
-        """Whether some rule is judged on protected values."""
+        """Whether a rule is checked on protected values."""
         return any(rule is not None for rule in (self.area_population, self.sparsity, self.attribute))
 
 
@@ -192,25 +192,23 @@ def _check_sizes(declared: DeclaredServe, findings: Findings) -> None:
 def _check_noise(declared: DeclaredServe, noise: NoiseRule | None, findings: Findings) -> None:
     guaranteed = noise is not None and noise.is_guaranteed
     if declared.account is not None and not guaranteed and noise is not None:
-        findings.add("serve.account", "the noise has no guarantee to account for", "take the section out")
+        findings.add("serve.account", "the noise has no guarantee to account for", "remove the section")
     for key in ON_CELLS if guaranteed else ():
         if getattr(declared, key) is not None:
-            value = "a rule on noisy counts beside a guarantee"
+            value = "a rule on noisy counts together with a guarantee"
             findings.add(
                 f"serve.{key}",
                 value,
-                "take it out: judging would cost budget, and the noise protects already",
+                "remove it: checking it would cost budget, and the noise protects already",
             )
     if guaranteed and declared.history != DeclaredHistory():
-        value = "a guard on history beside a guarantee"
-        findings.add(
-            "serve.history", value, "take it out: the account of a user bounds all that is collected"
-        )
+        value = "a guard on history together with a guarantee"
+        findings.add("serve.history", value, "remove it: the account of a user bounds all that is collected")
     if noise is not None and noise.is_fresh and declared != DeclaredServe():
         findings.add(
             "serve",
-            "noise that is drawn afresh",
-            'use draw = "description": a repeated question needs its answer',
+            "noise that is drawn again for every question",
+            'use draw = "description": a repeated question needs the same answer',
         )
 
 

@@ -1,7 +1,4 @@
-"""Where the records of each unit lie: files, a database, or a query over files.
-
-It owns what a source is and which sources are refused; it opens none of them.
-"""
+"""Sources of the records of each unit: files, a database, or a query over files; none is opened here."""
 
 from __future__ import annotations
 
@@ -50,11 +47,11 @@ class FileSource:
     """Parquet or CSV files."""
 
     given: str  # as declared
-    pattern: str  # absolute; may hold wildcards
+    pattern: str  # absolute; may contain wildcards
     format: FileFormat
 
     def paths(self) -> tuple[Path, ...]:
-        """The files there are now, in the order of their names."""
+        """The files that exist now, in the order of their names."""
         return tuple(_matches(self.pattern))
 
     def describe(self) -> dict[str, str]:
@@ -64,7 +61,7 @@ class FileSource:
 
 @dataclass(frozen=True)
 class DatabaseSource:
-    """A table or a query of a database; the URI never holds a password."""
+    """A table or a query of a database; the URI never contains a password."""
 
     uri: str
     table: str | None = None
@@ -133,7 +130,7 @@ def _source_problems(entry: DeclaredSource) -> Iterator[tuple[str, str]]:
     if entry.table is not None and entry.query is not None:
         yield "both a table and a query", "keep one of them"
     if entry.query is not None and _PASSWORD_IN_QUERY.search(entry.query):
-        yield "a query that holds a password", "take it out and set PGPASSWORD or a .pgpass file instead"
+        yield "a query that contains a password", "remove it and set PGPASSWORD or a .pgpass file instead"
     if entry.uri is None:
         if entry.query is None:
             yield "neither a uri nor a query", 'write { uri = "..", table = ".." } or { query = "SELECT .." }'
@@ -146,14 +143,14 @@ def _source_problems(entry: DeclaredSource) -> Iterator[tuple[str, str]]:
 def _uri_problems(uri: str) -> Iterator[tuple[str, str]]:
     scheme, separator, _ = uri.partition("://")
     if not separator or scheme not in (*SERVERS, *DATABASE_FILES):
-        # what is no URI may still hold a password, so it is not shown
+        # what is no URI may still contain a password, so it is not shown
         yield (
             "a uri of an unknown kind",
             f"write {SERVERS[0]}://host:port/database, sqlite://file or duckdb://file",
         )
     elif scheme in SERVERS and _holds_password(uri):
-        remedy = "take it out and set PGPASSWORD or a .pgpass file instead"
-        yield f"{without_user(uri)} holds a password", remedy
+        remedy = "remove it and set PGPASSWORD or a .pgpass file instead"
+        yield f"{without_user(uri)} contains a password", remedy
 
 
 def _absent_database(entry: DeclaredSource, folder: Path) -> Iterator[tuple[str, str]]:
@@ -175,20 +172,20 @@ def _holds_password(uri: str) -> bool:
 
 
 def file_source(given: str, folder: Path, file: str, key: str) -> FileSource:
-    """Find the files that were declared; a folder stands for the Parquet files in it."""
+    """Find the files that were declared; a folder means the Parquet files in it."""
     if "://" in given:
         remedy = f'write {key.rpartition(".")[2]} = {{ uri = "..", table = ".." }}'
         raise Mistakes([Problem(file, key, without_user(given), remedy)])
     place = folder / Path(given).expanduser()
     if place.is_dir():
         pattern = str(Path(escape(str(place))) / "**" / "*.parquet")
-    elif place.is_file():  # its name may hold characters that mean something in a pattern
+    elif place.is_file():  # its name may have characters that mean something in a pattern
         pattern = escape(str(place))
     else:
         pattern = str(Path(escape(str(folder))) / Path(given).expanduser())
     found = _matches(pattern)
     if not found:
-        # what was meant as an address of a database may hold a password
+        # what was meant as an address of a database may contain a password
         shown = "no such file" if "@" in given or "password" in given.lower() else f"no file {given!r}"
         raise AbsentData([Problem(file, key, shown, f"put it into {folder} or correct the name")])
     formats = {format_of(path) for path in found}
@@ -200,7 +197,7 @@ def file_source(given: str, folder: Path, file: str, key: str) -> FileSource:
 
 
 def format_of(path: Path) -> FileFormat | None:
-    """The format that a file's name tells, or None."""
+    """The format by a file's name, or None."""
     name = path.name.lower()
     return next((kind for suffix, kind in SUFFIXES.items() if name.endswith(suffix)), None)
 

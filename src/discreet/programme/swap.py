@@ -66,7 +66,7 @@ class Donors(Enum):
 
 @dataclass(frozen=True)
 class Composition:
-    """The members of a household counted by a cross of breakdowns; without any, their number alone."""
+    """The members of a household counted by a cross of breakdowns; without any, only their number."""
 
     axes: tuple[Breakdown, ...]
 
@@ -78,7 +78,7 @@ Profile = tuple[Breakdown | Composition, ...]
 class SwapRule:
     """What ``[swap]`` declares."""
 
-    k: int  # at risk: fewer than k persons alike
+    k: int  # at risk: fewer than k similar persons
     risk: tuple[Breakdown, ...]
     similar: tuple[Profile, ...]  # tried in order
     rate: Fraction  # of the households
@@ -134,19 +134,19 @@ def resolve_swap(
     variables: Mapping[str, Variable],
     findings: Findings,
 ) -> SwapRule | None:
-    """The rule of swapping; None where none is declared or it cannot be followed."""
+    """The rule of swapping; None where none is declared or it is invalid."""
     if declared is None:
         return None
     before = len(findings.problems)
     if population is None:
         if "population" not in findings.broken_sections:
-            findings.add("swap", "there are no records to swap", "add [population] or take [swap] out")
+            findings.add("swap", "no records to swap", "add [population] or remove [swap]")
         return None
     rule = _Resolver(declared, population, variables, findings).rule()
     return rule if len(findings.problems) == before else None
 
 
-def check_beside(
+def check_compatible(
     rule: SwapRule | None,
     noise: NoiseRule | None,
     zeros: Iterable[Filter],
@@ -154,19 +154,23 @@ def check_beside(
     variables: Mapping[str, Variable],
     findings: Findings,
 ) -> None:
-    """What cannot stand beside swapping: a guarantee that it breaks, and rules about places that it breaks."""
+    """What excludes swapping: a guarantee that it breaks, and rules about places that it breaks."""
     if rule is None or population is None:
         return
     if noise is not None and noise.is_guaranteed:
         # one person more can change whom others are exchanged with, so that no noise bounds what that person changes
-        remedy = 'take [swap] out, or state no guarantee with claim = "none"'
-        findings.add("swap", "stands beside a differential privacy guarantee, which swapping breaks", remedy)
+        remedy = 'remove [swap], or state no guarantee with claim = "none"'
+        findings.add(
+            "swap", "is declared with a differential privacy guarantee, which swapping breaks", remedy
+        )
     exchanged = {*population.geography, *rule.carry}
     for zero in zeros:
         places = [name for name in zero.variables if variables[name].column in exchanged]
         if places:
-            remedy = "take one of the two out: an exchanged household may come to stand there"
-            findings.add("structural_zeros", f"a rule about the place {places[0]} beside [swap]", remedy)
+            remedy = "remove one of the two: an exchanged household may be moved there"
+            findings.add(
+                "structural_zeros", f"a rule about the place {places[0]} together with [swap]", remedy
+            )
 
 
 @dataclass(frozen=True)
@@ -228,7 +232,7 @@ class _Resolver:
             add("swap.risk", "is missing", remedy)
         if declared.exclude_zero_risk and declared.risk_column is None:
             remedy = "name a risk_column, or leave it out: a counted risk is never zero"
-            add("swap.exclude_zero_risk", "stands without a risk_column", remedy)
+            add("swap.exclude_zero_risk", "is given without a risk_column", remedy)
 
     def _levels(self) -> tuple[str, ...]:
         geography = self.population.geography
@@ -237,7 +241,7 @@ class _Resolver:
         known = set(self._known(self.declared.levels, geography, "swap.levels"))
         levels = tuple(column for column in geography if column in known)
         if geography and levels and levels[-1] != geography[-1]:
-            remedy = f"add {geography[-1]!r}: what is exchanged below the last level is not looked at"
+            remedy = f"add {geography[-1]!r}: exchanges below the last level are not considered"
             self.findings.add("swap.levels", "leaves out the finest column of the geography", remedy)
         return levels
 
@@ -300,16 +304,16 @@ class _Resolver:
         return None
 
     def _check_exchanged(self, rule: SwapRule) -> None:
-        """What is exchanged can neither be a risk nor a likeness, and is named once."""
+        """What is exchanged cannot decide risk or similarity, and is named once."""
         exchanged = {*self.population.geography, *rule.carry}
         for name in sorted(set(rule.variables())):
             if self.variables[name].column in exchanged:
-                remedy = "take it out: places are exchanged, and risk is counted inside each region as it is"
+                remedy = "remove it: places are exchanged, and risk is counted inside each region as it is"
                 self.findings.add("swap", f"{name} is a place, not a property of the household", remedy)
         kept = {*self.population.ids.values(), self.population.record_key}
         for column in rule.carry:
             if column in self.population.geography or column in kept:
-                remedy = "name only what follows the place and is no geography, such as grid coordinates"
+                remedy = "name only what follows the place and is not geography, such as grid coordinates"
                 self.findings.add("swap.carry", f"column {column!r} is geography or an id", remedy)
 
 

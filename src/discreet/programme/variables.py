@@ -60,7 +60,7 @@ class DeclaredStandard(Declared):
 
 @dataclass(frozen=True)
 class Variable:
-    """One variable: the column that holds its leaf codes, and the breakdowns that cubes use."""
+    """One variable: the column with its leaf codes, and the breakdowns that cubes use."""
 
     name: str
     column: str
@@ -139,7 +139,7 @@ def _declared_codelist(
     if entry.codelist is None:
         if name in standard and name not in (eu2021.GEOGRAPHY, eu2021.WORKPLACE):
             return codelist(name, eu2021.codelist_rows(name))
-        raise mistake(findings.path, key, "is missing", "name a file with code,parent,label")
+        raise mistake(findings.path, key, "is missing", "give a file with code,parent,label")
     given, lead = (
         (entry.codelist, "@")
         if isinstance(entry.codelist, str)
@@ -171,7 +171,7 @@ def _regional_codelist(name: str, variables: Mapping[str, Variable], findings: F
 
 
 def _standard_breakdowns(name: str, tree: Codelist) -> dict[str, Breakdown]:
-    """The built-in breakdowns as far as the tree goes; a cube that wants one deeper says so."""
+    """The built-in breakdowns that the tree is deep enough for; a cube that uses a deeper one reports it."""
     axes = {}
     for axis, cut in eu2021.breakdowns(name).items():
         if isinstance(cut, int) and cut <= tree.depth:
@@ -204,12 +204,12 @@ def _level_problems(tree: Codelist, level: int) -> list[tuple[str, str]]:
 
 
 def cut_problems(tree: Codelist, codes: Sequence[str]) -> list[tuple[str, str]]:
-    """What keeps a list of codes from cutting the tree: every leaf must lie under exactly one of them."""
+    """Why a list of codes is not a cut of the tree: every leaf must lie under exactly one of them."""
     unknown = [code for code in codes if code not in tree.position]
     if unknown:
         return [(f"unknown code {code!r}", alternatives(code, tree.codes)) for code in unknown]
     found = [
-        (f"code {code!r} stands {times} times", "keep it once")
+        (f"code {code!r} occurs {times} times", "keep it once")
         for code, times in Counter(codes).items()
         if times > 1
     ]

@@ -1,4 +1,4 @@
-"""The steps from protected tables to a release folder; it owns their order, not the formats nor the folder's rules."""
+"""The steps from protected tables to a release folder, in their order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A release in the making: an atomic folder that records finished cubes, so that an interrupted run is resumed."""
+"""An unfinished release: an atomic folder that records finished cubes, so that an interrupted run is resumed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from discreet.release.manifest import MANIFEST, CubeEntry, FileEntry, Manifest, 
 
 
 class ReleaseFolder:
-    """A release in the making; use it in a ``with`` block, which holds the lock on the target."""
+    """An unfinished release; use it in a ``with`` block, which locks the target."""
 
     def __init__(self, target: Path, run_id: str) -> None:
         if not run_id:
@@ -46,7 +46,7 @@ class ReleaseFolder:
 
     @property
     def tree(self) -> Path:
-        """Where the files stand until they are published."""
+        """The folder of the files until they are published."""
         return self._folder.tree
 
     def finished(self, cube: str) -> CubeEntry | None:
@@ -62,7 +62,7 @@ class ReleaseFolder:
     def write(
         self, place: str, write: Callable[[Path], None], form: ReleaseFormat | None = None
     ) -> FileEntry:
-        """Let ``write`` make one file of the release; it appears at its place when it is whole and on disk."""
+        """Let ``write`` make one file of the release; it appears when it is complete and on disk."""
         with self._folder.draft(place) as draft:
             write(draft)
             return FileEntry(path=place, sha256=file_sha256(draft), bytes=draft.stat().st_size, format=form)
@@ -72,7 +72,7 @@ class ReleaseFolder:
         self._folder.record(_record(entry.id), entry.model_dump_json())
 
     def publish(self, manifest: Manifest) -> None:
-        """Put the release at its place with its manifest, in one step."""
+        """Publish the release with its manifest, in one step."""
         self.write(MANIFEST, lambda path: _write_text(path, manifest.to_json()))
         self._folder.keep_only({MANIFEST, *(file.path for file in manifest.all_files())})
         self._folder.publish()
@@ -82,7 +82,7 @@ class ReleaseFolder:
         self._folder.discard()
 
     def _keep_recorded(self) -> None:
-        """Keep the files of recorded cubes; whatever else an earlier run left is half made."""
+        """Keep the files of recorded cubes; delete everything else that an earlier run left."""
         kept: set[str] = set()
         for record in sorted(self._folder.records.iterdir()):
             try:
@@ -109,11 +109,11 @@ def _matches(path: Path, entry: FileEntry) -> bool:
 
 
 def _require_replaceable(target: Path, option: str) -> None:
-    """Accept a free place or a release of Discreet: nothing else is ever replaced."""
+    """Accept a new path or a release of Discreet: nothing else is ever replaced."""
     if not target.is_dir() or not any(target.iterdir()):
         require_free(target, option)
     elif not is_release(target):
-        raise mistake(target, option, "exists and is no release of Discreet", "name another folder")
+        raise mistake(target, option, "exists and is not a release of Discreet", "give another folder")
 
 
 def _write_text(path: Path, text: str) -> None:

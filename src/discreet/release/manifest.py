@@ -1,4 +1,4 @@
-"""The public manifest of a release, and the private one that never goes into it."""
+"""The public manifest of a release, and the private one, which is never part of it."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class _Entry(BaseModel):
 
 
 def _inside(place: str) -> str:
-    """A manifest from elsewhere must not point out of its folder."""
+    """Paths of a manifest must not leave its folder."""
     path = PurePosixPath(place)
     if path.is_absolute() or ".." in path.parts or not path.parts:
-        raise ValueError("must lie inside the release")
+        raise ValueError("must be inside the release")
     return place
 
 
@@ -67,9 +67,9 @@ class CubeEntry(_Entry):
     base: str  # the filter as declared, empty where all records count
     base_normal: str  # its normal form: equal for filters that mean the same, empty where all records pass
     count: str  # the counted 0/1 variable, empty where records are counted
-    weight: str  # the weight variable, empty where there is none
+    weight: str  # the weight variable, empty if unweighted
     axes: tuple[AxisEntry, ...]
-    cells: int  # published ones, zeros are not among them
+    cells: int  # published ones, without zeros
     files: tuple[FileEntry, ...]
 
     def file(self, form: ReleaseFormat) -> FileEntry | None:
@@ -83,7 +83,7 @@ class CubeEntry(_Entry):
 
 
 class Digests(_Entry):
-    """Keyed digests, empty where a release has nothing of the kind."""
+    """Keyed digests, empty where they do not apply."""
 
     inputs: str
     parameters: str
@@ -91,7 +91,7 @@ class Digests(_Entry):
 
 
 class Manifest(_Entry):
-    """Everything a release says about itself."""
+    """The public description of a release."""
 
     kind: str = KIND
     format_version: int = FORMAT_VERSION
@@ -103,7 +103,7 @@ class Manifest(_Entry):
     noise: NoiseEntry
     swapped: bool = False  # whether households exchanged their places before counting
     places: tuple[str, ...] = ()  # the variables that are places
-    labels: Labels = NO_LABELS  # of what is published; left out where there are none
+    labels: Labels = NO_LABELS  # of what is published; omitted if empty
     digests: Digests
     secret_fingerprint: str
     cubes: tuple[CubeEntry, ...]
@@ -122,7 +122,7 @@ class Manifest(_Entry):
         return json.dumps({**self._content(), "seal": self.seal()}, indent=1, ensure_ascii=False) + "\n"
 
     def _content(self) -> dict[str, object]:
-        """A release without labels says what it said before there were any."""
+        """Omit empty labels, so that releases without labels keep their text."""
         return self.model_dump(mode="json", exclude=None if self.labels else {"labels"})
 
 
@@ -156,12 +156,12 @@ def cube_entry(cube: Cube, cells: int, files: tuple[FileEntry, ...]) -> CubeEntr
 
 
 def codelist_place(breakdown: str) -> str:
-    """Where the codes of a breakdown stand in the release."""
+    """The path of a breakdown's codes in the release."""
     return f"codelists/{breakdown}.csv"
 
 
 def is_release(folder: Path) -> bool:
-    """Whether a folder holds a release of ours, damaged or not."""
+    """Whether a folder is a release of Discreet, damaged or not."""
     try:
         content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -175,11 +175,11 @@ def read_manifest(folder: Path) -> Manifest:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise BrokenRelease(f"{folder}: no {MANIFEST} there; name the folder of a release") from None
+        raise BrokenRelease(f"{folder}: no {MANIFEST} there; give the folder of a release") from None
     except (OSError, ValueError):
         raise BrokenRelease(f"{path}: not readable as JSON; fetch the release again") from None
     if not isinstance(content, dict) or content.get("kind") != KIND:
-        raise BrokenRelease(f"{path}: not the manifest of a Discreet release; name the folder of a release")
+        raise BrokenRelease(f"{path}: not the manifest of a Discreet release; give the folder of a release")
     return _checked(path, content)
 
 
@@ -206,7 +206,7 @@ def _checked(path: Path, content: dict[str, object]) -> Manifest:
 
 @dataclass(frozen=True)
 class PrivateManifest:
-    """The full parameters of a run and what went into it; as confidential as the microdata."""
+    """The full parameters and inputs of a run; as confidential as the microdata."""
 
     release: str
     run_id: str
@@ -220,15 +220,17 @@ class PrivateManifest:
 
 
 def require_private_place(path: Path, release: Path) -> None:
-    """Refuse a place inside the release or one that cannot be written, before any work is done."""
+    """Refuse a path inside the release or one that cannot be written, before any work is done."""
     if path.resolve().is_relative_to(release.resolve()):
-        raise mistake(path, "private manifest", "lies inside the release", "put it beside the secret instead")
+        raise mistake(
+            path, "private manifest", "is inside the release", "store it next to the secret instead"
+        )
     if not os.access(path.resolve().parent, os.W_OK):
-        raise mistake(path, "private manifest", "cannot be written there", "name another place for it")
+        raise mistake(path, "private manifest", "cannot be written there", "give another path")
 
 
 def write_private_manifest(manifest: PrivateManifest, path: Path) -> None:
-    """Write it beside the secret, readable by its owner only and whole or not at all."""
+    """Write it next to the secret, readable by its owner only, completely or not at all."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     partial.unlink(missing_ok=True)
     descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

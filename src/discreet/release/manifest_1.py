@@ -1,4 +1,4 @@
-"""Manifests of format 1, which said in sentences what format 2 stores as numbers: the only place that parses them."""
+"""Manifests of format 1, which state in sentences what format 2 stores as numbers: the only module that parses them."""
 
 from __future__ import annotations
 
@@ -101,6 +101,6 @@ def _first_number(text: str | None) -> int | None:
 
 
 def _delta(sentence: str) -> Fraction | None:
-    """The delta of a guarantee; that of rho without one was written as 0, and is none."""
+    """The delta of a guarantee; that of rho without one was written as 0, and is read as None."""
     found = re.search(r"delta = ([\d.e+-]+\d)", sentence)
     return Fraction(found.group(1)) if found else None

@@ -31,14 +31,14 @@ def _exact(value: object) -> Fraction:
     try:
         return Fraction(str(value))
     except (ValueError, ZeroDivisionError):
-        raise ValueError("must be a number as 3 or 1/3") from None
+        raise ValueError("must be a number such as 3 or 1/3") from None
 
 
 Exact = Annotated[Fraction, PlainValidator(_exact), PlainSerializer(str)]  # in JSON "n/d", or "n"
 
 
 class _Entry(BaseModel):
-    """Fields that say nothing are left out of the JSON."""
+    """Fields that are None are left out of the JSON."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -56,7 +56,7 @@ class PublishingEntry(_Entry):
 
 
 class ParametersEntry(_Entry):
-    """What defines the law beside variance and bound: js of a p-table, or a budget and what each cell has of it."""
+    """What defines the law besides variance and bound: js of a p-table, or a budget and each cell's share of it."""
 
     js: int | None = None
     epsilon: Exact | None = None  # of the whole release
@@ -66,7 +66,7 @@ class ParametersEntry(_Entry):
     neighbours: Neighbours | None = None
     unit: Protects | None = None
     cell: Exact | None = None  # the epsilon or rho of a cell, for a change of one
-    other_cells: dict[str, Exact] | None = None  # cross-tabulation -> that of its cells, where it is another
+    other_cells: dict[str, Exact] | None = None  # cross-tabulation -> that of its cells, where it differs
 
 
 class GuaranteeEntry(_Entry):
@@ -81,7 +81,7 @@ class GuaranteeEntry(_Entry):
 
 
 class NoiseEntry(_Entry):
-    """What a release states of its noise; what the disclosure rule holds back is absent."""
+    """What a release states about its noise; what the disclosure rule withholds is absent."""
 
     kind: LawKind
     disclose: Disclosure
@@ -89,13 +89,13 @@ class NoiseEntry(_Entry):
     zeros: KeptZeros
     variance: float | None = None  # at most this
     bound: int | None = None  # at most this
-    publishing: PublishingEntry | None = None  # absent where counts are published as the noise leaves them
+    publishing: PublishingEntry | None = None  # absent where noisy counts are published as they are
     parameters: ParametersEntry | None = None
     law: tuple[dict[int, float], ...] | None = None  # of a p-table: true count -> change -> probability
     guarantee: GuaranteeEntry | None = None
 
     def noise(self) -> Noise:
-        """What an outsider knows by it; a law that is none is a damaged release."""
+        """The noise as an outsider knows it; an invalid law means a damaged release."""
         given, rule = self.parameters or ParametersEntry(), self.publishing
         return Noise(
             kind=self.kind,
@@ -124,7 +124,7 @@ class NoiseEntry(_Entry):
 
 
 def entry_of(noise: Noise) -> NoiseEntry:
-    """What a release writes of a noise that is already the public's (``Noise.public``)."""
+    """The entry for a noise that has been reduced to what is public (``Noise.public``)."""
     rule, found = noise.publishing, noise.guarantee
     return NoiseEntry(
         kind=noise.kind,

@@ -42,7 +42,10 @@ def breakdowns(cubes: Iterable[Cube]) -> dict[str, Breakdown]:
             known = found.setdefault(axis.full_name, axis)
             if known is not axis and (known.codes, known.labels) != (axis.codes, axis.labels):
                 raise mistake(
-                    "", f"cube {cube.id}", f"{axis.full_name} has two lists of codes", "give them two names"
+                    "",
+                    f"cube {cube.id}",
+                    f"{axis.full_name} has two lists of codes",
+                    "give them different names",
                 )
     return found
 
@@ -68,7 +71,7 @@ def read_codes(path: Path) -> PublishedCodes:
     codes, parents, labels = zip(*rows[1:], strict=True) if len(rows) > 1 else ((), (), ())
     if codes[:1] != (TOTAL,) or len(set(codes)) != len(codes):
         raise BrokenRelease(
-            f"{path}: does not start with {TOTAL}, or a code stands twice; fetch the release again"
+            f"{path}: does not start with {TOTAL}, or a code occurs twice; fetch the release again"
         )
     return PublishedCodes(codes, parents, labels)
 
@@ -82,7 +85,7 @@ class Release:
 
     @cached_property
     def noise(self) -> Noise:
-        """What the release lets anybody know of its noise."""
+        """What the release discloses about its noise."""
         return self.manifest.noise.noise()
 
     def cube(self, cube: str) -> CubeEntry:
@@ -148,7 +151,7 @@ class CubeFile:
             yield Rows(nodes, cells, values)
         if rows != self.entry.cells:
             raise BrokenRelease(
-                f"cube {self.entry.id}: the manifest says {self.entry.cells} cells, its file has {rows}"
+                f"cube {self.entry.id}: the manifest states {self.entry.cells} cells, its file has {rows}"
             )
 
     @cached_property
@@ -156,7 +159,7 @@ class CubeFile:
         return tuple({code: node for node, code in enumerate(codes)} for codes in self.codes)
 
     def _row_groups(self) -> Iterator[pa.Table]:
-        """The parts of the file, if it has the columns that its axes call for and no gaps."""
+        """The parts of the file, if it has the columns of its axes and no gaps."""
         text = pa.dictionary(pa.int32(), pa.string())
         number = pa.float64() if self.entry.weight else pa.int64()
         wanted = {**{axis.variable: text for axis in self.entry.axes}, VALUE: number}
@@ -193,7 +196,7 @@ class CubeFile:
     def _require_rows(self, cells: NDArray[np.int64], last: int, values: Values) -> None:
         if (np.diff(cells, prepend=last) <= 0).any():
             raise BrokenRelease(
-                f"cube {self.entry.id}: its rows are not in the order of its codes, or one stands twice"
+                f"cube {self.entry.id}: its rows are not in the order of its codes, or one occurs twice"
             )
         if not (values > 0).all():
             raise BrokenRelease(f"cube {self.entry.id}: a listed value is not positive")

@@ -1,4 +1,4 @@
-"""The README.md of a release, for people who use the numbers; it owns the words, not the facts."""
+"""The README.md of a release, for users of the tables."""
 
 from __future__ import annotations
 

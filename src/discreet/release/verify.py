@@ -1,4 +1,4 @@
-"""Verification of a release: nothing missing, foreign or changed, and one value for every cell."""
+"""Verification of a release: no file missing, unlisted or changed, and one value for every cell."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from discreet.release.manifest import MANIFEST, CubeEntry, FileEntry, Manifest, 
 from discreet.release.reader import CubeFile, Values, read_codes
 
 ROWS_PER_PASS = 25_000_000  # bounds memory to about a gigabyte; more cells are compared in several passes
-NAMED = 20  # findings that are spelled out
+NAMED = 20  # findings that are listed
 _WORD = 64
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What disagrees, and how many cells stand in more than one cube."""
+    """What disagrees, and how many cells occur in more than one cube."""
 
     problems: tuple[str, ...]
     compared: int
@@ -34,12 +34,12 @@ class Comparison:
 
 @dataclass(frozen=True)
 class _Axis:
-    """What a node of an axis adds to a cell's description, and the cubes that know it."""
+    """What a node of an axis adds to a cell's description, and the cubes that have it."""
 
     variable: str
     codes: tuple[str, ...]
     hashes: NDArray[np.uint64]  # node -> hash; 0 for the total
-    cubes: NDArray[np.uint64]  # (word, node) -> bits of the cubes that know the code; all bits for the total
+    cubes: NDArray[np.uint64]  # (word, node) -> bits of the cubes that have the code; all bits for the total
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def compare(folder: Path, manifest: Manifest) -> Comparison:
 def _members(
     folder: Path, entries: Sequence[CubeEntry], known: Mapping[str, tuple[str, ...]]
 ) -> list[_Member]:
-    """Number the cubes and note for every (variable, code) which of them know it."""
+    """Number the cubes and record for every (variable, code) which of them have it."""
     cubes_of: dict[tuple[str, str], int] = {}
     for number, entry in enumerate(entries):
         for axis in entry.axes:
@@ -146,7 +146,7 @@ def _compare_population(members: Sequence[_Member], rows_per_pass: int) -> Compa
 def _shared_cells(
     members: Sequence[_Member], number: int, passes: int
 ) -> tuple[NDArray[np.uint64], Values, NDArray[np.int32]]:
-    """Hash, value and expected number of occurrences of the cells of one pass that several cubes must hold."""
+    """Hash, value and expected number of occurrences of the cells of one pass that several cubes must contain."""
     hashes: list[NDArray[np.uint64]] = [np.empty(0, np.uint64)]
     values: list[Values] = []
     expected: list[NDArray[np.int32]] = [np.empty(0, np.int32)]
@@ -167,7 +167,7 @@ def _of_pass(hashes: NDArray[np.uint64], number: int, passes: int) -> NDArray[np
 
 
 def _occurrences(member: _Member, nodes: Sequence[NDArray[np.int64]]) -> NDArray[np.int32]:
-    """In how many cubes each cell must stand: those that know every one of its codes."""
+    """In how many cubes each cell must occur: those that have every one of its codes."""
     total = np.zeros(len(nodes[0]), dtype=np.int32)
     for word in range(len(member.axes[0].cubes)):
         bits = member.axes[0].cubes[word][nodes[0]]
@@ -231,7 +231,7 @@ def _known_by(members: Sequence[_Member], cubes: int) -> list[tuple[int, CubeEnt
 def _occurrences_of(
     members: Sequence[_Member], named: NDArray[np.uint64]
 ) -> dict[tuple[tuple[tuple[str, str], ...], int], dict[int, int | float]]:
-    """Where the named cells stand: (pairs, cubes that know them) -> cube -> value."""
+    """Where the named cells occur: (pairs, cubes that have them) -> cube -> value."""
     found: dict[tuple[tuple[tuple[str, str], ...], int], dict[int, int | float]] = {}
     for number, member in enumerate(members):
         for cells in _read(member):
@@ -260,20 +260,20 @@ class Verification:
     cubes: int
     files: int
     cells: int  # published cells of all cubes
-    compared: int  # cells that stand in more than one cube
+    compared: int  # cells that occur in more than one cube
 
     @property
     def passed(self) -> bool:
-        """Whether everything is as it should be."""
+        """Whether there are no problems."""
         return not self.problems
 
 
 def verify(folder: Path | str) -> Verification:
-    """Check a release folder; a folder without a sound manifest raises BrokenRelease."""
+    """Check a release folder; a folder without a valid manifest raises BrokenRelease."""
     folder = Path(folder)
     manifest = read_manifest(folder)
     problems = [*_shape_problems(manifest), *_file_problems(folder, manifest)]
-    # Cells are read only from files that are what the manifest says: anything else is reported already.
+    # Cells are read only from files that match the manifest: others are already reported.
     comparison = Comparison((), 0) if problems else compare(folder, manifest)
     return Verification(
         manifest.name,
@@ -290,7 +290,7 @@ def _shape_problems(manifest: Manifest) -> Iterator[str]:
     seen: set[str] = set()
     for cube in manifest.cubes:
         if cube.id in seen:
-            yield f"{MANIFEST}: cube {cube.id} stands twice"
+            yield f"{MANIFEST}: cube {cube.id} occurs twice"
         seen.add(cube.id)
         yield from _cube_problems(cube, listed)
 
@@ -314,7 +314,7 @@ def _file_problems(folder: Path, manifest: Manifest) -> Iterator[str]:
         if path not in present:
             yield f"{path}: missing"
         elif not _matches(folder / path, file):
-            yield f"{path}: its content is not what the manifest says"
+            yield f"{path}: its content does not match the manifest"
 
 
 def _present(folder: Path) -> Iterator[str]:

@@ -1,1 +1,1 @@
-"""Sentences for people in several languages."""
+"""Translatable sentences."""

@@ -15,7 +15,7 @@ LOCALE = Path(__file__).parent / "locale"
 
 
 class Language(StrEnum):
-    """The languages of the server's own words; labels are the office's."""
+    """The languages of the server's texts; labels are the office's."""
 
     ENGLISH = "en"
     GERMAN = "de"
@@ -28,7 +28,7 @@ SIGNS = {Language.GERMAN: str.maketrans(",.", ".,")}  # of the thousands and of 
 
 
 class Phrase(str):
-    """An English sentence that knows its template and what was filled in."""
+    """An English sentence with its template and the values filled in."""
 
     __slots__ = ("filled", "template")
     template: str
@@ -46,33 +46,33 @@ class Phrase(str):
 
 
 def phrase(template: str, **filled: object) -> Phrase:
-    """A sentence that every language has; numbers are written as the language does, lists with commas."""
+    """A translatable sentence; numbers are written as the language does, lists with commas."""
     return Phrase(template, filled)
 
 
 def joined(*parts: str, by: str = " ") -> Phrase:
     """Sentences one after another; empty ones are left out."""
-    held = {f"part{place}": part for place, part in enumerate(part for part in parts if part)}
-    return Phrase(by.join(f"{{{name}}}" for name in held), held)
+    named = {f"part{place}": part for place, part in enumerate(part for part in parts if part)}
+    return Phrase(by.join(f"{{{name}}}" for name in named), named)
 
 
 def said(text: str, language: Language) -> str:
-    """The sentence of a language; a text that is no phrase is said as it is."""
+    """The sentence in a language; a text that is not a phrase is returned unchanged."""
     if not isinstance(text, Phrase) or language is Language.ENGLISH:
         return str(text)
-    # gettext answers its header to an empty message
+    # gettext returns its header for an empty message
     template = text.template and CATALOGUES[language].gettext(text.template)
     return _fill(template, text.filled, language)
 
 
 def spoken(value: Any, language: Language) -> Any:
-    """Something to be written as JSON, with every phrase in it said in a language."""
+    """A value for JSON, with every phrase in it translated."""
     if isinstance(value, str):
         return said(value, language)
     if isinstance(value, Mapping):
-        return {key: spoken(held, language) for key, held in value.items()}
+        return {key: spoken(one, language) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [spoken(held, language) for held in value]
+        return [spoken(one, language) for one in value]
     return value
 
 

@@ -1,9 +1,8 @@
 """The EU 2021 census programme: its tables, variables, codes and breakdowns, as package data.
 
-It owns the loader of these facts; it does not read what an office declares. The tables are those of annex I
-of Regulation (EU) 2017/712, the categories those of Regulation (EU) 2017/543. Countries carry ISO-like codes;
-the numbers of countries and territories in each group are the regulation's, but which small dependent
-territories stand beside the sovereign states is a choice made here.
+The tables are those of annex I of Regulation (EU) 2017/712, the categories those of Regulation (EU) 2017/543.
+Countries have ISO-like codes; the numbers of countries and territories in each group are the regulation's, but which
+small dependent territories are listed in addition to the sovereign states is a choice made here.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ class StandardTable:
 
     @property
     def counted(self) -> str:
-        """Who is counted, in words."""
+        """Who is counted, as text."""
         return _COUNTED[self.unit, self.base]
 
     @property
@@ -84,14 +83,14 @@ def units(variable: str) -> tuple[str, ...]:
 
 
 def column(variable: str) -> str:
-    """The column that holds a variable unless the office says otherwise."""
+    """The column of a variable unless the office declares another."""
     return variable.lower()
 
 
 def breakdowns(variable: str) -> Mapping[str, Cut]:
     """How each breakdown cuts the variable's tree: at a level, or at the named codes.
 
-    A variable with a single breakdown (SEX) has one of its own name.
+    The single breakdown of a variable (SEX) has the variable's name.
     """
     return _all_breakdowns()[_known(variable)]
 
@@ -102,7 +101,7 @@ def label(variable: str) -> str:
 
 
 def breakdown_labels(variable: str) -> Mapping[str, str]:
-    """What tells each breakdown of a variable from the others; a single one has no label of its own."""
+    """What distinguishes each breakdown of a variable from the others; a single one has no label."""
     names = {name: f"{variable}.{name}" for name in breakdowns(variable) if name != variable}
     return {name: _all_labels()[full_name] for name, full_name in names.items()}
 
