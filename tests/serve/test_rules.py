@@ -26,7 +26,7 @@ def refused(builder: TableBuilder, asked: Query, **more: bool) -> Refusal:
         assert preview.refusal.rule is found.rule
     for near in found.nearest:
         assert isinstance(builder.ask(near.query, "u"), Answer), near
-        assert near.words
+        assert near.message
     return found
 
 
@@ -45,7 +45,7 @@ def test_axes_sizes_and_combinations(ruled: Make) -> None:
     large = query("SEX", "AGE.M", "LMS.L")
     found = refused(builder, large)
     assert found.rule is Rule.CELLS
-    assert "background job" in found.words
+    assert "background job" in found.message
     assert builder.preview(query("SEX", "AGE.M"), "u").needs_job is False
     assert isinstance(builder.ask(large, "u", job=True), Answer)
     picked = Query("persons", (Axis("SEX"), Axis("AGE.M", ("_T",)), Axis("LMS.L")))
@@ -61,7 +61,7 @@ def test_filters_and_groupings_only_where_allowed(ruled: Make) -> None:
     grouped = Query("persons", (Axis("AGE", (), (Group("young", ("Y_LT15",)),)),))
     found = refused(builder, grouped)
     assert found.rule is Rule.GROUPINGS
-    assert "no variable may" in found.words
+    assert "no variable may" in found.message
 
 
 def test_small_areas_are_withheld_and_not_shown_as_zero(ruled: Make, builder: TableBuilder) -> None:
@@ -101,7 +101,7 @@ def test_too_many_blocked_areas_refuse_the_table_and_larger_areas_are_offered(ru
     assert found.rule is Rule.SPARSITY
     assert len(found.areas) > 10
     assert found.nearest
-    assert "areas would be withheld" in found.words
+    assert "areas would be withheld" in found.message
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import {
 
 const SIDES = ["rows", "columns"];
 
-/** Both sides, each a list of cards; `isWide`: the cards of a side stand beside each other. */
+/** Both sides, each a list of cards; `isWide`: the cards of a side are next to each other. */
 export function axesView(state, actions, editCodes, isWide) {
   const drawn = { state, actions, editCodes, isWide };
   return el(
@@ -75,7 +75,7 @@ function card(drawn, axis, side, place) {
   );
 }
 
-/** Earlier and later in the list; where cards stand beside each other, one way is enough to reach every order. */
+/** Earlier and later in the list; where cards are next to each other, one way is enough to reach every order. */
 function stepButtons(drawn, side, place, words, name) {
   const { state, isWide } = drawn;
   const last = state[side].length - 1;
@@ -88,7 +88,7 @@ function stepButtons(drawn, side, place, words, name) {
   return last ? [step("up", "↑", place - 1), step("down", "↓", place + 1)] : [];
 }
 
-/** To the other side, and out of the table. Fingers get a word to aim at. */
+/** To the other side, and out of the table. Touch screens get a text to aim at. */
 function leaveButtons(drawn, side, words, name) {
   const { state, actions, isWide } = drawn;
   const other = side === "rows" ? "columns" : "rows";
@@ -178,7 +178,7 @@ function dragged(event, name) {
   event.currentTarget.classList.add("dragging");
 }
 
-/** How many cards stand before a point, which may be in a later line of a list that is broken into lines. */
+/** How many cards are before a point, which may be in a later line of a list that is broken into lines. */
 function cardsBefore(list, name, isWide, { clientX, clientY }) {
   const boxes = [...list.querySelectorAll(".card")]
     .filter((one) => one.dataset.variable !== name)

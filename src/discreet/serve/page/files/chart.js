@@ -11,7 +11,7 @@ const MOST_SERIES = 6;
 const BAR = 15;
 const GAP = 12;
 
-/** The chart, and what it leaves out in words. */
+/** The chart, and a text on what it leaves out. */
 export function chartView(state, view) {
   const lines = picked(view.rowCount, MOST_ROWS, (row) => isWhole(view.down, (k) => view.header(k, row)));
   const series = picked(view.columnCount, MOST_SERIES, (column) =>
@@ -39,7 +39,7 @@ function picked(count, most, isTotal) {
   return { shown: wanted.slice(0, most), all: wanted.length, left: wanted.length > most };
 }
 
-/** A line is a total where one of its codes is: bars of a whole beside its parts would be read as one of them. */
+/** A line is a total where one of its codes is: bars of a whole next to its parts would be read as one of them. */
 const isWhole = (side, place) =>
   side.axes.some((axis, k) => axis.total >= 0 && place(k) === axis.total && side.shown[k].length > 1);
 

@@ -1,4 +1,4 @@
-// The dialog in which the categories of an axis are chosen, or put together to groups where the office allows it.
+// The dialog in which the categories of an axis are chosen, or combined to groups where the office allows it.
 
 import { open } from "./dialog.js";
 import { button, el, replace } from "./dom.js";

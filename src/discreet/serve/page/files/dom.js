@@ -51,12 +51,12 @@ export function byKey(place, key) {
   return place.querySelector(`[data-key="${CSS.escape(key)}"]`);
 }
 
-/** A button with words. */
+/** A button with a text. */
 export function button(words, press, properties = {}) {
   return el("button", { type: "button", ...properties, on: { click: press, ...properties.on } }, words);
 }
 
-/** A button with a sign; its words are for those who cannot see it, and for the tooltip. */
+/** A button with a sign; its text is for screen readers and for the tooltip. */
 export function signButton(sign, words, press, properties = {}) {
   return button(el("span", { "aria-hidden": "true" }, sign), press, {
     class: "sign",
@@ -66,7 +66,7 @@ export function signButton(sign, words, press, properties = {}) {
   });
 }
 
-/** A labelled list to choose one from: pairs of value and words. */
+/** A labelled list to choose one from: pairs of value and text. */
 export function choice(words, pairs, chosen, pick, properties = {}) {
   const options = pairs.map(([value, text]) => el("option", { value, selected: value === chosen }, text));
   const list = el("select", { ...properties, on: { change: (event) => pick(event.target.value) } }, options);

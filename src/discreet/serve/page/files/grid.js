@@ -8,8 +8,8 @@ import { ROW, sizesOf } from "./grid_sizes.js";
 import { t } from "./language.js";
 import { variableName } from "./names.js";
 
-const SMALL = 1500; // tables of so many cells are drawn whole, so that the browser's own search and print find them
-const PRINTED = 20_000; // and of so many on paper
+const SMALL = 1500; // tables of at most this many cells are drawn whole, so that the browser's own search and print find them
+const PRINTED = 20_000; // the same when printing
 const BEYOND = 6; // lines drawn outside of what is seen
 
 /** Draw a table into a place. `ask(index)` is called for a cell, `sortBy(column)` for a column. */
@@ -82,7 +82,7 @@ export class Grid {
     new ResizeObserver(() => this.draw()).observe(this.place);
   }
 
-  /** Draw everything for paper, as far as paper goes, and what is in sight when it is done. */
+  /** Draw everything for printing, up to the limit, and what is visible afterwards. */
   print(isPrinting) {
     this.isPrinting = isPrinting;
     this.draw();

@@ -1,5 +1,5 @@
 // The elements of a table: nested headers, row headers and cells of the part that is in sight. It moves nothing and
-// asks nothing; `grid` says what is in sight, how large things are, and what they are called.
+// asks nothing; `grid` gives what is visible, the sizes, and the names.
 
 import { span } from "./answer.js";
 import { el } from "./dom.js";
@@ -113,7 +113,7 @@ function sorted(grid, cell, column) {
   return cell;
 }
 
-/** The language of a header: the word for totals is the page's own. */
+/** The language of a header: the text for totals is the page's. */
 const langOf = (axis, place) => (place === axis.total ? null : labelLang());
 
 function sortButton(grid, column, words, lang = null) {

@@ -25,7 +25,7 @@ function widthOfStub(axis, words, name, narrow, axes) {
   return within(narrow ? 84 : 116, 26 + 8 * longest, narrow ? (axes > 1 ? 104 : 120) : 340);
 }
 
-/** Wide enough for the longest word of a header, within reason; one width for all. */
+/** Wide enough for the longest term of a header, within reason; one width for all. */
 function widthOfColumns(view, words, narrow) {
   const leaf = view.across.axes.at(-1);
   const longest = longestOf(leaf ? leaf.codes.flatMap((_, place) => words(leaf, place).split(/[\s-]/)) : []);

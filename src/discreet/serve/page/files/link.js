@@ -1,4 +1,4 @@
-// The link that restores everything. It stands behind the # of the address, which browsers do not send: what somebody
+// The link that restores everything. It is the fragment of the address, which browsers do not send: what a user
 // is looking at is in no log.
 
 import { variableNamed, variableOf } from "./question.js";
@@ -14,7 +14,7 @@ const KNOWN = {
 
 const picked = (state, names) => Object.fromEntries(names.map((name) => [name, state[name]]));
 
-/** What a saved query keeps beside the question. */
+/** What a saved query stores in addition to the question. */
 export const layoutOf = (state) => ({
   ...picked(state, [...LAYOUT, "lang"]),
   rows: state.rows.map(variableOf),
@@ -36,7 +36,7 @@ export function fragmentOf(state) {
   return `#${encodeURIComponent(JSON.stringify(said)).replace(/'/g, "%27")}`;
 }
 
-/** What a fragment says, as members of the state; null where it is none of ours. */
+/** A fragment as members of the state; null where it is not one of this page. */
 export function read(fragment, catalogue) {
   let said;
   try {

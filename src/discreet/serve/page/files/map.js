@@ -12,7 +12,7 @@ const TALLEST = 640;
 const CODES = ["code", "CODE", "id", "ID", "NUTS_ID", "LAU_ID", "GEO", "geo", "gid"];
 let shapes = null; // the GeoJSON is large and does not change
 
-/** The map, with a list for each other variable that says which of its codes is shown. */
+/** The map, with a list for each other variable that chooses the code shown. */
 export function mapView(state, actions) {
   const { table } = state.answer;
   const place = table.axes.find((axis) => axis.isPlace);
@@ -101,7 +101,7 @@ function drawn(state, table, place, others, offset, geometry) {
   return [drawing, readout, shadeLegend(values, breaks, shown, hasWithheld)];
 }
 
-/** Show the words of the area that is looked at; the focus comes back to the last one. */
+/** Show the text of the area in focus; the focus comes back to the last one. */
 function read(event, readout, paths, ring) {
   const area = event.target.closest("path[role]");
   if (!area) return;

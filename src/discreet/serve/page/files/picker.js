@@ -1,5 +1,5 @@
 // A list of categories to tick: found by a search, by their level, or a branch at a time. It changes a set of codes
-// and tells so; what the set means is the caller's affair.
+// and reports it; the caller decides what the set means.
 
 import { button, el } from "./dom.js";
 import { labelLang, number, t } from "./language.js";
@@ -19,14 +19,14 @@ export function branchesOf({ codes, parents }) {
   return below;
 }
 
-/** Chosen codes without those below other chosen ones, where a code stands for its whole branch. */
+/** Chosen codes without those below other chosen ones, where a code includes its whole branch. */
 export function topmost(codelist, chosen) {
   const covered = new Set();
   for (const [code, below] of branchesOf(codelist)) if (chosen.has(code)) for (const one of below) covered.add(one);
   return codelist.codes.filter((code) => code !== TOTAL && chosen.has(code) && !covered.has(code));
 }
 
-/** Where a code stands for its whole branch: what is ticked with it, and what cannot stay ticked without it. */
+/** Where a code includes its whole branch: what is ticked with it, and what cannot stay ticked without it. */
 export function wholeBranches(codelist) {
   const below = branchesOf(codelist);
   const parentOf = new Map(codelist.codes.map((code, place) => [code, codelist.parents[place]]));
@@ -35,7 +35,7 @@ export function wholeBranches(codelist) {
 }
 
 /** The list with its search and its shortcuts. `chosen` is a set of codes, `changed` is called when it is another one,
- * `together` says which codes a tick moves. */
+ * `together` gives the codes that a tick changes. */
 export function makePicker(codelist, chosen, changed, together = (code) => [code]) {
   const branches = branchesOf(codelist);
   const known = new Set(codelist.codes);

@@ -1,4 +1,4 @@
-// The chart or the map as a file that stands alone: what the style says of its parts is written into them.
+// The chart or the map as a self-contained file: the styles of its parts are written into them.
 
 const COPIED = ["fill", "stroke", "stroke-width", "font-size", "font-family", "font-weight"];
 const SVG = "http://www.w3.org/2000/svg";

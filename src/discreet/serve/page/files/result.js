@@ -15,7 +15,7 @@ import { shareView } from "./share.js";
 import { fromTable } from "./tables.js";
 import { blockedView, refusalTitle, refusalView } from "./verdict.js";
 
-/** Everything but the cell at hand, which changes more often. */
+/** Everything but the chosen cell, which changes more often. */
 export function resultView(state, actions, keep) {
   const { answer } = state;
   if (answer.status === "failed") return failedView(state, actions);
@@ -132,7 +132,7 @@ function nextSort(sort, column) {
   return sort.direction === "descending" ? { column, direction: "ascending" } : null;
 }
 
-/** What the noise may have done to the cell at hand. */
+/** How much the noise may have changed the chosen cell. */
 export function cellView(state, close) {
   const { cell, answer } = state;
   if (!cell || !answer.table)

@@ -1,4 +1,4 @@
-// The table on the screen as a file: layout, order, percentages and words as shown. Withheld cells are empty.
+// The table on the screen as a file: layout, order, percentages and texts as shown. Withheld cells are empty.
 
 import { laidOut, span, wordsOf } from "./answer.js";
 import { filterWords } from "./filter.js";
@@ -34,7 +34,7 @@ export function seenCsv(state, layout) {
   return `${all.map((line) => line.map((cell) => quoted(harmless(cell))).join(",")).join("\n")}\n`;
 }
 
-/** A text that no spreadsheet takes for a formula: names of groups come with a link, from anybody. */
+/** A text that no spreadsheet takes for a formula: names of groups may come from other users' links. */
 const harmless = (value) => (typeof value === "string" && /^\s*[=@+-]/.test(value) ? `'${value}` : value);
 const quoted = (value) => (/[",\n]/.test(String(value)) ? `"${String(value).replace(/"/g, '""')}"` : String(value));
 

@@ -1,4 +1,4 @@
-// The token of a reader whom the office trusts with more: given once, kept for this tab alone, sent with each question.
+// The API token of a trusted user: entered once, stored only in this tab, sent with each question.
 
 import * as api from "./api.js";
 import { open } from "./dialog.js";
@@ -12,7 +12,7 @@ export function tokenView(state, changed) {
   return button(words, () => signIn(changed), { data: { key: "token" }, "aria-haspopup": "dialog" });
 }
 
-/** Ask for a token; `changed` is called when another one is held. */
+/** Ask for a token; `changed` is called when it changes. */
 export function signIn(changed) {
   const dialog = el("dialog", { class: "sheet", "aria-labelledby": "token-title" });
   const field = el("input", {

@@ -25,7 +25,7 @@ export function verdictView(state, actions) {
   );
 }
 
-/** Whether the refusal stands beside already, in the place of the table. */
+/** Whether the refusal is already shown in place of the table. */
 const isTold = ({ answer, ...state }) =>
   answer.status === "failed" && answer.problem.isRefusal && answer.asked === sameness(queryOf(state));
 
@@ -65,7 +65,7 @@ function sizeLine(state, found) {
 
 const isShort = (found) => Boolean(found?.budget && found.budget.price > found.budget.left);
 
-/** What the table would cost, and what is left: told before, because it cannot be taken back. */
+/** The cost of the table and what is left: shown before, because it cannot be undone. */
 function budgetView({ measure, price, left, whole }) {
   const short = price > left;
   const words = price ? t("budget.price", { price: decimal(price), measure }) : t("budget.free");
@@ -125,7 +125,7 @@ const OWN_TITLES = ["not_published", "budget"];
 /** What a refusal is called: a table missing from a release and a used budget break no rule. */
 export const refusalTitle = (said) => t(OWN_TITLES.includes(said.rule) ? `refused.${said.rule}` : "refused");
 
-/** A refusal: the rule's words, the areas, and tables that would pass. */
+/** A refusal: its message, the areas, and tables that would pass. */
 export function refusalView(state, said, words, actions, isMain = false) {
   const offers = said.nearest || [];
   return el(
