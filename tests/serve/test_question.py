@@ -59,7 +59,7 @@ def test_groups_are_known_by_their_codes(builder: TableBuilder) -> None:
         (Query("persons", (Axis("SEX", ("3",)),)), "unknown code '3' of SEX; use one of _T, 1, 2"),
         (
             Query("persons", (Axis("AGE", (), (Group("_T", ("Y_LT15",)),)),)),
-            "name '_T'; give each group a name",
+            "name '_T'; give each group its own name",
         ),
         (Query("persons", (Axis("AGE", (), (YOUNG, Group("more", ("Y_LT15",)))),)), "'more' shares codes"),
         (Query("persons", (Axis("AGE", (), (Group("none", ()),)),)), "'none' has no codes"),

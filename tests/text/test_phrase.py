@@ -94,5 +94,5 @@ class Told:
 )
 def test_a_copy_can_still_be_said(again: object) -> None:
     made = again(Told(LARGE))  # type: ignore[operator]
-    assert isinstance(made.message, Phrase)
-    assert said(made.message, DE) == LARGE_DE
+    assert isinstance(made.words, Phrase)
+    assert said(made.words, DE) == LARGE_DE

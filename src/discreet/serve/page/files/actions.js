@@ -24,16 +24,16 @@ export function makeActions(store) {
   let lastShown = ""; // the address of the table on the screen
 
   /** Announce a message to screen readers. */
-  function announce(words) {
+  function announce(caption) {
     const live = document.getElementById("live");
     live.classList.remove("toast");
-    live.textContent = words;
+    live.textContent = caption;
   }
 
   /** Show a message to all users, for a while. */
-  function tell(words) {
+  function tell(caption) {
     const live = document.getElementById("live");
-    live.textContent = words;
+    live.textContent = caption;
     live.classList.add("toast");
     clearTimeout(telling);
     telling = setTimeout(() => live.classList.remove("toast"), TOLD);

@@ -134,7 +134,7 @@ function ordered(table, down, across, sort) {
 }
 
 /** The text of a code. */
-export function wordsOf(axis, place, texts, totalWords) {
+export function codeText(axis, place, texts, totalWords) {
   const code = axis.codes[place];
   const label = place === axis.total && axis.labels[place] === "Total" ? totalWords : axis.labels[place];
   if (texts === "codes") return code;

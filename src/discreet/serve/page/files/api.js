@@ -4,13 +4,13 @@ import { language } from "./language.js";
 
 /** The problem that the server reports (RFC 9457), or that it cannot be reached. */
 export class Problem extends Error {
-  constructor(status, said) {
-    super(said.detail || said.title || "");
-    Object.assign(this, { status, said });
+  constructor(status, details) {
+    super(details.detail || details.title || "");
+    Object.assign(this, { status, details });
   }
 
   get isRefusal() {
-    return (this.said.type || "").startsWith("/problems/refused-");
+    return (this.details.type || "").startsWith("/problems/refused-");
   }
 }
 

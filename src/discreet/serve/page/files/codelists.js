@@ -21,8 +21,8 @@ export function makeCodelists(arrived) {
   async function learn(name) {
     labels.set(name, new Map());
     try {
-      const { codes, labels: words } = await variable(name);
-      labels.set(name, new Map(codes.map((code, place) => [code, words[place]])));
+      const { codes, labels: texts } = await variable(name);
+      labels.set(name, new Map(codes.map((code, place) => [code, texts[place]])));
       arrived();
     } catch {
       labels.delete(name); // the code is shown until its label is available

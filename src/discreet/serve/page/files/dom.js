@@ -52,26 +52,26 @@ export function byKey(place, key) {
 }
 
 /** A button with a text. */
-export function button(words, press, properties = {}) {
-  return el("button", { type: "button", ...properties, on: { click: press, ...properties.on } }, words);
+export function button(caption, press, properties = {}) {
+  return el("button", { type: "button", ...properties, on: { click: press, ...properties.on } }, caption);
 }
 
 /** A button with a sign; its text is for screen readers and for the tooltip. */
-export function signButton(sign, words, press, properties = {}) {
+export function signButton(sign, caption, press, properties = {}) {
   return button(el("span", { "aria-hidden": "true" }, sign), press, {
     class: "sign",
-    "aria-label": words,
-    title: words,
+    "aria-label": caption,
+    title: caption,
     ...properties,
   });
 }
 
 /** A labelled list to choose one from: pairs of value and text. */
-export function choice(words, pairs, chosen, pick, properties = {}) {
+export function choice(caption, pairs, chosen, pick, properties = {}) {
   const options = pairs.map(([value, text]) => el("option", { value, selected: value === chosen }, text));
   const list = el("select", { ...properties, on: { change: (event) => pick(event.target.value) } }, options);
   list.value = chosen;
-  return el("label", { class: "field" }, el("span", {}, words), list);
+  return el("label", { class: "field" }, el("span", {}, caption), list);
 }
 
 /** Give the reader a file. */

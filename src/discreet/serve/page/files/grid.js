@@ -1,7 +1,7 @@
 // The table on the screen: a real <table> of which only what can be seen is in the document, so that a reader of
 // 100,000 cells scrolls through a few hundred elements; and how keys move in it. Its elements are made elsewhere.
 
-import { wordsOf } from "./answer.js";
+import { codeText } from "./answer.js";
 import { el } from "./dom.js";
 import { heads, lines, widths } from "./grid_parts.js";
 import { ROW, sizesOf } from "./grid_sizes.js";
@@ -19,7 +19,7 @@ export class Grid {
     const nameOf = (axis) => variableName(state.world.catalogue, axis.variable);
     Object.assign(
       this,
-      sizesOf(view, (axis, place) => this.words(axis, place), nameOf),
+      sizesOf(view, (axis, place) => this.textOf(axis, place), nameOf),
       { rowHeight: ROW },
     );
     this.head = el("thead");
@@ -88,8 +88,8 @@ export class Grid {
     this.draw();
   }
 
-  words(axis, place) {
-    return wordsOf(axis, place, this.state.texts, t("total"));
+  textOf(axis, place) {
+    return codeText(axis, place, this.state.texts, t("total"));
   }
 
   /** Which rows and columns are near enough to be drawn. */

@@ -22,15 +22,15 @@ export function speak(lang) {
 export function t(key, filled = {}) {
   const texts = TEXTS[now];
   const form = "n" in filled ? `${key}.${new Intl.PluralRules(now).select(filled.n)}` : key;
-  const words = texts[form] ?? texts[key] ?? key;
-  return words.replace(/\{(\w+)\}/g, (all, name) => (name in filled ? shown(filled[name]) : all));
+  const caption = texts[form] ?? texts[key] ?? key;
+  return caption.replace(/\{(\w+)\}/g, (all, name) => (name in filled ? shown(filled[name]) : all));
 }
 
 /** The text of a key, or nothing where the language has none. */
 export const maybe = (key) => TEXTS[now][key];
 
 /** Whether a text is the page's own for a key, so that it can be shown in the reader's language. */
-export const isOwn = (key, words) => Object.values(TEXTS).some((texts) => texts[key] === words);
+export const isOwn = (key, caption) => Object.values(TEXTS).some((texts) => texts[key] === caption);
 
 const shown = (value) => (typeof value === "number" ? number(value) : String(value));
 
@@ -52,7 +52,7 @@ function formatter(options) {
 }
 
 /** A list as text. */
-export const listed = (words) => new Intl.ListFormat(now, { type: "conjunction" }).format(words);
+export const listed = (caption) => new Intl.ListFormat(now, { type: "conjunction" }).format(caption);
 
 export const language = () => now;
 

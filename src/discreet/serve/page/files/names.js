@@ -60,7 +60,7 @@ const inside = (name) =>
     : name;
 
 /** A short description of the axes of a question, such as "Age (five-year groups), Sex (2)". */
-export function axesWords(catalogue, query) {
+export function axesText(catalogue, query) {
   return (query.axes || []).map((axis) => {
     const breakdown = typeof axis === "string" ? axis : axis.breakdown;
     const name = variableName(catalogue, breakdown.split(".")[0]);

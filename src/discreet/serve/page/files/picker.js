@@ -73,7 +73,7 @@ export function makePicker(codelist, chosen, changed, together = (code) => [code
   }
 
   function line({ code, place }) {
-    const words = code === TOTAL ? t("total") : codelist.labels[place];
+    const caption = code === TOTAL ? t("total") : codelist.labels[place];
     const box = el("input", {
       type: "checkbox",
       value: code,
@@ -85,17 +85,17 @@ export function makePicker(codelist, chosen, changed, together = (code) => [code
     return el(
       "li",
       { class: `depth-${Math.min(4, codelist.depths[place])}` },
-      el("label", {}, box, el("span", { lang: code === TOTAL ? null : labelLang() }, words), el("code", {}, code)),
-      branch ? branchButton(code, branch, words) : null,
+      el("label", {}, box, el("span", { lang: code === TOTAL ? null : labelLang() }, caption), el("code", {}, code)),
+      branch ? branchButton(code, branch, caption) : null,
     );
   }
 
-  function branchButton(code, branch, words) {
+  function branchButton(code, branch, caption) {
     const whole = [code, ...branch];
     return button(t("codes.branch", { n: branch.length }), () => set(whole, !whole.every((one) => chosen.has(one))), {
       class: "small branch",
-      "aria-label": t("codes.branch.of", { name: words, n: branch.length }),
-      title: t("codes.branch.of", { name: words, n: branch.length }),
+      "aria-label": t("codes.branch.of", { name: caption, n: branch.length }),
+      title: t("codes.branch.of", { name: caption, n: branch.length }),
       data: { key: `branch-${code}` },
     });
   }
@@ -121,7 +121,7 @@ export function makePicker(codelist, chosen, changed, together = (code) => [code
       },
     },
   });
-  const shortcut = (words, key, press) => button(words, press, { class: "small", data: { key } });
+  const shortcut = (caption, key, press) => button(caption, press, { class: "small", data: { key } });
   const codesFound = () => found().map((one) => one.code);
   draw();
   return {

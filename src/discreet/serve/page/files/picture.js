@@ -30,9 +30,9 @@ function part(tag, attributes) {
   return made;
 }
 
-function written(words, x, y, fill, size) {
+function written(caption, x, y, fill, size) {
   const text = part("text", { x, y, fill, "font-size": size, "font-family": "sans-serif" });
-  text.textContent = words;
+  text.textContent = caption;
   return text;
 }
 

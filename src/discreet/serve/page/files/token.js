@@ -8,8 +8,8 @@ import { t } from "./language.js";
 /** The button that opens the dialog; nothing where the server knows no tokens. */
 export function tokenView(state, changed) {
   if (!state.world.settings.tokens) return null;
-  const words = api.hasToken() ? t("token.held") : t("token");
-  return button(words, () => signIn(changed), { data: { key: "token" }, "aria-haspopup": "dialog" });
+  const caption = api.hasToken() ? t("token.held") : t("token");
+  return button(caption, () => signIn(changed), { data: { key: "token" }, "aria-haspopup": "dialog" });
 }
 
 /** Ask for a token; `changed` is called when it changes. */
