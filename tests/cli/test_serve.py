@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from discreet.cli.app import app
 from discreet.errors import Mistakes
-from discreet.serve.http.security import Role, TokenBook, read_tokens
+from discreet.serve.http.security import Role, TokenFile, read_tokens
 from tests.cli.town import build
 
 
@@ -79,7 +79,7 @@ def test_a_token_is_shown_once_listed_without_itself_and_revoked(tmp_path: Path)
     file, run = tmp_path / "tokens.json", CliRunner().invoke
     made = run(app, ["token", "create", str(file), "ann", "--role", "trusted", "--json"])
     token = json.loads(made.output)["token"]
-    found = TokenBook(file).find(token)
+    found = TokenFile(file).find(token)
     assert found is not None
     assert found.role is Role.TRUSTED
     listed = run(app, ["token", "list", str(file)]).output

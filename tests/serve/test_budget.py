@@ -98,7 +98,7 @@ def test_an_exhausted_budget_is_a_polite_refusal_and_costs_nothing(make: Make, l
     found = builder.ask(query("OCC", "HAR", "LOC"), "ann")
     assert isinstance(found, Refusal)
     assert found.rule is Rule.BUDGET
-    assert "is left of your privacy budget" in found.words
+    assert "is left of your privacy budget" in found.message
     assert spent(ledger, "ann") == before
     assert isinstance(builder.ask(query("OCC"), "ann"), Answer), "what is paid for stays free"
     assert isinstance(builder.ask(query("OCC", where='SEX == "1"'), "ann"), Answer), "2 left"
@@ -158,7 +158,7 @@ def test_groupings_have_noise_of_their_own_and_ranges_are_exact(make: Make) -> N
 @pytest.mark.parametrize(
     ("noise", "serve", "said"),
     [
-        (GEOMETRIC, "axes = 3", "serve.account: is missing beside noise with a law"),
+        (GEOMETRIC, "axes = 3", "serve.account: is missing; noise with a law needs it"),
         (GEOMETRIC, "attribute = 0.5", "a rule on noisy counts together with a guarantee"),
         (GEOMETRIC, "history = { difference = 5 }", "a guard on history together with a guarantee"),
         (GEOMETRIC, "account = { each = 2, user = 1 }", "1 is below what one table costs"),

@@ -13,7 +13,7 @@ from discreet.programme.serve import HistoryRule
 from discreet.serve import history_store as collected
 from discreet.serve.answer import Refusal
 from discreet.serve.history import History
-from discreet.serve.history_store import MOST_COMPARED, Collected, CollectedBook, Held, Population
+from discreet.serve.history_store import MOST_COMPARED, Collected, HistoryStore, Population, Received
 from tests.serve.test_history import no_difference, statistic, table
 
 LEVELS = st.dictionaries(st.sampled_from("ABCD"), st.integers(1, 3), max_size=4).map(
@@ -27,9 +27,9 @@ def database(where: str) -> Database:
 
 
 def remember(database: Database, one: Collected, user: str = "u") -> None:
-    book = CollectedBook(database)
+    store = HistoryStore(database)
     with database.writing() as connection:
-        book.remember(connection, user, one)
+        store.remember(connection, user, one)
 
 
 @given(
@@ -38,15 +38,15 @@ def remember(database: Database, one: Collected, user: str = "u") -> None:
 def test_what_is_held_is_found_as_if_all_were_looked_through(
     every: list[tuple[tuple[tuple[str, int], ...], int]], wanted: tuple[tuple[str, int], ...], cut: int
 ) -> None:
-    held = Held()
+    received = Received()
     for part in (every[:cut], every[cut:]):
-        held = held.extended([levels for levels, _ in part], [cells for _, cells in part], 1)
+        received = received.extended([levels for levels, _ in part], [cells for _, cells in part], 1)
     refining = sorted(
         cells
         for levels, cells in every
         if all(dict(levels).get(variable, 0) >= depth for variable, depth in wanted)
     )
-    found = held.refining(wanted)
+    found = received.refining(wanted)
     assert found.tolist() == refining
     if refining:
         assert riskiest(found, 7) == exposure(refining, 7).riskiest
@@ -67,7 +67,7 @@ def test_workers_see_what_the_others_wrote(where: str) -> None:
 
 
 def test_users_who_were_forgotten_are_read_again(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collected, "MOST_HELD", 3)
+    monkeypatch.setattr(collected, "MOST_CACHED", 3)
     kept = History(Database(where, "store", Journal.AHEAD), HistoryRule(refuse=0.5))
     asked = [table(statistic(1), statistic(2, **{name: 1})) for name in "ABC"]
     for one in asked[:2]:
@@ -81,10 +81,10 @@ def test_the_nearest_populations_on_both_sides_are_compared(database: Database) 
     earlier = tuple(Population(f"b{total}", total) for total in range(0, 4000, 2))
     remember(database, Collected((statistic(1),), earlier))
     asked = Collected((statistic(1),), (Population("new", 1000), Population("far", 9000), Population("", 5)))
-    book = CollectedBook(database)
+    store = HistoryStore(database)
     with database.reading() as connection:
-        pairs = book.near(connection, "u", asked, 60)
-        assert book.near(connection, "another", asked, 60) == ()
+        pairs = store.near(connection, "u", asked, 60)
+        assert store.near(connection, "another", asked, 60) == ()
     near = sorted(int(base[1:]) for new, base in pairs if new == "new")
     assert len(near) == MOST_COMPARED
     assert (near[0], near[-1]) in {(980, 1018), (982, 1020)}
@@ -98,9 +98,9 @@ def test_filters_and_groupings_of_any_length_are_kept(database: Database) -> Non
     groups = tuple(Population(f"{long} and X == {k}", 10 * k) for k in range(250))
     one = Collected((statistic(1),), groups)
     remember(database, one)
-    book = CollectedBook(database)
+    store = HistoryStore(database)
     with database.reading() as connection:
-        assert book.has_populations(connection, "u", one)
-        assert not book.has_populations(connection, "another", one)
-        assert len(book.near(connection, "u", one, 10)) == 0
-        assert len(book.near(connection, "u", one, 11)) == 2 * 249
+        assert store.has_populations(connection, "u", one)
+        assert not store.has_populations(connection, "another", one)
+        assert len(store.near(connection, "u", one, 10)) == 0
+        assert len(store.near(connection, "u", one, 11)) == 2 * 249

@@ -11,7 +11,7 @@ from discreet.programme.cube import Signature
 from discreet.programme.serve import Action, HistoryRule
 from discreet.serve.answer import Answer, Refusal, Rule
 from discreet.serve.history import History, representations
-from discreet.serve.history_store import Collected, Held, Levels, Population, Statistic
+from discreet.serve.history_store import Collected, Levels, Population, Received, Statistic
 from discreet.serve.jobs_store import Store
 from discreet.serve.open import TableBuilder
 from discreet.serve.query import Axis, Group, Query
@@ -37,8 +37,8 @@ def history(where: str, rule: HistoryRule) -> History:
     return History(Database(where, "store", Journal.AHEAD), rule)
 
 
-def held(of: dict[Levels, int]) -> Held:
-    return Held().extended(list(of), list(of.values()), 1)
+def received(of: dict[Levels, int]) -> Received:
+    return Received().extended(list(of), list(of.values()), 1)
 
 
 def no_difference(_new: str, _earlier: str) -> int | None:
@@ -47,7 +47,7 @@ def no_difference(_new: str, _earlier: str) -> int | None:
 
 def test_representations_are_those_that_add_up_to_the_statistic() -> None:
     """Bach's example: a total shown by itself, by 2, by 2 and by 4 cells: k/t^2 = 9/16."""
-    have = held({(): 1, (("A", 1),): 2, (("B", 1),): 2, (("A", 1), ("B", 1)): 4, (("A", 2),): 50})
+    have = received({(): 1, (("A", 1),): 2, (("B", 1),): 2, (("A", 1), ("B", 1)): 4, (("A", 2),): 50})
     average = representations(statistic(1), have)
     assert (average.t, average.k) == (3, Fraction(5))
     assert representations(statistic(2, A=1), have).k / representations(statistic(2, A=1), have).t ** 2 <= 1

@@ -33,7 +33,7 @@ def test_a_public_law_gives_exact_ranges_within_the_bound(answered: Make) -> Non
         value = int(answer.values[cell])
         assert found is not None
         assert max(0, value - 5) <= found.low <= value <= found.high <= value + 5
-        assert "at least 95% probability" in found.words
+        assert "at least 95% probability" in found.message
     narrow, wide = answer.noise_range(0, 0.5), answer.noise_range(0, 0.99)
     assert narrow is not None
     assert wide is not None
@@ -45,7 +45,7 @@ def test_a_public_variance_gives_rough_ranges(answered: Make) -> None:
     found = answer.noise_range(0, 0.95)
     assert found is not None
     assert (found.low, found.high) == (answer.values[0] - 3, answer.values[0] + 3)  # 1.96 sqrt(2.0) and up
-    assert "largest variance" in found.words
+    assert "largest variance" in found.message
     assert "variance of at most 2" in answer.noise
 
 

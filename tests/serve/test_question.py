@@ -51,7 +51,7 @@ def test_groups_are_known_by_their_codes(builder: TableBuilder) -> None:
         (query("SEX", unit="person"), "unknown unit 'person'; did you mean 'persons'"),
         (query("SX"), "unknown variable 'SX' of persons; did you mean 'SEX'"),
         (query("AGE"), "unknown breakdown 'AGE'; did you mean"),
-        (query("AGE.L", "AGE.M"), "AGE stands 2 times; keep one axis of each variable"),
+        (query("AGE.L", "AGE.M"), "AGE is given 2 times; keep one axis of each variable"),
         (query("SEX", where='AGEE == "1"'), "unknown variable 'AGEE'"),
         (query("SEX", where='SEX == "9"'), "unknown code '9' of SEX; use one of 1, 2"),
         (query("SEX", where="__import__('os')"), "where"),
@@ -59,15 +59,15 @@ def test_groups_are_known_by_their_codes(builder: TableBuilder) -> None:
         (Query("persons", (Axis("SEX", ("3",)),)), "unknown code '3' of SEX; use one of _T, 1, 2"),
         (
             Query("persons", (Axis("AGE", (), (Group("_T", ("Y_LT15",)),)),)),
-            "name '_T'; give each group a name",
+            "name '_T'; give each group its own name",
         ),
         (Query("persons", (Axis("AGE", (), (YOUNG, Group("more", ("Y_LT15",)))),)), "'more' shares codes"),
-        (Query("persons", (Axis("AGE", (), (Group("none", ()),)),)), "'none' holds no codes"),
+        (Query("persons", (Axis("AGE", (), (Group("none", ()),)),)), "'none' has no codes"),
         (
             Query("persons", (Axis("AGE", (), (Group("x", ("Y_LT51",)),)),)),
             "unknown code 'Y_LT51'; did you mean",
         ),
-        (Query("persons", (Axis("AGE.L", (), (YOUNG,)),)), "groups beside the breakdown 'AGE.L'"),
+        (Query("persons", (Axis("AGE.L", (), (YOUNG,)),)), "groups of the breakdown 'AGE.L'"),
         (query("TOB"), "unknown variable 'TOB' of persons"),
     ],
 )

@@ -30,7 +30,7 @@ def test_a_prepared_release_reads_no_file_for_an_answer(
 def test_a_release_without_tables_of_counts_is_refused(release: Release, store: Store) -> None:
     weighted = [entry.model_copy(update={"weight": "w"}) for entry in release.manifest.cubes]
     held = Release(release.folder, release.manifest.model_copy(update={"cubes": tuple(weighted)}))
-    with pytest.raises(Mistakes, match="there are no tables of counts"):
+    with pytest.raises(Mistakes, match="the release has no tables of counts"):
         serve_release(held, store)
 
 

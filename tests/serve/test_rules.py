@@ -36,7 +36,7 @@ def refused(builder: TableBuilder, asked: Query, **more: bool) -> Refusal:
         assert preview.refusal.rule is found.rule
     for near in found.nearest:
         assert isinstance(builder.ask(near.query, "u"), Answer), near
-        assert near.words
+        assert near.message
     return found
 
 
@@ -55,7 +55,7 @@ def test_axes_sizes_and_combinations(ruled: Make) -> None:
     large = query("SEX", "AGE.M", "LMS.L")
     found = refused(builder, large)
     assert found.rule is Rule.CELLS
-    assert "background job" in found.words
+    assert "background job" in found.message
     assert builder.preview(query("SEX", "AGE.M"), "u").needs_job is False
     assert isinstance(builder.ask(large, "u", job=True), Answer)
     picked = Query("persons", (Axis("SEX"), Axis("AGE.M", ("_T",)), Axis("LMS.L")))
@@ -71,7 +71,7 @@ def test_filters_and_groupings_only_where_allowed(ruled: Make) -> None:
     grouped = Query("persons", (Axis("AGE", (), (Group("young", ("Y_LT15",)),)),))
     found = refused(builder, grouped)
     assert found.rule is Rule.GROUPINGS
-    assert "no variable may" in found.words
+    assert "no variable may" in found.message
 
 
 def test_small_areas_are_withheld_and_not_shown_as_zero(ruled: Make, builder: TableBuilder) -> None:
@@ -111,7 +111,7 @@ def test_too_many_blocked_areas_refuse_the_table_and_larger_areas_are_offered(ru
     assert found.rule is Rule.SPARSITY
     assert len(found.areas) > 10
     assert found.nearest
-    assert "areas would be withheld" in found.words
+    assert "areas would be withheld" in found.message
 
 
 @pytest.mark.parametrize(
@@ -266,7 +266,7 @@ def test_the_largest_share_of_blocked_areas_is_still_answered() -> None:
     assert refusal is not None
     assert refusal.rule is Rule.AREA_POPULATION
     assert refusal.areas == found.blocked
-    assert str(refusal.words).startswith("3 of 6 areas would be withheld")
+    assert str(refusal.message).startswith("3 of 6 areas would be withheld")
 
 
 @pytest.mark.parametrize(("small", "blocked"), [(5, False), (1, True)], ids=["passes", "sparse"])
@@ -296,10 +296,10 @@ def test_areas_may_be_grouped_or_filtered_but_not_both(ruled: Make) -> None:
     assert isinstance(builder.ask(grouped, "u"), Answer)
     found = refused(builder, replace(grouped, where=f'GEO == "{some[0]}"'))
     assert found.rule is Rule.GROUPINGS
-    assert "grouped and filtered" in found.words
+    assert "grouped and filtered" in found.message
     young = Query("persons", (Axis("AGE", (), (Group("young", ("Y_LT15",)),)),), 'AGE != "Y30-49"')
     assert isinstance(builder.ask(young, "u"), Answer)
-    assert "SEX and EDU may not" in refused(builder, query("EDU", "SEX")).words
+    assert "SEX and EDU may not" in refused(builder, query("EDU", "SEX")).message
 
 
 def test_the_limits_themselves_are_allowed(ruled: Make, builder: TableBuilder) -> None:
@@ -309,9 +309,9 @@ def test_the_limits_themselves_are_allowed(ruled: Make, builder: TableBuilder) -
     assert refused(ruled(axes=1), asked).rule is Rule.AXES
     found = refused(ruled(cells=size - 1, job_cells=size), asked)
     assert found.rule is Rule.CELLS
-    assert "background job" in found.words
-    assert "background job" not in refused(ruled(cells=size - 1, job_cells=size - 1), asked).words
-    assert "background job" not in refused(ruled(cells=1, job_cells=size - 1), asked, job=True).words
+    assert "background job" in found.message
+    assert "background job" not in refused(ruled(cells=size - 1, job_cells=size - 1), asked).message
+    assert "background job" not in refused(ruled(cells=1, job_cells=size - 1), asked, job=True).message
     assert refused(ruled(counted=size - 1), asked).rule is Rule.COUNTED
 
 

@@ -51,8 +51,8 @@ def test_a_job_goes_from_queued_to_done(store: Store, clock: Clock) -> None:
     assert taken is not None
     assert (taken.id, taken.state, taken.query) == (job.id, JobState.RUNNING, ASKED)
     assert store.claim_job("w2", 30) is None
-    assert store.tell_progress(job.id, "w1", 0.5, 30)
-    assert not store.tell_progress(job.id, "w2", 0.9, 30)
+    assert store.report_progress(job.id, "w1", 0.5, 30)
+    assert not store.report_progress(job.id, "w2", 0.9, 30)
     assert store.finish_job(job.id, "w1", b"cells")
     done = store.job(job.id)
     assert done is not None
@@ -78,7 +78,7 @@ def test_a_job_of_a_dead_worker_is_taken_up_and_the_dead_one_cannot_finish_it(
     assert store.fail_job(job.id, "w2", "too large")
     failed = store.job(job.id)
     assert failed is not None
-    assert (failed.state, failed.words) == (JobState.FAILED, "too large")
+    assert (failed.state, failed.message) == (JobState.FAILED, "too large")
 
 
 def test_a_dropped_job_is_gone_for_its_worker_too(store: Store) -> None:
@@ -86,7 +86,7 @@ def test_a_dropped_job_is_gone_for_its_worker_too(store: Store) -> None:
     assert store.claim_job("w1", 30) is not None
     assert store.drop_job(job.id)
     assert not store.drop_job(job.id)
-    assert not store.tell_progress(job.id, "w1", 0.5, 30)
+    assert not store.report_progress(job.id, "w1", 0.5, 30)
     assert not store.finish_job(job.id, "w1", b"late")
     assert (store.job(job.id), store.result(job.id), store.claim_job("w2", 30)) == (None, None, None)
 

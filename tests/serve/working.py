@@ -20,7 +20,7 @@ from discreet.programme.programme import load_programme
 from discreet.programme.serve import HistoryRule
 from discreet.serve.budget import Accounts, PrivateTables
 from discreet.serve.history import History
-from discreet.serve.http.security import kept_key
+from discreet.serve.http.security import stored_key
 from discreet.serve.jobs_store import Store
 
 USER = "ann"
@@ -69,7 +69,7 @@ def main(where: str, path: str, name: str, budget: str, times: str) -> None:
     sys.stdin.readline()  # all start together
     store = Store(where, now)
     History(store.database, HistoryRule())
-    key = kept_key(Database(where, "store"), "users")
+    key = stored_key(Database(where, "store"), "users")
     accounts = Accounts(Ledger.create(where, now), prices, b"key")
     tell(f"key {key.hex()}")
     for cube in cubes:

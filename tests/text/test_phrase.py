@@ -44,7 +44,7 @@ def test_phrases_inside_a_phrase_are_said_in_its_language() -> None:
     assert offer == "larger areas: GEO.L for GEO.H, without SEX"
     assert said(offer, DE) == "größere Gebiete: GEO.L statt GEO.H, ohne SEX"
     names = phrase("{names} and {last}", names=("AGE", "SEX"), last="GEO")
-    assert said(phrase("{names} may not stand in one table.", names=names), DE) == (
+    assert said(phrase("{names} may not be combined in one table.", names=names), DE) == (
         "AGE, SEX und GEO dürfen nicht in einer Tabelle stehen."
     )
 

@@ -94,7 +94,7 @@ class Observations:
         def cut(cells: NDArray[Any]) -> NDArray[Any]:
             return cells.reshape(dataset.shape)[..., part].reshape(-1)
 
-        part = replace(
+        axis = replace(
             last,
             codes=last.codes[part],
             labels=last.labels[part],
@@ -103,7 +103,7 @@ class Observations:
         )
         smaller = replace(
             dataset,
-            axes=(*dataset.axes[:-1], part),
+            axes=(*dataset.axes[:-1], axis),
             values=cut(dataset.values),
             withheld=None if dataset.withheld is None else cut(dataset.withheld),
         )

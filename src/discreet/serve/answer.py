@@ -1,7 +1,4 @@
-"""What comes back: an answer, a refusal, a preview; protected values and public words alone.
-
-It owns their shape; they are made in ``answering``.
-"""
+"""Answers, refusals and previews: only protected values and public text."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from discreet.text.phrase import Language, said
 
 
 class Rule(StrEnum):
-    """Which rule refused, for machines; the words of a refusal are for people."""
+    """The rule that refused a question, for machines; the message of a refusal is for people."""
 
     AXES = "axes"
     CELLS = "cells"
@@ -34,18 +31,18 @@ class Rule(StrEnum):
     HISTORY = "history"
     DIFFERENCE = "difference"
     BUDGET = "budget"
-    NOT_PUBLISHED = "not_published"  # a release does not hold the table
+    NOT_PUBLISHED = "not_published"  # the release does not contain the table
 
 
 @dataclass(frozen=True, eq=False)
 class AnswerAxis:
-    """One axis of an answer, with the codes that were asked for, in the order of the codelist."""
+    """One axis of an answer, with the requested codes, in the order of the codelist."""
 
     variable: str
     breakdown: str  # full name, or the variable's where its codes were grouped
     codes: tuple[str, ...]
     labels: tuple[str, ...]
-    parents: tuple[str, ...]  # nearest code above that is in the answer, empty where there is none
+    parents: tuple[str, ...]  # nearest code above that is in the answer, empty where none is
     depths: tuple[int, ...]  # below the total, which has 0
     is_place: bool
 
@@ -55,7 +52,7 @@ class AnswerAxis:
 
 @dataclass(frozen=True)
 class Area:
-    """An area that is judged alone, and why it is blocked."""
+    """An area that is judged separately, and the rule that blocks it."""
 
     code: str
     label: str
@@ -69,7 +66,7 @@ class NoiseRange:
     low: int
     high: int
     level: float
-    words: str
+    message: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,16 +76,16 @@ class Answer:
     Where ``withheld`` is true the value is 0 and means nothing: it is to be shown as null with the status withheld.
     """
 
-    query: Query  # canonical, its axes in the order asked for
+    query: Query  # canonical, its axes in the requested order
     axes: tuple[AnswerAxis, ...]
     values: NDArray[np.int64]  # (cells,)
     withheld: NDArray[np.bool_]  # (cells,)
-    noise: str  # the public words on the noise
+    noise: str  # the public description of the noise
     additivity: str  # why totals differ from the sums of their parts
     blocked: tuple[Area, ...]
     warnings: tuple[str, ...]
     range_of: Callable[[int, float], NoiseRange | None]  # see noise_range
-    language: Language = Language.ENGLISH  # of its words, and of what is written around it
+    language: Language = Language.ENGLISH  # of its texts, and of what is written around it
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -101,12 +98,12 @@ class Answer:
         return prod(self.shape)
 
     def in_language(self, language: Language) -> Answer:
-        """The same answer with its words in a language."""
+        """The same answer with its texts in a language."""
         return replace(
             self,
             noise=said(self.noise, language),
             additivity=said(self.additivity, language),
-            warnings=tuple(said(words, language) for words in self.warnings),
+            warnings=tuple(said(message, language) for message in self.warnings),
             language=language,
         )
 
@@ -117,25 +114,25 @@ class Answer:
 
 @dataclass(frozen=True)
 class Nearest:
-    """A table near one that was refused, which passes the rules, and what was given up for it."""
+    """A table near a refused one that passes the rules, and how it differs."""
 
     query: Query
-    words: str
+    message: str
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """No answer: which rule, in words that say what to do, which areas, and tables that would pass."""
+    """A refusal: the rule, a message that explains what to do, the areas, and tables that would pass."""
 
     rule: Rule
-    words: str
+    message: str
     areas: tuple[Area, ...] = ()
     nearest: tuple[Nearest, ...] = ()
 
 
 @dataclass(frozen=True)
 class Balance:
-    """The price of a table beside the budget of the user who would pay it."""
+    """The price of a table, and the budget of the user who would pay it."""
 
     measure: str  # epsilon or rho
     price: Fraction
@@ -145,13 +142,13 @@ class Balance:
 
 @dataclass(frozen=True)
 class Preview:
-    """What an answer would be like, without its values."""
+    """A description of an answer without its values."""
 
     query: Query  # canonical
     cells: int  # of the answer
-    needs_job: bool  # too large for at once, small enough for a background job
+    needs_job: bool  # too large for a direct answer, small enough for a background job
     areas: int  # areas that are judged, 0 where none are
     blocked: tuple[Area, ...]
     refusal: Refusal | None
-    cost: str = ""  # what it would cost of the user's budget, in words; empty where nothing
+    cost: str = ""  # its cost in the user's budget, as text; empty where it costs nothing
     balance: Balance | None = None  # the same in numbers; None where answers are not charged

@@ -37,7 +37,7 @@ class PrivateTables:
         account = programme.serve.account
         if account is None:
             remedy = "add what a cross-tabulation costs and what a user may spend: { each = 0.1, user = 5 }"
-            raise mistake(programme.path, "serve.account", "is missing beside noise with a law", remedy)
+            raise mistake(programme.path, "serve.account", "is missing; noise with a law needs it", remedy)
         self._released, self.account = released, account
         self._shares = shares(released.rule.budget, programme.cubes)
         self._table = lru_cache(maxsize=256)(self._made_table)
@@ -85,7 +85,7 @@ class PrivateTables:
         return EpsilonDelta(total, Fraction(ceil(sum(deltas, Fraction(0)) * DELTA_UNITS), DELTA_UNITS))
 
     def _certified(self, unit: str, parameter: Fraction) -> Fraction:
-        """The delta of one cross-tabulation, as a release of it alone would state it."""
+        """The delta of one cross-tabulation, as a release of only this one would state it."""
         one: Mapping[Signature, Fraction] = {Signature(unit, "", "", ()): parameter}
         return NoisePlan(self.rule, one, {parameter: self._table(parameter)}).delta()
 
@@ -124,7 +124,7 @@ class Accounts:
     """The accounts of all users in one ledger."""
 
     def __init__(self, ledger: Ledger, prices: PrivateTables, key: bytes) -> None:
-        """``key`` is derived from the secret and the inputs: keys in the books tell nothing of what was asked."""
+        """``key`` is derived from the secret and the inputs: keys in the database do not reveal the questions."""
         self._ledger, self._prices, self._key = ledger, prices, key
         lay_out(ledger.database, _BOOK)
 
@@ -151,15 +151,15 @@ class Accounts:
             if new:
                 asked = question_key(self._key, "\n".join(sorted(new)))
                 price = self._prices.loss(tuple(new.values()))
-                self._ledger.charge_within(connection, account, price, asked, _words(cube))
+                self._ledger.charge_within(connection, account, price, asked, _description(cube))
                 add_new(connection, _charged, [{"owner": user, "key": key} for key in new])
 
     def cost(self, user: str, cube: Cube) -> str:
-        """What a table would cost the user, in words."""
+        """What a table would cost the user, as text."""
         new = self._new(user, cube)
         if not new:
             return phrase("nothing: you have it already")
-        price = self._told(self._price(new))
+        price = self._amount(self._price(new))
         return phrase("{price} for {number} new cross-tabulations", price=price, number=len(new))
 
     def balance(self, user: str, cube: Cube) -> Balance:
@@ -174,7 +174,7 @@ class Accounts:
     def _measure(self) -> str:
         return "rho" if self._prices.rule.is_gaussian else "epsilon"
 
-    def _told(self, amount: Fraction) -> str:
+    def _amount(self, amount: Fraction) -> str:
         """An amount for people; the ledger has it exactly."""
         return phrase("{measure} = {amount}", measure=self._measure, amount=float(f"{float(amount):.4g}"))
 
@@ -182,7 +182,7 @@ class Accounts:
         return sum((self._prices.share(signature) for signature in new.values()), Fraction(0))
 
     def _new(self, user: str, cube: Cube) -> dict[str, Signature]:
-        """The cross-tabulations that the user has not paid for, by their keys in the books."""
+        """The cross-tabulations that the user has not paid for, by their keys in the database."""
         with self._ledger.database.reading() as connection:
             return self._unpaid(connection, user, cube)
 
@@ -199,16 +199,16 @@ class Accounts:
 
     def _refusal(self, account: str, wanted: tuple[Signature, ...]) -> Refusal:
         price, left = self._prices.loss(wanted), self._ledger.remaining(account)
-        needed, held = getattr(price, self._measure), getattr(left, self._measure)
-        # deltas are fractions of many digits, told only where it is the delta that is short
-        told = [self._told(one) for one in (needed, held)] if needed > held else [price, left]
-        words = phrase(
+        needed, available = getattr(price, self._measure), getattr(left, self._measure)
+        # deltas are fractions of many digits, shown only where the delta is what is insufficient
+        amounts = [self._amount(one) for one in (needed, available)] if needed > available else [price, left]
+        message = phrase(
             "This table would cost {price}; {left} is left of your privacy budget. "
             "Tables that you already have stay free: ask for fewer axes, or for one of those.",
-            price=told[0],
-            left=told[1],
+            price=amounts[0],
+            left=amounts[1],
         )
-        return Refusal(Rule.BUDGET, words)
+        return Refusal(Rule.BUDGET, message)
 
 
 def account_of(user: str) -> str:
@@ -221,6 +221,6 @@ def is_charged(prices: PrivateTables) -> bool:
     return prices.rule.claim is Claim.DP
 
 
-def _words(cube: Cube) -> str:
+def _description(cube: Cube) -> str:
     axes = " x ".join(axis.full_name for axis in cube.axes) or "total"
     return f"table builder: {axes} of {cube.unit}"

@@ -35,7 +35,7 @@ Passes = Callable[[Query], bool]
 
 
 def nearest(query: Query, catalogue: Catalogue, passes: Passes) -> tuple[Nearest, ...]:
-    """The largest tables within a few changes that pass; at most so many are judged."""
+    """The largest tables within a few changes that pass; at most ``MOST_JUDGED`` are judged."""
     judged = islice(_in_order(query, catalogue), MOST_JUDGED)
     return tuple(islice((change for change in judged if passes(change.query)), MOST_OFFERED))
 
@@ -74,12 +74,12 @@ def _changes(one: Nearest, catalogue: Catalogue) -> Iterator[Nearest]:
             old = labels.breakdowns.get(axis.breakdown, axis.breakdown)
             names = {"new": labels.axis(coarser.breakdown), "old": old}
             larger = phrase("larger areas: {new} for {old}", **names)
-            said = larger if is_place else phrase("coarser: {new} for {old}", **names)
-            yield Nearest(changed, joined(one.words, said, by=", "))
+            change = larger if is_place else phrase("coarser: {new} for {old}", **names)
+            yield Nearest(changed, joined(one.message, change, by=", "))
         if len(query.axes) > 1:
             left = (*query.axes[:place], *query.axes[place + 1 :])
-            said = phrase("without {variable}", variable=labels.variable(axis.variable))
-            yield Nearest(replace(query, axes=left), joined(one.words, said, by=", "))
+            change = phrase("without {variable}", variable=labels.variable(axis.variable))
+            yield Nearest(replace(query, axes=left), joined(one.message, change, by=", "))
 
 
 def _coarser(axis: Axis, catalogue: Catalogue) -> Axis | None:
@@ -87,7 +87,7 @@ def _coarser(axis: Axis, catalogue: Catalogue) -> Axis | None:
     known = catalogue.variables[axis.variable].breakdowns
     if axis.groups:
         return None
-    below = [name for name, held in known.items() if 1 < len(held) < len(known[axis.breakdown])]
+    below = [name for name, one in known.items() if 1 < len(one) < len(known[axis.breakdown])]
     return Axis(below[-1]) if below else None
 
 
@@ -124,8 +124,8 @@ def answer_of(
     withheld = _withheld(question, verdict, catalogue.rule.place, shape)
     values[withheld] = 0
     axes = [
-        _axis(cube.axes[k], nodes, said.breakdown, cube.axes[k].variable in catalogue.places)
-        for k, nodes, said in zip(question.order, question.picked, question.query.axes, strict=True)
+        _axis(cube.axes[k], nodes, asked.breakdown, cube.axes[k].variable in catalogue.places)
+        for k, nodes, asked in zip(question.order, question.picked, question.query.axes, strict=True)
     ]
     noise = joined(catalogue.noise.sentence(), SWAPPED if catalogue.swapped else "")
     shown = {code for axis in axes if axis.variable == catalogue.rule.place for code in axis.codes}
@@ -158,7 +158,7 @@ def _axis(axis: Breakdown, nodes: Nodes, breakdown: str, is_place: bool) -> Answ
 
 
 def _above(node: int, parents: list[int], shown: set[int]) -> int:
-    """The nearest node above that is shown; -1 where there is none."""
+    """The nearest node above that is shown, or -1."""
     node = parents[node]
     while node >= 0 and node not in shown:
         node = parents[node]
@@ -207,13 +207,15 @@ class TableBuilder:
 
     @property
     def catalogue(self) -> Catalogue:
-        """What can be asked for."""
+        """The catalogue of the source."""
         return self._source.catalogue
 
     def prepare(self) -> None:
-        """Do now what would make first questions slow: for a thread beside the server's, or before it answers."""
+        """Do the work that would slow down the first questions; call it in another thread or before serving."""
         self._source.prepare()
-        for unit in self.catalogue.units[:1]:  # an answer to nobody: the first one waits for compiled code
+        for unit in self.catalogue.units[
+            :1
+        ]:  # an answer that is thrown away: the first one waits for compiled code
             total = resolve(Query(unit, ()), self.catalogue)
             if not self._source.lacks(total.cube):
                 answer_of(total, self._source.table(total.cube), Verdict(), (), self._source)
@@ -228,8 +230,8 @@ class TableBuilder:
     def ask(self, query: Query, user: str, *, job: bool = False) -> Answer | Refusal:
         """Answer a question of a user (an opaque id), or refuse; a mistake in the question raises ``Mistakes``.
 
-        ``job`` allows as many cells as background jobs may have. What is collected is remembered, and charged where the
-        noise has a guarantee, before this returns.
+        ``job`` allows as many cells as background jobs may have. What the user receives is stored in the history, and
+        charged where the noise has a guarantee, before this returns.
         """
         question = resolve(query, self.catalogue)
         verdict = self._verdict(question, job=job)
@@ -241,7 +243,9 @@ class TableBuilder:
                 return refusal
         table = self._source.table(question.cube)
         judged = (
-            self._history.collect(user, *self._collecting(question, table)) if self._history.is_kept else ()
+            self._history.collect(user, *self._collecting(question, table))
+            if self._history.is_guarded
+            else ()
         )
         if isinstance(judged, Refusal):
             return self._with_nearest(judged, question)
@@ -253,7 +257,7 @@ class TableBuilder:
         needs_job = question.cells > self.catalogue.rule.cells
         verdict = self._verdict(question, job=needs_job)
         refusal = verdict.refusal
-        if refusal is None and self._accounts is None and self._history.is_kept:
+        if refusal is None and self._accounts is None and self._history.is_guarded:
             table = self._source.table(question.cube)
             judged = self._history.look(user, *self._collecting(question, table))
             refusal = judged if isinstance(judged, Refusal) else None
@@ -264,14 +268,14 @@ class TableBuilder:
         return replace(found, cost=cost, balance=self._accounts.balance(user, question.cube))
 
     def with_nearest(self, preview: Preview) -> Preview:
-        """A preview that tells which tables would pass where it is refused; it takes as long as to judge them."""
+        """A preview that lists tables that would pass where it is refused; it takes as long as judging them."""
         if preview.refusal is None:
             return preview
         question = resolve(preview.query, self.catalogue)
         return replace(preview, refusal=self._with_nearest(preview.refusal, question))
 
     def _verdict(self, question: Question, *, job: bool) -> Verdict:
-        """What the rules say; protected values are looked at only where a rule asks for it."""
+        """Judge a question by the rules; protected values are read only where a rule needs them."""
         refusal = judge_form(question, self.catalogue, job=job)
         if refusal is not None:
             return Verdict(refusal)

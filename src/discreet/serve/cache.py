@@ -18,7 +18,7 @@ class LruCache(Generic[K, V]):
     """A cache that drops the least recently used values first; safe for threads."""
 
     def __init__(self, most_bytes: int, size_of: Callable[[V], int], *, largest_share: int = 1) -> None:
-        """Hold at most so many bytes; a value above the ``largest_share``-th part of them is not cached."""
+        """Cache at most ``most_bytes``; a value above the ``largest_share``-th part of them is not cached."""
         self._most, self._largest, self._size_of = most_bytes, most_bytes // largest_share, size_of
         self._used = 0
         self._values: OrderedDict[K, V] = OrderedDict()
@@ -33,7 +33,7 @@ class LruCache(Generic[K, V]):
             return value
 
     def has_room(self, size: int) -> bool:
-        """Whether so many bytes could be cached with nothing dropped for them."""
+        """Whether ``size`` bytes could be cached without dropping anything."""
         return self._used + size <= self._most
 
     def put(self, key: K, value: V) -> None:

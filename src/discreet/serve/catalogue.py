@@ -1,4 +1,4 @@
-"""What a source can be asked for: units, variables, declared tables; from a programme or a release."""
+"""The catalogue of a source: units, variables and declared tables, of a programme or a release."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from discreet.programme.variables import Variable
 
 @dataclass(frozen=True, eq=False)
 class ServedVariable:
-    """One variable that may be an axis or stand in a filter."""
+    """A variable that may be an axis or part of a filter."""
 
     name: str
     codelist: Codelist  # name, codes, labels, parents: all codes that a filter or a grouping may name
@@ -43,7 +43,7 @@ class ServedTable:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """Everything that a source can be asked for."""
+    """Everything that can be requested from a source."""
 
     name: str
     agency: str
@@ -77,13 +77,13 @@ class Catalogue:
         return next((one for one in self.tables if one.id == table), None)
 
     def breakdown(self, full_name: str) -> Breakdown | None:
-        """The breakdown of a full name, such as AGE.M; None where there is none."""
+        """The breakdown of a full name, such as AGE.M, or None."""
         variable = self.variables.get(full_name.partition(".")[0])
         return None if variable is None else variable.breakdowns.get(full_name)
 
 
 def programme_catalogue(programme: Programme, noise: Noise) -> Catalogue:
-    """What the records of a programme can be asked for: every variable that a unit has, unless fewer are named."""
+    """The catalogue of a programme's records: every variable that a unit has, unless fewer are named."""
     rule, population = programme.serve, programme.population
     if population is None:
         raise mistake(programme.path, "population", "is missing", "serve its release instead")
@@ -147,8 +147,8 @@ def _variable(
 def _units(variable: Variable, columns: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(
         unit
-        for unit, held in columns.items()
-        if variable.column in held and (variable.units is None or unit in variable.units)
+        for unit, names in columns.items()
+        if variable.column in names and (variable.units is None or unit in variable.units)
     )
 
 
@@ -159,7 +159,7 @@ def _is_served(cube: Cube, served: Mapping[str, ServedVariable]) -> bool:
 
 def _counts(programme: Programme, columns: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
     """The 0/1 columns of each unit: those of its cubes, and those that the rule names."""
-    known = {column for held in columns.values() for column in held}
+    known = {column for names in columns.values() for column in names}
     for name in programme.serve.counts:
         if name not in known:
             raise mistake(
@@ -170,9 +170,9 @@ def _counts(programme: Programme, columns: Mapping[str, tuple[str, ...]]) -> dic
             dict.fromkeys(
                 [
                     *(cube.count for cube in programme.cubes if cube.unit == unit and cube.count),
-                    *(name for name in programme.serve.counts if name in held),
+                    *(name for name in programme.serve.counts if name in names),
                 ]
             )
         )
-        for unit, held in columns.items()
+        for unit, names in columns.items()
     }

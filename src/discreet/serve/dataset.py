@@ -1,4 +1,4 @@
-"""Answers as datasets, which the writers of all formats take; and titles for questions."""
+"""Answers as datasets, the input of the writers of all formats; and titles for questions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def dataset_of(
 
 
 def keys_only(*, table: str, title: str, agency: str, version: str, axes: tuple[DatasetAxis, ...]) -> Dataset:
-    """The axes of a table without its values, for which nobody needs to be asked."""
+    """The axes of a table without its values, which need no question to the table builder."""
     return Dataset(
         id=table,
         table=table,

@@ -1,4 +1,4 @@
-"""The history guard: whether one more table would let a user average or subtract the noise away."""
+"""The history guard: whether another table would let a user remove the noise by averaging or subtraction."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ from discreet.programme.cube import Signature, crossed, signatures
 from discreet.programme.filter import NOBODY
 from discreet.programme.serve import Action, HistoryRule
 from discreet.serve.answer import Refusal, Rule
-from discreet.serve.history_store import Collected, CollectedBook, Held, Population, Statistic
+from discreet.serve.history_store import Collected, HistoryStore, Population, Received, Statistic
 from discreet.serve.query import Query
 from discreet.serve.question import Question, resolve
 from discreet.serve.records import TableSource
 from discreet.tabulate.tables import ProtectedTable
 from discreet.text.phrase import Phrase, joined, phrase
 
-SLACK = 50  # noisy totals may differ by so much more than their populations do
+SLACK = 50  # noisy totals may differ by this much more than their populations do
 
-Differing = Callable[[str, str], int | None]  # two bases -> published number who are in one of them alone
+Differing = Callable[[str, str], int | None]  # two bases -> published number who are in only one of them
 Pairs = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
 class _Seen:
-    """What the book says beside one more table: all that a judgement depends on."""
+    """What is stored about a user and a new table: all that a judgement depends on."""
 
-    held: Held  # empty where averaging is not guarded
+    received: Received  # empty where averaging is not guarded
     new: tuple[Statistic, ...]  # of the table, that the user does not have
     near: Pairs
-    is_new: bool  # whether there is anything to remember
+    is_new: bool  # whether there is anything to store
 
 
 class History:
     """The guards on what users have collected; safe for threads, processes, and processes that are killed."""
 
     def __init__(self, database: Database, rule: HistoryRule) -> None:
-        self._database, self._rule, self._book = database, rule, CollectedBook(database)
+        self._database, self._rule, self._store = database, rule, HistoryStore(database)
 
     @property
-    def is_kept(self) -> bool:
+    def is_guarded(self) -> bool:
         """Whether any guard is declared."""
         return self._averages or self._rule.difference is not None
 
@@ -56,8 +56,8 @@ class History:
         return self._rule.warn is not None or self._rule.refuse is not None
 
     def collect(self, user: str, table: Collected, differing: Differing) -> Refusal | tuple[str, ...]:
-        """Judge one more table and remember it, or refuse and remember nothing; return the warnings."""
-        if not self.is_kept:
+        """Judge another table and store it, or refuse and store nothing; return the warnings."""
+        if not self.is_guarded:
             return ()
         with self._database.reading() as connection:
             seen = self._read(connection, user, table)
@@ -71,27 +71,27 @@ class History:
             with self._database.writing() as connection:
                 one_at_a_time(connection, user)
                 now = self._read(connection, user, table)
-                if (now.held.number, now.new, now.near) == (seen.held.number, seen.new, seen.near):
-                    self._book.remember(connection, user, table)
+                if (now.received.number, now.new, now.near) == (seen.received.number, seen.new, seen.near):
+                    self._store.remember(connection, user, table)
                     return found
             seen = now  # another request of this user came in between, and is to be judged, too
 
     def look(self, user: str, table: Collected, differing: Differing) -> Refusal | tuple[str, ...]:
-        """Judge one more table and remember nothing."""
-        if not self.is_kept:
+        """Judge another table and store nothing."""
+        if not self.is_guarded:
             return ()
         with self._database.reading() as connection:
             seen = self._read(connection, user, table)
         return self._judge(table, seen, {pair: differing(*pair) for pair in seen.near})
 
     def _read(self, connection: Connection, user: str, table: Collected) -> _Seen:
-        held = self._book.held(connection, user, table) if self._averages else Held()
-        new = self._book.new_statistics(connection, user, table)
+        received = self._store.received(connection, user, table) if self._averages else Received()
+        new = self._store.new_statistics(connection, user, table)
         near: Pairs = ()
         if self._rule.difference is not None:
-            near = self._book.near(connection, user, table, self._rule.difference + SLACK)
-        is_new = bool(new) or not self._book.has_populations(connection, user, table)
-        return _Seen(held, new, near, is_new)
+            near = self._store.near(connection, user, table, self._rule.difference + SLACK)
+        is_new = bool(new) or not self._store.has_populations(connection, user, table)
+        return _Seen(received, new, near, is_new)
 
     def _judge(
         self, table: Collected, seen: _Seen, differing: Mapping[tuple[str, str], int | None]
@@ -107,13 +107,13 @@ class History:
         rule = self._rule
         if not self._averages or not seen.new:
             return []
-        every = seen.held.extended(
-            [one.signature.levels for one in seen.new], [one.cells for one in seen.new], seen.held.number
+        every = seen.received.extended(
+            [one.signature.levels for one in seen.new], [one.cells for one in seen.new], seen.received.number
         )
         worst, average = min(
             ((one, representations(one, every)) for one in statistics), key=lambda pair: pair[1].ratio
         )
-        said = phrase(
+        finding = phrase(
             "{statistic} could be averaged from {times} representations "
             "(k/t\N{SUPERSCRIPT TWO} = {ratio}) in what you have collected",
             statistic=_named(worst.signature),
@@ -121,10 +121,10 @@ class History:
             ratio=float(f"{average.ratio:.3g}"),
         )
         if rule.refuse is not None and average.ratio < rule.refuse:
-            words = phrase("{finding}; no further table that adds to it is answered.", finding=said)
-            return Refusal(Rule.HISTORY, words)
+            message = phrase("{finding}; no further table that adds to it is answered.", finding=finding)
+            return Refusal(Rule.HISTORY, message)
         warned = rule.warn is not None and average.ratio < rule.warn
-        return [joined(said, ".", by="")] if warned else []
+        return [joined(finding, ".", by="")] if warned else []
 
     def _differences(self, numbers: Sequence[tuple[tuple[str, str], int | None]]) -> Refusal | list[Phrase]:
         rule = self._rule
@@ -132,21 +132,21 @@ class History:
         if not alike:
             return []
         new, earlier = alike[0]
-        said = phrase(
+        finding = phrase(
             "The counts of {one} and of {other} differ by fewer than {least} records",
             one=_who(new),
             other=_who(earlier),
             least=rule.difference,
         )
         if rule.on_difference is Action.WARN:
-            return [phrase("{finding}: their difference tells of few people.", finding=said)]
-        words = phrase("{finding}; only one of them is answered.", finding=said)
-        return Refusal(Rule.DIFFERENCE, words)
+            return [phrase("{finding}: their difference reveals a count of few people.", finding=finding)]
+        message = phrase("{finding}; only one of them is answered.", finding=finding)
+        return Refusal(Rule.DIFFERENCE, message)
 
 
-def representations(statistic: Statistic, held: Held) -> Average:
-    """The choice of the collected cross-tabulations whose mean tells most of a statistic: the smallest k/t^2."""
-    return riskiest(held.refining(statistic.signature.levels), statistic.cells)
+def representations(statistic: Statistic, received: Received) -> Average:
+    """The choice of the collected cross-tabulations whose mean reveals most about a statistic: the smallest k/t^2."""
+    return riskiest(received.refining(statistic.signature.levels), statistic.cells)
 
 
 def cells_of(signature: Signature, sizes: dict[str, tuple[int, ...]]) -> int:
@@ -155,7 +155,7 @@ def cells_of(signature: Signature, sizes: dict[str, tuple[int, ...]]) -> int:
 
 
 def _who(base: str) -> Phrase:
-    return phrase("those with {base}", base=base) if base else phrase("everybody")
+    return phrase("those with {base}", base=base) if base else phrase("all records")
 
 
 def _named(signature: Signature) -> str:
@@ -179,7 +179,7 @@ class Collecting:
         return Collected(statistics, tuple({one.base: one for one in self._populations(table)}.values()))
 
     def differing(self, new: str, earlier: str) -> int | None:
-        """The published number of records that are in one of two populations alone; None where none can be."""
+        """The published number of records that are in only one of two populations; None where none can be."""
         if new and earlier:
             text = f"(({new}) and not ({earlier})) or (({earlier}) and not ({new}))"
         else:
@@ -188,8 +188,8 @@ class Collecting:
             return self._number(text)
         except Mistakes as mistakes:
             if all(problem.remedy == NOBODY for problem in mistakes.problems):
-                return None  # no record can be in one alone: the filters mean the same
-            return 0  # too long or too deep to be compared: what cannot be judged is not let through
+                return None  # no record can be in only one: the filters mean the same
+            return 0  # too long or too deep to be compared: what cannot be judged is refused
 
     def _number(self, where: str) -> int:
         """The published number of records that pass a filter."""
@@ -205,9 +205,9 @@ class Collecting:
         return tuple(np.bincount(np.array([0, *tree.depths])).tolist())
 
     def _populations(self, table: ProtectedTable) -> Iterator[Population]:
-        """Who is counted: everybody, those who pass the filter, and each group of a grouping.
+        """The populations of a table: all records, those that pass the filter, and each group of a grouping.
 
-        A release shows only populations that it has published, which nothing that is asked here can change.
+        A release shows only populations that it has published, which no question here can change.
         """
         catalogue, cube = self.source.catalogue, self.question.cube
         if not catalogue.may_filter:

@@ -40,7 +40,7 @@ _NONE: Integers = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
-class Held:
+class Received:
     """Sizes of all cross-tabulations, and for each variable which of them have it, and how deep."""
 
     number: int = 0  # of the last answer among them
@@ -50,7 +50,7 @@ class Held:
     def __len__(self) -> int:
         return len(self.cells)
 
-    def extended(self, levels: Sequence[Levels], cells: Sequence[int], number: int) -> Held:
+    def extended(self, levels: Sequence[Levels], cells: Sequence[int], number: int) -> Received:
         """With more cross-tabulations."""
         added: defaultdict[str, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
         for place, one in enumerate(levels, start=len(self)):
@@ -59,7 +59,7 @@ class Held:
                 added[variable][1].append(depth)
         joined = {name: _joined(self.depths.get(name, (_NONE, _NONE)), more) for name, more in added.items()}
         every = np.concatenate([self.cells, np.array(cells, dtype=np.int64)])
-        return Held(number, every, {**self.depths, **joined})
+        return Received(number, every, {**self.depths, **joined})
 
     def refining(self, wanted: Levels) -> Integers:
         """The sizes of the cross-tabulations whose cells add up to those of another, the smallest first."""
@@ -80,15 +80,15 @@ class Held:
 
 
 def _joined(
-    held: tuple[Integers, Integers], more: tuple[Sequence[int], Sequence[int]]
+    received: tuple[Integers, Integers], more: tuple[Sequence[int], Sequence[int]]
 ) -> tuple[Integers, Integers]:
-    where, depths = (np.concatenate([one, np.array(two)]) for one, two in zip(held, more, strict=True))
+    where, depths = (np.concatenate([one, np.array(two)]) for one, two in zip(received, more, strict=True))
     return where, depths
 
 
 MOST_COMPARED = 20  # earlier populations that are compared with a new one, the nearest first
-MOST_HELD = 1_000_000  # cross-tabulations of users that a process keeps at hand
-AT_ONCE = 100  # populations that one statement asks for: SQLite joins at most 500 parts
+MOST_CACHED = 1_000_000  # cross-tabulations of users that a process caches
+AT_ONCE = 100  # populations of one statement: SQLite joins at most 500 parts
 
 _tables = MetaData()
 _statistics = Table(
@@ -126,7 +126,7 @@ class Statistic:
 class Population:
     """Who is counted in a table or in a group of it, and the published number of them."""
 
-    base: str  # normal form, empty for everybody
+    base: str  # normal form, empty for all records
     total: int
 
 
@@ -145,31 +145,31 @@ class Collected:
 
     @property
     def counted(self) -> str:
-        """What is counted, whoever: populations of the same are compared."""
+        """What is counted, for any population: populations with the same value are compared."""
         one = self.statistics[0].signature
         return json.dumps([one.unit, one.count])
 
 
-class CollectedBook:
-    """What users have collected; a transaction is the caller's, who holds the user's turn where it writes."""
+class HistoryStore:
+    """The stored tables of users; the caller opens the transaction, and locks the user where it writes."""
 
     def __init__(self, database: Database) -> None:
         lay_out(database, _BOOK)
-        self._held: OrderedDict[tuple[str, str], Held] = OrderedDict()
+        self._cache: OrderedDict[tuple[str, str], Received] = OrderedDict()
         self._lock = Lock()
 
-    def held(self, connection: Connection, user: str, table: Collected) -> Held:
-        """The cross-tabulations of the same population that the user has: what is at hand, and what came since."""
+    def received(self, connection: Connection, user: str, table: Collected) -> Received:
+        """The user's cross-tabulations of the same population: those cached, and newer ones from the database."""
         key = (user, table.population)
         with self._lock:
-            known = self._held.get(key, Held())
+            known = self._cache.get(key, Received())
         whose = {"owner": user, "population": table.population}
         rows = connection.execute(_SINCE, {**whose, "known": known.number}).all()
         if rows:
             levels = json.loads(f"[{','.join(row.levels for row in rows)}]")
             number = max(row.number for row in rows)
             known = known.extended(levels, [row.cells for row in rows], number)
-        self._keep(key, known)
+        self._put(key, known)
         return known
 
     def new_statistics(self, connection: Connection, user: str, table: Collected) -> tuple[Statistic, ...]:
@@ -181,10 +181,10 @@ class CollectedBook:
         return tuple(names.values())
 
     def has_populations(self, connection: Connection, user: str, table: Collected) -> bool:
-        """Whether the user has been told of all populations of a table."""
+        """Whether the user has seen all populations of a table."""
         names = {_name(one.base) for one in table.populations}
         asked = {"owner": user, "counted": table.counted, "names": list(names)}
-        return connection.execute(_TOLD_OF, asked).scalar_one() == len(names)
+        return connection.execute(_KNOWN_POPULATIONS, asked).scalar_one() == len(names)
 
     def near(
         self, connection: Connection, user: str, table: Collected, reach: int
@@ -209,7 +209,7 @@ class CollectedBook:
         return tuple(pairs)
 
     def remember(self, connection: Connection, user: str, table: Collected) -> None:
-        """Write down what the user gets now."""
+        """Store what the user receives now."""
         whose = {"owner": user, "population": table.population}
         answer = {**whose, "number": (connection.execute(_LAST, whose).scalar() or 0) + 1}
         tables = [{**answer, "levels": _levels_text(one), "cells": one.cells} for one in table.statistics]
@@ -221,18 +221,18 @@ class CollectedBook:
         ]
         add_new(connection, _populations, bases)
 
-    def _keep(self, key: tuple[str, str], held: Held) -> None:
-        """Keep at hand what was read, the longest unused forgotten first; the database stays the book."""
+    def _put(self, key: tuple[str, str], received: Received) -> None:
+        """Cache what was read, and evict the least recently used first."""
         with self._lock:
-            self._held[key] = held
-            self._held.move_to_end(key)
-            while len(self._held) > 1 and sum(map(len, self._held.values())) > MOST_HELD:
-                self._held.popitem(last=False)
+            self._cache[key] = received
+            self._cache.move_to_end(key)
+            while len(self._cache) > 1 and sum(map(len, self._cache.values())) > MOST_CACHED:
+                self._cache.popitem(last=False)
 
 
 @cache
 def _nearest(number: int) -> CompoundSelect[Any]:
-    """For so many populations, the earlier ones with the nearest totals on both sides: an index has them in order."""
+    """For ``number`` new populations the earlier ones with the nearest totals on both sides, in order of an index."""
     columns, reach = _populations.c, bindparam("reach", type_=BigInteger)
     total, base = columns.total, columns.name
     parts = []
@@ -253,7 +253,7 @@ def _of(table: Table, kind: str) -> tuple[ColumnElement[bool], ColumnElement[boo
     return table.c.owner == bindparam("owner"), table.c[kind] == bindparam(kind)
 
 
-# made once: putting a statement together takes longer than SQLite needs to answer it
+# built once: building a statement takes longer than SQLite needs to execute it
 _MINE = _of(_statistics, "population")
 _NAMES: BindParameter[str] = bindparam("names", expanding=True)
 _SINCE = select(_statistics.c.levels, _statistics.c.cells, _statistics.c.number).where(
@@ -261,7 +261,9 @@ _SINCE = select(_statistics.c.levels, _statistics.c.cells, _statistics.c.number)
 )
 _KNOWN = select(_statistics.c.levels).where(*_MINE, _statistics.c.levels.in_(_NAMES))
 _LAST = select(func.max(_statistics.c.number)).where(*_MINE)
-_TOLD_OF = select(func.count()).where(*_of(_populations, "counted"), _populations.c.name.in_(_NAMES))
+_KNOWN_POPULATIONS = select(func.count()).where(
+    *_of(_populations, "counted"), _populations.c.name.in_(_NAMES)
+)
 
 
 def _name(text: str) -> str:

@@ -1,7 +1,7 @@
-"""What a server must not lose: saved queries and background jobs.
+"""The database of saved queries and background jobs: SQLite, or PostgreSQL where several workers share it.
 
-It owns the tables of that database (SQLite, or PostgreSQL where several workers share it); every write is on disk when
-a method returns. No true count, no secret and no record is ever in it; job results are protected tables.
+Every write is on disk when a method returns. It never contains a true count, a secret or a record; job results are
+protected tables.
 """
 
 from __future__ import annotations
@@ -62,16 +62,16 @@ _jobs = Table(
     Column("result", LargeBinary),
 )
 _BOOK = Book("store", _tables)
-_TOLD = tuple(column for column in _jobs.columns if column.name != "result")
+_COLUMNS = tuple(column for column in _jobs.columns if column.name != "result")
 
 
 class JobState(StrEnum):
-    """Where a background job stands."""
+    """The state of a background job."""
 
     QUEUED = "queued"
     RUNNING = "running"
     DONE = "done"
-    FAILED = "failed"  # with words for the user
+    FAILED = "failed"  # with a message for the user
 
 
 @dataclass(frozen=True)
@@ -91,10 +91,10 @@ class Job:
     id: str
     user: str
     query: Query
-    extra: str  # the caller's own JSON text, such as the wanted format
+    extra: str  # the caller's own JSON text, such as the requested format
     state: JobState
     progress: float  # 0 to 1
-    words: str  # why it failed
+    message: str  # why it failed
     created: datetime
     finished: datetime | None
 
@@ -108,7 +108,7 @@ class Store:
         lay_out(self.database, _BOOK)
 
     def save_query(self, query: Query, extra: str = "") -> SavedQuery:
-        """Keep a question for ever; the same question and extra have the same id."""
+        """Store a question permanently; the same question and extra have the same id."""
         text = _text(query)
         name = hashlib.blake2b(f"{text}\n{extra}".encode(), digest_size=10).hexdigest()
         with self.database.writing() as connection:
@@ -118,7 +118,7 @@ class Store:
         return _saved(row)
 
     def saved_query(self, name: str) -> SavedQuery | None:
-        """A kept question."""
+        """A stored question."""
         with self.database.reading() as connection:
             row = _row(connection, _queries, name)
         return None if row is None else _saved(row)
@@ -135,12 +135,12 @@ class Store:
         return job
 
     def claim_job(self, worker: str, seconds: float) -> Job | None:
-        """Take the oldest job that waits, or whose worker has not been heard of for its lease; None where none does."""
+        """Claim the oldest job that waits, or whose worker has let its lease expire; None where no job does."""
         waits = or_(
             _jobs.c.state == JobState.QUEUED.value,
             (_jobs.c.state == JobState.RUNNING.value) & (_jobs.c.lease < self._now()),
         )
-        wanted = select(*_TOLD).where(waits).order_by(_jobs.c.created, _jobs.c.id).limit(1)
+        wanted = select(*_COLUMNS).where(waits).order_by(_jobs.c.created, _jobs.c.id).limit(1)
         with self.database.writing() as connection:
             row = connection.execute(wanted.with_for_update(skip_locked=True)).first()
             if row is None:
@@ -149,28 +149,28 @@ class Store:
             connection.execute(_jobs.update().where(_jobs.c.id == row.id).values(values))
             return _job(_row(connection, _jobs, row.id))
 
-    def tell_progress(self, name: str, worker: str, progress: float, seconds: float) -> bool:
-        """Renew the lease and say how far a job is; False where another worker has it by now, or it was dropped."""
+    def report_progress(self, name: str, worker: str, progress: float, seconds: float) -> bool:
+        """Renew the lease and store the progress of a job; False where another worker has it now, or it was deleted."""
         return self._change(name, worker, progress=progress, lease=self._now(seconds))
 
     def finish_job(self, name: str, worker: str, result: bytes) -> bool:
-        """Keep the result of a job (bytes that the caller can read again); False where another worker has it."""
+        """Store the result of a job (bytes that the caller can read again); False where another worker has it."""
         done = JobState.DONE.value
         return self._change(name, worker, state=done, progress=1.0, result=result, finished=self._now())
 
-    def fail_job(self, name: str, worker: str, words: str) -> bool:
-        """Say why a job has no result."""
-        return self._change(name, worker, state=JobState.FAILED.value, words=words, finished=self._now())
+    def fail_job(self, name: str, worker: str, message: str) -> bool:
+        """Store why a job has no result."""
+        return self._change(name, worker, state=JobState.FAILED.value, words=message, finished=self._now())
 
     def job(self, name: str) -> Job | None:
         """A job."""
         with self.database.reading() as connection:
-            row = connection.execute(select(*_TOLD).where(_jobs.c.id == name)).first()
+            row = connection.execute(select(*_COLUMNS).where(_jobs.c.id == name)).first()
         return None if row is None else _job(row)
 
     def jobs(self, user: str) -> tuple[Job, ...]:
         """The jobs of a user, newest first."""
-        wanted = select(*_TOLD).where(_jobs.c.owner == user).order_by(_jobs.c.created.desc(), _jobs.c.id)
+        wanted = select(*_COLUMNS).where(_jobs.c.owner == user).order_by(_jobs.c.created.desc(), _jobs.c.id)
         with self.database.reading() as connection:
             return tuple(map(_job, connection.execute(wanted)))
 
@@ -183,26 +183,26 @@ class Store:
         return found
 
     def drop_job(self, name: str) -> bool:
-        """Forget a job and its result; a worker that is at it finds it gone. False where there is none."""
+        """Delete a job and its result; a worker that is making it finds it gone. False where it does not exist."""
         with self.database.writing() as connection:
             return bool(connection.execute(_jobs.delete().where(_jobs.c.id == name)).rowcount)
 
     def drop_results(self, before: datetime) -> int:
-        """Forget the jobs that finished before a moment; return how many."""
+        """Delete the jobs that finished before a moment; return how many."""
         with self.database.writing() as connection:
             return int(connection.execute(_jobs.delete().where(_jobs.c.finished < _moment(before))).rowcount)
 
     def drop_beyond(self, most: int) -> int:
-        """Forget the oldest results, so that all together have no more than so many bytes; return how many."""
+        """Delete the oldest results, so that all together have at most ``most`` bytes; return how many."""
         size = func.length(_jobs.c.result)
-        is_kept = _jobs.c.result.is_not(None)
-        newest_first = select(_jobs.c.finished, size).where(is_kept).order_by(_jobs.c.finished.desc())
-        held = 0
+        has_result = _jobs.c.result.is_not(None)
+        newest_first = select(_jobs.c.finished, size).where(has_result).order_by(_jobs.c.finished.desc())
+        total = 0
         with self.database.writing() as connection:
             for finished, length in connection.execute(newest_first).all():
-                held += length
-                if held > most:
-                    beyond = _jobs.delete().where(is_kept, _jobs.c.finished <= finished)
+                total += length
+                if total > most:
+                    beyond = _jobs.delete().where(has_result, _jobs.c.finished <= finished)
                     return int(connection.execute(beyond).rowcount)
         return 0
 

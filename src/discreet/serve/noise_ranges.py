@@ -1,4 +1,4 @@
-"""What a published count says of the true one: an exact interval where the law is public, else one by its variance."""
+"""Intervals of the true count given the published one: exact where the law is public, else by the variance."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class NoiseRanges:
     """Where true counts are likely to be, by the laws of a noise where they are public, else by its variance."""
 
     def __init__(self, noise: Noise, law_of: Callable[[Signature], Law] | None = None) -> None:
-        """``law_of`` gives the laws of cross-tabulations that are in no release."""
+        """``law_of`` gives the laws of cross-tabulations that no release contains."""
         self._noise, self._law_of = noise, law_of or noise.law_of
         self._is_public = noise.law is not None or law_of is not None
         self._exact = lru_cache(maxsize=10_000)(exact_interval)
@@ -32,16 +32,16 @@ class NoiseRanges:
             return self._rough(published, level)
         try:
             found = self._exact(self._noise.published(self._law_of(signature)), published, level)
-        except Mistakes:  # the law never publishes such a count, or spreads too far to be told by columns
+        except Mistakes:  # the law never publishes such a count, or spreads too far for a table of it
             return None
-        words = phrase(
-            "Before the noise was added, the count was from {low} to {high}: whatever it was, such a range holds it "
-            "with at least {percent}% probability.",
+        message = phrase(
+            "Before the noise was added, the count was from {low} to {high}: whatever it was, such a range contains "
+            "it with at least {percent}% probability.",
             low=found.low,
             high=found.high,
             percent=100 * level,
         )
-        return NoiseRange(found.low, found.high, level, words)
+        return NoiseRange(found.low, found.high, level, message)
 
     def _rough(self, published: int, level: float) -> NoiseRange | None:
         """Normal noise of the public variance, no further than the public bound."""
@@ -51,11 +51,11 @@ class NoiseRanges:
         if self._noise.bound is not None:
             reach = min(reach, self._noise.bound)
         low, high = max(0, published - reach), published + reach
-        words = phrase(
+        message = phrase(
             "Before the noise was added, the count was about from {low} to {high} ({percent}%), judged by the largest "
             "variance of the noise.",
             low=low,
             high=high,
             percent=100 * level,
         )
-        return NoiseRange(low, high, level, words)
+        return NoiseRange(low, high, level, message)

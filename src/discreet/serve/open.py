@@ -1,4 +1,4 @@
-"""Opening a table builder over records or over a release; it owns how its parts are put together, and nothing after."""
+"""Opening a table builder over records or over a release."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def serve_programme(
     threads: int = 1,
     progress: Progress | None = None,
 ) -> TableBuilder:
-    """A table builder over the records of a programme: read once, swapped as in its release, held in memory.
+    """A table builder over the records of a programme: read once, swapped as in its release, and stored in memory.
 
     The rules are ``programme.serve``. Noise with a guarantee needs a ledger: each user has an account in it.
     """
@@ -67,11 +67,11 @@ def serve_programme(
 
 
 def serve_release(release: Release, store: Store, *, rule: ServeRule = DEFAULT_SERVE) -> TableBuilder:
-    """A table builder over a release folder: no records, no secret, what it holds and nothing more."""
+    """A table builder over a release folder: no records, no secret, only what it contains."""
     source = ReleaseSource(release, rule)
     if not source.catalogue.units:
-        remedy = "serve a release that has some; weighted tables cannot be asked for"
-        raise mistake(release.folder, "cubes", "there are no tables of counts", remedy)
+        remedy = "serve a release that has some; weighted tables cannot be served"
+        raise mistake(release.folder, "cubes", "the release has no tables of counts", remedy)
     return TableBuilder(source, History(store.database, rule.history))
 
 
@@ -107,7 +107,7 @@ def _refuse_dense(programme: Programme, chosen: PrivateMechanism) -> None:
 
 
 def _refuse_large_delta(programme: Programme, private: PrivateTables, records: int) -> None:
-    """Of a user's delta a part as large as one in the records would allow to publish somebody's record outright."""
+    """Refuse a delta of at least 1 / records: it would allow publishing a record outright."""
     budget = private.budget
     delta = budget.delta if isinstance(budget, EpsilonDelta) else private.rule.delta
     if not private.rule.large_delta and delta * records >= 1:

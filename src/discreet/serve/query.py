@@ -1,6 +1,6 @@
-"""A question as somebody asks it: names and codes, not yet checked; its form as JSON and its stable id.
+"""A question as a user writes it: names and codes, not yet checked; its JSON form and its stable id.
 
-It owns the words of a question; whether they mean anything is resolved against a catalogue (see question).
+``question`` checks it against a catalogue.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class Group:
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis: a breakdown, or a variable with custom groups; the codes wanted of it, the total ``_T`` among them.
+    """One axis: a breakdown, or a variable with custom groups; the requested codes, which may include the total ``_T``.
 
-    An empty ``codes`` asks for all codes. With ``groups`` the breakdown names the variable alone, and the codes of the
+    An empty ``codes`` means all codes. With ``groups`` the breakdown is the name of the variable, and the codes of the
     axis are ``_T`` and the names of the groups.
     """
 
@@ -43,7 +43,7 @@ class Axis:
 
     @property
     def variable(self) -> str:
-        """The variable whose codes stand along the axis."""
+        """The variable of the axis."""
         return self.breakdown.partition(".")[0]
 
 
@@ -51,9 +51,9 @@ class Axis:
 class Query:
     """A table: who is counted, crossed by what.
 
-    ``where`` is a filter expression (see schema.expression), ``count`` a 0/1 column that is counted instead of the
-    records. Two queries are the same question when their ids are equal after ``answering.TableBuilder.canonical``; the
-    order of the axes is a matter of layout and is no part of the id (but of equality: answers keep the order).
+    ``where`` is a filter expression (see programme.filter), ``count`` a 0/1 column that is counted instead of the
+    records. Two queries are the same question when their ids are equal after ``TableBuilder.canonical``; the order of
+    the axes is layout: it is not part of the id, but of equality, because answers keep the order.
     """
 
     unit: str
@@ -63,7 +63,7 @@ class Query:
 
     @property
     def id(self) -> str:
-        """A stable name of the question: 32 hexadecimal digits; tells no layout."""
+        """A stable id of the question, independent of its layout: 32 hexadecimal digits."""
         axes = [replace(axis, codes=tuple(sorted(axis.codes))) for axis in self.axes]
         axes.sort(key=lambda axis: axis.breakdown)
         text = json.dumps(to_json(replace(self, axes=tuple(axes))), sort_keys=True, ensure_ascii=False)
@@ -74,19 +74,19 @@ def to_json(query: Query) -> dict[str, Any]:
     """The question as JSON; empty parts are left out."""
     axes = []
     for axis in query.axes:
-        said: dict[str, Any] = {"breakdown": axis.breakdown}
+        content: dict[str, Any] = {"breakdown": axis.breakdown}
         if axis.codes:
-            said["codes"] = list(axis.codes)
+            content["codes"] = list(axis.codes)
         if axis.groups:
-            said["groups"] = {group.name: list(group.codes) for group in axis.groups}
-        axes.append(said)
+            content["groups"] = {group.name: list(group.codes) for group in axis.groups}
+        axes.append(content)
     given = {"unit": query.unit, "axes": axes, "where": query.where, "count": query.count}
     return {key: value for key, value in given.items() if value != "" or key == "unit"}
 
 
-def from_json(said: object) -> Query:
-    """Read what ``to_json`` writes, from anywhere; anything of another form is a mistake, never a traceback."""
-    table = _table(said, "query", {"unit", "axes", "where", "count"})
+def from_json(content: object) -> Query:
+    """Read what ``to_json`` writes, from any client; any other form is a mistake, never a traceback."""
+    table = _table(content, "query", {"unit", "axes", "where", "count"})
     axes = table.get("axes", [])
     if not isinstance(axes, list):
         raise mistake("", "axes", phrase("not a list"), REMEDY)
@@ -98,11 +98,11 @@ def from_json(said: object) -> Query:
     )
 
 
-def _axis(place: int, said: object) -> Axis:
-    if isinstance(said, str):
-        return Axis(said)
+def _axis(place: int, content: object) -> Axis:
+    if isinstance(content, str):
+        return Axis(content)
     key = f"axes[{place}]"
-    table = _table(said, key, {"breakdown", "codes", "groups"})
+    table = _table(content, key, {"breakdown", "codes", "groups"})
     groups = table.get("groups", {})
     if not isinstance(groups, dict):
         remedy = phrase("write {example}", example='{"name": ["code", ..]}')
@@ -114,14 +114,14 @@ def _axis(place: int, said: object) -> Axis:
     )
 
 
-def _table(said: object, key: str, known: set[str]) -> Mapping[str, Any]:
-    if not isinstance(said, dict):
+def _table(content: object, key: str, known: set[str]) -> Mapping[str, Any]:
+    if not isinstance(content, dict):
         raise mistake("", key, phrase("not a table"), REMEDY)
-    for name in said:
+    for name in content:
         if name not in known:
             value = phrase("unknown key {key}", key=repr(str(name)[:60]))
             raise mistake("", key, value, phrase("use one of {names}", names=tuple(sorted(known))))
-    return said
+    return content
 
 
 def _text(table: Mapping[str, Any], key: str) -> str:
@@ -131,8 +131,8 @@ def _text(table: Mapping[str, Any], key: str) -> str:
     return value
 
 
-def _codes(said: object, key: str) -> tuple[str, ...]:
-    if not isinstance(said, list) or not all(isinstance(code, str) for code in said):
+def _codes(content: object, key: str) -> tuple[str, ...]:
+    if not isinstance(content, list) or not all(isinstance(code, str) for code in content):
         remedy = phrase("write {example}", example='["1", "2"]')
         raise mistake("", key, phrase("not a list of codes"), remedy)
-    return tuple(said)
+    return tuple(content)

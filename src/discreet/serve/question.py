@@ -24,7 +24,7 @@ MOST_GROUPS = 200
 
 
 def grouped(variable: ServedVariable, axis: Axis, key: str) -> tuple[Breakdown | None, list[Problem]]:
-    """The axis of some groups, the one with the first leaf first; leaves in no group count in the total alone."""
+    """The axis of some groups, the one with the first leaf first; leaves in no group count only in the total."""
     problems = list(_problems(variable, axis, key))
     if problems:
         return None, problems
@@ -41,7 +41,7 @@ def grouped(variable: ServedVariable, axis: Axis, key: str) -> tuple[Breakdown |
 
 
 def tree_of(axis: Breakdown) -> Codelist:
-    """The groups as a codelist of their own, which names them by their place and not by the user's words."""
+    """The groups as a codelist of their own, which names them by their place and not by the user's names."""
     groups = len(axis) - 1
     return Codelist(axis.variable, axis.codes[1:], axis.labels[1:], (-1,) * groups, (1,) * groups)
 
@@ -53,8 +53,8 @@ def normal(tree: Codelist, group: Group) -> Group:
 
 def _problems(variable: ServedVariable, axis: Axis, key: str) -> Iterator[Problem]:
     if axis.breakdown != variable.name:
-        value = phrase("groups beside the breakdown {name}", name=repr(axis.breakdown))
-        remedy = phrase("name the variable alone, {variable}", variable=variable.name)
+        value = phrase("groups of the breakdown {name}", name=repr(axis.breakdown))
+        remedy = phrase("give the name of the variable, {variable}", variable=variable.name)
         yield Problem("", f"{key}.breakdown", value, remedy)
     if len(axis.groups) > MOST_GROUPS:
         value = phrase("{number} groups", number=len(axis.groups))
@@ -64,7 +64,7 @@ def _problems(variable: ServedVariable, axis: Axis, key: str) -> Iterator[Proble
     for name in names:
         if not _is_plain(name) or name == TOTAL or len(name) > LONGEST_NAME or names.count(name) > 1:
             remedy = phrase(
-                "give each group a name of its own, of up to {most} printable characters, the first none of = + - @",
+                "give each group its own name of up to {most} printable characters, the first none of = + - @",
                 most=LONGEST_NAME,
             )
             yield Problem("", f"{key}.groups", phrase("name {name}", name=repr(name[:60])), remedy)
@@ -73,14 +73,14 @@ def _problems(variable: ServedVariable, axis: Axis, key: str) -> Iterator[Proble
 
 
 def _is_plain(name: str) -> bool:
-    """Whether no file and no spreadsheet takes a name for more: links hand it on to others than its author."""
+    """Whether no file and no spreadsheet takes a name for a formula: links pass it to other users than its author."""
     return name.isprintable() and bool(name.strip()) and not name.lstrip().startswith(("=", "+", "-", "@"))
 
 
 def _unknown_codes(tree: Codelist, groups: Sequence[Group], key: str) -> Iterator[Problem]:
     for group in groups:
         if not group.codes:
-            value = phrase("{group} holds no codes", group=repr(group.name[:60]))
+            value = phrase("{group} has no codes", group=repr(group.name[:60]))
             yield Problem("", f"{key}.groups", value, phrase("name some"))
         for code in group.codes:
             if code not in tree.position:
@@ -89,46 +89,46 @@ def _unknown_codes(tree: Codelist, groups: Sequence[Group], key: str) -> Iterato
 
 
 def _overlaps(tree: Codelist, groups: Sequence[Group], key: str) -> Iterator[Problem]:
-    held = np.zeros(len(tree.leaves), dtype=bool)
+    used = np.zeros(len(tree.leaves), dtype=bool)
     for group in groups:
         leaves = tree.leaves_below(group.codes)
-        if (held & leaves).any():
+        if (used & leaves).any():
             value = phrase("{group} shares codes with another group", group=repr(group.name[:60]))
             yield Problem("", f"{key}.groups", value, phrase("put each code into one group"))
-        held |= leaves
+        used |= leaves
 
 
 Mask = NDArray[np.bool_]  # leaf -> is it inside
-EVERY_CODE = "*"  # the name of a breakdown that nobody declared
+EVERY_CODE = "*"  # the name of a breakdown that is not declared
 
 
 def judged_axes(
     axes: Sequence[Breakdown], base: Filter | None, catalogue: Catalogue, keeps: Callable[[str], bool]
 ) -> Iterator[Breakdown]:
-    """The axes, each fine enough for the filter, and the variables that stand in the filter alone.
+    """The axes, each fine enough for the filter, and the variables that are only in the filter.
 
-    A grouping whose variable is not one to keep is judged by a breakdown that tells its groups apart.
+    A grouping whose variable is not one to keep is judged by a breakdown that separates its groups.
     """
     grouped = {axis.root: axis for axis in axes if axis.is_grouping}
-    held = {axis.variable: axis for axis in axes if not axis.is_grouping}
+    plain = {axis.variable: axis for axis in axes if not axis.is_grouping}
     parts = list(comparisons(base.term)) if base else []
     yield from (axis for variable, axis in grouped.items() if keeps(variable))
-    for name in dict.fromkeys([*held, *grouped, *(part.variable for part in parts)]):
+    for name in dict.fromkeys([*plain, *grouped, *(part.variable for part in parts)]):
         masks = [part.lookup for part in parts if part.variable == name]
         if name in grouped and not keeps(name):
             masks += masks_of(grouped[name])
         if masks:
-            yield telling(catalogue.variables[name], masks, held.get(name))
-        elif name in held:
-            yield held[name]
+            yield separating(catalogue.variables[name], masks, plain.get(name))
+        elif name in plain:
+            yield plain[name]
 
 
-def telling(variable: ServedVariable, masks: Iterable[Mask], least: Breakdown | None = None) -> Breakdown:
-    """The coarsest breakdown that tells who is inside and has all codes of ``least``; all codes where none does."""
+def separating(variable: ServedVariable, masks: Iterable[Mask], least: Breakdown | None = None) -> Breakdown:
+    """The coarsest breakdown that separates all masks and has all codes of ``least``; all codes where none does."""
     wanted = list(masks)
     for axis in variable.breakdowns.values():
         holds = least is None or axis.position.keys() >= least.position.keys()
-        if holds and all(_tells(axis, inside) for inside in wanted):
+        if holds and all(_separates(axis, inside) for inside in wanted):
             return axis
     tree = variable.codelist
     return breakdown(variable.name, EVERY_CODE, tree, tree.leaves)
@@ -139,9 +139,9 @@ def masks_of(grouping: Breakdown) -> list[Mask]:
     return [grouping.node_of_leaf == node for node in range(1, len(grouping))]
 
 
-def picks_codes(axes: Iterable[Breakdown], told: Iterable[Breakdown]) -> bool:
-    """Whether some group is one finest code of the axis that tells it apart."""
-    by_variable = {axis.variable: axis for axis in told}
+def picks_codes(axes: Iterable[Breakdown], ungrouped: Iterable[Breakdown]) -> bool:
+    """Whether some group is one finest code of the axis that separates it."""
+    by_variable = {axis.variable: axis for axis in ungrouped}
     pairs = ((axis, by_variable.get(axis.root)) for axis in axes if axis.is_grouping)
     return any(
         len(np.unique(finer.node_of_leaf[inside])) == 1
@@ -160,7 +160,7 @@ def comparisons(term: Term) -> Iterator[Comparison]:
             yield from comparisons(part)
 
 
-def _tells(axis: Breakdown, inside: Mask) -> bool:
+def _separates(axis: Breakdown, inside: Mask) -> bool:
     """Whether all leaves of each node are inside, or none."""
     leaves = np.bincount(axis.node_of_leaf, minlength=len(axis))
     found = np.bincount(axis.node_of_leaf, weights=inside, minlength=len(axis))
@@ -172,20 +172,20 @@ Nodes = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """What is asked, resolved.
+    """A resolved question.
 
-    ``cube`` is the whole table with its margins, its axes sorted by variable: whoever asks for it in whatever order
-    gets the same one. ``judged`` is what the rules look at: the same table with no filter but a declared base, and
-    with the variables of any other filter as further axes, fine enough to tell who passes. ``told`` is the judged table
-    with breakdowns that tell the groups of groupings apart: a user who may have it could add the groups up.
+    ``cube`` is the whole table with its margins, its axes sorted by variable: it is the same for every order of axes.
+    ``judged`` is what the rules look at: the same table with no filter but a declared base, and with the variables of
+    any other filter as further axes, fine enough to separate those who pass. ``ungrouped`` is the judged table with
+    breakdowns that separate the groups of groupings: a user who may have it could add up the groups.
     """
 
-    query: Query  # canonical, its axes in the order asked for
+    query: Query  # canonical, its axes in the requested order
     cube: Cube
     judged: Cube
-    told: Cube  # judged itself where there is no grouping
-    order: tuple[int, ...]  # axis as asked -> axis of the cube
-    picked: tuple[Nodes, ...]  # axis as asked -> nodes of that axis of the cube
+    ungrouped: Cube  # judged itself where there is no grouping
+    order: tuple[int, ...]  # requested axis -> axis of the cube
+    picked: tuple[Nodes, ...]  # requested axis -> nodes of that axis of the cube
     is_declared: bool  # whether its filter is none or a base that the office declared
 
     @property
@@ -223,7 +223,7 @@ class _Resolver:
             self._canonical(axes, picked, base),
             cube,
             judged,
-            self._told(axes, base, judged),
+            self._ungrouped(axes, base, judged),
             tuple(order.index(k) for k in range(len(axes))),
             tuple(picked),
             declared,
@@ -232,14 +232,14 @@ class _Resolver:
     def _judged(self, axes: Sequence[Breakdown], base: Filter | None, keeps: Callable[[str], bool]) -> Cube:
         return self._cube(list(judged_axes(axes, base, self.catalogue, keeps)), None)
 
-    def _told(self, axes: Sequence[Breakdown], base: Filter | None, judged: Cube) -> Cube:
+    def _ungrouped(self, axes: Sequence[Breakdown], base: Filter | None, judged: Cube) -> Cube:
         """The judged table without groupings; but groups of areas are areas, and are judged as such."""
         place = self.catalogue.rule.place
         if not any(axis.is_grouping and axis.root != place for axis in axes):
             return judged
         free = None if judged.base else base  # a declared base stays
-        told = self._judged(axes, free, lambda variable: variable == place)
-        return replace(told, base=judged.base)
+        ungrouped = self._judged(axes, free, lambda variable: variable == place)
+        return replace(ungrouped, base=judged.base)
 
     def _cube(self, axes: Sequence[Breakdown], base: Filter | None) -> Cube:
         ordered = tuple(sorted(axes, key=lambda axis: axis.variable))
@@ -257,7 +257,7 @@ class _Resolver:
 
     def _variable(self, name: str, key: str) -> ServedVariable | None:
         unit = self.query.unit
-        known = [held for held, one in self.catalogue.variables.items() if unit in one.units]
+        known = [other for other, one in self.catalogue.variables.items() if unit in one.units]
         if name in known:
             return self.catalogue.variables[name]
         value = phrase("unknown variable {name} of {unit}", name=repr(name[:60]), unit=unit[:60])
@@ -284,11 +284,11 @@ class _Resolver:
     def _check_once(self, axes: Iterable[Breakdown]) -> None:
         times = Counter(axis.root for axis in axes)
         for variable in (name for name, count in times.items() if count > 1):
-            value = phrase("{variable} stands {times} times", variable=variable, times=times[variable])
+            value = phrase("{variable} is given {times} times", variable=variable, times=times[variable])
             self._add("axes", value, phrase("keep one axis of each variable"))
 
     def _picked(self, place: int, axis: Breakdown) -> Nodes:
-        """The nodes of the wanted codes: in the order of the codelist, or of the groups."""
+        """The nodes of the requested codes, in the order of the codelist, or of the groups."""
         asked = self.query.axes[place]
         every = [axis.codes[0], *(group.name for group in asked.groups)] if asked.groups else axis.codes
         wanted = set(asked.codes) or set(every)
@@ -299,7 +299,7 @@ class _Resolver:
         return np.array([axis.position[code] for code in every if code in wanted], dtype=np.int64)
 
     def _base(self) -> Filter | None:
-        """The filter; None where it lets everybody pass."""
+        """The filter; None where all records pass."""
         text = self.query.where.strip()
         if not text:
             return None
@@ -320,13 +320,13 @@ class _Resolver:
         return None if found.passes_all else found
 
     def _canonical(self, axes: Sequence[Breakdown], picked: Sequence[Nodes], base: Filter | None) -> Query:
-        said = []
+        normal_axes = []
         for asked, axis, nodes in zip(self.query.axes, axes, picked, strict=True):
             codes = () if len(nodes) == len(axis) else tuple(axis.codes[node] for node in nodes)
             tree = self.catalogue.variables[axis.root].codelist
             groups = tuple(normal(tree, group) for group in asked.groups)
-            said.append(replace(asked, codes=codes, groups=groups))
-        return replace(self.query, axes=tuple(said), where=base.canonical if base else "")
+            normal_axes.append(replace(asked, codes=codes, groups=groups))
+        return replace(self.query, axes=tuple(normal_axes), where=base.canonical if base else "")
 
     def _add(self, key: str, value: str, remedy: str) -> None:
         self.problems.append(Problem("", key, value, remedy))

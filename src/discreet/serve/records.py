@@ -25,16 +25,16 @@ from discreet.swap.relocate import Relocations
 from discreet.tabulate.counter import AxisRows, Nodes, counted, grid_for
 from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
 
-NARROW = 256  # axes of at most so many nodes are held as bytes
+NARROW = 256  # axes of at most this many nodes are stored as bytes
 
 Mask = NDArray[np.bool_]
 
 
-class HeldUnit:
-    """The records of one unit; safe for threads."""
+class EncodedUnit:
+    """The encoded records of one unit in memory; safe for threads."""
 
     def __init__(self, blocks: Sequence[EncodedRecords], axes: Sequence[Breakdown]) -> None:
-        """Take over all blocks; ``axes`` are the breakdowns that can be counted without delay."""
+        """Store all blocks; ``axes`` are the breakdowns that can be counted without delay."""
         first = blocks[0]
         self._codes = {name: np.concatenate([block.codes[name] for block in blocks]) for name in first.codes}
         self._flags = {name: np.concatenate([block.flags[name] for block in blocks]) for name in first.flags}
@@ -55,12 +55,12 @@ class HeldUnit:
         return counted(cube, grid)
 
     def prepare(self) -> None:
-        """Fill what would else be filled when it is first wanted."""
+        """Fill all columns now instead of on first use."""
         self._narrow.fill()
         self._wide.fill()
 
     def _columns(self, cube: Cube) -> tuple[_NodeColumns, _NodeColumns]:
-        """The columns that are held, or some made for a cube that has axes of its own, as groupings are."""
+        """The stored columns, or new ones for a cube with other axes, such as groupings."""
         used = [axis for axis in cube.axes if len(axis) > 1]
         if all(self._narrow.holds(axis) or self._wide.holds(axis) for axis in used):
             return self._narrow, self._wide
@@ -80,7 +80,7 @@ class HeldUnit:
 
 
 class _NodeColumns:
-    """The nodes of all records along some axes; a row is filled when it is first wanted."""
+    """The nodes of all records along some axes; a row is filled on first use."""
 
     def __init__(
         self, axes: Sequence[Breakdown], codes: Mapping[str, Codes], records: int, kind: type[np.generic]
@@ -96,13 +96,13 @@ class _NodeColumns:
         return axis.full_name in self._axes
 
     def rows(self, cube: Cube) -> dict[str, int]:
-        """The rows of the axes of a cube that stand here, filled."""
-        held = [self._axes[axis.full_name] for axis in cube.axes if self.holds(axis)]
-        for row, axis in held:
+        """The rows of those axes of a cube that are stored here, filled."""
+        found = [self._axes[axis.full_name] for axis in cube.axes if self.holds(axis)]
+        for row, axis in found:
             if row not in self._filled:
                 with self._lock:
                     self._fill(row, axis)
-        return {axis.full_name: row for row, axis in held}
+        return {axis.full_name: row for row, axis in found}
 
     def fill(self) -> None:
         """Fill all rows."""
@@ -119,33 +119,33 @@ class _NodeColumns:
 
 
 class TableSource(Protocol):
-    """Somewhere that answers crosses of breakdowns with protected tables."""
+    """A source of protected tables for crosses of breakdowns."""
 
     @property
     def catalogue(self) -> Catalogue:
-        """What can be asked for."""
+        """The catalogue of the source."""
 
     @property
     def noise(self) -> NoiseRanges:
-        """What published counts say of true ones."""
+        """Intervals of true counts, given published ones."""
 
     def lacks(self, cube: Cube) -> str:
-        """Why a table cannot be had here, in words; empty where it can."""
+        """Why a table is not available here; empty where it is."""
 
     def table(self, cube: Cube) -> ProtectedTable:
         """The protected cells of a table with all its margins."""
 
     def prepare(self) -> None:
-        """Do now what would make first questions slow; safe beside questions."""
+        """Do the work that would slow down the first questions; safe while questions are answered."""
 
 
 class MicrodataSource:
-    """Records in memory: any cross of breakdowns, counted when it is asked for and perturbed as in the release."""
+    """Records in memory: any cross of breakdowns, counted on request and perturbed as in the release."""
 
     def __init__(
         self,
         catalogue: Catalogue,
-        units: dict[str, HeldUnit],
+        units: dict[str, EncodedUnit],
         mechanism: Callable[[Cube], Mechanism],
         noise: NoiseRanges,
     ) -> None:
@@ -155,12 +155,12 @@ class MicrodataSource:
 
     @property
     def catalogue(self) -> Catalogue:
-        """What can be asked for."""
+        """The catalogue of the source."""
         return self._catalogue
 
     @property
     def noise(self) -> NoiseRanges:
-        """What published counts say of true ones."""
+        """Intervals of true counts, given published ones."""
         return self._noise
 
     def prepare(self) -> None:
@@ -173,7 +173,7 @@ class MicrodataSource:
         return ""
 
     def table(self, cube: Cube) -> ProtectedTable:
-        """Count and perturb a table, or take it from those kept."""
+        """Count and perturb a table, or take it from the cache."""
         cached = self._cache.get(key_of(cube))
         if cached is not None:
             return cached
@@ -182,7 +182,7 @@ class MicrodataSource:
         return table
 
 
-def read_units(run: Run, catalogue: Catalogue) -> dict[str, HeldUnit]:
+def read_units(run: Run, catalogue: Catalogue) -> dict[str, EncodedUnit]:
     """Read all records once, swapped as in the release; records that a release would refuse are refused here."""
     programme, population = run.programme, run.programme.population
     if population is None:
@@ -190,17 +190,17 @@ def read_units(run: Run, catalogue: Catalogue) -> dict[str, HeldUnit]:
     relocations = run.relocations(run.swap())
     wanted = {name: unit for name, unit in population.units.items() if name in catalogue.units}
     run.progress.stage(f"reading {', '.join(wanted)}")
-    # one reader alone leaves a core idle: while it waits for a batch, another encodes its own
+    # a single reader leaves a core idle: while it waits for a batch, another encodes its own
     with ThreadPoolExecutor(min(run.threads, len(wanted))) as pool:
-        held = pool.map(lambda unit: _read_unit(run, catalogue, unit, relocations), wanted.values())
-        return dict(zip(wanted, held, strict=True))
+        found = pool.map(lambda unit: _read_unit(run, catalogue, unit, relocations), wanted.values())
+        return dict(zip(wanted, found, strict=True))
 
 
-def _read_unit(run: Run, catalogue: Catalogue, unit: Unit, relocations: Relocations | None) -> HeldUnit:
+def _read_unit(run: Run, catalogue: Catalogue, unit: Unit, relocations: Relocations | None) -> EncodedUnit:
     axes = list(_axes(catalogue, unit.name))
     every_axis = [Cube("", unit.name, (axis,)) for axis in axes]
     every_count = [Cube("", unit.name, (), count=name) for name in catalogue.counts.get(unit.name, ())]
-    return HeldUnit(list(run.blocks(unit, every_axis + every_count, relocations)), axes)
+    return EncodedUnit(list(run.blocks(unit, every_axis + every_count, relocations)), axes)
 
 
 def _axes(catalogue: Catalogue, unit: str) -> Iterable[Breakdown]:

@@ -28,7 +28,7 @@ LEFT_OUT = -1
 def picked(
     cube: Cube, cells: Integers, maps: Sequence[Integers], order: Sequence[int], shape: Sequence[int]
 ) -> tuple[Integers, NDArray[np.intp]]:
-    """The new positions of the cells that are wanted, and which of them these are.
+    """The new positions of the requested cells, and their rows.
 
     ``maps[k]`` gives for each node of the cube's axis k its new node, or LEFT_OUT. ``order`` lists the axes of the cube
     that stay, as they follow each other in the new grid of this shape; the other axes only pick.
@@ -39,14 +39,14 @@ def picked(
     form = [(cube.strides[k], cube.shape[k], strides.get(k, 0), len(maps[k])) for k in axes]
     table = np.array(form, dtype=np.uint64).reshape(len(axes), 4)
     flat = np.concatenate([*(maps[k] for k in axes), np.zeros(0, dtype=np.int64)])
-    place, kept = np.empty(len(cells), dtype=np.int64), np.empty(len(cells), dtype=np.intp)
-    found = _pick(cells.view(np.uint64), table, flat, place, kept)
-    return place[:found], kept[:found]
+    place, rows = np.empty(len(cells), dtype=np.int64), np.empty(len(cells), dtype=np.intp)
+    found = _pick(cells.view(np.uint64), table, flat, place, rows)
+    return place[:found], rows[:found]
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _pick(cells: Any, axes: Any, maps: Any, place: Any, kept: Any) -> Any:
-    """Fill in the new positions of wanted cells and which these are; return their number.
+def _pick(cells: Any, axes: Any, maps: Any, place: Any, rows: Any) -> Any:
+    """Fill in the new positions and the rows of the requested cells; return their number.
 
     Of each axis: its stride and size, its new stride, and the length of its map.
     """
@@ -61,7 +61,7 @@ def _pick(cells: Any, axes: Any, maps: Any, place: Any, kept: Any) -> Any:
             position += node * np.int64(axes[k, 2])
             start += np.int64(axes[k, 3])
         if inside:
-            place[found], kept[found] = position, c
+            place[found], rows[found] = position, c
             found += 1
     return found
 
@@ -74,37 +74,37 @@ def map_of(size: int, nodes: Integers) -> Integers:
 
 
 class ReleaseSource:
-    """Answers what a release holds, by whole cubes or parts of them."""
+    """A release as a source of tables: whole cubes or parts of them."""
 
     def __init__(self, release: Release, rule: ServeRule) -> None:
-        held = published(release)
+        source = published(release)
         self._cells = {entry.id: entry.cells for entry in release.manifest.cubes}
-        self._catalogue = release_catalogue(release, held.universes, rule)
-        self._noise = NoiseRanges(held.noise)
+        self._catalogue = release_catalogue(release, source.universes, rule)
+        self._noise = NoiseRanges(source.noise)
         self._cache, self._whole = table_cache(), table_cache()
-        self._gives = {(one.unit, one.base, one.count): self._smallest_first(one) for one in held.universes}
+        self._gives = {(one.unit, one.base, one.count): self._smallest_first(one) for one in source.universes}
 
     @property
     def catalogue(self) -> Catalogue:
-        """What can be asked for."""
+        """The catalogue of the source."""
         return self._catalogue
 
     @property
     def noise(self) -> NoiseRanges:
-        """What published counts say of true ones."""
+        """Intervals of true counts, given published ones."""
         return self._noise
 
     def lacks(self, cube: Cube) -> str:
-        """Why the release does not hold a table."""
+        """Why the release does not contain a table."""
         if self._holding(cube) is not None:
             return ""
         axes = " x ".join(axis.full_name for axis in cube.axes) or phrase("total")
         where = cube.base.text if cube.base else ""
         who = phrase("{unit} where {base}", unit=cube.unit, base=where) if where else cube.unit
-        return phrase("The release has no table that holds {axes} of {who}.", axes=axes, who=who)
+        return phrase("The release has no table that contains {axes} of {who}.", axes=axes, who=who)
 
     def table(self, cube: Cube) -> ProtectedTable:
-        """Cut a table out of the smallest cube that holds it."""
+        """Cut a table out of the smallest cube that contains it."""
         cached = self._cache.get(key_of(cube))
         if cached is not None:
             return cached
@@ -121,18 +121,18 @@ class ReleaseSource:
         return table
 
     def prepare(self) -> None:
-        """Read the cubes, the smallest first, as long as all that is read can be kept."""
-        tables = [one for held in self._gives.values() for one, _ in held]
+        """Read the cubes, the smallest first, as long as they fit into the cache."""
+        tables = [one for source in self._gives.values() for one, _ in source]
         for one in sorted(tables, key=lambda one: self._cells[one.id]):
             if not self._whole.has_room(CELL_BYTES * self._cells[one.id]):
                 return
             self._read(one)
 
-    def _read(self, held: PublishedTable) -> Cells:
-        table = self._whole.get(key_of(held.cube))
+    def _read(self, source: PublishedTable) -> Cells:
+        table = self._whole.get(key_of(source.cube))
         if table is None:
-            table = read_back(held.cube, *held.load())
-            self._whole.put(key_of(held.cube), table)
+            table = read_back(source.cube, *source.load())
+            self._whole.put(key_of(source.cube), table)
         return table.cells, table.values
 
     def _holding(self, cube: Cube) -> PublishedTable | None:
@@ -147,7 +147,7 @@ class ReleaseSource:
 
 
 def release_catalogue(release: Release, universes: tuple[Universe, ...], rule: ServeRule) -> Catalogue:
-    """What a release can be asked for; filters other than the bases of its cubes cannot be answered."""
+    """The catalogue of a release; filters other than the bases of its cubes cannot be answered."""
     manifest = release.manifest
     counts: dict[str, dict[str, None]] = {}
     for universe in universes:
@@ -186,30 +186,32 @@ def _variables(
             axes.setdefault(axis.variable, {})[axis.full_name] = axis
             units.setdefault(axis.variable, {})[universe.unit] = None
     trees = universes[0].codelists if universes else {}
-    for name, held in axes.items():
+    for name, source in axes.items():
         if rule.variables is None or name in rule.variables:
             yield ServedVariable(
-                name, trees[name], by_name(held.values()), tuple(units[name]), name in places
+                name, trees[name], by_name(source.values()), tuple(units[name]), name in places
             )
 
 
 def _names(cube: Cube, catalogue: Catalogue) -> frozenset[str]:
-    """The breakdowns whose codes all stand in a cube."""
+    """The breakdowns whose codes are all in a cube."""
     known = (
         catalogue.variables[axis.variable].breakdowns
         for axis in cube.axes
         if axis.variable in catalogue.variables
     )
-    held = {axis.variable: axis.position.keys() for axis in cube.axes}
+    source = {axis.variable: axis.position.keys() for axis in cube.axes}
     axes = (axis for breakdowns in known for axis in breakdowns.values())
-    return frozenset(axis.full_name for axis in axes if held[axis.variable] >= axis.position.keys())
+    return frozenset(axis.full_name for axis in axes if source[axis.variable] >= axis.position.keys())
 
 
 def _axis_of(cube: Cube, variable: str) -> int:
     return next(k for k, axis in enumerate(cube.axes) if axis.variable == variable)
 
 
-def _map(held: Breakdown, cube: Cube) -> Integers:
-    """Node of the held cube -> node of the wanted one; the total alone where that has no such axis."""
-    wanted = next((axis.position for axis in cube.axes if axis.variable == held.variable), {held.codes[0]: 0})
-    return np.array([wanted.get(code, LEFT_OUT) for code in held.codes], dtype=np.int64)
+def _map(source: Breakdown, cube: Cube) -> Integers:
+    """Node of the source cube -> node of the requested one; only the total where that has no such axis."""
+    wanted = next(
+        (axis.position for axis in cube.axes if axis.variable == source.variable), {source.codes[0]: 0}
+    )
+    return np.array([wanted.get(code, LEFT_OUT) for code in source.codes], dtype=np.int64)

@@ -1,7 +1,7 @@
 """The rules of a table builder: on the form of a question, and on the protected values of the whole table.
 
-It owns the judgement, never the values: what it says follows from protected tables that anybody may have, so that a
-refusal tells no more than the table would. The rules are judged on the table without its filter (see question).
+A verdict follows from protected tables that any user may have, so that a refusal reveals no more than the table would.
+The rules are judged on the table without its filter (see question).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from discreet.serve.question import (
     comparisons,
     masks_of,
     picks_codes,
-    telling,
+    separating,
 )
 from discreet.tabulate.tables import ProtectedTable
 from discreet.text.phrase import joined, phrase
@@ -33,7 +33,7 @@ Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 TableOf = Callable[[Cube], ProtectedTable]
 
-WORDS = {
+REASONS = {
     Rule.AREA_POPULATION: phrase("has too few people or other records"),
     Rule.SPARSITY: phrase("has too many small counts"),
     Rule.ATTRIBUTE: phrase("has too many groups that share one category"),
@@ -42,10 +42,10 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the rules say of a question: refused, or answered but for some areas."""
+    """The verdict of the rules on a question: refused, or answered except for some areas."""
 
     refusal: Refusal | None = None
-    areas: int = 0  # judged alone, 0 where the table was judged as a whole
+    areas: int = 0  # judged separately, 0 where the table was judged as a whole
     blocked: tuple[Area, ...] = ()
 
 
@@ -58,46 +58,48 @@ def _form(question: Question, catalogue: Catalogue, *, job: bool) -> Iterator[Re
     rule, axes = catalogue.rule, question.judged.axes
     if len(axes) > rule.axes:
         filtered = "" if question.is_declared else phrase(", those of the filter included")
-        words = phrase(
+        message = phrase(
             "The table has {axes} axes{filtered}; {most} are allowed.",
             axes=len(axes),
             filtered=filtered,
             most=rule.axes,
         )
-        yield Refusal(Rule.AXES, words)
+        yield Refusal(Rule.AXES, message)
     for names in rule.forbidden:
-        if all(_stands(name, question, catalogue) for name in names):
-            yield Refusal(Rule.FORBIDDEN, phrase("{names} may not stand in one table.", names=_listed(names)))
+        if all(_occurs(name, question, catalogue) for name in names):
+            yield Refusal(
+                Rule.FORBIDDEN, phrase("{names} may not be combined in one table.", names=_listed(names))
+            )
     if not question.is_declared and not (rule.filters and catalogue.may_filter):
-        words = phrase("Filters are not allowed, but those of the declared tables.")
-        yield Refusal(Rule.FILTERS, words)
+        message = phrase("Only the filters of the declared tables are allowed.")
+        yield Refusal(Rule.FILTERS, message)
     for variable in (axis.root for axis in question.cube.axes if axis.is_grouping):
         if variable not in rule.groupings:
             allowed = _listed(rule.groupings) or phrase("no variable")
-            words = phrase(
+            message = phrase(
                 "The codes of {variable} may not be grouped; {allowed} may.",
                 variable=variable,
                 allowed=allowed,
             )
-            yield Refusal(Rule.GROUPINGS, words)
+            yield Refusal(Rule.GROUPINGS, message)
         if variable == rule.place and variable in (axis.variable for axis in question.judged.axes):
-            words = phrase(
-                "The areas of {variable} are grouped and filtered; do one of both.", variable=variable
+            message = phrase(
+                "The areas of {variable} are grouped and filtered; do only one of these.", variable=variable
             )
-            yield Refusal(Rule.GROUPINGS, words)
+            yield Refusal(Rule.GROUPINGS, message)
     yield from _sizes(question, rule, job=job)
 
 
-def _stands(name: str, question: Question, catalogue: Catalogue) -> bool:
-    """Whether a variable or a breakdown stands in a question: as an axis, in the filter, as groups, in a finer one."""
+def _occurs(name: str, question: Question, catalogue: Catalogue) -> bool:
+    """Whether a variable or a breakdown is in a question: as an axis, in the filter, as groups, in a finer one."""
     wanted = catalogue.breakdown(name)
     for axis in question.judged.axes:
         root = catalogue.variables[axis.root]
-        held = telling(root, masks_of(axis)) if axis.is_grouping else axis
+        finer_axis = separating(root, masks_of(axis)) if axis.is_grouping else axis
         finer = (
             wanted is not None
             and wanted.variable == root.name
-            and held.position.keys() >= wanted.position.keys()
+            and finer_axis.position.keys() >= wanted.position.keys()
         )
         if finer or root.name == name:
             return True
@@ -109,40 +111,43 @@ def _sizes(question: Question, rule: ServeRule, *, job: bool) -> Iterator[Refusa
     if question.cells > most:
         job_helps = not job and question.cells <= rule.job_cells
         fewer = phrase("Pick fewer codes or coarser breakdowns.")
-        remedy = phrase("Ask for it as a background job.") if job_helps else fewer
-        words = phrase("The table has {cells} cells; {most} are allowed.", cells=question.cells, most=most)
-        yield Refusal(Rule.CELLS, joined(words, remedy))
-    counted = max(cube.size for cube in (question.cube, question.judged, question.told))
+        remedy = phrase("Request it as a background job.") if job_helps else fewer
+        message = phrase("The table has {cells} cells; {most} are allowed.", cells=question.cells, most=most)
+        yield Refusal(Rule.CELLS, joined(message, remedy))
+    counted = max(cube.size for cube in (question.cube, question.judged, question.ungrouped))
     if counted > rule.counted:
-        words = phrase(
+        message = phrase(
             "The whole table has {cells} cells with its margins; {most} can be counted. "
             "Take coarser breakdowns or fewer axes.",
             cells=counted,
             most=rule.counted,
         )
-        yield Refusal(Rule.COUNTED, words)
+        yield Refusal(Rule.COUNTED, message)
 
 
 def judge_cells(question: Question, table_of: TableOf, rule: ServeRule) -> Verdict:
-    """Judge the protected values of the whole table, each area alone where a place is among its axes.
+    """Judge the protected values of the whole table, each area separately where a place is among its axes.
 
-    Of a grouping each group is judged alone, too; but where the table that tells the groups apart passes, they do. A
-    group that is one code of that table is a code picked of it, and only that table decides.
+    Each group of a grouping is judged separately, too; but the groups pass where the table that separates them passes.
+    A group that is one code of that table is a code picked from it, and only that table decides.
     """
     cube, place = question.judged, _place(question.judged, rule)
     broken = dict(_broken(_Judged(cube, table_of(cube), place), rule))
-    picks = question.told is not cube and picks_codes(question.cube.axes, question.told.axes)
-    if question.told is not cube and (broken or picks):
+    picks = question.ungrouped is not cube and picks_codes(question.cube.axes, question.ungrouped.axes)
+    if question.ungrouped is not cube and (broken or picks):
         finer = dict(
-            _broken(_Judged(question.told, table_of(question.told), _place(question.told, rule)), rule)
+            _broken(
+                _Judged(question.ungrouped, table_of(question.ungrouped), _place(question.ungrouped, rule)),
+                rule,
+            )
         )
         broken = finer if picks else _both(broken, finer)
     if not broken:
         return Verdict(areas=0 if place is None else len(cube.axes[place]))
     if place is None:
-        named = min(broken, key=list(WORDS).index)
-        words = phrase("The table {why}.", why=WORDS[named])
-        return Verdict(Refusal(named, words)) if broken[named].any() else Verdict()
+        named = min(broken, key=list(REASONS).index)
+        message = phrase("The table {why}.", why=REASONS[named])
+        return Verdict(Refusal(named, message)) if broken[named].any() else Verdict()
     axis = cube.axes[place]
     blocked = tuple(
         Area(axis.codes[node], axis.labels[node], next(name for name in broken if broken[name][node]))
@@ -168,13 +173,13 @@ def _too_many(blocked: tuple[Area, ...], areas: int, rule: ServeRule) -> Refusal
         return None
     times = Counter(area.rule for area in blocked)
     named = max(times, key=lambda name: times[name])
-    words = phrase(
+    message = phrase(
         "{blocked} of {areas} areas would be withheld, most because the area {why}.",
         blocked=len(blocked),
         areas=areas,
-        why=WORDS[named],
+        why=REASONS[named],
     )
-    return Refusal(named, words, blocked)
+    return Refusal(named, message, blocked)
 
 
 def _filtered(blocked: tuple[Area, ...], question: Question, axis: Breakdown) -> Refusal | None:
@@ -186,10 +191,10 @@ def _filtered(blocked: tuple[Area, ...], question: Question, axis: Breakdown) ->
     found = tuple(area for area in blocked if area.code in inside)
     if not found:
         return None
-    words = phrase(
-        "The filter picks the area {area}, which {why}.", area=found[0].label, why=WORDS[found[0].rule]
+    message = phrase(
+        "The filter picks the area {area}, which {why}.", area=found[0].label, why=REASONS[found[0].rule]
     )
-    return Refusal(found[0].rule, words, found)
+    return Refusal(found[0].rule, message, found)
 
 
 def _highest(axis: Breakdown, nodes: Mask) -> Mask:
@@ -235,7 +240,7 @@ class _Judged:
         )
 
     def _parts(self, cells: Integers) -> Iterator[tuple[Integers, int]]:
-        """What is judged alone, as (part of each cell, parts of each area): the areas, and the groups inside them."""
+        """The areas and the groups inside them, judged separately, as (part of each cell, parts of each area)."""
         area = self._area(cells)
         yield area, 1
         for k in self._grouped:

@@ -16,7 +16,7 @@ from httpx import Client
 
 from discreet.serve.http.app import create_app
 from discreet.serve.http.limits import Limits, RateLimit, Settings
-from discreet.serve.http.middleware import Watched
+from discreet.serve.http.middleware import LimitedProtocol
 from discreet.serve.jobs_store import Store
 from discreet.serve.open import TableBuilder
 from tests.waiting import PATIENCE
@@ -50,7 +50,7 @@ def client(address: str) -> Iterator[Client]:
 
 
 @contextmanager
-def running(app: FastAPI, http: type[Watched] = Watched) -> Iterator[str]:
+def running(app: FastAPI, http: type[LimitedProtocol] = LimitedProtocol) -> Iterator[str]:
     """A real server on a free port of the loopback interface; it stops at the end."""
     with socket.socket(proto=socket.IPPROTO_TCP) as listening:
         listening.bind(("127.0.0.1", 0))

@@ -156,7 +156,7 @@ def test_tables_can_be_for_those_who_have_a_token_at_every_door(web: Web, tmp_pa
 
 
 def test_tables_for_those_with_tokens_need_a_file_of_tokens(tmp_path: Path) -> None:
-    with pytest.raises(Mistakes, match="--tokens-only: there are no tokens"):
+    with pytest.raises(Mistakes, match="--tokens-only: needs a file of tokens"):
         Serving(tmp_path / "programme.toml", str(tmp_path / "s.sqlite"), tokens_only=True).app()
 
 
@@ -175,7 +175,7 @@ def test_an_address_is_believed_from_declared_proxies_alone(web: Web) -> None:
 
 def test_what_is_kept_has_a_rate_and_a_size_of_its_own(web: Web, tmp_path: Path) -> None:
     trusted = create_token(tmp_path / "t.json", "ann", Role.TRUSTED, "")
-    limits = Limits(public=OFTEN, keeping=RateLimit(3, 3_600), kept_body=2_000)
+    limits = Limits(public=OFTEN, storing=RateLimit(3, 3_600), storing_body=2_000)
     client = web(limits=limits, tokens=tmp_path / "t.json")
     small = {"query": {"axes": ["SEX"]}}
     problem(client.post("/api/v1/queries", json={**small, "extra": {"a": "x" * 3_000}}), 413)

@@ -14,14 +14,14 @@ import pytest
 from httpx import Client
 
 from discreet.serve.http.app import create_app
-from discreet.serve.http.middleware import Watched
+from discreet.serve.http.middleware import LimitedProtocol
 from discreet.serve.open import TableBuilder
 from tests.serve.http.conftest import running, settings_in
 from tests.serve.http.test_native import problem
 from tests.waiting import PATIENCE, until
 
 
-class Quick(Watched):
+class Quick(LimitedProtocol):
     head_seconds = 0.4
     look_seconds = 0.4
     lost: ClassVar[list[object]] = []
@@ -31,7 +31,7 @@ class Quick(Watched):
         self.lost.append(self)
 
 
-class Seen(Watched):
+class Seen(LimitedProtocol):
     made: ClassVar[list["Seen"]] = []
 
     def connection_made(self, transport: Transport) -> None:
@@ -39,11 +39,11 @@ class Seen(Watched):
         self.made.append(self)
 
 
-class OneAddress(Watched):
+class OneAddress(LimitedProtocol):
     most_of_one = 5
 
 
-class Few(Watched):
+class Few(LimitedProtocol):
     most = 5
 
 
@@ -134,7 +134,7 @@ def test_an_answer_that_is_not_read_is_not_kept(quick: tuple[str, int]) -> None:
 
 @pytest.mark.parametrize("kind", [OneAddress, Few])
 def test_there_are_so_many_connections_and_who_comes_then_is_told_when_to_come_again(
-    builder: TableBuilder, tmp_path: Path, kind: type[Watched]
+    builder: TableBuilder, tmp_path: Path, kind: type[LimitedProtocol]
 ) -> None:
     with ExitStack() as opened:
         address = opened.enter_context(running(create_app(builder, settings_in(tmp_path)), kind))

@@ -231,7 +231,9 @@ def test_a_table_that_no_sheet_can_hold_is_refused(
     if fits:
         assert body(large, Format.XLSX, builder, layout)
         return
-    with pytest.raises(HttpProblem, match="A sheet of Excel holds 1,048,576 rows and 16,384 columns") as told:
+    with pytest.raises(
+        HttpProblem, match="A sheet of Excel has at most 1,048,576 rows and 16,384 columns"
+    ) as told:
         body(large, Format.XLSX, builder, layout)
     assert (told.value.status, told.value.kind) == (413, "size")
 

@@ -182,8 +182,8 @@ def test_a_worker_takes_up_what_a_killed_one_left_and_goes_on_after_failures(
     found = {job.id: job for job in store.jobs("ann")}
     assert found[left.id].state is JobState.DONE
     assert (store.result(left.id) or b"").startswith(b"text/csv; charset=utf-8\n")
-    assert "unknown variable" in found[unknown.id].words
-    assert found[broken.id].words == "The server made a mistake; it has been noted."
+    assert "unknown variable" in found[unknown.id].message
+    assert found[broken.id].message == "Internal server error; it has been logged."
     assert found[last.id].state is JobState.DONE
 
 

@@ -324,7 +324,7 @@ def test_a_job_fails_in_the_language_of_the_one_who_asked_for_it(
         until(lambda: all(one.state is JobState.FAILED for one in store.jobs("ann")))
     finally:
         worker.stop()
-    german, english = (one.words if (one := store.job(job.id)) else "" for job in jobs)
+    german, english = (one.message if (one := store.job(job.id)) else "" for job in jobs)
     assert "unbekanntes Merkmal 'NOTHING' von persons; möglich sind" in german
     assert "unknown variable 'NOTHING' of persons; use one of" in english
 

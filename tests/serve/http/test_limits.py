@@ -1,4 +1,4 @@
-"""The desk: works in turn, sends away what is too much with a time to come again, and recovers."""
+"""The worker pool: bounded, answers 503 with a time to retry beyond its limits, and recovers."""
 
 import asyncio
 import threading
@@ -9,7 +9,7 @@ import pytest
 from httpx import Client
 
 from discreet.serve.answer import Answer, Refusal
-from discreet.serve.http.limits import Desk, Limits
+from discreet.serve.http.limits import Limits, WorkerPool
 from discreet.serve.http.problems import HttpProblem
 from discreet.serve.open import TableBuilder
 from discreet.serve.query import Query
@@ -26,33 +26,33 @@ async def waiting(condition: Callable[[], bool]) -> None:
 
 def test_work_beyond_the_limit_is_sent_away_and_later_work_is_done() -> None:
     async def scene() -> None:
-        desk, go = Desk(Limits(running=1, waiting=1)), threading.Event()
-        held = [asyncio.create_task(desk.run(go.wait)) for _ in range(2)]
-        await waiting(lambda: desk.held == 2)
+        pool, go = WorkerPool(Limits(running=1, waiting=1)), threading.Event()
+        pending = [asyncio.create_task(pool.run(go.wait)) for _ in range(2)]
+        await waiting(lambda: pool.pending == 2)
         with pytest.raises(HttpProblem) as found:
-            await desk.run(go.wait)
+            await pool.run(go.wait)
         assert (found.value.status, found.value.headers["Retry-After"]) == (503, "2")
         go.set()
-        assert await asyncio.gather(*held) == [True, True]
-        assert await desk.run(lambda: 7) == 7
-        desk.close()
+        assert await asyncio.gather(*pending) == [True, True]
+        assert await pool.run(lambda: 7) == 7
+        pool.close()
 
     asyncio.run(scene())
 
 
 def test_work_that_takes_too_long_is_answered_and_keeps_its_place_until_it_is_done() -> None:
     async def scene() -> None:
-        desk, go = Desk(Limits(running=1, waiting=0, seconds=0.05)), threading.Event()
+        pool, go = WorkerPool(Limits(running=1, waiting=0, seconds=0.05)), threading.Event()
         with pytest.raises(HttpProblem) as found:
-            await desk.run(go.wait)
+            await pool.run(go.wait)
         assert "too long" in found.value.detail
         with pytest.raises(HttpProblem):
-            await desk.run(lambda: 7)
+            await pool.run(lambda: 7)
         go.set()
-        await waiting(lambda: desk.held == 0)
-        desk._limits = Limits(running=1, waiting=0)
-        assert await desk.run(lambda: 7) == 7
-        desk.close()
+        await waiting(lambda: pool.pending == 0)
+        pool._limits = Limits(running=1, waiting=0)
+        assert await pool.run(lambda: 7) == 7
+        pool.close()
 
     asyncio.run(scene())
 

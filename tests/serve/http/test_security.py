@@ -13,7 +13,7 @@ from discreet.errors import Mistakes
 from discreet.programme.serve import HistoryRule
 from discreet.serve.http.limits import Limits, RateLimit, Rates
 from discreet.serve.http.problems import HttpProblem
-from discreet.serve.http.security import Role, create_token, kept_key, read_tokens, revoke_token
+from discreet.serve.http.security import Role, create_token, read_tokens, revoke_token, stored_key
 from discreet.serve.open import TableBuilder
 from tests.serve.http.conftest import OFTEN, Web, settings_in
 from tests.serve.http.test_native import problem
@@ -176,10 +176,10 @@ def test_books_hold_no_addresses_and_histories_go_by_user(web: Web, ruled: Ruled
 
 def test_a_server_without_a_secret_keeps_its_key_of_users(tmp_path: Path) -> None:
     store = settings_in(tmp_path).store
-    key = kept_key(store.database, "users")
-    assert key == kept_key(settings_in(tmp_path).store.database, "users")
+    key = stored_key(store.database, "users")
+    assert key == stored_key(settings_in(tmp_path).store.database, "users")
     assert len(key) == 32
-    assert kept_key(store.database, "others") != key
+    assert stored_key(store.database, "others") != key
     with store.database.reading() as connection:
         assert connection.execute(text("select count(*) from serve_keys")).scalar() == 2
 

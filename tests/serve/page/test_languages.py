@@ -12,7 +12,7 @@ def test_a_refusal_changes_its_language_with_the_page(opens: Opens) -> None:
     expect(refusal).to_contain_text("CAS und EDU dürfen nicht in einer Tabelle stehen")
     expect(refusal.locator("button.offer small").first).to_contain_text("ohne ")
     key(page, "lang").select_option("en")
-    expect(refusal).to_contain_text("CAS and EDU may not stand in one table")
+    expect(refusal).to_contain_text("CAS and EDU may not be combined in one table")
     expect(refusal.locator("button.offer small").first).to_contain_text("without ")
 
 

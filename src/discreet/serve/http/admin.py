@@ -1,4 +1,4 @@
-"""Whether the server lives, and for those who run it how busy it is; it owns no answers."""
+"""Health of the server, and its load for administrators."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ router = APIRouter(tags=["operation"])
 
 @router.get("/health")
 async def health() -> dict[str, str]:
-    """Whether the server lives."""
+    """Whether the server is running."""
     return {"status": "ok"}
 
 
@@ -26,4 +26,4 @@ async def status(service: ServiceOf, caller: CallerOf) -> dict[str, Any]:
     if caller.role is not Role.ADMIN:
         raise HttpProblem(403, phrase("This is for administrators."), kind="role")
     limits = service.settings.limits
-    return {"at_the_desk": service.desk.held, "running": limits.running, "waiting": limits.waiting}
+    return {"at_the_desk": service.pool.pending, "running": limits.running, "waiting": limits.waiting}

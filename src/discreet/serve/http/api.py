@@ -19,7 +19,7 @@ from discreet.serve.catalogue import Catalogue, ServedVariable
 from discreet.serve.http.downloads import TABLES, File, Format, require_form, written
 from discreet.serve.http.layout import Layout, Percent
 from discreet.serve.http.problems import HttpProblem, areas_json, invalid_problem, refusal_members
-from discreet.serve.http.respond import SHARED, send, send_json, send_words
+from discreet.serve.http.respond import SHARED, send, send_json, send_translated
 from discreet.serve.http.security import Caller
 from discreet.serve.http.service import CallerOf, Service, ServiceOf
 from discreet.serve.query import Query, from_json, to_json
@@ -30,19 +30,19 @@ LONGEST_WHERE = 20_000
 
 
 def _sound(text: str) -> str:
-    """Characters that databases and files can hold."""
+    """Reject characters that databases and files cannot store."""
     if "\x00" in text:
-        raise ValueError(phrase("holds a character of code 0"))
+        raise ValueError(phrase("has a character of code 0"))
     return text
 
 
-def _writable(said: dict[str, Any]) -> dict[str, Any]:
-    """What JSON in UTF-8 can hold: no halves of characters, no numbers that are none."""
+def _writable(value: dict[str, Any]) -> dict[str, Any]:
+    """Reject what JSON in UTF-8 cannot express: surrogates, NaN and infinity."""
     try:
-        json.dumps(said, ensure_ascii=False, allow_nan=False).encode()
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError):
         raise ValueError(phrase("cannot be written as JSON")) from None
-    return said
+    return value
 
 
 Text = Annotated[str, AfterValidator(_sound)]
@@ -51,12 +51,12 @@ Codes = Annotated[list[Name], Field(max_length=MOST_CODES)]
 
 
 class AxisBody(BaseModel):
-    """One axis: a breakdown and the codes wanted of it, or a variable and groups of its codes."""
+    """One axis: a breakdown and the requested codes, or a variable and groups of its codes."""
 
     model_config = ConfigDict(extra="forbid")
 
     breakdown: Name = Field(examples=["AGE.M"])
-    codes: Codes = Field(default=[], description="Codes that are wanted, _T for the total; empty: all.")
+    codes: Codes = Field(default=[], description="Requested codes, _T for the total; empty: all.")
     groups: dict[Name, Codes] = Field(default={}, description="Names of groups and the codes in them.")
 
 
@@ -76,7 +76,7 @@ class QueryBody(BaseModel):
 
 
 class RangesBody(BaseModel):
-    """Cells of an answer, by their places in it, whose noise is asked after."""
+    """Cells of an answer, by position, whose noise ranges are requested."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -86,7 +86,7 @@ class RangesBody(BaseModel):
 
 
 class SaveBody(BaseModel):
-    """A question to keep for ever, and whatever a client wants to find with it."""
+    """A question to store permanently, with any JSON of the client."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -97,7 +97,7 @@ class SaveBody(BaseModel):
 
 
 class LayoutBody(BaseModel):
-    """How a CSV or XLSX file is laid out."""
+    """The layout of a CSV or XLSX file."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -139,10 +139,10 @@ PercentOf = Annotated[
     Parameter(description="CSV, XLSX: shares of the published totals of rows, of columns or of the table."),
 ]
 CountsOf = Annotated[
-    bool, Parameter(description="With percent and columns: whether the counts stand beside the shares.")
+    bool, Parameter(description="With percent and columns: whether the counts are shown next to the shares.")
 ]
 NearestOf = Annotated[
-    bool, Parameter(description="Whether a refusal tells which tables would pass; it takes longer.")
+    bool, Parameter(description="Whether a refusal lists tables that would pass; it takes longer.")
 ]
 TextsOf = Annotated[Texts, Parameter(description="CSV, XLSX: codes, labels or both.")]
 
@@ -153,7 +153,7 @@ async def layout_of(
     percent: PercentOf = None,
     counts: CountsOf = False,
 ) -> Layout:
-    """The layout that an address asks for."""
+    """The layout in the parameters of a request."""
     names = tuple(name.strip() for name in columns.split(",") if name.strip())
     return Layout(names, texts, percent=percent, counts=counts)
 
@@ -163,8 +163,8 @@ LayoutOf = Annotated[Layout, Depends(layout_of)]
 
 @router.get("/catalogue")
 def catalogue(request: Request, service: ServiceOf) -> Response:
-    """What can be asked for: units, variables and their breakdowns, declared tables, rules and noise."""
-    return send_words(request, catalogue_json(service.catalogue), cache=SHARED)
+    """The catalogue: units, variables and their breakdowns, declared tables, rules and noise."""
+    return send_translated(request, catalogue_json(service.catalogue), cache=SHARED)
 
 
 @router.get("/breakdowns/{name}")
@@ -191,7 +191,7 @@ async def preview(
 ) -> Response:
     """How large an answer would be, which areas it would withhold, whether it would be refused; free of charge."""
     look = service.preview_with_nearest if nearest else service.preview
-    return send_words(request, preview_json(await look(caller, query.query())))
+    return send_translated(request, preview_json(await look(caller, query.query())))
 
 
 @router.get("/preview")
@@ -200,7 +200,7 @@ async def preview_of_text(
 ) -> Response:
     """The same, with the question in the address."""
     look = service.preview_with_nearest if nearest else service.preview
-    return send_words(request, preview_json(await look(caller, read_query(query))))
+    return send_translated(request, preview_json(await look(caller, read_query(query))))
 
 
 @router.post("/table", responses=TABLES)
@@ -233,21 +233,21 @@ async def table_of_text(
 async def noise_ranges(request: Request, service: ServiceOf, caller: CallerOf, asked: RangesBody) -> Response:
     """Where the true counts of some cells of an answer are likely to be."""
     found = await service.answer(caller, asked.query.query(), lambda answer: ranges_json(answer, asked))
-    return send_words(request, found)
+    return send_translated(request, found)
 
 
 async def table_response(
     request: Request, service: Service, caller: Caller, query: Query, form: Format, layout: Layout
 ) -> Response:
-    """Ask, write and send; what cannot be laid out so is told before it is charged for."""
+    """Ask, write and send; an impossible layout is rejected before anything is charged."""
     require_form(query, form, layout)
 
     def write(answer: Answer) -> File:
         return written(answer, form, service.catalogue, layout)
 
     file = await service.file(caller, query, (form, layout), write)
-    kept = "" if form is Format.JSON_STAT else f"{service.catalogue.name}-{query.id[:8]}.{file.ending}"
-    return send(request, file, name=kept)
+    file_name = "" if form is Format.JSON_STAT else f"{service.catalogue.name}-{query.id[:8]}.{file.ending}"
+    return send(request, file, name=file_name)
 
 
 def read_query(text: str) -> Query:
@@ -340,7 +340,7 @@ def preview_json(found: Preview) -> dict[str, Any]:
         "areas": found.areas,
         "blocked": areas_json(found.blocked),
         "blocked_count": len(found.blocked),
-        "refusal": None if refusal is None else {"words": refusal.words, **refusal_members(refusal)},
+        "refusal": None if refusal is None else {"words": refusal.message, **refusal_members(refusal)},
         "cost": found.cost,
         "budget": None if found.balance is None else _balance_json(found.balance),
     }
@@ -354,8 +354,8 @@ def _balance_json(balance: Balance) -> dict[str, Any]:
 def ranges_json(answer: Answer, asked: RangesBody) -> dict[str, Any]:
     """The noise ranges of cells; null where the cell is withheld or too little of the noise is public."""
     if max(asked.cells) >= answer.size:
-        words = phrase("The answer has {cells} cells, numbered from 0.", cells=answer.size)
-        raise HttpProblem(400, words, kind="mistakes")
+        message = phrase("The answer has {cells} cells, numbered from 0.", cells=answer.size)
+        raise HttpProblem(400, message, kind="mistakes")
     found = [(cell, answer.noise_range(cell, asked.level)) for cell in asked.cells]
     return {
         "level": asked.level,
@@ -363,7 +363,7 @@ def ranges_json(answer: Answer, asked: RangesBody) -> dict[str, Any]:
         "ranges": [
             {"cell": cell, "low": None, "high": None, "words": ""}
             if one is None
-            else {"cell": cell, "low": one.low, "high": one.high, "words": one.words}
+            else {"cell": cell, "low": one.low, "high": one.high, "words": one.message}
             for cell, one in found
         ],
     }

@@ -1,7 +1,4 @@
-"""The application: which routers there are, what surrounds them, and the page in front.
-
-It owns the list; each router is a module of its own.
-"""
+"""The web application: its routers and its middleware."""
 
 from __future__ import annotations
 
@@ -17,9 +14,9 @@ from fastapi.middleware.cors import CORSMiddleware
 from fastapi.middleware.gzip import GZipMiddleware
 
 from discreet.serve.http import admin, api, jobs, problems, pxweb, pxweb1, saved
-from discreet.serve.http.limits import Desk, Rates, Settings
-from discreet.serve.http.middleware import Errors, Inside, Outside, errors, where_of
-from discreet.serve.http.security import Reception
+from discreet.serve.http.limits import Rates, Settings, WorkerPool
+from discreet.serve.http.middleware import Admission, Errors, HeadersAndLog, errors, where_of
+from discreet.serve.http.security import Authenticator
 from discreet.serve.http.service import Service
 from discreet.serve.open import TableBuilder
 from discreet.serve.page import routes as page
@@ -51,7 +48,7 @@ def create_app(
     builder: TableBuilder, settings: Settings, routers: Sequence[APIRouter] | None = None
 ) -> FastAPI:
     """The application that serves a table builder, with all routers or with some."""
-    desk = Desk(settings.limits)
+    pool = WorkerPool(settings.limits)
     worker = jobs.JobWorker(builder, settings.store, settings.limits)
 
     @asynccontextmanager
@@ -60,7 +57,7 @@ def create_app(
         Thread(target=_prepare, args=(builder,), name="prepare", daemon=True).start()
         yield
         worker.stop()
-        desk.close()
+        pool.close()
         settings.store.database.close()
 
     app = FastAPI(
@@ -71,7 +68,7 @@ def create_app(
         redoc_url=None,
         responses=_RESPONSES,
     )
-    app.state.service, app.state.worker = Service(builder, settings, desk), worker
+    app.state.service, app.state.worker = Service(builder, settings, pool), worker
     problems.install(app)
     for router in routers_of(builder) if routers is None else routers:
         app.include_router(router)
@@ -80,7 +77,7 @@ def create_app(
 
 
 def _prepare(builder: TableBuilder) -> None:
-    """Do what would make first questions slow, beside the questions that come meanwhile."""
+    """Do the work that would slow down the first questions, while the server already answers."""
     try:
         builder.prepare()
     except Exception as error:  # the server answers without it, only later
@@ -88,8 +85,10 @@ def _prepare(builder: TableBuilder) -> None:
 
 
 def _surround(app: FastAPI, settings: Settings) -> None:
-    """What a request passes on its way in, innermost first."""
-    app.add_middleware(Inside, settings=settings, reception=Reception(settings, Rates(time.monotonic)))
+    """Add the middleware, innermost first."""
+    app.add_middleware(
+        Admission, settings=settings, authenticator=Authenticator(settings, Rates(time.monotonic))
+    )
     app.add_middleware(Errors)
     app.add_middleware(GZipMiddleware, minimum_size=GZIP_FROM, compresslevel=GZIP_LEVEL)
     app.add_middleware(
@@ -99,4 +98,4 @@ def _surround(app: FastAPI, settings: Settings) -> None:
         allow_headers=["Authorization", "Content-Type", "If-None-Match"],
         expose_headers=["ETag", "Location", "Retry-After", "Content-Disposition"],
     )
-    app.add_middleware(Outside, settings=settings)
+    app.add_middleware(HeadersAndLog, settings=settings)

@@ -29,7 +29,7 @@ from discreet.serve.query import Query
 
 
 class Format(StrEnum):
-    """What an answer can be downloaded as."""
+    """The format of a downloaded answer."""
 
     JSON_STAT = "json-stat"
     CSV = "csv"
@@ -49,7 +49,7 @@ class File:
     body: bytes
     media_type: str
     ending: str
-    language: str = ""  # of the words in it, empty where it has none
+    language: str = ""  # of its texts, empty where it has none
 
     @cached_property
     def tag(self) -> str:
@@ -57,8 +57,8 @@ class File:
         return hashlib.blake2b(self.body, digest_size=16).hexdigest()
 
 
-FILE_OVERHEAD = 2_000  # bytes that a key and its places take
-LARGEST_SHARE = 8  # a file that takes more than such a part of the room is not cached
+FILE_OVERHEAD = 2_000  # bytes of a key and of its entries
+LARGEST_SHARE = 8  # a file above this fraction of the cache is not cached
 FileCache = LruCache[Hashable, File]
 
 
@@ -75,7 +75,7 @@ _MEDIA = {
     Format.PARQUET: ("application/vnd.apache.parquet", "parquet"),
     Format.SDMX_CSV: ("application/vnd.sdmx.data+csv; version=2.0.0", "csv"),
 }
-TABLES: dict[int | str, dict[str, Any]] = {  # how the description of the API tells what a table comes as
+TABLES: dict[int | str, dict[str, Any]] = {  # of tables, for the description of the API
     200: {
         "description": "A protected table.",
         "content": {media_type.partition(";")[0]: {} for media_type, _ in _MEDIA.values()},
@@ -100,7 +100,7 @@ def written(answer: Answer, form: Format, catalogue: Catalogue, layout: Layout |
 
 
 def require_form(query: Query, form: Format, layout: Layout) -> None:
-    """Raise the problem that no answer to a question can have this form; best before it is charged for."""
+    """Raise a problem where no answer to a question can have this form; call it before charging."""
     if form in LAID_OUT:
         check(query, layout)
     elif layout.percent is not None:
@@ -131,10 +131,10 @@ P = ParamSpec("P")
 def bytes_of(
     write: Callable[Concatenate[Dataset, BinaryIO, P], None],
     dataset: Dataset,
-    *said: P.args,
+    *args: P.args,
     **named: P.kwargs,
 ) -> bytes:
     """What a writer writes."""
     file = io.BytesIO()
-    write(dataset, file, *said, **named)
+    write(dataset, file, *args, **named)
     return file.getvalue()

@@ -1,6 +1,6 @@
 """Background jobs for large tables: their routes, and the worker that makes them.
 
-It owns leases and progress; the store keeps jobs and results, so that a killed server loses none of them.
+Jobs and results are in the store, so that a killed server loses none of them.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from discreet.serve.open import TableBuilder
 from discreet.serve.query import to_json
 from discreet.text.phrase import Language, phrase, said
 
-POLL = 5.0  # seconds after which a worker looks for jobs that came in elsewhere
+POLL = 5.0  # seconds after which a worker looks for jobs that other processes queued
 UNFINISHED = (JobState.QUEUED, JobState.RUNNING)
-TAKEN, ANSWERED = 0.1, 0.7  # how far a job is when it has been taken, and when its values are there
+TAKEN, ANSWERED = 0.1, 0.7  # progress of a job when it has been claimed, and when its values are there
 logger = logging.getLogger("discreet.serve.jobs")
 router = APIRouter(prefix="/api/v1/jobs", tags=["background jobs"])
 JobName = Annotated[str, Path(pattern=r"^[0-9a-f]{1,64}$", description="The id of a job.")]
@@ -42,7 +42,7 @@ JobName = Annotated[str, Path(pattern=r"^[0-9a-f]{1,64}$", description="The id o
 
 @router.post("", status_code=202)
 async def submit(service: ServiceOf, caller: CallerOf, request: Request, body: JobBody) -> Response:
-    """Queue a large table; a table that the rules refuse is refused here and now."""
+    """Queue a large table; a table that the rules refuse is refused immediately."""
     query = body.query.query()
     service.check(caller)
     require_form(query, body.format, body.layout.layout())
@@ -54,13 +54,13 @@ async def submit(service: ServiceOf, caller: CallerOf, request: Request, body: J
 
     def add() -> Job:
         if sum(job.state in UNFINISHED for job in service.store.jobs(caller.user)) >= most:
-            words = phrase("You have {most} unfinished jobs; wait for one of them.", most=most)
-            raise HttpProblem(429, words, kind="jobs", headers=retry_after(10))
+            message = phrase("You have {most} unfinished jobs; wait for one of them.", most=most)
+            raise HttpProblem(429, message, kind="jobs", headers=retry_after(10))
         layout = body.layout.model_dump(mode="json", exclude_defaults=True)
         extra = {"format": body.format.value, "layout": layout, "language": caller.language.value}
         return service.store.add_job(caller.user, preview.query, json.dumps(extra))
 
-    job = await service.desk.run(add)
+    job = await service.pool.run(add)
     request.app.state.worker.wake()
     headers = {"Location": f"/api/v1/jobs/{job.id}"}
     return Response(as_json(job_json(job)), 202, media_type="application/json", headers=headers)
@@ -68,14 +68,14 @@ async def submit(service: ServiceOf, caller: CallerOf, request: Request, body: J
 
 @router.get("")
 async def mine(request: Request, service: ServiceOf, caller: CallerOf) -> Response:
-    """The jobs of a caller with a token, newest first; without one, others at the address are not told of them."""
-    found = await service.desk.run(lambda: service.store.jobs(caller.user)) if caller.is_known else []
+    """The jobs of a caller with a token, newest first; empty without a token, since users may share an address."""
+    found = await service.pool.run(lambda: service.store.jobs(caller.user)) if caller.is_known else []
     return send_json(request, {"jobs": [job_json(job) for job in found]})
 
 
 @router.get("/{name}")
 async def one(request: Request, service: ServiceOf, caller: CallerOf, name: JobName) -> Response:
-    """How far a job is."""
+    """The state and progress of a job."""
     return send_json(request, job_json(await _find(service, caller, name)))
 
 
@@ -84,38 +84,38 @@ async def result(request: Request, service: ServiceOf, caller: CallerOf, name: J
     """The table that a finished job made."""
     job = await _find(service, caller, name)
     if job.state in UNFINISHED:
-        words = phrase("The job is not finished.")
-        raise HttpProblem(409, words, kind="unfinished", headers=retry_after(2))
+        message = phrase("The job is not finished.")
+        raise HttpProblem(409, message, kind="unfinished", headers=retry_after(2))
     if job.state is JobState.FAILED:
-        raise HttpProblem(409, job.words, kind="failed")
-    body = await service.desk.run(lambda: service.store.result(name))
+        raise HttpProblem(409, job.message, kind="failed")
+    body = await service.pool.run(lambda: service.store.result(name))
     form = Format(json.loads(job.extra)["format"])
-    media_type, _, held = (body or b"").partition(b"\n")
+    media_type, _, content = (body or b"").partition(b"\n")
     ending = "json" if form is Format.JSON_STAT else form.value.removeprefix("sdmx-")
-    kept = f"{service.catalogue.name}-{job.query.id[:8]}.{ending}"
-    file = File(held, media_type.decode("latin-1"), ending, _language(job).value)
-    return send(request, file, name=kept)
+    file_name = f"{service.catalogue.name}-{job.query.id[:8]}.{ending}"
+    file = File(content, media_type.decode("latin-1"), ending, _language(job).value)
+    return send(request, file, name=file_name)
 
 
 @router.delete("/{name}", status_code=204)
 async def drop(service: ServiceOf, caller: CallerOf, name: JobName) -> Response:
-    """Give up a job, or forget its result; what was charged for a table that has been made stays charged."""
+    """Cancel a job or delete its result; what was charged for a finished table stays charged."""
     await _find(service, caller, name)
-    await service.desk.run(lambda: service.store.drop_job(name))
+    await service.pool.run(lambda: service.store.drop_job(name))
     return Response(status_code=204)
 
 
 async def _find(service: Service, caller: Caller, name: str) -> Job:
-    """A job of the caller; that others have jobs is not told."""
-    job = await service.desk.run(lambda: service.store.job(name))
+    """A job of the caller; whether others have jobs is not revealed."""
+    job = await service.pool.run(lambda: service.store.job(name))
     if job is None or (job.user != caller.user and caller.role is not Role.ADMIN):
-        words = phrase("You have no job of this id; results are kept for a limited time.")
-        raise HttpProblem(404, words)
+        message = phrase("You have no job of this id; results are stored for a limited time.")
+        raise HttpProblem(404, message)
     return job
 
 
 def _language(job: Job) -> Language:
-    """The language of the one who asked for a job."""
+    """The language of the user who submitted a job."""
     return Language(json.loads(job.extra or "{}").get("language", Language.ENGLISH))
 
 
@@ -126,7 +126,7 @@ def job_json(job: Job) -> dict[str, Any]:
         "id": job.id,
         "state": job.state.value,
         "progress": job.progress,
-        "words": job.words,
+        "words": job.message,
         "query": to_json(job.query),
         **json.loads(job.extra or "{}"),
         "created": job.created.isoformat(),
@@ -145,17 +145,17 @@ class JobWorker:
         self._thread = Thread(target=self._work, name="jobs", daemon=True)
 
     def start(self) -> None:
-        """Begin; jobs that a killed server left behind are taken up when their lease ends."""
+        """Start; jobs of a killed server are claimed again when their lease ends."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Finish after the job at hand; one that takes longer is taken up at the next start."""
+        """Stop after the current job; one that takes longer is claimed again at the next start."""
         self._stopped.set()
         self._woken.set()
         self._thread.join(timeout=5)
 
     def wake(self) -> None:
-        """Say that there is a job."""
+        """Signal that there is a job."""
         self._woken.set()
 
     def _work(self) -> None:
@@ -177,7 +177,7 @@ class JobWorker:
                 if reached(TAKEN):
                     self._finish(job, reached)
             except DatabaseUnavailable:
-                raise  # the job is not lost: it is taken up again when its lease ends
+                raise  # the job is not lost: it is claimed again when its lease ends
             except Mistakes as mistakes:
                 self._fail(job, mistakes_problem(mistakes).detail)
             except HttpProblem as problem:
@@ -189,7 +189,7 @@ class JobWorker:
     def _finish(self, job: Job, reached: Callable[[float], bool]) -> None:
         answer = self._builder.ask(job.query, job.user, job=True)
         if isinstance(answer, Refusal):
-            self._fail(job, answer.words)
+            self._fail(job, answer.message)
             return
         if not reached(ANSWERED):
             return
@@ -200,22 +200,22 @@ class JobWorker:
         self._store.finish_job(job.id, self._name, file.media_type.encode() + b"\n" + file.body)
         self._store.drop_beyond(self._limits.results)
 
-    def _fail(self, job: Job, words: str) -> None:
-        self._store.fail_job(job.id, self._name, said(words, _language(job)))
+    def _fail(self, job: Job, message: str) -> None:
+        self._store.fail_job(job.id, self._name, said(message, _language(job)))
 
     @contextmanager
     def _beating(self, job: Job) -> Iterator[Callable[[float], bool]]:
-        """Keep the lease while the work goes on; what is yielded tells how far it is, and whether to go on."""
+        """Renew the lease while the work goes on; the yielded function stores the progress, and returns if to go on."""
         lease, done, progress = self._limits.job_lease, Event(), [0.0]
 
         def reached(share: float) -> bool:
             progress[0] = share
-            return self._store.tell_progress(job.id, self._name, share, lease)
+            return self._store.report_progress(job.id, self._name, share, lease)
 
         def beat() -> None:
             while not done.wait(lease / 3):
                 try:
-                    self._store.tell_progress(job.id, self._name, progress[0], lease)
+                    self._store.report_progress(job.id, self._name, progress[0], lease)
                 except DiscreetError as error:
                     logger.error("%s", where_of(error))  # noqa: TRY400
 

@@ -1,4 +1,4 @@
-"""JSON-stat as clients of PxWeb read it: codes by position, what stands for all, and what is counted."""
+"""JSON-stat as clients of PxWeb read it: codes by position, the elimination value, and what is counted."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from discreet.serve.http.problems import areas_json
 from discreet.serve.query import Query, to_json
 from discreet.text.phrase import Language, phrase, said
 
-CONTENTS = "ContentsCode"  # the dimension that says what is counted, as PxWeb names it
+CONTENTS = "ContentsCode"  # the dimension of what is counted, as PxWeb names it
 CONTENTS_LABEL = phrase("contents")
 
 
 def json_stat(answer: Answer, catalogue: Catalogue) -> bytes:
     """An answer as a dataset; one without axes gets the dimension of what is counted, since readers need one."""
     dataset = dataset_of(answer, catalogue)
-    told = answer_head(dataset, extension(answer))
+    extra = answer_head(dataset, extension(answer))
     if not dataset.axes:
-        add_contents(told, answer.query, catalogue.labels, answer.language)
-    return encoded(dataset, told)
+        add_contents(extra, answer.query, catalogue.labels, answer.language)
+    return encoded(dataset, extra)
 
 
 def answer_head(dataset: Dataset, extension: Mapping[str, Any]) -> dict[str, Any]:
@@ -48,11 +48,11 @@ def head_of(
     places: Iterable[str],
     extension: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """All of a dataset but its values; its roles are there even where none is played."""
-    told = head(
+    """All of a dataset but its values; its role member is there even where it is empty."""
+    extra = head(
         label=label, source=source, notes=notes, dimensions=dimensions, extension=extension, places=places
     )
-    return {"role": {}, **told}
+    return {"role": {}, **extra}
 
 
 def encoded(dataset: Dataset, head: Mapping[str, Any]) -> bytes:
@@ -65,12 +65,12 @@ def encoded(dataset: Dataset, head: Mapping[str, Any]) -> bytes:
 def encoded_1(dataset: Dataset, head: Mapping[str, Any]) -> bytes:
     """The same in the form of JSON-stat 1: one of several by name, its ids and roles among its dimensions."""
     inner = {name: head[name] for name in ("id", "size", "role")}
-    outer = {name: held for name, held in head.items() if name not in {*inner, "version", "class"}}
+    outer = {name: value for name, value in head.items() if name not in {*inner, "version", "class"}}
     return b'{"dataset":%b}' % encoded(dataset, {**outer, "dimension": {**head["dimension"], **inner}})
 
 
 def extension(answer: Answer) -> dict[str, Any]:
-    """What JSON-stat has no word for."""
+    """What JSON-stat has no member for."""
     return {
         "query": to_json(answer.query),
         "id": answer.query.id,
@@ -85,22 +85,22 @@ def extension(answer: Answer) -> dict[str, Any]:
 def dimension_of(
     label: str, codes: tuple[str, ...], labels: tuple[str, ...], parents: tuple[str, ...]
 ) -> dict[str, Any]:
-    """A dimension: codes by position, which clients look up by code; children; what stands for all."""
+    """A dimension: codes by position, which clients look up by code; children; the elimination value."""
     made = dimension(label, codes, labels, parents)
     made["category"]["index"] = {code: place for place, code in enumerate(codes)}
-    told: dict[str, Any] = {
+    extra: dict[str, Any] = {
         "elimination": True,
         "show": "value" if len(set(labels)) == len(labels) else "code_value",
     }
     if TOTAL in codes:
-        told["eliminationValueCode"] = TOTAL
-    return {**made, "extension": told}
+        extra["eliminationValueCode"] = TOTAL
+    return {**made, "extension": extra}
 
 
 def add_contents(
     head: dict[str, Any], query: Query, labels: Labels, language: Language = Language.ENGLISH
 ) -> None:
-    """Add the dimension that says what is counted: one code."""
+    """Add the dimension of what is counted, with one code."""
     code, counted = contents_code(query.count), labels.counted(query.unit, query.count)
     head["id"].append(CONTENTS)
     head["size"].append(1)

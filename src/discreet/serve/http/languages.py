@@ -1,6 +1,6 @@
-"""In which language somebody is answered: what the address asks for, else what the browser prefers, else our own.
+"""The language of an answer: the one in the address, else the one the browser prefers, else the default.
 
-It owns the choice; the words are ``words``', and the labels of codes have the office's one language.
+The labels of codes have only the language of the office.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ def settle(scope: Scope, own: str) -> Language:
 
 
 def note(scope: Scope, language: Language) -> None:
-    """Let a request be answered in a language."""
+    """Set the language of a request."""
     scope.setdefault("state", {})[STATE] = language
 
 
 def offered(own: str) -> dict[str, str]:
-    """The tags of all languages that can be asked for, with their own names; that of the labels comes first."""
+    """The tags of all supported languages, with their own names; that of the labels comes first."""
     known = language_tagged(own)
     others = {one.value: NAMES[one] for one in Language if one is not known}
     return {own: NAMES[known] if known else own, **others}
 
 
 def tag_of(language: Language, own: str) -> str:
-    """How an answer names its language: by the tag of the labels where they have it, or have one of their own."""
+    """The tag of an answer's language: that of the labels where they have it, or have an unsupported one."""
     return own if language_tagged(own) in (language, None) else language.value
 
 
@@ -61,7 +61,7 @@ def _chosen(scope: Scope, own: Language) -> Language:
 
 
 def _preferred(header: str, own: Language) -> Iterator[Language]:
-    """The languages of a header that we speak, best first; a star means any that it does not name."""
+    """The supported languages of a header, best first; a star means any that it does not name."""
     ranges = sorted(_ranges(header), key=lambda one: -one[1])  # a stable sort: equal weights keep their order
     named = {language_tagged(name) for name, _ in ranges}
     for name, weight in ranges:
@@ -74,11 +74,11 @@ def _preferred(header: str, own: Language) -> Iterator[Language]:
 
 def _ranges(header: str) -> Iterator[tuple[str, float]]:
     for part in header.split(",")[:MOST_RANGES]:
-        name, *said = (piece.strip().lower() for piece in part.split(";"))
-        weight = next((text[2:] for text in said if text.startswith("q=")), "1")
+        name, *parameters = (piece.strip().lower() for piece in part.split(";"))
+        weight = next((text[2:] for text in parameters if text.startswith("q=")), "1")
         try:
             yield name, float(weight)
-        except ValueError:  # nonsense counts as if it had not been said
+        except ValueError:  # an invalid weight counts as missing
             yield name, 1.0
 
 

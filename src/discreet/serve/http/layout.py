@@ -21,12 +21,12 @@ from discreet.text.phrase import phrase
 
 DECIMALS = 2  # of a percentage
 NO_PERCENT = phrase("percent: CSV and XLSX can have percentages, other formats cannot.")
-# what a spreadsheet could take for a formula: plain numbers and a sign alone are none
+# what a spreadsheet could take for a formula: plain numbers and a single sign are not
 _FORMULA = re.compile(r"\s*([=@]|[+-](?!(\d+([.,]\d+)?)?$))")
 
 
 class Percent(StrEnum):
-    """Of which published total a percentage is a share."""
+    """The published total of a percentage."""
 
     ROW = "row"
     COLUMN = "column"
@@ -40,7 +40,7 @@ class Percent(StrEnum):
 
 @dataclass(frozen=True)
 class Layout:
-    """How a table is laid out: the variables of its columns (none: one line for each cell), its texts and numbers."""
+    """The layout of a table: the variables of its columns (none: one line for each cell), its texts and numbers."""
 
     columns: tuple[str, ...] = ()
     texts: Texts = Texts.BOTH
@@ -48,32 +48,32 @@ class Layout:
     title: bool = False
     percent: Percent | None = None
     counts: bool = (
-        False  # beside the percentages of a table that is laid out; a line for a cell always has its count
+        False  # next to the percentages, where variables are in columns; the long form always has counts
     )
-    link: str = ""  # where the table is to be had for ever
+    link: str = ""  # the permanent link to the table
 
 
 def check(query: Query, layout: Layout) -> None:
-    """Raise the problem that an answer cannot be laid out so; the question tells, before it is answered."""
+    """Raise a problem where an answer cannot have this layout; only the question is needed."""
     known = {axis.variable: axis for axis in query.axes}
     for name in layout.columns:
         if name not in known:
-            words = phrase(
+            message = phrase(
                 "columns: {name} is no axis of the table; it has {axes}.", name=name, axes=tuple(known)
             )
-            raise HttpProblem(400, words, kind="layout")
+            raise HttpProblem(400, message, kind="layout")
     fixed = [name for name in known if _is_fixed(name, layout)]
     if layout.percent is not None and not fixed:
-        words = phrase("percent: put variables into rows and columns; columns names those of the columns.")
-        raise HttpProblem(400, words, kind="layout")
+        message = phrase("percent: put variables into rows and columns; columns names those of the columns.")
+        raise HttpProblem(400, message, kind="layout")
     for name in fixed:
         if known[name].codes and TOTAL not in known[name].codes:
-            words = phrase("percent: the table needs the total of {name}, its code _T.", name=name)
-            raise HttpProblem(400, words, kind="layout")
+            message = phrase("percent: the table needs the total of {name}, its code _T.", name=name)
+            raise HttpProblem(400, message, kind="layout")
 
 
 def _is_fixed(variable: str, layout: Layout) -> bool:
-    """Whether the whole of a percentage stands at the total of a variable."""
+    """Whether the whole of a percentage is at the total of a variable."""
     if layout.percent is None:
         return False
     across = {
@@ -87,7 +87,7 @@ def _is_fixed(variable: str, layout: Layout) -> bool:
 def percentages(dataset: Dataset, layout: Layout) -> NDArray[np.float64]:
     """Shares of the published totals; nan where a value is withheld, or its total is withheld or zero.
 
-    They are made of published values only, and never of sums: those would be noisier than the published total.
+    They are computed from published values only, and never of sums: those would be noisier than the published total.
     """
     values = np.where(dataset.hidden, np.nan, dataset.values).reshape(dataset.shape)
     whole = values
@@ -100,7 +100,7 @@ def percentages(dataset: Dataset, layout: Layout) -> NDArray[np.float64]:
 
 
 def long_form(dataset: Dataset, layout: Layout, spelled: Callable[[str], str] | None = None) -> LongForm:
-    """The columns of the long form: the percentage stands beside its count."""
+    """The columns of the long form: the percentage is next to its count."""
     share = layout.percent
     return LongForm(
         layout.texts, spelled, {} if share is None else {share.heading: percentages(dataset, layout)}
@@ -108,13 +108,13 @@ def long_form(dataset: Dataset, layout: Layout, spelled: Callable[[str], str] | 
 
 
 def harmless(text: str) -> str:
-    """A text that no spreadsheet takes for a formula, nor for two lines: an apostrophe says that it is a text."""
+    """A text that no spreadsheet takes for a formula, nor for two lines: an apostrophe marks it as text."""
     line = text.replace("\r", " ")
     return f"'{line}" if _FORMULA.match(line) else line
 
 
 def laid_out(dataset: Dataset, layout: Layout) -> Iterator[list[Cell]]:
-    """The lines of a table with some axes across: a line of headers for each, one of what the numbers are, the rows."""
+    """The lines of a table with some axes in columns: a header line for each, one that names the numbers, the rows."""
     across, down = sides(dataset, layout)
     corner = [dataset.axes[k].variable for k in down]
     heads = _headers(dataset, layout, across)
@@ -131,28 +131,28 @@ def laid_out(dataset: Dataset, layout: Layout) -> Iterator[list[Cell]]:
 
 
 def sides(dataset: Dataset, layout: Layout) -> tuple[list[int], list[int]]:
-    """The places of the axes that stand across, and of those that stand down."""
+    """The positions of the axes in columns, and of those in rows."""
     places = {axis.variable: k for k, axis in enumerate(dataset.axes)}
     across = [places[name] for name in dict.fromkeys(layout.columns)]
     return across, [k for k in range(len(dataset.axes)) if k not in across]
 
 
 def measures(layout: Layout) -> list[str]:
-    """What stands in the cells of a table that is laid out."""
+    """The measures in the cells of a table with columns."""
     if layout.percent is None:
         return [VALUE]
     return [VALUE, layout.percent.heading] if layout.counts else [layout.percent.heading]
 
 
 def _headers(dataset: Dataset, layout: Layout, across: list[int]) -> list[list[str]]:
-    """A line for each axis across; what the numbers are is said where they are not just counts under such headers."""
-    said = measures(layout)
+    """A line for each axis in columns; another line names the numbers where they are not just counts."""
+    names = measures(layout)
     lines = []
     for k, places in zip(across, grid_places(tuple(dataset.shape[k] for k in across)), strict=True):
         texts = shown(dataset.axes[k], layout.texts)
-        lines.append([texts[place] for place in places.tolist() for _ in said])
+        lines.append([texts[place] for place in places.tolist() for _ in names])
     if layout.percent is not None or not across:
-        lines.append(said * prod(dataset.shape[k] for k in across))
+        lines.append(names * prod(dataset.shape[k] for k in across))
     return lines
 
 
@@ -167,9 +167,9 @@ def _grid(dataset: Dataset, layout: Layout, order: list[int], across: list[int])
 
 
 def _numbers(dataset: Dataset, layout: Layout, measure: str) -> NDArray[np.object_]:
-    held = dataset.values if measure == VALUE else percentages(dataset, layout)
-    cells = held.astype(object)
-    cells[dataset.hidden if measure == VALUE else np.isnan(held)] = None
+    numbers = dataset.values if measure == VALUE else percentages(dataset, layout)
+    cells = numbers.astype(object)
+    cells[dataset.hidden if measure == VALUE else np.isnan(numbers)] = None
     return cells
 
 

@@ -19,7 +19,7 @@ from discreet.text.phrase import phrase
 
 @dataclass(frozen=True)
 class RateLimit:
-    """So many requests in so many seconds, for each user."""
+    """At most ``calls`` requests in ``seconds`` seconds, for each user."""
 
     calls: int
     seconds: int
@@ -30,20 +30,20 @@ class Limits:
     """What one request, one user and all of them together may take."""
 
     body: int = 1 << 20  # bytes of a request
-    kept_body: int = 1 << 18  # bytes of a request to keep something
+    storing_body: int = 1 << 18  # bytes of a request that stores something
     body_seconds: float = 20.0  # in which a request must have arrived
     seconds: float = 60.0  # of an answer
-    running: int = 2  # answers that are worked on at once
+    running: int = 2  # answers that are computed at once
     waiting: int = 64  # answers that wait for their turn; 503 beyond
-    kept: int = 128 << 20  # bytes of answers that are kept to be sent again
-    retry: int = 2  # seconds after which those may come again
+    cached: int = 128 << 20  # bytes of answers that are cached
+    retry: int = 2  # seconds after which rejected clients may retry
     public: RateLimit = RateLimit(100, 10)
     trusted: RateLimit = RateLimit(1_000, 10)
-    keeping: RateLimit = RateLimit(200, 3_600)  # saved queries and jobs of a public user
+    storing: RateLimit = RateLimit(200, 3_600)  # saved queries and jobs of a public user
     jobs: int = 5  # unfinished jobs of a public user
     trusted_jobs: int = 50
     results: int = 10 << 30  # bytes of all results of jobs; the oldest make room
-    job_days: int = 28  # results of jobs are kept so long
+    job_days: int = 28  # days for which results of jobs are stored
     job_lease: float = 60.0  # seconds after which a silent worker's job is taken over
 
 
@@ -52,24 +52,24 @@ class Settings:
     """How a table builder is served."""
 
     store: Store
-    user_key: bytes  # names of anonymous users are made from their addresses with it
+    user_key: bytes  # key of the pseudonyms of anonymous users, made from their addresses
     tokens: Path | None = None  # file of API tokens
     tokens_only: bool = False  # whether tables need an API token
     limits: Limits = Limits()
-    origins: tuple[str, ...] = ("*",)  # of pages elsewhere that may read answers
-    language: str = "en"  # of the labels, and of words to those who ask for none
-    log_queries: bool = False  # whether the access log holds what was asked for
+    origins: tuple[str, ...] = ("*",)  # of other sites whose pages may read answers
+    language: str = "en"  # of the labels, and the default of messages
+    log_queries: bool = False  # whether the access log contains the questions
     geometry: Path | None = None  # GeoJSON of the areas, for maps
 
 
 T = TypeVar("T")
-MOST_USERS = 50_000  # whose rates are remembered; the longest silent is forgotten first
+MOST_USERS = 50_000  # whose rates are stored; the least recently active is evicted first
 
 Clock = Callable[[], float]
 
 
 class Rates:
-    """A bucket for each user: a request takes one from it, and time fills it again."""
+    """A token bucket for each user."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -77,7 +77,7 @@ class Rates:
         self._lock = Lock()
 
     def take(self, user: str, limit: RateLimit) -> None:
-        """Let a request pass, or raise the problem that says when to come again."""
+        """Let a request pass, or raise a problem with the time to retry."""
         now, speed = self._clock(), limit.calls / limit.seconds
         with self._lock:
             left, then = self._buckets.pop(user, (float(limit.calls), now))
@@ -86,49 +86,51 @@ class Rates:
             while len(self._buckets) > MOST_USERS:
                 self._buckets.popitem(last=False)
         if left < 1:
-            words = phrase(
+            message = phrase(
                 "More than {calls} requests in {seconds} seconds.", calls=limit.calls, seconds=limit.seconds
             )
-            raise HttpProblem(429, words, kind="rate", headers=retry_after(max(1, ceil((1 - left) / speed))))
+            raise HttpProblem(
+                429, message, kind="rate", headers=retry_after(max(1, ceil((1 - left) / speed)))
+            )
 
 
-class Desk:
+class WorkerPool:
     """Bounded worker pool: ``running`` answers at once, ``waiting`` queued, 503 beyond."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._pool = ThreadPoolExecutor(limits.running, thread_name_prefix="answer")
-        self._held = 0
+        self._pending = 0
         self._lock = Lock()
 
     @property
-    def held(self) -> int:
-        """How many answers are worked on or waited for."""
-        return self._held
+    def pending(self) -> int:
+        """The number of answers that are computed or queued."""
+        return self._pending
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Do some work in its turn; too much of it, or too long, is a problem with a time to come again."""
+        """Run ``work`` in the pool; a full queue or a timeout is a problem with the time to retry."""
         with self._lock:
-            if self._held >= self._limits.running + self._limits.waiting:
-                raise self._busy(phrase("Too many tables are asked for at once."))
-            self._held += 1
+            if self._pending >= self._limits.running + self._limits.waiting:
+                raise self._busy(phrase("Too many tables are requested at once."))
+            self._pending += 1
         future = self._pool.submit(work)
         future.add_done_callback(self._done)
         try:
             return await asyncio.wait_for(asyncio.wrap_future(future), self._limits.seconds)
         except TimeoutError:
-            # work that has begun goes on and keeps its place at the desk until it is done
+            # work that has begun goes on and counts as pending until it is done
             future.cancel()
-            words = phrase("The table took too long; ask for a smaller one or for a background job.")
-            raise self._busy(words) from None
+            message = phrase("The table took too long; request a smaller one or a background job.")
+            raise self._busy(message) from None
 
     def close(self) -> None:
-        """Take no more work."""
+        """Accept no more work."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _done(self, _future: Future[T]) -> None:
         with self._lock:
-            self._held -= 1
+            self._pending -= 1
 
-    def _busy(self, words: str) -> HttpProblem:
-        return HttpProblem(503, words, kind="busy", headers=retry_after(self._limits.retry))
+    def _busy(self, message: str) -> HttpProblem:
+        return HttpProblem(503, message, kind="busy", headers=retry_after(self._limits.retry))

@@ -18,24 +18,24 @@ from discreet.errors import DiscreetError
 from discreet.serve.http.languages import language_of, settle
 from discreet.serve.http.limits import Settings
 from discreet.serve.http.problems import HttpProblem, retry_after, unexpected
-from discreet.serve.http.security import API_POLICY, HEADERS, HTTPS_HEADERS, Reception
+from discreet.serve.http.security import API_POLICY, HEADERS, HTTPS_HEADERS, Authenticator
 from discreet.text.phrase import Language, phrase
 
-RETRY = 5  # seconds after which those who were too many may come again
+RETRY = 5  # seconds after which a rejected client may retry
 
 
-class Watched(AutoHTTPProtocol):  # type: ignore[valid-type, misc]  # uvicorn chooses it by what is installed
-    """A connection that is closed where the other side takes its time."""
+class LimitedProtocol(AutoHTTPProtocol):  # type: ignore[valid-type, misc]  # uvicorn chooses it by what is installed
+    """An HTTP connection that is closed where the client is too slow."""
 
     head_seconds = 15.0  # in which a connection must have sent the head of its first or next request
     head_bytes = 1 << 16
-    pace = 10_000  # bytes per second that an answer is read at, at least
-    look_seconds = 20.0  # how often that is looked at
+    pace = 10_000  # bytes per second at which a client must read an answer
+    look_seconds = 20.0  # how often that is checked
     most = 1_000  # connections
     most_of_one = 200  # connections of one address, where no proxy is in between
 
     def connection_made(self, transport: Transport) -> None:
-        """Begin to wait for a head; one connection too many is answered with 503."""
+        """Wait for a head; a connection above the limits is answered with 503."""
         super().connection_made(transport)
         self._head = 0
         self._left = 0
@@ -45,7 +45,7 @@ class Watched(AutoHTTPProtocol):  # type: ignore[valid-type, misc]  # uvicorn ch
             self.app = _busy
 
     def data_received(self, data: bytes) -> None:
-        """Stop to wait when a request is complete, start again with the next one."""
+        """Stop the timer when a request is complete, start it again with the next one."""
         super().data_received(data)
         if self.cycle is not None and not self.cycle.response_complete:
             self._head = 0
@@ -58,30 +58,30 @@ class Watched(AutoHTTPProtocol):  # type: ignore[valid-type, misc]  # uvicorn ch
             self._waiting = self.loop.call_later(self.head_seconds, self.transport.abort)
 
     def pause_writing(self) -> None:
-        """Look after the answer that the other side does not read as fast as it comes."""
+        """Watch an answer that the client reads more slowly than it is written."""
         super().pause_writing()
         if self._looking is None:
             self._left = self.transport.get_write_buffer_size()
             self._looking = self.loop.call_later(self.look_seconds, self._look)
 
     def resume_writing(self) -> None:
-        """It was read."""
+        """Stop watching: the answer was read."""
         super().resume_writing()
         self._looking = _ended(self._looking)
 
     def timeout_keep_alive_handler(self) -> None:
-        """Close where no further request comes; what the other side leaves unread is not waited for."""
+        """Close where no further request comes; data that the client leaves unread is dropped."""
         super().timeout_keep_alive_handler()
         if self._looking is None and self._waiting is None:
             self._waiting = self.loop.call_later(self.look_seconds, self.transport.abort)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait for nothing any more."""
+        """Cancel the timers."""
         super().connection_lost(exc)
         self._waiting, self._looking = _ended(self._waiting), _ended(self._looking)
 
     def _look(self) -> None:
-        """Close without sending the rest, which closing alone would wait for."""
+        """Abort a client that is too slow, without waiting until the rest is sent."""
         left = self.transport.get_write_buffer_size()
         if self._left - left < self.pace * self.look_seconds:
             self.transport.abort()
@@ -105,7 +105,7 @@ def _ended(timer: TimerHandle | None) -> TimerHandle | None:
 
 
 async def _busy(scope: Scope, receive: Receive, send: Send) -> None:
-    """What is answered on a connection that is one too many."""
+    """The answer on a connection above the limits."""
     problem = HttpProblem(
         503,
         phrase("There are too many connections."),
@@ -115,14 +115,14 @@ async def _busy(scope: Scope, receive: Receive, send: Send) -> None:
     await problem.response(settle(scope, Language.ENGLISH))(scope, receive, send)
 
 
-OPEN_PATHS = ("/health", "/page/")  # the watch, and files of the page: cheap, and many for one visit
-KEEPING = ("queries", "/jobs")  # ends of paths under which something is kept
+OPEN_PATHS = ("/health", "/page/")  # monitoring, and files of the page: cheap, and many for one visit
+STORING = ("queries", "/jobs")  # ends of paths under which something is stored
 access = logging.getLogger("discreet.serve.access")
 errors = logging.getLogger("discreet.serve.errors")
 
 
-class Outside:
-    """Adds the security headers to every response and writes one line of it into the access log."""
+class HeadersAndLog:
+    """Adds the security headers to every response and writes a line into the access log."""
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app, self._settings = app, settings
@@ -133,21 +133,21 @@ class Outside:
             await self._app(scope, receive, send)
             return
         settle(scope, self._settings.language)
-        began, told = time.perf_counter(), {"status": 0}
+        began, sent = time.perf_counter(), {"status": 0}
 
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
-                told["status"] = message["status"]
+                sent["status"] = message["status"]
                 _add_headers(MutableHeaders(scope=message), https=scope.get("scheme") == "https")
             await send(message)
 
         try:
             await self._app(scope, receive, sending)
         finally:
-            self._write(scope, told["status"], time.perf_counter() - began)
+            self._write(scope, sent["status"], time.perf_counter() - began)
 
     def _write(self, scope: Scope, status: int, seconds: float) -> None:
-        """The route alone, unless queries are logged: a path or a query says what somebody is interested in."""
+        """Log only the route, unless queries are logged: a path or a query reveals what a user is interested in."""
         route = getattr(scope.get("route"), "path", "-")
         where = route
         if self._settings.log_queries:
@@ -163,7 +163,7 @@ def _add_headers(headers: MutableHeaders, *, https: bool) -> None:
 
 
 class Errors:
-    """Turns whatever goes wrong inside into a problem; where it was is logged, what it said is not."""
+    """Turns every exception into a problem; the place is logged, the text is not."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -187,24 +187,24 @@ class Errors:
         except Exception as error:
             errors.error("%s", where_of(error))
             if began:
-                raise ConnectionAbortedError from None  # the answer is half sent: only closing tells so
+                raise ConnectionAbortedError from None  # the answer is half sent: only closing signals it
             response = unexpected().response(language_of(HTTPConnection(scope)))
             await response(scope, receive, send)
 
 
 def where_of(error: BaseException) -> str:
-    """The kind of an error and the lines that it came through; its text could hold what must not be logged."""
+    """The kind of an error and the lines that it came through; its text could contain what must not be logged."""
     frames = traceback.extract_tb(error.__traceback__)[-4:]
     lines = " < ".join(f"{frame.name}:{frame.lineno}" for frame in reversed(frames))
-    said = f": {error}" if isinstance(error, DiscreetError) else ""  # these never hold counts or keys
-    return f"{type(error).__name__} in {lines}{said}"
+    detail = f": {error}" if isinstance(error, DiscreetError) else ""  # these never contain counts or keys
+    return f"{type(error).__name__} in {lines}{detail}"
 
 
-class Inside:
-    """Lets a request in: who asks, how often, how much; its body is read here, whole and in time."""
+class Admission:
+    """Admits requests: identifies the caller, limits rate, size and time, and reads the whole body."""
 
-    def __init__(self, app: ASGIApp, settings: Settings, reception: Reception) -> None:
-        self._app, self._limits, self._reception = app, settings.limits, reception
+    def __init__(self, app: ASGIApp, settings: Settings, authenticator: Authenticator) -> None:
+        self._app, self._limits, self._authenticator = app, settings.limits, authenticator
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or raise the problem."""
@@ -212,15 +212,15 @@ class Inside:
             await self._app(scope, receive, send)
             return
         connection = HTTPConnection(scope)
-        caller = replace(self._reception.admit(connection), language=language_of(connection))
+        caller = replace(self._authenticator.admit(connection), language=language_of(connection))
         scope.setdefault("state", {})["caller"] = caller
         if scope["method"] in ("GET", "HEAD", "OPTIONS"):
             await self._app(scope, receive, send)
             return
-        keeps = scope["path"].rstrip("/").endswith(KEEPING)
-        if keeps:
-            self._reception.keep(caller)
-        body = await self._body(scope, receive, self._limits.kept_body if keeps else self._limits.body)
+        stores = scope["path"].rstrip("/").endswith(STORING)
+        if stores:
+            self._authenticator.limit_storing(caller)
+        body = await self._body(scope, receive, self._limits.storing_body if stores else self._limits.body)
         await self._app(scope, _replayed(body, receive), send)
 
     async def _body(self, scope: Scope, receive: Receive, most: int) -> bytes:
@@ -248,12 +248,12 @@ class Inside:
 
 
 def _too_large(most: int) -> HttpProblem:
-    words = phrase("A request may have {most} bytes.", most=most)
-    return HttpProblem(413, words, kind="size")
+    detail = phrase("A request may have {most} bytes.", most=most)
+    return HttpProblem(413, detail, kind="size")
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
-    """The body once more, then whatever comes after it."""
+    """The body again, then what comes after it."""
     given = False
 
     async def again() -> Message:

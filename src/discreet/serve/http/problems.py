@@ -38,28 +38,28 @@ _FIXED = {
     "string_type": _TEXT,
 }
 _WITH_LIMIT: Mapping[str, Callable[[Context], Phrase]] = {
-    "string_too_long": lambda said: phrase("has more than {most} characters", most=said["max_length"]),
-    "too_long": lambda said: phrase("has more than {most} entries", most=said["max_length"]),
-    "too_short": lambda said: phrase("has fewer than {least} entries", least=said["min_length"]),
-    "greater_than_equal": lambda said: phrase("is below {least}", least=said["ge"]),
-    "less_than_equal": lambda said: phrase("is above {most}", most=said["le"]),
-    "enum": lambda said: phrase("is none of {expected}", expected=said["expected"]),
-    "string_pattern_mismatch": lambda said: phrase("is not of the form {form}", form=said["pattern"]),
+    "string_too_long": lambda context: phrase("has more than {most} characters", most=context["max_length"]),
+    "too_long": lambda context: phrase("has more than {most} entries", most=context["max_length"]),
+    "too_short": lambda context: phrase("has fewer than {least} entries", least=context["min_length"]),
+    "greater_than_equal": lambda context: phrase("is below {least}", least=context["ge"]),
+    "less_than_equal": lambda context: phrase("is above {most}", most=context["le"]),
+    "enum": lambda context: phrase("is none of {expected}", expected=context["expected"]),
+    "string_pattern_mismatch": lambda context: phrase("is not of the form {form}", form=context["pattern"]),
 }
 
 
-def invalid_words(error: Mapping[str, Any]) -> str:
-    """What is wrong, without what was sent; an error that is not known here keeps its English words."""
+def invalid_message(error: Mapping[str, Any]) -> str:
+    """What is wrong, without what was sent; an error that is not known here keeps its English text."""
     kind, context = error["type"], error.get("ctx", {})
     if kind in _WITH_LIMIT:
         return _WITH_LIMIT[kind](context)
-    ours = next(iter(getattr(context.get("error"), "args", ())), "")  # what a check of our own raised
+    ours = next(iter(getattr(context.get("error"), "args", ())), "")  # raised by a validator of this package
     return ours if isinstance(ours, Phrase) else _FIXED.get(kind, str(error["msg"]))
 
 
 MEDIA_TYPE = "application/problem+json"
-MOST_INVALID = 20  # errors of form that are told
-MOST_AREAS = 1_000  # that are listed; their number is told
+MOST_INVALID = 20  # errors of form that are listed
+MOST_AREAS = 1_000  # that are listed; their number is always given
 TITLES = {
     400: phrase("The request cannot be understood"),
     401: phrase("The token is not known"),
@@ -77,14 +77,14 @@ TITLES = {
     501: phrase("Not offered"),
     503: phrase("The server is busy"),
 }
-ROUTING = {  # what is said where no route was found
-    404: phrase("There is nothing at this address."),
+ROUTING = {  # messages where no route was found
+    404: phrase("There is no resource at this address."),
     405: phrase("This address takes other methods."),
 }
 
 
 class HttpProblem(Exception):
-    """Something to tell a client: a status, words, and members for machines."""
+    """An error for a client: a status, a message, and members for machines."""
 
     def __init__(
         self,
@@ -103,8 +103,8 @@ class HttpProblem(Exception):
         """The problem as a response."""
         title = TITLES.get(self.status, phrase("Error"))
         kind = f"/problems/{self.kind}" if self.kind else "about:blank"
-        told = {"type": kind, "title": title, "status": self.status, "detail": self.detail, **self.members}
-        body = json.dumps(spoken(told, language), ensure_ascii=False).encode("utf-8", "replace")
+        content = {"type": kind, "title": title, "status": self.status, "detail": self.detail, **self.members}
+        body = json.dumps(spoken(content, language), ensure_ascii=False).encode("utf-8", "replace")
         headers = {"Cache-Control": "no-store", **spoken_in(language), **self.headers}
         return Response(body, self.status, media_type=MEDIA_TYPE, headers=headers)
 
@@ -115,7 +115,7 @@ class Refused(HttpProblem):
     def __init__(self, refusal: Refusal) -> None:
         status = 404 if refusal.rule is Rule.NOT_PUBLISHED else 403
         super().__init__(
-            status, refusal.words, kind=f"refused-{refusal.rule.value}", members=refusal_members(refusal)
+            status, refusal.message, kind=f"refused-{refusal.rule.value}", members=refusal_members(refusal)
         )
         self.refusal = refusal
 
@@ -138,7 +138,7 @@ def areas_json(areas: tuple[Area, ...]) -> list[dict[str, str]]:
 def nearest_json(nearest: Nearest) -> dict[str, Any]:
     """A table that would pass, and where to get it."""
     return {
-        "words": nearest.words,
+        "words": nearest.message,
         "query": to_json(nearest.query),
         "href": table_address(nearest.query),
     }
@@ -151,21 +151,21 @@ def table_address(query: Query) -> str:
 
 
 def mistakes_problem(mistakes: Mistakes) -> HttpProblem:
-    """What is wrong with a question; problems of the server's own files and databases are not told."""
+    """What is wrong with a question; problems of the server's own files and databases are not shown."""
     if any(problem.file for problem in mistakes.problems):
         return unavailable()
-    told = [
+    listed = [
         {"key": problem.key, "value": problem.value, "remedy": problem.remedy}
         for problem in mistakes.problems
     ]
-    lines = [Phrase("{key}: {value}; {remedy}", one) for one in told]
-    return HttpProblem(400, joined(*lines, by="\n"), kind="mistakes", members={"problems": told})
+    lines = [Phrase("{key}: {value}; {remedy}", one) for one in listed]
+    return HttpProblem(400, joined(*lines, by="\n"), kind="mistakes", members={"problems": listed})
 
 
 def unavailable() -> HttpProblem:
     """The answer while the server's own database cannot be used; what it answered is not shown."""
-    words = phrase("The server's database is unavailable; try again later.")
-    return HttpProblem(503, words, headers=retry_after(10))
+    message = phrase("The server's database is unavailable; try again later.")
+    return HttpProblem(503, message, headers=retry_after(10))
 
 
 def spoken_in(language: Language) -> dict[str, str]:
@@ -174,17 +174,17 @@ def spoken_in(language: Language) -> dict[str, str]:
 
 
 def retry_after(seconds: int) -> dict[str, str]:
-    """The header that says when to come again."""
+    """The header with the seconds after which to retry."""
     return {"Retry-After": str(seconds)}
 
 
 def unexpected() -> HttpProblem:
-    """What is told of an error of our own: nothing."""
-    return HttpProblem(500, phrase("The server made a mistake; it has been noted."))
+    """The answer to an internal error, without details."""
+    return HttpProblem(500, phrase("Internal server error; it has been logged."))
 
 
 def install(app: FastAPI) -> None:
-    """Let every error of the app be a problem."""
+    """Answer every error of the app with a problem."""
     app.add_exception_handler(HttpProblem, _on_problem)
     app.add_exception_handler(Mistakes, _on_mistakes)
     app.add_exception_handler(DatabaseUnavailable, _on_unavailable)
@@ -214,12 +214,12 @@ async def _on_invalid(request: Request, error: Exception) -> Response:
 def invalid_problem(found: Sequence[Mapping[str, Any]], within: tuple[str, ...] = ()) -> HttpProblem:
     """What is wrong with the form of a request, by the errors that its models found."""
     remedy = phrase("see {address}", address="/openapi.json")
-    told = [
-        {"key": ".".join(map(str, (*within, *one["loc"]))), "value": invalid_words(one), "remedy": remedy}
+    listed = [
+        {"key": ".".join(map(str, (*within, *one["loc"]))), "value": invalid_message(one), "remedy": remedy}
         for one in found[:MOST_INVALID]
     ]
-    lines = [Phrase("{key}: {value}", one) for one in told]
-    return HttpProblem(400, joined(*lines, by="; "), kind="mistakes", members={"problems": told})
+    lines = [Phrase("{key}: {value}", one) for one in listed]
+    return HttpProblem(400, joined(*lines, by="; "), kind="mistakes", members={"problems": listed})
 
 
 async def _on_http(request: Request, error: Exception) -> Response:

@@ -16,11 +16,11 @@ from discreet.serve.http.problems import HttpProblem
 from discreet.serve.http.pxweb_data import (
     PREFIX,
     data_response,
+    descriptions_of,
     holds,
     rate_of,
     selection_in,
     table_of,
-    words_of,
 )
 from discreet.serve.http.pxweb_selection import (
     CODELIST,
@@ -35,36 +35,36 @@ from discreet.serve.http.pxweb_selection import (
     selected_codes,
     shaped,
 )
-from discreet.serve.http.respond import SHARED, as_json, send_json, send_words
+from discreet.serve.http.respond import SHARED, as_json, send_json, send_translated
 from discreet.serve.http.saved import SavedName, find
 from discreet.serve.http.service import CallerOf, Service, ServiceOf
 from discreet.text.phrase import phrase
 
 saved_router = APIRouter(prefix=f"{PREFIX}/savedqueries", tags=["PxWebApi 2"])
-KEY = "pxweb"  # under which a saved query of this API is kept beside its question
+KEY = "pxweb"  # of a saved query of this API in the extra of its question
 
 
 @saved_router.post("", status_code=201)
 async def save(request: Request, service: ServiceOf, body: SavedBody) -> Response:
-    """Keep a selection of a table for ever."""
+    """Store a selection of a table permanently."""
     question = question_of(table_of(service, body.tableId), body.selection.picked(), service.catalogue)
-    shaped(question, body.asked())  # what could not be run is not kept
-    held = body.model_dump(mode="json", exclude_none=True)
-    extra = json.dumps({KEY: held}, sort_keys=True)
-    kept = await service.desk.run(
+    shaped(question, body.asked())  # an invalid query is not stored
+    stored = body.model_dump(mode="json", exclude_none=True)
+    extra = json.dumps({KEY: stored}, sort_keys=True)
+    entry = await service.pool.run(
         lambda: service.store.save_query(service.builder.canonical(question), extra)
     )
-    headers = {"Location": f"{saved_router.prefix}/{kept.id}"}
-    said = as_json(words_of(request, service).saved(kept.id, held))
-    return Response(said, 201, media_type="application/json", headers=headers)
+    headers = {"Location": f"{saved_router.prefix}/{entry.id}"}
+    content = as_json(descriptions_of(request, service).saved(entry.id, stored))
+    return Response(content, 201, media_type="application/json", headers=headers)
 
 
 @saved_router.get("/{id}")
 async def saved(request: Request, service: ServiceOf, id: SavedName) -> Response:  # noqa: A002
-    """A kept selection."""
-    held = await saved_query(service, id)
-    said = words_of(request, service).saved(id, held.model_dump(mode="json", exclude_none=True))
-    return send_json(request, said, cache=SHARED)
+    """A stored selection."""
+    stored = await saved_query(service, id)
+    content = descriptions_of(request, service).saved(id, stored.model_dump(mode="json", exclude_none=True))
+    return send_json(request, content, cache=SHARED)
 
 
 @saved_router.get("/{id}/selection")
@@ -75,14 +75,14 @@ async def saved_selection(
     lang: Annotated[str | None, Parameter(max_length=20)] = None,
 ) -> Response:
     """The selection of a saved query, its expressions as the codes that they pick."""
-    held = await saved_query(service, id)
-    table, picked = table_of(service, held.tableId), held.selection.picked()
+    stored = await saved_query(service, id)
+    table, picked = table_of(service, stored.tableId), stored.selection.picked()
     codes = selected_codes(table, picked, service.catalogue)
     codelists = {table.axis(name).variable: one.codelist for name, one in picked.items() if one.codelist}
-    said: dict[str, Any] = words_of(request, service).selected(table, codes, codelists)
-    _, shape = shaped(question_of(table, picked, service.catalogue), held.asked())
+    content: dict[str, Any] = descriptions_of(request, service).selected(table, codes, codelists)
+    _, shape = shaped(question_of(table, picked, service.catalogue), stored.asked())
     placement = {"heading": list(shape.placement.heading), "stub": list(shape.placement.stub)}
-    return send_json(request, {**said, "placement": placement}, cache=SHARED)
+    return send_json(request, {**content, "placement": placement}, cache=SHARED)
 
 
 @saved_router.get("/{id}/data", responses=TABLES)
@@ -96,12 +96,12 @@ async def saved_data(
     parameters: Annotated[list[str] | None, Parameter(alias="outputFormatParams")] = None,
 ) -> Response:
     """The data of a saved query, in its own format or in another."""
-    held = await saved_query(service, id)
-    own = form is None or form.lower() == (held.outputFormat or JSON_STAT).lower()
-    kept = held.outputFormatParams if own else None  # those of one format say nothing to another
-    asked = held.selection.asked(form or held.outputFormat or JSON_STAT, parameters or kept)
-    table = table_of(service, held.tableId)
-    return await data_response(request, service, caller, table, held.selection.picked(), asked)
+    stored = await saved_query(service, id)
+    own = form is None or form.lower() == (stored.outputFormat or JSON_STAT).lower()
+    own_parameters = stored.outputFormatParams if own else None  # they apply to one format only
+    asked = stored.selection.asked(form or stored.outputFormat or JSON_STAT, parameters or own_parameters)
+    table = table_of(service, stored.tableId)
+    return await data_response(request, service, caller, table, stored.selection.picked(), asked)
 
 
 async def codelists_of_saved(service: Service, name: str) -> dict[str, str]:
@@ -111,7 +111,7 @@ async def codelists_of_saved(service: Service, name: str) -> dict[str, str]:
 
 
 async def saved_query(service: Service, name: str) -> SavedBody:
-    """A saved query of this API, or the problem that there is none."""
+    """A saved query of this API; a problem where it does not exist."""
     found = await find(service, name)
     try:
         return SavedBody.model_validate(json.loads(found.extra or "{}").get(KEY))
@@ -140,7 +140,7 @@ Listed = Annotated[list[str] | None, Parameter(description="Values with commas, 
 @router.get("/config")
 def config(request: Request, service: ServiceOf, caller: CallerOf, lang: Lang = None) -> Response:
     """Limits, languages and formats."""
-    return send_json(request, words_of(request, service).config(rate_of(service, caller)))
+    return send_json(request, descriptions_of(request, service).config(rate_of(service, caller)))
 
 
 @router.get("/tables")
@@ -154,13 +154,13 @@ def tables(
     page_number: Annotated[int, Parameter(alias="pageNumber", ge=1, le=1_000_000)] = 1,
     page_size: Annotated[int, Parameter(alias="pageSize", ge=1, le=1_000_000)] = PAGE_SIZE,
 ) -> Response:
-    """The declared tables, those whose id, title or variables hold every word of a query.
+    """The declared tables, those whose id, title or variables contain every term of a query.
 
     None is known to have been updated in the last days, and none is discontinued.
     """
-    words = words_of(request, service)
+    descriptions = descriptions_of(request, service)
     listed = () if past_days else px_tables(service.catalogue).values()
-    found = [told for told in map(words.table, listed) if holds(told, query)]
+    found = [one for one in map(descriptions.table, listed) if holds(one, query)]
     pages = max(1, ceil(len(found) / page_size))
     if page_number > pages:
         raise HttpProblem(404, phrase("There is no such page; there are {pages}.", pages=pages))
@@ -170,21 +170,23 @@ def tables(
         "pageSize": page_size,
         "totalElements": len(found),
         "totalPages": pages,
-        "links": words.page_links(request.url.query, page_number, pages),
+        "links": descriptions.page_links(request.url.query, page_number, pages),
     }
-    said = {
-        "language": words.tag,
+    content = {
+        "language": descriptions.tag,
         "tables": found[start : start + page_size],
         "page": page,
-        "links": [words.link("self", "/tables")],
+        "links": [descriptions.link("self", "/tables")],
     }
-    return send_words(request, said, cache=SHARED)
+    return send_translated(request, content, cache=SHARED)
 
 
 @router.get("/tables/{id}")
 def table(request: Request, service: ServiceOf, id: str, lang: Lang = None) -> Response:  # noqa: A002
     """One table."""
-    return send_words(request, words_of(request, service).table(table_of(service, id)), cache=SHARED)
+    return send_translated(
+        request, descriptions_of(request, service).table(table_of(service, id)), cache=SHARED
+    )
 
 
 @router.get("/tables/{id}/metadata", openapi_extra={"parameters": [_EXTRA["parameters"][1]]})
@@ -200,14 +202,16 @@ async def metadata(
     codelists = {name: one.codelist for name, one in selection_in(request).items() if one.codelist}
     if saved_query:
         codelists |= await codelists_of_saved(service, saved_query)
-    said = words_of(request, service).metadata(table_of(service, id), codelists)
-    return send_words(request, said, cache=SHARED)
+    content = descriptions_of(request, service).metadata(table_of(service, id), codelists)
+    return send_translated(request, content, cache=SHARED)
 
 
 @router.get("/tables/{id}/defaultselection")
 def default_selection(request: Request, service: ServiceOf, id: str, lang: Lang = None) -> Response:  # noqa: A002
-    """What is answered when nothing is selected."""
-    return send_words(request, words_of(request, service).selection(table_of(service, id)), cache=SHARED)
+    """The default selection."""
+    return send_translated(
+        request, descriptions_of(request, service).selection(table_of(service, id)), cache=SHARED
+    )
 
 
 @router.get("/codelists/{id}")
@@ -216,7 +220,7 @@ def codelist(request: Request, service: ServiceOf, id: str, lang: Lang = None) -
     found = service.catalogue.breakdown(id.removeprefix(CODELIST)) if id.startswith(CODELIST) else None
     if found is None:
         raise HttpProblem(404, phrase("There is no such codelist."))
-    return send_json(request, words_of(request, service).codelist(found), cache=SHARED)
+    return send_json(request, descriptions_of(request, service).codelist(found), cache=SHARED)
 
 
 @router.get("/tables/{id}/data", openapi_extra=_EXTRA, responses=TABLES)
@@ -255,7 +259,7 @@ async def data_by_post(
 
 
 def _with_codelists(body: dict[str, Picked], address: dict[str, Picked]) -> dict[str, Picked]:
-    """The selection in a body; codelists that stand in the address hold for it, too."""
+    """The selection in a body; codelists in the address apply to it, too."""
     lists = {name: one.codelist for name, one in address.items()}
     return {
         name: Picked(one.expressions, one.codelist or lists.get(name.upper(), ""))

@@ -1,6 +1,6 @@
 """PxWebApi 1: the routes that R pxweb before 0.19 and the many scripts of its time call, over the declared tables.
 
-It owns these routes and the shapes of their words; selections, rules and files are those of PxWebApi 2.
+Selections, rules and files are those of PxWebApi 2.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from discreet.serve.http.json_stat import CONTENTS
 from discreet.serve.http.languages import language_tagged, note, offered
 from discreet.serve.http.layout import Layout
 from discreet.serve.http.problems import HttpProblem, invalid_problem
-from discreet.serve.http.pxweb_data import holds, rate_of, shaped_response, table_of, words_of
+from discreet.serve.http.pxweb_data import descriptions_of, holds, rate_of, shaped_response, table_of
 from discreet.serve.http.pxweb_metadata import UNLIMITED, title_of
 from discreet.serve.http.pxweb_selection import (
     JSON_PX,
@@ -34,7 +34,7 @@ from discreet.serve.http.pxweb_selection import (
     px_tables,
     question_of,
 )
-from discreet.serve.http.respond import SHARED, send_json, send_words
+from discreet.serve.http.respond import SHARED, send_json, send_translated
 from discreet.serve.http.security import Caller
 from discreet.serve.http.service import CallerOf, Service, ServiceOf
 from discreet.serve.query import Query
@@ -51,11 +51,11 @@ FORMS = {  # format of PxWebApi 1 -> ours, and the texts of CSV
     "px": ("px", Texts.BOTH),
     "xlsx": ("xlsx", Texts.LABELS),
 }
-PIVOTED = ("csv", "xlsx")  # the last variable stands across; csv2 and csv3 have a line for each cell
+PIVOTED = ("csv", "xlsx")  # the last variable is in columns; csv2 and csv3 have a line for each cell
 
 
 async def speak(request: Request) -> None:
-    """Let the language of the address hold for all that is said, where we speak it."""
+    """Answer in the language of the address, where it is supported."""
     language = language_tagged(request.path_params.get("lang", ""))
     if language is not None:
         note(request.scope, language)
@@ -65,8 +65,8 @@ async def speak(request: Request) -> None:
 router = APIRouter(prefix=PREFIX, tags=["PxWebApi 1"], dependencies=[Depends(speak)])
 
 Lang = Annotated[str, Path(max_length=20, description="The language of notes and errors, as lang elsewhere.")]
-Database = Annotated[str, Path(max_length=200, description="The one that the list of databases has.")]
-Words = Annotated[str, Parameter(alias="query", max_length=1_000, description="Words to look for.")]
+Database = Annotated[str, Path(max_length=200, description="The id in the list of databases.")]
+Terms = Annotated[str, Parameter(alias="query", max_length=1_000, description="Terms to search for.")]
 _BODY = {
     "requestBody": {
         "content": {
@@ -89,7 +89,7 @@ _BODY = {
 def languages(request: Request, service: ServiceOf, caller: CallerOf) -> Response:
     """The languages, that of the labels first; with ?config, here and below, the limits."""
     listed = offered(service.settings.language)
-    return _told(request, service, caller, [{"id": tag, "text": text} for tag, text in listed.items()])
+    return _send(request, service, caller, [{"id": tag, "text": text} for tag, text in listed.items()])
 
 
 @router.get("/{lang}")
@@ -97,27 +97,27 @@ def languages(request: Request, service: ServiceOf, caller: CallerOf) -> Respons
 def databases(request: Request, service: ServiceOf, caller: CallerOf, lang: Lang) -> Response:
     """The databases: one."""
     catalogue = service.catalogue
-    return _told(request, service, caller, [{"dbid": database_of(catalogue), "text": catalogue.heading}])
+    return _send(request, service, caller, [{"dbid": database_of(catalogue), "text": catalogue.heading}])
 
 
 @router.get("/{lang}/{database}")
 @router.get("/{lang}/{database}/", include_in_schema=False)
 def tables(
-    request: Request, service: ServiceOf, caller: CallerOf, lang: Lang, database: Database, words: Words = ""
+    request: Request, service: ServiceOf, caller: CallerOf, lang: Lang, database: Database, terms: Terms = ""
 ) -> Response:
-    """The tables, all or those that hold every word of a query."""
+    """The tables, all or those that contain every term of a query."""
     _check(service, database)
     found = [(one, title_of(one, service.catalogue.labels)) for one in px_tables(service.catalogue).values()]
-    if not words:
+    if not terms:
         levels = [{"id": one.served.id, "type": "t", "text": title} for one, title in found]
-        return _told(request, service, caller, levels)
-    told = words_of(request, service)
+        return _send(request, service, caller, levels)
+    descriptions = descriptions_of(request, service)
     hits = [
         {"id": one.served.id, "path": "/", "title": title, "score": 1.0}
         for one, title in found
-        if holds(told.table(one), words)
+        if holds(descriptions.table(one), terms)
     ]
-    return _told(request, service, caller, hits)
+    return _send(request, service, caller, hits)
 
 
 @router.get("/{lang}/{database}/{table}")
@@ -127,7 +127,7 @@ def metadata(
 ) -> Response:
     """The variables of a table and their values."""
     _check(service, database)
-    return _told(request, service, caller, table_metadata(table_of(service, table), service.catalogue))
+    return _send(request, service, caller, table_metadata(table_of(service, table), service.catalogue))
 
 
 @router.post("/{lang}/{database}/{table}", openapi_extra=_BODY, responses=TABLES)
@@ -135,7 +135,7 @@ def metadata(
 async def data(
     request: Request, service: ServiceOf, caller: CallerOf, lang: Lang, database: Database, table: str
 ) -> Response:
-    """The data of a table; the query is read whatever its media type is called, since clients send none."""
+    """The data of a table; the query is read for any media type, since clients send none."""
     _check(service, database)
     found, body = table_of(service, table), _body(await request.body())
     query = question_of(found, body.picked(), service.catalogue)
@@ -144,7 +144,7 @@ async def data(
 
 
 def database_of(catalogue: Catalogue) -> str:
-    """The id of the database: the name of the release, as far as it fits an address."""
+    """The id of the database: the name of the release, without characters that an address cannot have."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", catalogue.name).strip("-.") or "census"
 
 
@@ -168,21 +168,21 @@ def shape_of(query: Query, form: str) -> Shape:
     """The shape that a format of PxWebApi 1 has."""
     wanted = form.strip().lower()
     if wanted not in FORMS:
-        words = phrase("The format is one of {names}.", names=tuple(FORMS))
-        raise HttpProblem(400, words, kind="mistakes")
+        message = phrase("The format is one of {names}.", names=tuple(FORMS))
+        raise HttpProblem(400, message, kind="mistakes")
     names = [axis.variable for axis in query.axes]
     kind, texts = FORMS[wanted]
     layout = Layout(columns=tuple(names[-1:]) if wanted in PIVOTED else (), texts=texts)
     return Shape(kind, layout, placed([*names, CONTENTS], (), ()))
 
 
-def _told(request: Request, service: Service, caller: Caller, said: Any) -> Response:
-    """What there is at an address, or the limits where these are asked for."""
+def _send(request: Request, service: Service, caller: Caller, content: Any) -> Response:
+    """The content of an address, or the limits with ``?config``."""
     if "config" in request.query_params:
         rate, cells = rate_of(service, caller), service.catalogue.rule.cells
         limits = {"maxCalls": rate.calls or UNLIMITED, "timeWindow": rate.seconds or 1, "CORS": True}
         return send_json(request, {"maxValues": cells, "maxCells": cells, **limits})
-    return send_words(request, said, cache=SHARED)
+    return send_translated(request, content, cache=SHARED)
 
 
 def _check(service: Service, database: str) -> None:

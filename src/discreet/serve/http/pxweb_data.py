@@ -16,7 +16,7 @@ from discreet.serve.http.downloads import File, Format, bytes_of, written
 from discreet.serve.http.languages import language_of
 from discreet.serve.http.limits import RateLimit
 from discreet.serve.http.problems import HttpProblem
-from discreet.serve.http.pxweb_metadata import PxWords, title_of
+from discreet.serve.http.pxweb_metadata import PxDescriptions, title_of
 from discreet.serve.http.pxweb_selection import (
     JSON_PX,
     JSON_STAT,
@@ -41,14 +41,14 @@ UNCOUNTED = RateLimit(0, 0)
 _VARIABLE = re.compile(r"(valuecodes|codelist)\[(.+)\]", re.IGNORECASE)
 
 
-def words_of(request: Request, service: Service) -> PxWords:
-    """The words of this server, with links to the address that it was reached by."""
+def descriptions_of(request: Request, service: Service) -> PxDescriptions:
+    """The descriptions of this server, with links to the address of the request."""
     base = str(request.base_url).rstrip("/") + PREFIX
-    return PxWords(service.catalogue, service.settings, base, language_of(request))
+    return PxDescriptions(service.catalogue, service.settings, base, language_of(request))
 
 
 def table_of(service: Service, name: str) -> PxTable:
-    """A declared table, or the problem that there is none."""
+    """A declared table; a problem where it does not exist."""
     found = px_tables(service.catalogue).get(name)
     if found is None:
         raise HttpProblem(404, phrase("There is no such table; the list of tables has their ids."))
@@ -56,19 +56,19 @@ def table_of(service: Service, name: str) -> PxTable:
 
 
 def rate_of(service: Service, caller: Caller) -> RateLimit:
-    """How often a caller may ask; nothing where it is not counted."""
+    """The rate limit of a caller; ``UNCOUNTED`` where there is no limit."""
     limits = service.settings.limits
     return {"public": limits.public, "trusted": limits.trusted}.get(caller.role.value, UNCOUNTED)
 
 
-def holds(told: Mapping[str, Any], query: str) -> bool:
-    """Whether what is told of a table holds every word of a query."""
-    text = " ".join([told["id"], told["label"], *told["variableNames"]]).lower()
+def holds(table: Mapping[str, Any], query: str) -> bool:
+    """Whether the description of a table contains every term of a query."""
+    text = " ".join([table["id"], table["label"], *table["variableNames"]]).lower()
     return all(word.strip("*") in text for word in query.lower().split())
 
 
 def selection_in(request: Request) -> dict[str, Picked]:
-    """The selection in an address: valueCodes[SEX]=1,2 and codelist[AGE]=vs_AGE.L; variables in whatever case."""
+    """The selection in an address: valueCodes[SEX]=1,2 and codelist[AGE]=vs_AGE.L; the case of variables is ignored."""
     values: dict[str, list[str]] = {}
     lists: dict[str, str] = {}
     for key, text in request.query_params.multi_items():
@@ -91,7 +91,7 @@ async def data_response(
     selection: Mapping[str, Picked],
     asked: Asked,
 ) -> Response:
-    """The data of a table in the shape that is asked for."""
+    """The data of a table in the requested shape."""
     query, shape = shaped(question_of(table, selection, service.catalogue), asked)
     return await shaped_response(request, service, caller, table, query, shape)
 
@@ -100,27 +100,29 @@ async def shaped_response(
     request: Request, service: Service, caller: Caller, table: PxTable, query: Query, shape: Shape
 ) -> Response:
     """The answer to a question about a table as a file."""
-    words = words_of(request, service)
+    descriptions = descriptions_of(request, service)
 
     def write(answer: Answer) -> File:
-        return _file(answer, table, shape, words, service)
+        return _file(answer, table, shape, descriptions, service)
 
     file = await service.file(caller, query, (table.served.id, shape, str(request.base_url)), write)
     name = "" if file.ending == "json" else f"{table.served.id}.{file.ending}"
     return send(request, file, name=name)
 
 
-def _file(answer: Answer, table: PxTable, shape: Shape, words: PxWords, service: Service) -> File:
+def _file(
+    answer: Answer, table: PxTable, shape: Shape, descriptions: PxDescriptions, service: Service
+) -> File:
     if shape.form == JSON_STAT:
-        return _json(words.dataset(table, answer, shape.placement))
+        return _json(descriptions.dataset(table, answer, shape.placement))
     if shape.form == JSON_STAT_1:
-        return _json(words.dataset_1(table, answer, shape.placement))
+        return _json(descriptions.dataset_1(table, answer, shape.placement))
     title = said(title_of(table, service.catalogue.labels), answer.language)
     if shape.form == JSON_PX:
         return _json(json_px(dataset_of(answer, service.catalogue, title=title)))
     if shape.form == Format.PX:
         dataset = dataset_of(
-            answer, service.catalogue, title=title, table=table.served.id, language_tag=words.tag
+            answer, service.catalogue, title=title, table=table.served.id, language_tag=descriptions.tag
         )
         return File(bytes_of(write_px, dataset, shape.layout.columns), MEDIA_TYPE, "px")
     return written(answer, Format(shape.form), service.catalogue, shape.layout)

@@ -1,4 +1,4 @@
-"""What PxWebApi 2 says of the server, its tables and its codelists; it owns these shapes, and asks nothing."""
+"""PxWebApi 2 descriptions of the server, its tables and its codelists."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ from discreet.text.phrase import Language, joined, said, spoken
 
 API_VERSION = "2.0.0"
 TIME_UNIT = "Other"  # a census has no periods
-# calls a second that are told to those whose calls are not counted, since the standard wants a number
+# calls a second shown to callers without a limit, since the standard requires a number
 UNLIMITED = 1_000_000
 
 
-class PxWords:
-    """The words of one server in a language; ``base`` is its own address, for links."""
+class PxDescriptions:
+    """The descriptions of one server in a language; ``base`` is its address, for links."""
 
     def __init__(self, catalogue: Catalogue, settings: Settings, base: str, language: Language) -> None:
         self._catalogue, self._settings, self._base = catalogue, settings, base
@@ -114,9 +114,9 @@ class PxWords:
     def page_links(self, query: str, page: int, pages: int) -> list[dict[str, str]]:
         """Where the pages before and after one of the list are."""
         around = {"prev": page - 1, "next": page + 1, "last": pages}
-        kept = [(name, held) for name, held in parse_qsl(query) if name != "pageNumber"]
+        others = [(name, value) for name, value in parse_qsl(query) if name != "pageNumber"]
         return [
-            self.link(relation, f"/tables?{urlencode([*kept, ('pageNumber', number)])}")
+            self.link(relation, f"/tables?{urlencode([*others, ('pageNumber', number)])}")
             for relation, number in around.items()
             if 1 <= number <= pages
         ]
@@ -132,8 +132,8 @@ class PxWords:
         }
         places = [axis.variable for axis in table.axes if axis.variable in self._catalogue.places]
         notes = spoken([ADDITIVITY, self._catalogue.noise.sentence()], self._language)
-        told = self._px(table, placed([*dimensions, CONTENTS], (), ()), len(notes))
-        head = head_of(self._title(table), self._catalogue.heading, notes, dimensions, places, told)
+        px = self._px(table, placed([*dimensions, CONTENTS], (), ()), len(notes))
+        head = head_of(self._title(table), self._catalogue.heading, notes, dimensions, places, px)
         add_contents(head, _query(table), self._labels, self._language)
         path = _path(table)
         links = {"data": [{"type": "application/json", "href": self._base + f"{path}/data"}]}
@@ -155,7 +155,7 @@ class PxWords:
     def _dataset(
         self, table: PxTable, answer: Answer, placement: Placement
     ) -> tuple[Dataset, dict[str, Any]]:
-        """The dataset and all that is written before its values."""
+        """The dataset, and its members other than the values."""
         dataset = dataset_of(answer, self._catalogue, title=self._title(table))
         px = self._px(table, placement, len(dataset.all_notes))
         head = answer_head(dataset, {**px, "discreet": extension(answer)})
@@ -185,7 +185,7 @@ class PxWords:
         }
 
     def saved(self, name: str, query: Mapping[str, Any]) -> dict[str, Any]:
-        """A saved query: in itself, and its parts beside it, where clients of two generations look for them."""
+        """A saved query: as a member and its parts next to it, for clients of two generations."""
         held = {"language": self.tag, **query}
         links = [self.link("self", f"/savedqueries/{name}"), self.link("data", f"/savedqueries/{name}/data")]
         return {**held, "id": name, "savedQuery": {**held, "id": name}, "links": links}
@@ -257,7 +257,7 @@ def _path(table: PxTable) -> str:
 
 
 def _parents(axis: Breakdown, codes: tuple[str, ...]) -> tuple[str, ...]:
-    """The nearest code above each that is among the codes, empty where there is none."""
+    """The nearest code above each that is among the codes, or empty."""
     held, above = set(codes), axis.parents.tolist()
 
     def parent(node: int) -> str:
@@ -269,7 +269,7 @@ def _parents(axis: Breakdown, codes: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def title_of(table: PxTable, labels: Labels) -> str:
-    """The title of a table, or what it counts by what."""
+    """The title of a table, or a description of what it counts."""
     served = table.served
     return served.title or joined(f"{served.id}:", labels.title(labels.unit(served.unit), served.axes))
 

@@ -21,7 +21,7 @@ from discreet.serve.http.problems import HttpProblem
 from discreet.serve.query import LONGEST_NAME, Axis, Query
 from discreet.text.phrase import Phrase, phrase
 
-DEFAULT_CELLS = 2_000  # of a table that is asked for without a selection, where it can be that small
+DEFAULT_CELLS = 2_000  # of a table that is requested without a selection, where it can be that small
 CODELIST = "vs_"  # what PxWeb puts before the id of a set of values
 MOST_SEARCHES = 20  # patterns and calls for one variable: each goes through all its codes
 _CALL = re.compile(r"\[?\s*(TOP|BOTTOM|FROM|TO|RANGE)\s*\((.*)\)\s*\]?", re.IGNORECASE | re.DOTALL)
@@ -38,7 +38,7 @@ class Picked:
     literal: bool = False  # whether the expressions are codes and no patterns
 
     def codes(self, codes: Sequence[str], variable: str) -> tuple[str, ...]:
-        """The codes that are picked of those that there are."""
+        """The picked ones of ``codes``."""
         return (named if self.literal else expanded)(self.expressions, codes, variable)
 
 
@@ -50,7 +50,7 @@ class PxTable:
     axes: tuple[Breakdown, ...]
 
     def axis(self, variable: str) -> Breakdown:
-        """An axis by the name of its variable, in whatever case."""
+        """An axis by the name of its variable; case is ignored."""
         for axis in self.axes:
             if axis.variable.lower() == variable.lower():
                 return axis
@@ -61,7 +61,7 @@ class PxTable:
 
 
 def once(pairs: Iterable[tuple[str, Picked]]) -> dict[str, Picked]:
-    """What is selected of each variable, whose name stands once, in whatever case."""
+    """What is selected of each variable, whose name may occur once; case is ignored."""
     made: dict[str, Picked] = {}
     seen: set[str] = set()
     for name, picked in pairs:
@@ -107,23 +107,23 @@ def selected_codes(
 
 
 def default_codes(table: PxTable, most: int) -> dict[str, tuple[str, ...]]:
-    """All codes of the first ``most`` variables, or where that is too much the highest levels of the longest of them.
+    """All codes of the first ``most`` variables, or where these are too many the highest levels of the longest of them.
 
-    Of these the total alone may stay; variables beyond what the rules allow are eliminated.
+    Of these only the total may stay; variables beyond what the rules allow are eliminated.
     """
     axes = table.axes[:most]
     levels = [int(axis.depths.max()) for axis in axes]
 
-    def kept(place: int) -> tuple[str, ...]:
+    def chosen(place: int) -> tuple[str, ...]:
         depths = zip(axes[place].codes, axes[place].depths.tolist(), strict=True)
         return tuple(code for code, depth in depths if depth <= levels[place])
 
-    codes = [kept(place) for place in range(len(levels))]
+    codes = [chosen(place) for place in range(len(levels))]
     while prod(map(len, codes)) > DEFAULT_CELLS and any(levels):
         deep = (place for place, level in enumerate(levels) if level)
         longest = max(deep, key=lambda place: len(codes[place]))
         levels[longest] -= 1
-        codes[longest] = kept(longest)
+        codes[longest] = chosen(longest)
     return {axis.variable: held for axis, held in zip(axes, codes, strict=True)}
 
 
@@ -140,16 +140,16 @@ def codes_of(axis: Breakdown, codelist: str, catalogue: Catalogue) -> tuple[str,
         return axis.codes
     known = {CODELIST + one.full_name: one for one in codelists_of(axis, catalogue)}
     if codelist not in known:
-        words = phrase("has no codelist {name}", name=repr(codelist[:60]))
-        raise wrong(axis.variable, words, phrase("choose from {names}", names=tuple(known)))
+        message = phrase("has no codelist {name}", name=repr(codelist[:60]))
+        raise wrong(axis.variable, message, phrase("choose from {names}", names=tuple(known)))
     return known[codelist].codes
 
 
 def expanded(expressions: Sequence[str], codes: Sequence[str], variable: str) -> tuple[str, ...]:
     """The codes that expressions pick, each once, in the order of the codelist; no expression picks none.
 
-    An expression that picks nothing is a mistake: a variable without values would be eliminated, and its total answered
-    to somebody who asked for something else.
+    An expression that picks nothing is a mistake: a variable without values would be eliminated, and its total returned
+    to a client that requested something else.
     """
     if expressions and set(expressions) == {"*"}:
         return tuple(codes)
@@ -163,8 +163,8 @@ def expanded(expressions: Sequence[str], codes: Sequence[str], variable: str) ->
         if len(expression) > LONGEST_NAME:
             raise no_value(variable, expression)
         if searches > MOST_SEARCHES:
-            words = phrase("has more than {most} patterns", most=MOST_SEARCHES)
-            raise wrong(variable, words, phrase("name the values"))
+            message = phrase("has more than {most} patterns", most=MOST_SEARCHES)
+            raise wrong(variable, message, phrase("name the values"))
         picked = _matching(expression, codes, place_of, variable)
         if not picked:
             raise no_value(variable, expression)
@@ -183,7 +183,7 @@ def named(values: Sequence[str], codes: Sequence[str], variable: str) -> tuple[s
 
 
 def places_of(codes: Sequence[str]) -> PlaceOf:
-    """Where codes stand: as they are written, or else in whatever case or within brackets; None where nowhere."""
+    """Positions of codes: as written, or else without case or brackets; None where there is no such code."""
     held = tuple(codes)
     exact = _exact(held)
 
@@ -203,17 +203,17 @@ def _exact(codes: tuple[str, ...]) -> Mapping[str, int]:
 
 @lru_cache(maxsize=8)
 def _folded(codes: tuple[str, ...]) -> Mapping[str, int]:
-    """Codes without their case; of those that differ in nothing else the first."""
+    """Codes without their case; the first of those that differ only in case."""
     return {code.casefold(): place for place, code in reversed(list(enumerate(codes)))}
 
 
 def no_value(variable: str, value: str) -> HttpProblem:
-    """What is told of a value or an expression that a variable does not have."""
+    """The problem of a value or an expression that a variable does not have."""
     return wrong(variable, phrase("has no value {value}", value=repr(value[:60])), METADATA)
 
 
 def _matching(expression: str, codes: Sequence[str], place_of: PlaceOf, variable: str) -> Sequence[int]:
-    """The places that a call or a pattern picks; letters match in whatever case."""
+    """The places that a call or a pattern picks; case is ignored."""
     call = _CALL.fullmatch(expression.strip())
     if call is not None:
         given = [part.strip() for part in call[2].split(",")]
@@ -228,8 +228,8 @@ def _called(name: str, given: list[str], places: range, place_of: PlaceOf, varia
     """TOP and BOTTOM count from the ends, FROM, TO and RANGE go by the order of the codes."""
     if name in ("TOP", "BOTTOM"):
         if not 1 <= len(given) <= 2 or not all(part.isdecimal() and len(part) < 10 for part in given):
-            words = phrase("has {call} without a number", call=name)
-            raise wrong(variable, words, phrase("write {example}", example=f"{name}(5), {name}(5,10)"))
+            message = phrase("has {call} without a number", call=name)
+            raise wrong(variable, message, phrase("write {example}", example=f"{name}(5), {name}(5,10)"))
         count, skipped = int(given[0]), int(given[1]) if len(given) > 1 else 0
         ordered = places if name == "TOP" else places[::-1]
         return ordered[skipped : skipped + count]
@@ -242,7 +242,7 @@ def _called(name: str, given: list[str], places: range, place_of: PlaceOf, varia
 
 
 def split_values(text: str) -> tuple[str, ...]:
-    """Values between commas, those inside brackets kept together."""
+    """Values between commas, not split inside brackets."""
     parts, depth, start = [], 0, 0
     for place, letter in enumerate(text):
         depth += (letter in "([") - (letter in ")]")
@@ -253,10 +253,10 @@ def split_values(text: str) -> tuple[str, ...]:
 
 
 def wrong(variable: str, value: str, remedy: str) -> HttpProblem:
-    """What is told of a mistake in a selection."""
-    told = {"key": variable[:60], "value": value, "remedy": remedy}
-    words = Phrase("{key} {value}; {remedy}", told)
-    return HttpProblem(400, words, kind="mistakes", members={"problems": [told]})
+    """The problem of a mistake in a selection."""
+    problem = {"key": variable[:60], "value": value, "remedy": remedy}
+    message = Phrase("{key} {value}; {remedy}", problem)
+    return HttpProblem(400, message, kind="mistakes", members={"problems": [problem]})
 
 
 JSON_STAT, JSON_STAT_1, JSON_PX = "json-stat2", "json-stat", "json-px"
@@ -280,7 +280,7 @@ class Placement:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a client asks of the shape, as it says it."""
+    """The requested shape, as the client writes it."""
 
     form: str = JSON_STAT
     parameters: tuple[str, ...] = ()
@@ -300,7 +300,7 @@ class Shape:
 def asked_of(
     form: str, parameters: Iterable[str] | None, heading: Iterable[str] | None, stub: Iterable[str] | None
 ) -> Asked:
-    """What an address or a body asks for; values come with commas or several times."""
+    """The request of an address or a body; values are separated by commas or repeated."""
     return Asked(form.lower(), _flat(parameters), _flat(heading), _flat(stub))
 
 
@@ -318,7 +318,7 @@ def shaped(query: Query, asked: Asked) -> tuple[Query, Shape]:
 
 
 def placed(names: Sequence[str], heading: Sequence[str], stub: Sequence[str]) -> Placement:
-    """Where variables stand: those that only one side leaves out go to the other; by default the last stands across."""
+    """The placement of variables: those that one side leaves out go to the other; by default the last is in columns."""
     if not heading and not stub:
         return Placement(tuple(names[-2:]), tuple(names[:-2]))
     across, down = _known(heading, names), _known(stub, names)
@@ -326,8 +326,8 @@ def placed(names: Sequence[str], heading: Sequence[str], stub: Sequence[str]) ->
     if across and down and left == [CONTENTS]:
         across, left = (*across, CONTENTS), []
     if len({*across, *down}) < len(across) + len(down) or (across and down and left):
-        words = phrase("heading and stub name each selected variable once, or one of them is left out.")
-        raise _mistake(words)
+        message = phrase("heading and stub name each selected variable once, or one of them is left out.")
+        raise _mistake(message)
     return Placement(across or tuple(left), down or tuple(left if across else ()))
 
 
@@ -335,8 +335,8 @@ def _known(given: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
     spelled = {name.lower(): name for name in names}
     for name in given:
         if name.lower() not in spelled:
-            words = phrase("heading and stub name selected variables: {names}.", names=tuple(names))
-            raise _mistake(words)
+            message = phrase("heading and stub name selected variables: {names}.", names=tuple(names))
+            raise _mistake(message)
     return tuple(spelled[name.lower()] for name in given)
 
 
@@ -346,13 +346,13 @@ def _layout(asked: Asked, across: tuple[str, ...]) -> Layout:
     if unknown:
         raise _mistake(phrase("outputFormatParams are {names}.", names=PARAMETERS))
     if wanted - APPLICABLE.get(asked.form, set()):
-        words = phrase("One of outputFormatParams does not apply to {form}.", form=asked.form)
-        raise _mistake(words)
+        message = phrase("One of outputFormatParams does not apply to {form}.", form=asked.form)
+        raise _mistake(message)
     texts = [SHOWN[part] for part in sorted(wanted & SHOWN.keys())]
     separators = [SEPARATORS[part] for part in sorted(wanted & SEPARATORS.keys())]
     if len(texts) > 1 or len(separators) > 1:
-        words = phrase("Of the Use.. and of the Separator.. parameters one can be given.")
-        raise _mistake(words)
+        message = phrase("Give at most one of the Use.. and one of the Separator.. parameters.")
+        raise _mistake(message)
     return Layout(
         columns=across,
         texts=texts[0] if texts else Texts.BOTH,
@@ -365,8 +365,8 @@ def _flat(given: Iterable[str] | None) -> tuple[str, ...]:
     return tuple(part for text in given or () for part in split_values(text))
 
 
-def _mistake(words: str) -> HttpProblem:
-    return HttpProblem(400, words, kind="mistakes")
+def _mistake(message: str) -> HttpProblem:
+    return HttpProblem(400, message, kind="mistakes")
 
 
 LOOSE = ConfigDict(extra="ignore")  # clients of several generations send more than is read
@@ -388,7 +388,7 @@ class VariableBody(BaseModel):
 
 
 class PlacementBody(BaseModel):
-    """Which variables go across and which down."""
+    """Which variables are in columns and which in rows."""
 
     model_config = LOOSE
 
@@ -397,7 +397,7 @@ class PlacementBody(BaseModel):
 
 
 class SelectionBody(BaseModel):
-    """A selection; an empty one asks for the default."""
+    """A selection; an empty one means the default."""
 
     model_config = LOOSE
 
@@ -409,7 +409,7 @@ class SelectionBody(BaseModel):
         return once((one.variableCode, one.picked()) for one in self.selection or ())
 
     def asked(self, form: str, parameters: list[str] | None) -> Asked:
-        """The shape that is asked for."""
+        """The requested shape."""
         placement = self.placement or PlacementBody()
         return asked_of(form, parameters, placement.heading, placement.stub)
 
@@ -426,7 +426,7 @@ class SavedBody(BaseModel):
     outputFormatParams: list[Name] | None = None  # noqa: N815
 
     def asked(self) -> Asked:
-        """The shape that was asked for when it was saved."""
+        """The shape that was requested when it was saved."""
         return self.selection.asked(self.outputFormat or JSON_STAT, self.outputFormatParams)
 
 
@@ -466,7 +466,7 @@ class QueryItemBody(BaseModel):
 
 
 class ResponseBody(BaseModel):
-    """The format that PxWebApi 1 is asked for."""
+    """The requested format of PxWebApi 1."""
 
     model_config = LOOSE
 
@@ -474,7 +474,7 @@ class ResponseBody(BaseModel):
 
 
 class TableQueryBody(BaseModel):
-    """A query of PxWebApi 1; an empty one asks for the default."""
+    """A query of PxWebApi 1; an empty one means the default."""
 
     model_config = LOOSE
 

@@ -1,4 +1,4 @@
-"""Answers on the wire: entity tags, what has not changed, names of files; it knows no format."""
+"""HTTP responses: entity tags, 304 Not Modified, caching, names of files."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from discreet.serve.http.downloads import File
 from discreet.serve.http.languages import language_of
 from discreet.text.phrase import spoken
 
-PRIVATE = "private, no-cache"  # an answer is one user's: no cache on the way may give it to another
-SHARED = "no-cache"  # may be kept, and is asked after each time
+PRIVATE = "private, no-cache"  # an answer is one user's: no shared cache may serve it to another
+SHARED = "no-cache"  # may be cached, and is revalidated each time
 _VARY = "Accept, Authorization"
 
 
@@ -27,33 +27,33 @@ def send(
     name: str = "",
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """A file with its entity tag, or 304 where the client has it; ``name`` makes it one to save."""
+    """A file with its entity tag, or 304 where the client has it; ``name`` makes it a download."""
     vary = f"{_VARY}, Accept-Language" if file.language else _VARY
-    said = {"ETag": f'W/"{file.tag}"', "Cache-Control": cache, "Vary": vary, **(headers or {})}
+    all_headers = {"ETag": f'W/"{file.tag}"', "Cache-Control": cache, "Vary": vary, **(headers or {})}
     if file.language:
-        said["Content-Language"] = file.language
+        all_headers["Content-Language"] = file.language
     if f'"{file.tag}"' in _tags(request.headers.get("if-none-match", "")):
-        return Response(status_code=304, headers=said)
+        return Response(status_code=304, headers=all_headers)
     if name:
-        said["Content-Disposition"] = f'attachment; filename="{_plain(name)}"'
-    return Response(file.body, media_type=file.media_type, headers=said)
+        all_headers["Content-Disposition"] = f'attachment; filename="{_plain(name)}"'
+    return Response(file.body, media_type=file.media_type, headers=all_headers)
 
 
-def send_json(request: Request, said: Any, *, cache: str = PRIVATE) -> Response:
-    """Something as JSON."""
-    return send(request, File(as_json(said), "application/json", "json"), cache=cache)
+def send_json(request: Request, content: Any, *, cache: str = PRIVATE) -> Response:
+    """A JSON response."""
+    return send(request, File(as_json(content), "application/json", "json"), cache=cache)
 
 
-def send_words(request: Request, said: Any, *, cache: str = PRIVATE) -> Response:
-    """Something as JSON that has words for people in it, in the language of the request."""
+def send_translated(request: Request, content: Any, *, cache: str = PRIVATE) -> Response:
+    """JSON with its messages in the language of the request."""
     language = language_of(request)
-    file = File(as_json(spoken(said, language)), "application/json", "json", language.value)
+    file = File(as_json(spoken(content, language)), "application/json", "json", language.value)
     return send(request, file, cache=cache)
 
 
-def as_json(said: Any) -> bytes:
+def as_json(content: Any) -> bytes:
     """JSON as bytes, without spaces."""
-    return json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode()
+    return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def _tags(header: str) -> set[str]:
@@ -61,5 +61,5 @@ def _tags(header: str) -> set[str]:
 
 
 def _plain(name: str) -> str:
-    """A file name that no header and no system takes amiss."""
+    """A file name that is safe in headers and on every system."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "table"

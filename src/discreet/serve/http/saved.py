@@ -1,4 +1,4 @@
-"""Saved queries: permanent links that outlive the service; it owns their routes, the store keeps them."""
+"""Saved queries: routes of permanent links."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ SavedName = Annotated[str, Path(pattern=r"^[0-9a-f]{1,64}$", description="The id
 
 @router.post("/api/v1/queries", status_code=201)
 async def save(request: Request, service: ServiceOf, body: SaveBody) -> Response:
-    """Keep a question for ever; the same question and extra have the same link."""
+    """Store a question permanently; the same question and extra have the same link."""
     extra = json.dumps(body.extra, sort_keys=True) if body.extra else ""
     if len(extra) > LONGEST_EXTRA:
-        words = phrase("extra may have {most} characters.", most=LONGEST_EXTRA)
-        raise HttpProblem(413, words, kind="size")
+        message = phrase("extra may have {most} characters.", most=LONGEST_EXTRA)
+        raise HttpProblem(413, message, kind="size")
     query = body.query.query()
-    saved = await service.desk.run(lambda: service.store.save_query(service.builder.canonical(query), extra))
-    said = as_json(saved_json(saved))
+    saved = await service.pool.run(lambda: service.store.save_query(service.builder.canonical(query), extra))
+    content = as_json(saved_json(saved))
     headers = {"Location": f"/api/v1/queries/{saved.id}"}
-    return Response(said, 201, media_type="application/json", headers=headers)
+    return Response(content, 201, media_type="application/json", headers=headers)
 
 
 @router.get("/api/v1/queries/{name}")
@@ -61,8 +61,8 @@ async def follow(
 
 
 async def find(service: Service, name: str) -> SavedQuery:
-    """A saved question, or the problem that there is none."""
-    found = await service.desk.run(lambda: service.store.saved_query(name))
+    """A saved question; a problem where it does not exist."""
+    found = await service.pool.run(lambda: service.store.saved_query(name))
     if found is None:
         raise HttpProblem(404, phrase("There is no saved query of this id."))
     return found

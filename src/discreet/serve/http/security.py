@@ -27,7 +27,7 @@ _NAME = re.compile(r"[A-Za-z0-9._@-]{1,64}")
 
 
 class Role(StrEnum):
-    """Who may do what: everybody, those the office trusts with more at once, and those who run the server."""
+    """What a caller may do: the public, users the office trusts with larger requests, and administrators."""
 
     PUBLIC = "public"
     TRUSTED = "trusted"
@@ -36,7 +36,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True)
 class Token:
-    """A token without the token."""
+    """An entry of a token file: the hash of a token, never the token."""
 
     name: str
     role: Role
@@ -60,7 +60,7 @@ class _File(BaseModel):
 
 
 def hashed(token: str) -> str:
-    """What is kept of a token."""
+    """The stored hash of a token."""
     return hashlib.blake2b(
         token.encode("utf-8", "replace"), digest_size=32, person=b"discreet-token"
     ).hexdigest()
@@ -81,25 +81,25 @@ def read_tokens(path: Path) -> tuple[Token, ...]:
 
 
 def create_token(path: Path, name: str, role: Role, created: str) -> str:
-    """Add a token to a file, which is made where there is none; return the token, which is kept nowhere."""
+    """Add a token to a file, which is created if missing; return the token, which is stored nowhere."""
     if _NAME.fullmatch(name) is None:
         raise mistake(path, "name", repr(name[:70]), "use up to 64 letters, digits and . _ @ -")
-    held = read_tokens(path) if path.exists() else ()
-    if any(token.name == name for token in held):
+    tokens = read_tokens(path) if path.exists() else ()
+    if any(token.name == name for token in tokens):
         raise mistake(path, "name", f"{name!r} has a token", "revoke it first, or choose another name")
     token = PREFIX + secrets.token_urlsafe(32)
-    _write(path, (*held, Token(name, role, hashed(token), created)))
+    _write(path, (*tokens, Token(name, role, hashed(token), created)))
     return token
 
 
 def revoke_token(path: Path, name: str) -> None:
-    """Take a token out of a file; running servers notice."""
-    held = read_tokens(path)
-    kept = tuple(token for token in held if token.name != name)
-    if len(kept) == len(held):
-        known = ", ".join(token.name for token in held) or "none"
+    """Remove a token from a file; running servers notice."""
+    tokens = read_tokens(path)
+    left = tuple(token for token in tokens if token.name != name)
+    if len(left) == len(tokens):
+        known = ", ".join(token.name for token in tokens) or "none"
         raise mistake(path, "name", f"no token of {name[:70]!r}", f"choose from {known}")
-    _write(path, kept)
+    _write(path, left)
 
 
 def _write(path: Path, tokens: tuple[Token, ...]) -> None:
@@ -113,8 +113,8 @@ def _write(path: Path, tokens: tuple[Token, ...]) -> None:
     beside.replace(path)
 
 
-class TokenBook:
-    """The tokens of a file as they are now; a file that becomes unreadable lets nobody in."""
+class TokenFile:
+    """The current tokens of a file; no token is accepted while the file is unreadable."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
@@ -125,7 +125,7 @@ class TokenBook:
             self._seen = _mark(path)
 
     def find(self, token: str) -> Token | None:
-        """Whose token it is."""
+        """The entry of a token, or None."""
         if self._path is None:
             return None
         try:
@@ -143,7 +143,7 @@ def _mark(path: Path) -> tuple[int, int]:
     return found.st_mtime_ns, found.st_ino
 
 
-KNOWN = "token:"  # before the name of a user who has one
+KNOWN = "token:"  # prefix of the name of a user with a token
 API_POLICY = "default-src 'none'; frame-ancestors 'none'"
 PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; "
@@ -170,7 +170,7 @@ _keys = Table(
 
 @dataclass(frozen=True)
 class Caller:
-    """Who asks: an opaque id for the books, a role, and the language they read."""
+    """A caller: an opaque id for the database, a role, and a language."""
 
     user: str
     role: Role
@@ -178,24 +178,24 @@ class Caller:
 
     @property
     def is_known(self) -> bool:
-        """Whether they have a token; others are known by an address, of which anybody may have many."""
+        """Whether they have a token; others are identified by an address, and a user may have many."""
         return self.user.startswith(KNOWN)
 
     @property
     def is_trusted(self) -> bool:
-        """Whether the office trusts them with more at once."""
+        """Whether the office trusts them with larger requests."""
         return self.role is not Role.PUBLIC
 
 
-class Reception:
-    """Tells callers apart and lets each in as often as they may."""
+class Authenticator:
+    """Identifies callers by token or address, and limits their rates."""
 
     def __init__(self, settings: Settings, rates: Rates) -> None:
         self._settings, self._rates = settings, rates
-        self._book = TokenBook(settings.tokens)
+        self._tokens = TokenFile(settings.tokens)
 
     def admit(self, connection: HTTPConnection) -> Caller:
-        """Say who it is, or raise the problem: an unknown token, or too many requests."""
+        """The caller; an unknown token or too many requests raise a problem."""
         kind, _, token = connection.headers.get("authorization", "").partition(" ")
         if kind.lower() != "bearer" or not token.strip():
             caller = Caller(self._anonymous(connection), Role.PUBLIC)
@@ -207,18 +207,18 @@ class Reception:
         return caller
 
     def _known(self, token: str, connection: HTTPConnection) -> Caller:
-        found = self._book.find(token)
+        found = self._tokens.find(token)
         if found is None:
             # guesses are counted like requests of their address
             self._rates.take(self._anonymous(connection), self._settings.limits.public)
-            words = phrase("This API token is not known, or was revoked.")
-            raise HttpProblem(401, words, kind="token", headers={"WWW-Authenticate": "Bearer"})
+            message = phrase("This API token is unknown or was revoked.")
+            raise HttpProblem(401, message, kind="token", headers={"WWW-Authenticate": "Bearer"})
         return Caller(KNOWN + found.name, found.role)
 
-    def keep(self, caller: Caller) -> None:
-        """Let a caller have something kept, or raise the problem: what is kept fills a disk."""
+    def limit_storing(self, caller: Caller) -> None:
+        """Limit how often a caller stores something, because it takes disk space."""
         if not caller.is_trusted:
-            self._rates.take(f"keeping {caller.user}", self._settings.limits.keeping)
+            self._rates.take(f"keeping {caller.user}", self._settings.limits.storing)
 
     def _limit(self, role: Role) -> RateLimit | None:
         limits = self._settings.limits
@@ -241,8 +241,8 @@ def _network(host: str) -> str:
     return str(address)
 
 
-def kept_key(database: Database, name: str) -> bytes:
-    """A random key that stays the same as long as the database does, for a server that has no secret."""
+def stored_key(database: Database, name: str) -> bytes:
+    """A random key stored in the database, for a server that has no secret."""
     lay_out(database, Book("keys", _tables))
     with database.writing() as connection:
         add_new(connection, _keys, [{"name": name, "key": secrets.token_bytes(32)}])

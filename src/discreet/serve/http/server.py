@@ -1,7 +1,4 @@
-"""Running a table builder: from what an operator names to a server that listens.
-
-It owns how the parts are opened and in which processes; the command line owns the options.
-"""
+"""Running the server: opening its files and databases, worker processes, and the socket."""
 
 from __future__ import annotations
 
@@ -30,8 +27,8 @@ from discreet.release.reader import open_release
 from discreet.serve.history import History
 from discreet.serve.http.app import create_app
 from discreet.serve.http.limits import Limits, Settings
-from discreet.serve.http.middleware import Watched
-from discreet.serve.http.security import kept_key
+from discreet.serve.http.middleware import LimitedProtocol
+from discreet.serve.http.security import stored_key
 from discreet.serve.jobs_store import Store
 from discreet.serve.open import TableBuilder, serve_programme, serve_release
 
@@ -42,7 +39,7 @@ USERS = "users"  # the name of the key of anonymous users
 
 @dataclass(frozen=True)
 class Serving:
-    """Everything that an operator said; it is handed to worker processes as it is."""
+    """The options of a server; worker processes receive them unchanged."""
 
     source: Path  # a programme file or a release folder
     store: str
@@ -59,24 +56,24 @@ class Serving:
     geometry: Path | None = None
 
     def __call__(self) -> FastAPI:
-        """Open everything and make the application: what each worker process does."""
+        """Open everything and make the application, in each worker process."""
         _log()
         return self.app()
 
     def lay_out(self) -> None:
-        """Open the books once before the workers do: what is wrong with them is told once, and nothing listens."""
+        """Open the databases before the workers do, so that their problems are reported once and before listening."""
         self._check()
         store = Store(_place(self.store), _now)
         History(store.database, HistoryRule())
-        kept_key(store.database, USERS)
+        stored_key(store.database, USERS)
         self._ledger()
 
     def app(self, progress: Progress | None = None) -> FastAPI:
-        """Open the books and the source, and make the application."""
+        """Open the databases and the source, and make the application."""
         self._check()
         store = Store(_place(self.store), _now)
         builder = self._builder(store, progress)
-        key = derive(self.secret, "serve-users") if self.secret else kept_key(store.database, USERS)
+        key = derive(self.secret, "serve-users") if self.secret else stored_key(store.database, USERS)
         settings = Settings(
             store,
             key,
@@ -90,14 +87,14 @@ class Serving:
         )
         app = create_app(builder, settings)
         gc.collect()
-        gc.freeze()  # what a server is made of stays: looking through it again and again would hold answers up
+        gc.freeze()  # these objects stay: scanning them in every collection would delay answers
         return app
 
     def _check(self) -> None:
-        """Refuse what cannot be, before anything is opened."""
+        """Reject invalid options before anything is opened."""
         if self.tokens_only and self.tokens is None:
             remedy = "name a file of tokens with --tokens; make one with: discreet token create FILE NAME"
-            raise mistake("", "--tokens-only", "there are no tokens", remedy)
+            raise mistake("", "--tokens-only", "needs a file of tokens", remedy)
         if not LANGUAGE_TAG.fullmatch(self.language):
             raise mistake("", "--language", repr(self.language), "write a tag such as en, de or pt-BR")
         if self.geometry is not None:
@@ -132,7 +129,7 @@ def run(
     ready: Callable[[str], None],
     progress: Progress | None = None,
 ) -> None:
-    """Serve until a signal ends it; ``ready`` hears the address once requests can come."""
+    """Serve until a signal ends it; ``ready`` is called with the address once requests are accepted."""
     _log()
     listening = _socket(host, port)
     shown = f"[{host}]" if ":" in host else host
@@ -159,7 +156,7 @@ def _config(app: FastAPI | Serving, proxies: str, workers: int = 1) -> uvicorn.C
         server_header=False,
         proxy_headers=bool(proxies),
         forwarded_allow_ips=proxies or None,
-        http=Watched,
+        http=LimitedProtocol,
         timeout_graceful_shutdown=10,
         timeout_worker_healthcheck=LONGEST_START,
         lifespan="on",
@@ -170,20 +167,20 @@ def _config(app: FastAPI | Serving, proxies: str, workers: int = 1) -> uvicorn.C
 def _check_geometry(path: Path) -> None:
     remedy = "give a FeatureCollection whose features have the codes of areas as id or property"
     try:
-        said = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         reason = (error.strerror or "cannot be read").lower()
         raise mistake(path, "--geometry", reason, "name a GeoJSON file that you may read") from None
     except ValueError:
-        raise mistake(path, "--geometry", "is no JSON in UTF-8", remedy) from None
-    features = said.get("features") if isinstance(said, dict) else None
+        raise mistake(path, "--geometry", "is not JSON in UTF-8", remedy) from None
+    features = content.get("features") if isinstance(content, dict) else None
     if not isinstance(features, list) or not features:
-        raise mistake(path, "--geometry", "is no GeoJSON with features", remedy)
+        raise mistake(path, "--geometry", "is not GeoJSON with features", remedy)
 
 
 def _socket(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # named, because asyncio sends small packets at once only where the protocol is said to be TCP
+    # explicit, because asyncio sets TCP_NODELAY only where the protocol is TCP
     made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -206,7 +203,7 @@ def _now() -> datetime:
 
 
 def _log() -> None:
-    """Lines on standard error; texts of errors of other packages are not among them."""
+    """Log to standard error, without the error texts of other packages."""
     logging.basicConfig(level=logging.INFO, format=f"%(asctime)s {os.getpid()} %(name)s %(message)s")
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):
         logging.getLogger(name).setLevel(logging.CRITICAL)

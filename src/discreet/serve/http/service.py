@@ -1,7 +1,4 @@
-"""What every endpoint needs at hand: the table builder, its books, the desk and the settings.
-
-It owns how a question of a request is answered in turn; the routes and formats are their modules'.
-"""
+"""The service of every endpoint: the table builder, its database, the worker pool and the settings."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from discreet.programme.serve import HistoryRule
 from discreet.serve.answer import Answer, Preview, Refusal
 from discreet.serve.catalogue import Catalogue
 from discreet.serve.http.downloads import File, file_cache
-from discreet.serve.http.limits import Desk, Settings
+from discreet.serve.http.limits import Settings, WorkerPool
 from discreet.serve.http.problems import HttpProblem, Refused
 from discreet.serve.http.security import Caller
 from discreet.serve.jobs_store import Store
@@ -29,44 +26,44 @@ T = TypeVar("T")
 class Service:
     """One table builder, as served."""
 
-    def __init__(self, builder: TableBuilder, settings: Settings, desk: Desk) -> None:
-        self.builder, self.settings, self.desk = builder, settings, desk
+    def __init__(self, builder: TableBuilder, settings: Settings, pool: WorkerPool) -> None:
+        self.builder, self.settings, self.pool = builder, settings, pool
         rule = builder.catalogue.rule
-        self._keeps_books = rule.account is not None or rule.history != HistoryRule()
-        self._files = file_cache(settings.limits.kept)
+        self._is_per_user = rule.account is not None or rule.history != HistoryRule()
+        self._files = file_cache(settings.limits.cached)
 
     @property
     def catalogue(self) -> Catalogue:
-        """What can be asked for."""
+        """The catalogue of the source."""
         return self.builder.catalogue
 
     @property
     def store(self) -> Store:
-        """The books."""
+        """The database of saved queries and jobs."""
         return self.settings.store
 
     async def file(
         self, caller: Caller, query: Query, way: Hashable, write: Callable[[Answer], File]
     ) -> File:
-        """Answer a question as a file, or take the one that was made before in the same ``way``.
+        """Answer a question as a file, or take it from the cache where it was made before in the same ``way``.
 
-        Where books are kept of what users have, only what this user has had is taken: it was charged and remembered.
+        Where users are charged or have a history, only files of this user are taken: they were charged and stored.
         """
-        self.check(caller)  # before what others were answered is looked at
-        whose = caller.user if self._keeps_books else caller.role.value
+        self.check(caller)  # before the cache, which has answers to others
+        whose = caller.user if self._is_per_user else caller.role.value
         key = (whose, query, way, caller.language)
-        kept = self._files.get(key)
-        if kept is None:
-            kept = replace(await self.answer(caller, query, write), language=caller.language.value)
-            self._files.put(key, kept)
-        return kept
+        file = self._files.get(key)
+        if file is None:
+            file = replace(await self.answer(caller, query, write), language=caller.language.value)
+            self._files.put(key, file)
+        return file
 
     async def answer(self, caller: Caller, query: Query, write: Callable[[Answer], T]) -> T:
-        """Answer a question and write the answer, both in turn at the desk; a refusal raises ``Refused``."""
-        return await self.desk.run(lambda: write(self.ask(caller, query)))
+        """Answer a question and write the answer, both in the worker pool; a refusal raises ``Refused``."""
+        return await self.pool.run(lambda: write(self.ask(caller, query)))
 
     def ask(self, caller: Caller, query: Query) -> Answer:
-        """Answer a question of a caller at the desk, in their language; trusted ones need no job for large tables."""
+        """Answer a question of a caller, in their language; trusted ones need no job for large tables."""
         self.check(caller)
         found = self.builder.ask(query, caller.user, job=caller.is_trusted)
         if isinstance(found, Refusal):
@@ -76,16 +73,16 @@ class Service:
     def check(self, caller: Caller) -> None:
         """Raise the problem where tables need an API token and the caller has none."""
         if self.settings.tokens_only and not caller.is_known:
-            words = phrase("An API token is required for tables.")
-            raise HttpProblem(401, words, kind="token", headers={"WWW-Authenticate": "Bearer"})
+            message = phrase("An API token is required for tables.")
+            raise HttpProblem(401, message, kind="token", headers={"WWW-Authenticate": "Bearer"})
 
     async def preview(self, caller: Caller, query: Query) -> Preview:
-        """What an answer would be like."""
-        return await self.desk.run(lambda: self._preview(caller, query))
+        """A preview of an answer."""
+        return await self.pool.run(lambda: self._preview(caller, query))
 
     async def preview_with_nearest(self, caller: Caller, query: Query) -> Preview:
         """The same, with the tables that would pass where it would be refused."""
-        return await self.desk.run(lambda: self.builder.with_nearest(self._preview(caller, query)))
+        return await self.pool.run(lambda: self.builder.with_nearest(self._preview(caller, query)))
 
     def _preview(self, caller: Caller, query: Query) -> Preview:
         found = self.builder.preview(query, caller.user)
@@ -99,7 +96,7 @@ async def service_of(request: Request) -> Service:
 
 
 async def caller_of(request: Request) -> Caller:
-    """Who sent a request: settled before it got here."""
+    """The caller of a request, set by ``Admission``."""
     caller: Caller = request.state.caller
     return caller
 

@@ -18,14 +18,14 @@ from discreet.serve.dataset import dataset_of, label_of
 from discreet.serve.http.layout import Layout, Percent, laid_out, long_form, measures, sides
 from discreet.serve.http.problems import HttpProblem
 from discreet.serve.query import to_json
-from discreet.serve.rules import WORDS
+from discreet.serve.rules import REASONS
 from discreet.text.phrase import phrase, said
 
 MOST_AREAS = 1_000  # withheld areas that are listed
 
 
 def workbook(answer: Answer, catalogue: Catalogue, layout: Layout) -> bytes:
-    """The workbook; a table that no sheet can hold is a problem."""
+    """The workbook; a table too large for a sheet is a problem."""
     dataset = dataset_of(answer, catalogue)
     table = _table(dataset, layout)
     notes = [
@@ -42,7 +42,7 @@ def workbook(answer: Answer, catalogue: Catalogue, layout: Layout) -> bytes:
 
 
 def _table(dataset: Dataset, layout: Layout) -> SheetTable:
-    """The lines, and how many lines and columns of headers stay in sight."""
+    """The lines, and how many header lines and columns are frozen."""
     if not layout.columns:
         _check_size(dataset.size + 1, 3 + 2 * len(dataset.axes))
         columns = long_form(dataset, layout)
@@ -56,15 +56,15 @@ def _table(dataset: Dataset, layout: Layout) -> SheetTable:
 
 def _check_size(rows: int, columns: int) -> None:
     if rows > SHEET_ROWS or columns > SHEET_COLUMNS:
-        words = phrase(
-            "A sheet of Excel holds {most_rows} rows and {most_columns} columns, this table has {rows} and {columns}: "
-            "put other variables across, or take it as CSV or Parquet.",
+        message = phrase(
+            "A sheet of Excel has at most {most_rows} rows and {most_columns} columns, this table has {rows} and "
+            "{columns}: put other variables into columns, or download it as CSV or Parquet.",
             most_rows=SHEET_ROWS,
             most_columns=SHEET_COLUMNS,
             rows=rows,
             columns=columns,
         )
-        raise HttpProblem(413, words, kind="size")
+        raise HttpProblem(413, message, kind="size")
 
 
 def _about(answer: Answer, catalogue: Catalogue) -> Iterator[tuple[str, str]]:
@@ -95,31 +95,31 @@ _PERCENT = {
     Percent.TOTAL: phrase("Each is a share of the published total of the table."),
 }
 _PERCENT_NOTE = phrase(
-    "They are made of published counts, which are perturbed: they need not add up to 100 %, and may exceed it."
+    "They are computed from published counts, which are perturbed: they need not add up to 100 %, and may exceed it."
 )
 
 
 def _withheld(answer: Answer, catalogue: Catalogue) -> Iterator[tuple[str, str]]:
     """The rules by which areas are judged, and the areas that they withhold."""
     rule = catalogue.rule
-    held = {
+    declared_rules = {
         Rule.AREA_POPULATION: rule.area_population,
         Rule.SPARSITY: rule.sparsity,
         Rule.ATTRIBUTE: rule.attribute,
     }
-    for one in (one for one, declared in held.items() if rule.place and declared is not None):
-        yield phrase("Rules"), phrase("An area that {reason} is withheld.", reason=WORDS[one])
+    for one in (one for one, declared in declared_rules.items() if rule.place and declared is not None):
+        yield phrase("Rules"), phrase("An area that {reason} is withheld.", reason=REASONS[one])
     for area in answer.blocked[:MOST_AREAS]:
         yield (
             phrase("Withheld"),
-            phrase("{area} {reason}", area=f"{area.code} {area.label}", reason=WORDS[area.rule]),
+            phrase("{area} {reason}", area=f"{area.code} {area.label}", reason=REASONS[area.rule]),
         )
     if len(answer.blocked) > MOST_AREAS:
         yield phrase("Withheld"), phrase("{areas} areas in all", areas=len(answer.blocked))
 
 
 def _again(answer: Answer, layout: Layout) -> Iterator[tuple[str, str]]:
-    """How to get the table once more."""
+    """How to get the table again."""
     if layout.link:
         yield phrase("Permanent link"), layout.link
     yield phrase("Question"), json.dumps(to_json(answer.query), ensure_ascii=False)

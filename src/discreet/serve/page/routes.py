@@ -1,7 +1,4 @@
-"""The page in front of the table builder: which files a browser gets, under which policy, and for how long.
-
-It owns no answers: the page asks the same API as everybody.
-"""
+"""Routes of the page: its files, their security policy and their caching. The page uses the same API as all clients."""
 
 from __future__ import annotations
 
@@ -34,7 +31,7 @@ router = APIRouter(include_in_schema=False)
 
 @dataclass(frozen=True)
 class PageFiles:
-    """The files of the page by name, the start page apart, and a name of all their contents together."""
+    """The files of the page by name, without the start page, and a hash of all their contents."""
 
     index: bytes
     others: Mapping[str, bytes]
@@ -44,18 +41,18 @@ class PageFiles:
 @cache
 def page_files() -> PageFiles:
     """Read the page out of the installed package, once."""
-    held = dict(_walk(files(__package__) / "files", ""))
+    contents = dict(_walk(files(__package__) / "files", ""))
     edition = hashlib.blake2b(digest_size=8)
-    for name in sorted(held):
-        edition.update(name.encode() + b"\0" + held[name])
-    index = held.pop("index.html").decode()
+    for name in sorted(contents):
+        edition.update(name.encode() + b"\0" + contents[name])
+    index = contents.pop("index.html").decode()
     preload = "\n".join(
         f'<link rel="modulepreload" href="page/{edition.hexdigest()}/{name}">'
-        for name in sorted(held)
+        for name in sorted(contents)
         if name.endswith(".js")
     )
     index = index.replace("{edition}", edition.hexdigest()).replace("<!--modules-->", preload)
-    return PageFiles(index.encode(), held, edition.hexdigest())
+    return PageFiles(index.encode(), contents, edition.hexdigest())
 
 
 def _walk(folder: Traversable, before: str) -> list[tuple[str, bytes]]:
@@ -83,12 +80,12 @@ def index(request: Request) -> Response:
 def settings(request: Request, service: ServiceOf) -> Response:
     """What the page must know before it can ask the API: the language of labels, and if there are maps and tokens."""
     given = service.settings
-    told = {
+    content = {
         "language": given.language,
         "geometry": given.geometry is not None,
         "tokens": given.tokens is not None,
     }
-    return send_json(request, told, cache=SHARED)
+    return send_json(request, content, cache=SHARED)
 
 
 @router.get("/page/geometry")
@@ -102,9 +99,9 @@ def geometry(request: Request, service: ServiceOf) -> Response:
 
 @router.get("/page/{edition}/{name:path}")
 def file(request: Request, edition: str, name: str) -> Response:
-    """A module, a style or a picture of the page; one of another edition is sent, but not kept."""
+    """A module, a style or a picture of the page; one of another edition is sent, but not cached."""
     found = page_files()
     if name not in found.others:
         raise HttpProblem(404, phrase("The page has no such file."))
-    kept = FOR_EVER if edition == found.edition else SHARED
-    return send(request, File(found.others[name], MEDIA[_ending(name)], _ending(name)[1:]), cache=kept)
+    caching = FOR_EVER if edition == found.edition else SHARED
+    return send(request, File(found.others[name], MEDIA[_ending(name)], _ending(name)[1:]), cache=caching)

@@ -1,4 +1,4 @@
-"""Addresses of data, availability and schemas, in the spelling of 2.1 and of 3.0; it reads them, it answers nothing."""
+"""Addresses of data, availability and schemas, in the spelling of 2.1 and of 3.0."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class DataAddress:
 
 
 def parts_of(path: str) -> list[str]:
-    """The parts of a path; a slash at its end means nothing."""
+    """The parts of a path; a slash at its end is ignored."""
     return path.strip("/").split("/") if path.strip("/") else []
 
 
@@ -48,8 +48,8 @@ def data_address(path: str, provider: str) -> DataAddress:
     _check_length(parts, 4)
     flow, key, by, component = (*parts, *["all"] * (4 - len(parts)))
     if not any(matches(name, provider) for name in by.split(",")):
-        words = phrase("No results: the only provider is {provider}.", provider=provider)
-        raise HttpProblem(404, words)
+        message = phrase("No results: the only provider is {provider}.", provider=provider)
+        raise HttpProblem(404, message)
     *agency, name = flow.split(",")[:2]
     version = flow.split(",")[2:3]
     return DataAddress(
@@ -59,24 +59,24 @@ def data_address(path: str, provider: str) -> DataAddress:
 
 def _check_length(parts: list[str], most: int) -> None:
     if len(parts) > most:
-        words = phrase("The address has {parts} parts; it may have {most}.", parts=len(parts), most=most)
-        raise HttpProblem(400, words, kind="address")
+        message = phrase("The address has {parts} parts; it may have {most}.", parts=len(parts), most=most)
+        raise HttpProblem(400, message, kind="address")
 
 
 def flow_of(registry: Registry, asked: DataAddress) -> Flow:
     """The one dataflow that an address means."""
     found = [flow for flow in registry.flows.values() if _is_meant(flow, asked)]
     if not found:
-        words = phrase("No results: there is no {kind} of this agency, id and version.", kind="dataflow")
-        raise HttpProblem(404, words)
+        message = phrase("No results: there is no {kind} of this agency, id and version.", kind="dataflow")
+        raise HttpProblem(404, message)
     if len(found) > 1:
-        words = phrase(
-            "{number} dataflows are meant ({some}, ..); ask for one of them. For a key of dots alone write all: "
+        message = phrase(
+            "{number} dataflows match ({some}, ..); name one of them. For a key of only dots write all: "
             "clients take /.. for a step up.",
             number=len(found),
             some=tuple(flow.id for flow in found[:5]),
         )
-        raise HttpProblem(422, words, kind="address")
+        raise HttpProblem(422, message, kind="address")
     return found[0]
 
 
@@ -90,7 +90,7 @@ def _is_meant(flow: Flow, asked: DataAddress) -> bool:
 
 
 def query_of(flow: Flow, pick: Pick) -> Query:
-    """The question whose answer holds the observations of a pick."""
+    """The question whose answer contains the observations of a pick."""
     axes = []
     for dimension, ids in zip(flow.dimensions, pick.codes, strict=True):
         codes = tuple(dimension.codes[name] for name in ids)
@@ -99,38 +99,38 @@ def query_of(flow: Flow, pick: Pick) -> Query:
 
 
 def detail_of(parameters: Mapping[str, str]) -> Detail:
-    """How much is wanted: ``detail`` of 2.1, ``attributes`` and ``measures`` of 3.0."""
-    said = parameters.get("detail", "full")
-    if said not in _DETAILS:
-        raise unknown_value("detail", said, _DETAILS)
+    """The requested detail: ``detail`` of 2.1, ``attributes`` and ``measures`` of 3.0."""
+    value = parameters.get("detail", "full")
+    if value not in _DETAILS:
+        raise unknown_value("detail", value, _DETAILS)
     if parameters.get("measures") == "none":
         return Detail.KEYS
-    if parameters.get("attributes") == "none" and said == "full":
+    if parameters.get("attributes") == "none" and value == "full":
         return Detail.VALUES
-    return _DETAILS[said]
+    return _DETAILS[value]
 
 
 def number_of(parameters: Mapping[str, str]) -> int:
-    """How many observations of a series are wanted: the first ones, or the last where it is negative, 0 for all."""
+    """The requested number of observations of a series: the first ones, or the last where it is negative, 0 for all."""
     for name, sign in (("firstNObservations", 1), ("lastNObservations", -1)):
-        said = parameters.get(name, "")
-        if said:
-            if not (said.isascii() and said.isdecimal() and 0 < int(said[:10]) < inf):
+        value = parameters.get(name, "")
+        if value:
+            if not (value.isascii() and value.isdecimal() and 0 < int(value[:10]) < inf):
                 raise HttpProblem(400, phrase("{name}: write a number above 0.", name=name))
-            return sign * int(said[:9])
+            return sign * int(value[:9])
     return 0
 
 
 def components_of(flow: Flow, asked: str) -> list[str]:
-    """The dimensions whose availability is wanted."""
+    """The dimensions whose availability is requested."""
     wanted = [one.id for one in flow.dimensions if asked in ANY or matches(asked, one.id)]
     if not wanted:
         names = tuple(one.id for one in flow.dimensions)
-        words = phrase("No results: {flow} has the dimensions {names}.", flow=flow.id, names=names)
-        raise HttpProblem(404, words)
+        message = phrase("No results: {flow} has the dimensions {names}.", flow=flow.id, names=names)
+        raise HttpProblem(404, message)
     return wanted
 
 
 def kinds_of(references: str) -> Iterable[str]:
-    """The kinds of artefacts that an availability request wants beside the constraint."""
+    """The kinds of artefacts that an availability request asks for in addition to the constraint."""
     return references.replace("+", ",").replace(" ", ",").split(",")

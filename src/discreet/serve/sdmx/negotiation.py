@@ -38,7 +38,7 @@ class Media:
 
     @property
     def text(self) -> str:
-        """As it stands in a header."""
+        """As written in a header."""
         return f"{self.name};version={self.version}"
 
     @property
@@ -63,20 +63,20 @@ STRUCTURES_3_0 = (STRUCTURE_3_0, STRUCTURE_2_1, STRUCTURE_JSON)
 
 
 def wanted(accept: str, offered: Sequence[Media]) -> Media:
-    """The format that an Accept header asks for, the first offered where it does not mind."""
+    """The format of an Accept header; the first offered where it accepts any."""
     for name, version in _asked(accept):
         for media in offered:
             if _fits(media, name, version):
                 return media
-    words = phrase(
-        "None of the accepted formats can be sent; ask for {formats}.",
+    message = phrase(
+        "None of the accepted formats is available; use {formats}.",
         formats=tuple(one.text for one in offered),
     )
-    raise HttpProblem(406, words, kind="format")
+    raise HttpProblem(406, message, kind="format")
 
 
 def prefers_json(accept: str) -> bool:
-    """Whether a client would rather read an error as JSON than as XML."""
+    """Whether a client prefers errors as JSON to XML."""
     for name, _ in _asked(accept):
         if name.endswith(("+json", "/json")):
             return True
@@ -89,8 +89,8 @@ def _asked(accept: str) -> Iterator[tuple[str, str]]:
     """Names and versions, best first."""
     ranked = []
     for place, part in enumerate((accept.strip() or "*/*").split(",")[:50]):
-        name, *said = (piece.strip().lower() for piece in part.split(";"))
-        parameters = dict(one.partition("=")[::2] for one in said)
+        name, *pieces = (piece.strip().lower() for piece in part.split(";"))
+        parameters = dict(one.partition("=")[::2] for one in pieces)
         quality = _quality(parameters.get("q", "1"))
         if quality > 0:
             ranked.append((-quality, place, name, parameters.get("version", "").strip('"')))
@@ -128,7 +128,7 @@ class SdmxRoute(APIRoute):
     """A route whose errors are SDMX's."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Answer, or say what is wrong."""
+        """Answer, or send an SDMX error."""
         inner = super().get_route_handler()
 
         async def answered(request: Request) -> Response:
@@ -147,18 +147,18 @@ class SdmxRoute(APIRoute):
 
 
 def unknown_value(name: str, value: str, known: Iterable[str]) -> HttpProblem:
-    """The problem of a word that a parameter does not know."""
-    words = phrase(
+    """The problem of an unknown value of a parameter."""
+    message = phrase(
         "{name}: unknown {value}; use one of {names}.", name=name, value=repr(value[:60]), names=tuple(known)
     )
-    return HttpProblem(400, words)
+    return HttpProblem(400, message)
 
 
 def _refused(refusal: Refusal) -> HttpProblem:
     """A sound request that a rule refuses: the answer is too large or not available."""
     status = 413 if refusal.rule in _TOO_LARGE else 404 if refusal.rule is Rule.NOT_PUBLISHED else 422
     members = refusal_members(refusal)
-    return HttpProblem(status, refusal.words, kind=f"refused-{refusal.rule.value}", members=members)
+    return HttpProblem(status, refusal.message, kind=f"refused-{refusal.rule.value}", members=members)
 
 
 def _response(request: Request, problem: HttpProblem) -> Response:
@@ -169,14 +169,14 @@ def _response(request: Request, problem: HttpProblem) -> Response:
     nearest = [
         phrase("Would pass: {table}", table=one["words"]) for one in problem.members.get("nearest", ())
     ]
-    told = "".join(
+    errors = "".join(
         f'<mes:ErrorMessage code="{code}"><com:Text xml:lang="{language}">{_plain(said(text, language))}</com:Text>'
         "</mes:ErrorMessage>"
         for text in (problem.detail, *nearest)
     )
     body = (
         f'<?xml version="1.0" encoding="UTF-8"?>\n<mes:Error xmlns:mes="{_SCHEMAS}/message" '
-        f'xmlns:com="{_SCHEMAS}/common">{told}</mes:Error>'
+        f'xmlns:com="{_SCHEMAS}/common">{errors}</mes:Error>'
     )
     spoken = {**spoken_in(language), "Vary": "Accept, Accept-Language"}
     headers = {"Cache-Control": "no-store", **spoken, **problem.headers}
@@ -184,5 +184,5 @@ def _response(request: Request, problem: HttpProblem) -> Response:
 
 
 def _plain(text: str) -> str:
-    """Text without what XML cannot hold."""
+    """Text without characters that XML cannot contain."""
     return escape("".join(sign if sign.isprintable() else " " for sign in text))

@@ -22,8 +22,8 @@ def observations(
     return Observations(named, pick.inside, detail)
 
 
-def keys_alone(flow: Flow, pick: Pick) -> Observations:
-    """The keys without values, for which nobody needs to be asked."""
+def keys_without_values(flow: Flow, pick: Pick) -> Observations:
+    """The keys without values, which need no question to the table builder."""
     dataset = keys_only(
         table=flow.table.id,
         title=_title(flow),

@@ -45,24 +45,24 @@ _ANY_VERSION = ANY | {"latest", "+", "~"}
 _NUMBERS = re.compile(r"[0-9]+")
 
 
-def matches(asked: str, held: str) -> bool:
-    """Whether a name in an address means a held one: itself, a list with it, or all."""
-    return any(part in ANY or part == held for part in re.split(r"[,+ ]", asked))
+def matches(asked: str, own: str) -> bool:
+    """Whether a name in an address matches an own one: itself, a list with it, or all."""
+    return any(part in ANY or part == own for part in re.split(r"[,+ ]", asked))
 
 
-def matches_version(asked: str, held: str) -> bool:
-    """Whether a version in an address means the held one: only one version of anything is held.
+def matches_version(asked: str, own: str) -> bool:
+    """Whether a version in an address matches the own one: there is only one version of everything.
 
     ``1.0`` is ``1.0.0``; ``2.3+.0`` (or ``~``) is any version from 2.3.0 on whose numbers before the sign are the same.
     """
-    return any(_one_version(part, held) for part in asked.split(","))
+    return any(_one_version(part, own) for part in asked.split(","))
 
 
-def _one_version(asked: str, held: str) -> bool:
+def _one_version(asked: str, own: str) -> bool:
     if asked in _ANY_VERSION:
         return True
     before, sign, _ = asked.replace("~", "+").partition("+")
-    wanted, have = _numbers(asked), _numbers(held)
+    wanted, have = _numbers(asked), _numbers(own)
     if not wanted:
         return False
     if not sign:
@@ -77,7 +77,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 class Kind(StrEnum):
-    """The kinds of artefacts that are held, as they are spelled in addresses."""
+    """The available kinds of artefacts, as they are spelled in addresses."""
 
     DATAFLOW = "dataflow"
     STRUCTURE = "datastructure"
@@ -121,13 +121,13 @@ class Flow:
 
     @property
     def urn(self) -> str:
-        """The name of the dataflow in the whole world."""
+        """The URN of the dataflow."""
         package = "urn:sdmx:org.sdmx.infomodel.datastructure.Dataflow"
         return f"{package}={self.agency}:{self.id}({self.version})"
 
 
 class Registry:
-    """All artefacts of a catalogue, made when they are first asked for."""
+    """All artefacts of a catalogue, made on first use."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
@@ -168,9 +168,9 @@ class Registry:
 
     @property
     def _publication(self) -> Publication:
-        held = self._catalogue
+        own = self._catalogue
         return Publication(
-            held.name, held.agency, held.version, held.noise, swapped=held.swapped, labels=held.labels
+            own.name, own.agency, own.version, own.noise, swapped=own.swapped, labels=own.labels
         )
 
     def _flow(self, table: ServedTable, axes: Iterable[Breakdown]) -> Flow:
@@ -215,16 +215,16 @@ MOST_SEARCHES = 100  # component filters, and values of one: each goes through a
 MOST_CELLS = 1_000_000  # of the hull of several keys
 _FILTER = re.compile(r"c\[([^\]]*)\]")
 _OPERATORS: dict[str, Callable[[str, frozenset[str]], bool]] = {
-    "eq": lambda code, said: code in said,
-    "ne": lambda code, said: code not in said,
-    "lt": lambda code, said: any(code < one for one in said),
-    "le": lambda code, said: any(code <= one for one in said),
-    "gt": lambda code, said: any(code > one for one in said),
-    "ge": lambda code, said: any(code >= one for one in said),
-    "co": lambda code, said: any(one in code for one in said),
-    "nc": lambda code, said: all(one not in code for one in said),
-    "sw": lambda code, said: any(code.startswith(one) for one in said),
-    "ew": lambda code, said: any(code.endswith(one) for one in said),
+    "eq": lambda code, given: code in given,
+    "ne": lambda code, given: code not in given,
+    "lt": lambda code, given: any(code < one for one in given),
+    "le": lambda code, given: any(code <= one for one in given),
+    "gt": lambda code, given: any(code > one for one in given),
+    "ge": lambda code, given: any(code >= one for one in given),
+    "co": lambda code, given: any(one in code for one in given),
+    "nc": lambda code, given: all(one not in code for one in given),
+    "sw": lambda code, given: any(code.startswith(one) for one in given),
+    "ew": lambda code, given: any(code.endswith(one) for one in given),
 }
 
 KeyCodes = tuple[frozenset[str], ...]  # dimension -> SDMX ids of the codes
@@ -259,18 +259,19 @@ class Pick:
 
 
 def pick(flow: Flow, key: str, filters: Iterable[tuple[str, str]]) -> Pick:
-    """Read a key and the parameters of a request; parameters that are no component filters are passed over."""
+    """Read a key and the parameters of a request; parameters that are not component filters are ignored."""
     passing = _passing(flow, filters)
     keys = []
     for positions in _positions(flow, key):
         codes = [
-            passed if said is None else passed & said for said, passed in zip(positions, passing, strict=True)
+            passed if given is None else passed & given
+            for given, passed in zip(positions, passing, strict=True)
         ]
         if all(codes):
             keys.append(tuple(codes))
     if not keys:
-        words = phrase("No results: {flow} has no observation with this key.", flow=flow.id)
-        raise HttpProblem(404, words)
+        message = phrase("No results: {flow} has no observation with this key.", flow=flow.id)
+        raise HttpProblem(404, message)
     hull = [frozenset().union(*column) for column in zip(*keys, strict=True)]
     ordered = tuple(
         tuple(code for code in dimension.codes if code in wanted)
@@ -278,7 +279,7 @@ def pick(flow: Flow, key: str, filters: Iterable[tuple[str, str]]) -> Pick:
     )
     found = Pick(ordered, tuple(dict.fromkeys(keys)))
     if len(found.keys) > 1 and prod(map(len, ordered)) > MOST_CELLS:
-        raise HttpProblem(413, phrase("These keys span too much; ask for them one by one."), kind="key")
+        raise HttpProblem(413, phrase("These keys span too many cells; request them one by one."), kind="key")
     return found
 
 
@@ -289,20 +290,20 @@ def _positions(flow: Flow, key: str) -> Iterator[list[frozenset[str] | None]]:
         return
     keys = key.split(",")
     if len(keys) > MOST_KEYS:
-        words = phrase("A request may have {most} keys; ask for the rest in another one.", most=MOST_KEYS)
-        raise HttpProblem(400, words)
+        message = phrase("A request may have {most} keys; request the rest in another one.", most=MOST_KEYS)
+        raise HttpProblem(400, message)
     for one in keys:
         parts = re.sub(r" ", "+", one).split(".")
         if len(parts) != len(flow.dimensions):
             names = ".".join(dimension.id for dimension in flow.dimensions)
-            words = phrase(
+            message = phrase(
                 "A key of {flow} has {number} positions, {names}; this one has {found}.",
                 flow=flow.id,
                 number=len(flow.dimensions),
                 names=names,
                 found=len(parts),
             )
-            raise HttpProblem(400, words, kind="key")
+            raise HttpProblem(400, message, kind="key")
         yield [None if part in ANY else frozenset(part.split("+")) for part in parts]
 
 
@@ -315,13 +316,13 @@ def _passing(flow: Flow, filters: Iterable[tuple[str, str]]) -> list[frozenset[s
         if found is None:
             continue
         if found[1] not in passing:
-            words = phrase(
+            message = phrase(
                 "{flow} has no dimension {name}; filter by {names}.",
                 flow=flow.id,
                 name=repr(found[1][:60]),
                 names=tuple(passing),
             )
-            raise HttpProblem(400, words, kind="filter")
+            raise HttpProblem(400, message, kind="filter")
         parts = re.split(r"[+ ]", value)  # a plus in an address is read as a blank
         searches += len(parts)
         if searches > MOST_SEARCHES:
@@ -331,29 +332,29 @@ def _passing(flow: Flow, filters: Iterable[tuple[str, str]]) -> list[frozenset[s
     return [passing[dimension.id] for dimension in flow.dimensions]
 
 
-def _passed(codes: frozenset[str], said: str) -> frozenset[str]:
-    operator, colon, values = said.partition(":")
+def _passed(codes: frozenset[str], given: str) -> frozenset[str]:
+    operator, colon, values = given.partition(":")
     if not colon:
-        operator, values = "eq", said
+        operator, values = "eq", given
     if operator not in _OPERATORS:
-        words = phrase(
+        message = phrase(
             "Unknown operator {operator}; use one of {names}.",
             operator=repr(operator[:20]),
             names=tuple(_OPERATORS),
         )
-        raise HttpProblem(400, words, kind="filter")
+        raise HttpProblem(400, message, kind="filter")
     test, wanted = _OPERATORS[operator], frozenset(values.split(","))
     if operator not in ("eq", "ne") and len(wanted) > MOST_SEARCHES:
         raise HttpProblem(400, _TOO_MANY, kind="filter")
     return frozenset(code for code in codes if test(code, wanted))
 
 
-def dimension_at(flow: Flow, said: str) -> Dimension | None:
+def dimension_at(flow: Flow, given: str) -> Dimension | None:
     """The dimension at the observation; None where all are, as in tables without time."""
-    if said in ("", "AllDimensions", "TIME_PERIOD"):
+    if given in ("", "AllDimensions", "TIME_PERIOD"):
         return None
     for dimension in flow.dimensions:
-        if dimension.id == said:
+        if dimension.id == given:
             return dimension
     names = ("AllDimensions", *(dimension.id for dimension in flow.dimensions))
-    raise unknown_value("dimensionAtObservation", said, names)
+    raise unknown_value("dimensionAtObservation", given, names)

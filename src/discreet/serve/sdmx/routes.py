@@ -44,7 +44,7 @@ from discreet.serve.sdmx.addresses import (
     query_of,
 )
 from discreet.serve.sdmx.negotiation import SdmxRoute
-from discreet.serve.sdmx.observations import keys_alone, observations
+from discreet.serve.sdmx.observations import keys_without_values, observations
 from discreet.serve.sdmx.registry import Flow, Kind, Pick, Registry, dimension_at, pick
 from discreet.serve.sdmx.structures import (
     ALL_KINDS,
@@ -72,7 +72,7 @@ _NESTED: dict[media.Media, Callable[[Observations, Sink, str], None]] = {
 
 @dataclass(frozen=True)
 class Writing:
-    """What a client wants: equal ones write equal bytes."""
+    """How observations are requested: equal ones write equal bytes."""
 
     media: media.Media
     detail: Detail
@@ -96,7 +96,7 @@ class Writing:
 
 
 def writing_of(flow: Flow, accept: str, parameters: Mapping[str, str]) -> Writing:
-    """Read what a client wants; it is settled before anything is asked, and so before anything is charged."""
+    """Read how observations are requested, before anything is asked or charged."""
     at = dimension_at(flow, parameters.get("dimensionAtObservation", ""))
     return Writing(
         media.wanted(accept, media.DATA),
@@ -108,14 +108,14 @@ def writing_of(flow: Flow, accept: str, parameters: Mapping[str, str]) -> Writin
 
 PREFIX = "/sdmx"
 FORM = "application/x-www-form-urlencoded"
-KEPT = 64 << 20  # bytes of structure messages
-BODY = "body"  # stands for the key where it is sent in the body
+CACHED = 64 << 20  # bytes of structure messages
+BODY = "body"  # replaces the key where it is sent in the body
 
 Parameters = Iterable[tuple[str, str]]
 RestOf = Annotated[str, Path(description="The rest of the address, as SDMX REST has it.")]
 _ERRORS: dict[int | str, dict[str, Any]] = {
-    code: {"description": words, "content": {media.XML: {}, "application/problem+json": {}}}
-    for code, words in {
+    code: {"description": message, "content": {media.XML: {}, "application/problem+json": {}}}
+    for code, message in {
         400: "Syntax error",
         404: "No results",
         406: "Not acceptable",
@@ -131,7 +131,7 @@ def router(builder: TableBuilder) -> APIRouter:
     served = SdmxRoutes(Registry(builder.catalogue))
     made = APIRouter(prefix=PREFIX, tags=["SDMX REST"], route_class=SdmxRoute, responses=_ERRORS)
     data = {"content": {one.text: {} for one in media.DATA}, "description": "Observations"}
-    told = {"content": {one.text: {} for one in media.STRUCTURES_3_0}, "description": "Structures"}
+    described = {"content": {one.text: {} for one in media.STRUCTURES_3_0}, "description": "Structures"}
     structures: list[tuple[str, Callable[..., Any]]] = [
         ("/availability/{rest:path}", served.availability_3_0),
         ("/availableconstraint/{rest:path}", served.availability_2_1),
@@ -145,7 +145,7 @@ def router(builder: TableBuilder) -> APIRouter:
     made.add_api_route("/data/{rest:path}", served.data, methods=["GET"], responses={200: data})
     made.add_api_route("/data/{rest:path}", served.data_by_post, methods=["POST"], responses={200: data})
     for path, endpoint in structures:
-        made.add_api_route(path, endpoint, methods=["GET"], responses={200: told})
+        made.add_api_route(path, endpoint, methods=["GET"], responses={200: described})
     return made
 
 
@@ -153,14 +153,14 @@ class SdmxRoutes:
     """The endpoints."""
 
     def __init__(self, registry: Registry) -> None:
-        self._registry, self._files = registry, file_cache(KEPT)
+        self._registry, self._files = registry, file_cache(CACHED)
 
     async def data(self, request: Request, service: ServiceOf, caller: CallerOf, rest: RestOf) -> Response:
         """Observations of a dataflow: ``DF_ID/KEY`` (2.1) or ``dataflow/AGENCY/DF_ID/VERSION/KEY`` (3.0)."""
         return await self._data(request, service, caller, rest, request.query_params.multi_items())
 
     async def data_of_nothing(self, request: Request, service: ServiceOf, caller: CallerOf) -> Response:
-        """Observations of the only dataflow; where there are several, the problem that one is to be named."""
+        """Observations of the only dataflow; a problem where there are several."""
         return await self.data(request, service, caller, "")
 
     async def data_by_post(
@@ -176,16 +176,16 @@ class SdmxRoutes:
     async def availability_3_0(self, request: Request, service: ServiceOf, rest: RestOf) -> Response:
         """Which codes of ``dataflow/AGENCY/DF_ID/VERSION/KEY/COMPONENT`` have observations."""
         make = partial(self._availability, request, rest, media.STRUCTURES_3_0)
-        return await service.desk.run(make)
+        return await service.pool.run(make)
 
     async def availability_2_1(self, request: Request, service: ServiceOf, rest: RestOf) -> Response:
         """Which codes of ``DF_ID/KEY/PROVIDER/COMPONENT`` have observations."""
         make = partial(self._availability, request, rest, media.STRUCTURES_2_1)
-        return await service.desk.run(make)
+        return await service.pool.run(make)
 
     async def schema(self, request: Request, service: ServiceOf, rest: RestOf) -> Response:
-        """The structures that data of ``dataflow/AGENCY/DF_ID/VERSION`` keep to."""
-        return await service.desk.run(partial(self._schema, request, rest))
+        """The structures of the data of ``dataflow/AGENCY/DF_ID/VERSION``."""
+        return await service.pool.run(partial(self._schema, request, rest))
 
     async def all_structures(self, request: Request, service: ServiceOf) -> Response:
         """All structures."""
@@ -207,16 +207,18 @@ class SdmxRoutes:
         return await self._structures(request, service, [kind, *parts_of(rest)], media.STRUCTURES_2_1)
 
     async def _data(
-        self, request: Request, service: Service, caller: Caller, rest: str, said: Parameters
+        self, request: Request, service: Service, caller: Caller, rest: str, given: Parameters
     ) -> Response:
-        parameters = dict(said)
+        parameters = dict(given)
         address = data_address(rest, self._registry.agency)
         flow = flow_of(self._registry, address)
-        picked = pick(flow, parameters.get("key", "*") if address.key == BODY else address.key, said)
+        picked = pick(flow, parameters.get("key", "*") if address.key == BODY else address.key, given)
         writing = writing_of(flow, _accept(request), parameters)
         if writing.detail is Detail.KEYS:
             _check_size(service, picked)
-            return send(request, await service.desk.run(lambda: writing.write(keys_alone(flow, picked))))
+            return send(
+                request, await service.pool.run(lambda: writing.write(keys_without_values(flow, picked)))
+            )
 
         def write(answer: Answer) -> File:
             return writing.write(observations(flow, picked, answer, writing.detail, service.catalogue))
@@ -242,20 +244,20 @@ class SdmxRoutes:
             raise _wrong_address("schema/dataflow/AGENCY/ID/VERSION")
         flow = flow_of(self._registry, data_address("/".join(parts), self._registry.agency))
         asked = StructureRequest(Kind.STRUCTURE, id=flow.structure, references="children")
-        return self._kept(request, asked, wanted)
+        return self._cached(request, asked, wanted)
 
     async def _structures(
         self, request: Request, service: Service, parts: list[str], offered: Sequence[media.Media]
     ) -> Response:
         if len(parts) > 5:
             raise _wrong_address("KIND/AGENCY/ID/VERSION/ITEM")
-        said = request.query_params
+        given = request.query_params
         named = StructureRequest(*parts)
-        asked = replace(named, references=said.get("references", "none"), detail=said.get("detail", "full"))
+        asked = replace(named, references=given.get("references", "none"), detail=given.get("detail", "full"))
         wanted = media.wanted(_accept(request), offered)
-        return await service.desk.run(lambda: self._kept(request, asked, wanted))
+        return await service.pool.run(lambda: self._cached(request, asked, wanted))
 
-    def _kept(self, request: Request, asked: StructureRequest, wanted: media.Media) -> Response:
+    def _cached(self, request: Request, asked: StructureRequest, wanted: media.Media) -> Response:
         """Structures never change while a server runs, and those of many areas take seconds to write."""
         file = self._files.get((asked, wanted))
         if file is None:
@@ -270,8 +272,8 @@ class SdmxRoutes:
 def _check_size(service: Service, picked: Pick) -> None:
     """Keys cost no question, but as much to write as an answer."""
     if picked.cells > service.catalogue.rule.cells:
-        words = phrase("An answer may have {most} observations.", most=service.catalogue.rule.cells)
-        raise HttpProblem(413, words)
+        message = phrase("An answer may have {most} observations.", most=service.catalogue.rule.cells)
+        raise HttpProblem(413, message)
 
 
 def _wrong_address(right: str) -> HttpProblem:

@@ -43,8 +43,8 @@ def write_structures(artefacts: Sequence[Any], media: Media, agency: str) -> byt
     if media is STRUCTURE_2_1:
         artefacts = [one for one in artefacts if not isinstance(one, Hierarchy)]
     if not artefacts:
-        words = phrase("No results in {one}; ask for {other}.", one=media.text, other=STRUCTURE_3_0.text)
-        raise HttpProblem(404, words)
+        message = phrase("No results in {one}; request {other}.", one=media.text, other=STRUCTURE_3_0.text)
+        raise HttpProblem(404, message)
     header = Header(id="STRUCTURES", prepared=PREPARED, sender=Organisation(id=component_id(agency)))
     text = write_sdmx(list(artefacts), _FORMATS[media], header=header, prettyprint=False) or ""
     if media is STRUCTURE_JSON:
@@ -62,7 +62,7 @@ def _without_empty_components(text: str) -> bytes:
     return json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-# kinds of SDMX of which nothing is held: a query for them is sound and finds nothing
+# kinds of SDMX that are not available: a query for them is valid and finds nothing
 OTHER_KINDS = frozenset({
     "actualconstraint", "allowedconstraint", "attachmentconstraint", "categorisation", "categoryscheme",
     "categoryschememap", "conceptschememap", "contentconstraint", "customtypescheme", "dataconstraint",
@@ -73,7 +73,7 @@ OTHER_KINDS = frozenset({
     "reportingtaxonomy", "reportingtaxonomymap", "representationmap", "rulesetscheme", "structuremap",
     "structureset", "transformationscheme", "userdefinedoperatorscheme", "valuelist", "vtlmappingscheme",
 })  # fmt: skip
-NOT_OFFERED = frozenset({"metadata", "registration"})  # resources of SDMX REST beside structures and data
+NOT_OFFERED = frozenset({"metadata", "registration"})  # resources of SDMX REST other than structures and data
 ALL_KINDS = frozenset({"*", "all", "structure"})
 REFERENCES = ("none", "children", "descendants", "parents", "parentsandsiblings", "ancestors", "all")
 DETAILS = (
@@ -89,7 +89,7 @@ DETAILS = (
 
 @dataclass(frozen=True)
 class StructureRequest:
-    """What an address asks for."""
+    """The request of an address."""
 
     kind: str
     agency: str = "*"
@@ -105,8 +105,8 @@ def select(registry: Registry, asked: StructureRequest) -> list[Any]:
     _check(asked)
     main = [key for key, one in registry.artefacts.items() if _is_meant(key, one, asked)]
     if not main:
-        words = phrase("No results: there is no {kind} of this agency, id and version.", kind=asked.kind)
-        raise HttpProblem(404, words)
+        message = phrase("No results: there is no {kind} of this agency, id and version.", kind=asked.kind)
+        raise HttpProblem(404, message)
     further = _further(registry, main, asked.references)
     artefacts = [_with_items(registry.artefacts[key], asked.item) for key in main]
     if asked.detail.startswith("all"):
@@ -118,8 +118,10 @@ def select(registry: Registry, asked: StructureRequest) -> list[Any]:
 
 def _check(asked: StructureRequest) -> None:
     if asked.kind in NOT_OFFERED:
-        words = phrase("There is no {kind} here: ask for structures, data or availability.", kind=asked.kind)
-        raise HttpProblem(501, words)
+        message = phrase(
+            "There is no {kind} here: request structures, data or availability.", kind=asked.kind
+        )
+        raise HttpProblem(501, message)
     kinds = {*Kind, *OTHER_KINDS, *ALL_KINDS}
     for name, value, known in (
         (phrase("kind of artefact"), asked.kind, kinds),
@@ -140,7 +142,7 @@ def _is_meant(key: Key, artefact: Any, asked: StructureRequest) -> bool:
 
 
 def _further(registry: Registry, main: Iterable[Key], references: str) -> list[Key]:
-    """What is sent beside the artefacts asked for, in the order of the registry."""
+    """What is sent in addition to the requested artefacts, in the order of the registry."""
     start = frozenset(main)
     down, up = registry.below, registry.above
     parents = _step(start, up)
@@ -173,20 +175,22 @@ def _walk(keys: frozenset[Key], edges: Mapping[Key, frozenset[Key]]) -> frozense
 
 
 def _with_items(artefact: Any, item: str) -> Any:
-    """A scheme with the items asked for alone."""
+    """A scheme with only the requested items."""
     if item in ANY or not hasattr(artefact, "items"):
         return artefact
-    kept = tuple(one for one in artefact.items if matches(item, one.id))
-    if not kept:
-        words = phrase("No results: {artefact} has no such item.", artefact=artefact.id)
-        raise HttpProblem(404, words)
-    return msgspec.structs.replace(artefact, items=kept, is_partial=True)
+    items = tuple(one for one in artefact.items if matches(item, one.id))
+    if not items:
+        message = phrase("No results: {artefact} has no such item.", artefact=artefact.id)
+        raise HttpProblem(404, message)
+    return msgspec.structs.replace(artefact, items=items, is_partial=True)
 
 
 def _stub(key: Key, artefact: Any, detail: str) -> Any:
-    """Names alone; a complete stub keeps what is said about the artefact."""
-    said = {} if detail.endswith("completestubs") else {"annotations": (), "description": None}
-    return msgspec.structs.replace(artefact, is_external_reference=True, **_emptied(key[0], artefact), **said)
+    """Only names; a complete stub keeps annotations and description."""
+    emptied = {} if detail.endswith("completestubs") else {"annotations": (), "description": None}
+    return msgspec.structs.replace(
+        artefact, is_external_reference=True, **_emptied(key[0], artefact), **emptied
+    )
 
 
 def _emptied(kind: Kind, artefact: Any) -> dict[str, Any]:
@@ -216,7 +220,7 @@ MODES = ("exact", "available")
 def constraint(flow: Flow, pick: Pick, components: list[str], mode: str) -> Any:
     """Every code of a key has an observation, since zeros are written out and withheld values have a status.
 
-    ``available`` tells what could be added to the key: all codes.
+    ``available`` shows what could be added to the key: all codes.
     """
     if mode not in MODES:
         raise unknown_value("mode", mode, MODES)
@@ -237,7 +241,7 @@ def constraint(flow: Flow, pick: Pick, components: list[str], mode: str) -> Any:
 
 
 def with_references(registry: Registry, flow: Flow, references: str) -> list[Any]:
-    """The artefacts that a client wants beside a constraint."""
+    """The artefacts that a client requests in addition to a constraint."""
     kinds = [kind for kind in kinds_of(references) if kind]
     for kind in kinds:
         if kind not in _KINDS:

@@ -1,4 +1,4 @@
-// What the page does when somebody chooses something: it changes the state, and asks the server where it must.
+// The actions of a user: they change the state, and ask the server where needed.
 
 import { parsed } from "./answer.js";
 import * as api from "./api.js";
@@ -9,7 +9,7 @@ import { fragmentOf } from "./link.js";
 import { title } from "./names.js";
 import { axesOf, cellsOf, laidOut, queryOf, sameness, taken, variableOf } from "./question.js";
 
-const PATIENCE = 250; // milliseconds without a change before a preview is asked for
+const PATIENCE = 250; // milliseconds without a change before a preview is requested
 const POLL = 1000; // milliseconds between two questions after a job
 const TOLD = 8000; // milliseconds that a message stays
 const SMALL_SCREEN = 900; // pixels, as in the style
@@ -23,23 +23,23 @@ export function makeActions(store) {
   let telling = 0;
   let lastShown = ""; // the address of the table on the screen
 
-  /** Say something to those who cannot see it happen. */
-  function announce(words) {
+  /** Announce a message to screen readers. */
+  function announce(caption) {
     const live = document.getElementById("live");
     live.classList.remove("toast");
-    live.textContent = words;
+    live.textContent = caption;
   }
 
-  /** Say something to everybody, for a while. */
-  function tell(words) {
+  /** Show a message to all users, for a while. */
+  function tell(caption) {
     const live = document.getElementById("live");
-    live.textContent = words;
+    live.textContent = caption;
     live.classList.add("toast");
     clearTimeout(telling);
     telling = setTimeout(() => live.classList.remove("toast"), TOLD);
   }
 
-  /** What a promise brings; where it fails, nothing, and the reader is told why. */
+  /** What a promise brings; where it fails, nothing, and a message shows why. */
   async function trying(promise) {
     try {
       return await promise;
@@ -86,7 +86,7 @@ export function makeActions(store) {
       const { signal } = previewing;
       const found = await api.preview(query, signal);
       store.change({ preview: { status: "ready", found } });
-      // tables that would pass take longer to find: they come when the refusal stands already
+      // tables that would pass take longer to find: they arrive after the refusal is shown
       if (found.refusal) store.change({ preview: { status: "ready", found: await api.nearest(query, signal) } });
     } catch (problem) {
       if (problem.name !== "AbortError") store.change({ preview: { status: "failed", problem } });
@@ -205,7 +205,7 @@ export function makeActions(store) {
     for (const job of jobs) if (UNFINISHED.includes(job.state)) follow(job.id);
   }
 
-  /** What has become of the jobs that this browser asked for; those that are gone are forgotten. */
+  /** The state of the jobs that this browser submitted; those that are gone are removed. */
   async function recalled() {
     const gone = (problem) => (problem.status === 404 ? { gone: true } : null);
     const found = await Promise.all(keptJobs().map((id) => api.job(id).catch(gone)));
@@ -213,7 +213,7 @@ export function makeActions(store) {
     return found.filter((job) => job && !job.gone);
   }
 
-  /** Give a job up, or throw its result away. */
+  /** Cancel a job, or delete its result. */
   async function cancelJob(job) {
     if (!(await trying(api.dropJob(job.id)))) return;
     keepJobs(keptJobs().filter((id) => id !== job.id));
@@ -281,7 +281,7 @@ export function makeActions(store) {
   };
 }
 
-/** The layout that holds for the answer: the present one, unless the question has been changed since. */
+/** The layout of the answer: the present one, unless the question has been changed since. */
 export function layoutFor(state) {
   const { answer } = state;
   if (sameness(queryOf(state)) !== answer.asked) return { rows: answer.rows, columns: answer.columns };

@@ -79,7 +79,7 @@ export function laidOut(table, { rows, columns, totals, values, sort }) {
   };
 }
 
-/** Which of the percentages can be had: they need the totals they are shares of. */
+/** Which of the percentages are available: they need the totals they are shares of. */
 export function possible(table, rows, columns) {
   const has = (names) => names.every((name) => (table.axes.find((axis) => axis.variable === name)?.total ?? 0) >= 0);
   return { count: true, row: has(columns), column: has(rows), total: has(rows) && has(columns) };
@@ -133,8 +133,8 @@ function ordered(table, down, across, sort) {
   return groups.flat();
 }
 
-/** The words of a code. */
-export function wordsOf(axis, place, texts, totalWords) {
+/** The text of a code. */
+export function codeText(axis, place, texts, totalWords) {
   const code = axis.codes[place];
   const label = place === axis.total && axis.labels[place] === "Total" ? totalWords : axis.labels[place];
   if (texts === "codes") return code;

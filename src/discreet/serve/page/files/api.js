@@ -1,16 +1,16 @@
-// Calls of the table builder's API. A refusal or an error of the server arrives as a `Problem` with its own words.
+// Calls of the table builder's API. A refusal or an error of the server arrives as a `Problem` with its message.
 
 import { language } from "./language.js";
 
-/** What the server said when it said no (RFC 9457), or that it cannot be reached. */
+/** The problem that the server reports (RFC 9457), or that it cannot be reached. */
 export class Problem extends Error {
-  constructor(status, said) {
-    super(said.detail || said.title || "");
-    Object.assign(this, { status, said });
+  constructor(status, details) {
+    super(details.detail || details.title || "");
+    Object.assign(this, { status, details });
   }
 
   get isRefusal() {
-    return (this.said.type || "").startsWith("/problems/refused-");
+    return (this.details.type || "").startsWith("/problems/refused-");
   }
 }
 

@@ -16,7 +16,7 @@ import {
 
 const SIDES = ["rows", "columns"];
 
-/** Both sides, each a list of cards; `isWide`: the cards of a side stand beside each other. */
+/** Both sides, each a list of cards; `isWide`: the cards of a side are next to each other. */
 export function axesView(state, actions, editCodes, isWide) {
   const drawn = { state, actions, editCodes, isWide };
   return el(
@@ -45,8 +45,8 @@ function sideView(drawn, side) {
 function card(drawn, axis, side, place) {
   const { state, isWide } = drawn;
   const name = variableOf(axis);
-  const words = variableName(state.world.catalogue, name);
-  const grip = signButton("⠿", t("move.grip", { name: words }), () => {}, {
+  const caption = variableName(state.world.catalogue, name);
+  const grip = signButton("⠿", t("move.grip", { name: caption }), () => {}, {
     class: "sign grip",
     "aria-describedby": "move-hint",
     data: { key: `grip-${name}` },
@@ -64,23 +64,23 @@ function card(drawn, axis, side, place) {
       },
     },
     grip,
-    el("strong", { title: words }, words),
-    el("div", { class: "card-what" }, breakdownList(drawn, axis, words), codesButton(drawn, axis, words)),
+    el("strong", { title: caption }, caption),
+    el("div", { class: "card-what" }, breakdownList(drawn, axis, caption), codesButton(drawn, axis, caption)),
     el(
       "div",
       { class: "card-moves" },
-      stepButtons(drawn, side, place, words, name),
-      leaveButtons(drawn, side, words, name),
+      stepButtons(drawn, side, place, caption, name),
+      leaveButtons(drawn, side, caption, name),
     ),
   );
 }
 
-/** Earlier and later in the list; where cards stand beside each other, one way is enough to reach every order. */
-function stepButtons(drawn, side, place, words, name) {
+/** Earlier and later in the list; where cards are next to each other, one way is enough to reach every order. */
+function stepButtons(drawn, side, place, caption, name) {
   const { state, isWide } = drawn;
   const last = state[side].length - 1;
   const step = (way, sign, aim) =>
-    signButton(sign, t(`move.${way}`, { name: words }), () => to(drawn, name, side, aim), {
+    signButton(sign, t(`move.${way}`, { name: caption }), () => to(drawn, name, side, aim), {
       disabled: aim < 0 || aim > last,
       data: { key: `${way}-${name}` },
     });
@@ -88,37 +88,37 @@ function stepButtons(drawn, side, place, words, name) {
   return last ? [step("up", "↑", place - 1), step("down", "↓", place + 1)] : [];
 }
 
-/** To the other side, and out of the table. Fingers get a word to aim at. */
-function leaveButtons(drawn, side, words, name) {
+/** To the other side, and out of the table. Touch screens get a text to aim at. */
+function leaveButtons(drawn, side, caption, name) {
   const { state, actions, isWide } = drawn;
   const other = side === "rows" ? "columns" : "rows";
   const cross = signButton(
     "⇄",
-    t(`move.to.${other}`, { name: words }),
+    t(`move.to.${other}`, { name: caption }),
     () => to(drawn, name, other, state[other].length),
     { data: { key: `other-${name}` } },
   );
   if (!isWide) cross.append(el("span", { "aria-hidden": "true" }, ` ${t(`side.${other}`)}`));
-  const out = signButton("✕", t("remove", { name: words }), () => takeOut(state, actions, name, words), {
+  const out = signButton("✕", t("remove", { name: caption }), () => takeOut(state, actions, name, caption), {
     data: { key: `remove-${name}` },
   });
   return [cross, out];
 }
 
-function breakdownList({ state, actions }, axis, words) {
+function breakdownList({ state, actions }, axis, caption) {
   const { catalogue } = state.world;
   const groups = Object.keys(axis.groups || {}).length;
   const pairs = breakdownsOf(catalogue, variableOf(axis)).map((one) => [one.name, breakdownName(catalogue, one)]);
   if (groups) pairs.push([axis.breakdown, t("groups.own", { n: groups })]);
   const pick = (breakdown) => actions.ask(changed(state, { breakdown, codes: [], groups: {} }));
-  const list = choice(t("breakdown.of", { name: words }), pairs, axis.breakdown, pick, {
+  const list = choice(t("breakdown.of", { name: caption }), pairs, axis.breakdown, pick, {
     data: { key: `breakdown-${variableOf(axis)}` },
   });
   list.firstChild.className = "unseen";
   return list;
 }
 
-function codesButton({ state, editCodes }, axis, words) {
+function codesButton({ state, editCodes }, axis, caption) {
   const { catalogue } = state.world;
   const every = breakdownsOf(catalogue, variableOf(axis)).find((one) => one.name === axis.breakdown)?.codes;
   const text =
@@ -127,14 +127,14 @@ function codesButton({ state, editCodes }, axis, words) {
       : t("codes.all");
   return button(text, () => editCodes(axis), {
     class: "plain",
-    "aria-label": `${t("codes.of", { name: words })}: ${text}`,
+    "aria-label": `${t("codes.of", { name: caption })}: ${text}`,
     data: { key: `codes-${variableOf(axis)}` },
   });
 }
 
-function takeOut(state, actions, name, words) {
+function takeOut(state, actions, name, caption) {
   actions.ask(removed(state, name));
-  actions.announce(t("announce.removed", { name: words }));
+  actions.announce(t("announce.removed", { name: caption }));
   byKey(document, `variable-${name}`)?.focus();
 }
 
@@ -178,7 +178,7 @@ function dragged(event, name) {
   event.currentTarget.classList.add("dragging");
 }
 
-/** How many cards stand before a point, which may be in a later line of a list that is broken into lines. */
+/** How many cards are before a point, which may be in a later line of a list that is broken into lines. */
 function cardsBefore(list, name, isWide, { clientX, clientY }) {
   const boxes = [...list.querySelectorAll(".card")]
     .filter((one) => one.dataset.variable !== name)

@@ -84,9 +84,9 @@ function areaLists(state, actions) {
   return places.map((place) => {
     const chosen = axesOf(state).find((axis) => variableOf(axis) === place.name);
     const pairs = [["", t("areas.none")], ...place.breakdowns.map((one) => [one.name, breakdownName(catalogue, one)])];
-    const words = places.length > 1 ? variableName(catalogue, place.name) : t("areas.level");
+    const caption = places.length > 1 ? variableName(catalogue, place.name) : t("areas.level");
     const list = choice(
-      words,
+      caption,
       pairs,
       chosen?.breakdown ?? "",
       (name) => actions.ask(withAreas(state, place, chosen, name)),
@@ -105,16 +105,16 @@ function withAreas(state, place, chosen, name) {
 }
 
 function variableButton(state, variable, isUsed, actions) {
-  const words = variableName(state.world.catalogue, variable.name);
+  const caption = variableName(state.world.catalogue, variable.name);
   const toggle = () => {
     actions.ask(isUsed ? removed(state, variable.name) : added(state, variable));
-    actions.announce(t(isUsed ? "announce.removed" : "announce.added", { name: words }));
+    actions.announce(t(isUsed ? "announce.removed" : "announce.added", { name: caption }));
   };
   return button(
     [
       el("span", { class: "tick", "aria-hidden": "true" }, isUsed ? "✓" : "+"),
-      el("span", {}, words),
-      words === variable.name ? null : el("code", {}, variable.name),
+      el("span", {}, caption),
+      caption === variable.name ? null : el("code", {}, variable.name),
     ],
     toggle,
     {

@@ -1,7 +1,7 @@
 // A bar chart of the table as it is laid out: a group of bars for each row, a colour for each column. Drawn here,
 // because a chart library that compiles expressions would need a weaker security policy.
 
-import { wordsOf } from "./answer.js";
+import { codeText } from "./answer.js";
 import { el, svg } from "./dom.js";
 import { number, percent, t } from "./language.js";
 import { variableName } from "./names.js";
@@ -11,7 +11,7 @@ const MOST_SERIES = 6;
 const BAR = 15;
 const GAP = 12;
 
-/** The chart, and what it leaves out in words. */
+/** The chart, and a text on what it leaves out. */
 export function chartView(state, view) {
   const lines = picked(view.rowCount, MOST_ROWS, (row) => isWhole(view.down, (k) => view.header(k, row)));
   const series = picked(view.columnCount, MOST_SERIES, (column) =>
@@ -39,14 +39,14 @@ function picked(count, most, isTotal) {
   return { shown: wanted.slice(0, most), all: wanted.length, left: wanted.length > most };
 }
 
-/** A line is a total where one of its codes is: bars of a whole beside its parts would be read as one of them. */
+/** A line is a total where one of its codes is: bars of a whole next to its parts would be read as one of them. */
 const isWhole = (side, place) =>
   side.axes.some((axis, k) => axis.total >= 0 && place(k) === axis.total && side.shown[k].length > 1);
 
 const columnWords = (state, view, column) =>
-  view.across.axes.map((axis, k) => wordsOf(axis, view.columnHeader(k, column), state.texts, t("total"))).join(" · ");
+  view.across.axes.map((axis, k) => codeText(axis, view.columnHeader(k, column), state.texts, t("total"))).join(" · ");
 const rowWords = (state, view, row) =>
-  view.down.axes.map((axis, k) => wordsOf(axis, view.header(k, row), state.texts, t("total"))).join(" · ");
+  view.down.axes.map((axis, k) => codeText(axis, view.header(k, row), state.texts, t("total"))).join(" · ");
 
 function legend(names) {
   if (names.length < 2) return null;
@@ -109,9 +109,9 @@ function nice(most) {
   return [1, 2, 4, 5, 8, 10].map((step) => step * power).find((value) => value >= most * 0.8) ?? most;
 }
 
-function bundle(words, top, bars, { label, room, most, shown, narrow }) {
+function bundle(caption, top, bars, { label, room, most, shown, narrow }) {
   const longest = narrow ? 15 : 34;
-  const short = words.length > longest ? `${words.slice(0, longest - 1)}…` : words;
+  const short = caption.length > longest ? `${caption.slice(0, longest - 1)}…` : caption;
   const middle = top + (bars.length * BAR) / 2;
   return svg(
     "g",
@@ -120,7 +120,7 @@ function bundle(words, top, bars, { label, room, most, shown, narrow }) {
       "text",
       { x: label - 8, y: middle, "text-anchor": "end", "dominant-baseline": "central" },
       short,
-      svg("title", {}, words),
+      svg("title", {}, caption),
     ),
     bars.map((bar, k) => {
       const length = ((bar.amount ?? 0) / most) * room;
@@ -138,7 +138,7 @@ function bundle(words, top, bars, { label, room, most, shown, narrow }) {
             height: BAR - 2,
             rx: 2,
           },
-          svg("title", {}, [words, bar.name, value].filter(Boolean).join(": ")),
+          svg("title", {}, [caption, bar.name, value].filter(Boolean).join(": ")),
         ),
         svg(
           "text",

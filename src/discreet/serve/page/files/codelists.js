@@ -1,8 +1,8 @@
-// Codes with their labels, asked for once; a list that could not be had is asked for again the next time.
+// Codes with their labels, requested once; a list that failed to load is requested again the next time.
 
 import * as api from "./api.js";
 
-/** The codelists that have been asked for. `arrived` is called when one comes that a label was missed from. */
+/** The codelists that have been requested. `arrived` is called when one comes that a label was missed from. */
 export function makeCodelists(arrived) {
   const asked = new Map();
   const labels = new Map(); // variable -> code -> label
@@ -21,11 +21,11 @@ export function makeCodelists(arrived) {
   async function learn(name) {
     labels.set(name, new Map());
     try {
-      const { codes, labels: words } = await variable(name);
-      labels.set(name, new Map(codes.map((code, place) => [code, words[place]])));
+      const { codes, labels: texts } = await variable(name);
+      labels.set(name, new Map(codes.map((code, place) => [code, texts[place]])));
       arrived();
     } catch {
-      labels.delete(name); // the code stands for itself until its label can be had
+      labels.delete(name); // the code is shown until its label is available
     }
   }
 

@@ -1,4 +1,4 @@
-// The dialog in which the categories of an axis are chosen, or put together to groups where the office allows it.
+// The dialog in which the categories of an axis are chosen, or combined to groups where the office allows it.
 
 import { open } from "./dialog.js";
 import { button, el, replace } from "./dom.js";
@@ -69,30 +69,30 @@ function groupsView(draft, codelist, picker, changed) {
   const wrong = el("p", { class: "bad", role: "alert" });
 
   function make() {
-    const words = name.value.trim();
+    const caption = name.value.trim();
     const codes = topmost(codelist, draft.chosen);
-    wrong.textContent = !words ? t("groups.nameless") : !codes.length ? t("groups.nothing") : "";
-    if (!words || !codes.length) return;
-    draft.groups[words] = codes;
+    wrong.textContent = !caption ? t("groups.nameless") : !codes.length ? t("groups.nothing") : "";
+    if (!caption || !codes.length) return;
+    draft.groups[caption] = codes;
     draft.chosen.clear();
     name.value = "";
     picker.mark();
     draw();
   }
 
-  function drop(words) {
-    delete draft.groups[words];
+  function drop(caption) {
+    delete draft.groups[caption];
     draw();
     name.focus();
   }
 
   function draw() {
-    const lines = Object.entries(draft.groups).map(([words, codes]) =>
+    const lines = Object.entries(draft.groups).map(([caption, codes]) =>
       el(
         "li",
         {},
-        `${words}: ${t("categories", { n: codes.length })} `,
-        button(t("groups.drop"), () => drop(words), { class: "small", "aria-label": t("remove", { name: words }) }),
+        `${caption}: ${t("categories", { n: codes.length })} `,
+        button(t("groups.drop"), () => drop(caption), { class: "small", "aria-label": t("remove", { name: caption }) }),
       ),
     );
     made.replaceChildren(...lines);

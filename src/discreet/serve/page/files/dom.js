@@ -51,27 +51,27 @@ export function byKey(place, key) {
   return place.querySelector(`[data-key="${CSS.escape(key)}"]`);
 }
 
-/** A button with words. */
-export function button(words, press, properties = {}) {
-  return el("button", { type: "button", ...properties, on: { click: press, ...properties.on } }, words);
+/** A button with a text. */
+export function button(caption, press, properties = {}) {
+  return el("button", { type: "button", ...properties, on: { click: press, ...properties.on } }, caption);
 }
 
-/** A button with a sign; its words are for those who cannot see it, and for the tooltip. */
-export function signButton(sign, words, press, properties = {}) {
+/** A button with a sign; its text is for screen readers and for the tooltip. */
+export function signButton(sign, caption, press, properties = {}) {
   return button(el("span", { "aria-hidden": "true" }, sign), press, {
     class: "sign",
-    "aria-label": words,
-    title: words,
+    "aria-label": caption,
+    title: caption,
     ...properties,
   });
 }
 
-/** A labelled list to choose one from: pairs of value and words. */
-export function choice(words, pairs, chosen, pick, properties = {}) {
+/** A labelled list to choose one from: pairs of value and text. */
+export function choice(caption, pairs, chosen, pick, properties = {}) {
   const options = pairs.map(([value, text]) => el("option", { value, selected: value === chosen }, text));
   const list = el("select", { ...properties, on: { change: (event) => pick(event.target.value) } }, options);
   list.value = chosen;
-  return el("label", { class: "field" }, el("span", {}, words), list);
+  return el("label", { class: "field" }, el("span", {}, caption), list);
 }
 
 /** Give the reader a file. */

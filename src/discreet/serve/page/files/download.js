@@ -11,8 +11,8 @@ const FORMATS = ["csv", "xlsx", "px", "sdmx-csv", "parquet", "json-stat"];
 
 /** A menu of formats. */
 export function downloadView(state, actions, layout) {
-  const item = (words, key, make) =>
-    button(words, (event) => given(event.currentTarget.closest("details"), make(), actions), {
+  const item = (caption, key, make) =>
+    button(caption, (event) => given(event.currentTarget.closest("details"), make(), actions), {
       class: "item",
       data: { key },
     });
@@ -23,8 +23,8 @@ export function downloadView(state, actions, layout) {
     const picks = [...document.querySelectorAll(".picks .field")].map(
       (one) => `${one.firstChild.textContent}: ${one.querySelector("select").selectedOptions[0].textContent}`,
     );
-    const words = [title(state.world.catalogue, state.answer.query), ...picks].join(" · ");
-    return { blob: pictureOf(figure, words), name: "picture.svg" };
+    const caption = [title(state.world.catalogue, state.answer.query), ...picks].join(" · ");
+    return { blob: pictureOf(figure, caption), name: "picture.svg" };
   };
   return el(
     "details",

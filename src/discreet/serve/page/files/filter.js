@@ -1,4 +1,4 @@
-// Who of the unit is counted: a declared population, conditions put together by choosing categories, or an expression
+// Who of the unit is counted: a declared population, conditions built by choosing categories, or an expression
 // for those who write one.
 
 import { open } from "./dialog.js";
@@ -88,7 +88,7 @@ function conditionsView(state, actions) {
   ];
 }
 
-/** Choose the categories of a condition; a category stands for everything below it. */
+/** Choose the categories of a condition; a category includes everything below it. */
 async function editCondition(name, conditions, state, actions) {
   const { catalogue } = state.world;
   const codelist = await actions.trying(state.world.codelists.variable(name));
@@ -149,7 +149,7 @@ function ownView(state, actions) {
   );
 }
 
-/** A filter in words, for the head of a table; an expression that is not the page's own stands as it is. */
+/** A filter as text, for the head of a table; an expression that the page did not make is shown as it is. */
 export function filterWords(where, { catalogue, codelists }) {
   const conditions = conditionsIn(where || "");
   if (!conditions) return where;

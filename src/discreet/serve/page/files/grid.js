@@ -1,15 +1,15 @@
 // The table on the screen: a real <table> of which only what can be seen is in the document, so that a reader of
 // 100,000 cells scrolls through a few hundred elements; and how keys move in it. Its elements are made elsewhere.
 
-import { wordsOf } from "./answer.js";
+import { codeText } from "./answer.js";
 import { el } from "./dom.js";
 import { heads, lines, widths } from "./grid_parts.js";
 import { ROW, sizesOf } from "./grid_sizes.js";
 import { t } from "./language.js";
 import { variableName } from "./names.js";
 
-const SMALL = 1500; // tables of so many cells are drawn whole, so that the browser's own search and print find them
-const PRINTED = 20_000; // and of so many on paper
+const SMALL = 1500; // tables of at most this many cells are drawn whole, so that the browser's own search and print find them
+const PRINTED = 20_000; // the same when printing
 const BEYOND = 6; // lines drawn outside of what is seen
 
 /** Draw a table into a place. `ask(index)` is called for a cell, `sortBy(column)` for a column. */
@@ -19,7 +19,7 @@ export class Grid {
     const nameOf = (axis) => variableName(state.world.catalogue, axis.variable);
     Object.assign(
       this,
-      sizesOf(view, (axis, place) => this.words(axis, place), nameOf),
+      sizesOf(view, (axis, place) => this.textOf(axis, place), nameOf),
       { rowHeight: ROW },
     );
     this.head = el("thead");
@@ -82,14 +82,14 @@ export class Grid {
     new ResizeObserver(() => this.draw()).observe(this.place);
   }
 
-  /** Draw everything for paper, as far as paper goes, and what is in sight when it is done. */
+  /** Draw everything for printing, up to the limit, and what is visible afterwards. */
   print(isPrinting) {
     this.isPrinting = isPrinting;
     this.draw();
   }
 
-  words(axis, place) {
-    return wordsOf(axis, place, this.state.texts, t("total"));
+  textOf(axis, place) {
+    return codeText(axis, place, this.state.texts, t("total"));
   }
 
   /** Which rows and columns are near enough to be drawn. */

@@ -1,5 +1,5 @@
 // The elements of a table: nested headers, row headers and cells of the part that is in sight. It moves nothing and
-// asks nothing; `grid` says what is in sight, how large things are, and what they are called.
+// asks nothing; `grid` gives what is visible, the sizes, and the names.
 
 import { span } from "./answer.js";
 import { el } from "./dom.js";
@@ -88,7 +88,7 @@ function headRow(grid, k) {
 
 function headCell(grid, axis, k, column, until) {
   const place = grid.view.columnHeader(k, column);
-  const words = grid.words(axis, place);
+  const caption = grid.textOf(axis, place);
   const leaf = k === grid.view.across.axes.length - 1;
   const left = grid.isStuck ? grid.stubTotal + 12 : 12;
   const cell = el(
@@ -96,13 +96,13 @@ function headCell(grid, axis, k, column, until) {
     {
       scope: leaf ? "col" : "colgroup",
       colspan: until - column,
-      title: words,
+      title: caption,
       class: (leaf ? "leaf" : "group") + (place === axis.total ? " total" : ""),
       "aria-colindex": column + 1 + grid.stubCount,
     },
     leaf
-      ? sortButton(grid, column, words, langOf(axis, place))
-      : el("span", { class: "label", lang: langOf(axis, place), style: { left: `${left}px` } }, words),
+      ? sortButton(grid, column, caption, langOf(axis, place))
+      : el("span", { class: "label", lang: langOf(axis, place), style: { left: `${left}px` } }, caption),
   );
   return leaf ? sorted(grid, cell, column) : cell;
 }
@@ -113,10 +113,10 @@ function sorted(grid, cell, column) {
   return cell;
 }
 
-/** The language of a header: the word for totals is the page's own. */
+/** The language of a header: the text for totals is the page's. */
 const langOf = (axis, place) => (place === axis.total ? null : labelLang());
 
-function sortButton(grid, column, words, lang = null) {
+function sortButton(grid, column, caption, lang = null) {
   const { sort } = grid.state;
   const sign = sort?.column === column ? (sort.direction === "descending" ? "▼" : "▲") : "↕";
   return el(
@@ -125,10 +125,10 @@ function sortButton(grid, column, words, lang = null) {
       type: "button",
       class: "sort",
       data: { sort: column, key: `sort-${column}` },
-      title: t("sort.by", { column: words }),
+      title: t("sort.by", { column: caption }),
     },
     el("span", { class: "mark", "aria-hidden": "true" }, sign),
-    el("span", { class: "label", lang }, words),
+    el("span", { class: "label", lang }, caption),
   );
 }
 
@@ -186,10 +186,10 @@ function stubCells(grid, row) {
 
 function stub(grid, axis, k, row, tall, stuck) {
   const place = grid.view.header(k, row);
-  const words = grid.words(axis, place);
+  const caption = grid.textOf(axis, place);
   const leaf = k === grid.view.down.axes.length - 1;
   const style = leaf ? {} : { top: `${grid.headTotal + 7}px` };
-  const label = el("span", { class: "label", lang: langOf(axis, place), style }, words);
+  const label = el("span", { class: "label", lang: langOf(axis, place), style }, caption);
   const depth = Math.max(0, axis.depths[place] - 1);
   label.style.paddingInlineStart = `${Math.min(4, depth) * (grid.narrow ? 8 : 14)}px`;
   return el(
@@ -197,7 +197,7 @@ function stub(grid, axis, k, row, tall, stuck) {
     {
       scope: leaf ? "row" : "rowgroup",
       rowspan: leaf ? null : tall,
-      title: words,
+      title: caption,
       style: stuck.style,
       class: `stub ${leaf ? "" : "outer"} ${place === axis.total ? "total" : ""} ${stuck.class}`,
       "aria-colindex": k + 1,

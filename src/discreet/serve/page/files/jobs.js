@@ -23,30 +23,30 @@ export function jobsView(state, actions) {
 }
 
 function line(state, job, actions) {
-  const words = title(state.world.catalogue, job.query);
+  const caption = title(state.world.catalogue, job.query);
   const form = job.format === OPEN ? "" : ` · ${t(`format.${job.format}`)}`;
-  return el("li", { data: { job: job.id } }, el("span", {}, words + form), end(job, words, actions));
+  return el("li", { data: { job: job.id } }, el("span", {}, caption + form), end(job, caption, actions));
 }
 
-function end(job, words, actions) {
-  if (job.state === "done") return el("span", { class: "row" }, doneButtons(job, words, actions));
+function end(job, caption, actions) {
+  if (job.state === "done") return el("span", { class: "row" }, doneButtons(job, caption, actions));
   if (job.state === "failed") return el("span", { class: "bad" }, job.words || t("job.failed"));
   return el(
     "span",
     { class: "row" },
-    el("progress", { max: "1", value: job.progress, "aria-label": words }),
+    el("progress", { max: "1", value: job.progress, "aria-label": caption }),
     el("span", { class: "quiet" }, job.state === "queued" ? t("job.queued") : `${number(100 * job.progress)} %`),
-    press(t("cancel"), () => actions.cancelJob(job), `cancel-${job.id}`, words),
+    press(t("cancel"), () => actions.cancelJob(job), `cancel-${job.id}`, caption),
   );
 }
 
-function doneButtons(job, words, actions) {
+function doneButtons(job, caption, actions) {
   return [
-    job.format === OPEN ? press(t("job.open"), () => actions.openJob(job), `open-${job.id}`, words) : null,
-    press(t("job.download"), () => actions.fetchJob(job), `fetch-${job.id}`, words),
-    press(t("job.drop"), () => actions.cancelJob(job), `cancel-${job.id}`, words),
+    job.format === OPEN ? press(t("job.open"), () => actions.openJob(job), `open-${job.id}`, caption) : null,
+    press(t("job.download"), () => actions.fetchJob(job), `fetch-${job.id}`, caption),
+    press(t("job.drop"), () => actions.cancelJob(job), `cancel-${job.id}`, caption),
   ];
 }
 
-const press = (text, act, key, words) =>
-  button(text, act, { class: "small", "aria-label": `${text}: ${words}`, data: { key } });
+const press = (text, act, key, caption) =>
+  button(text, act, { class: "small", "aria-label": `${text}: ${caption}`, data: { key } });

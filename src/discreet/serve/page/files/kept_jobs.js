@@ -1,10 +1,10 @@
-// The ids of the jobs that this browser asked for without a token: the server lists them for nobody, since people
+// The ids of the jobs that this browser submitted without a token: the server does not list them, since users
 // behind one address are one user to it.
 
 const KEY = "table-builder-jobs";
 const MOST = 20;
 
-/** The ids, the newest first; none where the browser keeps nothing. */
+/** The ids, the newest first; none where the browser stores nothing. */
 export function keptJobs() {
   try {
     const held = JSON.parse(localStorage.getItem(KEY) || "[]");
@@ -14,7 +14,7 @@ export function keptJobs() {
   }
 }
 
-/** Keep these ids from now on. */
+/** Store these ids. */
 export function keepJobs(ids) {
   try {
     localStorage.setItem(KEY, JSON.stringify(ids.slice(0, MOST)));

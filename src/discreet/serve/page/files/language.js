@@ -1,4 +1,4 @@
-// The words of the page in the reader's language, and numbers as that language writes them.
+// The texts of the page in the reader's language, and numbers as that language writes them.
 
 import de from "./texts/de.js";
 import en from "./texts/en.js";
@@ -18,19 +18,19 @@ export function speak(lang) {
   document.documentElement.lang = now;
 }
 
-/** The words of a key, with what stands in braces filled in; with a number `n` the form that goes with it. */
+/** The text of a key, with its placeholders filled in; with a number `n` the form that goes with it. */
 export function t(key, filled = {}) {
   const texts = TEXTS[now];
   const form = "n" in filled ? `${key}.${new Intl.PluralRules(now).select(filled.n)}` : key;
-  const words = texts[form] ?? texts[key] ?? key;
-  return words.replace(/\{(\w+)\}/g, (all, name) => (name in filled ? shown(filled[name]) : all));
+  const caption = texts[form] ?? texts[key] ?? key;
+  return caption.replace(/\{(\w+)\}/g, (all, name) => (name in filled ? shown(filled[name]) : all));
 }
 
-/** The words of a key, or nothing where the language has none. */
+/** The text of a key, or nothing where the language has none. */
 export const maybe = (key) => TEXTS[now][key];
 
-/** Whether words are those that the page itself has for a key, so that it can say them in the reader's language. */
-export const isOwn = (key, words) => Object.values(TEXTS).some((texts) => texts[key] === words);
+/** Whether a text is the page's own for a key, so that it can be shown in the reader's language. */
+export const isOwn = (key, caption) => Object.values(TEXTS).some((texts) => texts[key] === caption);
 
 const shown = (value) => (typeof value === "number" ? number(value) : String(value));
 
@@ -51,8 +51,8 @@ function formatter(options) {
   return formatters.get(key);
 }
 
-/** A list in words. */
-export const listed = (words) => new Intl.ListFormat(now, { type: "conjunction" }).format(words);
+/** A list as text. */
+export const listed = (caption) => new Intl.ListFormat(now, { type: "conjunction" }).format(caption);
 
 export const language = () => now;
 

@@ -1,4 +1,4 @@
-// The link that restores everything. It stands behind the # of the address, which browsers do not send: what somebody
+// The link that restores everything. It is the fragment of the address, which browsers do not send: what a user
 // is looking at is in no log.
 
 import { variableNamed, variableOf } from "./question.js";
@@ -14,7 +14,7 @@ const KNOWN = {
 
 const picked = (state, names) => Object.fromEntries(names.map((name) => [name, state[name]]));
 
-/** What a saved query keeps beside the question. */
+/** What a saved query stores in addition to the question. */
 export const layoutOf = (state) => ({
   ...picked(state, [...LAYOUT, "lang"]),
   rows: state.rows.map(variableOf),
@@ -32,58 +32,58 @@ export function fragmentOf(state) {
     columns: state.columns.map(lean),
   };
   const told = Object.entries(whole).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(first[name]));
-  const said = { ...Object.fromEntries(told), lang: state.lang, ...shown };
-  return `#${encodeURIComponent(JSON.stringify(said)).replace(/'/g, "%27")}`;
+  const content = { ...Object.fromEntries(told), lang: state.lang, ...shown };
+  return `#${encodeURIComponent(JSON.stringify(content)).replace(/'/g, "%27")}`;
 }
 
-/** What a fragment says, as members of the state; null where it is none of ours. */
+/** A fragment as members of the state; null where it is not one of this page. */
 export function read(fragment, catalogue) {
-  let said;
+  let content;
   try {
-    said = JSON.parse(decodeURIComponent(fragment.slice(1)));
+    content = JSON.parse(decodeURIComponent(fragment.slice(1)));
   } catch {
     return null;
   }
-  if (!said || typeof said !== "object" || !catalogue.units.includes(said.unit)) return null;
+  if (!content || typeof content !== "object" || !catalogue.units.includes(content.unit)) return null;
   return {
-    ...questionIn(said, catalogue),
-    ...layoutIn(said),
-    ...(said.lang ? { lang: String(said.lang) } : {}),
-    shown: Boolean(said.shown),
+    ...questionIn(content, catalogue),
+    ...layoutIn(content),
+    ...(content.lang ? { lang: String(content.lang) } : {}),
+    shown: Boolean(content.shown),
   };
 }
 
-function questionIn(said, catalogue) {
+function questionIn(content, catalogue) {
   const axes = (given) =>
     (Array.isArray(given) ? given : [])
       .map(axisIn)
       .filter((axis) => axis && variableNamed(catalogue, variableOf(axis)));
   return {
-    unit: said.unit,
-    count: text(said.count),
-    where: text(said.where),
-    rows: axes(said.rows),
-    columns: axes(said.columns),
+    unit: content.unit,
+    count: text(content.count),
+    where: text(content.where),
+    rows: axes(content.rows),
+    columns: axes(content.columns),
   };
 }
 
-function axisIn(said) {
-  if (!said || typeof said.breakdown !== "string") return null;
-  const codes = Array.isArray(said.codes) ? said.codes.map(String) : [];
+function axisIn(content) {
+  if (!content || typeof content.breakdown !== "string") return null;
+  const codes = Array.isArray(content.codes) ? content.codes.map(String) : [];
   return {
-    breakdown: said.breakdown,
+    breakdown: content.breakdown,
     codes,
-    groups: said.groups && typeof said.groups === "object" ? said.groups : {},
+    groups: content.groups && typeof content.groups === "object" ? content.groups : {},
   };
 }
 
 /** The layout that a link or a saved query holds; what makes no sense is as on a blank page. */
-export function layoutIn(said) {
+export function layoutIn(content) {
   const layout = picked(blank(), LAYOUT);
-  for (const [name, values] of Object.entries(KNOWN)) if (values.includes(said[name])) layout[name] = said[name];
-  if (typeof said.totals === "boolean") layout.totals = said.totals;
-  if (said.picks && typeof said.picks === "object") layout.picks = said.picks;
-  const { sort } = said;
+  for (const [name, values] of Object.entries(KNOWN)) if (values.includes(content[name])) layout[name] = content[name];
+  if (typeof content.totals === "boolean") layout.totals = content.totals;
+  if (content.picks && typeof content.picks === "object") layout.picks = content.picks;
+  const { sort } = content;
   layout.sort =
     sort && Number.isInteger(sort.column) && ["ascending", "descending"].includes(sort.direction)
       ? { column: sort.column, direction: sort.direction }

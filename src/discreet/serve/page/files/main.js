@@ -41,7 +41,7 @@ function frame() {
   putShelves();
 }
 
-/** Rows and columns stand over the table; on a small screen they come before the button, in the order of the steps. */
+/** Rows and columns are above the table; on a small screen they come before the button, in the order of the steps. */
 function putShelves() {
   at("shelves").hidden = !WIDE.matches;
   if (WIDE.matches) at("shelves").append(places.axes);
@@ -90,7 +90,7 @@ function drawTop(state) {
   replace(places.heading, el("h2", { id: "builder-title" }, t("builder")));
 }
 
-/** Ask again for what the server has said: it has other words in another language, and more for whom it trusts. */
+/** Request everything again: texts differ by language, and trusted users get more. */
 async function renew() {
   drawTop(store.state);
   await actions.recallJobs();
@@ -214,7 +214,7 @@ function watch() {
   });
 }
 
-/** Show what the address says. A link never spends a reader's budget: where answers are charged, the reader decides. */
+/** Show what the address describes. A link never spends a reader's budget: where answers are charged, the reader decides. */
 async function restore() {
   const { world } = store.state;
   const saved = new URLSearchParams(location.search).get("q");

@@ -1,7 +1,7 @@
 // A map of the areas in five shades, from the GeoJSON that the office gives; areas that are withheld are hatched.
 
 import * as api from "./api.js";
-import { wordsOf } from "./answer.js";
+import { codeText } from "./answer.js";
 import { choice, el, replace, svg } from "./dom.js";
 import { number, percent, t } from "./language.js";
 import { variableName } from "./names.js";
@@ -12,7 +12,7 @@ const TALLEST = 640;
 const CODES = ["code", "CODE", "id", "ID", "NUTS_ID", "LAU_ID", "GEO", "geo", "gid"];
 let shapes = null; // the GeoJSON is large and does not change
 
-/** The map, with a list for each other variable that says which of its codes is shown. */
+/** The map, with a list for each other variable that chooses the code shown. */
 export function mapView(state, actions) {
   const { table } = state.answer;
   const place = table.axes.find((axis) => axis.isPlace);
@@ -22,7 +22,7 @@ export function mapView(state, actions) {
   const lists = others.map((axis) =>
     choice(
       variableName(state.world.catalogue, axis.variable),
-      axis.codes.map((code, k) => [code, wordsOf(axis, k, state.texts, t("total"))]),
+      axis.codes.map((code, k) => [code, codeText(axis, k, state.texts, t("total"))]),
       axis.codes[at(axis)],
       (code) => actions.show({ picks: { ...state.picks, [axis.variable]: code } }),
       { data: { key: `pick-${axis.variable}` } },
@@ -63,19 +63,19 @@ function drawn(state, table, place, others, offset, geometry) {
   const readout = el("p", { class: "readout", "aria-hidden": "true" }, t("map.hint"));
   const paths = finest.map(({ feature, found }, k) => {
     const value = found.value === null ? t("withheld") : shown(found.value);
-    const words = `${wordsOf(place, found.k, state.texts, t("total"))}: ${value}`;
+    const caption = `${codeText(place, found.k, state.texts, t("total"))}: ${value}`;
     return svg(
       "path",
       {
         d: path(feature.geometry, project),
         role: "img",
-        "aria-label": words,
+        "aria-label": caption,
         tabindex: k ? "-1" : "0",
         ...(found.value === null
           ? { class: "hatched", fill: "url(#hatch)" }
           : { class: `shade-${shade(found.value, breaks)}` }),
       },
-      svg("title", {}, words),
+      svg("title", {}, caption),
     );
   });
   const ring = svg("path", { class: "ring", "aria-hidden": "true", d: "" }); // over all neighbours
@@ -101,7 +101,7 @@ function drawn(state, table, place, others, offset, geometry) {
   return [drawing, readout, shadeLegend(values, breaks, shown, hasWithheld)];
 }
 
-/** Show the words of the area that is looked at; the focus comes back to the last one. */
+/** Show the text of the area in focus; the focus comes back to the last one. */
 function read(event, readout, paths, ring) {
   const area = event.target.closest("path[role]");
   if (!area) return;
@@ -214,8 +214,8 @@ function shadeLegend(values, breaks, shown, hasWithheld) {
     .filter(({ some }) => some.length)
     .map(({ some, k }) => {
       const [least, most] = [shown(some[0]), shown(some.at(-1))];
-      const words = least === most ? least : `${least} – ${most}`;
-      return el("li", {}, el("i", { class: `shade-${k}`, "aria-hidden": "true" }), words);
+      const caption = least === most ? least : `${least} – ${most}`;
+      return el("li", {}, el("i", { class: `shade-${k}`, "aria-hidden": "true" }), caption);
     });
   if (hasWithheld) items.push(el("li", {}, el("i", { class: "hatched", "aria-hidden": "true" }), t("withheld")));
   return el("ul", { class: "legend" }, items);

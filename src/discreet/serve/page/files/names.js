@@ -17,7 +17,7 @@ export function variableName(catalogue, name) {
   return (isProgramme || ALWAYS.includes(name) ? maybe(`topic.${name}`) : "") || found?.label || name;
 }
 
-/** Whether the office gave a label of its own: one that the page knows is said in the reader's language instead. */
+/** Whether the office gave a label of its own: one that the page knows is shown in the reader's language instead. */
 const isLabel = (key, label, name) => Boolean(label) && label !== name && !isOwn(key, label);
 
 /** The name of a unit, such as persons. */
@@ -26,7 +26,7 @@ export function unitName(unit, catalogue) {
   return isLabel(`unit.${unit}`, label, unit) ? label : maybe(`unit.${unit}`) || unit;
 }
 
-/** The title of everything that can be asked for. */
+/** The title of the catalogue. */
 export const headingOf = (catalogue) => catalogue.title || catalogue.name;
 
 /** What the office calls a level of a variable, such as five-year groups; nothing where it is called by its code. */
@@ -35,7 +35,7 @@ function levelLabel({ name, label }) {
   return isOwn(`level.${name}`, label) ? maybe(`level.${name}`) : label;
 }
 
-/** The words for a breakdown in a list: its level, if it has one, and how many categories. */
+/** The text of a breakdown in a list: its level, if it has one, and how many categories. */
 export function breakdownName(catalogue, breakdown) {
   const variable = variableNamed(catalogue, breakdown.name.split(".")[0]);
   const level = breakdown.name.split(".").slice(1).join(".");
@@ -60,7 +60,7 @@ const inside = (name) =>
     : name;
 
 /** A short description of the axes of a question, such as "Age (five-year groups), Sex (2)". */
-export function axesWords(catalogue, query) {
+export function axesText(catalogue, query) {
   return (query.axes || []).map((axis) => {
     const breakdown = typeof axis === "string" ? axis : axis.breakdown;
     const name = variableName(catalogue, breakdown.split(".")[0]);

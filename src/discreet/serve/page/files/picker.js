@@ -1,5 +1,5 @@
 // A list of categories to tick: found by a search, by their level, or a branch at a time. It changes a set of codes
-// and tells so; what the set means is the caller's affair.
+// and reports it; the caller decides what the set means.
 
 import { button, el } from "./dom.js";
 import { labelLang, number, t } from "./language.js";
@@ -19,14 +19,14 @@ export function branchesOf({ codes, parents }) {
   return below;
 }
 
-/** Chosen codes without those below other chosen ones, where a code stands for its whole branch. */
+/** Chosen codes without those below other chosen ones, where a code includes its whole branch. */
 export function topmost(codelist, chosen) {
   const covered = new Set();
   for (const [code, below] of branchesOf(codelist)) if (chosen.has(code)) for (const one of below) covered.add(one);
   return codelist.codes.filter((code) => code !== TOTAL && chosen.has(code) && !covered.has(code));
 }
 
-/** Where a code stands for its whole branch: what is ticked with it, and what cannot stay ticked without it. */
+/** Where a code includes its whole branch: what is ticked with it, and what cannot stay ticked without it. */
 export function wholeBranches(codelist) {
   const below = branchesOf(codelist);
   const parentOf = new Map(codelist.codes.map((code, place) => [code, codelist.parents[place]]));
@@ -35,7 +35,7 @@ export function wholeBranches(codelist) {
 }
 
 /** The list with its search and its shortcuts. `chosen` is a set of codes, `changed` is called when it is another one,
- * `together` says which codes a tick moves. */
+ * `together` gives the codes that a tick changes. */
 export function makePicker(codelist, chosen, changed, together = (code) => [code]) {
   const branches = branchesOf(codelist);
   const known = new Set(codelist.codes);
@@ -73,7 +73,7 @@ export function makePicker(codelist, chosen, changed, together = (code) => [code
   }
 
   function line({ code, place }) {
-    const words = code === TOTAL ? t("total") : codelist.labels[place];
+    const caption = code === TOTAL ? t("total") : codelist.labels[place];
     const box = el("input", {
       type: "checkbox",
       value: code,
@@ -85,17 +85,17 @@ export function makePicker(codelist, chosen, changed, together = (code) => [code
     return el(
       "li",
       { class: `depth-${Math.min(4, codelist.depths[place])}` },
-      el("label", {}, box, el("span", { lang: code === TOTAL ? null : labelLang() }, words), el("code", {}, code)),
-      branch ? branchButton(code, branch, words) : null,
+      el("label", {}, box, el("span", { lang: code === TOTAL ? null : labelLang() }, caption), el("code", {}, code)),
+      branch ? branchButton(code, branch, caption) : null,
     );
   }
 
-  function branchButton(code, branch, words) {
+  function branchButton(code, branch, caption) {
     const whole = [code, ...branch];
     return button(t("codes.branch", { n: branch.length }), () => set(whole, !whole.every((one) => chosen.has(one))), {
       class: "small branch",
-      "aria-label": t("codes.branch.of", { name: words, n: branch.length }),
-      title: t("codes.branch.of", { name: words, n: branch.length }),
+      "aria-label": t("codes.branch.of", { name: caption, n: branch.length }),
+      title: t("codes.branch.of", { name: caption, n: branch.length }),
       data: { key: `branch-${code}` },
     });
   }
@@ -121,7 +121,7 @@ export function makePicker(codelist, chosen, changed, together = (code) => [code
       },
     },
   });
-  const shortcut = (words, key, press) => button(words, press, { class: "small", data: { key } });
+  const shortcut = (caption, key, press) => button(caption, press, { class: "small", data: { key } });
   const codesFound = () => found().map((one) => one.code);
   draw();
   return {

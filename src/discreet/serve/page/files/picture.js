@@ -1,4 +1,4 @@
-// The chart or the map as a file that stands alone: what the style says of its parts is written into them.
+// The chart or the map as a self-contained file: the styles of its parts are written into them.
 
 const COPIED = ["fill", "stroke", "stroke-width", "font-size", "font-family", "font-weight"];
 const SVG = "http://www.w3.org/2000/svg";
@@ -30,9 +30,9 @@ function part(tag, attributes) {
   return made;
 }
 
-function written(words, x, y, fill, size) {
+function written(caption, x, y, fill, size) {
   const text = part("text", { x, y, fill, "font-size": size, "font-family": "sans-serif" });
-  text.textContent = words;
+  text.textContent = caption;
   return text;
 }
 

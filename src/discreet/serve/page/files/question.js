@@ -1,4 +1,4 @@
-// What is asked for: the axes in rows and columns, and the question that they make. Pure functions on the state.
+// The question: the axes in rows and columns, and the question that they make. Pure functions on the state.
 
 export const TOTAL = "_T";
 export const variableOf = (axis) => axis.breakdown.split(".")[0];
@@ -72,7 +72,7 @@ export function moved(state, name, side, place) {
   return { ...left, [side]: [...left[side].slice(0, at), axis, ...left[side].slice(at)] };
 }
 
-/** Where a variable stands. */
+/** The side and place of a variable. */
 export function placeOf(state, name) {
   const side = state.rows.some((axis) => variableOf(axis) === name) ? "rows" : "columns";
   return { side, place: state[side].findIndex((axis) => variableOf(axis) === name) };

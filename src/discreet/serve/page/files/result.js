@@ -1,7 +1,7 @@
 // The right side: the answer, how it is shown, and what a reader must know of it.
 
 import { layoutFor, isStale } from "./actions.js";
-import { laidOut, possible, wordsOf } from "./answer.js";
+import { laidOut, possible, codeText } from "./answer.js";
 import { chartView } from "./chart.js";
 import { button, choice, el, signButton } from "./dom.js";
 import { downloadView } from "./download.js";
@@ -9,13 +9,13 @@ import { filterWords } from "./filter.js";
 import { Grid } from "./grid.js";
 import { number, percent, t } from "./language.js";
 import { mapView } from "./map.js";
-import { axesWords, headingOf, title, variableName } from "./names.js";
+import { axesText, headingOf, title, variableName } from "./names.js";
 import { lengthOf } from "./question.js";
 import { shareView } from "./share.js";
 import { fromTable } from "./tables.js";
 import { blockedView, refusalTitle, refusalView } from "./verdict.js";
 
-/** Everything but the cell at hand, which changes more often. */
+/** Everything but the chosen cell, which changes more often. */
 export function resultView(state, actions, keep) {
   const { answer } = state;
   if (answer.status === "failed") return failedView(state, actions);
@@ -25,7 +25,7 @@ export function resultView(state, actions, keep) {
   return [
     head(state, actions, layout),
     isStale(state) ? el("p", { class: "notice warn stale" }, t("stale")) : null,
-    answer.table.warnings.map((words) => el("p", { class: "notice warn" }, el("strong", {}, t("warned")), " ", words)),
+    answer.table.warnings.map((caption) => el("p", { class: "notice warn" }, el("strong", {}, t("warned")), " ", caption)),
     toolbar(state, actions, layout),
     answer.status === "loading" ? waitingView(actions) : null,
     body(state, actions, view, keep),
@@ -132,7 +132,7 @@ function nextSort(sort, column) {
   return sort.direction === "descending" ? { column, direction: "ascending" } : null;
 }
 
-/** What the noise may have done to the cell at hand. */
+/** How much the noise may have changed the chosen cell. */
 export function cellView(state, close) {
   const { cell, answer } = state;
   if (!cell || !answer.table)
@@ -142,7 +142,7 @@ export function cellView(state, close) {
     .filter((axis) => axis.codes.length > 1)
     .map((axis) => {
       const place = Math.floor(cell.index / axis.stride) % axis.codes.length;
-      return `${variableName(state.world.catalogue, axis.variable)}: ${wordsOf(axis, place, "labels", t("total"))}`;
+      return `${variableName(state.world.catalogue, axis.variable)}: ${codeText(axis, place, "labels", t("total"))}`;
     });
   return el(
     "div",
@@ -229,11 +229,11 @@ function failedView(state, actions) {
       el(
         "h2",
         { id: "result-title" },
-        el("span", { id: "problem-title", tabindex: "-1" }, refused ? refusalTitle(problem.said) : t("failed.title")),
+        el("span", { id: "problem-title", tabindex: "-1" }, refused ? refusalTitle(problem.details) : t("failed.title")),
       ),
     ),
     refused
-      ? refusalView(state, problem.said, problem.message, actions, true)
+      ? refusalView(state, problem.details, problem.message, actions, true)
       : el(
           "div",
           { class: "notice bad" },
@@ -262,12 +262,12 @@ function emptyView(state, actions) {
     el(
       "ul",
       { class: "offers" },
-      examples(state).map(([words, members], k) =>
+      examples(state).map(([caption, members], k) =>
         el(
           "li",
           {},
           button(
-            words,
+            caption,
             () => {
               actions.ask(members);
               actions.run();
@@ -294,7 +294,7 @@ function examples(state) {
     .map(({ table, members, axes }) => [
       [
         el("strong", {}, table.title || title(catalogue, { unit: table.unit, axes })),
-        el("small", {}, axesWords(catalogue, { axes }).join(" × ")),
+        el("small", {}, axesText(catalogue, { axes }).join(" × ")),
       ],
       members,
     ]);

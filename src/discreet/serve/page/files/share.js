@@ -50,7 +50,7 @@ function keepButton(state, actions, done) {
   );
 }
 
-function snippet(words, text, key, actions) {
+function snippet(caption, text, key, actions) {
   const id = `snippet-${key.replace(/\W/g, "")}`;
   const code = el("code", {}, text);
   const press = async (event) => {
@@ -65,7 +65,7 @@ function snippet(words, text, key, actions) {
     el(
       "div",
       { class: "row" },
-      el("strong", { id }, words),
+      el("strong", { id }, caption),
       button(t("copy"), press, { class: "small", "aria-describedby": id, data: { key: `copy-${key}` } }),
     ),
     el("pre", { tabindex: "0", role: "region", "aria-labelledby": id, data: { snippet: key } }, code),

@@ -1,5 +1,4 @@
-// The one object that says what the page shows. Views are drawn from it and from nothing else; whoever changes it
-// hands over the members that are new.
+// The state of the page. Views are drawn only from it; a change passes the new members.
 
 /** What a page without a link shows. */
 export function blank() {
@@ -23,11 +22,11 @@ export function blank() {
     search: "",
     lang: "en",
     theme: "auto",
-    world: null, // what the server told at the start: catalogue, settings, codelists
+    world: null, // loaded from the server at the start: catalogue, settings, codelists
   };
 }
 
-/** Holds the state and tells the views of each change. */
+/** Stores the state and notifies the views of each change. */
 export function makeStore(first) {
   let state = first;
   const views = [];

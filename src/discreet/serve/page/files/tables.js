@@ -2,7 +2,7 @@
 
 import { button, el } from "./dom.js";
 import { number, t } from "./language.js";
-import { axesWords, unitName } from "./names.js";
+import { axesText, unitName } from "./names.js";
 import { laidOut, variableNamed } from "./question.js";
 
 /** The folded list; nothing where no tables are declared. */
@@ -35,7 +35,7 @@ function narrow(items, wanted, none) {
 }
 
 function item(table, catalogue, actions) {
-  const axes = axesWords(catalogue, { axes: table.axes }).join(" × ");
+  const axes = axesText(catalogue, { axes: table.axes }).join(" × ");
   const take = (event) => {
     event.currentTarget.closest("details").open = false;
     actions.ask(fromTable(table, catalogue));

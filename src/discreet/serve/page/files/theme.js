@@ -1,4 +1,4 @@
-// Light or dark: as the reader's system says, unless the reader says otherwise; kept in this browser.
+// Light or dark: as the reader's system, unless the reader chooses; stored in this browser.
 
 const KEY = "table-builder-theme";
 export const THEMES = ["auto", "light", "dark"];

@@ -1,4 +1,4 @@
-// The token of a reader whom the office trusts with more: given once, kept for this tab alone, sent with each question.
+// The API token of a trusted user: entered once, stored only in this tab, sent with each question.
 
 import * as api from "./api.js";
 import { open } from "./dialog.js";
@@ -8,11 +8,11 @@ import { t } from "./language.js";
 /** The button that opens the dialog; nothing where the server knows no tokens. */
 export function tokenView(state, changed) {
   if (!state.world.settings.tokens) return null;
-  const words = api.hasToken() ? t("token.held") : t("token");
-  return button(words, () => signIn(changed), { data: { key: "token" }, "aria-haspopup": "dialog" });
+  const caption = api.hasToken() ? t("token.held") : t("token");
+  return button(caption, () => signIn(changed), { data: { key: "token" }, "aria-haspopup": "dialog" });
 }
 
-/** Ask for a token; `changed` is called when another one is held. */
+/** Ask for a token; `changed` is called when it changes. */
 export function signIn(changed) {
   const dialog = el("dialog", { class: "sheet", "aria-labelledby": "token-title" });
   const field = el("input", {

@@ -3,7 +3,7 @@
 
 import { button, choice, el } from "./dom.js";
 import { decimal, labelLang, number, t } from "./language.js";
-import { axesWords, title } from "./names.js";
+import { axesText, title } from "./names.js";
 import { axesOf, cellsOf, queryOf, sameness } from "./question.js";
 
 const SHOWN = 200; // areas that are listed
@@ -25,7 +25,7 @@ export function verdictView(state, actions) {
   );
 }
 
-/** Whether the refusal stands beside already, in the place of the table. */
+/** Whether the refusal is already shown in place of the table. */
 const isTold = ({ answer, ...state }) =>
   answer.status === "failed" && answer.problem.isRefusal && answer.asked === sameness(queryOf(state));
 
@@ -65,14 +65,14 @@ function sizeLine(state, found) {
 
 const isShort = (found) => Boolean(found?.budget && found.budget.price > found.budget.left);
 
-/** What the table would cost, and what is left: told before, because it cannot be taken back. */
+/** The cost of the table and what is left: shown before, because it cannot be undone. */
 function budgetView({ measure, price, left, whole }) {
   const short = price > left;
-  const words = price ? t("budget.price", { price: decimal(price), measure }) : t("budget.free");
+  const caption = price ? t("budget.price", { price: decimal(price), measure }) : t("budget.free");
   return el(
     "div",
     { class: `notice budget ${short ? "bad" : ""}`, data: { price, left } },
-    el("p", {}, el("strong", {}, words)),
+    el("p", {}, el("strong", {}, caption)),
     el("progress", { max: String(whole), value: String(Math.max(0, left)), "aria-label": t("budget.meter") }),
     el("p", {}, t(short ? "budget.short" : "budget.left", { left: decimal(left), whole: decimal(whole) })),
   );
@@ -123,22 +123,22 @@ function areaList(areas, count) {
 const OWN_TITLES = ["not_published", "budget"];
 
 /** What a refusal is called: a table missing from a release and a used budget break no rule. */
-export const refusalTitle = (said) => t(OWN_TITLES.includes(said.rule) ? `refused.${said.rule}` : "refused");
+export const refusalTitle = (refusal) => t(OWN_TITLES.includes(refusal.rule) ? `refused.${refusal.rule}` : "refused");
 
-/** A refusal: the rule's words, the areas, and tables that would pass. */
-export function refusalView(state, said, words, actions, isMain = false) {
-  const offers = said.nearest || [];
+/** A refusal: its message, the areas, and tables that would pass. */
+export function refusalView(state, refusal, caption, actions, isMain = false) {
+  const offers = refusal.nearest || [];
   return el(
     "div",
-    { class: "notice bad refusal", role: isMain ? null : "group", "aria-label": isMain ? null : refusalTitle(said) },
-    isMain ? null : el("strong", {}, refusalTitle(said)),
-    el("p", {}, words),
-    said.areas_count
+    { class: "notice bad refusal", role: isMain ? null : "group", "aria-label": isMain ? null : refusalTitle(refusal) },
+    isMain ? null : el("strong", {}, refusalTitle(refusal)),
+    el("p", {}, caption),
+    refusal.areas_count
       ? el(
           "details",
           {},
-          el("summary", {}, t("refused.areas", { n: said.areas_count })),
-          areaList(said.areas, said.areas_count),
+          el("summary", {}, t("refused.areas", { n: refusal.areas_count })),
+          areaList(refusal.areas, refusal.areas_count),
         )
       : null,
     offers.length
@@ -157,9 +157,9 @@ export function refusalView(state, said, words, actions, isMain = false) {
 
 function offerButton(state, offer, k, actions, isMain) {
   const { catalogue } = state.world;
-  const words = axesWords(catalogue, offer.query).join(" × ") || title(catalogue, offer.query);
+  const caption = axesText(catalogue, offer.query).join(" × ") || title(catalogue, offer.query);
   return button(
-    [el("strong", {}, words), el("small", {}, offer.words)],
+    [el("strong", {}, caption), el("small", {}, offer.words)],
     () => actions.takeOffer(offer.query),
     { class: "offer", data: { key: `offer-${isMain ? "main" : "side"}-${k}` } },
   );
@@ -169,9 +169,9 @@ function runButton(state, found, actions) {
   const isJob = Boolean(found?.needs_job);
   const busy = state.answer.status === "loading";
   if (isJob && !found.refusal) return jobForm(state, actions);
-  const words = found?.refusal ? t("run.refused") : t("run");
+  const caption = found?.refusal ? t("run.refused") : t("run");
   // while it is busy the button keeps the focus, and a second press does nothing
-  return button(busy ? t("loading") : words, () => busy || actions.run(), {
+  return button(busy ? t("loading") : caption, () => busy || actions.run(), {
     class: "primary run",
     disabled: !axesOf(state).length || isShort(found),
     "aria-disabled": busy ? "true" : null,

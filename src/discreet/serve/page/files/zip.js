@@ -1,4 +1,4 @@
-// ZIP archives, as far as a spreadsheet needs them: a few files, packed by the browser, without folders or passwords.
+// ZIP archives for spreadsheets: a few files, packed by the browser, without folders or passwords.
 
 const POLYNOMIAL = 0xedb88320;
 const TABLE = Uint32Array.from({ length: 256 }, (_, start) => {

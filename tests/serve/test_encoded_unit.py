@@ -12,7 +12,7 @@ from discreet.population.encode import EncodedRecords
 from discreet.population.reading import UnitReader, needs_of
 from discreet.programme.cube import Cube
 from discreet.programme.programme import Programme
-from discreet.serve.records import HeldUnit
+from discreet.serve.records import EncodedUnit
 from discreet.tabulate import counter as grids
 from discreet.tabulate.counter import CubeCounter
 from discreet.tabulate.tables import ConfidentialTable
@@ -54,5 +54,5 @@ def test_a_unit_counts_what_a_pass_over_its_blocks_counts(
         counter = CubeCounter([cube], pool)
         counter.add(block)
     monkeypatch.setattr(grids, "DENSE_CELLS", dense)
-    found = HeldUnit(list(pieces(block, [3, 700, 1, 1500])), cube.axes).count(cube)
+    found = EncodedUnit(list(pieces(block, [3, 700, 1, 1500])), cube.axes).count(cube)
     assert (whole(found) == whole(counter.table(0))).all()
