@@ -148,7 +148,7 @@ def _expectations(counts: Integers, published: Integers, p: Floats) -> Floats:
 
 
 def hellinger(overlap: Floats) -> Floats:
-    """The Hellinger distance of each cross-tabulation's relative frequencies; 1 where one side has nobody."""
+    """The Hellinger distance of each cross-tabulation's relative frequencies; 1 where one side is empty."""
     joint, true, published = np.moveaxis(overlap, -1, 0)
     norm = np.sqrt(true * published)
     ratio = np.divide(joint, norm, out=np.zeros_like(joint), where=norm > 0)
@@ -257,7 +257,7 @@ class CellError:
 
 
 def expected_error(count: int, published: NDArray[np.int64], p: Floats) -> CellError:
-    """The expected errors where published[k] has the probability p[k]; a value may stand several times."""
+    """The expected errors where published[k] has the probability p[k]; a value may occur several times."""
     distance = np.abs(published - count).astype(np.float64)
     l1 = float(p @ distance)
     return CellError(
@@ -299,12 +299,12 @@ def gaps(
     crosstab: Places,
     own: NDArray[np.bool_],
 ) -> Gaps:
-    """Compare each total with somebody in it with the sum of the cells below it along one axis.
+    """Compare each total that is not zero with the sum of the cells below it along one axis.
 
     With independent noise the gap has the expected square var(total) + sum var(parts) + (bias of the total - sum of
     biases)^2; with the noise of participants it is zero where one part has all of them. ``children`` is the number of
     parts that each cell has along the axis, listed or not, ``crosstab`` the cross-tabulation of the parts, and ``own``
-    tells whether they are counted here.
+    states whether they are counted here.
     """
     found = Gaps(np.zeros((len(noise.empty), 5)), np.zeros(len(noise.empty), dtype=np.int64))
     parts, number = np.zeros((2, len(published)), dtype=np.int64)

@@ -66,7 +66,7 @@ class Adversary:
         return found
 
     def log_factor(self, published: int) -> float:
-        """log P1(j)/P0(j) of one published count, however far it is from the truth; -inf where P1 is 0."""
+        """log P1(j)/P0(j) of one published count, however far it is from the true count; -inf where P1 is 0."""
         at = published - self.with_target.first
         if 0 <= at < len(self.log_factors):
             return float(self.log_factors[at])
@@ -175,7 +175,7 @@ class BayesFactors:
         return math.log(here) - math.log(away) if here > 0 else -math.inf
 
     def _adversary(self, known: int) -> Adversary:
-        """The rows of the noise beside so many others; a few are kept, for pairs come in their order."""
+        """The rows of the noise with this many others; a few are cached, because pairs come in order."""
         if known not in self._beside:
             if len(self._beside) >= MOST_KEPT:
                 self._beside.clear()

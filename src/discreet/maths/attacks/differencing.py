@@ -161,7 +161,7 @@ def _side(state: Any, trail: Any, used: int, inside: int) -> Any:
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _reopen(state: Any, trail: Any, first: int, last: int) -> None:
-    """Forget the decisions from first to last."""
+    """Discard the decisions from first to last."""
     for k in range(first, last):
         state[trail[k]] = _OPEN
 

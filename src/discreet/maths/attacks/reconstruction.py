@@ -208,7 +208,7 @@ def reconstruct(
 
     That is the maximum-likelihood histogram where noise is independent and its law log-concave (else its convex
     hull is used). A second search then makes the overlap sum_c min(n_c, n*_c) with the found n* as small as
-    possible over all feasible n, likely or not. Its proven lower limit is ``certain``: the truth is among them.
+    possible over all feasible n, likely or not. Its proven lower limit is ``certain``: the true records are among them.
 
     ``work`` limits both searches, in about the seconds that they take on an idle core. It is not measured by
     the clock but by CP-SAT's deterministic time, which counts operations: the same seed gives the same answer, however

@@ -37,7 +37,7 @@ class Prior(Protocol):
 
 @dataclass(frozen=True)
 class Flat:
-    """Every count from 0 on is equally probable, to ``largest`` where one is given."""
+    """Every count, 0 included, is equally probable, to ``largest`` where one is given."""
 
     largest: int | None = None
 
@@ -146,7 +146,7 @@ def credible(posterior: Pmf, level: float) -> Interval:
 def exact_interval(noise: PublishedLaw, published: int, level: float) -> Interval:
     """All true counts a with Pr(at least x | a) and Pr(at most x | a) both above (1 - level) / 2, and those between.
 
-    Whatever the truth is, it is inside with at least this probability (Clopper & Pearson 1934, for noise).
+    Whatever the true count is, it is inside with at least this probability (Clopper & Pearson 1934, for noise).
     """
     tail, column = (1 - level) / 2, noise.column(published)
     above, below = noise.tails(column, published)

@@ -34,7 +34,7 @@ class Law(Protocol):
 
     @property
     def settled(self) -> int:
-        """The count from which on larger ones have the same noise; UNSETTLED where there is none."""
+        """The smallest count such that all larger ones have the same noise; UNSETTLED where none exists."""
         ...
 
     @property

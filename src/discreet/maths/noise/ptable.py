@@ -114,7 +114,9 @@ def ptable_of_rows(
 
 def _problems(table: PTable) -> Iterator[Problem]:
     if not table.targets or len(table.targets) != len(table.probabilities):
-        yield Problem("", "p-table", "rows missing", "give targets and probabilities for every row from 0 on")
+        yield Problem(
+            "", "p-table", "rows missing", "give targets and probabilities for every row, 0 included"
+        )
         return
     for row, (j, p) in enumerate(zip(table.targets, table.probabilities, strict=True)):
         shape = tuple(_shape_problems(row, j, p))

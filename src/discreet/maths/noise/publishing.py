@@ -87,7 +87,7 @@ class CountLaw(Protocol):
 
     @property
     def settled(self) -> int:
-        """The count from which on the law of the change is the same; UNSETTLED where there is none."""
+        """The smallest count such that the change of all larger ones has the same law; UNSETTLED where none exists."""
         ...
 
 
@@ -137,7 +137,7 @@ class PublishedLaw:
     def changes(self) -> tuple[Pmf, ...]:
         """The law of the noise of a true count 0, 1, ..; the last serves all larger counts."""
         if self.law.settled == UNSETTLED:
-            remedy = "take a law of added noise or a p-table; hellinger noise spreads too far to be told by columns"
+            remedy = "take a law of added noise or a p-table; hellinger noise spreads too far for columns"
             raise mistake("", "law", type(self.law).__name__, remedy)
         if self.publishing.rounding > LARGEST_ROUNDING:
             raise mistake("", "rounding", str(self.publishing.rounding), f"give 1 to {LARGEST_ROUNDING}")
@@ -155,7 +155,7 @@ class PublishedLaw:
 
     @property
     def settled(self) -> int:
-        """The count from which on larger ones have the same noise, before post-processing."""
+        """The smallest count such that all larger ones have the same noise, before post-processing."""
         return max(self.law.settled, int(self.keeps_zeros))
 
     @cached_property
@@ -288,7 +288,7 @@ class Columns:
 
 
 def packed(noise: PublishedLaw, counts: Integers, records: int = 0) -> Columns:
-    """The columns of all different published counts; with ``records`` N, log C(N, a) stands in place of -log a!."""
+    """The columns of all different published counts; with ``records`` N, log C(N, a) replaces -log a!."""
     values = np.unique(counts)
     columns = [_cut(noise.column(int(x)), int(x), records) for x in values]
     lengths = [len(column.p) for column in columns]

@@ -162,7 +162,7 @@ class ThresholdTable:
         return delta_between(self, self, epsilon, shift)
 
     def certified_epsilon(self, delta: float | Fraction = NEGLIGIBLE, shift: int = 1) -> float:
-        """The smallest epsilon, rounded up, whose certified delta is at most this one; inf where there is none.
+        """The smallest epsilon, rounded up, whose certified delta is at most this one; inf where none exists.
 
         Noise of bounded support is never pure epsilon-DP, so delta 0 has no epsilon; the default is 2^-100.
         """

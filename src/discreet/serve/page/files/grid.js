@@ -12,7 +12,7 @@ const SMALL = 1500; // tables of at most this many cells are drawn whole, so tha
 const PRINTED = 20_000; // the same when printing
 const BEYOND = 6; // lines drawn outside of what is seen
 
-/** Draw a table into a place. `ask(index)` is called for a cell, `sortBy(column)` for a column. */
+/** Draw a table into a place. `ask(index)` opens a cell, `sortBy(column)` sorts by a column. */
 export class Grid {
   constructor(view, state, { ask, sortBy }) {
     Object.assign(this, { view, state, ask, sortBy, at: { row: 0, column: 0 }, drawn: "" });
