@@ -1,7 +1,7 @@
 """Redundant representations of statistics in a fixed set of tables (Bach 2020, annex B), and how risky they are.
 
 A statistic T_A is a cross-tabulation of the levels A. Every published cross-tabulation S that refines A represents
-T_A once more, each cell of T_A as a sum of k = |S| / |A| cells of S, |.| being the number of cells. With the same
+T_A again, each cell of T_A as a sum of k = |S| / |A| cells of S, |.| being the number of cells. With the same
 noise for the same participants a cross-tabulation counts once (eq. 22), without it once for each table that contains it
 (eq. 21). The mean of t representations that add up k cells in all has the variance V k / t^2.
 """
