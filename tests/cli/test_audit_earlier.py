@@ -100,7 +100,7 @@ def test_one_newcomer_is_seen_and_judged(pair: tuple[Path, Path], tmp_path: Path
     code, output, _ = run(*words)
     assert code == 0
     assert f"Earlier release: {found['changed']} of {found['compared']} cells changed" in output
-    assert f"  {judged['apparent_right']} of {judged['apparent']} published small changes are true" in output
+    assert f"  {judged['apparent_right']} of {judged['apparent']} published small changes are correct" in output
 
 
 def test_without_its_programme_an_earlier_release_is_not_judged(
@@ -113,7 +113,7 @@ def test_without_its_programme_an_earlier_release_is_not_judged(
     assert (code, found["judged"]) == (0, None)
     assert found["changed"] > 0
     assert "Subtracting an earlier release shows" in (tmp_path / "report/audit.html").read_text()
-    assert "  not judged: --earlier-programme gives" in run(*words)[1]
+    assert "  not compared with true counts: give --earlier" in run(*words)[1]
 
 
 def test_a_map_is_judged_by_the_truth(pair: tuple[Path, Path], tmp_path: Path, run: Run) -> None:
@@ -142,7 +142,7 @@ def test_what_does_not_belong_together_is_refused_in_one_line(pair: tuple[Path, 
     mine = ("--earlier-programme", before / "programme.toml")
     (before / "map.csv").write_text("GEO,LAU\nN1,a\n")
     for words, said in (
-        (("--earlier", before), "no manifest.json there; name the folder of a release"),
+        (("--earlier", before), "no manifest.json there; give the folder of a release"),
         ((*earlier, "--earlier-programme", other), "programme: is not the one that made this release"),
         (
             (*earlier, "--earlier-programme", now / "programme.toml"),

@@ -90,7 +90,7 @@ def test_what_does_not_fit_is_refused(book: Book) -> None:
     )
     code, _, err = book.protect("r", "--account", "home")
     assert (code, (book.folder / "r").exists()) == (2, False)
-    assert "kept for add-remove of a household" in err
+    assert "is for add-remove of a household" in err
     assert book.protect("r", "--account", "nobody")[0] == 2
 
 

@@ -85,7 +85,7 @@ def test_every_kind_of_the_commands_has_a_law() -> None:
         (("--kind", "laplace", "--epsilon", 1, "--bound", 7, "--V", 2), "V: 2.0; leave it out"),
         (
             ("--kind", "laplace", "--epsilon", 1, "--bound", 7, "--delta", 1e-6),
-            "above 1e-06; take a larger bound",
+            "above 1e-06; use a larger bound",
         ),
         (("--kind", "laplace", "--epsilon", 1, "--bound", 7, "--delta", 2), "between 0 and 1"),
         (("--kind", "uniform", "--bound", 3, "--counts", "1,x"), "--counts"),

@@ -21,7 +21,7 @@ def refused(*arguments: object) -> str:
 def test_mistakes_of_an_operator_are_told_before_anything_listens(tmp_path: Path) -> None:
     town = build(tmp_path / "town")
     store = ("--store", tmp_path / "s.sqlite", "--port", 0)
-    assert "name a programme file or a release folder" in refused(tmp_path / "none", *store)
+    assert "give a programme file or a release folder" in refused(tmp_path / "none", *store)
     assert "--secret" in refused(town / "programme.toml", *store)
     assert "write requests/seconds" in refused(town / "programme.toml", "--rate", "many", *store)
     missing = refused(
@@ -38,9 +38,9 @@ def test_mistakes_of_an_operator_are_told_before_anything_listens(tmp_path: Path
     ("held", "said"),
     [
         (None, "no such file"),
-        ("[population]", "is no JSON"),
-        ("[1]", "no GeoJSON with features"),
-        ('{"features": []}', "no GeoJSON with features"),
+        ("[population]", "is not JSON"),
+        ("[1]", "not GeoJSON with features"),
+        ('{"features": []}', "not GeoJSON with features"),
     ],
 )
 def test_a_map_that_is_none_is_told_before_anything_listens(

@@ -89,8 +89,8 @@ def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
 def test_unknown_kinds_and_half_declared_sources_are_refused_without_showing_them(tmp_path: Path) -> None:
     for uri, says in (
         ("oracle://scott:tiger@db/x", "unknown kind"),
-        ("postgresql://scott:tiger@db/x", "holds a password"),
-        ("postgresql://db/x?password=tiger", "holds a password"),
+        ("postgresql://scott:tiger@db/x", "contains a password"),
+        ("postgresql://db/x?password=tiger", "contains a password"),
     ):
         with pytest.raises(Mistakes, match=says) as caught:
             source(tmp_path, uri, table="people")

@@ -109,7 +109,7 @@ def test_labels_are_part_of_what_identifies_a_release_and_their_absence_is_not(f
         ("label = 5", "variables.AGE.label", "5", "it should be a valid string"),
         ('label = " "', "variables.AGE.label", "' '", "write one line"),
         ('label = "a\\nb"', "variables.AGE.label", "'a\\nb'", "write one line"),
-        ('label = "SEX"', "variables.SEX.label", "'SEX' is also shown for AGE", "a label of its own"),
+        ('label = "SEX"', "variables.SEX.label", "'SEX' is also shown for AGE", "a different label"),
         (
             'breakdown_labels = { N = "all" }',
             "variables.AGE.breakdown_labels.N",

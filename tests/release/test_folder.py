@@ -74,7 +74,7 @@ def test_a_linked_target_stays_a_link(tmp_path: Path) -> None:
 def test_a_folder_that_is_no_release_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "r").mkdir()
     (tmp_path / "r" / "thesis.txt").write_text("years of work")
-    with pytest.raises(Mistakes, match="no release of Discreet"):
+    with pytest.raises(Mistakes, match="not a release of Discreet"):
         publish(tmp_path / "r")
     assert (tmp_path / "r" / "thesis.txt").read_text() == "years of work"
     assert beside(tmp_path / "r") == {"r"}
@@ -97,7 +97,7 @@ def test_a_folder_that_fills_up_meanwhile_is_left_alone(tmp_path: Path) -> None:
         (tmp_path / "r").mkdir()
         (tmp_path / "r" / "thesis.txt").write_text("years of work")
 
-    with pytest.raises(Mistakes, match="no release of Discreet"):
+    with pytest.raises(Mistakes, match="not a release of Discreet"):
         publish(tmp_path / "r", before_publish=disturb)
     assert (tmp_path / "r" / "thesis.txt").exists()
 
