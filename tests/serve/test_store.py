@@ -106,7 +106,7 @@ WRITER = """
 import sys
 from datetime import UTC, datetime
 from discreet.serve.query import Axis, Query
-from discreet.serve.store import Store
+from discreet.serve.jobs_store import Store
 store = Store(sys.argv[1], lambda: datetime.now(UTC))
 for number in range(100000):
     saved = store.save_query(Query("persons", (Axis("SEX"),), "", str(number)))
