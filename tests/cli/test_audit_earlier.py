@@ -142,7 +142,7 @@ def test_what_does_not_belong_together_is_refused_in_one_line(pair: tuple[Path, 
     mine = ("--earlier-programme", before / "programme.toml")
     (before / "map.csv").write_text("GEO,LAU\nN1,a\n")
     for words, said in (
-        (("--earlier", before), "no manifest.json there; name the folder of a release"),
+        (("--earlier", before), "no manifest.json there; give the folder of a release"),
         ((*earlier, "--earlier-programme", other), "programme: is not the one that made this release"),
         (
             (*earlier, "--earlier-programme", now / "programme.toml"),

@@ -108,4 +108,4 @@ def test_what_does_not_belong_together_is_refused(town: Path, tmp_path: Path) ->
     refused(discreet(*words(town, "--with", town / "calm")), "give one for each --with")
     refused(discreet(*words(town, "--by", "SHOE")), "choose from AGE, GEO, SEX, TENURE")
     nothing = discreet("utility", town, "--programme", programme, "--secret", town / "secret.key")
-    refused(nothing, "no manifest.json there; name the folder of a release")
+    refused(nothing, "no manifest.json there; give the folder of a release")

@@ -240,7 +240,7 @@ def test_the_private_manifest_is_for_its_owner_only(tmp_path: Path) -> None:
 
 
 def test_the_private_manifest_never_enters_a_release(tmp_path: Path) -> None:
-    with pytest.raises(Mistakes, match="beside the secret"):
+    with pytest.raises(Mistakes, match="next to the secret"):
         require_private_place(tmp_path / "release" / "x" / "private.json", tmp_path / "release")
 
 

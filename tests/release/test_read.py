@@ -27,5 +27,5 @@ def test_unknown_names_are_answered_with_the_known_ones(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_manifest_is_no_release(tmp_path: Path) -> None:
-    with pytest.raises(BrokenRelease, match="name the folder of a release"):
+    with pytest.raises(BrokenRelease, match="give the folder of a release"):
         open_release(tmp_path)

@@ -123,7 +123,7 @@ def rows_of(path: Path) -> pa.Table:
             "columns of its axes",
         ),
         (lambda rows: as_parquet(rows.take(list(range(len(rows)))[::-1])), "order of its codes"),
-        (lambda rows: as_parquet(pa.concat_tables([rows, rows.slice(len(rows) - 1)])), "stands twice"),
+        (lambda rows: as_parquet(pa.concat_tables([rows, rows.slice(len(rows) - 1)])), "occurs twice"),
         (lambda rows: as_parquet(rows.slice(1)), "the manifest states"),
         (lambda rows: as_parquet(rows.set_column(6, "value", pa.array([0] * len(rows)))), "not positive"),
         (
