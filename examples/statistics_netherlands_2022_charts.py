@@ -9,7 +9,7 @@ import altair as alt
 from examples.running import Chart, data
 from examples.statistics_netherlands_2022_trials import Combined
 
-WAYS = ["none", "swapping alone", "noise alone", "both"]
+WAYS = ["none", "swapping only", "noise only", "both"]
 
 
 def charts(found: Iterable[Combined]) -> dict[str, Chart]:

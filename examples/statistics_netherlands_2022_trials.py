@@ -82,7 +82,7 @@ def combined(census: Path, V: float) -> Combined:
     ways = {**dict(variants(case, "GEO", Quiet(), {})), "both": case.published}
     judged = {
         name: Result(*_judged(ways[name], case.truth))
-        for name in ("none", "swapping alone", "noise alone", "both")
+        for name in ("none", "swapping only", "noise only", "both")
     }
     swapped = write_swap(
         programme, SECRET, release.with_suffix(".swapped"), release.with_suffix(".private")

@@ -59,8 +59,6 @@ ENFORCED = {  # pattern -> what to write instead
 ALLOWED = (  # names of options and keys, titles of papers' rows, and sentences of releases that are pinned byte by byte
     "alone = false",
     "gates.posterior.alone",
-    "swapping alone",
-    "noise alone",
     "--zeros-kept",
     "ept zeros",
     "`kept`, `share_kept`",

@@ -76,8 +76,8 @@ def test_swapping_and_noise_do_what_the_note_says_of_them() -> None:
     ones = {claim.what.partition(":")[0]: claim.ours[0] for claim in claims}
     for V in ("V = 2", "V = 3"):
         assert ones[f"{V}, none"] == 100
-        assert ones[f"{V}, both"] < min(ones[f"{V}, swapping alone"], ones[f"{V}, noise alone"])
-        assert ones[f"{V}, noise alone"] < 80
+        assert ones[f"{V}, both"] < min(ones[f"{V}, swapping only"], ones[f"{V}, noise only"])
+        assert ones[f"{V}, noise only"] < 80
 
 
 def test_the_pages_are_in_the_index() -> None:

@@ -290,7 +290,7 @@ def test_kill_at_many_random_moments(tmp_path: Path) -> None:
 
 def test_a_damaged_file_of_the_same_size_is_found(tmp_path: Path) -> None:
     interrupted(tmp_path / "r", "one", 1)
-    file = tmp_path / ".r.one.partial" / "release" / "parquet" / "1.1.parquet"
+    file = tmp_path / ".r.one.partial" / "tree" / "parquet" / "1.1.parquet"
     file.write_bytes(bytes(len(file.read_bytes())))
     assert interrupted(tmp_path / "r", "one", 1) == []
     assert interrupted(tmp_path / "r", "one", 1) == ["1.1"]
@@ -299,7 +299,7 @@ def test_a_damaged_file_of_the_same_size_is_found(tmp_path: Path) -> None:
 
 
 def test_folders_with_names_like_work_folders_stay(tmp_path: Path) -> None:
-    others = {".r.one", ".r.partial", ".r.", "abc", ".zz", "one.partial"}
+    others = {".r.one", ".r.", "abc", ".zz", "one.partial"}
     for name in others:
         (tmp_path / name).mkdir()
     (tmp_path / ".r.file.partial").write_text("a file is no work folder")
@@ -310,7 +310,7 @@ def test_folders_with_names_like_work_folders_stay(tmp_path: Path) -> None:
 
 def test_folders_that_stay_empty_are_not_published(tmp_path: Path) -> None:
     interrupted(tmp_path / "r", "one", 1)
-    tree = tmp_path / ".r.one.partial" / "release"
+    tree = tmp_path / ".r.one.partial" / "tree"
     (tree / "old" / "older" / "oldest").mkdir(parents=True)
     (tree / "old" / "older" / "left.txt").write_text("half")
     publish(tmp_path / "r", run_id="one")

@@ -168,7 +168,7 @@ def test_no_rule_looks_at_cells_unless_it_is_declared() -> None:
 
 Nodes = tuple[int, ...]
 SHARES = st.sampled_from([0.0, 0.25, 1 / 3, 0.5, 2 / 3, 0.75, 1.0])
-GROUPED = replace(AGE_L, variable="AGE~mine")  # a grouping of a user's
+GROUPED = replace(AGE_L, variable="AGE~mine", grouped="AGE")  # a grouping of a user's
 
 
 def verdict(axes: tuple[Breakdown, ...], values: dict[Nodes, int], rule: ServeRule) -> Verdict:
@@ -202,7 +202,7 @@ def concentrated(axes: tuple[Breakdown, ...], inside: list[tuple[Nodes, int]], o
             groups.setdefault((*nodes[:k], 0, *nodes[k + 1 :]), []).append(n)
         large = {nodes: held for nodes, held in groups.items() if sum(held) >= 2}
         parts = [list(large.values())]
-        for j in (j for j in others if "~" in axes[j].variable):
+        for j in (j for j in others if axes[j].is_grouping):
             parts += [[held for nodes, held in large.items() if nodes[j] == at] for at in range(len(axes[j]))]
         worst = max([worst, *(sum(len(held) == 1 for held in part) / len(part) for part in parts if part)])
     return worst

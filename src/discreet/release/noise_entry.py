@@ -37,6 +37,8 @@ def _exact(value: object) -> Fraction:
 Exact = Annotated[Fraction, PlainValidator(_exact), PlainSerializer(str)]  # in JSON "n/d", or "n"
 
 
+VARIANCE_DIGITS = 12  # the last digits of a float sum depend on the processor
+
 class _Entry(BaseModel):
     """Fields that are None are left out of the JSON."""
 
@@ -131,7 +133,7 @@ def entry_of(noise: Noise) -> NoiseEntry:
         disclose=noise.disclosed,
         drawing=noise.drawing,
         zeros=noise.zeros,
-        variance=noise.variance,
+        variance=None if noise.variance is None else float(f"{noise.variance:.{VARIANCE_DIGITS}g}"),
         bound=noise.bound,
         publishing=None
         if rule == UNCHANGED

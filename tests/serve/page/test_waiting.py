@@ -85,7 +85,7 @@ def test_a_token_is_checked_and_sent(opens: Opens) -> None:
     key(page, "token").click()
     key(page, "token-field").fill("dsc_nobody")
     key(page, "token-take").click()
-    expect(page.locator("#token-wrong")).to_contain_text("not known")
+    expect(page.locator("#token-wrong")).to_contain_text("unknown or was revoked")
     key(page, "cancel").click()
     expect(key(page, "token")).to_be_focused()
     assert page.evaluate("sessionStorage.length") == 0
