@@ -100,7 +100,9 @@ def test_one_newcomer_is_seen_and_judged(pair: tuple[Path, Path], tmp_path: Path
     code, output, _ = run(*words)
     assert code == 0
     assert f"Earlier release: {found['changed']} of {found['compared']} cells changed" in output
-    assert f"  {judged['apparent_right']} of {judged['apparent']} published small changes are correct" in output
+    assert (
+        f"  {judged['apparent_right']} of {judged['apparent']} published small changes are correct" in output
+    )
 
 
 def test_without_its_programme_an_earlier_release_is_not_judged(

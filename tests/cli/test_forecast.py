@@ -107,7 +107,7 @@ def test_the_table_is_readable_and_a_cube_is_shown_by_its_margins(town: Path) ->
 def test_too_much_noise_and_what_cannot_be_had_are_told(town: Path) -> None:
     result = run(town, "--epsilon", "1/10000")
     assert result.exit_code == 0
-    assert "too much noise to be drawn" in result.stdout
+    assert "too much noise to draw" in result.stdout
     assert "needs a bound above 100000" in result.stdout
 
 

@@ -127,7 +127,7 @@ def test_a_histogram_of_a_table_where_zeros_stay(tmp_path: Path) -> None:
         (("count", "--rho", "1", "--rounding", "0"), "at least 1"),
         (("levels", "--rho", "1"), "--level or --release: missing"),
         (("levels", "--rho", "1", "--level", "published=3"), "number of known others"),
-        (("levels", "--rho", "1", "--level", "12"), "as known=12"),
+        (("levels", "--rho", "1", "--level", "12"), "known=12"),
         (("levels", "--rho", "1", "--level", "known=x"), "whole numbers"),
         (("levels", "--rho", "1", "--level", "known=-1"), "at least 0"),
         (("levels", "--rho", "1", "--release", "known=3"), "published=3"),

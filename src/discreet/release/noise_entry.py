@@ -39,6 +39,7 @@ Exact = Annotated[Fraction, PlainValidator(_exact), PlainSerializer(str)]  # in 
 
 VARIANCE_DIGITS = 12  # the last digits of a float sum depend on the processor
 
+
 class _Entry(BaseModel):
     """Fields that are None are left out of the JSON."""
 
