@@ -302,6 +302,7 @@ def test_folders_with_names_like_work_folders_stay(tmp_path: Path) -> None:
     others = {".r.one", ".r.", "abc", ".zz", "one.partial"}
     for name in others:
         (tmp_path / name).mkdir()
+    (tmp_path / ".r.partial").mkdir()  # the work folder of a run without an id: removed
     (tmp_path / ".r.file.partial").write_text("a file is no work folder")
     (tmp_path / ".r.link.partial").symlink_to("abc")
     publish(tmp_path / "r", run_id="two")
