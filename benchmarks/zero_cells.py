@@ -18,6 +18,7 @@ from discreet.perturb.private import PrivateMechanism
 from discreet.programme.codelist import Code, breakdown, codelist
 from discreet.programme.cube import Cube, signatures
 from discreet.programme.noise import BudgetRule, PrivateNoise
+from discreet.programme.statistic import Statistics
 from discreet.tabulate.counter import AxisRows, SparseGrid
 from discreet.tabulate.tables import ConfidentialTable
 
@@ -61,6 +62,6 @@ def perturbed(watch: Stopwatch, records: int, epsilon: int, threshold: int) -> d
         grid.add_cells(position, added)
         positions, cells = grid.rolled_up()
         del grid
-        mechanism = PrivateMechanism(plan(rule, [cube]), trees, (), 10**8, SECRET)
+        mechanism = PrivateMechanism(plan(rule, [cube]), trees, (), 10**8, SECRET, Statistics(trees))
         found = mechanism.perturb(ConfidentialTable(cube, cells, positions))
     return {"cells": cube.size, "published": len(found)}

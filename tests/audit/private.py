@@ -13,6 +13,7 @@ from discreet.perturb.private import PrivateMechanism
 from discreet.programme.codelist import Codelist
 from discreet.programme.cube import Cube
 from discreet.programme.noise import NO_NEGATIVES, BudgetRule, Draw, KeptZeros, PrivateNoise
+from discreet.programme.statistic import Statistics
 from tests.audit.known import known as known_noise
 from tests.audit.made import axis
 
@@ -34,7 +35,7 @@ def gaussian(
     keeps = keep_zeros is KeptZeros.ALL
     known = known_noise(False, keeps, law.row(0).variance, None, law, laws, published)
     trees_by_name = {tree.name: tree for tree in trees}
-    return PrivateMechanism(found, trees_by_name, (), 10**7, b"k" * 32), known
+    return PrivateMechanism(found, trees_by_name, (), 10**7, b"k" * 32, Statistics(trees_by_name)), known
 
 
 def _rule(total: Fraction, published: Publishing, keep_zeros: KeptZeros) -> PrivateNoise:

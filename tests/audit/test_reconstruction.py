@@ -31,6 +31,7 @@ from discreet.perturb.noise import Noise
 from discreet.perturb.private import PrivateMechanism
 from discreet.programme.cube import Cube
 from discreet.programme.noise import BudgetRule, PrivateNoise
+from discreet.programme.statistic import Statistics
 from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
 from tests.audit.known import known as known_noise
 from tests.audit.made import Columns, axis, cell_key, flat, made, nested, random_columns
@@ -72,7 +73,7 @@ def private(epsilon: int) -> tuple[Mechanism, Noise]:
     rule = PrivateNoise(LawKind.GEOMETRIC, BudgetRule(Fraction(epsilon)))
     noise = plan(rule, [cube])
     laws = {str(signature): law_of(rule, parameter) for signature, parameter in noise.parameters.items()}
-    mechanism = PrivateMechanism(noise, CODELISTS, (), 10**7, b"k" * 32)
+    mechanism = PrivateMechanism(noise, CODELISTS, (), 10**7, b"k" * 32, Statistics(CODELISTS))
     widest = next(iter(laws.values()))
     return mechanism, known_noise(False, False, None, None, widest, laws, rule.published)
 

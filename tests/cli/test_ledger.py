@@ -17,7 +17,8 @@ def census(tmp_path_factory: pytest.TempPathFactory) -> Path:
     generate(500, 5, folder, tables=["3.3"], threads=1)
     programme = folder / "programme.toml"
     programme.write_text(
-        programme.read_text().partition("[noise]")[0] + '[noise]\nkind = "geometric"\nepsilon = 60\n'
+        programme.read_text().partition("[noise]")[0]
+        + '[noise]\nkind = "geometric"\nepsilon = 60\nsnapshot = "2021"\n'
     )
     return folder
 

@@ -1,5 +1,6 @@
 """Noise with a guarantee: its law, its budget, its zeros, and that every cube shows the same value."""
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise, product
 from typing import Any
@@ -16,8 +17,8 @@ from discreet.maths.noise.publishing import Negatives, Publishing
 from discreet.maths.noise.thresholds import delta_between, row_table
 from discreet.maths.privacy.accounting import EpsilonDelta, Neighbours, epsilon_of_rho
 from discreet.perturb import private
-from discreet.perturb.budget import ARITHMETIC, Reach, plan, reach
-from discreet.perturb.private import PrivateMechanism, impossible, least_visible
+from discreet.perturb.budget import Reach, plan, reach
+from discreet.perturb.private import PrivateMechanism, drawing_distances, impossible, least_visible
 from discreet.programme.codelist import Breakdown, Code, Codelist, breakdown, codelist
 from discreet.programme.cube import Cube, crosstabs, signatures
 from discreet.programme.filter import Filter, parse_filter
@@ -31,6 +32,7 @@ from discreet.programme.noise import (
     Protects,
     Split,
 )
+from discreet.programme.statistic import Statistics
 from discreet.tabulate.counter import AxisRows, SparseGrid
 from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
 
@@ -84,7 +86,7 @@ def noise(epsilon: float | str = 2, **changed: object) -> PrivateNoise:
 def mechanism(
     rule: PrivateNoise, *cubes: Cube, key: bytes = KEY, zeros: tuple[Filter, ...] = (), cells: int = 10**7
 ) -> PrivateMechanism:
-    return PrivateMechanism(plan(rule, cubes), TREES, zeros, cells, key)
+    return PrivateMechanism(plan(rule, cubes), TREES, zeros, cells, key, Statistics(TREES, {}, zeros))
 
 
 def published(table: ProtectedTable) -> dict[int, int]:
@@ -302,9 +304,6 @@ def test_a_gaussian_budget_is_divided_by_the_squared_reach() -> None:
     found = plan(gaussian, [of])
     assert set(found.parameters.values()) == {Fraction(8, 4 * 9)}
     assert found.delta() == Fraction(1, 10**6)
-    laplace = PrivateNoise(LawKind.GEOMETRIC, BudgetRule(Fraction(8)))
-    assert plan(laplace, [of]).epsilon() == 8
-    assert found.epsilon() > 8
 
 
 def test_delta_is_certified_for_records_that_spread_and_that_pile_up() -> None:
@@ -380,11 +379,24 @@ def test_no_substitution_of_a_person_changes_more_than_the_reach_of_its_househol
     assert found == [claimed.l1, claimed.l2_squared, claimed.largest]
 
 
-@pytest.mark.parametrize("delta", [Fraction(1, 10**6), Fraction(0)])
-def test_the_epsilon_of_a_rho_is_told_at_the_declared_delta(delta: Fraction) -> None:
-    rule = PrivateNoise(LawKind.DISCRETE_GAUSSIAN, BudgetRule(Fraction(2)), delta=delta)
-    told = plan(rule, [cube("a", "A.L")]).epsilon()
-    assert told == epsilon_of_rho(Fraction(2), delta or ARITHMETIC)
+def test_a_rho_is_told_in_rho_and_in_epsilon_only_at_a_declared_delta() -> None:
+    """What the sampler adds to delta is part of the epsilon that is told: less of the delta is left for rho."""
+    budget, of, delta = BudgetRule(Fraction(2)), cube("a", "A.L", "C.H"), Fraction(1, 10**6)
+    bare = mechanism(PrivateNoise(LawKind.DISCRETE_GAUSSIAN, budget), of).noise().guarantee
+    assert bare is not None
+    assert bare.figures() == {"rho": 2.0}
+    assert "epsilon" not in bare.sentence()
+    assert "delta" not in bare.sentence()
+    asked = mechanism(PrivateNoise(LawKind.DISCRETE_GAUSSIAN, budget, delta=delta), of)
+    found = replace(asked.plan, distances=drawing_distances(asked.plan, [of], TREES))
+    told = replace(asked, plan=found).noise().guarantee
+    assert told is not None
+    assert 0 < told.distance < Fraction(1, 2**80)
+    assert told.figures()["epsilon"] >= epsilon_of_rho(Fraction(2), delta)
+    wide = replace(told, distance=Fraction(1, 10**12))
+    assert wide.figures()["epsilon"] > epsilon_of_rho(Fraction(2), delta)
+    with pytest.raises(Mistakes, match="what the sampler itself adds"):
+        replace(told, distance=Fraction(1, 10**8)).figures()
 
 
 @pytest.mark.parametrize(
@@ -433,7 +445,7 @@ def test_the_parameters_that_are_told() -> None:
         "cross-tabulations": 2,
         "split": "even",
         "noise per cross-tabulation": "1",
-        "draw": "description",
+        "draw": "fresh",
         "keep_zeros": "structural",
         "negatives": "zero",
         "rounding": 1,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from discreet.io.register import Register
 from discreet.pipeline.protect import Protected, protect
 from discreet.programme.programme import load_programme
 from discreet.synth import generate
@@ -27,10 +28,19 @@ def census(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(folder: Path, out: Path, secret: bytes = SECRET, threads: int = 1) -> Protected:
+def run(
+    folder: Path, out: Path, secret: bytes = SECRET, threads: int = 1, register: Path | None = None
+) -> Protected:
+    """Protect; the register of the secret is beside the census where no other is given."""
     private = out.with_name(out.name + ".private.json")
     return protect(
-        load_programme(folder / "programme.toml"), secret, out, private, clock=lambda: NOON, threads=threads
+        load_programme(folder / "programme.toml"),
+        secret,
+        out,
+        private,
+        clock=lambda: NOON,
+        threads=threads,
+        register=Register.of(register or folder.with_name(f"{folder.name}.register"), secret),
     )
 
 

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from discreet.io.ptable_files import PTableFormat, lookup_for, write_ptable
+from discreet.io.register import Register
 from discreet.maths.cells.lookup import Order
 from discreet.maths.noise.additive import (
     discrete_gaussian,
@@ -58,8 +59,9 @@ LAWS = {
 NOISE = {
     "geometric": 'kind = "geometric"\nepsilon = 800',
     "normal": 'kind = "normal"\nepsilon = 3000\nbound = 30\ndelta = 1e-5',
-    "gaussian": 'kind = "discrete-gaussian"\nrho = 300\ndelta = 1e-9',
+    "gaussian": 'kind = "discrete-gaussian"\nrho = 300',
 }
+SEED = "ab" * 32  # of the snapshot: it is random where it is not given
 
 
 def tables(folder: Path) -> Iterator[tuple[str, bytes]]:
@@ -93,8 +95,11 @@ def releases(folder: Path) -> Iterator[tuple[str, bytes]]:
         yield from ((f"{place.name}/{name}", held) for name, held in contents(place).items())
     for name, noise in NOISE.items():
         shutil.copytree(census, folder / name)
-        (folder / name / "programme.toml").write_text(f"{declared.partition('[noise]')[0]}[noise]\n{noise}\n")
-        run(folder / name, folder / f"{name} release")
+        drawn = f'[noise]\n{noise}\nsnapshot = "2021"\n'
+        (folder / name / "programme.toml").write_text(declared.partition("[noise]")[0] + drawn)
+        register = Register.of(folder / f"{name}.register", SECRET)
+        register.bound("2021", {}, bytes.fromhex(SEED))
+        run(folder / name, folder / f"{name} release", register=register.path)
         yield from ((f"{name}/{file}", held) for file, held in contents(folder / f"{name} release").items())
 
 

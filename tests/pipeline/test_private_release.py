@@ -27,7 +27,8 @@ def with_noise(census: Path, folder: Path, noise: str) -> Path:
         ('kind = "geometric"\nepsilon = 800', "epsilon = 800 and delta ="),
         ('kind = "laplace"\nepsilon = 2000\nbound = 30\ndelta = 1e-6', "epsilon = 2000 and delta ="),
         ('kind = "normal"\nepsilon = 3000\nbound = 30\ndelta = 1e-5', "epsilon = 3000 and delta ="),
-        ('kind = "discrete-gaussian"\nrho = 300\ndelta = 1e-9', "rho = 300 (zero-concentrated)"),
+        ('kind = "discrete-gaussian"\nrho = 300', "rho = 300 (zero-concentrated), when"),
+        ('kind = "discrete-gaussian"\nrho = 25\ndelta = 1e-9', "and delta = 1e-09"),
         ('kind = "geometric"\nepsilon = 800\nneighbours = "substitute"', "is replaced by another"),
         (
             'kind = "geometric"\nepsilon = 9000\nprotects = "household"\nlargest_household = 12',
@@ -57,7 +58,7 @@ def test_hellinger_noise_is_kept_for_comparison(tmp_path: Path) -> None:
 
 def test_fresh_noise_is_new_each_time_and_keyed_noise_is_not(census: Path, tmp_path: Path) -> None:
     rule = 'kind = "geometric"\nepsilon = 500\n'
-    keyed = with_noise(census, tmp_path / "keyed", rule)
+    keyed = with_noise(census, tmp_path / "keyed", rule + 'snapshot = "2021"')
     fresh = with_noise(census, tmp_path / "fresh", rule + 'draw = "fresh"')
     made = {}
     for name, folder in (("a", keyed), ("b", keyed), ("c", fresh), ("d", fresh)):
@@ -68,15 +69,24 @@ def test_fresh_noise_is_new_each_time_and_keyed_noise_is_not(census: Path, tmp_p
     assert len({made["a"], made["c"], made["d"]}) == 3
 
 
-def test_another_population_gets_other_noise_under_the_same_secret(census: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("snapshots", [("", ""), ("2021", "2021 corrected")])
+def test_another_population_gets_other_noise_under_the_same_secret(
+    census: Path, tmp_path: Path, snapshots: tuple[str, str]
+) -> None:
     """Otherwise the difference of two releases would show who was added, exactly."""
-    first = with_noise(census, tmp_path / "first", 'kind = "geometric"\nepsilon = 300')
-    second = with_noise(census, tmp_path / "second", 'kind = "geometric"\nepsilon = 300')
+    first, second = (
+        with_noise(
+            census,
+            tmp_path / name,
+            'kind = "geometric"\nepsilon = 300\n' + (f'snapshot = "{snapshot}"' if snapshot else ""),
+        )
+        for name, snapshot in zip(("first", "second"), snapshots, strict=True)
+    )
     persons = pq.read_table(second / "persons.parquet")
     pq.write_table(persons.slice(1), second / "persons.parquet")
     cells = []
     for folder, name in ((first, "a"), (second, "b")):
-        run(folder, tmp_path / name)
+        run(folder, tmp_path / name, register=tmp_path / "register")
         rows = open_release(tmp_path / name).read_cube("3.1").to_pylist()
         cells.append({(r["GEO"], r["SEX"], r["AGE"]): r["value"] for r in rows})
     differing = [cell for cell in cells[0].keys() & cells[1].keys() if cells[0][cell] != cells[1][cell]]
@@ -85,8 +95,8 @@ def test_another_population_gets_other_noise_under_the_same_secret(census: Path,
 
 def test_records_that_cannot_be_known_again_need_fresh_noise(census: Path, tmp_path: Path) -> None:
     query = "{ query = \"SELECT * FROM 'persons.parquet'\" }"
-    for draw, said in (("description", "the same records must be recognised"), ("fresh", "")):
-        rule = f'kind = "geometric"\nepsilon = 300\ndraw = "{draw}"'
+    for draw, said in (("snapshot", "the same records must be recognised"), ("fresh", "")):
+        rule = 'kind = "geometric"\nepsilon = 300\n' + ("" if draw == "fresh" else 'snapshot = "2021"')
         folder = with_noise(census, tmp_path / draw, rule)
         text = (folder / "programme.toml").read_text()
         (folder / "programme.toml").write_text(text.replace('"persons.parquet"', query, 1))
@@ -117,6 +127,8 @@ REFUSED = {
     'kind = "geometric"\nepsilon = 1\nlargest_household = 3': "it goes with protects",
     'kind = "geometric"\nepsilon = 1\nsplit = { by_axes = { "0" = "1/2", "1" = "1/3" } }': "the shares sum to 5/6",
     'kind = "geometric"\nepsilon = 1\nsplit = { }': "not exactly one of by_axes and by_table",
+    'kind = "geometric"\nepsilon = 1\ndraw = "description"': "name the records whose noise may be repeated",
+    'kind = "geometric"\nepsilon = 1\ndraw = "fresh"\nsnapshot = "a"': "it goes with draw",
     'kind = "gauss"\nepsilon = 1': "use 'cell-key', 'laplace'",
 }
 
@@ -138,7 +150,8 @@ def test_what_cannot_keep_its_promise_is_refused_in_the_programme(
             'kind = "laplace"\nepsilon = 2000\nbound = 6\ndelta = 0.9',
             "not below one in the number of records",
         ),
-        ('kind = "discrete-gaussian"\nrho = 300\ndelta = 0.01', "not below one in the number of records"),
+        ('kind = "discrete-gaussian"\nrho = 25\ndelta = 0.01', "not below one in the number of records"),
+        ('kind = "discrete-gaussian"\nrho = 300\ndelta = 1e-9', "below what the sampler itself adds"),
         ('kind = "geometric"\nepsilon = 500\nsplit = { by_axes = { "9" = 1 } }', "choose from"),
         ('kind = "geometric"\nepsilon = 500\nsplit = { by_table = { "3.1" = 1 } }', "1.1"),
         ('kind = "geometric"\nepsilon = "1/100"', "take less noise"),
@@ -156,7 +169,7 @@ def test_what_the_cubes_or_the_records_contradict_is_refused_and_nothing_is_writ
 
 
 def test_a_large_delta_needs_a_word(census: Path, tmp_path: Path) -> None:
-    rule = 'kind = "discrete-gaussian"\nrho = 300\ndelta = 0.01\nlarge_delta = true'
+    rule = 'kind = "discrete-gaussian"\nrho = 25\ndelta = 0.01\nlarge_delta = true'
     run(with_noise(census, tmp_path / "census", rule), tmp_path / "r")
     assert verify(tmp_path / "r").passed
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import Mistakes
+from discreet.io.register import Register
 from discreet.perturb.ledger import Ledger
 from discreet.programme.codelist import Code, codelist
 from discreet.programme.filter import parse_filter
@@ -252,13 +253,15 @@ def test_the_noise_of_a_group_outlives_the_server_and_knows_no_names(
     serve = 'groupings = ["AGE"]\naccount = { each = 1, user = 100 }'
     programme = declared(census, tmp_path / "c", GEOMETRIC, serve)
     ledger = Ledger.create(tmp_path / "ledger.sqlite", lambda: NOON)
+    register = Register.of(tmp_path / "register", SECRET)
     young, middle = ("Y_LT15",), ("Y15-29", "Y30-49")
     asked = (
         Query("persons", (groups("AGE", a=young, b=middle), Axis("SEX"))),
         Query("persons", (Axis("SEX"), groups("AGE", y=tuple(reversed(middle)), z=young))),
     )
     first, second = (
-        cells(serve_programme(programme, SECRET, store, ledger=ledger).ask(one, "ann")) for one in asked
+        cells(serve_programme(programme, SECRET, store, ledger=ledger, register=register).ask(one, "ann"))
+        for one in asked
     )
     names = {"_T": "_T", "a": "z", "b": "y"}
     assert second == {(sex, names[age]): value for (age, sex), value in first.items()}

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import Mistakes
+from discreet.io.register import Register
 from discreet.maths.privacy.accounting import EpsilonDelta, Rho
 from discreet.perturb.ledger import Ledger
 from discreet.pipeline.protect import protect
@@ -24,7 +25,7 @@ from discreet.serve.query import Axis, Group, Query
 from tests.serve.conftest import NOON, SECRET, cells, published, query
 
 Make = Callable[[str, str], TableBuilder]
-GEOMETRIC = 'kind = "geometric"\nepsilon = 400\n'
+GEOMETRIC = 'kind = "geometric"\nepsilon = 400\nsnapshot = "2021"\n'
 
 
 @pytest.fixture
@@ -51,7 +52,11 @@ def declared(census: Path, folder: Path, noise: str, serve: str) -> Programme:
 def make(census: Path, tmp_path: Path, store: Store, ledger: Ledger) -> Make:
     def made(noise: str, serve: str) -> TableBuilder:
         return serve_programme(
-            declared(census, tmp_path / "census", noise, serve), SECRET, store, ledger=ledger
+            declared(census, tmp_path / "census", noise, serve),
+            SECRET,
+            store,
+            ledger=ledger,
+            register=Register.of(tmp_path / "register", SECRET),
         )
 
     return made
@@ -109,8 +114,9 @@ def test_released_cross_tabulations_have_the_values_of_the_release(
     census: Path, tmp_path: Path, store: Store, ledger: Ledger
 ) -> None:
     programme = declared(census, tmp_path / "c", GEOMETRIC, "account = { each = 1, user = 1000 }")
-    protect(programme, SECRET, tmp_path / "r", tmp_path / "p.json", clock=lambda: NOON)
-    builder = serve_programme(programme, SECRET, store, ledger=ledger)
+    register = Register.of(tmp_path / "register", SECRET)
+    protect(programme, SECRET, tmp_path / "r", tmp_path / "p.json", clock=lambda: NOON, register=register)
+    builder = serve_programme(programme, SECRET, store, ledger=ledger, register=register)
     listed = published(open_release(tmp_path / "r"), "flag")
     found = cells(builder.ask(query("GEO.M", "SEX", "AGE.M", count="works"), "ann"))
     assert {codes: value for codes, value in found.items() if value} == listed
@@ -118,7 +124,7 @@ def test_released_cross_tabulations_have_the_values_of_the_release(
 
 def test_rho_and_deltas_are_charged_as_a_release_states_them(make: Make, ledger: Ledger) -> None:
     gaussian = make(
-        'kind = "discrete-gaussian"\nrho = 300\ndelta = 1e-9\n', 'account = { each = "1/2", user = 2 }'
+        'kind = "discrete-gaussian"\nrho = 300\nsnapshot = "2021"\n', 'account = { each = "1/2", user = 2 }'
     )
     assert isinstance(gaussian.ask(query("OCC"), "ann"), Answer)
     assert spent(ledger, "ann") >= Fraction(1, 2)
@@ -163,7 +169,7 @@ def test_groupings_have_noise_of_their_own_and_ranges_are_exact(make: Make) -> N
         (GEOMETRIC, "history = { difference = 5 }", "a guard on history together with a guarantee"),
         (GEOMETRIC, "account = { each = 2, user = 1 }", "1 is below what one table costs"),
         (
-            GEOMETRIC + 'draw = "fresh"\n',
+            'kind = "geometric"\nepsilon = 400\n',
             "account = { each = 1, user = 1 }",
             "noise that is drawn again for every question",
         ),
@@ -184,7 +190,7 @@ def test_what_has_no_meaning_beside_a_guarantee_is_refused(
 def test_a_guarantee_needs_a_ledger(census: Path, tmp_path: Path, store: Store) -> None:
     programme = declared(census, tmp_path / "c", GEOMETRIC, "account = { each = 1, user = 10 }")
     with pytest.raises(Mistakes, match="name a ledger"):
-        serve_programme(programme, SECRET, store)
+        serve_programme(programme, SECRET, store, register=Register.of(tmp_path / "register", SECRET))
     assert replace(programme.serve, account=None).account is None
     assert programme.serve.account == AccountRule(Fraction(1), Fraction(10))
 
@@ -196,3 +202,26 @@ def test_the_same_question_asked_many_times_at_once_is_charged_once(make: Make, 
     assert all(one == found[0] for one in found)
     assert len(ledger.entries(account_of("ann"))) == 1
     assert ledger.verify() == ()
+
+
+def test_what_is_paid_for_is_what_was_counted_and_not_its_name(
+    census: Path, tmp_path: Path, store: Store, ledger: Ledger
+) -> None:
+    """After a codelist has changed, a table of the same name counts other things: it has other noise, and a price."""
+    register = Register.of(tmp_path / "register", SECRET)
+    first = declared(census, tmp_path / "c", GEOMETRIC, "account = { each = 1, user = 1000 }")
+    asked = query("GEO.H", "SEX")
+    builder = serve_programme(first, SECRET, store, ledger=ledger, register=register)
+    before = cells(builder.ask(asked, "ann"))
+    assert builder.preview(asked, "ann").cost == "nothing: you have it already"
+    lists = next(path for path in (tmp_path / "c").rglob("*.csv") if "geo" in path.name.lower())
+    lines = lists.read_text().splitlines()
+    lists.write_text("\n".join([*lines, lines[-1].replace(lines[-1].split(",")[0], "unused", 1)]) + "\n")
+    second = load_programme(tmp_path / "c/programme.toml")
+    builder = serve_programme(second, SECRET, store, ledger=ledger, register=register)
+    assert builder.preview(asked, "ann").cost != "nothing: you have it already"
+    paid = spent(ledger, "ann")
+    after = cells(builder.ask(asked, "ann"))
+    assert spent(ledger, "ann") > paid
+    assert sum(after.get(cell) == value for cell, value in before.items()) < len(before) / 2
+    assert builder.preview(query("SEX"), "ann").cost == "nothing: you have it already", "the same as before"

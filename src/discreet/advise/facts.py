@@ -137,15 +137,15 @@ def counted_facts(programme: Programme, mode: Mode, threads: int, progress: Prog
 def tables_of(programme: Programme, truth: Truth | None = None) -> Iterator[Universe]:
     """The tables that count the same records, as input of measures: with true counts, or empty."""
     codelists = {name: variable.codelist for name, variable in programme.variables.items()}
-    groups: dict[tuple[str, str, str], list[Cube]] = {}
+    groups: dict[tuple[str, str, str, str], list[Cube]] = {}
     for cube in programme.cubes:
         if not cube.weight:
             base = cube.base.canonical if cube.base else ""
-            groups.setdefault((cube.unit, base, cube.count or ""), []).append(cube)
+            groups.setdefault((cube.unit, base, cube.count or "", cube.source), []).append(cube)
     counts: Mapping[str, Cells] = {} if truth is None else truth.original
-    for who, cubes in groups.items():
+    for (unit, base, count, source), cubes in groups.items():
         tables = tuple(PublishedTable(cube, partial(_cells, counts, cube.id)) for cube in cubes)
-        yield Universe(*who, tables, codelists)
+        yield Universe(unit, base, count, tables, codelists, source)
 
 
 def _cells(counts: Mapping[str, Cells], cube: str) -> Cells:

@@ -22,7 +22,7 @@ from discreet.programme.cube import Cube
 from discreet.programme.noise import BudgetRule, PrivateNoise
 from discreet.programme.programme import Programme
 from discreet.release.reader import Release
-from discreet.run.identity import Identity, begin
+from discreet.run.identity import Identity, begin_again
 from discreet.run.run import Run
 from discreet.run.tabulating import tabulate
 from discreet.swap.relocate import Relocations
@@ -88,7 +88,7 @@ def recognise(
     programme: Programme, secret: bytes, release: Release, threads: int = 1, progress: Progress | None = None
 ) -> Run:
     """The run that made a release; programme, secret or microdata of another release are rejected."""
-    run, identity = begin(programme, secret, threads, progress)
+    run, identity = begin_again(programme, secret, release.manifest.digests.salt, threads, progress)
     _require_same(identity, release)
     return run
 

@@ -45,6 +45,7 @@ class Universe:
     count: str  # the counted 0/1 variable, empty for records
     tables: tuple[PublishedTable, ...]
     codelists: Mapping[str, Codelist]  # variable -> all codes that any table of the release has
+    source: str = ""  # of ready-made counts whose files are told apart
 
     @property
     def counted(self) -> str:
@@ -54,7 +55,7 @@ class Universe:
 
     def signature(self, levels: Levels) -> Signature:
         """The signature of one of its cross-tabulations in the whole release."""
-        return Signature(self.unit, self.base, self.count, levels)
+        return Signature(self.unit, self.base, self.count, levels, self.source)
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,15 +151,17 @@ class _Reader:
         groups: dict[tuple[str, ...], list[CubeEntry]] = {}
         for entry in entries:
             groups.setdefault(entry.population, []).append(entry)
-        for (unit, base, count, _), members in groups.items():
-            yield Universe(unit, base, count, tuple(map(self._table, members)), self._trees)
+        for (unit, base, count, _, source), members in groups.items():
+            yield Universe(unit, base, count, tuple(map(self._table, members)), self._trees, source)
 
     def _table(self, entry: CubeEntry) -> PublishedTable:
         file = entry.file(ReleaseFormat.PARQUET)
         if file is None or not (self._release.folder / file.path).is_file():
             raise BrokenRelease(f"cube {entry.id}: its Parquet file is missing; fetch the release again")
         axes = tuple(self._axes[axis.breakdown] for axis in entry.axes)
-        cube = Cube(entry.id, entry.unit, axes, count=entry.count or None, title=entry.title)
+        cube = Cube(
+            entry.id, entry.unit, axes, count=entry.count or None, title=entry.title, source=entry.source
+        )
         rows = CubeFile(entry, self._release.folder / file.path, tuple(axis.codes for axis in axes))
         return PublishedTable(cube, partial(_cells, rows))
 

@@ -11,7 +11,6 @@ from discreet.audit.measures import Measures
 from discreet.errors import GateBroken
 from discreet.maths.attacks.averaging import Method, least_variance
 from discreet.maths.attacks.disclosure import RowKind
-from discreet.perturb.private import PrivateMechanism
 from discreet.programme.gates import DifferencingGate, Gates, PosteriorGate, ReconstructionGate
 from discreet.programme.noise import CellKeyNoise
 from discreet.release.reader import Release
@@ -114,10 +113,9 @@ def _pinned_cells(gates: Gates, measures: Measures) -> Iterable[GateVerdict]:
 
 def _guarantee(name: str) -> Callable[[Gates, Measures], Iterable[GateVerdict]]:
     def judge(gates: Gates, measures: Measures) -> Iterable[GateVerdict]:
-        chosen = measures.case.mechanism
-        if isinstance(chosen, PrivateMechanism):
-            found = float(getattr(chosen.plan, name)())
-            limit = float(getattr(gates, name))
+        guarantee = measures.case.published.noise.guarantee
+        if guarantee is not None:
+            limit, found = float(getattr(gates, name)), guarantee.figures()[name]
             yield GateVerdict(
                 name, limit, found, f"{name} of the release", remedy="lower the budget of [noise]"
             )

@@ -43,10 +43,9 @@ from discreet.io.progress import Progress
 from discreet.maths.attacks.redundancy import Redundancy
 from discreet.maths.noise.additive import Law
 from discreet.maths.noise.certificates import fixed_zeros_delta, same_participants_delta
-from discreet.perturb.private import PrivateMechanism
+from discreet.perturb.noise import Guarantee
 from discreet.programme.cube import Signature
 from discreet.programme.gates import DifferencingGate, PosteriorGate, ReconstructionGate
-from discreet.programme.noise import Claim
 from discreet.programme.variables import Variable
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 5.0)
@@ -77,8 +76,8 @@ class Rebuilt:
 
 
 @dataclass(frozen=True)
-class Guarantee:
-    """The privacy guarantee of a whole release."""
+class CurvePoint:
+    """The delta of one count at an epsilon."""
 
     epsilon: float
     delta: float
@@ -88,7 +87,7 @@ class Guarantee:
 class CellPrivacy:
     """The exact privacy loss of one count."""
 
-    cell_curve: tuple[Guarantee, ...]
+    cell_curve: tuple[CurvePoint, ...]
     fixed_zeros_delta: float  # 0 where zeros are perturbed
     same_participants_delta: float  # 0 where the noise of every count is independent
 
@@ -102,8 +101,8 @@ class Privacy:
 
     def as_json(self) -> Mapping[str, object]:
         """The document, without what is missing."""
-        parts = [vars(part) for part in (self.guarantee, self.cell) if part is not None]
-        return {name: value for part in parts for name, value in part.items()}
+        stated = {} if self.guarantee is None else self.guarantee.figures()
+        return {**stated, **({} if self.cell is None else vars(self.cell))}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -346,16 +345,13 @@ class Measures:
     @cached_property
     def privacy(self) -> Privacy:
         """The guarantee where there is one, and the exact curve of one cell's law."""
-        law, chosen = self.case.published.noise.law, self.case.mechanism
-        guarantee = None
-        if isinstance(chosen, PrivateMechanism) and chosen.rule.claim is not Claim.NONE:
-            guarantee = Guarantee(chosen.plan.epsilon(), float(chosen.plan.delta()))
-        return Privacy(guarantee, None if law is None else self._cell_privacy(law))
+        law = self.case.published.noise.law
+        return Privacy(self.case.published.noise.guarantee, None if law is None else self._cell_privacy(law))
 
     def _cell_privacy(self, law: Law) -> CellPrivacy:
         noise = self.case.published.noise
         return CellPrivacy(
-            cell_curve=tuple(Guarantee(at, law.delta(at)) for at in EPSILONS),
+            cell_curve=tuple(CurvePoint(at, law.delta(at)) for at in EPSILONS),
             fixed_zeros_delta=fixed_zeros_delta(law) if noise.keeps_zeros else 0.0,
             same_participants_delta=max(same_participants_delta(law, count) for count in range(1, 10))
             if noise.same_noise

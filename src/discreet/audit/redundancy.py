@@ -79,7 +79,8 @@ def programme_redundancy(programme: Programme, mode: Mode) -> list[UniverseRedun
     groups: dict[str, list[tuple[Division, ...]]] = {}
     for cube in programme.cubes:
         base = cube.base.canonical if cube.base else ""
-        counted = " of ".join(part for part in (cube.count, cube.weight, _counted(cube.unit, base)) if part)
+        parts = (cube.source, cube.count, cube.weight, _counted(cube.unit, base))
+        counted = " of ".join(part for part in parts if part)
         axes = tuple(divisions[axis.full_name] for axis in cube.axes if axis.full_name in divisions)
         groups.setdefault(counted, []).append(axes)
     return _universes(groups, mode)

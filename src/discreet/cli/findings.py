@@ -152,8 +152,7 @@ def _bounds_judged(found: BoundsAudit) -> Iterator[str]:
 
 def _privacy(found: Privacy) -> Iterator[str]:
     if found.guarantee is not None:
-        epsilon, delta = found.guarantee.epsilon, found.guarantee.delta
-        yield f"Privacy: epsilon {epsilon:.4g}, delta {delta:.3g} for the whole release"
+        yield f"Privacy: {found.guarantee.loss()} for the whole release"
     elif found.cell is not None:
         yield (
             f"Privacy: no guarantee; unperturbed zeros give delta {found.cell.fixed_zeros_delta:.3g}, the same noise "

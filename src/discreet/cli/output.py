@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -26,6 +27,23 @@ FAILED = 1  # exit code: the release fails a check
 
 JSON = Annotated[bool, typer.Option("--json", help="Report as JSON, for machines.")]
 QUIET = Annotated[bool, typer.Option("--quiet", help="Print nothing unless something is wrong.")]
+
+
+REGISTER = Annotated[
+    Path | None,
+    typer.Option(
+        "--register",
+        help="The register of the secret, for a declared snapshot; default: next to the secret file.",
+    ),
+]
+
+
+def register_path(given: Path | None, secret: str) -> Path | None:
+    """Where the register of a secret is: as given, or next to the secret file; None where there is no such file."""
+    if given is not None or not secret or secret.startswith(("env:", "fd:")):
+        return given
+    path = Path(secret)
+    return path.with_name(f"{path.name}.register")
 
 
 def _cores(threads: int) -> int:

@@ -10,8 +10,18 @@ from typing import Annotated
 import typer
 
 from discreet.cli.ledger import ledger_at
-from discreet.cli.output import FAILED, JSON, QUIET, THREADS, emit_json, shown_progress
+from discreet.cli.output import (
+    FAILED,
+    JSON,
+    QUIET,
+    REGISTER,
+    THREADS,
+    emit_json,
+    register_path,
+    shown_progress,
+)
 from discreet.errors import mistake
+from discreet.io.register import Register
 from discreet.io.secret import read_secret
 from discreet.pipeline.protect import Spending, rehearse
 from discreet.pipeline.protect import protect as run_protect
@@ -29,9 +39,10 @@ def protect(
         ),
     ] = None,
     ledger: Annotated[
-        str, typer.Option("--ledger", help="A ledger to charge before the release appears; with --account.")
+        str, typer.Option("--ledger", help="A ledger to charge before noise is drawn; with --account.")
     ] = "",
     account: Annotated[str, typer.Option("--account", help="The account in the ledger.")] = "",
+    register: REGISTER = None,
     report_only: Annotated[
         bool,
         typer.Option(
@@ -50,6 +61,7 @@ def protect(
         _report(loaded, key, out, threads, quiet, json)
         return
     spending = _spending(ledger, account, secret)
+    known = register_path(register, secret)
     with shown_progress(quiet or json) as progress:
         done = run_protect(
             loaded,
@@ -60,6 +72,7 @@ def protect(
             threads=threads,
             progress=progress,
             spending=spending,
+            register=None if known is None else Register.of(known, key),
         )
     if json:
         emit_json({**vars(done), "private_manifest": private_manifest})

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.output import JSON, QUIET, THREADS, emit_json, shown_progress
+from discreet.cli.output import JSON, QUIET, REGISTER, THREADS, emit_json, register_path, shown_progress
 from discreet.errors import mistake
 from discreet.io.secret import read_secret
 from discreet.serve.http.limits import Limits, RateLimit
@@ -28,6 +28,7 @@ def serve(
     ledger: Annotated[
         str, typer.Option("--ledger", help="The ledger of budgets, where the noise has a guarantee.")
     ] = "",
+    register: REGISTER = None,
     rules: Annotated[
         Path | None, typer.Option("--rules", help="For a release: a programme whose [serve] section applies.")
     ] = None,
@@ -88,6 +89,7 @@ def serve(
         store=store,
         secret=read_secret(secret, os.environ) if secret else None,
         ledger=ledger,
+        register=register_path(register, secret),
         rules=rules,
         tokens=tokens,
         tokens_only=tokens_only,

@@ -11,7 +11,7 @@ change both cells by two.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
 
@@ -19,7 +19,7 @@ from discreet.maths.noise.additive import AdditiveLaw
 from discreet.maths.noise.hellinger import HellingerLaw
 from discreet.maths.noise.named import budgeted_law
 from discreet.maths.noise.thresholds import ThresholdTable, delta_between, row_table, threshold_table
-from discreet.maths.privacy.accounting import EpsilonDelta, epsilon_of_rho
+from discreet.maths.privacy.accounting import EpsilonDelta, exp_above
 from discreet.maths.privacy.sensitivity import split_by_margin, split_by_table, split_evenly
 from discreet.programme.cube import Cube, Signature, signatures
 from discreet.programme.noise import BudgetRule, PrivateNoise, Protects, Split
@@ -74,13 +74,18 @@ class NoisePlan:
     rule: PrivateNoise
     parameters: Mapping[Signature, Fraction]
     tables: Mapping[Fraction, ThresholdTable]  # of zero counts where the law depends on the count
+    distances: Mapping[Signature, Fraction] = field(default_factory=dict)  # total variation that drawing adds
 
     def table(self, signature: Signature) -> ThresholdTable:
         """The table that draws the noise of a cross-tabulation."""
         return self.tables[self.parameters[signature]]
 
     def delta(self) -> Fraction:
-        """The certified delta of the whole programme at its nominal epsilon; basic composition, rounded up."""
+        """The certified delta of the whole programme at its nominal epsilon; basic composition, rounded up.
+
+        The deltas of tables are those of the integers that are drawn; where empty cells are drawn by gaps, a distance d
+        to the tables' law adds (1 + e^epsilon) d with the epsilon of that cross-tabulation.
+        """
         if self.rule.is_gaussian:
             return self.rule.delta
         certified: dict[tuple[Fraction, Reach], Fraction] = {}
@@ -90,7 +95,13 @@ class NoisePlan:
             if (parameter, touched) not in certified:
                 certified[parameter, touched] = self._certified(parameter, touched)
             total += certified[parameter, touched]
+            if distance := self.distances.get(signature):
+                total += (1 + exp_above(parameter * touched.l1)) * distance
         return total
+
+    def distance(self) -> Fraction:
+        """The total-variation distance between all that is drawn and the laws as they are written, at most."""
+        return sum(self.distances.values(), Fraction(0))
 
     def _certified(self, parameter: Fraction, touched: Reach) -> Fraction:
         """The delta of one cross-tabulation: records spread over cells, or all in one; the worse of the two counts.
@@ -111,12 +122,6 @@ class NoisePlan:
         piles = Fraction(touched.l1, touched.largest)
         piled = table.certified_delta(parameter * touched.largest, touched.largest) * piles
         return max(spread, piled)
-
-    def epsilon(self) -> float:
-        """The epsilon of the whole programme: the budget itself, or that of rho at the declared delta."""
-        if self.rule.is_gaussian:
-            return epsilon_of_rho(self.rule.budget.total, self.rule.delta or ARITHMETIC)
-        return float(self.rule.budget.total)
 
 
 def plan(rule: PrivateNoise, cubes: Sequence[Cube]) -> NoisePlan:

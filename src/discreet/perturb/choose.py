@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from discreet.errors import Mistakes, Problem
@@ -10,12 +11,14 @@ from discreet.io.ptable_files import PTableFormat, read_ptable
 from discreet.maths.cells.keys import derive
 from discreet.maths.cells.lookup import Lookup, Order, build
 from discreet.maths.noise.ptable_solver import solve
+from discreet.maths.privacy.accounting import epsilon_of_drawn_rho
 from discreet.perturb.budget import ARITHMETIC, NoisePlan, plan
 from discreet.perturb.cell_key import CellKeyMechanism
 from discreet.perturb.mechanism import Mechanism
-from discreet.perturb.private import PrivateMechanism
+from discreet.perturb.private import PrivateMechanism, drawing_distances
 from discreet.programme.noise import CellKeyNoise, Claim, PrivateNoise
 from discreet.programme.programme import Programme
+from discreet.programme.statistic import statistics
 
 
 def mechanism(programme: Programme, secret: bytes, noise_key: bytes) -> Mechanism:
@@ -26,14 +29,17 @@ def mechanism(programme: Programme, secret: bytes, noise_key: bytes) -> Mechanis
     problems = list(_private_problems(programme))
     if problems:
         raise Mistakes(problems)
+    codelists = {name: variable.codelist for name, variable in programme.variables.items()}
     found = plan(noise, programme.cubes)
+    found = replace(found, distances=drawing_distances(found, programme.cubes, codelists))
     _require_delta(noise, found, str(programme.path))
     return PrivateMechanism(
         found,
-        {name: variable.codelist for name, variable in programme.variables.items()},
+        codelists,
         programme.structural_zeros,
         programme.limits.published,
         noise_key,
+        statistics(programme),
     )
 
 
@@ -64,6 +70,10 @@ def _private_problems(programme: Programme) -> Iterator[Problem]:
 
 def _require_delta(noise: PrivateNoise, found: NoisePlan, file: str) -> None:
     """Refuse a plan whose certified delta exceeds what was declared."""
+    if noise.is_gaussian and noise.delta:
+        epsilon_of_drawn_rho(
+            noise.budget.total, noise.delta, found.distance()
+        )  # refuses a delta below the sampler's
     delta = found.delta()
     if noise.claim is Claim.DP and delta > max(noise.delta, ARITHMETIC):
         spent, declared = float(delta), float(noise.delta)

@@ -13,7 +13,7 @@ from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.law import UNSETTLED
 from discreet.maths.noise.named import measure_of
 from discreet.maths.noise.publishing import UNCHANGED, PublishedLaw, Publishing
-from discreet.maths.privacy.accounting import Neighbours, epsilon_of_rho
+from discreet.maths.privacy.accounting import Neighbours, epsilon_of_drawn_rho
 from discreet.programme.cube import Signature
 from discreet.programme.noise import Draw, KeptZeros, Protects, Split
 from discreet.programme.release import Disclosure
@@ -48,6 +48,9 @@ class Guarantee:
     epsilon: Fraction | None = None
     rho: Fraction | None = None
     delta: Fraction = Fraction(0)
+    distance: Fraction = Fraction(
+        0
+    )  # total variation between what is drawn and the noise that rho is that of
     each: Fraction | None = None
 
     def sentence(self) -> Phrase:
@@ -62,14 +65,27 @@ class Guarantee:
             )
         return phrase(
             "The whole release is differentially private with {budget}, when {change}.",
-            budget=self._loss(),
+            budget=self.loss(),
             change=self._change(),
         )
 
-    def _loss(self) -> Phrase:
+    def figures(self) -> dict[str, float]:
+        """Its numbers: epsilon and delta, or rho, with an epsilon only where a delta is declared."""
+        if self.rho is None:
+            return {"epsilon": float(self.epsilon or 0), "delta": float(self.delta)}
+        stated = {"rho": float(self.rho)}
+        return {**stated, "epsilon": self._epsilon(), "delta": float(self.delta)} if self.delta else stated
+
+    def _epsilon(self) -> float:
+        if self.rho is None:
+            return float(self.epsilon or 0)
+        return epsilon_of_drawn_rho(self.rho, self.delta, self.distance)
+
+    def loss(self) -> Phrase:
+        """The privacy loss; that of rho is stated in rho, and in epsilon only for a declared delta."""
         if self.rho is not None and not self.delta:
             return phrase("rho = {rho} (zero-concentrated)", rho=self.rho)
-        epsilon = float(self.epsilon or 0) if self.rho is None else epsilon_of_rho(self.rho, self.delta)
+        epsilon = self._epsilon()
         delta = float(f"{float(self.delta):.3g}")
         approximate = phrase("epsilon = {epsilon} and delta = {delta}", epsilon=epsilon, delta=delta)
         if self.rho is None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property, lru_cache, reduce
 
 import numpy as np
@@ -29,9 +30,10 @@ from discreet.maths.privacy.accounting import rounded_up
 from discreet.perturb.budget import NoisePlan, law_of
 from discreet.perturb.noise import Guarantee, Noise, NoiseBudget
 from discreet.programme.codelist import Breakdown, Codelist
-from discreet.programme.cube import CrossTab, Cube, Signature, crosstabs
+from discreet.programme.cube import CrossTab, Cube, Signature, crosstabs, signatures
 from discreet.programme.filter import Comparison, Filter, Term
 from discreet.programme.noise import Claim, Draw, KeptZeros, PrivateNoise
+from discreet.programme.statistic import Statistics
 from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
 
 
@@ -88,6 +90,7 @@ class PrivateMechanism:
     structural_zeros: tuple[Filter, ...]
     most_cells: int
     key: bytes
+    statistics: Statistics
     notes: tuple[str, ...] = ()
 
     @property
@@ -125,9 +128,10 @@ class PrivateMechanism:
         self, cube: Cube, crosstab: CrossTab, cells: Integers, sums: NDArray[np.uint64]
     ) -> tuple[Integers, Integers]:
         numbers, table = crosstab.numbers(cube, cells), self.plan.table(crosstab.signature)
-        noisy = self._noisy(crosstab.signature, table, numbers, sums)
+        purpose = self._purpose(cube, crosstab.signature)
+        noisy = self._noisy(crosstab.signature, purpose, numbers, sums)
         if self.rule.keep_zeros is KeptZeros.STRUCTURAL:
-            drawn, values = self._empty(crosstab, table)
+            drawn, values = self._empty(crosstab, purpose, table)
             empty = absent(drawn, np.sort(numbers))
             added, present = crosstab.cells(cube, drawn[empty])
             possible = ~impossible(cube, added, self.structural_zeros)
@@ -137,44 +141,48 @@ class PrivateMechanism:
         return cells[published != 0], published[published != 0]
 
     def _noisy(
-        self, signature: Signature, table: ThresholdTable, numbers: Integers, sums: NDArray[np.uint64]
+        self, signature: Signature, purpose: str, numbers: Integers, sums: NDArray[np.uint64]
     ) -> Integers:
         """True counts plus the noise drawn by their random words."""
+        table = self.plan.table(signature)
         deciding = (keys_of(sums) if self.rule.draw is Draw.PARTICIPANTS else numbers).astype(np.uint64)
         law = law_of(self.rule, self.plan.parameters[signature])
         noisy = counts_of(sums)
         for start in range(0, len(noisy), AT_ONCE):
             part = slice(start, start + AT_ONCE)
-            words = self._words(signature, deciding[part])
+            words = self._words(purpose, deciding[part])
             if isinstance(law, HellingerLaw):
                 noisy[part] = _by_rows(law, noisy[part], words)
             else:
                 noisy[part] += from_words(table, words)
         return noisy
 
-    def _empty(self, crosstab: CrossTab, table: ThresholdTable) -> tuple[Integers, Integers]:
+    def _empty(self, crosstab: CrossTab, purpose: str, table: ThresholdTable) -> tuple[Integers, Integers]:
         """The numbers and noisy counts of cells that would be visible if they were empty."""
         least = least_visible(self.rule.published)
         if crosstab.size <= ALL_AT_ONCE:
             every = np.arange(crosstab.size, dtype=np.uint64)
-            values = from_words(table, self._words(crosstab.signature, every)).astype(np.int64)
+            values = from_words(table, self._words(purpose, every)).astype(np.int64)
             seen = np.flatnonzero(values != 0 if least is None else values >= least)
             return seen, values[seen]
-        bits = BitSource(derive(self.key, f"empty-cells/{self._purpose(crosstab.signature)}"))
+        bits = BitSource(derive(self.key, f"empty-cells/{purpose}"))
         return _sparse_law(table, least).draw(crosstab.size, bits)
 
-    def _words(self, signature: Signature, deciding: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    def _words(self, purpose: str, deciding: NDArray[np.uint64]) -> NDArray[np.uint64]:
         codes = np.zeros((len(deciding), 2), dtype=np.uint64)
         codes[:, 1] = deciding
-        return cell_bits(self.key, self._purpose(signature), codes)
+        return cell_bits(self.key, purpose, codes)
 
-    def _purpose(self, signature: Signature) -> str:
-        """The label of the random words: a group has the same ones in every table, and others under another law.
+    def identities(self, cubes: Iterable[Cube]) -> set[str]:
+        """What all noise of some cubes belongs to; equal sets under one key are equal noise."""
+        return {self._purpose(cube, signature) for cube in cubes for signature in signatures([cube])}
 
-        Two laws that drew from the same random words would reveal them by their difference, and with them the count.
-        """
-        law = f"{self.rule.kind.value} {self.plan.parameters[signature]} {self.rule.bound}"
-        return f"{law}/participants" if self.rule.draw is Draw.PARTICIPANTS else f"{law}/{signature}"
+    def _purpose(self, cube: Cube, signature: Signature) -> str:
+        """The label of the random words: of a group of people, or of what a cross-tabulation counts."""
+        parameter = self.plan.parameters[signature]
+        if self.rule.draw is Draw.PARTICIPANTS:
+            return f"{self.rule.kind.value} {parameter} {self.rule.bound}/participants"
+        return noise_identity(self.rule, parameter, self.statistics.identity(cube, signature))
 
     def _refuse_dense(self, cube: Cube) -> None:
         """Refuse a cube in which noise would fill more empty cells than may be published."""
@@ -237,7 +245,24 @@ class PrivateMechanism:
             epsilon=None if rule.is_gaussian else rule.budget.total,
             rho=rule.budget.total if rule.is_gaussian else None,
             delta=rule.delta if rule.is_gaussian else rounded_up(self.plan.delta(), DELTA_DIGITS),
+            distance=rounded_up(self.plan.distance(), DELTA_DIGITS) if rule.is_gaussian else Fraction(0),
         )
+
+
+def noise_identity(rule: PrivateNoise, parameter: Fraction, statistic: str) -> str:
+    """What noise belongs to: the law, how counts are published, and the identity of what is counted.
+
+    Two laws that drew from the same random words would reveal them by their difference, and with them the count. How
+    counts are published decides which empty cells are drawn at all, so that another threshold is other noise.
+    """
+    shown = rule.published
+    return "/".join(
+        (
+            f"{rule.kind.value} {parameter} {rule.bound}",
+            f"{rule.keep_zeros.value} {shown.negatives.value} {shown.rounding} {shown.threshold}",
+            statistic,
+        )
+    )
 
 
 def least_visible(published: Publishing) -> int | None:
@@ -250,6 +275,25 @@ def least_visible(published: Publishing) -> int | None:
         return None
     least = -(-max(1, published.threshold) // published.rounding) * published.rounding
     return least - published.rounding // 2
+
+
+def drawing_distances(
+    found: NoisePlan, cubes: Iterable[Cube], codelists: Mapping[str, Codelist]
+) -> dict[Signature, Fraction]:
+    """By cross-tabulation: how far what is drawn can be from the law that its guarantee is computed from.
+
+    The delta of a pure epsilon is computed from the integer tables: only gaps between visible empty cells add to it.
+    Rho is that of the ideal discrete Gaussian law, to which every cell has the distance of its table.
+    """
+    rule, distances = found.rule, {}
+    for crosstab in (one for cube in cubes for one in crosstabs(cube, codelists)):
+        table = found.table(crosstab.signature)
+        every = crosstab.size * table.total_variation() if rule.is_gaussian else Fraction(0)
+        if rule.keep_zeros is KeptZeros.STRUCTURAL and crosstab.size > ALL_AT_ONCE:
+            every += _sparse_law(table, least_visible(rule.published)).distance(crosstab.size)
+        if every:
+            distances[crosstab.signature] = every
+    return distances
 
 
 def _by_rows(law: HellingerLaw, counts: Integers, words: NDArray[np.uint64]) -> Integers:

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
 from importlib.metadata import version
 from math import ceil
 from pathlib import Path
+from threading import Lock
+from typing import Self
 
 from discreet.audit.gates import GateVerdict, require_passed
 from discreet.errors import DiscreetError, mistake
 from discreet.formats.publication import Publication
 from discreet.formats.writers import with_parquet
 from discreet.io.progress import Progress
+from discreet.io.register import Register
 from discreet.maths.privacy.accounting import EpsilonDelta, PrivacyLoss, Rho
 from discreet.perturb.ledger import Entry, Ledger
 from discreet.perturb.mechanism import Mechanism
 from discreet.perturb.private import PrivateMechanism
 from discreet.programme.noise import Claim
 from discreet.programme.programme import Programme
+from discreet.programme.statistic import together
 from discreet.release.assemble import release_manifest, write_cube, write_shared
 from discreet.release.folder import ReleaseFolder
 from discreet.release.manifest import (
@@ -32,9 +37,9 @@ from discreet.release.manifest import (
     write_private_manifest,
 )
 from discreet.release.reader import Release
-from discreet.run.identity import Identity, begin
+from discreet.run.identity import Identity, begin, begin_again, keyed_digest
 from discreet.run.run import Run
-from discreet.run.tabulating import tabulate
+from discreet.run.tabulating import CELLS_AT_ONCE, tabulate
 from discreet.swap.result import SwapResult
 from discreet.tabulate.tables import ConfidentialTable
 
@@ -49,11 +54,12 @@ class Spending:
     account: str
 
     def charge(self, mechanism: Mechanism, release: str, key: str) -> Entry:
-        """Record the charge; the same key (the same noise on the same records) is charged only once."""
-        loss = self._loss(mechanism)
+        """Record the charge; the same key (the same noise of the same statistics) is charged only once."""
+        loss = self.loss(mechanism)
         return self.ledger.charge(self.account, loss, key, f"release {release}")
 
-    def _loss(self, mechanism: Mechanism) -> PrivacyLoss:
+    def loss(self, mechanism: Mechanism) -> PrivacyLoss:
+        """What a release costs; noise that the account is not for is refused."""
         if not isinstance(mechanism, PrivateMechanism) or mechanism.rule.claim is Claim.NONE:
             value = "a ledger with noise without a guarantee"
             raise mistake("", "ledger", value, "omit it, or declare noise with a guarantee")
@@ -91,22 +97,24 @@ def protect(
     threads: int = 1,
     progress: Progress | None = None,
     spending: Spending | None = None,
+    register: Register | None = None,
 ) -> Protected:
     """Count and perturb every cube of a programme and publish them atomically at ``out``.
 
     The private manifest (full parameters, row counts) goes to ``private``, which must be outside the release. With
-    ``spending`` the release is charged to its account before it is published. If a gate of the programme is broken,
-    nothing is published and nothing is charged.
+    ``spending`` the release is charged to its account before any noise is drawn: what a killed run leaves behind is
+    paid for. ``register`` is that of the secret; a declared snapshot needs it. If a gate of the programme is broken,
+    nothing is published.
     """
     require_private_place(private, out)
-    making = _Protecting(*begin(programme, secret, threads, progress))
+    making = _Protecting(*begin(programme, secret, threads, progress, register), spending)
+    if spending is not None:
+        spending.loss(making.mechanism)
     with ReleaseFolder(out, making.run_id) as folder:
         try:
             made = making.make(folder)
             verdicts = making.judged(folder, made)
             require_passed(verdicts)
-            if spending is not None:
-                spending.charge(making.run.mechanism, programme.release.name, making.run_id)
         except DiscreetError:
             folder.discard()
             raise
@@ -121,8 +129,11 @@ def protect(
 def rehearse(
     programme: Programme, secret: bytes, out: Path, threads: int = 1, progress: Progress | None = None
 ) -> list[GateVerdict]:
-    """Run all steps of protect up to its gates, and judge them; nothing is published, charged or stored."""
-    making = _Protecting(*begin(programme, secret, threads, progress))
+    """Run all steps of protect up to its gates, and judge them; nothing is published, charged or stored.
+
+    Noise with a guarantee is drawn anew: it is not that of any release.
+    """
+    making = _Protecting(*begin_again(programme, secret, "", threads, progress))
     with ReleaseFolder(out, f"{making.run_id}rehearsal") as folder:
         try:
             return making.judged(folder, making.make(folder))
@@ -140,11 +151,52 @@ class _Made:
     notes: tuple[str, ...]
 
 
+class _Held:
+    """Tables that wait for their noise until all records are read, so that a mistake in them costs nothing.
+
+    Tables of more than ``CELLS_AT_ONCE`` cells together are not kept in memory: noise is then paid for and drawn before
+    the last records are read.
+    """
+
+    def __init__(
+        self, finish: Callable[[ConfidentialTable], None], pay: Callable[[], None], waits: bool, threads: int
+    ) -> None:
+        self._finish, self._pay, self._waits, self._threads = finish, pay, waits, threads
+        self._tables: list[ConfidentialTable] = []
+        self._lock = Lock()
+
+    def finish(self, table: ConfidentialTable) -> None:
+        """Finish a table now, or when all have come."""
+        with self._lock:
+            if self._waits:
+                self._tables.append(table)
+                if sum(len(one.cells) for one in self._tables) > CELLS_AT_ONCE:
+                    self._draw()
+                return
+        self._finish(table)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if kind is None:
+            self._draw()
+
+    def _draw(self) -> None:
+        if self._waits:
+            self._pay()
+            self._waits = False
+        with ThreadPoolExecutor(self._threads) as pool:
+            for _ in pool.map(self._finish, self._tables):
+                pass
+        self._tables.clear()
+
+
 class _Protecting:
     """The steps of a run that makes a release."""
 
-    def __init__(self, run: Run, identity: Identity) -> None:
-        self.run, self.identity = run, identity
+    def __init__(self, run: Run, identity: Identity, spending: Spending | None = None) -> None:
+        self.run, self.identity, self.spending = run, identity, spending
         self.programme, self.mechanism = run.programme, run.mechanism
         self.run_id = identity.run_id()
 
@@ -181,8 +233,24 @@ class _Protecting:
             entries[table.cube.id] = write_cube(folder, protected, publication, formats)
 
         left = [cube for cube in self.programme.cubes if cube.id not in entries]
-        rows = tabulate(self.run, left, finish, self.run.relocations(swapped))
+        waits = self.programme.noise.is_guaranteed or self.identity.snapshot is not None
+        with _Held(finish, self._pay, waits, self.run.threads) as held:
+            rows = tabulate(self.run, left, held.finish, self.run.relocations(swapped))
         return [entries[cube.id] for cube in self.programme.cubes], rows, resumed
+
+    def _pay(self) -> None:
+        """Bind the snapshot and charge the account: the last step before noise is drawn."""
+        if self.identity.snapshot is not None:
+            self.identity.snapshot.bind()
+        if self.spending is not None:
+            self.spending.charge(self.mechanism, self.programme.release.name, self._charge_key())
+
+    def _charge_key(self) -> str:
+        """The same noise of the same statistics costs nothing again; fresh noise is never the same."""
+        chosen, snapshot = self.mechanism, self.identity.snapshot
+        if snapshot is None or not isinstance(chosen, PrivateMechanism):
+            return self.run_id
+        return keyed_digest(together(chosen.identities(self.programme.cubes)).encode(), chosen.key)
 
     def private(self, made: _Made, finished: datetime) -> PrivateManifest:
         """The private manifest of the run."""
@@ -217,4 +285,9 @@ class _Protecting:
 
     def _digests(self) -> Digests:
         identity = self.identity
-        return Digests(inputs=identity.inputs, parameters=identity.parameters, ptable=identity.ptable)
+        return Digests(
+            inputs=identity.inputs,
+            parameters=identity.parameters,
+            ptable=identity.ptable,
+            salt=identity.salt,
+        )

@@ -27,6 +27,7 @@ class Cube:
     count: str | None = None  # a 0/1 column that is counted instead of the records
     weight: str | None = None  # a column of survey weights
     title: str = ""
+    source: str = ""  # of ready-made counts: the first cube of the same file, where files are told apart
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
@@ -79,9 +80,11 @@ class Signature:
     base: str  # normal form of the population base, empty for all
     count: str  # the counted 0/1 column, empty for records
     levels: Levels
+    source: str = ""  # of ready-made counts; empty for records
 
     def __str__(self) -> str:
-        return "/".join((self.unit, self.base, self.count, crossed(self.levels)))
+        source = (self.source,) if self.source else ()
+        return "/".join((self.unit, self.base, self.count, *source, crossed(self.levels)))
 
 
 def crossed(levels: Levels) -> str:
@@ -173,9 +176,8 @@ def signatures(cubes: Iterable[Cube]) -> tuple[Signature, ...]:
 
 def _signature(cube: Cube, depths: tuple[int, ...]) -> Signature:
     levels = ((axis.variable, depth) for axis, depth in zip(cube.axes, depths, strict=True) if depth)
-    return Signature(
-        cube.unit, cube.base.canonical if cube.base else "", cube.count or "", tuple(sorted(levels))
-    )
+    base = cube.base.canonical if cube.base else ""
+    return Signature(cube.unit, base, cube.count or "", tuple(sorted(levels)), cube.source)
 
 
 def _levels(axis: Breakdown, tree: Codelist) -> dict[int, Level]:

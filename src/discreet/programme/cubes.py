@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from pydantic import Field
@@ -203,6 +204,23 @@ class CubeResolver:
             source = file_source(one.counts.file, self.findings.folder, str(self.findings.path), key)
             return ReadyMade(source, one.counts.count, one.counts.key, one.counts.modulus)
         return None
+
+
+def told_apart(cubes: Sequence[Cube], ready_made: Mapping[str, ReadyMade]) -> tuple[Cube, ...]:
+    """The cubes with the source of ready-made counts: counts of two files are two statistics, whatever they describe.
+
+    Cell keys decide by participants; noise by description would be the same for both files, and their difference exact.
+    """
+    first: dict[tuple[str, str], str] = {}
+    found = []
+    for cube in cubes:
+        ready = ready_made.get(cube.id)
+        if ready is None:
+            found.append(cube)
+        else:
+            same = (json.dumps(ready.source.describe(), sort_keys=True), ready.count)
+            found.append(replace(cube, source=first.setdefault(same, cube.id)))
+    return tuple(found)
 
 
 def _standard(tables: Sequence[StandardTable], labels: Labels) -> Iterator[_Requested]:

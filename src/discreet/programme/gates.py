@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import Field
 
 from discreet.programme.filter import alternatives
-from discreet.programme.noise import CellKeyNoise, NoiseRule
+from discreet.programme.noise import CellKeyNoise, NoiseRule, PrivateNoise
 from discreet.programme.population import PopulationRule
 from discreet.programme.section import Amount, Declared, Findings, Quota, Text, positive
 from discreet.programme.variables import Variable
@@ -161,9 +161,21 @@ def _check_noise(declared: DeclaredGates, noise: NoiseRule | None, findings: Fin
     for key in OF_PRIVATE_NOISE if keyed else ():
         if getattr(declared, key) is not None:
             findings.add(f"gates.{key}", "the cell key method has no such guarantee", "remove the gate")
+    if not isinstance(noise, CellKeyNoise):
+        _check_guarantee(declared, noise, findings)
     for key in () if keyed or getattr(noise, "bound", None) else OF_BOUNDED_NOISE:
         if getattr(declared, key) is not None:
             findings.add(f"gates.{key}", "this noise has no bound", "remove the gate")
+
+
+def _check_guarantee(declared: DeclaredGates, noise: PrivateNoise, findings: Findings) -> None:
+    """A gate on epsilon or delta needs a guarantee that is stated in them."""
+    for key in OF_PRIVATE_NOISE:
+        if getattr(declared, key) is not None and not noise.is_guaranteed:
+            findings.add(f"gates.{key}", "no guarantee is claimed", "remove the gate")
+        elif getattr(declared, key) is not None and noise.is_gaussian and not noise.delta:
+            remedy = "declare noise.delta, at which rho has an epsilon, or remove the gate"
+            findings.add(f"gates.{key}", "the guarantee is stated in rho", remedy)
 
 
 def _amount(key: str, value: Amount | None, findings: Findings) -> Fraction | None:

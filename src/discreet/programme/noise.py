@@ -60,7 +60,8 @@ class DeclaredPrivate(Declared):
     rho: Amount | None = None
     delta: Amount | None = None
     bound: Annotated[int, Field(ge=1, le=100_000)] | None = None
-    draw: Literal["participants", "description", "fresh"] = "description"
+    draw: Literal["participants", "description", "fresh"] | None = None
+    snapshot: Text | None = None
     keep_zeros: Literal["structural", "all"] = "structural"
     negatives: Literal["keep", "zero"] = "zero"
     rounding: Annotated[int, Field(ge=1)] = 1
@@ -102,7 +103,7 @@ class CellKeyNoise:
 
 
 class Draw(StrEnum):
-    """What decides the noise of a cell: who is in it, what it describes, or only chance."""
+    """What decides the noise of a cell: who is in it, what it describes in a snapshot, or only chance."""
 
     PARTICIPANTS = "participants"
     DESCRIPTION = "description"
@@ -160,7 +161,7 @@ class PrivateNoise:
     budget: BudgetRule
     bound: int | None = None
     delta: Fraction = Fraction(0)
-    draw: Draw = Draw.DESCRIPTION
+    draw: Draw = Draw.FRESH
     keep_zeros: KeptZeros = KeptZeros.STRUCTURAL
     published: Publishing = NO_NEGATIVES
     neighbours: Neighbours = Neighbours.ADD_REMOVE
@@ -168,6 +169,7 @@ class PrivateNoise:
     largest_household: int | None = None
     claim: Claim = Claim.DP
     large_delta: bool = False
+    snapshot: str = ""  # the id of the records whose noise is repeated; empty where it is fresh
 
     @property
     def is_guaranteed(self) -> bool:
@@ -176,7 +178,7 @@ class PrivateNoise:
 
     @property
     def is_fresh(self) -> bool:
-        """Whether the same question gets new noise each time."""
+        """Whether every run draws new noise."""
         return self.draw is Draw.FRESH
 
     @property
@@ -261,7 +263,7 @@ def _private(declared: DeclaredPrivate, findings: Findings) -> PrivateNoise | No
         _budget(Fraction(str(total)), declared.split),
         declared.bound,
         Fraction(str(declared.delta or 0)),
-        Draw(declared.draw),
+        _draw(declared),
         KeptZeros(declared.keep_zeros),
         Publishing(Negatives(declared.negatives), declared.rounding, declared.threshold),
         Neighbours.ADD_REMOVE if declared.neighbours == "add-remove" else Neighbours.SUBSTITUTE,
@@ -269,7 +271,15 @@ def _private(declared: DeclaredPrivate, findings: Findings) -> PrivateNoise | No
         declared.largest_household,
         Claim(declared.claim),
         declared.large_delta,
+        declared.snapshot or "",
     )
+
+
+def _draw(declared: DeclaredPrivate) -> Draw:
+    """Noise is repeated only for a declared snapshot."""
+    if declared.draw is not None:
+        return Draw(declared.draw)
+    return Draw.DESCRIPTION if declared.snapshot else Draw.FRESH
 
 
 def _budget(total: Fraction, split: str | DeclaredSplit) -> BudgetRule:
@@ -293,18 +303,30 @@ def _refused(declared: DeclaredPrivate, kind: LawKind) -> Iterator[tuple[str, st
         yield "bound", str(declared.bound), "only laplace and normal are truncated; leave it out"
     if kind in TRUNCATED and declared.delta is None and declared.claim == "dp":
         yield "delta", "is missing", "truncated noise costs a delta: state the largest you accept"
+    yield from _refused_drawing(declared)
+    if declared.protects == "household" and declared.largest_household is None:
+        yield "largest_household", "is missing", "state how many members the largest household has"
+    if declared.protects == "person" and declared.largest_household is not None:
+        yield "largest_household", str(declared.largest_household), 'it goes with protects = "household"'
+
+
+def _refused_drawing(declared: DeclaredPrivate) -> Iterator[tuple[str, str, str]]:
+    """Ways to draw that break the guarantee or repeat noise where it must not be."""
+    if declared.draw == "description" and declared.snapshot is None:
+        remedy = (
+            'name the records whose noise may be repeated: snapshot = "2021-final"; or use draw = "fresh"'
+        )
+        yield "snapshot", 'is missing, with draw = "description"', remedy
+    if declared.draw in ("participants", "fresh") and declared.snapshot is not None:
+        yield "snapshot", f'together with draw = "{declared.draw}"', 'it goes with draw = "description"'
     if declared.claim == "dp" and declared.draw == "participants":
-        remedy = 'such noise breaks every epsilon; use draw = "description", or claim = "none"'
+        remedy = 'such noise breaks every epsilon; leave draw out, or use claim = "none"'
         yield "draw", "same participants, same noise, with a DP claim", remedy
     if declared.claim == "dp" and declared.keep_zeros == "all":
         remedy = 'an unperturbed zero reveals who is absent; use keep_zeros = "structural", or claim = "none"'
         yield "keep_zeros", "unperturbed zeros with a DP claim", remedy
     if declared.draw == "participants" and declared.keep_zeros == "structural":
         yield "keep_zeros", "noise by participants for cells without any", 'use keep_zeros = "all"'
-    if declared.protects == "household" and declared.largest_household is None:
-        yield "largest_household", "is missing", "state how many members the largest household has"
-    if declared.protects == "person" and declared.largest_household is not None:
-        yield "largest_household", str(declared.largest_household), 'it goes with protects = "household"'
 
 
 def _refused_budget(declared: DeclaredPrivate, kind: LawKind) -> Iterator[tuple[str, str, str]]:

@@ -12,11 +12,11 @@ from typing import Any
 from discreet.errors import Mistakes, Problem
 from discreet.maths.noise.ptable_solver import PTableParameters
 from discreet.programme.cube import Cube
-from discreet.programme.cubes import CubeResolver, ReadyMade
+from discreet.programme.cubes import CubeResolver, ReadyMade, told_apart
 from discreet.programme.filter import Filter
 from discreet.programme.gates import NO_GATES, Gates, resolve_gates
 from discreet.programme.labels import NO_LABELS, Labels, resolve_labels
-from discreet.programme.noise import CellKeyNoise, NoiseRule, resolve_noise
+from discreet.programme.noise import CellKeyNoise, NoiseRule, PrivateNoise, resolve_noise
 from discreet.programme.population import PopulationRule, Unit, resolve_population
 from discreet.programme.reading import read_declared
 from discreet.programme.release import (
@@ -146,6 +146,8 @@ def inspect_programme(path: Path) -> Inspected:
     problems = findings.mistakes().problems
     if noise is None:
         return Inspected(problems, None)
+    if isinstance(noise, PrivateNoise):
+        cubes = told_apart(cubes, ready_made)
     sound = Programme(
         path=Path(path),
         name=release.name,

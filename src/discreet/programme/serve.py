@@ -208,7 +208,7 @@ def _check_noise(declared: DeclaredServe, noise: NoiseRule | None, findings: Fin
         findings.add(
             "serve",
             "noise that is drawn again for every question",
-            'use draw = "description": a repeated question needs the same answer',
+            "name the records with noise.snapshot: a repeated question needs the same answer",
         )
 
 

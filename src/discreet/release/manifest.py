@@ -9,9 +9,16 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path, PurePosixPath
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+)
 
 from discreet.errors import BrokenRelease, mistake
 from discreet.programme.cube import Cube
@@ -71,15 +78,21 @@ class CubeEntry(_Entry):
     axes: tuple[AxisEntry, ...]
     cells: int  # published ones, without zeros
     files: tuple[FileEntry, ...]
+    source: str = ""  # of ready-made counts whose files are told apart: the first cube of the same file
 
     def file(self, form: ReleaseFormat) -> FileEntry | None:
         """The cube's file of a format, where there is one."""
         return next((file for file in self.files if file.format is form), None)
 
     @property
-    def population(self) -> tuple[str, str, str, str]:
+    def population(self) -> tuple[str, str, str, str, str]:
         """What is counted: cells of cubes that agree in this are comparable."""
-        return (self.unit, self.base_normal, self.count, self.weight)
+        return (self.unit, self.base_normal, self.count, self.weight, self.source)
+
+    @model_serializer(mode="wrap")
+    def _without_source(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Omit an empty source: most cubes count records."""
+        return {name: value for name, value in write(self).items() if value or name != "source"}
 
 
 class Digests(_Entry):
@@ -88,6 +101,11 @@ class Digests(_Entry):
     inputs: str
     parameters: str
     ptable: str = ""
+    salt: str = ""  # of the inputs' digest beside a guarantee: releases of the same records do not show it
+
+    @model_serializer(mode="wrap")
+    def _without_salt(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: value for name, value in write(self).items() if value or name != "salt"}
 
 
 class Manifest(_Entry):
@@ -152,6 +170,7 @@ def cube_entry(cube: Cube, cells: int, files: tuple[FileEntry, ...]) -> CubeEntr
         ),
         cells=cells,
         files=files,
+        source=cube.source,
     )
 
 

@@ -78,6 +78,9 @@ class GuaranteeEntry(_Entry):
     epsilon: Exact | None = None
     rho: Exact | None = None
     delta: Exact | None = None
+    distance: Exact | None = (
+        None  # of rho: total variation between what is drawn and the discrete Gaussian law
+    )
     neighbours: Neighbours
     unit: Protects
     largest_household: int | None = None
@@ -147,6 +150,7 @@ def entry_of(noise: Noise) -> NoiseEntry:
             epsilon=found.epsilon,
             rho=found.rho,
             delta=found.delta if found.rho is None or found.delta else None,
+            distance=found.distance or None,
             neighbours=found.neighbours,
             unit=found.unit,
             largest_household=found.largest_household,
@@ -201,6 +205,7 @@ def _guarantee(entry: GuaranteeEntry) -> Guarantee:
         epsilon=entry.epsilon,
         rho=entry.rho,
         delta=entry.delta or Fraction(0),
+        distance=entry.distance or Fraction(0),
     )
 
 

@@ -15,7 +15,6 @@ from discreet.page.markup import (
     Column,
     Html,
     count,
-    decimal,
     folded,
     heading,
     listing,
@@ -35,11 +34,7 @@ FOUND, GUESSED, REIDENTIFIED = "records found by the solver", "found by guessing
 def privacy_part(found: Privacy) -> Part:
     """The guarantee, if any, and the exact privacy loss of one count."""
     if found.guarantee is not None:
-        lead = (
-            f"The whole release guarantees epsilon {decimal(found.guarantee.epsilon)} with delta"
-            f" {decimal(found.guarantee.delta)}: what can be learned about a person hardly depends on that"
-            " person's data."
-        )
+        lead = f"{found.guarantee.sentence()} What can be learned about a person hardly depends on that person's data."
     else:
         lead = "The release has no formal guarantee for a single person; its safety depends on what is measured here."
     blocks: list[Block] = []

@@ -8,16 +8,17 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 
 from discreet.errors import mistake
 from discreet.io.files import digest_files
 from discreet.io.progress import Progress, Quiet
+from discreet.io.register import Register, Snapshot
 from discreet.maths.cells.keys import SECRET_BYTES, derive
 from discreet.perturb.choose import mechanism
-from discreet.perturb.mechanism import Mechanism
+from discreet.programme.noise import Draw, PrivateNoise
 from discreet.programme.programme import Programme
 from discreet.programme.sources import FileSource, Source
 from discreet.run.run import Run
@@ -25,13 +26,17 @@ from discreet.run.run import Run
 
 @dataclass(frozen=True)
 class Identity:
-    """The digests of one run; equal inputs, parameters, secret and version give equal ones."""
+    """The digests of one run; equal inputs, parameters, secret, snapshot and version give equal ones."""
 
     inputs: str
     parameters: str
     ptable: str
     fingerprint: str  # of the secret
     resumable: bool  # false if records come from a database or the noise is fresh
+    salt: str = (
+        ""  # of the digest of the inputs, beside a guarantee: equal digests would show that data are equal
+    )
+    snapshot: Snapshot | None = None  # what may repeat its noise
 
     def run_id(self) -> str:
         """The name of the run; unique where the inputs cannot be digested."""
@@ -42,50 +47,109 @@ class Identity:
 
 
 def begin(
-    programme: Programme, secret: bytes, threads: int = 1, progress: Progress | None = None
+    programme: Programme,
+    secret: bytes,
+    threads: int = 1,
+    progress: Progress | None = None,
+    register: Register | None = None,
 ) -> tuple[Run, Identity]:
-    """The run that makes a release, and its identity."""
-    inputs = digest_inputs(programme, secret)
-    chosen = mechanism(programme, secret, noise_key(programme, secret, inputs))
+    """The run that makes a release, and its identity; its snapshot is not bound before ``Snapshot.bind``."""
+    digests = digest_inputs(programme, secret)
+    snapshot = declared_snapshot(programme, digests, register)
+    key = noise_key(programme, secret, digests, snapshot)
+    salt = derive(key, "manifest-salt", 16).hex() if programme.noise.is_guaranteed else ""
+    return _begun(programme, secret, key, salt, digests, snapshot, threads, progress)
+
+
+def begin_again(
+    programme: Programme, secret: bytes, salt: str = "", threads: int = 1, progress: Progress | None = None
+) -> tuple[Run, Identity]:
+    """A run that publishes nothing, over the same records and with the same law: to audit a release, or to try one.
+
+    Where a guarantee is claimed its noise is not that of any release.
+    """
+    digests = digest_inputs(programme, secret)
+    return _begun(
+        programme, secret, secrets.token_bytes(SECRET_BYTES), salt, digests, None, threads, progress
+    )
+
+
+def _begun(
+    programme: Programme,
+    secret: bytes,
+    key: bytes,
+    salt: str,
+    digests: Mapping[str, str],
+    snapshot: Snapshot | None,
+    threads: int,
+    progress: Progress | None,
+) -> tuple[Run, Identity]:
+    chosen = mechanism(programme, secret, key)
     run = Run(
         programme=programme, secret=secret, mechanism=chosen, threads=threads, progress=progress or Quiet()
     )
-    return run, _identify(programme, chosen, secret, inputs)
-
-
-def _identify(programme: Programme, mechanism: Mechanism, secret: bytes, inputs: str) -> Identity:
-    """Digest everything that determines the published values."""
-    key = derive(secret, "manifest")
-    return Identity(
-        inputs,
-        keyed_digest(json.dumps(programme.canonical(), sort_keys=True, ensure_ascii=False).encode(), key),
-        keyed_digest(mechanism.identity, key),
-        derive(secret, "fingerprint", 8).hex(),
-        _are_files(programme) and not programme.noise.is_fresh,
+    own = derive(secret, "manifest")
+    identity = Identity(
+        inputs=keyed_digest(f"{salt}{list(digests.values())!r}".encode(), own),
+        parameters=keyed_digest(
+            json.dumps(programme.canonical(), sort_keys=True, ensure_ascii=False).encode(), own
+        ),
+        ptable=keyed_digest(chosen.identity, own),
+        fingerprint=derive(secret, "fingerprint", 8).hex(),
+        resumable=_are_files(programme) and not programme.noise.is_fresh,
+        salt=salt,
+        snapshot=snapshot,
     )
+    return run, identity
 
 
-def digest_inputs(programme: Programme, secret: bytes) -> str:
-    """Digest the contents of all input files, under the secret."""
+def digest_inputs(programme: Programme, secret: bytes) -> dict[str, str]:
+    """Digest the contents of every input, under the secret; ready-made counts are named by their file."""
     key = derive(secret, "manifest")
-    digests = [_digest_source(source, key) for _, source in _sources(programme)]
-    return keyed_digest(repr(digests).encode(), key)
+    return {name: _digest_source(source, key) for name, source in _sources(programme)}
 
 
-def noise_key(programme: Programme, secret: bytes, inputs: str) -> bytes:
-    """The key of noise with a law: random where the noise is fresh, else derived from the secret and the inputs.
-
-    If it were derived only from the secret, two populations (a census and its correction) would get the same noise
-    in the same cells, and their difference would be exact.
-    """
+def declared_snapshot(
+    programme: Programme, digests: Mapping[str, str], register: Register | None
+) -> Snapshot | None:
+    """The declared snapshot with the data of this run; None where none is declared."""
     noise = programme.noise
-    if noise.is_fresh:
-        return secrets.token_bytes(SECRET_BYTES)
-    if noise.is_guaranteed and not _are_files(programme):
-        value = "noise by description for records that are not in files"
-        remedy = 'the same records must be recognised: export them to Parquet, or use draw = "fresh"'
-        raise mistake(programme.path, "noise.draw", value, remedy)
-    return derive(secret, f"private-noise/{inputs}")
+    if not isinstance(noise, PrivateNoise) or not noise.snapshot:
+        return None
+    if not _are_files(programme):
+        value = "a snapshot of records that are not in files"
+        remedy = "the same records must be recognised: export them to Parquet, or leave the snapshot out"
+        raise mistake(programme.path, "noise.snapshot", value, remedy)
+    if register is None:
+        remedy = "name the register of the secret, which stores what a snapshot is bound to, with --register"
+        raise mistake(programme.path, "noise.snapshot", "no register", remedy)
+    return register.snapshot(noise.snapshot, digests)
+
+
+def bound_key(programme: Programme, secret: bytes, register: Register | None) -> bytes:
+    """The key of noise that is drawn again and again, as for a table builder: its snapshot is bound at once."""
+    if not isinstance(programme.noise, PrivateNoise):
+        return secrets.token_bytes(SECRET_BYTES)  # cell keys need none
+    digests = digest_inputs(programme, secret)
+    snapshot = declared_snapshot(programme, digests, register)
+    if snapshot is not None:
+        snapshot = snapshot.register.bound(snapshot.id, digests)
+    return noise_key(programme, secret, digests, snapshot)
+
+
+def noise_key(
+    programme: Programme, secret: bytes, digests: Mapping[str, str], snapshot: Snapshot | None
+) -> bytes:
+    """The key of noise with a law: of a declared snapshot derived from its seed and the secret, else random.
+
+    It never depends on the contents of the records: noise that does would show whether they have changed. Noise by
+    participants has no guarantee; its key is bound to the inputs.
+    """
+    if snapshot is not None:
+        return derive(secret, f"private-noise/{snapshot.seed.hex()}")
+    if isinstance(programme.noise, PrivateNoise) and programme.noise.draw is Draw.PARTICIPANTS:
+        return derive(secret, f"private-noise/{list(digests.values())!r}")
+    return secrets.token_bytes(SECRET_BYTES)
 
 
 def _are_files(programme: Programme) -> bool:
@@ -101,8 +165,8 @@ def _sources(programme: Programme) -> Iterator[tuple[str, Source]]:
     if programme.population is not None:
         for name, unit in programme.population.units.items():
             yield name, unit.source
-    for cube, ready in programme.ready_made.items():
-        yield f"cube {cube}", ready.source
+    for ready in programme.ready_made.values():
+        yield f"counts {json.dumps(ready.source.describe(), sort_keys=True)}", ready.source
 
 
 def _digest_source(source: Source, key: bytes) -> str:

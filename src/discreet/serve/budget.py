@@ -16,11 +16,11 @@ from discreet.io.store import Book, add_new, lay_out
 from discreet.maths.noise.additive import Law
 from discreet.maths.noise.hellinger import HellingerLaw
 from discreet.maths.noise.thresholds import ThresholdTable, row_table, threshold_table
-from discreet.maths.privacy.accounting import EpsilonDelta, PrivacyLoss, Rho
+from discreet.maths.privacy.accounting import EpsilonDelta, PrivacyLoss, Rho, exp_above
 from discreet.perturb.budget import ARITHMETIC, NoisePlan, law_of, reach, shares
 from discreet.perturb.ledger import Ledger, question_key
 from discreet.perturb.noise import Guarantee
-from discreet.perturb.private import PrivateMechanism
+from discreet.perturb.private import PrivateMechanism, drawing_distances, noise_identity
 from discreet.pipeline.protect import DELTA_UNITS
 from discreet.programme.cube import Cube, Signature, signatures
 from discreet.programme.noise import Claim, PrivateNoise
@@ -68,6 +68,12 @@ class PrivateTables:
         touched = reach(signature.unit, self.rule)
         return self.share(signature) / (touched.l2_squared if self.rule.is_gaussian else touched.l1)
 
+    def identity(self, cube: Cube, signature: Signature) -> str:
+        """What the noise of a cross-tabulation belongs to: who has paid for it has it, whatever it is called."""
+        return noise_identity(
+            self.rule, self.parameter(signature), self._released.statistics.identity(cube, signature)
+        )
+
     def share(self, signature: Signature) -> Fraction:
         """The epsilon or rho that a cross-tabulation costs."""
         return self._shares.get(signature, self.account.each)
@@ -76,12 +82,15 @@ class PrivateTables:
         """The law of the noise of a cross-tabulation, which is public."""
         return law_of(self.rule, self.parameter(signature))
 
-    def loss(self, wanted: tuple[Signature, ...]) -> PrivacyLoss:
-        """What some cross-tabulations cost together: their shares and certified deltas add up (basic composition)."""
+    def loss(self, cube: Cube, wanted: tuple[Signature, ...]) -> PrivacyLoss:
+        """What some cross-tabulations of a cube cost together: shares and certified deltas add up."""
         total = sum((self.share(signature) for signature in wanted), Fraction(0))
         if self.rule.is_gaussian:
             return Rho(total)
-        deltas = (self._delta(signature.unit, self.parameter(signature)) for signature in wanted)
+        chosen = self.mechanism(cube)
+        distances = drawing_distances(chosen.plan, [cube], chosen.codelists)
+        deltas = [self._delta(signature.unit, self.parameter(signature)) for signature in wanted]
+        deltas += [(1 + exp_above(self.share(one))) * distances[one] for one in wanted if one in distances]
         return EpsilonDelta(total, Fraction(ceil(sum(deltas, Fraction(0)) * DELTA_UNITS), DELTA_UNITS))
 
     def _certified(self, unit: str, parameter: Fraction) -> Fraction:
@@ -124,7 +133,7 @@ class Accounts:
     """The accounts of all users in one ledger."""
 
     def __init__(self, ledger: Ledger, prices: PrivateTables, key: bytes) -> None:
-        """``key`` is derived from the secret and the inputs: keys in the database do not reveal the questions."""
+        """``key`` is derived from that of the noise: keys in the database do not reveal the questions."""
         self._ledger, self._prices, self._key = ledger, prices, key
         lay_out(ledger.database, _BOOK)
 
@@ -141,7 +150,7 @@ class Accounts:
         try:
             self._charge(user, cube)
         except BudgetExceeded:
-            return self._refusal(account, tuple(self._new(user, cube).values()))
+            return self._refusal(account, cube, tuple(self._new(user, cube).values()))
         return None
 
     def _charge(self, user: str, cube: Cube) -> None:
@@ -150,7 +159,7 @@ class Accounts:
             new = self._unpaid(connection, user, cube)  # looked up again: another worker may have charged it
             if new:
                 asked = question_key(self._key, "\n".join(sorted(new)))
-                price = self._prices.loss(tuple(new.values()))
+                price = self._prices.loss(cube, tuple(new.values()))
                 self._ledger.charge_within(connection, account, price, asked, _description(cube))
                 add_new(connection, _charged, [{"owner": user, "key": key} for key in new])
 
@@ -187,18 +196,18 @@ class Accounts:
             return self._unpaid(connection, user, cube)
 
     def _unpaid(self, connection: Connection, user: str, cube: Cube) -> dict[str, Signature]:
-        wanted = {self._key_of(signature): signature for signature in signatures([cube])}
+        wanted = {self._key_of(cube, signature): signature for signature in signatures([cube])}
         mine = select(_charged.c.key).where(_charged.c.owner == user, _charged.c.key.in_(wanted))
         for key in connection.execute(mine).scalars():
             del wanted[key]
         return wanted
 
-    def _key_of(self, signature: Signature) -> str:
-        """Bound to the price: another price is other noise, and is paid for again."""
-        return question_key(self._key, f"{signature} {self._prices.parameter(signature)}")
+    def _key_of(self, cube: Cube, signature: Signature) -> str:
+        """Bound to what is counted and to the law: another is other noise, and is paid for again."""
+        return question_key(self._key, self._prices.identity(cube, signature))
 
-    def _refusal(self, account: str, wanted: tuple[Signature, ...]) -> Refusal:
-        price, left = self._prices.loss(wanted), self._ledger.remaining(account)
+    def _refusal(self, account: str, cube: Cube, wanted: tuple[Signature, ...]) -> Refusal:
+        price, left = self._prices.loss(cube, wanted), self._ledger.remaining(account)
         needed, available = getattr(price, self._measure), getattr(left, self._measure)
         # deltas are fractions of many digits, shown only where the delta is what is insufficient
         amounts = [self._amount(one) for one in (needed, available)] if needed > available else [price, left]

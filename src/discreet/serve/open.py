@@ -6,16 +6,17 @@ from dataclasses import replace
 
 from discreet.errors import Mistakes, Problem, mistake
 from discreet.io.progress import Progress, Quiet
+from discreet.io.register import Register
 from discreet.maths.cells.keys import derive
 from discreet.maths.privacy.accounting import EpsilonDelta
 from discreet.perturb.choose import mechanism
 from discreet.perturb.ledger import Ledger
 from discreet.perturb.private import PrivateMechanism
-from discreet.programme.noise import Claim, PrivateNoise
+from discreet.programme.noise import Claim
 from discreet.programme.programme import Programme
 from discreet.programme.serve import DEFAULT_SERVE, ServeRule
 from discreet.release.reader import Release
-from discreet.run.identity import digest_inputs, noise_key
+from discreet.run.identity import bound_key
 from discreet.run.run import Run
 from discreet.serve.budget import Accounts, PrivateTables, account_guarantee
 from discreet.serve.builder import TableBuilder
@@ -35,23 +36,25 @@ def serve_programme(
     store: Store,
     *,
     ledger: Ledger | None = None,
+    register: Register | None = None,
     threads: int = 1,
     progress: Progress | None = None,
 ) -> TableBuilder:
     """A table builder over the records of a programme: read once, swapped as in its release, and stored in memory.
 
-    The rules are ``programme.serve``. Noise with a guarantee needs a ledger: each user has an account in it.
+    The rules are ``programme.serve``. Noise with a guarantee needs a ledger: each user has an account in it. Its
+    snapshot is bound in the ``register`` of the secret.
     """
     _refuse_fresh(programme)
-    inputs = digest_inputs(programme, secret) if isinstance(programme.noise, PrivateNoise) else ""
-    chosen = mechanism(programme, secret, noise_key(programme, secret, inputs))
+    key = bound_key(programme, secret, register)
+    chosen = mechanism(programme, secret, key)
     noise = chosen.noise().public(programme.release.disclose)
     accounts, private = None, None
     if isinstance(chosen, PrivateMechanism):
         _refuse_dense(programme, chosen)
         private = PrivateTables(programme, chosen)
         noise = replace(noise, guarantee=account_guarantee(private))
-        accounts = _accounts(programme, private, ledger, derive(secret, f"serve-questions/{inputs}"))
+        accounts = _accounts(programme, private, ledger, derive(key, "serve-questions"))
     catalogue = programme_catalogue(programme, noise)
     run = Run(
         programme=programme, secret=secret, mechanism=chosen, threads=threads, progress=progress or Quiet()
@@ -93,8 +96,8 @@ def _accounts(
 def _refuse_fresh(programme: Programme) -> None:
     noise = programme.noise
     if noise.is_fresh:
-        remedy = 'use draw = "description": a repeated question must have the same answer'
-        raise mistake(programme.path, "noise.draw", "noise that is drawn afresh", remedy)
+        remedy = "name the records with noise.snapshot: a repeated question must have the same answer"
+        raise mistake(programme.path, "noise.snapshot", "is missing, so that noise is drawn afresh", remedy)
 
 
 def _refuse_dense(programme: Programme, chosen: PrivateMechanism) -> None:

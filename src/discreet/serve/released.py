@@ -11,6 +11,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from discreet.audit.evidence import Cells, PublishedTable, Universe, published
+from discreet.errors import mistake
 from discreet.programme.codelist import Breakdown
 from discreet.programme.cube import Cube
 from discreet.programme.serve import ServeRule
@@ -82,6 +83,7 @@ class ReleaseSource:
         self._catalogue = release_catalogue(release, source.universes, rule)
         self._noise = NoiseRanges(source.noise)
         self._cache, self._whole = table_cache(), table_cache()
+        _refuse_two_sources(release, source.universes)
         self._gives = {(one.unit, one.base, one.count): self._smallest_first(one) for one in source.universes}
 
     @property
@@ -144,6 +146,14 @@ class ReleaseSource:
         """The tables of a universe, and the breakdowns that each can give."""
         tables = sorted(universe.tables, key=lambda one: (self._cells[one.id], one.id))
         return [(one, _names(one.cube, self._catalogue)) for one in tables]
+
+
+def _refuse_two_sources(release: Release, universes: Sequence[Universe]) -> None:
+    """A question names who is counted and not in which file: tables of two files could not be told apart."""
+    named = [(one.unit, one.base, one.count) for one in universes]
+    if len(set(named)) < len(named):
+        value = "tables that count the same from different files"
+        raise mistake(release.folder, "cubes", value, "publish them as releases of their own")
 
 
 def release_catalogue(release: Release, universes: tuple[Universe, ...], rule: ServeRule) -> Catalogue:

@@ -262,6 +262,23 @@ def epsilon_of_rho(rho: Fraction, delta: Fraction) -> float:
     return float_above(max(epsilon, Fraction(0)))
 
 
+def epsilon_of_drawn_rho(rho: Fraction, delta: Fraction, distance: Fraction) -> float:
+    """The epsilon at delta of noise whose total-variation distance to rho-zCDP noise is at most ``distance``.
+
+    With p, q the probabilities of an event for two neighbours, and p', q' those under the ideal noise,
+    p <= p' + d <= e^epsilon q' + delta' + d <= e^epsilon (q + d) + delta' + d: delta = delta' + (1 + e^epsilon) d.
+    The epsilon at delta/2 is larger than the result, so that the term is not understated.
+    """
+    _between(delta)
+    added = (1 + exp_above(Fraction(epsilon_of_rho(rho, delta / 2)))) * distance
+    if added > delta / 2:
+        value = f"{float(delta):.3g} is below what the sampler itself adds at this rho"
+        raise mistake(
+            "", "delta", value, "declare a larger delta, or none: the guarantee is then stated in rho"
+        )
+    return epsilon_of_rho(rho, delta - added)
+
+
 def delta_of_rho(rho: Fraction, epsilon: Fraction) -> float:
     """The least delta over orders a > 1 for which rho-zCDP implies (epsilon, delta) (CKS corollary 13).
 

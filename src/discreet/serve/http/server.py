@@ -19,6 +19,7 @@ from uvicorn.supervisors import Multiprocess
 
 from discreet.errors import mistake
 from discreet.io.progress import Progress
+from discreet.io.register import Register
 from discreet.maths.cells.keys import derive
 from discreet.perturb.ledger import Ledger
 from discreet.programme.programme import load_declaration, load_programme
@@ -45,6 +46,7 @@ class Serving:
     store: str
     secret: bytes | None = None
     ledger: str = ""
+    register: Path | None = None  # of the secret
     rules: Path | None = None  # a programme whose [serve] section rules over a release
     tokens: Path | None = None
     tokens_only: bool = False
@@ -110,7 +112,13 @@ class Serving:
             raise mistake(self.source, "secret", "is missing", "name the secret of its release with --secret")
         programme = load_programme(self.source)
         return serve_programme(
-            programme, self.secret, store, ledger=self._ledger(), threads=self.threads, progress=progress
+            programme,
+            self.secret,
+            store,
+            ledger=self._ledger(),
+            register=None if self.register is None else Register.of(self.register, self.secret),
+            threads=self.threads,
+            progress=progress,
         )
 
     def _ledger(self) -> Ledger | None:

@@ -1,0 +1,160 @@
+"""The register of a secret: a private file that binds the id of a snapshot to its data and to a random seed.
+
+An office declares a snapshot (``noise.snapshot``) for records that do not change any more. All noise under its id is
+drawn from the seed that the register has for it, so that it is repeated and not averaged away; data that differ from
+those at the first use are refused. Neither the seed nor the digests are ever published: the secret alone, or a release
+with the secret, does not give the noise.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from discreet.errors import mistake
+from discreet.maths.cells.keys import SECRET_BYTES, derive
+
+HEX = r"^[0-9a-f]{64}$"
+_RESTORE = "restore the last intact copy; a new register means new noise, which is charged again"
+
+
+class _Snapshot(BaseModel):
+    """What one id is bound to."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    seed: str = Field(pattern=HEX)
+    inputs: dict[str, str]  # name of an input -> keyed digest of its contents
+
+
+class _Content(BaseModel):
+    """The file."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: str = Field(default="discreet register", pattern="^discreet register$")
+    secret_fingerprint: str
+    snapshots: dict[str, _Snapshot] = {}
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A declared snapshot: its id, its seed, and the inputs that this run reads; not bound before ``bind``."""
+
+    register: Register
+    id: str
+    seed: bytes = field(repr=False)
+    inputs: Mapping[str, str] = field(repr=False)
+
+    def bind(self) -> None:
+        """Store what the id is bound to, on disk when this returns; call it before the first noise is drawn."""
+        if self.register.bound(self.id, self.inputs, self.seed).seed != self.seed:
+            value = f"snapshot {self.id!r} has just been bound by another run"
+            raise mistake(self.register.path, "noise.snapshot", value, "run the command again")
+
+
+@dataclass(frozen=True)
+class Register:
+    """The register of one secret, as a file that only its owner can read; safe for several processes."""
+
+    path: Path
+    fingerprint: str
+
+    @classmethod
+    def of(cls, path: Path, secret: bytes) -> Register:
+        """The register at a path; it is made when the first snapshot is bound."""
+        return cls(path, derive(secret, "fingerprint", 8).hex())
+
+    def snapshot(self, name: str, inputs: Mapping[str, str]) -> Snapshot:
+        """The snapshot of an id: the seed that it has, or a new one; other data than at its first use are refused."""
+        bound = _checked(self.path, name, self._read().snapshots.get(name), inputs)
+        seed = secrets.token_bytes(SECRET_BYTES) if bound is None else bytes.fromhex(bound.seed)
+        return Snapshot(self, name, seed, inputs)
+
+    def bound(self, name: str, inputs: Mapping[str, str], seed: bytes = b"") -> Snapshot:
+        """Bind an id to the inputs and to a seed, where it has none yet; what it is bound to, on disk already."""
+        with self._locked() as content:
+            before = _checked(self.path, name, content.snapshots.get(name), inputs)
+            used = before.seed if before else (seed or secrets.token_bytes(SECRET_BYTES)).hex()
+            every = {**(before.inputs if before else {}), **inputs}
+            if before is None or before.inputs != every:
+                entry = _Snapshot(seed=used, inputs=dict(sorted(every.items())))
+                self._store(content.model_copy(update={"snapshots": {**content.snapshots, name: entry}}))
+        return Snapshot(self, name, bytes.fromhex(used), inputs)
+
+    @contextmanager
+    def _locked(self) -> Iterator[_Content]:
+        """The content, while no other process may change it."""
+        try:
+            lock = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise self._unusable(error) from None
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield self._read()
+        finally:
+            os.close(lock)
+
+    def _store(self, content: _Content) -> None:
+        """Replace the file in one step, on disk when this returns."""
+        draft = self.path.with_name(f"{self.path.name}.draft")
+        try:
+            draft.unlink(missing_ok=True)
+            descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(json.dumps(content.model_dump(), indent=1, ensure_ascii=False) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(self.path)
+            folder = os.open(self.path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+        except OSError as error:
+            raise self._unusable(error) from None
+
+    def _read(self) -> _Content:
+        try:
+            mode = self.path.stat().st_mode
+            text = self.path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return _Content(secret_fingerprint=self.fingerprint)
+        except (OSError, UnicodeDecodeError) as error:
+            raise self._unusable(error) from None
+        if mode & (stat.S_IRWXG | stat.S_IRWXO):
+            value = "other users can read or write it"
+            raise mistake(self.path, "register", value, f"chmod 600 {self.path}")
+        try:
+            content = _Content.model_validate_json(text)
+        except ValidationError:
+            raise mistake(self.path, "register", "is damaged, or not a register", _RESTORE) from None
+        if content.secret_fingerprint != self.fingerprint:
+            remedy = "give the register of this secret with --register"
+            raise mistake(self.path, "register", "belongs to another secret", remedy)
+        return content
+
+    def _unusable(self, error: Exception) -> Exception:
+        reason = getattr(error, "strerror", None) or "cannot be read"
+        return mistake(self.path, "register", reason.lower(), "give a file that you can read and write")
+
+
+def _checked(path: Path, name: str, bound: _Snapshot | None, inputs: Mapping[str, str]) -> _Snapshot | None:
+    """What an id is bound to, once no input differs from it."""
+    differing = sorted(key for key in inputs if bound and bound.inputs.get(key, inputs[key]) != inputs[key])
+    if differing:
+        value = f"snapshot {name!r} is bound to other contents of {', '.join(differing)}"
+        remedy = (
+            "restore the data as they were, or declare another snapshot, which is charged as a new release"
+        )
+        raise mistake(path, "noise.snapshot", value, remedy)
+    return bound

@@ -1,0 +1,79 @@
+"""The register of a secret: what an id is bound to, by whom it can be read, and several processes at once."""
+
+import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from discreet.errors import Mistakes
+from discreet.io.register import Register
+
+SECRET = bytes(range(32))
+
+
+@pytest.fixture
+def register(tmp_path: Path) -> Register:
+    return Register.of(tmp_path / "s.register", SECRET)
+
+
+def test_an_id_keeps_its_seed_and_its_inputs(register: Register) -> None:
+    first = register.snapshot("2021", {"persons": "aa"})
+    assert not register.path.exists(), "nothing is bound before it is used"
+    first.bind()
+    assert register.snapshot("2021", {"persons": "aa"}).seed == first.seed
+    register.snapshot("2021", {"persons": "aa", "households": "bb"}).bind()
+    for inputs in ({"persons": "ab"}, {"households": "bc"}, {"persons": "aa", "households": "b"}):
+        with pytest.raises(Mistakes, match="bound to other contents"):
+            register.snapshot("2021", inputs)
+    assert register.snapshot("2022", {"persons": "ab"}).seed != first.seed
+    assert register.snapshot("2021", {}).seed == first.seed
+
+
+def test_it_is_private_and_of_one_secret(register: Register, tmp_path: Path) -> None:
+    register.snapshot("2021", {"persons": "aa"}).bind()
+    assert register.path.stat().st_mode & 0o077 == 0
+    with pytest.raises(Mistakes, match="belongs to another secret"):
+        Register.of(register.path, bytes(32)).snapshot("2021", {})
+    register.path.chmod(0o644)
+    with pytest.raises(Mistakes, match="chmod 600"):
+        register.snapshot("2021", {})
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[1]", '{"kind": "ledger"}', '{"secret_fingerprint": "x", "snapshots": {"a": {}}}', "\xff"]
+)  # fmt: skip
+def test_a_damaged_one_is_refused_in_one_line(register: Register, text: str) -> None:
+    register.path.write_bytes(text.encode("latin-1"))
+    register.path.chmod(0o600)
+    with pytest.raises(Mistakes) as refused:
+        register.snapshot("2021", {})
+    assert len(str(refused.value).splitlines()) == 1
+
+
+def test_a_folder_that_cannot_be_written_is_a_mistake(tmp_path: Path) -> None:
+    with pytest.raises(Mistakes, match="a file that you can read and write"):
+        Register.of(tmp_path / "absent" / "s.register", SECRET).snapshot("a", {}).bind()
+
+
+def test_of_two_first_runs_one_must_start_again(register: Register) -> None:
+    one, other = (register.snapshot("2021", {"persons": "aa"}) for _ in range(2))
+    one.bind()
+    one.bind()
+    with pytest.raises(Mistakes, match="run the command again"):
+        other.bind()
+
+
+def test_many_processes_agree_on_one_seed(register: Register) -> None:
+    code = (
+        "import sys; from pathlib import Path; from discreet.io.register import Register\n"
+        "print(Register.of(Path(sys.argv[1]), bytes(range(32))).bound('a', {'persons': 'x'}).seed.hex())"
+    )
+    with ThreadPoolExecutor(4) as pool:
+        run = [sys.executable, "-c", code, str(register.path)]
+        runs = pool.map(lambda _: subprocess.run(run, capture_output=True, check=True), range(6))
+        seeds = {one.stdout for one in runs}
+    assert len(seeds) == 1
+    assert json.loads(register.path.read_text())["snapshots"]["a"]["seed"] == seeds.pop().decode().strip()
