@@ -115,6 +115,9 @@ def published(programme: Programme) -> NDArray[np.int64]:
     return values[nodes].reshape(len(SIZES), EACH)
 
 
+UTILITY = "count,published,utility\n" + "".join(
+    f"{a},{b},{-round(100 * abs(math.sqrt(a) - math.sqrt(b))) / 100}\n" for a in range(6) for b in range(25)
+)
 NOISES = {
     "geometric": GEOMETRIC,
     "negatives kept": 'kind = "geometric"\nepsilon = 1\nnegatives = "keep"\n',
@@ -122,6 +125,7 @@ NOISES = {
     "normal rounded": 'kind = "normal"\nepsilon = 2\nbound = 12\ndelta = 0.01\nrounding = 5\n',
     "gaussian cut": 'kind = "discrete-gaussian"\nrho = 0.02\ndelta = 1e-9\nthreshold = 12\nrounding = 3\n',
     "hellinger": 'kind = "hellinger"\nepsilon = 40\n',
+    "exponential": 'kind = "exponential"\nepsilon = 6\ndelta = 0.2\nutility = "utility.csv"\n',
     "by participants": 'kind = "geometric"\nepsilon = 1\ndraw = "participants"\nkeep_zeros = "all"\nclaim = "none"\n',
     "cell key": 'kind = "cell-key"\nV = 3\nD = 6\njs = 2\n',
 }
@@ -129,6 +133,7 @@ NOISES = {
 
 @pytest.mark.parametrize("noise", NOISES.values(), ids=NOISES)
 def test_the_forecast_is_what_the_mechanism_does(tmp_path: Path, noise: str) -> None:
+    (tmp_path / "utility.csv").write_text(UTILITY)
     programme = line(tmp_path, noise)
     found = forecast(programme, [declared(programme)]).candidates[0]
     law = next(margin.law for margin in found.margins if margin.axes == 1)

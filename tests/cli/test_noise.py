@@ -29,6 +29,25 @@ def run_json(*words: object) -> dict[str, Any]:
     return dict(json.loads(run(*words, "--json")))
 
 
+def test_the_exponential_mechanism_is_shown_and_drawn_by_its_utility(tmp_path: Path) -> None:
+    file = tmp_path / "utility.csv"
+    lines = (f"{a},{b},{-abs(a - b)}" for a in range(3) for b in range(12))
+    file.write_text("\n".join(["count,published,utility", *lines]))
+    words = ("--kind", "exponential", "--epsilon", 4, "--utility", file)
+    report = run_json("show", *words, "--counts", "0,5")
+    assert report["parameters"]["utility"].startswith("of counts 0 to 2, sha256 ")
+    assert [row["count"] for row in report["rows"]] == [0, 5]
+    assert next(iter(report["rows"][1]["pmf"])) == "-2"  # the row of 2, moved along
+    assert report["certified"]["by_integers"]
+    assert 0 < report["certified"]["delta"] < 0.3
+    assert "exponential: epsilon 4, utility of counts 0 to 2" in run("show", *words)
+    out = tmp_path / "x.parquet"
+    run("sample", *words, "--n", 1000, "--count", 1, "--out", out)
+    assert pq.read_table(out)["change"].to_numpy().min() >= -1
+    with pytest.raises(Mistakes, match="--count: missing"):
+        run("sample", *words, "--n", 10, "--out", out)
+
+
 def test_show_tells_the_whole_law() -> None:
     report = run_json("show", "--kind", "laplace", "--epsilon", "1.5", "--bound", 7)
     law = truncated_laplace(1.5, 7)

@@ -221,9 +221,12 @@ def test_mistakes_in_what_is_asked_of_bayes(words: tuple[str, ...], said: str) -
         run("bayes", *words)
 
 
-def test_the_exponential_law_is_not_offered() -> None:
-    for words in (("dp", "--epsilon", "1"), ("bayes", "count")):
-        result = RUNNER.invoke(app, [*words, "--kind", "exponential"])
-        assert result.exit_code == 2
-        assert "discrete-gaussian" in result.output  # the choices
-        assert "'exponential'" in result.output
+def test_the_exponential_law_needs_its_utility(tmp_path: Path) -> None:
+    file = tmp_path / "utility.csv"
+    file.write_text("change,utility\n" + "".join(f"{v},{-abs(v)}\n" for v in range(-9, 10)))
+    words = ("dp", "--epsilon", "1", "--kind", "exponential", "--noise-epsilon", "1")
+    with pytest.raises(Mistakes, match="utility: missing for exponential noise"):
+        run(*words)
+    laplace = ("dp", "--epsilon", "1", "--kind", "laplace", "--noise-epsilon", "1", "--bound", "9")
+    found, known = run_json(*words, "--utility", str(file)), run_json(*laplace)
+    assert found["delta"] == pytest.approx(known["delta"])

@@ -7,7 +7,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.errors import Mistakes
+from discreet.maths.noise.exponential import UtilityLaw
 from discreet.programme.programme import load_programme
+from discreet.programme.utility_file import read_utility
 from discreet.release.reader import open_release
 from discreet.release.verify import verify
 from discreet.synth import generate
@@ -54,6 +56,29 @@ def test_hellinger_noise_is_kept_for_comparison(tmp_path: Path) -> None:
     )
     assert verify(tmp_path / "r").passed
     assert "epsilon = 200" in open_release(tmp_path / "r").noise.sentence()
+
+
+def test_the_exponential_mechanism_goes_the_whole_way(census: Path, tmp_path: Path) -> None:
+    """Its utility is in the manifest, so that a reader rebuilds the law; larger counts have its last row."""
+    folder = with_noise(
+        census, tmp_path / "census", 'kind = "exponential"\nepsilon = 4000\ndelta = 1e-3\nutility = "u.csv"'
+    )
+    rows = ["count,published,utility"]
+    rows += [f"{a},{b},{-abs(a - b) + (0.5 if a == b == 0 else 0)}" for a in range(3) for b in range(-20, 23)]
+    (folder / "u.csv").write_text("\n".join(rows))
+    run(folder, tmp_path / "r")
+    assert verify(tmp_path / "r").passed
+    noise = open_release(tmp_path / "r").noise
+    assert "epsilon = 4000 and delta =" in noise.sentence()
+    assert noise.utility == read_utility(folder / "u.csv")
+    assert isinstance(noise.law, UtilityLaw)
+    assert noise.law.table == noise.utility
+    assert noise.law.settled == 2
+    assert noise.law.row(100).first == 78
+    (folder / "u.csv").write_text("\n".join(rows[:-17]))
+    with pytest.raises(Mistakes, match=r"the ends of the utility's rows cost .* list more published values"):
+        run(folder, tmp_path / "s")
+    assert not (tmp_path / "s").exists()
 
 
 def test_fresh_noise_is_new_each_time_and_keyed_noise_is_not(census: Path, tmp_path: Path) -> None:

@@ -20,8 +20,9 @@ from discreet.maths.noise.law import Pmf, Symmetric, checked_support
 from discreet.maths.noise.ptable_solver import PTableParameters
 from discreet.maths.noise.thresholds import BITS, GUARD_BITS
 from discreet.maths.privacy.accounting import largest_rho
+from discreet.maths.privacy.composition import Composition
 from discreet.maths.utility import CellError, expected_error
-from discreet.perturb.budget import law_of, noise_parameters, reach
+from discreet.perturb.budget import law_of, noise_parameters, plan, reach
 from discreet.perturb.choose import cell_key_mechanism
 from discreet.programme.cube import Cube, Signature, signatures
 from discreet.programme.noise import BudgetRule, CellKeyNoise, Claim, Draw, KeptZeros, PrivateNoise
@@ -87,6 +88,8 @@ def _rows(rule: PrivateNoise, parameter: Fraction) -> list[Pmf]:
     if isinstance(law, HellingerLaw):
         for size in SIZES:
             law.last_target(size, BITS + GUARD_BITS)
+        return [law.row(size) for size in SIZES]
+    if not isinstance(law, AdditiveLaw):
         return [law.row(size) for size in SIZES]
     pmf = _changes(law)
     return [pmf.shifted(size) for size in SIZES]
@@ -218,7 +221,11 @@ def _division(noise: CandidateNoise) -> Hashable:
     if not isinstance(noise, PrivateNoise):
         return isinstance(noise, Lookup)
     split = (noise.budget.split, frozenset(noise.budget.shares.items()))
-    return (split, noise.is_gaussian, noise.neighbours, noise.protects, noise.largest_household)
+    whose = (noise.neighbours, noise.protects, noise.largest_household)
+    if noise.composition is Composition.BASIC:
+        return (split, noise.is_gaussian, *whose)
+    amounts = (noise.kind, noise.bound, noise.utility, noise.budget.total, noise.delta)
+    return (split, noise.composition, *amounts, *whose)  # a parameter is then not proportional to the budget
 
 
 def _weights(
@@ -229,6 +236,8 @@ def _weights(
         return {}
     if isinstance(noise, Lookup):
         return dict.fromkeys(crosstabs, Fraction(1))
+    if noise.composition is not Composition.BASIC:
+        return {one: amount / noise.budget.total for one, amount in noise_parameters(noise, cubes).items()}
     return noise_parameters(replace(noise, budget=replace(noise.budget, total=Fraction(1))), cubes)
 
 
@@ -264,6 +273,10 @@ USUAL = PTableParameters(D=5, V=2.0, js=0)
 RHO_DIGITS = 4  # of a rho that is proposed
 NO_KEY = bytes(32)  # the law of a lookup does not depend on the order that a key gives it
 
+COMPOSED = {
+    Composition.ADVANCED: "advanced composition",
+    Composition.PLD: "privacy-loss distributions",
+}
 Uses = Mapping[tuple[str, Fraction], int]  # (unit, noise parameter) -> number of cross-tabulations
 
 
@@ -292,7 +305,13 @@ def _every(programme: Programme, epsilons: Sequence[Fraction]) -> Iterator[Candi
     template = (
         noise if isinstance(noise, PrivateNoise) else PrivateNoise(LawKind.GEOMETRIC, BudgetRule(DELTA))
     )
-    unit = replace(template, kind=LawKind.GEOMETRIC, budget=replace(template.budget, total=Fraction(1)))
+    unit = replace(
+        template,
+        kind=LawKind.GEOMETRIC,
+        utility=None,
+        composition=Composition.BASIC,
+        budget=replace(template.budget, total=Fraction(1)),
+    )
     uses = _uses(unit, programme.cubes)
     for epsilon in epsilons:
         at = {(name, parameter * epsilon): times for (name, parameter), times in uses.items()}
@@ -305,7 +324,9 @@ def declared(programme: Programme) -> Candidate:
     if isinstance(noise, CellKeyNoise):
         return _cell_key("declared: cell-key", noise)
     budget = f"{'rho' if noise.is_gaussian else 'epsilon'} {shown(noise.budget.total)}"
-    return Candidate(f"declared: {noise.kind.value}, {budget}", noise, tuple(_excess(programme, noise)))
+    composed = "" if noise.composition is Composition.BASIC else f", {noise.composition.value}"
+    name = f"declared: {noise.kind.value}, {budget}{composed}"
+    return Candidate(name, noise, tuple(_excess(programme, noise)))
 
 
 def shown(number: Fraction) -> str:
@@ -319,9 +340,12 @@ def _cell_key(name: str, noise: CellKeyNoise) -> Candidate:
 
 
 def _excess(programme: Programme, noise: PrivateNoise) -> Iterator[str]:
-    if noise.bound is None or noise.claim is Claim.NONE:
+    if noise.claim is Claim.NONE or (noise.bound is None and noise.utility is None):
         return
-    spent = programme_delta(noise, _uses(noise, programme.cubes))
+    if noise.utility is None and noise.composition is Composition.BASIC:
+        spent = programme_delta(noise, _uses(noise, programme.cubes))
+    else:
+        spent = float(plan(noise, programme.cubes).delta())
     if spent > noise.delta:
         yield f"truncation costs a delta of {spent:.3g}, but {float(noise.delta):.3g} is declared: protect refuses it"
 
@@ -340,12 +364,18 @@ def _bought(template: PrivateNoise, epsilon: Fraction, uses: Uses) -> Iterator[C
         kind=LawKind.GEOMETRIC,
         budget=budget,
         bound=None,
+        utility=None,
         delta=Fraction(0),
         draw=Draw.DESCRIPTION,
         keep_zeros=KeptZeros.STRUCTURAL,
         claim=Claim.DP,
+        composition=Composition.BASIC,
     )
     yield Candidate(f"geometric, {text}", plain)
+    for composition in (Composition.ADVANCED, Composition.PLD):
+        composed = replace(plain, composition=composition, delta=DELTA)
+        note = f"delta {float(DELTA):g}, composed by {COMPOSED[composition]}"
+        yield Candidate(f"geometric, {text}, {composition.value}", composed, (note,))
     for kind in (LawKind.LAPLACE, LawKind.NORMAL):
         yield _truncated(replace(plain, kind=kind, delta=DELTA), uses, text)
     rho = rho_for(epsilon, DELTA)

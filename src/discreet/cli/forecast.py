@@ -96,7 +96,7 @@ def _candidate(one: CandidateForecast) -> dict[str, object]:
     elif isinstance(noise, PrivateNoise):
         budget = "rho" if noise.is_gaussian else "epsilon"
         facts |= {"kind": noise.kind.value, budget: str(noise.budget.total)}
-        facts |= {"bound": noise.bound, "delta": float(noise.delta)}
+        facts |= {"bound": noise.bound, "delta": float(noise.delta), "composition": noise.composition.value}
     else:
         facts["kind"] = "cell-key"
     return {**facts, "margins": [_margin(margin) for margin in one.margins]}

@@ -15,6 +15,8 @@ from discreet.errors import mistake
 from discreet.io.secret import read_secret
 from discreet.maths.cells.keys import derive
 from discreet.maths.privacy.accounting import EpsilonDelta, Neighbours, PrivacyLoss, PureEpsilon, Rho
+from discreet.maths.privacy.allowance import Allowance
+from discreet.maths.privacy.composition import Composition
 from discreet.perturb.ledger import Ledger
 from discreet.programme.noise import Protects
 
@@ -57,11 +59,20 @@ def account(
     protects: Annotated[
         Protects, typer.Option("--protects", help="Whose presence the budget hides.")
     ] = Protects.PERSON,
+    composition: Annotated[
+        Composition,
+        typer.Option(
+            "--composition",
+            help="How charges add up: basic (sums) or advanced (more small charges for a delta); fixed for good.",
+        ),
+    ] = Composition.BASIC,
 ) -> None:
     """Open an account with a budget that can be used up but never raised."""
-    budget = _budget(epsilon, delta, rho)
-    opened = ledger_at(where, secret).create_account(name, budget, neighbours, protects.value)
-    typer.echo(f"{opened.name}: {opened.budget}, {opened.neighbours.value} of a {opened.unit}.")
+    allowance = Allowance(_budget(epsilon, delta, rho), composition)
+    opened = ledger_at(where, secret).create_account(
+        name, allowance.budget, neighbours, protects.value, allowance.composition
+    )
+    typer.echo(f"{opened.name}: {opened.allowance}, {opened.neighbours.value} of a {opened.unit}.")
 
 
 @app.command()
@@ -73,7 +84,10 @@ def show(where: WHERE, secret: SECRET, json: JSON = False) -> None:
         emit_json({"accounts": accounts})
         return
     for one in accounts:
-        typer.echo(f"{one['account']}: budget {one['budget']}, spent {one['spent']}")
+        composed = f" ({one['composition']} composition)" if one["composition"] != Composition.BASIC else ""
+        typer.echo(
+            f"{one['account']}: budget {one['budget']}{composed}, spent {one['spent']}, left {one['left']}"
+        )
         for entry in ledger.entries(str(one["account"])):
             typer.echo(f"  {entry.at}  {entry.charge}  {entry.described}")
 
@@ -87,7 +101,9 @@ def _described(ledger: Ledger, name: str) -> dict[str, object]:
     return {
         "account": name,
         "budget": str(found.budget),
+        "composition": found.composition.value,
         "spent": str(ledger.spent(name)),
+        "left": str(ledger.remaining(name)),
         "neighbours": found.neighbours.value,
         "protects": found.unit,
         "charges": charges,

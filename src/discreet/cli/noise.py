@@ -23,6 +23,7 @@ from discreet.maths.cells.lookup import Order, build, change
 from discreet.maths.noise.additive import AdditiveLaw, LawKind, SquareSensitivity, exact
 from discreet.maths.noise.certificates import GAUSSIAN_DELTA, Certificate, certificate
 from discreet.maths.noise.draws import BitSource, draw
+from discreet.maths.noise.exponential import UtilityTable
 from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.law import Loss, Pmf
 from discreet.maths.noise.thresholds import row_table, threshold_table
@@ -76,7 +77,8 @@ def sample(
     n: Annotated[int, typer.Option("--n", help="Number of samples.", min=1)],
     out: Annotated[Path, typer.Option("--out", help="The Parquet file to write.")],
     count: Annotated[
-        int | None, typer.Option("--count", help="hellinger, cell-key: the true count to perturb.", min=0)
+        int | None,
+        typer.Option("--count", help="Laws that depend on it: the true count to perturb.", min=0),
     ] = None,
     quiet: QUIET = False,
     as_json: JSON = False,
@@ -213,7 +215,9 @@ def _named(noise: NoiseOptions) -> dict[str, Any]:
         return {"kind": LawKind.CELL_KEY.value, "parameters": {"ptable": str(noise.ptable)}}
     wanted = noise.parameters()
     given = {
-        name: value if isinstance(value, SquareSensitivity) else float(Fraction(str(value)))
+        name: str(value)
+        if isinstance(value, SquareSensitivity | UtilityTable)
+        else float(Fraction(str(value)))
         for name, value in wanted.given().items()
     }
     return {"kind": wanted.kind.value, "parameters": given}

@@ -22,11 +22,13 @@ from discreet.errors import mistake
 from discreet.io.ptable_files import read_ptable
 from discreet.maths.attacks.bounds import LEAST_VARIANCE
 from discreet.maths.noise.additive import AdditiveLaw, LawKind, SquareSensitivity
-from discreet.maths.noise.hellinger import HellingerLaw, PTableLaw
+from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.named import NoiseParameters, named_law
 from discreet.maths.noise.publishing import Negatives, Publishing
+from discreet.maths.noise.thresholds import RowLaw
+from discreet.programme.utility_file import read_utility
 
-AnyLaw = AdditiveLaw | HellingerLaw | PTableLaw
+AnyLaw = AdditiveLaw | RowLaw | PTableLaw
 
 LARGEST_VARIANCE = 1e12
 PTABLE = Annotated[Path | None, typer.Option("--ptable", help="A p-table file, in any of the known formats.")]
@@ -40,6 +42,7 @@ class NoiseKind(StrEnum):
     GEOMETRIC = "geometric"
     DISCRETE_GAUSSIAN = "discrete-gaussian"
     HELLINGER = "hellinger"
+    EXPONENTIAL = "exponential"
     UNIFORM = "uniform"
     CELL_KEY = "cell-key"
 
@@ -62,7 +65,9 @@ class NoiseOptions:
     ] = None
     epsilon: Annotated[
         str | None,
-        typer.Option("--epsilon", help="laplace, normal, geometric, hellinger: epsilon, also as 1/3."),
+        typer.Option(
+            "--epsilon", help="laplace, normal, geometric, hellinger, exponential: epsilon, also as 1/3."
+        ),
     ] = None
     bound: Annotated[
         int | None, typer.Option("--bound", help="laplace, normal, uniform: largest change.")
@@ -82,6 +87,10 @@ class NoiseOptions:
     D: Annotated[int | None, typer.Option("--D", help="cell-key: largest change.")] = None
     V: Annotated[float | None, typer.Option("--V", help="cell-key: variance.")] = None
     js: Annotated[int | None, typer.Option("--js", help="cell-key: counts 1..js are never published.")] = None
+    utility: Annotated[
+        Path | None,
+        typer.Option("--utility", help="exponential: a CSV file, count,published,utility or change,utility."),
+    ] = None
     ptable: PTABLE = None
 
     @property
@@ -107,7 +116,9 @@ class NoiseOptions:
         kind = _implied(self.given) if self.kind is None else self.kind.law
         if kind is None:
             raise self._no_kind()
-        return NoiseParameters(kind, **{name: getattr(self, name) for name in self.given})
+        given = {name: getattr(self, name) for name in self.given if name != "utility"}
+        utility = None if self.utility is None else read_utility(self.utility)
+        return NoiseParameters(kind, **given, utility=utility)
 
     def require_one_source(self) -> None:
         """Refuse a p-table together with another description of the noise."""

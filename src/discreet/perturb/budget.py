@@ -15,17 +15,32 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
 
-from discreet.maths.noise.additive import AdditiveLaw
+from discreet.maths.noise.additive import AdditiveLaw, LawKind
+from discreet.maths.noise.certificates import utility_delta
+from discreet.maths.noise.exponential import UtilityLaw
 from discreet.maths.noise.hellinger import HellingerLaw
 from discreet.maths.noise.named import budgeted_law
-from discreet.maths.noise.thresholds import ThresholdTable, delta_between, row_table, threshold_table
+from discreet.maths.noise.thresholds import (
+    NEGLIGIBLE,
+    RowLaw,
+    ThresholdTable,
+    delta_between,
+    row_table,
+    zero_table,
+)
 from discreet.maths.privacy.accounting import EpsilonDelta, exp_above
+from discreet.maths.privacy.composition import Composition, Part, composed_delta
+from discreet.maths.privacy.loss_distribution import DrawnNoise
 from discreet.maths.privacy.sensitivity import split_by_margin, split_by_table, split_evenly
 from discreet.programme.cube import Cube, Signature, signatures
 from discreet.programme.noise import BudgetRule, PrivateNoise, Protects, Split
 
 ARITHMETIC = Fraction(1, 10**18)  # a delta below this is rounding: stated, but it needs no declaration
 FIRST_ROWS = 4  # neighbouring counts differ most where they are smallest
+FACTOR_STEPS = 64  # of the factor by which composition enlarges the parameters of all cross-tabulations
+DRAWING_SHARE = Fraction(
+    1, 1024
+)  # of a declared delta, left for the distance between what is drawn and its law
 
 
 @dataclass(frozen=True)
@@ -62,9 +77,9 @@ def shares(rule: BudgetRule, cubes: Sequence[Cube]) -> dict[Signature, Fraction]
             return split_by_table(rule.total, {cube.id: signatures([cube]) for cube in cubes}, rule.shares)
 
 
-def law_of(rule: PrivateNoise, parameter: Fraction) -> AdditiveLaw | HellingerLaw:
+def law_of(rule: PrivateNoise, parameter: Fraction) -> AdditiveLaw | RowLaw:
     """The law of one cell's noise; its parameter is the epsilon (or rho) that a change of one costs."""
-    return budgeted_law(rule.kind, parameter, rule.bound)
+    return budgeted_law(rule.kind, parameter, rule.bound, rule.utility)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,13 +96,15 @@ class NoisePlan:
         return self.tables[self.parameters[signature]]
 
     def delta(self) -> Fraction:
-        """The certified delta of the whole programme at its nominal epsilon; basic composition, rounded up.
+        """The certified delta of the whole programme at its nominal epsilon, rounded up.
 
         The deltas of tables are those of the integers that are drawn; where empty cells are drawn by gaps, a distance d
         to the tables' law adds (1 + e^epsilon) d with the epsilon of that cross-tabulation.
         """
         if self.rule.is_gaussian:
             return self.rule.delta
+        if self.rule.composition is not Composition.BASIC:
+            return self._composed()
         certified: dict[tuple[Fraction, Reach], Fraction] = {}
         total = Fraction(0)
         for signature, parameter in self.parameters.items():
@@ -99,6 +116,37 @@ class NoisePlan:
                 total += (1 + exp_above(parameter * touched.l1)) * distance
         return total
 
+    def _composed(self) -> Fraction:
+        """The delta at the nominal epsilon by advanced composition or by privacy-loss distributions.
+
+        All parameters are fixed before anything is drawn, so that no filter is needed. A distance d of what is drawn
+        adds (1 + e^epsilon) d.
+        """
+        epsilon, composition = self.rule.budget.total, self.rule.composition
+        parts: dict[tuple[Fraction, Reach], list[Part]] = {}
+        every: list[Part] = []
+        for signature, parameter in self.parameters.items():
+            touched = reach(signature.unit, self.rule)
+            if (parameter, touched) not in parts:
+                parts[parameter, touched] = self._parts(parameter, touched)
+            every += parts[parameter, touched]
+        drawn = (1 + exp_above(epsilon)) * self.distance() if self.distances else Fraction(0)
+        return composed_delta(every, composition, epsilon) + drawn
+
+    def _parts(self, parameter: Fraction, touched: Reach) -> list[Part]:
+        """What one record costs in a cross-tabulation: each change of one by itself, unless changes can pile up.
+
+        The losses of the normal law are mostly far below its epsilon, which its own distribution shows.
+        """
+        if touched.largest > 1:
+            whole = self._certified(parameter, touched) if self.tables else NEGLIGIBLE
+            return [EpsilonDelta(parameter * touched.l1, whole)]
+        if self.rule.kind is LawKind.NORMAL and self.rule.composition is Composition.PLD:
+            table = self.tables[parameter]
+            return [DrawnNoise(table.first, table.numbers)] * touched.l1
+        one = self._certified(parameter, touched) / touched.l1 if self.tables else NEGLIGIBLE
+        return [EpsilonDelta(parameter, one)] * touched.l1
+
     def distance(self) -> Fraction:
         """The total-variation distance between all that is drawn and the laws as they are written, at most."""
         return sum(self.distances.values(), Fraction(0))
@@ -109,9 +157,8 @@ class NoisePlan:
         The delta of a shift by k grows faster than k, so that no division of the records in between is worse.
         """
         law = law_of(self.rule, parameter)
-        if isinstance(law, HellingerLaw):
-            rows = [row_table(law, count) for count in range(FIRST_ROWS)]
-            one = max(delta_between(p, q, parameter) for p, q in pairwise(rows))
+        if not isinstance(law, AdditiveLaw) or law.kind is LawKind.EXPONENTIAL:
+            one = self._of_one(law)
             return (
                 one * touched.l1
                 if touched.largest == 1
@@ -123,22 +170,61 @@ class NoisePlan:
         piled = table.certified_delta(parameter * touched.largest, touched.largest) * piles
         return max(spread, piled)
 
+    def _of_one(self, law: AdditiveLaw | RowLaw) -> Fraction:
+        """The delta of a change of one under a law of any shape; larger changes are then steps of one."""
+        if isinstance(law, UtilityLaw):
+            return utility_delta(law)
+        if isinstance(law, HellingerLaw):
+            rows = [row_table(law, count) for count in range(FIRST_ROWS)]
+            return max(delta_between(p, q, law.parameter) for p, q in pairwise(rows))
+        return zero_table(law).certified_delta(law.parameter or 0)
+
 
 def plan(rule: PrivateNoise, cubes: Sequence[Cube]) -> NoisePlan:
     """Divide the budget over the cross-tabulations and make the tables."""
-    parameters = noise_parameters(rule, cubes)
-    tables = {parameter: _zero_table(law_of(rule, parameter)) for parameter in set(parameters.values())}
+    return _plan_of(rule, noise_parameters(rule, cubes))
+
+
+def _plan_of(rule: PrivateNoise, parameters: Mapping[Signature, Fraction]) -> NoisePlan:
+    tables = {parameter: zero_table(law_of(rule, parameter)) for parameter in set(parameters.values())}
     return NoisePlan(rule, parameters, tables)
 
 
 def noise_parameters(rule: PrivateNoise, cubes: Sequence[Cube]) -> dict[Signature, Fraction]:
-    """The noise parameter of each cross-tabulation: its share of the budget, divided by what one record reaches."""
+    """The noise parameter of each cross-tabulation: its share of the budget, divided by what one record reaches.
+
+    Where losses are not composed by adding them up, all parameters are enlarged by one factor.
+    """
     parameters = {}
     for signature, share in shares(rule.budget, cubes).items():
         touched = reach(signature.unit, rule)
         parameters[signature] = share / (touched.l2_squared if rule.is_gaussian else touched.l1)
-    return parameters
+    return parameters if rule.composition is Composition.BASIC else _enlarged(rule, parameters)
 
 
-def _zero_table(law: AdditiveLaw | HellingerLaw) -> ThresholdTable:
-    return row_table(law, 0) if isinstance(law, HellingerLaw) else threshold_table(law)
+def _tried(rule: PrivateNoise, parameters: Mapping[Signature, Fraction]) -> NoisePlan:
+    """A plan to search with; the wide tables of geometric noise, of which delta hardly depends, are left out of it."""
+    return NoisePlan(rule, parameters, {}) if rule.kind is LawKind.GEOMETRIC else _plan_of(rule, parameters)
+
+
+def _enlarged(rule: PrivateNoise, parameters: Mapping[Signature, Fraction]) -> dict[Signature, Fraction]:
+    """Multiply all parameters by the largest factor found whose composition is certified to be within the budget.
+
+    The factor is a multiple of 1/FACTOR_STEPS, found by halving; a part of delta is left for what drawing adds.
+    """
+    allowed = rule.delta * (1 - DRAWING_SHARE)
+
+    def times(factor: int) -> dict[Signature, Fraction]:
+        return {one: parameter * Fraction(factor, FACTOR_STEPS) for one, parameter in parameters.items()}
+
+    low, high = (
+        FACTOR_STEPS,
+        FACTOR_STEPS * (len(parameters) + 1),
+    )  # k releases of epsilon each are never epsilon
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _tried(rule, times(middle)).delta() <= allowed:
+            low = middle
+        else:
+            high = middle
+    return times(low)

@@ -12,6 +12,7 @@ from discreet.maths.cells.keys import derive
 from discreet.maths.cells.lookup import Lookup, Order, build
 from discreet.maths.noise.ptable_solver import solve
 from discreet.maths.privacy.accounting import epsilon_of_drawn_rho
+from discreet.maths.privacy.composition import Composition
 from discreet.perturb.budget import ARITHMETIC, NoisePlan, plan
 from discreet.perturb.cell_key import CellKeyMechanism
 from discreet.perturb.mechanism import Mechanism
@@ -77,8 +78,14 @@ def _require_delta(noise: PrivateNoise, found: NoisePlan, file: str) -> None:
     delta = found.delta()
     if noise.claim is Claim.DP and delta > max(noise.delta, ARITHMETIC):
         spent, declared = float(delta), float(noise.delta)
-        value = (
-            f"truncation at {noise.bound} costs {spent:.3g} over the programme, {declared:.3g} is declared"
-        )
-        remedy = "raise the bound, raise epsilon, or declare the larger delta"
+        cause, wider = f"truncation at {noise.bound} costs", "raise the bound"
+        if noise.composition is not Composition.BASIC and noise.bound is None:
+            cause, wider = (
+                f"the cross-tabulations, by {noise.composition.value} composition, cost",
+                "declare more",
+            )
+        if noise.utility is not None:
+            cause, wider = "the ends of the utility's rows cost", "list more published values"
+        value = f"{cause} {spent:.3g} over the programme, {declared:.3g} is declared"
+        remedy = f"{wider}, raise epsilon, or declare the larger delta"
         raise Mistakes([Problem(file, "noise.delta", value, remedy)])

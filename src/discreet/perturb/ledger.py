@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,9 @@ from sqlalchemy import (
 
 from discreet.errors import BudgetExceeded, Mistakes, Problem, mistake
 from discreet.io.store import Book, Database, append_only, lay_out, one_at_a_time, open_book
-from discreet.maths.privacy.accounting import Neighbours, PrivacyLoss, basic, read_loss, within
+from discreet.maths.privacy.accounting import Neighbours, PrivacyLoss, read_loss
+from discreet.maths.privacy.allowance import Allowance, Spent, read_allowance
+from discreet.maths.privacy.composition import Composition
 
 Clock = Callable[[], datetime]
 
@@ -75,6 +77,12 @@ class Account:
     neighbours: Neighbours
     unit: str  # the unit of privacy: person, household
     opened: str
+    composition: Composition = Composition.BASIC
+
+    @property
+    def allowance(self) -> Allowance:
+        """Its budget, with how charges are composed."""
+        return Allowance(self.budget, self.composition)
 
 
 @dataclass(frozen=True)
@@ -84,7 +92,7 @@ class Entry:
     number: int
     key: str
     charge: PrivacyLoss
-    total: PrivacyLoss
+    total: Spent
     described: str
     at: str
     hash: str
@@ -123,12 +131,20 @@ class Ledger:
         open_book(database, _BOOK)
         return cls(database, clock, seal)
 
-    def create_account(self, name: str, budget: PrivacyLoss, neighbours: Neighbours, unit: str) -> Account:
+    def create_account(
+        self,
+        name: str,
+        budget: PrivacyLoss,
+        neighbours: Neighbours,
+        unit: str,
+        composition: Composition = Composition.BASIC,
+    ) -> Account:
         """Open an account; opening it again with the same terms changes nothing, with other terms is refused."""
         with self.database.writing() as connection:
             one_at_a_time(connection, f"{_accounts.name}/{name}")
             row = self._row(connection, name)
-            account = Account(name, budget, neighbours, unit, row.opened if row else self._now())
+            opened = row.opened if row else self._now()
+            account = Account(name, budget, neighbours, unit, opened, composition)
             if row is None:
                 start = self._link("", _terms(account))
                 values = dict(
@@ -165,7 +181,7 @@ class Ledger:
             select(_entries).where(_entries.c.account == account, _entries.c.key == key)
         ).first()
         if earlier is not None:
-            return self._repeated(_entry(earlier), charge, account)
+            return self._repeated(_entry(earlier, _account(row).allowance), charge, account)
         entry = self._next(connection, row, charge, key, described)
         connection.execute(_entries.insert().values(account=account, **_columns(entry)))
         values = {"entries": entry.number, "head": entry.hash}
@@ -190,8 +206,8 @@ class Ledger:
     def entries(self, account: str) -> tuple[Entry, ...]:
         """All charges of an account, in their order."""
         with self.database.reading() as connection:
-            self._known(connection, account)
-            return tuple(map(_entry, connection.execute(_in_order(account))))
+            allowance = _account(self._known(connection, account)).allowance
+            return tuple(_entry(row, allowance) for row in connection.execute(_in_order(account)))
 
     def head(self, account: str) -> Head:
         """The last entry of the account, to be stored elsewhere, for instance in a release's manifest."""
@@ -202,15 +218,14 @@ class Ledger:
     def spent(self, account: str) -> PrivacyLoss:
         """What all charges of an account cost together."""
         with self.database.reading() as connection:
-            return self._total(connection, self._known(connection, account))
+            row = self._known(connection, account)
+            return _account(row).allowance.stated(self._total(connection, row))
 
     def remaining(self, account: str) -> PrivacyLoss:
-        """What is left of the budget."""
+        """What is left of the budget: the largest charge that it still allows."""
         with self.database.reading() as connection:
             row = self._known(connection, account)
-            budget, spent = read_loss(row.budget), self._total(connection, row)
-        left = (getattr(budget, part.name) - getattr(spent, part.name) for part in fields(budget))
-        return type(budget)(*left)
+            return _account(row).allowance.left(self._total(connection, row))
 
     def verify(self, stored: Mapping[str, Head] | None = None) -> tuple[Problem, ...]:
         """Recompute every account's chain and sums; with heads stored elsewhere, also that no entry was removed."""
@@ -235,11 +250,12 @@ class Ledger:
             return
         heads = {0: head}
         try:
-            total = basic([], type(read_loss(row.budget)))
+            allowance = read_allowance(row.budget)
+            total = allowance.nothing()
             with closing(connection.execute(_in_order(row.name))) as rows:
                 for written in rows:
-                    entry, number = _entry(written), number + 1
-                    total = basic([total, entry.charge], type(total))
+                    entry, number = _entry(written, allowance), number + 1
+                    total = allowance.plus(total, entry.charge)
                     head = self._link(head, _content(entry))
                     if (entry.number, entry.hash, entry.total) != (number, head, total):
                         yield problem(f", entry {number}", "it was changed, or one before it was deleted")
@@ -253,20 +269,23 @@ class Ledger:
             yield problem(f", entry {number + 1}", "entries at the end were deleted or added")
         elif stored is not None and heads.get(stored.entries) != stored.hash:
             yield problem("", f"it does not continue its state at entry {stored.entries}")
-        elif not within(total, read_loss(row.budget)):
+        elif not allowance.allows(total):
             yield problem("", "its charges exceed its budget")
 
     def _next(
         self, connection: Connection, row: Row[Any], charge: PrivacyLoss, key: str, described: str
     ) -> Entry:
-        budget, spent = read_loss(row.budget), self._total(connection, row)
+        allowance, spent = read_allowance(row.budget), self._total(connection, row)
         if not any(amount > 0 for amount in astuple(charge)):
             raise mistake(
                 self.database.name, f"account {row.name}", "a charge of 0", "charge what the release costs"
             )
-        total = basic([spent, charge], type(budget))
-        if not within(total, budget):
-            text = f"account {row.name}: {charge} would exceed the budget {budget}, of which {spent} is spent"
+        total = allowance.plus(spent, charge)
+        if not allowance.allows(total):
+            known = allowance.stated(spent)
+            text = (
+                f"account {row.name}: {charge} would exceed the budget {allowance}, of which {known} is spent"
+            )
             raise BudgetExceeded(f"{text}; request less, or stop here")
         if any(amount.denominator > _LONGEST for amount in astuple(total)):
             remedy = "round charges up to a common denominator"
@@ -276,16 +295,17 @@ class Ledger:
         entry = Entry(row.entries + 1, key, charge, total, described, self._now(), "")
         return Entry(**{**vars(entry), "hash": self._link(row.head, _content(entry))})
 
-    def _total(self, connection: Connection, row: Row[Any]) -> PrivacyLoss:
+    def _total(self, connection: Connection, row: Row[Any]) -> Spent:
         """The total of the last entry, once the terms and the last link of the chain are found intact."""
         terms = self._link("", [getattr(row, name) for name in _TERMS])
+        allowance = read_allowance(row.budget)
         last = connection.execute(_in_order(row.name, backward=True).limit(2)).all()
-        entry, number = (_entry(last[0]), last[0].number) if last else (None, 0)
+        entry, number = (_entry(last[0], allowance), last[0].number) if last else (None, 0)
         head = self._link(last[1].hash if len(last) > 1 else terms, _content(entry)) if entry else terms
         if terms != row.hash or (number, head) != (row.entries, row.head):
             value = "its terms or its last entry are not as they were written"
             raise mistake(self.database.name, f"account {row.name}", value, _RESTORE)
-        return entry.total if entry else basic([], type(read_loss(row.budget)))
+        return entry.total if entry else allowance.nothing()
 
     def _repeated(self, earlier: Entry, charge: PrivacyLoss, account: str) -> Entry:
         if earlier.charge != charge:
@@ -323,7 +343,7 @@ _RESTORE = "stop publishing, find out who wrote to it, and restore the last inta
 
 
 def _terms(account: Account) -> list[str]:
-    return [account.name, str(account.budget), account.neighbours.value, account.unit, account.opened]
+    return [account.name, str(account.allowance), account.neighbours.value, account.unit, account.opened]
 
 
 def _content(entry: Entry) -> list[str]:
@@ -335,12 +355,14 @@ def _columns(entry: Entry) -> dict[str, Any]:
 
 
 def _account(row: Row[Any]) -> Account:
-    return Account(row.name, read_loss(row.budget), Neighbours(row.neighbours), row.unit, row.opened)
+    kept = read_allowance(row.budget)
+    neighbours = Neighbours(row.neighbours)
+    return Account(row.name, kept.budget, neighbours, row.unit, row.opened, kept.composition)
 
 
-def _entry(row: Row[Any]) -> Entry:
+def _entry(row: Row[Any], allowance: Allowance) -> Entry:
     return Entry(
-        row.number, row.key, read_loss(row.charge), read_loss(row.total), row.described, row.at, row.hash
+        row.number, row.key, read_loss(row.charge), allowance.read(row.total), row.described, row.at, row.hash
     )
 
 

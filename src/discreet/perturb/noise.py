@@ -9,11 +9,13 @@ from math import ceil
 
 from discreet.errors import mistake
 from discreet.maths.noise.additive import Law, LawKind
+from discreet.maths.noise.exponential import UtilityTable
 from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.law import UNSETTLED
 from discreet.maths.noise.named import measure_of
 from discreet.maths.noise.publishing import UNCHANGED, PublishedLaw, Publishing
 from discreet.maths.privacy.accounting import Neighbours, epsilon_of_drawn_rho
+from discreet.maths.privacy.composition import Composition
 from discreet.programme.cube import Signature
 from discreet.programme.noise import Draw, KeptZeros, Protects, Split
 from discreet.programme.release import Disclosure
@@ -48,6 +50,7 @@ class Guarantee:
     epsilon: Fraction | None = None
     rho: Fraction | None = None
     delta: Fraction = Fraction(0)
+    composition: Composition = Composition.BASIC  # of the cross-tabulations
     distance: Fraction = Fraction(
         0
     )  # total variation between what is drawn and the noise that rho is that of
@@ -63,11 +66,19 @@ class Guarantee:
                 all=f"{name} = {total}",
                 each=f"{name} = {self.each}",
             )
-        return phrase(
+        whole = phrase(
             "The whole release is differentially private with {budget}, when {change}.",
             budget=self.loss(),
             change=self._change(),
         )
+        if self.composition is Composition.ADVANCED:
+            return joined(
+                whole, phrase("The losses of its cross-tabulations are composed by advanced composition.")
+            )
+        if self.composition is Composition.PLD:
+            how = phrase("The losses of its cross-tabulations are composed by privacy-loss distributions.")
+            return joined(whole, how)
+        return whole
 
     def figures(self) -> dict[str, float]:
         """Its numbers: epsilon and delta, or rho, with an epsilon only where a delta is declared."""
@@ -118,6 +129,7 @@ class Noise:
     disclosed: Disclosure = Disclosure.LAW
     variance: float | None = None  # of any cell at most this
     bound: int | None = None  # no change is larger; None where that is not disclosed, or unbounded
+    utility: UtilityTable | None = None  # of the exponential mechanism
     law: Law | None = None  # of the count before it is post-processed, by true count
     laws: Mapping[str, Law] = field(
         default_factory=dict
@@ -228,6 +240,8 @@ class Noise:
             return
         if self.bound is not None:
             yield "bound", self.bound
+        if self.utility is not None:
+            yield "utility", str(self.utility)
         yield "draw", self.drawing.value
         yield "keep_zeros", self.zeros.value
         yield "negatives", self.publishing.negatives.value

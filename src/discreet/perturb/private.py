@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from discreet.errors import Problem, mistake
 from discreet.maths.cells.counting import absent, counts_of, keys_of, ordered
 from discreet.maths.cells.keys import derive
+from discreet.maths.noise.additive import AdditiveLaw
 from discreet.maths.noise.draws import (
     LARGEST_N,
     BitSource,
@@ -23,9 +24,9 @@ from discreet.maths.noise.draws import (
     sparse_law,
     visibility,
 )
-from discreet.maths.noise.hellinger import HellingerLaw
+from discreet.maths.noise.law import UNSETTLED
 from discreet.maths.noise.publishing import Negatives, Publishing
-from discreet.maths.noise.thresholds import ThresholdTable, row_table
+from discreet.maths.noise.thresholds import RowLaw, ThresholdTable, row_table
 from discreet.maths.privacy.accounting import rounded_up
 from discreet.perturb.budget import NoisePlan, law_of
 from discreet.perturb.noise import Guarantee, Noise, NoiseBudget
@@ -105,8 +106,9 @@ class PrivateMechanism:
 
     @property
     def identity(self) -> bytes:
-        """The noise parameter of every cross-tabulation."""
-        return json.dumps({str(s): str(p) for s, p in self.plan.parameters.items()}, sort_keys=True).encode()
+        """The noise of every cross-tabulation."""
+        laws = {str(s): _law_identity(self.rule, p) for s, p in self.plan.parameters.items()}
+        return json.dumps(laws, sort_keys=True).encode()
 
     def perturb(self, table: ConfidentialTable) -> ProtectedTable:
         """Add noise to every cell that can have records, and post-process."""
@@ -151,10 +153,10 @@ class PrivateMechanism:
         for start in range(0, len(noisy), AT_ONCE):
             part = slice(start, start + AT_ONCE)
             words = self._words(purpose, deciding[part])
-            if isinstance(law, HellingerLaw):
-                noisy[part] = _by_rows(law, noisy[part], words)
-            else:
+            if isinstance(law, AdditiveLaw):
                 noisy[part] += from_words(table, words)
+            else:
+                noisy[part] = _by_rows(law, noisy[part], words)
         return noisy
 
     def _empty(self, crosstab: CrossTab, purpose: str, table: ThresholdTable) -> tuple[Integers, Integers]:
@@ -181,7 +183,7 @@ class PrivateMechanism:
         """The label of the random words: of a group of people, or of what a cross-tabulation counts."""
         parameter = self.plan.parameters[signature]
         if self.rule.draw is Draw.PARTICIPANTS:
-            return f"{self.rule.kind.value} {parameter} {self.rule.bound}/participants"
+            return f"{_law_identity(self.rule, parameter)}/participants"
         return noise_identity(self.rule, parameter, self.statistics.identity(cube, signature))
 
     def _refuse_dense(self, cube: Cube) -> None:
@@ -223,6 +225,7 @@ class PrivateMechanism:
             zeros=rule.keep_zeros,
             variance=variances[widest],
             bound=rule.bound,
+            utility=rule.utility,
             law=laws[widest],
             laws={str(signature): laws[p] for signature, p in parameters.items() if p != widest},
             publishing=rule.published,
@@ -242,11 +245,17 @@ class PrivateMechanism:
             neighbours=rule.neighbours,
             unit=rule.protects,
             largest_household=rule.largest_household,
+            composition=rule.composition,
             epsilon=None if rule.is_gaussian else rule.budget.total,
             rho=rule.budget.total if rule.is_gaussian else None,
             delta=rule.delta if rule.is_gaussian else rounded_up(self.plan.delta(), DELTA_DIGITS),
             distance=rounded_up(self.plan.distance(), DELTA_DIGITS) if rule.is_gaussian else Fraction(0),
         )
+
+
+def _law_identity(rule: PrivateNoise, parameter: Fraction) -> str:
+    utility = "" if rule.utility is None else f" {rule.utility.digest}"
+    return f"{rule.kind.value} {parameter} {rule.bound}{utility}"
 
 
 def noise_identity(rule: PrivateNoise, parameter: Fraction, statistic: str) -> str:
@@ -258,7 +267,7 @@ def noise_identity(rule: PrivateNoise, parameter: Fraction, statistic: str) -> s
     shown = rule.published
     return "/".join(
         (
-            f"{rule.kind.value} {parameter} {rule.bound}",
+            _law_identity(rule, parameter),
             f"{rule.keep_zeros.value} {shown.negatives.value} {shown.rounding} {shown.threshold}",
             statistic,
         )
@@ -296,20 +305,21 @@ def drawing_distances(
     return distances
 
 
-def _by_rows(law: HellingerLaw, counts: Integers, words: NDArray[np.uint64]) -> Integers:
-    """Noisy counts under a law that depends on the count: one table for each different count."""
-    if len(counts) and counts.max() > MOST_ROWS:
+def _by_rows(law: RowLaw, counts: Integers, words: NDArray[np.uint64]) -> Integers:
+    """Noisy counts under a law that depends on the count: one table for each different count, up to the last row."""
+    if law.settled == UNSETTLED and len(counts) and counts.max() > MOST_ROWS:
         remedy = "use it for small tables, or use geometric noise"
         raise mistake("", "noise.kind", f"hellinger noise for counts above {MOST_ROWS}", remedy)
     out = np.empty(len(counts), dtype=np.int64)
-    for count in np.unique(counts).tolist():
-        here = counts == count
+    served = np.minimum(counts, law.settled)
+    for count in np.unique(served).tolist():
+        here = served == count
         out[here] = from_words(_row(law, count), words[here])
-    return out
+    return out + (counts - served)
 
 
 @lru_cache(maxsize=MOST_ROWS)
-def _row(law: HellingerLaw, count: int) -> ThresholdTable:
+def _row(law: RowLaw, count: int) -> ThresholdTable:
     return row_table(law, count)
 
 

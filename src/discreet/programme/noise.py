@@ -15,10 +15,13 @@ from pydantic import Discriminator, Field, Tag
 from discreet.errors import Mistakes
 from discreet.maths.cells.lookup import Order
 from discreet.maths.noise.additive import LawKind
+from discreet.maths.noise.exponential import UtilityTable
 from discreet.maths.noise.ptable_solver import PTableParameters, Variance
 from discreet.maths.noise.publishing import Negatives, Publishing
 from discreet.maths.privacy.accounting import Neighbours
+from discreet.maths.privacy.composition import Composition
 from discreet.programme.section import Amount, Declared, Findings, Text, text_or_table
+from discreet.programme.utility_file import read_utility
 
 
 def _one_or_rows(value: object) -> str:
@@ -55,11 +58,12 @@ class DeclaredSplit(Declared):
 class DeclaredPrivate(Declared):
     """Noise of a known law in every cell, with a differential privacy guarantee unless none is claimed."""
 
-    kind: Literal["laplace", "normal", "geometric", "discrete-gaussian", "hellinger"]
+    kind: Literal["laplace", "normal", "geometric", "discrete-gaussian", "hellinger", "exponential"]
     epsilon: Amount | None = None
     rho: Amount | None = None
     delta: Amount | None = None
     bound: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    utility: Text | None = None
     draw: Literal["participants", "description", "fresh"] | None = None
     snapshot: Text | None = None
     keep_zeros: Literal["structural", "all"] = "structural"
@@ -73,11 +77,12 @@ class DeclaredPrivate(Declared):
         Annotated[Literal["even"], Tag("|text")] | Annotated[DeclaredSplit, Tag("|table")],
         Discriminator(text_or_table),
     ] = "even"
+    composition: Literal["basic", "advanced", "pld"] = "basic"
     claim: Literal["dp", "none"] = "dp"
     large_delta: bool = False
 
 
-PRIVATE_KINDS = ("laplace", "normal", "geometric", "discrete-gaussian", "hellinger")
+PRIVATE_KINDS = ("laplace", "normal", "geometric", "discrete-gaussian", "hellinger", "exponential")
 
 
 def _kind_of_noise(value: object) -> str:
@@ -170,6 +175,8 @@ class PrivateNoise:
     claim: Claim = Claim.DP
     large_delta: bool = False
     snapshot: str = ""  # the id of the records whose noise is repeated; empty where it is fresh
+    utility: UtilityTable | None = None  # of the exponential mechanism
+    composition: Composition = Composition.BASIC  # of its cross-tabulations
 
     @property
     def is_guaranteed(self) -> bool:
@@ -256,7 +263,8 @@ def _private(declared: DeclaredPrivate, findings: Findings) -> PrivateNoise | No
     for key, value, remedy in problems:
         findings.add(f"noise.{key}", value, remedy)
     total = declared.rho if kind is LawKind.DISCRETE_GAUSSIAN else declared.epsilon
-    if problems or total is None:
+    utility = _utility(declared, findings)
+    if problems or total is None or (kind is LawKind.EXPONENTIAL and utility is None):
         return None
     return PrivateNoise(
         kind,
@@ -272,7 +280,20 @@ def _private(declared: DeclaredPrivate, findings: Findings) -> PrivateNoise | No
         Claim(declared.claim),
         declared.large_delta,
         declared.snapshot or "",
+        utility,
+        Composition(declared.composition),
     )
+
+
+def _utility(declared: DeclaredPrivate, findings: Findings) -> UtilityTable | None:
+    if declared.utility is None:
+        return None
+    try:
+        return read_utility(findings.folder / declared.utility)
+    except Mistakes as mistakes:
+        for problem in mistakes.problems:
+            findings.add(f"noise.utility ({declared.utility}, {problem.key})", problem.value, problem.remedy)
+    return None
 
 
 def _draw(declared: DeclaredPrivate) -> Draw:
@@ -303,11 +324,43 @@ def _refused(declared: DeclaredPrivate, kind: LawKind) -> Iterator[tuple[str, st
         yield "bound", str(declared.bound), "only laplace and normal are truncated; leave it out"
     if kind in TRUNCATED and declared.delta is None and declared.claim == "dp":
         yield "delta", "is missing", "truncated noise costs a delta: state the largest you accept"
+    if (kind is LawKind.EXPONENTIAL) != (declared.utility is not None):
+        value, remedy = "is missing", "name the CSV file of utilities: count, published, utility"
+        if declared.utility is not None:
+            value, remedy = declared.utility, f"{kind.value} noise has none; leave it out"
+        yield "utility", value, remedy
+    if kind is LawKind.EXPONENTIAL and declared.delta is None and declared.claim == "dp":
+        yield (
+            "delta",
+            "is missing",
+            "the ends of the utility's rows cost a delta: state the largest you accept",
+        )
+    yield from _refused_composition(declared, kind)
     yield from _refused_drawing(declared)
     if declared.protects == "household" and declared.largest_household is None:
         yield "largest_household", "is missing", "state how many members the largest household has"
     if declared.protects == "person" and declared.largest_household is not None:
         yield "largest_household", str(declared.largest_household), 'it goes with protects = "household"'
+
+
+def _refused_composition(declared: DeclaredPrivate, kind: LawKind) -> Iterator[tuple[str, str, str]]:
+    if declared.composition == "basic":
+        return
+    if kind is LawKind.DISCRETE_GAUSSIAN:
+        yield (
+            "composition",
+            declared.composition,
+            "rhos add up exactly; leave it out, and state a delta for an epsilon",
+        )
+    elif kind is LawKind.HELLINGER:
+        yield "composition", declared.composition, "hellinger noise is there for comparison; leave it out"
+    elif declared.claim == "none":
+        yield "composition", f'{declared.composition} with claim = "none"', "leave it out: nothing is claimed"
+    elif declared.delta is None or not (_is_number(declared.delta) and Fraction(str(declared.delta)) > 0):
+        remedy = (
+            f"{declared.composition} composition buys less noise for a delta above 0: state it, such as 1e-9"
+        )
+        yield "delta", "is missing or 0", remedy
 
 
 def _refused_drawing(declared: DeclaredPrivate) -> Iterator[tuple[str, str, str]]:

@@ -17,11 +17,13 @@ from pydantic import (
 
 from discreet.errors import BrokenRelease, Mistakes
 from discreet.maths.noise.additive import Law, LawKind
+from discreet.maths.noise.exponential import UtilityRow, UtilityTable
 from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.named import budgeted_law, measure_of
 from discreet.maths.noise.ptable import ptable_of_rows
 from discreet.maths.noise.publishing import UNCHANGED, Negatives, Publishing
 from discreet.maths.privacy.accounting import Neighbours
+from discreet.maths.privacy.composition import Composition
 from discreet.perturb.noise import Guarantee, Noise, NoiseBudget
 from discreet.programme.noise import Draw, KeptZeros, Protects, Split
 from discreet.programme.release import Disclosure
@@ -58,10 +60,20 @@ class PublishingEntry(_Entry):
     threshold: int
 
 
+class UtilityRowEntry(_Entry):
+    """The utilities of publishing first, first + 1, .. for one true count."""
+
+    first: int
+    utilities: tuple[Exact, ...]
+
+
 class ParametersEntry(_Entry):
     """What defines the law besides variance and bound: js of a p-table, or a budget and each cell's share of it."""
 
     js: int | None = None
+    utility: tuple[UtilityRowEntry, ...] | None = (
+        None  # by true count; the last serves all larger ones, moved along
+    )
     epsilon: Exact | None = None  # of the whole release
     rho: Exact | None = None
     split: Split | None = None
@@ -81,6 +93,7 @@ class GuaranteeEntry(_Entry):
     distance: Exact | None = (
         None  # of rho: total variation between what is drawn and the discrete Gaussian law
     )
+    composition: Composition | None = None  # of the cross-tabulations; absent where losses are added up
     neighbours: Neighbours
     unit: Protects
     largest_household: int | None = None
@@ -110,6 +123,7 @@ class NoiseEntry(_Entry):
             disclosed=self.disclose,
             variance=self.variance,
             bound=self.bound,
+            utility=self._utility,
             law=self._law(given),
             laws={name: self._named(amount) for name, amount in (given.other_cells or {}).items()},
             publishing=UNCHANGED if rule is None else _publishing(rule),
@@ -122,9 +136,19 @@ class NoiseEntry(_Entry):
             return None if self.law is None else ptable_law(self.law)
         return None if given.cell is None else self._named(given.cell)
 
+    @property
+    def _utility(self) -> UtilityTable | None:
+        rows = self.parameters.utility if self.parameters else None
+        if rows is None:
+            return None
+        try:
+            return UtilityTable(tuple(UtilityRow(row.first, row.utilities) for row in rows))
+        except Mistakes as mistakes:
+            raise BrokenRelease(f"noise utility: {mistakes}") from None
+
     def _named(self, amount: Fraction) -> Law:
         try:
-            return budgeted_law(self.kind, amount, self.bound)
+            return budgeted_law(self.kind, amount, self.bound, self._utility)
         except Mistakes as mistakes:
             raise BrokenRelease(f"noise law {self.kind.value} {amount}: {mistakes}") from None
 
@@ -151,6 +175,7 @@ def entry_of(noise: Noise) -> NoiseEntry:
             rho=found.rho,
             delta=found.delta if found.rho is None or found.delta else None,
             distance=found.distance or None,
+            composition=None if found.composition is Composition.BASIC else found.composition,
             neighbours=found.neighbours,
             unit=found.unit,
             largest_household=found.largest_household,
@@ -164,7 +189,7 @@ def _parameters(noise: Noise) -> ParametersEntry | None:
     if noise.budget is None:
         return ParametersEntry(js=noise.js)
     budget = noise.budget
-    measure: dict[str, Any] = {measure_of(noise.kind): budget.total}
+    measure: dict[str, Any] = {measure_of(noise.kind): budget.total, "utility": _utility_rows(noise.utility)}
     return ParametersEntry(
         **measure,
         split=budget.split,
@@ -175,6 +200,12 @@ def _parameters(noise: Noise) -> ParametersEntry | None:
         other_cells={name: law.parameter for name, law in noise.laws.items() if law.parameter is not None}
         or None,
     )
+
+
+def _utility_rows(utility: UtilityTable | None) -> tuple[UtilityRowEntry, ...] | None:
+    if utility is None:
+        return None
+    return tuple(UtilityRowEntry(first=row.first, utilities=row.values) for row in utility.rows)
 
 
 def _publishing(entry: PublishingEntry) -> Publishing:
@@ -206,6 +237,7 @@ def _guarantee(entry: GuaranteeEntry) -> Guarantee:
         rho=entry.rho,
         delta=entry.delta or Fraction(0),
         distance=entry.distance or Fraction(0),
+        composition=entry.composition or Composition.BASIC,
     )
 
 

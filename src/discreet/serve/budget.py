@@ -14,9 +14,9 @@ from sqlalchemy import Column, Connection, MetaData, String, Table, select
 from discreet.errors import BudgetExceeded, mistake
 from discreet.io.store import Book, add_new, lay_out
 from discreet.maths.noise.additive import Law
-from discreet.maths.noise.hellinger import HellingerLaw
-from discreet.maths.noise.thresholds import ThresholdTable, row_table, threshold_table
+from discreet.maths.noise.thresholds import ThresholdTable, zero_table
 from discreet.maths.privacy.accounting import EpsilonDelta, PrivacyLoss, Rho, exp_above
+from discreet.maths.privacy.composition import Composition
 from discreet.perturb.budget import ARITHMETIC, NoisePlan, law_of, reach, shares
 from discreet.perturb.ledger import Ledger, question_key
 from discreet.perturb.noise import Guarantee
@@ -38,6 +38,10 @@ class PrivateTables:
         if account is None:
             remedy = "add what a cross-tabulation costs and what a user may spend: { each = 0.1, user = 5 }"
             raise mistake(programme.path, "serve.account", "is missing; noise with a law needs it", remedy)
+        if released.rule.composition is not Composition.BASIC:
+            value = f"{released.rule.composition.value} with a table builder"
+            remedy = 'questions are chosen one after the other and charged by their sums: use composition = "basic"'
+            raise mistake(programme.path, "noise.composition", value, remedy)
         self._released, self.account = released, account
         self._shares = shares(released.rule.budget, programme.cubes)
         self._table = lru_cache(maxsize=256)(self._made_table)
@@ -99,8 +103,7 @@ class PrivateTables:
         return NoisePlan(self.rule, one, {parameter: self._table(parameter)}).delta()
 
     def _made_table(self, parameter: Fraction) -> ThresholdTable:
-        law = law_of(self.rule, parameter)
-        return row_table(law, 0) if isinstance(law, HellingerLaw) else threshold_table(law)
+        return zero_table(law_of(self.rule, parameter))
 
 
 def account_guarantee(prices: PrivateTables) -> Guarantee | None:

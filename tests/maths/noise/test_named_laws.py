@@ -64,7 +64,11 @@ def test_the_cell_key_law_is_a_p_table() -> None:
         (LawKind.HELLINGER, {"epsilon": 1, "rho": 1}, "leave it out: hellinger noise has epsilon"),
         (LawKind.UNIFORM, {"bound": 2, "epsilon": 1}, "uniform noise has bound"),
         (LawKind.CELL_KEY, {"D": 5}, "V: missing"),
-        (LawKind.EXPONENTIAL, {}, "choose from laplace"),
+        (
+            LawKind.EXPONENTIAL,
+            {"epsilon": 1},
+            "utility: missing for exponential noise; give the file of utilities",
+        ),
     ],
 )
 def test_wrong_parameters_are_refused(kind: LawKind, given: dict[str, Any], message: str) -> None:
@@ -79,7 +83,7 @@ def test_every_mistake_is_reported_at_once() -> None:
 
 
 def test_every_named_kind_states_what_it_needs() -> None:
-    assert set(NEEDED) == set(LawKind) - {LawKind.EXPONENTIAL}
+    assert set(NEEDED) == set(LawKind)
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,11 @@ from fractions import Fraction
 from itertools import pairwise
 
 from discreet.maths.noise.additive import AdditiveLaw, Law, LawKind
+from discreet.maths.noise.exponential import UtilityLaw
 from discreet.maths.noise.hellinger import HELLINGER_BITS, HellingerLaw, PTableLaw
 from discreet.maths.noise.law import Pmf
 from discreet.maths.noise.thresholds import (
+    RowLaw,
     ThresholdTable,
     delta_between,
     epsilon_between,
@@ -37,11 +39,11 @@ class Certificate:
     certified: bool = True
 
 
-def certificate(law: AdditiveLaw | HellingerLaw | PTableLaw, delta: Fraction = GAUSSIAN_DELTA) -> Certificate:
+def certificate(law: AdditiveLaw | RowLaw | PTableLaw, delta: Fraction = GAUSSIAN_DELTA) -> Certificate:
     """Certify a law: at its own epsilon where it has one, at the given delta for Gaussian noise."""
     if isinstance(law, PTableLaw):
         return Certificate(None, Fraction(law.delta(LARGEST_EPSILON)), certified=False)
-    if isinstance(law, HellingerLaw):
+    if isinstance(law, RowLaw):
         return _of_rows(law)
     return certificate_of(threshold_table(law), law, delta)
 
@@ -61,16 +63,22 @@ def certificate_of(table: ThresholdTable, law: AdditiveLaw, delta: Fraction = GA
     return Certificate(table.certified_epsilon(at), at, None, distance)
 
 
-def _of_rows(law: HellingerLaw) -> Certificate:
-    """Certify the neighbours that are the worst; those beyond have less, as the law itself shows."""
-    pairs = len(law.neighbours)
-    if law.last_target(pairs, HELLINGER_BITS) > LARGEST_CERTIFIED_ROW:
+def _of_rows(law: RowLaw) -> Certificate:
+    """Certify all neighbours of a utility; of Hellinger-type noise those that are the worst, as the law shows."""
+    pairs = law.table.last + 1 if isinstance(law, UtilityLaw) else len(law.neighbours)
+    if isinstance(law, HellingerLaw) and law.last_target(pairs, HELLINGER_BITS) > LARGEST_CERTIFIED_ROW:
         return Certificate(float(law.epsilon_parameter), Fraction(0), certified=False)
     tables = [row_table(law, count) for count in range(pairs + 1)]
     neighbours = list(pairwise(tables))
     delta = max(delta_between(p, q, law.epsilon_parameter) for p, q in neighbours)
     epsilon = max(epsilon_between(p, q, max(delta, Fraction(1, 2**100))) for p, q in neighbours)
     return Certificate(epsilon, delta, None, max(table.total_variation() for table in tables))
+
+
+def utility_delta(law: UtilityLaw) -> Fraction:
+    """The certified delta at its epsilon over all neighbouring counts of a utility table, for a change of one."""
+    tables = (row_table(law, count) for count in range(law.table.last + 2))
+    return max(delta_between(p, q, law.epsilon_parameter) for p, q in pairwise(tables))
 
 
 def fixed_zeros_delta(law: Law) -> float:

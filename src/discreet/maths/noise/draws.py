@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from discreet.errors import mistake
 from discreet.maths.cells.keys import derive
-from discreet.maths.noise.hellinger import HellingerLaw
 from discreet.maths.noise.thresholds import (
     UNIT,
+    RowLaw,
     ThresholdTable,
     ball_of,
     floors,
@@ -134,7 +134,7 @@ def from_words(table: ThresholdTable, words: Words) -> NDArray[np.int32]:
     return out
 
 
-def draw_published(law: HellingerLaw, counts: NDArray[np.int64], bits: BitSource) -> NDArray[np.int64]:
+def draw_published(law: RowLaw, counts: NDArray[np.int64], bits: BitSource) -> NDArray[np.int64]:
     """Draw the published counts of a law that depends on the count, with one table for each different count."""
     different, which = np.unique(counts, return_inverse=True)
     out = np.empty(len(counts), dtype=np.int64)

@@ -1,6 +1,6 @@
 """Laws by name and parameters, as users declare them: which parameters a kind has, and every mistake at once.
 
-The formulas are in ``additive`` and ``hellinger``.
+The formulas are in ``additive``, ``hellinger`` and ``exponential``.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from discreet.maths.noise.additive import (
     truncated_normal,
     uniform,
 )
+from discreet.maths.noise.exponential import UtilityLaw, UtilityTable, utility_law
 from discreet.maths.noise.hellinger import HellingerLaw, PTableLaw, hellinger
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
 
@@ -30,6 +31,7 @@ NEEDED: dict[LawKind, tuple[str, ...]] = {
     LawKind.GEOMETRIC: ("epsilon",),
     LawKind.DISCRETE_GAUSSIAN: (),
     LawKind.HELLINGER: ("epsilon",),
+    LawKind.EXPONENTIAL: ("epsilon", "utility"),
     LawKind.UNIFORM: ("bound",),
     LawKind.CELL_KEY: ("D", "V"),
 }
@@ -55,6 +57,7 @@ MISSING = {
         "bound",
     ): "give the largest change, or take geometric, which has none and needs no delta",
     (LawKind.NORMAL, "bound"): "give the largest change, or take discrete-gaussian, which has none",
+    (LawKind.EXPONENTIAL, "utility"): "give the file of utilities, by count or by change",
 }
 
 
@@ -71,6 +74,7 @@ class NoiseParameters:
     D: int | None = None
     V: float | None = None
     js: int | None = None
+    utility: UtilityTable | None = None
 
     def given(self) -> dict[str, object]:
         """The parameters that were given."""
@@ -78,7 +82,7 @@ class NoiseParameters:
         return {name: value for name, value in pairs if value is not None}
 
 
-def named_law(declared: NoiseParameters) -> AdditiveLaw | HellingerLaw | PTableLaw:
+def named_law(declared: NoiseParameters) -> AdditiveLaw | HellingerLaw | UtilityLaw | PTableLaw:
     """Make the law, or raise every mistake in its parameters."""
     problems = tuple(_problems(declared))
     if problems:
@@ -87,6 +91,8 @@ def named_law(declared: NoiseParameters) -> AdditiveLaw | HellingerLaw | PTableL
         return PTableLaw(solve(PTableParameters(declared.D or 0, declared.V or 0.0, declared.js or 0)))
     if declared.kind is LawKind.HELLINGER:
         return hellinger(declared.epsilon or 0)
+    if declared.utility is not None:
+        return utility_law(declared.epsilon or 0, declared.utility)
     return _additive(declared)
 
 
@@ -95,8 +101,12 @@ def measure_of(kind: LawKind) -> str:
     return "rho" if kind is LawKind.DISCRETE_GAUSSIAN else "epsilon"
 
 
-def budgeted_law(kind: LawKind, amount: Number, bound: int | None) -> AdditiveLaw | HellingerLaw:
-    """The law of a kind by the epsilon (or rho) that a change of one costs, and its bound where it has one."""
+def budgeted_law(
+    kind: LawKind, amount: Number, bound: int | None, utility: UtilityTable | None = None
+) -> AdditiveLaw | HellingerLaw | UtilityLaw:
+    """The law of a kind by the epsilon (or rho) that a change of one costs, with its bound or utility if it has one."""
+    if kind is LawKind.EXPONENTIAL and utility is not None:
+        return utility_law(amount, utility)
     match kind:
         case LawKind.LAPLACE:
             return truncated_laplace(amount, bound or 0)

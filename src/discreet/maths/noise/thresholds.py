@@ -17,11 +17,13 @@ from flint import arb, ctx, fmpq
 from numpy.typing import NDArray
 
 from discreet.maths.noise.additive import AdditiveLaw, exact
+from discreet.maths.noise.exponential import UtilityLaw
 from discreet.maths.noise.hellinger import HellingerLaw, tail_bound
 from discreet.maths.noise.law import Listed, Pmf, Symmetric, checked_support
 
 BITS = 128
 UNIT = 2**BITS
+RowLaw = HellingerLaw | UtilityLaw  # laws whose noise depends on the count
 FIRST_PRECISION, LAST_PRECISION = 320, 1280
 
 
@@ -236,14 +238,21 @@ def threshold_table(law: AdditiveLaw) -> ThresholdTable:
     return _symmetric(shape)
 
 
-def row_table(law: HellingerLaw, count: int) -> ThresholdTable:
-    """Make the table of the published counts of one true count under Hellinger-type noise."""
+def row_table(law: RowLaw, count: int) -> ThresholdTable:
+    """Make the table of the published counts of one true count under a law that depends on the count."""
+    if isinstance(law, UtilityLaw):
+        return _listed(law.exponents(count))
     cut = law.last_target(count, BITS)
     summed = law.last_target(count, BITS + GUARD_BITS)
     c = law.epsilon_parameter / 2
     rest = arb(2 * tail_bound(float(c), math.sqrt(count), math.sqrt(summed))).union(arb(0))
     inner = floors(lambda: root_cumulative(c, count, summed, rest)[:cut])
     return table_of_thresholds(0, inner, cut_tails=1)
+
+
+def zero_table(law: AdditiveLaw | RowLaw) -> ThresholdTable:
+    """Make the table that draws the noise of an empty cell."""
+    return threshold_table(law) if isinstance(law, AdditiveLaw) else row_table(law, 0)
 
 
 def table_of_shares(first: int, shares: Sequence[Fraction]) -> ThresholdTable:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import decimal
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
@@ -237,6 +238,26 @@ def advanced(losses: Sequence[PureEpsilon | EpsilonDelta], slack: Fraction) -> E
     delta = 1 - (1 - slack) * math.prod((1 - loss.delta for loss in stated), start=Fraction(1))
     epsilon = min(sum(epsilons, Fraction(0)), rounded_up(drift + sqrt_above(2 * squares * min(logs))))
     return EpsilonDelta(epsilon, delta)
+
+
+def advanced_delta(losses: Sequence[PureEpsilon | EpsilonDelta], epsilon: Fraction) -> Fraction:
+    """The smallest delta for which ``advanced`` gives at most this epsilon, rounded up; 1 or more where none does.
+
+    With s = sum e_l^2, d the drift and t = (epsilon - d)^2/(2 s) the slack is the smaller of e^-t and
+    sqrt(s)/(e^t - e); the deltas of the losses are added to it.
+    """
+    counted = Counter(stated_as(loss, EpsilonDelta) for loss in losses)
+    squares = sum((times * loss.epsilon**2 for loss, times in counted.items()), Fraction(0))
+    drift = sum(
+        (times * loss.epsilon * (1 - 2 / (exp_above(loss.epsilon) + 1)) for loss, times in counted.items()),
+        Fraction(0),
+    )
+    own = sum((times * loss.delta for loss, times in counted.items()), Fraction(0))
+    if not 0 < drift < epsilon:
+        return Fraction(1)
+    t = (epsilon - drift) ** 2 / (2 * squares)
+    slack, above = exp_above(-t), exp_below(t) - exp_above(Fraction(1))
+    return own + (min(slack, sqrt_above(squares) / above) if above > 0 else slack)
 
 
 def epsilon_of_rho_as_published(rho: Fraction, delta: Fraction) -> float:

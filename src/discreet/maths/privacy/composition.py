@@ -20,14 +20,24 @@ from discreet.maths.privacy.accounting import (
     PureEpsilon,
     Rho,
     advanced,
+    advanced_delta,
     basic,
     delta_of_rho,
     epsilon_of_rho,
     float_above,
 )
-from discreet.maths.privacy.loss_distribution import GaussianNoise, LaplaceNoise, mixed_delta, mixed_epsilon
+from discreet.maths.privacy.loss_distribution import (
+    DrawnNoise,
+    GaussianNoise,
+    LaplaceNoise,
+    mixed_delta,
+    mixed_epsilon,
+)
 
 Composable = PureEpsilon | EpsilonDelta | Rho | LaplaceNoise | GaussianNoise
+Part = (
+    PureEpsilon | EpsilonDelta | DrawnNoise
+)  # of a release whose parameters are fixed before anything is drawn
 STEPS = 40  # halvings of the logarithm of delta where advanced composition is inverted
 LEAST = -300.0  # power of ten of the smallest delta that is searched for
 
@@ -39,6 +49,14 @@ class Way(StrEnum):
     ADVANCED = "advanced"
     ZCDP = "zcdp"
     LOSS_DISTRIBUTION = "loss_distribution"
+
+
+class Composition(StrEnum):
+    """How the losses of one release's cross-tabulations, or of an account's charges, are composed."""
+
+    BASIC = "basic"
+    ADVANCED = "advanced"
+    PLD = "pld"
 
 
 @dataclass(frozen=True)
@@ -58,6 +76,22 @@ def stated(release: Composable, neighbours: Neighbours) -> PrivacyLoss:
         case GaussianNoise(rho):
             return Rho(rho).times(neighbours.cells)
     return release
+
+
+def composed_delta(parts: Sequence[Part], composition: Composition, epsilon: Fraction) -> Fraction:
+    """The delta of parts whose parameters are fixed beforehand, at an epsilon, rounded up; 1 where there is none.
+
+    Each part is what one record changes by one, or a whole cross-tabulation by its certified (epsilon, delta).
+    """
+    if composition is Composition.PLD:
+        return mixed_delta(parts, Neighbours.ADD_REMOVE, epsilon)
+    bounded = tuple(part for part in parts if not isinstance(part, DrawnNoise))
+    if len(bounded) < len(parts):
+        raise mistake("", "composition", "drawn noise without its epsilon", "state its epsilon and delta")
+    whole = basic(bounded, EpsilonDelta)
+    if composition is Composition.BASIC or whole.epsilon <= epsilon:
+        return whole.delta if whole.epsilon <= epsilon else Fraction(1)
+    return min(advanced_delta(bounded, epsilon), Fraction(1))
 
 
 def composed_epsilons(
@@ -86,7 +120,9 @@ def composed_deltas(
         _total(Way.BASIC, lambda: parts.basic_delta(epsilon)),
         _total(Way.ADVANCED, lambda: parts.advanced_delta(epsilon)),
         _total(Way.ZCDP, lambda: delta_of_rho(parts.as_rho(), epsilon)),
-        _total(Way.LOSS_DISTRIBUTION, lambda: mixed_delta(_with_laws(releases), neighbours, epsilon)),
+        _total(
+            Way.LOSS_DISTRIBUTION, lambda: float_above(mixed_delta(_with_laws(releases), neighbours, epsilon))
+        ),
     )
 
 
