@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Set
 PURE = {  # top-level packages that compute; none of them is there to read, write, log or tell the time
     *("__future__", "collections", "dataclasses", "decimal", "enum", "fractions", "functools", "hashlib"),
     *("itertools", "math", "typing", "numpy", "numba", "scipy", "flint", "cryptography", "ortools"),
-    *("dp_accounting", "discreet"),
+    "discreet",
 }
 PURE_ATTRIBUTES = {
     "sys.byteorder",

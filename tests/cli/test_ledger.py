@@ -79,6 +79,27 @@ def test_a_release_is_charged_once_and_never_beyond_the_budget(book: Book) -> No
     assert book.ledger("verify")[0] == 0
 
 
+def test_an_account_with_advanced_composition_takes_more_small_charges(book: Book) -> None:
+    """Its composition is one of its terms: stated, charged by, and verified."""
+    book.ledger("create")
+    terms = ("--epsilon", "100", "--delta", "1e-6")
+    code, out, _ = book.ledger("account", "census", *terms, "--composition", "advanced")
+    assert (code, "composition=advanced" in out) == (0, True)
+    code, _, err = book.ledger("account", "census", *terms)
+    assert (code, "it exists with other terms" in err) == (2, True)
+    code, _, err = book.ledger("account", "b", *terms, "--composition", "pld")
+    assert (code, "no rule for stopping is valid for it" in err) == (2, True)
+    code, _, err = book.ledger("account", "b", "--rho", "1", "--composition", "advanced")
+    assert (code, "rhos add up exactly" in err) == (2, True)
+    assert book.protect("r", "--account", "census")[0] == 0
+    (account,) = json.loads(book.ledger("show", "--json")[1])["accounts"]
+    assert account["composition"] == "advanced"
+    assert account["spent"].startswith("epsilon=60/1 delta=")
+    assert account["left"].startswith("epsilon=40/1 ")
+    assert "advanced composition" in book.ledger("show")[1]
+    assert book.ledger("verify")[0] == 0
+
+
 def test_what_does_not_fit_is_refused(book: Book) -> None:
     assert "no such file" in book.protect("r", "--account", "census")[2]
     assert "without an account" in book.protect("r")[2]

@@ -29,7 +29,6 @@ LARGE = (
     "numba",
     "scipy.stats",
     "scipy.optimize",
-    "dp_accounting.pld",
     "pydantic",
     "fastapi",
     "duckdb",

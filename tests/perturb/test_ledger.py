@@ -1,5 +1,6 @@
 """The ledger on SQLite and PostgreSQL: many and killed processes, repeated questions, tampering, wrong places."""
 
+import math
 import os
 import random
 import sqlite3
@@ -23,6 +24,7 @@ from sqlalchemy.pool import NullPool
 
 from discreet.errors import BudgetExceeded, DatabaseUnavailable, Mistakes
 from discreet.maths.privacy.accounting import EpsilonDelta, Neighbours, PrivacyLoss, PureEpsilon, Rho, basic
+from discreet.maths.privacy.composition import Composition
 from discreet.perturb.ledger import Head, Ledger, question_key
 from tests.waiting import PATIENCE
 
@@ -406,3 +408,40 @@ def test_what_a_ledger_tells_cannot_be_changed_and_its_columns_are_never_empty(
     tables = inspect(outside(str(tmp_path / "small.sqlite")))
     for table in ("ledger_accounts", "ledger_entries"):
         assert not any(column["nullable"] for column in tables.get_columns(table))
+
+
+def test_charges_by_advanced_composition(where: str) -> None:
+    """Releases of 0.05 against a budget of 3: by their sum 60, by advanced composition more, and not one too many."""
+    ledger = Ledger.open(where, clock)
+    budget, each = EpsilonDelta(Fraction(3), Fraction(1, 10**6)), PureEpsilon(Fraction(1, 20))
+    ledger.create_account("small", budget, Neighbours.ADD_REMOVE, "person", Composition.ADVANCED)
+    assert ledger.spent("small") == EpsilonDelta(Fraction(0), Fraction(0))
+    costs = [n / 800 + math.sqrt(n / 200 * math.log(2 * 10**6)) for n in range(1, 200)]
+    most = sum(cost <= 3 for cost in costs)
+    for number in range(most):
+        ledger.charge("small", each, f"key {number}")
+    with pytest.raises(BudgetExceeded, match="composition=advanced, of which epsilon="):
+        ledger.charge("small", each, "one more")
+    assert most > 100
+    spent = ledger.spent("small")
+    assert isinstance(spent, EpsilonDelta)
+    assert 2.9 < spent.epsilon <= 3
+    assert spent.delta == Fraction(1, 2 * 10**6)
+    assert ledger.remaining("small").epsilon < each.epsilon  # type: ignore[union-attr]
+    assert ledger.charge("small", each, "key 3") == ledger.entries("small")[3]  # the same again costs nothing
+    assert ledger.account("small").composition is Composition.ADVANCED
+    assert ledger.verify() == ()
+    tamper(where, "UPDATE ledger_entries SET total = 'epsilons=1/1 squares=1/1 deltas=0/1' WHERE number = 7")
+    (problem,) = ledger.verify()
+    assert "entry 7" in problem.key
+
+
+def test_the_composition_is_a_term_that_cannot_be_changed(where: str) -> None:
+    ledger = Ledger.open(where, clock)
+    budget = EpsilonDelta(Fraction(1), Fraction(1, 1000))
+    ledger.create_account("a", budget, Neighbours.ADD_REMOVE, "person")
+    ledger.charge("a", PureEpsilon(Fraction(1, 2)), "one")
+    tamper(where, f"UPDATE ledger_accounts SET budget = '{budget} composition=advanced'")
+    assert "its terms were changed" in str(ledger.verify()[0])
+    with pytest.raises(Mistakes):
+        ledger.charge("a", PureEpsilon(Fraction(1, 2)), "two")

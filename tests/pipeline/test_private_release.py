@@ -81,6 +81,24 @@ def test_the_exponential_mechanism_goes_the_whole_way(census: Path, tmp_path: Pa
     assert not (tmp_path / "s").exists()
 
 
+@pytest.mark.parametrize("composition", ["advanced", "pld"])
+def test_a_release_states_how_its_cross_tabulations_are_composed(
+    census: Path, tmp_path: Path, composition: str
+) -> None:
+    noise = f'kind = "geometric"\nepsilon = 60\ndelta = 1e-5\nthreshold = 20\ncomposition = "{composition}"'
+    run(with_noise(census, tmp_path / "census", noise), tmp_path / "r")
+    assert verify(tmp_path / "r").passed
+    opened = open_release(tmp_path / "r")
+    guarantee = opened.manifest.noise.guarantee
+    assert guarantee is not None
+    assert guarantee.composition == composition
+    assert guarantee.epsilon == 60
+    assert 0 < float(guarantee.delta or 0) <= 1e-5
+    said = {"advanced": "by advanced composition", "pld": "by privacy-loss distributions"}[composition]
+    assert said in opened.noise.sentence()
+    assert said in (tmp_path / "r/README.md").read_text()
+
+
 def test_fresh_noise_is_new_each_time_and_keyed_noise_is_not(census: Path, tmp_path: Path) -> None:
     rule = 'kind = "geometric"\nepsilon = 500\n'
     keyed = with_noise(census, tmp_path / "keyed", rule + 'snapshot = "2021"')

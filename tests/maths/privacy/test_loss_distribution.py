@@ -109,6 +109,17 @@ def test_dp_accounting_finds_the_same_and_never_less_than_the_truth() -> None:
     assert ours == pytest.approx(other.get_epsilon_for_delta(1e-6), abs=4e-3)
 
 
+def test_gaussian_noise_composes_to_what_its_sum_says() -> None:
+    """A sum of n discrete Gaussian variables is one of n times the variance, to all digits, and their losses add."""
+    rho, n = 256 / 10300, 103
+    found = mixed_epsilon([GaussianNoise(Fraction(256, 10300))] * n, ADD, Fraction(1, 10**10))
+    weights = {total: math.exp(-rho * total * total / n) for total in range(-2000, 2001)}
+    whole = math.fsum(weights.values())
+    over = {total: rho * (n - 2 * total) for total in weights if rho * (n - 2 * total) > found}
+    exact = math.fsum(weights[total] / whole * -math.expm1(found - loss) for total, loss in over.items())
+    assert 0.99e-10 < exact <= 1e-10
+
+
 def test_a_loss_that_is_rounded_down_would_be_noticed() -> None:
     """delta at the largest loss itself is only what has no bound; just below it is not."""
     one = composed([PureEpsilon(Fraction(1, 3))], ADD)

@@ -289,7 +289,9 @@ def _listed(shape: Listed) -> ThresholdTable:
     if len(set(shape.exponents)) == 1:
         size = len(shape.exponents)
         return table_of_shares(shape.first, [Fraction(1, size)] * size)
-    return table_of_thresholds(shape.first, floors(lambda: listed_cumulative(shape.exponents)), cut_tails=0)
+    found = floors(lambda: listed_cumulative(shape.exponents))
+    # F < 1 before the last value, however near
+    return table_of_thresholds(shape.first, [min(floor, UNIT - 1) for floor in found], cut_tails=0)
 
 
 def _guide(hi: NDArray[np.uint64], lo: NDArray[np.uint64]) -> NDArray[np.int32]:

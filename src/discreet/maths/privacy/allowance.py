@@ -6,9 +6,9 @@ advanced composition in this form (Whitehouse, Ramdas, Rogers & Wu 2023): with s
 beforehand, s/2 + sqrt(2 s log(1/slack)) <= epsilon. Proof: e_m-DP gives E exp(l L_m) <= exp(l (l + 1) e_m^2 / 2) for
 the loss L_m of step m, whatever came before, so that exp(l L - l (l + 1) s / 2) is a supermartingale although every
 e_m is chosen from the past; stopped while s <= S, P(L > epsilon) <= exp(-l epsilon + l (l + 1) S / 2), which is the
-slack at the best l. On paths on which the e_m sum to at most epsilon the loss cannot exceed it, so that the smaller of both
-bounds may be used. Composing privacy-loss distributions until a budget is reached is no such rule: which distribution
-is composed would depend on earlier outcomes.
+slack at the best l. On paths on which the e_m sum to at most epsilon the loss cannot exceed it, so that the smaller of
+both bounds may be used. Composing privacy-loss distributions until a budget is reached is no such rule: which
+distribution is composed would depend on earlier outcomes.
 """
 
 from __future__ import annotations

@@ -83,15 +83,18 @@ def composed_delta(parts: Sequence[Part], composition: Composition, epsilon: Fra
 
     Each part is what one record changes by one, or a whole cross-tabulation by its certified (epsilon, delta).
     """
+    bounded = tuple(part for part in parts if not isinstance(part, DrawnNoise))
+    if len(bounded) == len(parts) and (whole := basic(bounded, EpsilonDelta)).epsilon <= epsilon:
+        return whole.delta  # adding up is a composition too, and exact where others round
     if composition is Composition.PLD:
         return mixed_delta(parts, Neighbours.ADD_REMOVE, epsilon)
-    bounded = tuple(part for part in parts if not isinstance(part, DrawnNoise))
     if len(bounded) < len(parts):
         raise mistake("", "composition", "drawn noise without its epsilon", "state its epsilon and delta")
-    whole = basic(bounded, EpsilonDelta)
-    if composition is Composition.BASIC or whole.epsilon <= epsilon:
-        return whole.delta if whole.epsilon <= epsilon else Fraction(1)
-    return min(advanced_delta(bounded, epsilon), Fraction(1))
+    return (
+        min(advanced_delta(bounded, epsilon), Fraction(1))
+        if composition is Composition.ADVANCED
+        else Fraction(1)
+    )
 
 
 def composed_epsilons(
