@@ -1,7 +1,7 @@
 """Sphinx configuration: Markdown pages by MyST, formulas as MathML, which browsers draw without a script."""
 
 from docutils import nodes
-from docutils.utils.math import latex2mathml, wrap_math_code
+from docutils.utils.math import latex2mathml
 from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
 
@@ -21,13 +21,13 @@ html_math_renderer = "mathml"
 
 def inline(translator: HTML5Translator, node: nodes.math) -> None:
     """Write a formula within a line."""
-    translator.body.append(latex2mathml.tex2mathml(wrap_math_code(node.astext(), as_block=False)))
+    translator.body.append(latex2mathml.tex2mathml(node.astext()))
     raise nodes.SkipNode
 
 
 def block(translator: HTML5Translator, node: nodes.math_block) -> None:
     """Write a formula on a line of its own."""
-    formula = latex2mathml.tex2mathml(wrap_math_code(node.astext(), as_block=True), as_block=True)
+    formula = latex2mathml.tex2mathml(node.astext(), as_block=True)
     translator.body.append(f'<div class="math">{formula}</div>')
     raise nodes.SkipNode
 
