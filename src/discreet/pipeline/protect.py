@@ -131,7 +131,7 @@ def rehearse(
 ) -> list[GateVerdict]:
     """Run all steps of protect up to its gates, and judge them; nothing is published, charged or stored.
 
-    Noise with a guarantee is drawn anew: it is not that of any release.
+    Noise with a guarantee is drawn for this only: it is not that of any release.
     """
     making = _Protecting(*begin_again(programme, secret, "", threads, progress))
     with ReleaseFolder(out, f"{making.run_id}rehearsal") as folder:
@@ -154,7 +154,7 @@ class _Made:
 class _Held:
     """Tables that wait for their noise until all records are read, so that a mistake in them costs nothing.
 
-    Tables of more than ``CELLS_AT_ONCE`` cells together are not kept in memory: noise is then paid for and drawn before
+    Tables of more than ``CELLS_AT_ONCE`` cells together do not wait in memory: noise is then paid for and drawn before
     the last records are read.
     """
 

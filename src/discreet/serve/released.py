@@ -149,7 +149,7 @@ class ReleaseSource:
 
 
 def _refuse_two_sources(release: Release, universes: Sequence[Universe]) -> None:
-    """A question names who is counted and not in which file: tables of two files could not be told apart."""
+    """A question names who is counted and not in which file: tables of two files could not be distinguished."""
     named = [(one.unit, one.base, one.count) for one in universes]
     if len(set(named)) < len(named):
         value = "tables that count the same from different files"
