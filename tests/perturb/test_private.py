@@ -451,3 +451,98 @@ def test_the_parameters_that_are_told() -> None:
 def test_a_truncated_law_needs_a_bound(kind: LawKind) -> None:
     with pytest.raises(Mistakes, match="bound: 0"):
         plan(PrivateNoise(kind, BudgetRule(Fraction(1))), [cube("a", "A.L")])
+
+
+def filled(of: Cube, count: int) -> ConfidentialTable:
+    """Every cell with the same count, and a key of its own."""
+    cells = (np.arange(of.size, dtype=np.uint64) << np.uint64(32)) | np.uint64(count)
+    return ConfidentialTable(of, cells)
+
+
+@pytest.mark.parametrize("draw", list(Draw))
+def test_no_occupied_cell_is_without_noise(draw: Draw) -> None:
+    """Of 40 keys some change each cell, the first and the last of a cross-tabulation, too."""
+    of = cube("ab", "A.L", "B.L")
+    rule = noise("1/2", draw=draw, keep_zeros=KeptZeros.ALL, claim=Claim.NONE)
+    seen = np.zeros(of.size, dtype=np.int64)
+    for key in range(40):
+        table = mechanism(rule, of, key=key.to_bytes(32, "little")).perturb(filled(of, 1000))
+        seen[table.cells[table.values != 1000]] += 1
+    assert (seen > 0).all()
+
+
+def test_cells_drawn_in_parts_have_the_noise_of_cells_drawn_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    of = cube("ab", "A.H", "B.H")
+    asked = mechanism(noise(9, published=Publishing(Negatives.KEEP)), of)
+    together = published(asked.perturb(filled(of, 50)))
+    for parts in (1, 7, 16):
+        monkeypatch.setattr(private, "AT_ONCE", parts)
+        assert published(asked.perturb(filled(of, 50))) == together
+
+
+def test_empty_cells_show_every_value_from_the_threshold_on() -> None:
+    """2000 empty cells with discrete Laplace noise of epsilon 1, of which only 2 and more is published."""
+    of = cube("c", "C.H")
+    rule = noise(3, published=Publishing(Negatives.ZERO, threshold=2))
+    empty = ConfidentialTable(of, np.zeros(of.size, dtype=np.uint64))
+    values = mechanism(rule, of).perturb(empty).values
+    a = np.exp(-1)
+    for least in (2, 3, 4):
+        expected = of.size * a**least / (1 + a)
+        assert abs((values >= least).sum() - expected) < 4 * expected**0.5
+    assert values.min() == 2
+
+
+@pytest.mark.parametrize("count", [0, 1, 7])
+def test_hellinger_noise_follows_the_row_of_the_count(count: int) -> None:
+    of = cube("c", "C.H")
+    asked = mechanism(PrivateNoise(LawKind.HELLINGER, BudgetRule(Fraction(12))), of)
+    assert set(asked.plan.parameters.values()) == {Fraction(4)}
+    found = published(asked.perturb(filled(of, count)))
+    finest = np.flatnonzero(AXES["C.H"].finest).tolist()
+    drawn = np.array([found.get(cell, 0) for cell in finest])
+    fits = {}
+    for row in (count, count + 1):
+        law = hellinger(4).row(row)
+        expected = len(drawn) * np.array(
+            [*(law.at(j) for j in range(12)), 1 - sum(law.at(j) for j in range(12))]
+        )
+        seen = np.bincount(np.minimum(drawn, 12), minlength=13)
+        fits[row] = stats.chisquare(seen, expected * seen.sum() / expected.sum()).pvalue
+    assert fits[count] > 1e-4
+    assert fits[count + 1] < 1e-4
+
+
+def test_hellinger_noise_is_refused_for_a_count_that_is_too_large() -> None:
+    of = cube("a", "A.L")
+    asked = mechanism(PrivateNoise(LawKind.HELLINGER, BudgetRule(Fraction(20))), of)
+    values = asked.perturb(filled(of, private.MOST_ROWS)).values
+    assert len(values) == of.size
+    assert np.abs(values - private.MOST_ROWS).max() < 10**3  # the square root changes by a few fifths
+    with pytest.raises(Mistakes, match="counts above 10000"):
+        asked.perturb(filled(of, private.MOST_ROWS + 1))
+
+
+def test_the_identity_does_not_depend_on_the_order_of_the_cubes() -> None:
+    one, two = cube("1", "B.L", "A.L"), cube("2", "A.H")
+    assert mechanism(noise(), one, two).identity == mechanism(noise(), two, one).identity
+
+
+def test_each_cross_tabulation_is_told_with_its_own_law() -> None:
+    """Of a budget split unevenly the widest noise is the one of the release, the others are told beside it."""
+    one, two = cube("1", "A.L"), cube("2", "B.L")
+    shares = {"1": Fraction(1, 4), "2": Fraction(3, 4)}
+    rule = PrivateNoise(LawKind.GEOMETRIC, BudgetRule(Fraction(2), Split.BY_TABLE, shares))
+    asked = mechanism(rule, one, two)
+    told = asked.noise()
+    parameters = asked.plan.parameters
+    assert len(set(parameters.values())) > 1
+    for signature, parameter in parameters.items():
+        assert told.law_of(signature).parameter == parameter
+    assert told.law is not None
+    assert told.law.parameter == min(parameters.values())
+    variances = {asked.plan.table(signature).pmf().variance for signature in parameters}
+    assert told.variance == max(variances) > min(variances)
+    assert set(told.laws) == {str(s) for s, p in parameters.items() if p != min(parameters.values())}
+    amounts = dict(told.parameters())["noise per cross-tabulation"]
+    assert amounts == ", ".join(sorted(map(str, set(parameters.values()))))
