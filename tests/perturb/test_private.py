@@ -1,5 +1,6 @@
 """Noise with a guarantee: its law, its budget, its zeros, and that every cube shows the same value."""
 
+from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise, product
 from typing import Any
@@ -546,3 +547,36 @@ def test_each_cross_tabulation_is_told_with_its_own_law() -> None:
     assert set(told.laws) == {str(s) for s, p in parameters.items() if p != min(parameters.values())}
     amounts = dict(told.parameters())["noise per cross-tabulation"]
     assert amounts == ", ".join(sorted(map(str, set(parameters.values()))))
+
+
+def test_the_noise_of_a_described_cell_does_not_depend_on_its_count() -> None:
+    """Empty cells, which are drawn apart, have the noise that they would have with records in them."""
+    of = cube("ab", "A.H", "B.H")
+    asked = mechanism(noise(9, published=Publishing(Negatives.KEEP)), of)
+    empty, full = (published(asked.perturb(filled(of, count))) for count in (0, 50))
+    assert {cell: value + 50 for cell, value in empty.items()} == {
+        cell: value for cell, value in full.items() if value != 50
+    }
+    assert len(full) == of.size
+
+
+def test_cell_keys_matter_only_where_the_participants_decide() -> None:
+    of = cube("a", "A.L")
+    for draw in Draw:
+        rule = noise(draw=draw, keep_zeros=KeptZeros.ALL, claim=Claim.NONE)
+        assert mechanism(rule, of).key_modulus == (2**32 if draw is Draw.PARTICIPANTS else 1)
+
+
+def test_the_guarantee_tells_the_measure_of_the_law_and_a_delta_that_is_rounded_up() -> None:
+    of = cube("a", "A.L")
+    laplace = mechanism(PrivateNoise(LawKind.LAPLACE, BudgetRule(Fraction(2)), bound=30), of)
+    told = laplace.noise().guarantee
+    assert told is not None
+    assert (told.epsilon, told.rho) == (2, None)
+    assert told.delta >= laplace.plan.delta()
+    assert told.delta <= laplace.plan.delta() * (1 + Fraction(1, 10**11))
+    assert len(f"{Decimal(told.delta.numerator) / Decimal(told.delta.denominator):e}".split("e")[0]) <= 13
+    normal = PrivateNoise(LawKind.DISCRETE_GAUSSIAN, BudgetRule(Fraction(2)), delta=Fraction(1, 10**6))
+    told = mechanism(normal, of).noise().guarantee
+    assert told is not None
+    assert (told.epsilon, told.rho, told.delta) == (None, 2, Fraction(1, 10**6))
