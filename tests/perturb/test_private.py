@@ -580,3 +580,14 @@ def test_the_guarantee_tells_the_measure_of_the_law_and_a_delta_that_is_rounded_
     told = mechanism(normal, of).noise().guarantee
     assert told is not None
     assert (told.epsilon, told.rho, told.delta) == (None, 2, Fraction(1, 10**6))
+
+
+def test_delta_counts_every_pile_of_a_substitution() -> None:
+    """Two households that move alike change two cells by two each, and both may leave the support."""
+    of = Cube("a", "households", (AXES["A.L"],))
+    rule = PrivateNoise(LawKind.LAPLACE, BudgetRule(Fraction(8)), bound=9, neighbours=Neighbours.SUBSTITUTE)
+    found = plan(rule, [of])
+    ((epsilon, table),) = found.tables.items()
+    assert epsilon == 1  # two cross-tabulations, four changes
+    assert found.delta() == 2 * 2 * table.certified_delta(2 * epsilon, 2)
+    assert found.delta() > 2 * 4 * table.certified_delta(epsilon)
