@@ -13,6 +13,7 @@ from discreet.maths.privacy.accounting import Neighbours
 from discreet.perturb.noise import (
     LEAST_LISTED,
     MOST_LISTED,
+    Guarantee,
     Noise,
     NoiseBudget,
     cell_key_noise,
@@ -115,3 +116,5 @@ def test_the_parts_of_a_budget_are_named() -> None:
     """Two fractions in the wrong order would be another guarantee."""
     with pytest.raises(TypeError):
         NoiseBudget(Fraction(1), Split.EVEN, 3, Neighbours.ADD_REMOVE, Protects.PERSON)  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        Guarantee(Neighbours.ADD_REMOVE, Protects.PERSON, None, Fraction(1), Fraction(2))  # type: ignore[misc]
