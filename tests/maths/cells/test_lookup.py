@@ -214,3 +214,48 @@ def test_apportioning_sums_to_the_modulus(weights: list[int], modulus: int, lowe
 def test_apportioning_cannot_always_reach_a_mean_of_zero_and_then_comes_near() -> None:
     assert apportion([2 / 3, 1 / 3], [-1, 2], 256) == [171, 85]  # bias -1; the next choice has bias 2
     assert apportion([float(Fraction(1, 3))] * 3, [-1, 0, 1], 256) == [85, 86, 85]
+
+
+def test_a_law_that_is_too_biased_keeps_its_mean() -> None:
+    assert apportion([0.5, 0.5], [1, 2], 256) == [128, 128]
+    assert apportion([0.25, 0.75], [-3, -1], 256) == [64, 192]
+
+
+@pytest.mark.parametrize("v", [[-1, 0, 1], [-2, -1, 1], [-1, 0, 2]])
+def test_the_mean_is_centred_at_the_least_cost_to_the_law(v: list[int]) -> None:
+    """Of all whole numbers of keys with a mean of zero, those with the least sum of (n - wanted)^2 / wanted."""
+    random, modulus = np.random.default_rng(2), 64
+    for _ in range(30):
+        first = random.uniform(0.05, 0.3)  # a law of mean zero on three changes has one degree of freedom
+        last = -(first * v[0] + (1 - first) * v[1]) / (v[2] - v[1])
+        p = [first, 1 - first - last, last]
+        wanted = np.array(p) * modulus
+        found = apportion(p, v, modulus)
+        every = [
+            (a, modulus - a - c, c)
+            for a in range(modulus + 1)
+            for c in range(modulus + 1 - a)
+            if a * v[0] + (modulus - a - c) * v[1] + c * v[2] == 0
+        ]
+        costs = [float((((np.array(keys) - wanted) ** 2) / wanted).sum()) for keys in every]
+        assert tuple(found) in every
+        assert costs[every.index(tuple(found))] == pytest.approx(min(costs))
+
+
+def test_an_interval_is_cut_into_the_fewest_parts() -> None:
+    """52 keys are a fifth of 256, rounded up: 104 are two parts, and 76 are two."""
+    table = ptable_of_rows([([0], [1.0]), ([0, 1, 2], [0.296875, 0.40625, 0.296875])])
+    split = build(table, Order.SPLIT, KEY, modulus=256)
+    first, end = split.offsets[1], split.offsets[2]
+    lengths = np.diff(np.concatenate([[0], split.upper[first:end].astype(np.int64)]))
+    parts = {change: sorted(lengths[split.change[first:end] == change].tolist()) for change in (-1, 0, 1)}
+    assert parts == {-1: [38, 38], 0: [52, 52], 1: [38, 38]}
+
+
+def test_rows_that_larger_counts_share_may_differ_in_their_keys_but_not_in_their_law() -> None:
+    pieces, wider = [(-1, 64), (0, 128), (1, 64)], [(-1, 65), (0, 126), (1, 65)]
+    shared = lookup_of_rows([[(0, 256)], wider, pieces, pieces[::-1]], 256, wrap_from=2, wrap_length=2)
+    assert law_of(shared, tolerance=1e-9).last_row == 2
+    apart = lookup_of_rows([[(0, 256)], pieces, pieces, wider], 256, wrap_from=2, wrap_length=2)
+    with pytest.raises(Mistakes, match="row 3: another law than row 2"):
+        law_of(apart, tolerance=1e-9)
