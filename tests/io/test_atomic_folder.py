@@ -1,7 +1,9 @@
 """A folder that appears whole or not at all; that of a release is tested in tests/release/test_folder.py."""
 
+import ctypes
 import os
 import stat
+import sys
 from pathlib import Path
 
 import pytest
@@ -182,7 +184,7 @@ def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
 
 def test_a_place_that_cannot_be_written_is_a_mistake_with_its_reason(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(Mistakes, match="cannot be written: "):
+    with pytest.raises(Mistakes, match="cannot be written: File exists"):
         AtomicFolder(tmp_path / "file" / "out", "--out").__enter__()
 
 
@@ -210,3 +212,45 @@ def test_the_exchange_is_tried_before_a_filled_folder_is_to_be_replaced(
     assert "drafts" not in str(raised.value)
     with pytest.raises(Mistakes, match="cannot exchange"):
         exchange(tmp_path / "out", tmp_path / "missing", "--out")
+
+
+def test_folders_named_from_where_the_process_stands_are_exchanged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        (tmp_path / name / name).write_text(name)
+    monkeypatch.chdir(tmp_path)
+    exchange(Path("a"), Path("b"), "--out")
+    assert read(tmp_path) == {"a/b": "b", "b/a": "a"}
+
+
+def test_macos_exchanges_by_a_call_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """renamex_np with RENAME_SWAP = 2 (sys/stdio.h), which other systems must not be asked for."""
+    calls: list[tuple[bytes, bytes, int]] = []
+
+    class Library:
+        def renamex_np(self, first: bytes, second: bytes, flags: ctypes.c_uint) -> int:
+            calls.append((first, second, flags.value))
+            return 0
+
+    monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: Library())
+    monkeypatch.setattr(sys, "platform", "darwin")
+    exchange(tmp_path / "a", tmp_path / "b", "--out")
+    assert calls == [(bytes(tmp_path / "a"), bytes(tmp_path / "b"), 2)]
+    monkeypatch.setattr(sys, "platform", "linux")
+    with pytest.raises(Mistakes, match="cannot exchange"):
+        exchange(tmp_path / "a", tmp_path / "b", "--out")
+
+
+def test_a_run_with_an_id_removes_what_one_without_left(tmp_path: Path) -> None:
+    for left in (".out.partial", ".out.two.partial", ".other.partial"):
+        (tmp_path / left).mkdir()
+    with AtomicFolder(tmp_path / "out", "--out", run_id="one") as folder:
+        folder.publish()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".other.partial", "out"]
+
+
+def test_modes_are_named() -> None:
+    with pytest.raises(TypeError):
+        atomic_folder.Permissions(0o600, 0o700)  # type: ignore[misc]
