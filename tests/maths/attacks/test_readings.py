@@ -62,7 +62,10 @@ def test_two_values_leave_what_both_leave() -> None:
     assert both(within((4, 4), 2, 0), within((7, 7), 2, 0)).counts.tolist() == [5, 6]
     assert both(within((4, 4), 2, 0), within((9, 9), 2, 0)).counts.tolist() == []
     each = both(within((4, 4), 3, 0, variance=0.5), within((7, 7), 3, 0, variance=0.5))
-    assert (each.first, each.costs.tolist()) == (4, [4, 0, 0, 4])  # 0 + 9, 1 + 4, 4 + 1, 9 + 0, less the least
+    assert (each.first, each.costs.tolist()) == (
+        4,
+        [4, 0, 0, 4],
+    )  # 0 + 9, 1 + 4, 4 + 1, 9 + 0, less the least
 
 
 @given(st.lists(st.one_of(st.floats(0, 20), st.just(math.inf)), min_size=1, max_size=30), st.integers(0, 50))
