@@ -1,6 +1,7 @@
 """Noise with a guarantee: its law, its budget, its zeros, and that every cube shows the same value."""
 
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise, product
 from typing import Any
@@ -463,3 +464,142 @@ def test_the_parameters_that_are_told() -> None:
 def test_a_truncated_law_needs_a_bound(kind: LawKind) -> None:
     with pytest.raises(Mistakes, match="bound: 0"):
         plan(PrivateNoise(kind, BudgetRule(Fraction(1))), [cube("a", "A.L")])
+
+
+def filled(of: Cube, count: int) -> ConfidentialTable:
+    """Every cell with the same count, and a key of its own."""
+    cells = (np.arange(of.size, dtype=np.uint64) << np.uint64(32)) | np.uint64(count)
+    return ConfidentialTable(of, cells)
+
+
+@pytest.mark.parametrize("draw", list(Draw))
+def test_no_occupied_cell_is_without_noise(draw: Draw) -> None:
+    """Of 40 keys some change each cell, the first and the last of a cross-tabulation, too."""
+    of = cube("ab", "A.L", "B.L")
+    rule = noise("1/2", draw=draw, keep_zeros=KeptZeros.ALL, claim=Claim.NONE)
+    seen = np.zeros(of.size, dtype=np.int64)
+    for key in range(40):
+        table = mechanism(rule, of, key=key.to_bytes(32, "little")).perturb(filled(of, 1000))
+        seen[table.cells[table.values != 1000]] += 1
+    assert (seen > 0).all()
+
+
+def test_cells_drawn_in_parts_have_the_noise_of_cells_drawn_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    of = cube("ab", "A.H", "B.H")
+    asked = mechanism(noise(9, published=Publishing(Negatives.KEEP)), of)
+    together = published(asked.perturb(filled(of, 50)))
+    for parts in (1, 7, 16):
+        monkeypatch.setattr(private, "AT_ONCE", parts)
+        assert published(asked.perturb(filled(of, 50))) == together
+
+
+def test_empty_cells_show_every_value_from_the_threshold_on() -> None:
+    """2000 empty cells with discrete Laplace noise of epsilon 1, of which only 2 and more is published."""
+    of = cube("c", "C.H")
+    rule = noise(3, published=Publishing(Negatives.ZERO, threshold=2))
+    empty = ConfidentialTable(of, np.zeros(of.size, dtype=np.uint64))
+    values = mechanism(rule, of).perturb(empty).values
+    a = np.exp(-1)
+    for least in (2, 3, 4):
+        expected = of.size * a**least / (1 + a)
+        assert abs((values >= least).sum() - expected) < 4 * expected**0.5
+    assert values.min() == 2
+
+
+@pytest.mark.parametrize("count", [0, 1, 7])
+def test_hellinger_noise_follows_the_row_of_the_count(count: int) -> None:
+    of = cube("c", "C.H")
+    asked = mechanism(PrivateNoise(LawKind.HELLINGER, BudgetRule(Fraction(12))), of)
+    assert set(asked.plan.parameters.values()) == {Fraction(4)}
+    found = published(asked.perturb(filled(of, count)))
+    finest = np.flatnonzero(AXES["C.H"].finest).tolist()
+    drawn = np.array([found.get(cell, 0) for cell in finest])
+    fits = {}
+    for row in (count, count + 1):
+        law = hellinger(4).row(row)
+        expected = len(drawn) * np.array(
+            [*(law.at(j) for j in range(12)), 1 - sum(law.at(j) for j in range(12))]
+        )
+        seen = np.bincount(np.minimum(drawn, 12), minlength=13)
+        fits[row] = stats.chisquare(seen, expected * seen.sum() / expected.sum()).pvalue
+    assert fits[count] > 1e-4
+    assert fits[count + 1] < 1e-4
+
+
+def test_hellinger_noise_is_refused_for_a_count_that_is_too_large() -> None:
+    of = cube("a", "A.L")
+    asked = mechanism(PrivateNoise(LawKind.HELLINGER, BudgetRule(Fraction(20))), of)
+    values = asked.perturb(filled(of, private.MOST_ROWS)).values
+    assert len(values) == of.size
+    assert np.abs(values - private.MOST_ROWS).max() < 10**3  # the square root changes by a few fifths
+    with pytest.raises(Mistakes, match="counts above 10000"):
+        asked.perturb(filled(of, private.MOST_ROWS + 1))
+
+
+def test_the_identity_does_not_depend_on_the_order_of_the_cubes() -> None:
+    one, two = cube("1", "B.L", "A.L"), cube("2", "A.H")
+    assert mechanism(noise(), one, two).identity == mechanism(noise(), two, one).identity
+
+
+def test_each_cross_tabulation_is_told_with_its_own_law() -> None:
+    """Of a budget split unevenly the widest noise is the one of the release, the others are told beside it."""
+    one, two = cube("1", "A.L"), cube("2", "B.L")
+    shares = {"1": Fraction(1, 4), "2": Fraction(3, 4)}
+    rule = PrivateNoise(LawKind.GEOMETRIC, BudgetRule(Fraction(2), Split.BY_TABLE, shares))
+    asked = mechanism(rule, one, two)
+    told = asked.noise()
+    parameters = asked.plan.parameters
+    assert len(set(parameters.values())) > 1
+    for signature, parameter in parameters.items():
+        assert told.law_of(signature).parameter == parameter
+    assert told.law is not None
+    assert told.law.parameter == min(parameters.values())
+    variances = {asked.plan.table(signature).pmf().variance for signature in parameters}
+    assert told.variance == max(variances) > min(variances)
+    assert set(told.laws) == {str(s) for s, p in parameters.items() if p != min(parameters.values())}
+    amounts = dict(told.parameters())["noise per cross-tabulation"]
+    assert amounts == ", ".join(sorted(map(str, set(parameters.values()))))
+
+
+def test_the_noise_of_a_described_cell_does_not_depend_on_its_count() -> None:
+    """Empty cells, which are drawn apart, have the noise that they would have with records in them."""
+    of = cube("ab", "A.H", "B.H")
+    asked = mechanism(noise(9, published=Publishing(Negatives.KEEP)), of)
+    empty, full = (published(asked.perturb(filled(of, count))) for count in (0, 50))
+    assert {cell: value + 50 for cell, value in empty.items()} == {
+        cell: value for cell, value in full.items() if value != 50
+    }
+    assert len(full) == of.size
+
+
+def test_cell_keys_matter_only_where_the_participants_decide() -> None:
+    of = cube("a", "A.L")
+    for draw in Draw:
+        rule = noise(draw=draw, keep_zeros=KeptZeros.ALL, claim=Claim.NONE)
+        assert mechanism(rule, of).key_modulus == (2**32 if draw is Draw.PARTICIPANTS else 1)
+
+
+def test_the_guarantee_tells_the_measure_of_the_law_and_a_delta_that_is_rounded_up() -> None:
+    of = cube("a", "A.L")
+    laplace = mechanism(PrivateNoise(LawKind.LAPLACE, BudgetRule(Fraction(2)), bound=30), of)
+    told = laplace.noise().guarantee
+    assert told is not None
+    assert (told.epsilon, told.rho) == (2, None)
+    assert told.delta >= laplace.plan.delta()
+    assert told.delta <= laplace.plan.delta() * (1 + Fraction(1, 10**11))
+    assert len(f"{Decimal(told.delta.numerator) / Decimal(told.delta.denominator):e}".split("e")[0]) <= 13
+    normal = PrivateNoise(LawKind.DISCRETE_GAUSSIAN, BudgetRule(Fraction(2)), delta=Fraction(1, 10**6))
+    told = mechanism(normal, of).noise().guarantee
+    assert told is not None
+    assert (told.epsilon, told.rho, told.delta) == (None, 2, Fraction(1, 10**6))
+
+
+def test_delta_counts_every_pile_of_a_substitution() -> None:
+    """Two households that move alike change two cells by two each, and both may leave the support."""
+    of = Cube("a", "households", (AXES["A.L"],))
+    rule = PrivateNoise(LawKind.LAPLACE, BudgetRule(Fraction(8)), bound=9, neighbours=Neighbours.SUBSTITUTE)
+    found = plan(rule, [of])
+    ((epsilon, table),) = found.tables.items()
+    assert epsilon == 1  # two cross-tabulations, four changes
+    assert found.delta() == 2 * 2 * table.certified_delta(2 * epsilon, 2)
+    assert found.delta() > 2 * 4 * table.certified_delta(epsilon)
