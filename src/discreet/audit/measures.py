@@ -115,6 +115,7 @@ class RepeatedStatistic:
     k: float
     k_over_t2: float
     riskiest_k_over_t2: float
+    best: float  # the variance with the best weights, in units of one cell's
 
 
 @dataclass(frozen=True)
@@ -382,6 +383,7 @@ def _repeated(one: Redundancy) -> RepeatedStatistic:
         k=float(one.same_noise.all.k),
         k_over_t2=one.same_noise.all.ratio,
         riskiest_k_over_t2=one.same_noise.riskiest.ratio,
+        best=one.same_noise.best.variance,
     )
 
 
@@ -391,4 +393,4 @@ def _areas_of(place: Variable) -> Signature:
 
 
 def _risk(one: Redundancy) -> float:
-    return one.same_noise.riskiest.ratio
+    return one.same_noise.best.variance

@@ -1,4 +1,8 @@
-"""The averaging attack (Bach 2020, section 3.3 and annex B.3): probability of success by formula, and its kernels."""
+"""The averaging attack (Bach 2020, section 3.3 and annex B.3): probability of success by formula, and its kernels.
+
+``recovery`` is the risk of averaging wherever one is judged: by the adviser, the gates, the audit and the server's
+history guard. The functions with k/t^2 are the paper's, which averages with equal weights.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,9 @@ from scipy.special import erf, erfinv
 
 from discreet.maths.noise.law import Pmf
 
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
 HALF = 0.5
 LONGEST_SUM = 2**22  # values of a sum of noises that are computed exactly
 
@@ -21,6 +28,27 @@ LONGEST_SUM = 2**22  # values of a sum of noises that are computed exactly
 def success(variance: float, ratio: float) -> float:
     """Pr[abs(mean noise) < 1/2] = erf(1/2 / sqrt(2 V k/t^2)), the summed noise taken as normal."""
     return math.erf(HALF / math.sqrt(2 * variance * ratio))
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """The best linear unbiased combination of t sums that represent one count."""
+
+    t: int
+    variance: float
+
+    @property
+    def probability(self) -> float:
+        """How likely its rounded value is the true count, its error taken as normal."""
+        return float(successes(np.array([self.variance]))[0])
+
+
+def recovery(variances: Floats) -> Recovery:
+    """Combine independent sums with these variances: weights 1/q, variance 1 / sum(1/q) (Aitken 1935).
+
+    A sum of m cells whose noise is independent with variance V has the variance m V.
+    """
+    return Recovery(len(variances), float(1 / (1 / np.asarray(variances, dtype=np.float64)).sum()))
 
 
 def chebyshev(variance: float, ratio: float, within: float = HALF) -> float:
@@ -62,10 +90,6 @@ def exact_success(noise: Pmf, k: int, t: int) -> float | None:
     summed = np.fft.irfft(np.fft.rfft(noise.p, size) ** k, size)[:width]
     values = np.arange(width, dtype=np.int64) + k * noise.first
     return min(1.0, float(summed[2 * np.abs(values) < t].sum()))
-
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 class Method(IntEnum):
