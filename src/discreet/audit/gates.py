@@ -9,7 +9,7 @@ from typing import TypeVar
 from discreet.audit.case import make_case
 from discreet.audit.measures import Measures
 from discreet.errors import GateBroken
-from discreet.maths.attacks.averaging import Method, least_variance
+from discreet.maths.attacks.averaging import least_variance
 from discreet.maths.attacks.disclosure import RowKind
 from discreet.perturb.private import PrivateMechanism
 from discreet.programme.gates import DifferencingGate, Gates, PosteriorGate, ReconstructionGate
@@ -72,9 +72,7 @@ def judge_gates(gates: Gates, measures: Measures) -> list[GateVerdict]:
 
 def _averaging(gates: Gates, measures: Measures) -> Iterable[GateVerdict]:
     limit, found = gates.averaging or 0.0, measures.averaging
-    worst = max(
-        (float(table.success[m].max(initial=0)) for table in found.tables for m in Method), default=0.0
-    )
+    worst = max((one.success for one in found.exposed), default=0.0)
     over = [one for one in found.exposed if one.success > limit]
     remedy = "lower epsilon, or publish fewer tables"
     if over and isinstance(measures.case.programme.noise, CellKeyNoise):

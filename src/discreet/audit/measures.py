@@ -169,7 +169,7 @@ class Measures:
     @cached_property
     def averaging(self) -> averaging.Averaging:
         """The averaging attack."""
-        return averaging.average(self.case.published, self._progress)
+        return averaging.average(self.case.published, self._progress, truth=self.case.truth)
 
     @cached_property
     def bounds(self) -> BoundAttack:
