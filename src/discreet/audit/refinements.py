@@ -24,6 +24,7 @@ from discreet.programme.cube import Cube
 Integers = NDArray[np.int64]
 Places = NDArray[np.int32]
 Mask = NDArray[np.bool_]
+Floats = NDArray[np.float64]
 
 WHOLE = 0  # the cut that does not divide
 Levels = tuple[tuple[str, int], ...]  # (variable, depth), sorted, without totals: a cross-tabulation
@@ -87,6 +88,17 @@ class CodeTree:
         found: Mask = whole & ~inside
         return found
 
+    def shares(self) -> Floats:
+        """(cut, code): one by the number of codes of a cut below a code; zero where the cut does not divide the code."""
+        found = np.zeros((len(self.cuts), len(self.codes)))
+        for number, members in enumerate(self.cuts):
+            firsts = np.array([leaves.start for leaves in self.leaves_of])
+            ends = np.array([leaves.stop for leaves in self.leaves_of])
+            inside = np.sort(firsts[members])
+            parts = np.searchsorted(inside, ends) - np.searchsorted(inside, firsts)
+            found[number] = np.where(self.divides(number), 1 / np.maximum(parts, 1), 0.0)
+        return found
+
     def above(self, depth: int) -> Places:
         """Code -> the code of this depth that it belongs to, -1 where it ends above."""
         found = np.where(self.depths == depth, np.arange(len(self.codes)), -1).astype(np.int32)
@@ -135,6 +147,11 @@ class PublishedPieces:
         for depths in _choices(levels):
             self.crosstabs.setdefault(_levels(axes, depths))
         self._refine(axes, levels)
+
+    def declare(self, cube: Cube) -> None:
+        """Add only the refinements that a cube publishes, without its cells."""
+        axes = tuple(sorted(cube.axes, key=lambda axis: axis.variable))
+        self._refine(axes, [self._levels_of(axis) for axis in axes])
 
     def groups(self, joins: Callable[[Levels, Levels], bool]) -> Places:
         """Cell -> its group: a cell and the only listed one below it are one group where their values are equal.
