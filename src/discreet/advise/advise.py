@@ -228,7 +228,12 @@ def _cell_key(facts: Facts, task: Task) -> tuple[Plane, ExposedCount, Proposal |
         law, last = PTableLaw(table), table.last_row
         recovered, worst = _attacked(law, facts, exposed)
         if recovered < task.limits.averaging:
-            noise: dict[str, str | float | int] = {"kind": LawKind.CELL_KEY.value, "V": V, "D": D, "js": task.js}
+            noise: dict[str, str | float | int] = {
+                "kind": LawKind.CELL_KEY.value,
+                "V": V,
+                "D": D,
+                "js": task.js,
+            }
             change = law.row(last).shifted(-last)
             found_risks = replace(judge(law, change, D, exposed.ratio, facts, task.limits), success=recovered)
             return judged, exposed, Proposal(noise, None, found_risks, table.notes)

@@ -63,7 +63,9 @@ class Facts:
     known_from: str  # data, declaration or regulation
     same_noise: RiskiestStatistic  # by the paper's k/t^2: a cross-tabulation has one noise in all tables
     fresh_noise: RiskiestStatistic  # the same, every table with independent noise
-    by_participants: ExposedCount  # what averaging recovers best where the same participants have the same noise
+    by_participants: (
+        ExposedCount  # what averaging recovers best where the same participants have the same noise
+    )
     by_cell: ExposedCount  # the same, where every cell has its own noise
     tuples: Groups  # (parts, non-empty parts) -> tuples of parts and their total
     cells: int
@@ -72,7 +74,9 @@ class Facts:
     place: str
     population: int | None
     area_totals: NDArray[np.int64] | None = field(default=None)  # true ones: confidential
-    attack: Callable[[Noise], Averaging] | None = None  # averaging of the true tables under a noise; needs data
+    attack: Callable[[Noise], Averaging] | None = (
+        None  # averaging of the true tables under a noise; needs data
+    )
 
     def exposed(self, kind: LawKind) -> ExposedCount:
         """The count that averaging recovers best under a kind of noise, as if all cells were occupied."""

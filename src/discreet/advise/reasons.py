@@ -39,8 +39,8 @@ def _cell_key_reasons(advice: Advice, proposal: Proposal) -> Iterator[str]:
     one = advice.exposed
     yield (
         f"averaging: {one} can be computed in {one.t:,} ways, which the best weights combine to {one.ratio:.4g} "
-        f"times the variance of one count, so V must be at least {advice.least_variance:.4g}; with V = {V:g} averaging succeeds with "
-        f"probability {judged.success:.3f} (limit {limits.averaging:g})"
+        f"times the variance of one count, so V must be at least {advice.least_variance:.4g}; with V = {V:g} "
+        f"averaging succeeds with probability {judged.success:.3f} (limit {limits.averaging:g})"
     )
     before = _revealed(advice, float(V), D - 1)
     less = "" if before is None else f"; with D = {D - 1} it would be {before:.3g}"

@@ -1,8 +1,9 @@
 """The averaging attack on a release: every published count estimated from all sums that represent it.
 
 An outsider sees which cells are listed. With the true counts, as audit, gates and adviser judge a release, the
-attacker also knows which cells have records, which of them contain the same records, and the variance that their counts
-have in the p-table: no outsider weights the sums better, and the prediction does not depend on the noise that was drawn.
+attacker also knows which cells have records, which of them contain the same records, and the variance that their
+counts have in the p-table: no outsider weights the sums better, and the prediction does not depend on the noise that
+was drawn.
 """
 
 from __future__ import annotations
@@ -225,7 +226,7 @@ class Laying:
         return np.where(tree.cuts[cut], place[tree.above(depth)], -1).astype(np.int32)
 
     def _make_rows(self, levels: Levels) -> Floats:
-        """The variance of a cross-tabulation's cells by count, as far as that is known; the last for all larger ones."""
+        """The variance of a cross-tabulation's cells by count, as far as it is known; the last for all larger."""
         signature, noise = self._sums.universe.signature(levels), self._noise
         found = [noise.variance_of(signature)]
         if self._informed and noise.law is not None and (law := noise.law_of(signature)).settled != UNSETTLED:

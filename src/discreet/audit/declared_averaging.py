@@ -3,19 +3,21 @@
 A refinement S adds up, below a count with the codes c_v, the product over the variables v of the m_v(S, c_v) codes of
 its cuts below them; independent noise of variance V in every cell gives the sum the variance V times that product. The
 best combination of all refinements has the variance V / sum over S of the product of 1/m_v (``averaging.recovery``).
-The total and all counts by one variable are computed: counts by more variables have fewer representations. Sums of the same cells count once; cells that
-two different sums share are taken as independent, so that the variance is at most too small.
+The total and all counts by one variable are computed: counts by more variables have fewer representations. Sums of
+the same cells count once; cells that two different sums share are taken as independent, so that the variance is at
+most too small.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from discreet.audit.evidence import Universe
 from discreet.audit.refinements import CodeTree, Floats, Integers, PublishedPieces
+from discreet.programme.cube import Signature
 
 TOTAL = "total"
 WHOLE = 0  # the cut that does not divide, and the code of the whole
@@ -28,22 +30,27 @@ class ExposedCount:
     counted: str
     name: str
     t: int  # representations
-    ratio: float  # the variance of their best combination, in units of one cell's
+    ratio: float  # the variance of their best combination; in units of one cell's where no variance is given
 
     def __str__(self) -> str:
         return f"{self.name} of {self.counted}"
 
 
-def most_exposed(universes: Iterable[Universe], *, same_noise: bool) -> ExposedCount:
+def most_exposed(
+    universes: Iterable[Universe], *, same_noise: bool, variance: Callable[[Signature], float] = lambda _: 1.0
+) -> ExposedCount:
     """The count with the smallest variance among those that the tables of a programme represent.
 
-    ``same_noise``: the same participants have the same noise wherever they are counted.
+    ``same_noise``: the same participants have the same noise wherever they are counted. ``variance`` of a
+    cross-tabulation's cells; where codes end at different depths a sum has the smallest of several.
     """
-    every = (one for universe in universes for one in _exposed(universe, same_noise))
+    every = (one for universe in universes for one in _exposed(universe, same_noise, variance))
     return min(every, key=lambda one: one.ratio)
 
 
-def _exposed(universe: Universe, same_noise: bool) -> Iterator[ExposedCount]:
+def _exposed(
+    universe: Universe, same_noise: bool, variance: Callable[[Signature], float]
+) -> Iterator[ExposedCount]:
     """The grand total, and the most exposed of the counts by each variable."""
     pieces = PublishedPieces(universe)
     for table in universe.tables:
@@ -52,12 +59,18 @@ def _exposed(universe: Universe, same_noise: bool) -> Iterator[ExposedCount]:
     names = list(pieces.trees)
     cuts = np.array([[dict(one).get(name, WHOLE) for name in names] for one in pieces.refinements])
     if not names:
-        yield ExposedCount(universe.counted, TOTAL, 1, 1.0)
+        yield ExposedCount(universe.counted, TOTAL, 1, variance(universe.signature(())))
         return
+    variances = np.array(
+        [
+            min(variance(universe.signature(levels)) for levels in one.levels)
+            for one in pieces.refinements.values()
+        ]
+    )
     whole = np.stack([axis.shares[cuts[:, k], WHOLE] for k, axis in enumerate(axes)], axis=1)
     below_whole = np.stack([axis.whole[cuts[:, k]] for k, axis in enumerate(axes)], axis=1)
     for k, axis in enumerate(axes):
-        others = np.delete(whole, k, axis=1).prod(axis=1)  # of each refinement, the 1/m of the other variables
+        others = np.delete(whole, k, axis=1).prod(axis=1) / variances  # without the 1/m of this variable
         for codes, first in axis.kinds:
             seen = below_whole.copy()
             seen[:, k] = first[cuts[:, k]]
@@ -77,7 +90,9 @@ class _Axis:
 
     codes: tuple[str, ...]
     shares: Floats  # (cut, code): one by the number of codes of the cut below the code
-    kinds: Sequence[tuple[Integers, Integers]]  # codes for which the same cuts coincide, and cut -> the first alike
+    kinds: Sequence[
+        tuple[Integers, Integers]
+    ]  # codes for which the same cuts coincide, and cut -> the first alike
 
     @property
     def whole(self) -> Integers:

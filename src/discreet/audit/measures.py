@@ -39,6 +39,7 @@ from discreet.audit.differencing_areas import (
 )
 from discreet.audit.evidence import Published
 from discreet.audit.redundancy import Mode, programme_redundancy
+from discreet.audit.sparsity import Sparsity, sparsities
 from discreet.io.progress import Progress
 from discreet.maths.attacks.redundancy import Redundancy
 from discreet.maths.noise.additive import Law
@@ -170,6 +171,11 @@ class Measures:
     def averaging(self) -> averaging.Averaging:
         """The averaging attack."""
         return averaging.average(self.case.published, self._progress, truth=self.case.truth)
+
+    @cached_property
+    def sparsity(self) -> tuple[Sparsity, ...]:
+        """How sparse every cross-tabulation is."""
+        return tuple(sparsities(self.case.published, self.case.truth))
 
     @cached_property
     def bounds(self) -> BoundAttack:

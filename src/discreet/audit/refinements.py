@@ -51,6 +51,7 @@ class Refinement:
 
     cuts: Cuts
     pieces: tuple[Key, ...]
+    levels: tuple[Levels, ...]  # the cross-tabulations that these are part of
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +90,7 @@ class CodeTree:
         return found
 
     def shares(self) -> Floats:
-        """(cut, code): one by the number of codes of a cut below a code; zero where the cut does not divide the code."""
+        """(cut, code): one by the number of codes of a cut below a code; zero where the cut does not divide it."""
         found = np.zeros((len(self.cuts), len(self.codes)))
         for number, members in enumerate(self.cuts):
             firsts = np.array([leaves.start for leaves in self.leaves_of])
@@ -283,9 +284,11 @@ class PublishedPieces:
                 (axis.variable, cut) for axis, (cut, _) in zip(axes, chosen, strict=True) if cut != WHOLE
             )
             if cuts not in self.refinements:
-                crossed = product(*(depths for _, depths in chosen))
+                crossed = list(product(*(depths for _, depths in chosen)))
                 self.refinements[cuts] = Refinement(
-                    cuts, tuple(_key(axes, levels, depths) for depths in crossed)
+                    cuts,
+                    tuple(_key(axes, levels, depths) for depths in crossed),
+                    tuple(_levels(axes, depths) for depths in crossed),
                 )
 
     def _cuts(self, axis: Breakdown, depths: int) -> dict[int, list[int]]:

@@ -191,14 +191,18 @@ def _power(number: float) -> str:
 
 
 def averaging_chart(advice: Advice) -> Chart:
-    """Success probability of averaging against V, for the most exposed count, and with independent noise in each table."""
+    """Success probability of averaging against V, for the most exposed count, and with independent noise per table."""
     facts, limit, least = advice.facts, advice.task.limits.averaging, advice.least_variance
     top = max(float(advice.plane.V[-1]), 1.2 * least)
     kinds = {
         f"{label}: {name}, {ratio:.3g} of one count's variance": ratio
         for label, name, ratio in (
             ("with the best weights", advice.exposed.name, advice.exposed.ratio),
-            ("independent noise in each table, equal weights", facts.fresh_noise.name, facts.fresh_noise.ratio),
+            (
+                "independent noise in each table, equal weights",
+                facts.fresh_noise.name,
+                facts.fresh_noise.ratio,
+            ),
         )
     }
     points = [

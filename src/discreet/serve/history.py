@@ -145,7 +145,7 @@ class History:
 
 
 def averaged(statistic: Statistic, received: Received) -> Recovery:
-    """The best combination of the collected cross-tabulations that add up to a statistic, a count's variance being 1."""
+    """The best combination of the collected cross-tabulations that add up to a statistic; one count has variance 1."""
     return recovery(received.refining(statistic.signature.levels) / statistic.cells)
 
 

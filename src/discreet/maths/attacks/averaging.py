@@ -382,8 +382,8 @@ def _add(sums: Any, s: Any, k: Any, q: Any, shared: Any, weighted: Any) -> None:
 def few_recovered(number: Any, few: Any, few_counts: Any, laws: Any, most: Any, chance: Any) -> None:
     """Pr[abs(sum of c_j e_j) < 1/2] by enumeration, for targets of few groups; a tie counts half.
 
-    ``few`` has the coefficients c_j of each target's groups; ``laws[n]`` has the probabilities of the changes -R .. R of
-    a count n, the last row for all larger counts. Targets of more than ``most`` combinations are left as they are.
+    ``few`` has the coefficients c_j of each target's groups; ``laws[n]`` has the probabilities of the changes -R .. R
+    of a count n, the last row for all larger counts. Targets of more than ``most`` combinations are left as they are.
     """
     last, values = laws.shape[0] - 1, laws.shape[1]
     reach = values // 2
@@ -393,7 +393,7 @@ def few_recovered(number: Any, few: Any, few_counts: Any, laws: Any, most: Any, 
             continue
         combinations = 1
         for j in range(number[a]):
-            combinations *= np.count_nonzero(laws[min(few_counts[a, j], last)])
+            combinations *= int(np.count_nonzero(laws[min(few_counts[a, j], last)]))
         if combinations > most:
             continue
         size, side = 1, 0
