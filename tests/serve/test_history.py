@@ -142,7 +142,7 @@ def test_an_asker_cannot_subtract_two_groups(ruled: Make) -> None:
 
 
 def test_averaging_is_guarded_from_question_to_question(ruled: Make) -> None:
-    builder = ruled(history=HistoryRule(warn=0.7, refuse=0.5), axes=6)
+    builder = ruled(history=HistoryRule(warn=0.45, refuse=0.35), axes=6)
     answers = [
         builder.ask(query("SEX", name), "u")
         for name in ("AGE.L", "EDU", "CAS.L", "LMS.L", "HAR", "LOC", "OCC")
