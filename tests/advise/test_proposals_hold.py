@@ -24,7 +24,11 @@ from discreet.release.reader import open_release
 from tests.pipeline.conftest import NOON, with_cubes
 
 SECRETS = [bytes([number]) * 32 for number in (11, 12, 13)]
-AXES = {"a": '["GEO.H", "SEX", "AGE.M"]', "b": '["SEX", "AGE.M", "POB.L"]', "c": '["GEO.L", "AGE.M", "CAS.L"]'}
+AXES = {
+    "a": '["GEO.H", "SEX", "AGE.M"]',
+    "b": '["SEX", "AGE.M", "POB.L"]',
+    "c": '["GEO.L", "AGE.M", "CAS.L"]',
+}
 NOISE = '[noise]\nkind = "cell-key"\nV = 2.0\nD = 5\n'
 GATES = "[gates]\naveraging = {limit}\nbound_revealed = 0.68\n"
 LIMIT = 0.6
@@ -48,7 +52,9 @@ def advice(declared: Path) -> Advice:
     return advise(facts, task_of(programme, None, RiskLimits()))
 
 
-def test_a_proposal_passes_its_gates_with_every_secret(declared: Path, advice: Advice, tmp_path: Path) -> None:
+def test_a_proposal_passes_its_gates_with_every_secret(
+    declared: Path, advice: Advice, tmp_path: Path
+) -> None:
     assert advice.proposal is not None
     proposed = declared.with_name("proposed.toml")
     proposed.write_text(declared.read_text())
@@ -89,7 +95,7 @@ def test_the_declared_noise_is_judged_by_the_attack(advice: Advice) -> None:
     """V = 2 and D = 5 satisfy 0.6 or not as the gate says."""
     assert advice.declared is not None
     assert advice.proposal is not None
-    assert (Constraint.AVERAGING in advice.declared) == (2.0 < float(advice.proposal.noise["V"]))
+    assert (Constraint.AVERAGING in advice.declared) == (float(advice.proposal.noise["V"]) > 2.0)
 
 
 def test_a_proposal_with_a_guarantee_passes_its_gate(declared: Path, tmp_path: Path) -> None:
@@ -102,9 +108,7 @@ def test_a_proposal_with_a_guarantee_passes_its_gate(declared: Path, tmp_path: P
     path = declared.with_name("private.toml")
     path.write_text(declared.read_text().replace("bound_revealed = 0.68\n", ""))
     write_noise(path, found.proposal.noise)
-    done = protect(
-        load_programme(path), SECRETS[0], tmp_path / "r", tmp_path / "r.json", clock=lambda: NOON
-    )
+    done = protect(load_programme(path), SECRETS[0], tmp_path / "r", tmp_path / "r.json", clock=lambda: NOON)
     (verdict,) = done.verdicts
     assert verdict.gate == "averaging"
     assert verdict.passed
