@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.audit.evidence import Cells, Published, PublishedTable, Truth, Universe, published
+from discreet.audit.evidence import Cells, Published, PublishedTable, Records, Truth, Universe, published
 from discreet.errors import BrokenRelease, Mistakes, mistake
 from discreet.io.progress import Progress
 from discreet.maths.cells.counting import counts_of
@@ -31,19 +31,33 @@ from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
 
 def true_counts(run: Run, cubes: Sequence[Cube]) -> Truth:
     """Count cubes before swapping, and after it where the programme swaps."""
-    original = _counted(run, cubes)
+    original, records = _counted(run, cubes)
     relocations = run.relocations(run.swap())
-    return Truth(original, _counted(run, cubes, relocations) if relocations else original)
+    if not relocations:
+        return Truth(original, original, records)
+    return Truth(original, *_counted(run, cubes, relocations))
 
 
-def _counted(run: Run, cubes: Sequence[Cube], relocations: Relocations | None = None) -> dict[str, Cells]:
+def _counted(
+    run: Run, cubes: Sequence[Cube], relocations: Relocations | None = None
+) -> tuple[dict[str, Cells], dict[str, Records]]:
     found: dict[str, Cells] = {}
+    records: dict[str, Records] = {}
 
     def keep(table: ConfidentialTable) -> None:
         found[table.cube.id] = occupied(table)
+        records[table.cube.id] = alike(table)
 
     tabulate(run, cubes, keep, relocations)
-    return found
+    return found, records
+
+
+def alike(table: ConfidentialTable) -> Records:
+    """For each non-empty cell a number that is equal where the same records are counted: its key and its count.
+
+    Cells of other records are equal in one of 2^32 cases; they then have the same noise, too.
+    """
+    return table.cells[np.flatnonzero(counts_of(table.cells))]
 
 
 def occupied(table: ConfidentialTable) -> Cells:

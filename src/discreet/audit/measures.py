@@ -39,6 +39,7 @@ from discreet.audit.differencing_areas import (
 )
 from discreet.audit.evidence import Published
 from discreet.audit.redundancy import Mode, programme_redundancy
+from discreet.audit.sparsity import Sparsity, sparsities
 from discreet.io.progress import Progress
 from discreet.maths.attacks.redundancy import Redundancy
 from discreet.maths.noise.additive import Law
@@ -114,6 +115,7 @@ class RepeatedStatistic:
     k: float
     k_over_t2: float
     riskiest_k_over_t2: float
+    best: float  # the variance with the best weights, in units of one cell's
 
 
 @dataclass(frozen=True)
@@ -167,7 +169,12 @@ class Measures:
     @cached_property
     def averaging(self) -> averaging.Averaging:
         """The averaging attack."""
-        return averaging.average(self.case.published, self._progress)
+        return averaging.average(self.case.published, self._progress, truth=self.case.truth)
+
+    @cached_property
+    def sparsity(self) -> tuple[Sparsity, ...]:
+        """How sparse every cross-tabulation is."""
+        return tuple(sparsities(self.case.published, self.case.truth))
 
     @cached_property
     def bounds(self) -> BoundAttack:
@@ -378,6 +385,7 @@ def _repeated(one: Redundancy) -> RepeatedStatistic:
         k=float(one.same_noise.all.k),
         k_over_t2=one.same_noise.all.ratio,
         riskiest_k_over_t2=one.same_noise.riskiest.ratio,
+        best=one.same_noise.best.variance,
     )
 
 
@@ -387,4 +395,4 @@ def _areas_of(place: Variable) -> Signature:
 
 
 def _risk(one: Redundancy) -> float:
-    return one.same_noise.riskiest.ratio
+    return one.same_noise.best.variance
