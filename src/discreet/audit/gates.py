@@ -14,6 +14,7 @@ from discreet.audit.measures import Measures
 from discreet.errors import GateBroken
 from discreet.maths.attacks.averaging import least_variance, recovery
 from discreet.maths.attacks.disclosure import RowKind
+from discreet.perturb.private import PrivateMechanism
 from discreet.programme.gates import (
     DifferencingGate,
     Gates,
