@@ -18,6 +18,7 @@ from discreet.maths.noise.additive import LawKind
 from discreet.maths.noise.ptable_solver import PTableParameters, Variance
 from discreet.maths.noise.publishing import Negatives, Publishing
 from discreet.maths.privacy.accounting import Neighbours
+from discreet.programme.attributes import Attributes
 from discreet.programme.section import Amount, Declared, Findings, Text, text_or_table
 
 
@@ -150,6 +151,7 @@ class BudgetRule:
 
 
 NO_NEGATIVES = Publishing(Negatives.ZERO)
+NO_ATTRIBUTES = Attributes()
 
 
 @dataclass(frozen=True)
@@ -168,6 +170,7 @@ class PrivateNoise:
     largest_household: int | None = None
     claim: Claim = Claim.DP
     large_delta: bool = False
+    attributes: Attributes = NO_ATTRIBUTES  # whose the variables of the programme are
 
     @property
     def is_guaranteed(self) -> bool:
@@ -303,8 +306,6 @@ def _refused(declared: DeclaredPrivate, kind: LawKind) -> Iterator[tuple[str, st
         yield "keep_zeros", "noise by participants for cells without any", 'use keep_zeros = "all"'
     if declared.protects == "household" and declared.largest_household is None:
         yield "largest_household", "is missing", "state how many members the largest household has"
-    if declared.protects == "person" and declared.largest_household is not None:
-        yield "largest_household", str(declared.largest_household), 'it goes with protects = "household"'
 
 
 def _refused_budget(declared: DeclaredPrivate, kind: LawKind) -> Iterator[tuple[str, str, str]]:

@@ -5,18 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from discreet.errors import Mistakes, Problem
 from discreet.maths.noise.ptable_solver import PTableParameters
+from discreet.programme.attributes import Attributes
 from discreet.programme.cube import Cube
 from discreet.programme.cubes import CubeResolver, ReadyMade
 from discreet.programme.filter import Filter
 from discreet.programme.gates import NO_GATES, Gates, resolve_gates
 from discreet.programme.labels import NO_LABELS, Labels, resolve_labels
-from discreet.programme.noise import CellKeyNoise, NoiseRule, resolve_noise
+from discreet.programme.noise import CellKeyNoise, NoiseRule, PrivateNoise, resolve_noise
 from discreet.programme.population import PopulationRule, Unit, resolve_population
 from discreet.programme.reading import read_declared
 from discreet.programme.release import (
@@ -146,6 +147,8 @@ def inspect_programme(path: Path) -> Inspected:
     problems = findings.mistakes().problems
     if noise is None:
         return Inspected(problems, None)
+    if isinstance(noise, PrivateNoise):
+        noise = replace(noise, attributes=attributes_of(variables, population))
     sound = Programme(
         path=Path(path),
         name=release.name,
@@ -163,6 +166,14 @@ def inspect_programme(path: Path) -> Inspected:
         labels=labels,
     )
     return Inspected(problems, sound, frozenset(findings.absent))
+
+
+def attributes_of(variables: Mapping[str, Variable], population: PopulationRule | None) -> Attributes:
+    """Whose the variables and counted columns of a programme are."""
+    found = {name: variable.attribute for name, variable in variables.items()}
+    if population is None:
+        return Attributes(found)
+    return Attributes(found, population.flags, population.fixed_families)
 
 
 def _population(rule: PopulationRule) -> dict[str, Any]:
