@@ -24,7 +24,7 @@ from discreet.programme.noise import PrivateNoise
 from discreet.programme.programme import load_declaration
 
 MEMBERS = 3  # of the largest household
-SEEDS = 24
+SEEDS = 32
 FEWER = 6  # of whole households that replace each other: there are many
 
 VARIABLES = {  # name -> what is declared, and which units have it
@@ -201,12 +201,15 @@ def _put(many: tuple[object, ...], place: int, one: object) -> tuple:  # type: i
 def neighbours(world: World, protects: str, kind: Neighbours, fixed_families: bool) -> Iterator[World]:
     """All of them."""
     people = RELATED if fixed_families else PERSONS
-    if protects == "person":
-        gone, come = without_person, lambda one: with_person(one, people)
-    else:
-        sizes = (combinations_with_replacement(PERSONS, size) for size in range(1, MEMBERS + 1))
-        every = list(chain.from_iterable(sizes))
-        gone, come = without_household, lambda one: with_household(one, every)
+    sizes = (combinations_with_replacement(PERSONS, size) for size in range(1, MEMBERS + 1))
+    homes = list(chain.from_iterable(sizes))
+
+    def gone(one: World) -> Iterator[World]:
+        return without_person(one) if protects == "person" else without_household(one)
+
+    def come(one: World) -> Iterator[World]:
+        return with_person(one, people) if protects == "person" else with_household(one, homes)
+
     if kind is Neighbours.ADD_REMOVE:
         yield from chain(gone(world), come(world))
     else:

@@ -11,9 +11,11 @@ from discreet.maths.noise.additive import LawKind
 from discreet.maths.privacy.accounting import Neighbours
 from discreet.maths.privacy.sensitivity import Reach
 from discreet.perturb.choose import mechanism
-from discreet.perturb.reach import change, fixed_variables, reach
+from discreet.perturb.reach import change, fixed_variables, reach, used
 from discreet.programme.attributes import Attribute, Attributes, Holder
+from discreet.programme.codelist import Code, codelist
 from discreet.programme.cube import Signature, signatures
+from discreet.programme.filter import parse_filter
 from discreet.programme.noise import BudgetRule, Claim, PrivateNoise, Protects
 from discreet.programme.programme import load_declaration
 
@@ -119,6 +121,29 @@ def test_what_a_household_decides_costs_nothing_more_where_it_is_fixed() -> None
     for axis in ("HST", "X"):
         assert reach(of("persons", axis), rule(None, attributes=fixed)) == Reach(1, 1, 1)
     assert fixed_variables([of("persons", "HST"), of("persons", "X")], rule(attributes=fixed)) == ("HST", "X")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'HST == "1"',
+        'SEX == "a" or not (HST in ("1", "x") and GEO == "a")',
+        'SEX != "say \\"HST\\" or \\\\" and HST != "a"',
+        f"""HST in ({", ".join(f'"code {number}"' for number in range(30_000))})""",
+    ],
+)
+def test_every_variable_of_a_base_is_found_and_no_code(text: str) -> None:
+    """Also in a base that is too long for a user's filter."""
+    codes = ["1", "a", "x", 'say "HST" or \\', *(f"code {number}" for number in range(30_000))]
+    tree = {
+        name: codelist(name, [Code(code, "", "") for code in [*codes, "b"]]) for name in ("SEX", "HST", "GEO")
+    }
+    base = parse_filter(text[:100], tree) if len(text) < 1000 else None
+    canonical = text if base is None else base.canonical
+    expected = {"HST"} if base is None else set(base.variables)
+    found = used(Signature("persons", canonical, "", ()), rule())
+    assert set(found.deciding) == expected
+    assert reach(Signature("persons", canonical, "", ()), rule(4)) == Reach(4, 16, 4)
 
 
 def test_a_group_of_codes_belongs_to_its_variable() -> None:

@@ -30,8 +30,8 @@ def with_noise(census: Path, folder: Path, noise: str) -> Path:
         ('kind = "discrete-gaussian"\nrho = 300\ndelta = 1e-9', "rho = 300 (zero-concentrated)"),
         ('kind = "geometric"\nepsilon = 800\nneighbours = "substitute"', "is replaced by another"),
         (
-            'kind = "geometric"\nepsilon = 9000\nprotects = "household"\nlargest_household = 12',
-            "household of at most 12 members",
+            'kind = "geometric"\nepsilon = 9000\nprotects = "household"\nlargest_household = 16',
+            "household of at most 16 members",
         ),
     ],
 )

@@ -8,6 +8,7 @@ families there are, unless they are declared fixed. What is not declared is refu
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,9 +17,10 @@ from discreet.errors import Mistakes, Problem
 from discreet.maths.privacy.sensitivity import Change, Reach
 from discreet.programme.attributes import UNDECLARED, Attribute, Holder
 from discreet.programme.cube import Signature
-from discreet.programme.filter import mentioned
 from discreet.programme.noise import Claim, PrivateNoise, Protects
 
+_CODE = re.compile(r'"(?:[^"\\]|\\.)*"')
+_WORD = re.compile(r"[A-Za-z]\w*")
 TOGETHER = (Holder.HOUSEHOLD, Holder.DWELLING)  # all families of a household share what is theirs
 
 
@@ -149,7 +151,8 @@ def has_fixed_families(every: Iterable[Signature], rule: PrivateNoise) -> bool:
 
 @lru_cache(maxsize=4096)
 def _names(base: str) -> tuple[str, ...]:
-    return tuple(sorted(mentioned(base))) if base else ()
+    """The variables of a base in normal form, however long: its words, without codes and connectives."""
+    return tuple(sorted(set(_WORD.findall(_CODE.sub("", base))) - {"in", "not", "and", "or"}))
 
 
 def neighbour_problems(every: Iterable[Signature], rule: PrivateNoise, file: str) -> Iterator[Problem]:
