@@ -1,6 +1,7 @@
 """A forecast is what the mechanisms then do: their mean errors, their laws, their budgets; without the data."""
 
 import math
+from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
@@ -34,10 +35,12 @@ from discreet.maths.privacy.accounting import Neighbours, epsilon_of_rho
 from discreet.page.charts import spread
 from discreet.perturb.budget import plan
 from discreet.perturb.choose import mechanism
+from discreet.perturb.reach import reach
 from discreet.programme.cube import crosstabs
 from discreet.programme.noise import BudgetRule, PrivateNoise, Protects
 from discreet.programme.programme import Programme, load_declaration
 from discreet.tabulate.tables import ConfidentialTable
+from tests.attributes import own
 
 EACH = 1500  # cells of each size in the trial
 SECRET = bytes(range(32))
@@ -48,6 +51,7 @@ person_id = "pid"
 
 [variables.X]
 codelist = "x.csv"
+of = "person"
 
 [[cubes]]
 id = "line"
@@ -64,10 +68,12 @@ household_id = "hid"
 
 [variables.A]
 codelist = "a.csv"
+of = "person"
 breakdowns = { L = 1, H = 2 }
 
 [variables.B]
 codelist = "b.csv"
+of = "person"
 
 [[cubes]]
 id = "both"
@@ -227,12 +233,15 @@ def test_a_proposed_bound_is_the_smallest_that_is_certified(
     tmp_path: Path, kind: LawKind, neighbours: Neighbours, members: int | None
 ) -> None:
     programme = cross(tmp_path, GEOMETRIC)
-    rule = PrivateNoise(kind, BudgetRule(Fraction(20)), delta=DELTA, neighbours=neighbours)
+    rule = PrivateNoise(
+        kind, BudgetRule(Fraction(20)), delta=DELTA, neighbours=neighbours, attributes=own("A", "B")
+    )
     if members:
         rule = replace(rule, protects=Protects.HOUSEHOLD, largest_household=members)
-    uses: dict[tuple[str, Fraction], int] = {}
-    for signature, parameter in plan(replace(rule, bound=1), programme.cubes).parameters.items():
-        uses[signature.unit, parameter] = uses.get((signature.unit, parameter), 0) + 1
+    uses = Counter(
+        (reach(signature, rule), parameter)
+        for signature, parameter in plan(replace(rule, bound=1), programme.cubes).parameters.items()
+    )
     bound = bound_for(rule, uses, DELTA)
     assert bound is not None
     certified = plan(replace(rule, bound=bound), programme.cubes).delta()

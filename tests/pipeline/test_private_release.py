@@ -31,8 +31,8 @@ def with_noise(census: Path, folder: Path, noise: str) -> Path:
         ('kind = "discrete-gaussian"\nrho = 10\ndelta = 1e-9', "and delta = 1e-09"),
         ('kind = "geometric"\nepsilon = 800\nneighbours = "substitute"', "is replaced by another"),
         (
-            'kind = "geometric"\nepsilon = 9000\nprotects = "household"\nlargest_household = 12',
-            "household of at most 12 members",
+            'kind = "geometric"\nepsilon = 9000\nprotects = "household"\nlargest_household = 16',
+            "household of at most 16 members",
         ),
     ],
 )
@@ -124,7 +124,6 @@ REFUSED = {
     'kind = "geometric"\nepsilon = 1\nkeep_zeros = "all"': "unperturbed zeros with a DP claim",
     'kind = "geometric"\nepsilon = 1\nclaim = "none"\ndraw = "participants"': "noise by participants",
     'kind = "geometric"\nepsilon = 1\nprotects = "household"': "noise.largest_household: is missing",
-    'kind = "geometric"\nepsilon = 1\nlargest_household = 3': "it goes with protects",
     'kind = "geometric"\nepsilon = 1\nsplit = { by_axes = { "0" = "1/2", "1" = "1/3" } }': "the shares sum to 5/6",
     'kind = "geometric"\nepsilon = 1\nsplit = { }': "not exactly one of by_axes and by_table",
     'kind = "geometric"\nepsilon = 1\ndraw = "description"': "name the records whose noise may be repeated",

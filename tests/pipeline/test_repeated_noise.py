@@ -63,9 +63,9 @@ class Office:
             (self.folder / name).write_text(text)
         path = self.folder / "programme.toml"
         path.write_text(
-            f'[population]\npersons = "persons.parquet"\nperson_id = "pid"\n[variables.AGE]\ncolumn = "{self.age}"\n'
-            f'codelist = "age.csv"\n[variables.AGE.breakdowns]\nAGE = 1\n[variables.GEO]\ncodelist = "geo.csv"\n'
-            f'[variables.SEX]\ncodelist = "sex.csv"\n[[cubes]]\nid = "c"\ntitle = "{self.title}"\n{self.cube}\n'
+            f'[population]\npersons = "persons.parquet"\nperson_id = "pid"\n[variables.AGE]\nof = "person"\ncolumn = "{self.age}"\n'
+            f'codelist = "age.csv"\n[variables.AGE.breakdowns]\nAGE = 1\n[variables.GEO]\nof = "person"\ncodelist = "geo.csv"\n'
+            f'[variables.SEX]\nof = "person"\ncodelist = "sex.csv"\n[[cubes]]\nid = "c"\ntitle = "{self.title}"\n{self.cube}\n'
             f'{self.more}\n[noise]\nkind = "geometric"\nepsilon = 1\nnegatives = "keep"\n{self.noise}\n'
         )
         return path
@@ -310,7 +310,7 @@ def test_a_mistake_in_the_last_records_costs_nothing(office: Office) -> None:
     text = text.replace(
         'person_id = "pid"', 'person_id = "pid"\nhouseholds = "households.parquet"\nhousehold_id = "hid"'
     )
-    more = '[variables.SIZE]\ncolumn = "hsize"\ncodelist = "size.csv"\n'
+    more = '[variables.SIZE]\nof = "household"\ncolumn = "hsize"\ncodelist = "size.csv"\n'
     more += '[[cubes]]\nid = "h"\nunit = "households"\naxes = ["SIZE"]\n'
     office.declare().write_text(text.replace("[noise]", f"{more}[noise]"))
     with pytest.raises(Mistakes, match="nobody knows"):

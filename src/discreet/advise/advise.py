@@ -43,8 +43,8 @@ from discreet.maths.noise.publishing import PublishedLaw
 from discreet.maths.utility import ExpectedLosses
 from discreet.perturb.budget import law_of, noise_parameters
 from discreet.perturb.noise import cell_key_noise
-from discreet.programme.noise import BudgetRule, CellKeyNoise, PrivateNoise
-from discreet.programme.programme import Programme
+from discreet.programme.noise import BudgetRule, CellKeyNoise, Claim, PrivateNoise
+from discreet.programme.programme import Programme, attributes_of
 
 KINDS = (LawKind.CELL_KEY, LawKind.GEOMETRIC, LawKind.DISCRETE_GAUSSIAN)
 DISTORTIONS = (0.2, 0.5, 1.0)  # relative errors of Bach's Figure 4
@@ -171,15 +171,20 @@ def task_of(programme: Programme, kind: LawKind | None, limits: RiskLimits) -> T
     plain = isinstance(table, PTableParameters) and isinstance(table.V, int | float)
     declared = (float(table.V), table.D) if plain else None  # type: ignore[union-attr, arg-type]
     js = table.js if isinstance(table, PTableParameters) else 0
-    rule = _rule(noise, wanted)
+    rule = _rule(programme, wanted)
     budget = None if gates.epsilon is None else _budget(gates.epsilon, wanted)
     return Task(wanted, limits, js, declared, rule, _parameters(rule, programme), budget)
 
 
-def _rule(noise: CellKeyNoise | PrivateNoise, kind: LawKind) -> PrivateNoise:
+def _rule(programme: Programme, kind: LawKind) -> PrivateNoise:
     """The law with a budget of one, divided as the programme divides it."""
+    noise, attributes = programme.noise, attributes_of(programme.variables, programme.population)
     wanted = LawKind.GEOMETRIC if kind not in (LawKind.GEOMETRIC, LawKind.DISCRETE_GAUSSIAN) else kind
-    template = noise if isinstance(noise, PrivateNoise) else PrivateNoise(wanted, BudgetRule(Fraction(1)))
+    template = (
+        noise
+        if isinstance(noise, PrivateNoise)
+        else PrivateNoise(wanted, BudgetRule(Fraction(1)), attributes=attributes)
+    )
     return replace(template, kind=wanted, budget=replace(template.budget, total=Fraction(1)), bound=None)
 
 
@@ -189,7 +194,8 @@ def _budget(epsilon: Fraction, kind: LawKind) -> float:
 
 def _parameters(rule: PrivateNoise, programme: Programme) -> tuple[float, float] | None:
     """The smallest and largest noise parameter of a count of persons, or of the unit that is counted."""
-    every = noise_parameters(rule, [cube for cube in programme.cubes if not cube.weight])
+    supposed = replace(rule, claim=Claim.NONE)  # what is not declared is reported by protect
+    every = noise_parameters(supposed, [cube for cube in programme.cubes if not cube.weight])
     persons = [float(value) for signature, value in every.items() if signature.unit == PERSONS]
     values = persons or [float(value) for value in every.values()]
     return (min(values), max(values)) if values else None

@@ -20,12 +20,14 @@ from discreet.maths.noise.law import Pmf, Symmetric, checked_support
 from discreet.maths.noise.ptable_solver import PTableParameters
 from discreet.maths.noise.thresholds import BITS, GUARD_BITS
 from discreet.maths.privacy.accounting import largest_rho
+from discreet.maths.privacy.sensitivity import Reach
 from discreet.maths.utility import CellError, expected_error
-from discreet.perturb.budget import law_of, noise_parameters, reach
+from discreet.perturb.budget import law_of, noise_parameters
 from discreet.perturb.choose import cell_key_mechanism
+from discreet.perturb.reach import neighbour_problems, reach
 from discreet.programme.cube import Cube, Signature, signatures
 from discreet.programme.noise import BudgetRule, CellKeyNoise, Claim, Draw, KeptZeros, PrivateNoise
-from discreet.programme.programme import Programme
+from discreet.programme.programme import Programme, attributes_of
 
 SIZES = (0, 1, 2, 3, 5, 10, 20, 50, 100, 1000)  # true counts of the cells that are forecast
 REPORTED_BITS = 64  # infinite laws are summed down to tails of 2^-64, below the rounding of floats
@@ -229,7 +231,12 @@ def _weights(
         return {}
     if isinstance(noise, Lookup):
         return dict.fromkeys(crosstabs, Fraction(1))
-    return noise_parameters(replace(noise, budget=replace(noise.budget, total=Fraction(1))), cubes)
+    return noise_parameters(_supposed(replace(noise, budget=replace(noise.budget, total=Fraction(1)))), cubes)
+
+
+def _supposed(rule: PrivateNoise) -> PrivateNoise:
+    """The rule for a forecast: what it lacks to be guaranteed is noted, and supposed not to change anything."""
+    return replace(rule, claim=Claim.NONE)
 
 
 def _layout(parts: Sequence[_Part], weights: Mapping[Signature, Fraction]) -> Layout:
@@ -264,13 +271,13 @@ USUAL = PTableParameters(D=5, V=2.0, js=0)
 RHO_DIGITS = 4  # of a rho that is proposed
 NO_KEY = bytes(32)  # the law of a lookup does not depend on the order that a key gives it
 
-Uses = Mapping[tuple[str, Fraction], int]  # (unit, noise parameter) -> number of cross-tabulations
+Uses = Mapping[tuple[Reach, Fraction], int]  # (reach, noise parameter) -> number of cross-tabulations
 
 
 def candidates_for(programme: Programme, epsilons: Sequence[Fraction] = EPSILONS) -> tuple[Candidate, ...]:
     """The declared noise first, then the usual cell key method, then each law at each budget."""
     return tuple(
-        replace(one, notes=(*one.notes, *_weighted_cubes(programme, one)))
+        replace(one, notes=(*one.notes, *_weighted_cubes(programme, one), *_undeclared(programme, one)))
         for one in _every(programme, epsilons)
     )
 
@@ -289,13 +296,16 @@ def _every(programme: Programme, epsilons: Sequence[Fraction]) -> Iterator[Candi
     yield declared(programme)
     if not (isinstance(noise, CellKeyNoise) and noise.table == USUAL):
         yield _cell_key("cell-key, V 2, D 5", CellKeyNoise(USUAL, Order.PLAIN))
+    attributes = attributes_of(programme.variables, programme.population)
     template = (
-        noise if isinstance(noise, PrivateNoise) else PrivateNoise(LawKind.GEOMETRIC, BudgetRule(DELTA))
+        noise
+        if isinstance(noise, PrivateNoise)
+        else PrivateNoise(LawKind.GEOMETRIC, BudgetRule(DELTA), attributes=attributes)
     )
     unit = replace(template, kind=LawKind.GEOMETRIC, budget=replace(template.budget, total=Fraction(1)))
     uses = _uses(unit, programme.cubes)
     for epsilon in epsilons:
-        at = {(name, parameter * epsilon): times for (name, parameter), times in uses.items()}
+        at = {(touched, parameter * epsilon): times for (touched, parameter), times in uses.items()}
         yield from _bought(template, epsilon, at)
 
 
@@ -330,6 +340,12 @@ def _weighted_cubes(programme: Programme, candidate: Candidate) -> Iterator[str]
     weighted = [cube.id for cube in programme.cubes if cube.weight]
     if weighted and isinstance(candidate.noise, PrivateNoise):
         yield f"weights in {', '.join(weighted)}: protect refuses them with such noise"
+
+
+def _undeclared(programme: Programme, candidate: Candidate) -> Iterator[str]:
+    if isinstance(candidate.noise, PrivateNoise):
+        for problem in neighbour_problems(signatures(programme.cubes), candidate.noise, ""):
+            yield f"as if no one else changed; protect refuses it: {problem.key}: {problem.value}"
 
 
 def _bought(template: PrivateNoise, epsilon: Fraction, uses: Uses) -> Iterator[Candidate]:
@@ -374,32 +390,32 @@ def bound_for(rule: PrivateNoise, uses: Uses, delta: Fraction) -> int | None:
 
 
 def _uses(rule: PrivateNoise, cubes: Sequence[Cube]) -> Uses:
-    return Counter(
-        (signature.unit, parameter) for signature, parameter in noise_parameters(rule, cubes).items()
-    )
+    supposed = _supposed(rule)
+    every = noise_parameters(supposed, cubes)
+    return Counter((reach(signature, supposed), parameter) for signature, parameter in every.items())
 
 
 def programme_delta(rule: PrivateNoise, uses: Uses) -> float:
     """What truncation at m costs over the programme at its epsilon; floats, where NoisePlan.delta certifies.
 
     A cell in which neighbours differ by k costs Pr[v > m - k]: the values that only one of the two can have, for
-    inside no ratio exceeds e^(k epsilon). It grows faster than k: large differences in few cells are worst.
+    inside no ratio exceeds e^(k epsilon). Together they cost at most the sum of all k times the largest of these / k.
     """
-    total = 0.0
-    for (unit, parameter), times in uses.items():
-        touched = reach(unit, rule)
-        total += times * touched.l1 / touched.largest * _outermost(rule, parameter, touched.largest)
-    return total
+    return sum(
+        times * touched.l1 * _per_change(rule, parameter, touched.largest)
+        for (touched, parameter), times in uses.items()
+    )
 
 
-def _outermost(rule: PrivateNoise, parameter: Fraction, k: int) -> float:
-    """Pr[v > m - k] of a truncated law; 0 for others."""
+def _per_change(rule: PrivateNoise, parameter: Fraction, largest: int) -> float:
+    """The largest Pr[v > m - k] / k of a truncated law; 0 for others."""
     law = law_of(rule, parameter)
     if not isinstance(law, AdditiveLaw) or not isinstance(law.exponents, Symmetric) or law.bound is None:
         return 0.0
     v = np.arange(-law.bound, law.bound + 1, dtype=np.float64)
     p = np.exp(-(float(law.exponents.linear) * np.abs(v) + float(law.exponents.quadratic) * v * v))
-    return float(p[:k].sum() / p.sum())
+    outermost = np.cumsum(np.append(p, np.zeros(max(0, largest - len(p)))))[:largest]
+    return float(np.max(outermost / np.arange(1, largest + 1)) / p.sum())
 
 
 def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:

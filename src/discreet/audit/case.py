@@ -19,7 +19,7 @@ from discreet.perturb.mechanism import Mechanism
 from discreet.perturb.noise import Noise, cell_key_noise
 from discreet.population.encode import Codes
 from discreet.programme.cube import Cube
-from discreet.programme.noise import BudgetRule, PrivateNoise
+from discreet.programme.noise import BudgetRule, Claim, PrivateNoise
 from discreet.programme.programme import Programme
 from discreet.release.reader import Release
 from discreet.run.identity import Identity, begin_again
@@ -206,7 +206,7 @@ def _private(case: Case, cubes: list[Cube]) -> Mechanism | None:
     """Geometric noise with a budget of one for these tables; None where the release has its own law already."""
     if isinstance(case.programme.noise, PrivateNoise):
         return None
-    rule = PrivateNoise(LawKind.GEOMETRIC, BudgetRule(COMPARED_EPSILON))
+    rule = PrivateNoise(LawKind.GEOMETRIC, BudgetRule(COMPARED_EPSILON), claim=Claim.NONE)
     programme = replace(case.programme, cubes=tuple(cubes), noise=rule, swap=None)
     return mechanism(programme, case.run.secret, derive(case.run.secret, "compared-protection"))
 

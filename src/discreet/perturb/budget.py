@@ -1,12 +1,4 @@
-"""How much noise each cross-tabulation gets, and the guarantee of the whole programme; nothing is drawn here.
-
-Neighbours differ by one person or one household. A person is in one cell of every cross-tabulation of persons; a
-person added or removed can move their household, family or dwelling from one cell to another: two cells. A household
-of at most M members moves up to M persons and families, perhaps all in one cell, one household, and one dwelling
-between two cells. Substituting one for another doubles the sum of all changes. What leaves and what comes differ in
-sign, so that the squares double, too; but two households that each move from one cell to another may move alike, and
-change both cells by two.
-"""
+"""How much noise each cross-tabulation gets, and the guarantee of the whole programme; nothing is drawn here."""
 
 from __future__ import annotations
 
@@ -20,33 +12,13 @@ from discreet.maths.noise.hellinger import HellingerLaw
 from discreet.maths.noise.named import budgeted_law
 from discreet.maths.noise.thresholds import ThresholdTable, delta_between, row_table, threshold_table
 from discreet.maths.privacy.accounting import EpsilonDelta, exp_above
-from discreet.maths.privacy.sensitivity import split_by_margin, split_by_table, split_evenly
+from discreet.maths.privacy.sensitivity import Reach, split_by_margin, split_by_table, split_evenly
+from discreet.perturb.reach import reach
 from discreet.programme.cube import Cube, Signature, signatures
-from discreet.programme.noise import BudgetRule, PrivateNoise, Protects, Split
+from discreet.programme.noise import BudgetRule, PrivateNoise, Split
 
 ARITHMETIC = Fraction(1, 10**18)  # a delta below this is rounding: stated, but it needs no declaration
 FIRST_ROWS = 4  # neighbouring counts differ most where they are smallest
-
-
-@dataclass(frozen=True)
-class Reach:
-    """How far neighbours differ in a cross-tabulation: sums of absolute and squared differences, the largest one."""
-
-    l1: int
-    l2_squared: int
-    largest: int
-
-
-def reach(unit: str, rule: PrivateNoise) -> Reach:
-    """How much one person or household changes a cross-tabulation of a unit."""
-    times = rule.neighbours.cells
-    moved = Reach(2 * times, 2 * times**2, times)
-    if rule.protects is Protects.PERSON:
-        return Reach(times, times, 1) if unit == "persons" else moved
-    members = rule.largest_household or 0
-    if unit in ("persons", "families"):
-        return Reach(members * times, members**2 * times, members)
-    return Reach(times, times, 1) if unit == "households" else moved
 
 
 def shares(rule: BudgetRule, cubes: Sequence[Cube]) -> dict[Signature, Fraction]:
@@ -91,9 +63,9 @@ class NoisePlan:
         certified: dict[tuple[Fraction, Reach], Fraction] = {}
         total = Fraction(0)
         for signature, parameter in self.parameters.items():
-            touched = reach(signature.unit, self.rule)
+            touched = reach(signature, self.rule)
             if (parameter, touched) not in certified:
-                certified[parameter, touched] = self._certified(parameter, touched)
+                certified[parameter, touched] = self.certified(parameter, touched)
             total += certified[parameter, touched]
             if distance := self.distances.get(signature):
                 total += (1 + exp_above(parameter * touched.l1)) * distance
@@ -103,10 +75,11 @@ class NoisePlan:
         """The total-variation distance between all that is drawn and the laws as they are written, at most."""
         return sum(self.distances.values(), Fraction(0))
 
-    def _certified(self, parameter: Fraction, touched: Reach) -> Fraction:
-        """The delta of one cross-tabulation: records spread over cells, or all in one; the worse of the two counts.
+    def certified(self, parameter: Fraction, touched: Reach) -> Fraction:
+        """The delta of one cross-tabulation at its share of epsilon, however the change is divided over its cells.
 
-        The delta of a shift by k grows faster than k, so that no division of the records in between is worse.
+        A cell whose count changes by k has a delta d(k) at k times the parameter, and these add up: at most the sum of
+        all changes times the largest d(k)/k.
         """
         law = law_of(self.rule, parameter)
         if isinstance(law, HellingerLaw):
@@ -117,11 +90,7 @@ class NoisePlan:
                 if touched.largest == 1
                 else EpsilonDelta(parameter, one).grouped(touched.l1).delta
             )
-        table = self.tables[parameter]
-        spread = table.certified_delta(parameter) * touched.l1
-        piles = Fraction(touched.l1, touched.largest)
-        piled = table.certified_delta(parameter * touched.largest, touched.largest) * piles
-        return max(spread, piled)
+        return touched.l1 * self.tables[parameter].delta_per_change(parameter, touched.largest)
 
 
 def plan(rule: PrivateNoise, cubes: Sequence[Cube]) -> NoisePlan:
@@ -135,7 +104,7 @@ def noise_parameters(rule: PrivateNoise, cubes: Sequence[Cube]) -> dict[Signatur
     """The noise parameter of each cross-tabulation: its share of the budget, divided by what one record reaches."""
     parameters = {}
     for signature, share in shares(rule.budget, cubes).items():
-        touched = reach(signature.unit, rule)
+        touched = reach(signature, rule)
         parameters[signature] = share / (touched.l2_squared if rule.is_gaussian else touched.l1)
     return parameters
 

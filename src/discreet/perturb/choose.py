@@ -16,6 +16,8 @@ from discreet.perturb.budget import ARITHMETIC, NoisePlan, plan
 from discreet.perturb.cell_key import CellKeyMechanism
 from discreet.perturb.mechanism import Mechanism
 from discreet.perturb.private import PrivateMechanism, drawing_distances
+from discreet.perturb.reach import neighbour_problems
+from discreet.programme.cube import signatures
 from discreet.programme.noise import CellKeyNoise, Claim, PrivateNoise
 from discreet.programme.programme import Programme
 from discreet.programme.statistic import statistics
@@ -26,7 +28,7 @@ def mechanism(programme: Programme, secret: bytes, noise_key: bytes) -> Mechanis
     noise = programme.noise
     if isinstance(noise, CellKeyNoise):
         return cell_key_mechanism(noise, secret)
-    problems = list(_private_problems(programme))
+    problems = list(_private_problems(programme, noise))
     if problems:
         raise Mistakes(problems)
     codelists = {name: variable.codelist for name, variable in programme.variables.items()}
@@ -60,12 +62,13 @@ def _lookup_of_file(path: Path, order: Order, shuffle: bytes | None) -> Lookup:
     return build(file.law(), order, shuffle)
 
 
-def _private_problems(programme: Programme) -> Iterator[Problem]:
+def _private_problems(programme: Programme, noise: PrivateNoise) -> Iterator[Problem]:
     for cube in programme.cubes:
         if cube.weight:
             value = f"weights under {programme.noise.__class__.__name__} noise"
             remedy = "a weighted sum has no bounded sensitivity: publish counts, or use the cell key method"
             yield Problem(str(programme.path), f"cube {cube.id}", value, remedy)
+    yield from neighbour_problems(signatures(programme.cubes), noise, str(programme.path))
 
 
 def _require_delta(noise: PrivateNoise, found: NoisePlan, file: str) -> None:

@@ -45,6 +45,8 @@ class Guarantee:
     neighbours: Neighbours
     unit: Protects
     largest_household: int | None = None
+    fixed: tuple[str, ...] = ()  # variables that count as unchanged for all who stay
+    fixed_families: bool = False
     epsilon: Fraction | None = None
     rho: Fraction | None = None
     delta: Fraction = Fraction(0)
@@ -57,17 +59,19 @@ class Guarantee:
         """The guarantee as a translatable sentence."""
         if self.each is not None:
             name, total = ("epsilon", self.epsilon) if self.rho is None else ("rho", self.rho)
-            return phrase(
+            user = phrase(
                 "All answers to one user together are differentially private with {all} at most; each new "
                 "cross-tabulation costs {each}, one that is in the release what it cost there.",
                 all=f"{name} = {total}",
                 each=f"{name} = {self.each}",
             )
-        return phrase(
+            return joined(user, phrase("It holds when {change}.", change=self._change()), self._unchanged())
+        whole = phrase(
             "The whole release is differentially private with {budget}, when {change}.",
             budget=self.loss(),
             change=self._change(),
         )
+        return joined(whole, self._unchanged())
 
     def figures(self) -> dict[str, float]:
         """Its numbers: epsilon and delta, or rho, with an epsilon only where a delta is declared."""
@@ -97,12 +101,31 @@ class Guarantee:
     def _change(self) -> Phrase:
         """In what neighbouring populations differ."""
         added, most = self.neighbours is Neighbours.ADD_REMOVE, self.largest_household
-        if self.unit is Protects.PERSON:
+        if self.unit is Protects.PERSON and most is None:
             added_person = phrase("one person is added or removed")
             return added_person if added else phrase("one person is replaced by another")
+        if self.unit is Protects.PERSON and added:
+            return phrase(
+                "one person is added to or removed from a household of at most {most} members", most=most
+            )
+        if self.unit is Protects.PERSON:
+            return phrase(
+                "one person is replaced by another, in households of at most {most} members", most=most
+            )
         if added:
             return phrase("one household of at most {most} members is added or removed", most=most)
         return phrase("one household of at most {most} members is replaced by another", most=most)
+
+    def _unchanged(self) -> Phrase:
+        """What neighbouring populations have in common by definition, whatever else follows from the change."""
+        said = []
+        if self.fixed:
+            said.append(
+                phrase("Unchanged for everyone else, by definition: {variables}.", variables=self.fixed)
+            )
+        if self.fixed_families:
+            said.append(phrase("By definition no one else changes family."))
+        return joined(*said)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -29,6 +29,7 @@ from discreet.maths.noise.thresholds import ThresholdTable, row_table
 from discreet.maths.privacy.accounting import rounded_up
 from discreet.perturb.budget import NoisePlan, law_of
 from discreet.perturb.noise import Guarantee, Noise, NoiseBudget
+from discreet.perturb.reach import fixed_variables, has_fixed_families
 from discreet.programme.codelist import Breakdown, Codelist
 from discreet.programme.cube import CrossTab, Cube, Signature, crosstabs, signatures
 from discreet.programme.filter import Comparison, Filter, Term
@@ -242,6 +243,8 @@ class PrivateMechanism:
             neighbours=rule.neighbours,
             unit=rule.protects,
             largest_household=rule.largest_household,
+            fixed=fixed_variables(self.plan.parameters, rule),
+            fixed_families=has_fixed_families(self.plan.parameters, rule),
             epsilon=None if rule.is_gaussian else rule.budget.total,
             rho=rule.budget.total if rule.is_gaussian else None,
             delta=rule.delta if rule.is_gaussian else rounded_up(self.plan.delta(), DELTA_DIGITS),

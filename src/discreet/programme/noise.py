@@ -18,6 +18,7 @@ from discreet.maths.noise.additive import LawKind
 from discreet.maths.noise.ptable_solver import PTableParameters, Variance
 from discreet.maths.noise.publishing import Negatives, Publishing
 from discreet.maths.privacy.accounting import Neighbours
+from discreet.programme.attributes import Attributes
 from discreet.programme.section import Amount, Declared, Findings, Text, text_or_table
 
 
@@ -151,6 +152,7 @@ class BudgetRule:
 
 
 NO_NEGATIVES = Publishing(Negatives.ZERO)
+NO_ATTRIBUTES = Attributes()
 
 
 @dataclass(frozen=True)
@@ -170,6 +172,7 @@ class PrivateNoise:
     claim: Claim = Claim.DP
     large_delta: bool = False
     snapshot: str = ""  # the id of the records whose noise is repeated; empty where it is fresh
+    attributes: Attributes = NO_ATTRIBUTES  # whose the variables of the programme are
 
     @property
     def is_guaranteed(self) -> bool:
@@ -306,8 +309,6 @@ def _refused(declared: DeclaredPrivate, kind: LawKind) -> Iterator[tuple[str, st
     yield from _refused_drawing(declared)
     if declared.protects == "household" and declared.largest_household is None:
         yield "largest_household", "is missing", "state how many members the largest household has"
-    if declared.protects == "person" and declared.largest_household is not None:
-        yield "largest_household", str(declared.largest_household), 'it goes with protects = "household"'
 
 
 def _refused_drawing(declared: DeclaredPrivate) -> Iterator[tuple[str, str, str]]:

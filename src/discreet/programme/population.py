@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from pydantic import Discriminator, Tag
 
+from discreet.programme.attributes import Attribute, DeclaredAttribute, attribute
 from discreet.programme.section import Declared, Findings, Text, text_or_table
 from discreet.programme.sources import DeclaredSource, Source, resolve_source
 
@@ -38,6 +39,8 @@ class DeclaredPopulation(Declared):
     dwelling_id: Text | None = None
     record_key: Text | None = None
     geography: list[Text] = []
+    flags: dict[Text, DeclaredAttribute] = {}
+    fixed_families: bool = False
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,8 @@ class PopulationRule:
     ids: Mapping[str, str]  # unit -> id column; also of units without a table
     geography: tuple[str, ...]  # coarse to fine
     record_key: str | None  # a column with the office's own record keys
+    flags: Mapping[str, Attribute] = field(default_factory=dict)  # 0/1 column -> whose it is
+    fixed_families: bool = False  # who belongs to which family does not change for the others
 
 
 def resolve_population(declared: DeclaredPopulation | None, findings: Findings) -> PopulationRule | None:
@@ -68,7 +73,14 @@ def resolve_population(declared: DeclaredPopulation | None, findings: Findings) 
     if all(getattr(declared, name) is None for name in UNITS):
         findings.add("population", "no table of records", 'add persons = "persons.parquet"')
     _check_columns(declared, ids, findings)
-    return PopulationRule(units, ids, tuple(declared.geography), declared.record_key)
+    return PopulationRule(
+        units,
+        ids,
+        tuple(declared.geography),
+        declared.record_key,
+        {column: attribute(flag.of, flag.fixed) for column, flag in declared.flags.items()},
+        declared.fixed_families,
+    )
 
 
 def _unit(name: str, declared: DeclaredPopulation, ids: dict[str, str], findings: Findings) -> Unit | None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from discreet.errors import Mistakes, Problem
 from discreet.maths.noise.ptable_solver import PTableParameters
+from discreet.programme.attributes import Attributes
 from discreet.programme.cube import Cube
 from discreet.programme.cubes import CubeResolver, ReadyMade, told_apart
 from discreet.programme.filter import Filter
@@ -148,6 +149,7 @@ def inspect_programme(path: Path) -> Inspected:
         return Inspected(problems, None)
     if isinstance(noise, PrivateNoise):
         cubes = told_apart(cubes, ready_made)
+        noise = replace(noise, attributes=attributes_of(variables, population))
     sound = Programme(
         path=Path(path),
         name=release.name,
@@ -165,6 +167,14 @@ def inspect_programme(path: Path) -> Inspected:
         labels=labels,
     )
     return Inspected(problems, sound, frozenset(findings.absent))
+
+
+def attributes_of(variables: Mapping[str, Variable], population: PopulationRule | None) -> Attributes:
+    """Whose the variables and counted columns of a programme are."""
+    found = {name: variable.attribute for name, variable in variables.items()}
+    if population is None:
+        return Attributes(found)
+    return Attributes(found, population.flags, population.fixed_families)
 
 
 def _population(rule: PopulationRule) -> dict[str, Any]:

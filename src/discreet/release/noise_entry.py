@@ -84,6 +84,8 @@ class GuaranteeEntry(_Entry):
     neighbours: Neighbours
     unit: Protects
     largest_household: int | None = None
+    fixed: tuple[str, ...] | None = None  # variables that count as unchanged for all who stay
+    fixed_families: bool | None = None
 
 
 class NoiseEntry(_Entry):
@@ -154,6 +156,8 @@ def entry_of(noise: Noise) -> NoiseEntry:
             neighbours=found.neighbours,
             unit=found.unit,
             largest_household=found.largest_household,
+            fixed=found.fixed or None,
+            fixed_families=found.fixed_families or None,
         ),
     )
 
@@ -202,6 +206,8 @@ def _guarantee(entry: GuaranteeEntry) -> Guarantee:
         neighbours=entry.neighbours,
         unit=entry.unit,
         largest_household=entry.largest_household,
+        fixed=entry.fixed or (),
+        fixed_families=bool(entry.fixed_families),
         epsilon=entry.epsilon,
         rho=entry.rho,
         delta=entry.delta or Fraction(0),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -17,10 +17,12 @@ from discreet.maths.noise.additive import Law
 from discreet.maths.noise.hellinger import HellingerLaw
 from discreet.maths.noise.thresholds import ThresholdTable, row_table, threshold_table
 from discreet.maths.privacy.accounting import EpsilonDelta, PrivacyLoss, Rho, exp_above
-from discreet.perturb.budget import ARITHMETIC, NoisePlan, law_of, reach, shares
+from discreet.maths.privacy.sensitivity import Reach
+from discreet.perturb.budget import ARITHMETIC, NoisePlan, law_of, shares
 from discreet.perturb.ledger import Ledger, question_key
 from discreet.perturb.noise import Guarantee
 from discreet.perturb.private import PrivateMechanism, drawing_distances, noise_identity
+from discreet.perturb.reach import fixed_variables, has_fixed_families, reach
 from discreet.pipeline.protect import DELTA_UNITS
 from discreet.programme.cube import Cube, Signature, signatures
 from discreet.programme.noise import Claim, PrivateNoise
@@ -65,7 +67,7 @@ class PrivateTables:
 
     def parameter(self, signature: Signature) -> Fraction:
         """The noise parameter of a cross-tabulation: its share, divided by what one record reaches."""
-        touched = reach(signature.unit, self.rule)
+        touched = reach(signature, self.rule)
         return self.share(signature) / (touched.l2_squared if self.rule.is_gaussian else touched.l1)
 
     def identity(self, cube: Cube, signature: Signature) -> str:
@@ -89,22 +91,24 @@ class PrivateTables:
             return Rho(total)
         chosen = self.mechanism(cube)
         distances = drawing_distances(chosen.plan, [cube], chosen.codelists)
-        deltas = [self._delta(signature.unit, self.parameter(signature)) for signature in wanted]
+        deltas = [self._delta(self.parameter(signature), reach(signature, self.rule)) for signature in wanted]
         deltas += [(1 + exp_above(self.share(one))) * distances[one] for one in wanted if one in distances]
         return EpsilonDelta(total, Fraction(ceil(sum(deltas, Fraction(0)) * DELTA_UNITS), DELTA_UNITS))
 
-    def _certified(self, unit: str, parameter: Fraction) -> Fraction:
+    def _certified(self, parameter: Fraction, touched: Reach) -> Fraction:
         """The delta of one cross-tabulation, as a release of only this one would state it."""
-        one: Mapping[Signature, Fraction] = {Signature(unit, "", "", ()): parameter}
-        return NoisePlan(self.rule, one, {parameter: self._table(parameter)}).delta()
+        return NoisePlan(self.rule, {}, {parameter: self._table(parameter)}).certified(parameter, touched)
 
     def _made_table(self, parameter: Fraction) -> ThresholdTable:
         law = law_of(self.rule, parameter)
         return row_table(law, 0) if isinstance(law, HellingerLaw) else threshold_table(law)
 
 
-def account_guarantee(prices: PrivateTables) -> Guarantee | None:
-    """What a table builder guarantees for all answers to one user; None where nothing is claimed."""
+def account_guarantee(prices: PrivateTables, every: Sequence[Signature]) -> Guarantee | None:
+    """What a table builder guarantees for all answers to one user; None where nothing is claimed.
+
+    ``every`` has each variable of each unit that can be asked for.
+    """
     rule, account = prices.rule, prices.account
     if rule.claim is not Claim.DP:
         return None
@@ -112,6 +116,8 @@ def account_guarantee(prices: PrivateTables) -> Guarantee | None:
         neighbours=rule.neighbours,
         unit=rule.protects,
         largest_household=rule.largest_household,
+        fixed=fixed_variables(every, rule),
+        fixed_families=has_fixed_families(every, rule),
         epsilon=None if rule.is_gaussian else account.user,
         rho=account.user if rule.is_gaussian else None,
         delta=rule.delta,
