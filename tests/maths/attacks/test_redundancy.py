@@ -1,7 +1,6 @@
 from fractions import Fraction
 from itertools import chain, combinations
 
-import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,7 +12,6 @@ from discreet.maths.attacks.redundancy import (
     Statistic,
     exposure,
     redundancies,
-    riskiest,
 )
 
 SEX, AGE, AGE_L, GEO = (
@@ -81,8 +79,6 @@ def test_the_riskiest_prefix_is_the_riskiest_choice(sizes: list[int]) -> None:
     assert one.riskiest.ratio <= best * (1 + 1e-12)
     assert one.riskiest.ratio <= one.first_minimum.ratio * (1 + 1e-12)
     assert one.all == Average(len(sizes), Fraction(sum(sizes)))
-    assert riskiest(np.array(ordered)) == one.riskiest
-    assert riskiest(np.array(ordered), 3) == exposure(sizes, 3).riskiest
 
 
 LEVELS = [CategoryLevel(name, name, size) for name, size in zip("abcde", (2, 3, 5, 7, 11), strict=True)]

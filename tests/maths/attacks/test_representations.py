@@ -8,11 +8,11 @@ from discreet.maths.attacks.averaging import (
     Running,
     add_shared,
     drop_repeats,
-    forget,
     join_only_children,
     root,
     success,
     successes,
+    take_groups,
 )
 from discreet.maths.attacks.redundancy import exposure
 
@@ -86,7 +86,7 @@ def test_the_covariances_make_the_sums_those_of_their_groups() -> None:
     )
     codes = np.concatenate([rng.permutation([0, 0, 0, 1, 1, 1, 2, 3]), rng.permutation([0, 0, 1, 1, 2, 3])])
     groups = rng.integers(0, 3, 14) + 3 * np.minimum(codes, 3)  # a group lies in one target
-    used, weights = np.zeros(12), np.zeros(12)
+    used, weights, counts = np.zeros(12), np.zeros(12), np.full(14, 7)
     for _ in range(2):
         total, summed, expected = np.zeros(3), np.zeros(3), np.zeros((3, 12))
         weighted_by = np.zeros((3, 12))
@@ -94,8 +94,10 @@ def test_the_covariances_make_the_sums_those_of_their_groups() -> None:
             q = np.array([V * (codes[first:last] == a).sum() for a in (0, 1, 2)])
             q[2] = 0
             shared, weighted = np.zeros(3), np.zeros(3)
-            runs = (np.array([first]), np.array([last]), np.array([first]), np.array([V]))
-            add_shared(codes, groups, *runs, places, starts, strides, q, used, weights, shared, weighted)
+            runs = (np.array([first]), np.array([last]), np.array([first]), np.full((1, 1), V))
+            add_shared(
+                codes, counts, groups, *runs, places, starts, strides, q, used, weights, shared, weighted
+            )
             total += q + shared
             summed += np.where(q > 0, 1 / np.maximum(q, 1), 0) + weighted
             for c in range(first, last):
@@ -105,6 +107,11 @@ def test_the_covariances_make_the_sums_those_of_their_groups() -> None:
         assert total == pytest.approx(V * (expected**2).sum(axis=1))
         assert total[2] == summed[2] == 0
         assert summed == pytest.approx(V * (weighted_by**2).sum(axis=1))
-        forget(groups, np.array([0, 8]), np.array([8, 14]), used, weights)
+        number, few, few_counts = np.zeros(3, np.int64), np.zeros((3, 1)), np.zeros((3, 1), np.int64)
+        runs = (np.array([0, 8]), np.array([8, 14]), np.array([0, 8]), np.full((2, 1), V))
+        take_groups(
+            codes, counts, groups, *runs, places, starts, strides, used, weights, number, few, few_counts
+        )
+        assert number.tolist() == [np.count_nonzero(row) for row in expected]
     assert not used.any()
     assert not weights.any()
