@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -159,7 +159,9 @@ class _Reader:
             raise BrokenRelease(f"cube {entry.id}: its Parquet file is missing; fetch the release again")
         axes = tuple(self._axes[axis.breakdown] for axis in entry.axes)
         cube = Cube(entry.id, entry.unit, axes, count=entry.count or None, title=entry.title)
-        rows = CubeFile(entry, self._release.folder / file.path, tuple(axis.codes for axis in axes))
+        cube = replace(cube, shown=entry.shown(cube))
+        signed = self._release.manifest.noise.keeps_negatives
+        rows = CubeFile(entry, self._release.folder / file.path, tuple(axis.codes for axis in axes), signed)
         return PublishedTable(cube, partial(_cells, rows))
 
     def _axis(self, entry: AxisEntry) -> Breakdown:

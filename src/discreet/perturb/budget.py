@@ -14,17 +14,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
+from math import ceil
 
+from discreet.errors import mistake
 from discreet.maths.noise.additive import AdditiveLaw
 from discreet.maths.noise.hellinger import HellingerLaw
 from discreet.maths.noise.named import budgeted_law
 from discreet.maths.noise.thresholds import ThresholdTable, delta_between, row_table, threshold_table
 from discreet.maths.privacy.accounting import EpsilonDelta, epsilon_of_rho
-from discreet.maths.privacy.sensitivity import split_by_margin, split_by_table, split_evenly
-from discreet.programme.cube import Cube, Signature, signatures
-from discreet.programme.noise import BudgetRule, PrivateNoise, Protects, Split
+from discreet.programme.cube import Cube, Signature
+from discreet.programme.noise import BudgetRule, PrivateNoise, Protects
+from discreet.programme.split import allotted
 
 ARITHMETIC = Fraction(1, 10**18)  # a delta below this is rounding: stated, but it needs no declaration
+UNITS_OF_WEIGHT = 10  # sums of weights are published in tenths, and so is their noise
 FIRST_ROWS = 4  # neighbouring counts differ most where they are smallest
 
 
@@ -50,16 +53,8 @@ def reach(unit: str, rule: PrivateNoise) -> Reach:
 
 
 def shares(rule: BudgetRule, cubes: Sequence[Cube]) -> dict[Signature, Fraction]:
-    """The part of the budget that each cross-tabulation of a programme may use; together they use it up."""
-    every = signatures(cubes)
-    match rule.split:
-        case Split.EVEN:
-            return split_evenly(rule.total, every)
-        case Split.BY_AXES:
-            axes = {signature: str(len(signature.levels)) for signature in every}
-            return split_by_margin(rule.total, axes, rule.shares)
-        case Split.BY_TABLE:
-            return split_by_table(rule.total, {cube.id: signatures([cube]) for cube in cubes}, rule.shares)
+    """The part of the budget that each measured cross-tabulation of a programme may use; all together it is spent."""
+    return allotted(rule, cubes)
 
 
 def law_of(rule: PrivateNoise, parameter: Fraction) -> AdditiveLaw | HellingerLaw:
@@ -86,7 +81,7 @@ class NoisePlan:
         certified: dict[tuple[Fraction, Reach], Fraction] = {}
         total = Fraction(0)
         for signature, parameter in self.parameters.items():
-            touched = reach(signature.unit, self.rule)
+            touched = touched_by(signature, self.rule)
             if (parameter, touched) not in certified:
                 certified[parameter, touched] = self._certified(parameter, touched)
             total += certified[parameter, touched]
@@ -115,8 +110,8 @@ class NoisePlan:
     def epsilon(self) -> float:
         """The epsilon of the whole programme: the budget itself, or that of rho at the declared delta."""
         if self.rule.is_gaussian:
-            return epsilon_of_rho(self.rule.budget.total, self.rule.delta or ARITHMETIC)
-        return float(self.rule.budget.total)
+            return epsilon_of_rho(self.rule.budget.spent, self.rule.delta or ARITHMETIC)
+        return float(self.rule.budget.spent)
 
 
 def plan(rule: PrivateNoise, cubes: Sequence[Cube]) -> NoisePlan:
@@ -130,9 +125,25 @@ def noise_parameters(rule: PrivateNoise, cubes: Sequence[Cube]) -> dict[Signatur
     """The noise parameter of each cross-tabulation: its share of the budget, divided by what one record reaches."""
     parameters = {}
     for signature, share in shares(rule.budget, cubes).items():
-        touched = reach(signature.unit, rule)
+        touched = touched_by(signature, rule)
         parameters[signature] = share / (touched.l2_squared if rule.is_gaussian else touched.l1)
     return parameters
+
+
+def touched_by(signature: Signature, rule: PrivateNoise) -> Reach:
+    """How far neighbours differ in a cross-tabulation of counts, or of sums of weights in units of a weight.
+
+    A record of weight w <= w_max changes a sum by at most W = ceil(w_max / unit) units: absolute differences grow by
+    the factor W, squared ones by W^2.
+    """
+    counted = reach(signature.unit, rule)
+    if not signature.weight:
+        return counted
+    if rule.largest_weight is None:
+        remedy = "state noise.largest_weight: a sum of unbounded weights has no bounded sensitivity"
+        raise mistake("", f"weights {signature.weight}", "without a largest weight", remedy)
+    units = ceil(rule.largest_weight * UNITS_OF_WEIGHT)
+    return Reach(counted.l1 * units, counted.l2_squared * units**2, counted.largest * units)
 
 
 def _zero_table(law: AdditiveLaw | HellingerLaw) -> ThresholdTable:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from discreet.errors import Mistakes, Problem
@@ -14,8 +14,10 @@ from discreet.perturb.budget import ARITHMETIC, NoisePlan, plan
 from discreet.perturb.cell_key import CellKeyMechanism
 from discreet.perturb.mechanism import Mechanism
 from discreet.perturb.private import PrivateMechanism
+from discreet.programme.cube import Cube, Signature
 from discreet.programme.noise import CellKeyNoise, Claim, PrivateNoise
 from discreet.programme.programme import Programme
+from discreet.programme.split import public_totals, summed_cells
 
 
 def mechanism(programme: Programme, secret: bytes, noise_key: bytes) -> Mechanism:
@@ -23,7 +25,7 @@ def mechanism(programme: Programme, secret: bytes, noise_key: bytes) -> Mechanis
     noise = programme.noise
     if isinstance(noise, CellKeyNoise):
         return cell_key_mechanism(noise, secret)
-    problems = list(_private_problems(programme))
+    problems = list(_private_problems(programme, noise))
     if problems:
         raise Mistakes(problems)
     found = plan(noise, programme.cubes)
@@ -34,7 +36,19 @@ def mechanism(programme: Programme, secret: bytes, noise_key: bytes) -> Mechanis
         programme.structural_zeros,
         programme.limits.published,
         noise_key,
+        sums=_sums(programme.cubes),
+        totals=public_totals(noise.budget),
+        sample=programme.population.sample if programme.population else None,
     )
+
+
+def _sums(cubes: Sequence[Cube]) -> dict[Signature, tuple[Signature, int]]:
+    """What is published as a sum -> the finest cross-tabulation that it adds up, and of how many cells at most."""
+    return {
+        cube.signature(depths): (cube.signature(cube.interior[0]), summed_cells(cube, depths))
+        for cube in cubes
+        for depths in (sorted(cube.shown.summed) if cube.shown else ())
+    }
 
 
 def cell_key_mechanism(noise: CellKeyNoise, secret: bytes) -> CellKeyMechanism:
@@ -54,11 +68,13 @@ def _lookup_of_file(path: Path, order: Order, shuffle: bytes | None) -> Lookup:
     return build(file.law(), order, shuffle)
 
 
-def _private_problems(programme: Programme) -> Iterator[Problem]:
+def _private_problems(programme: Programme, noise: PrivateNoise) -> Iterator[Problem]:
     for cube in programme.cubes:
-        if cube.weight:
-            value = f"weights under {programme.noise.__class__.__name__} noise"
-            remedy = "a weighted sum has no bounded sensitivity: publish counts, or use the cell key method"
+        if cube.weight and noise.largest_weight is None:
+            value = "weights without a largest weight"
+            remedy = (
+                "state it with noise.largest_weight: a sum of unbounded weights has no bounded sensitivity"
+            )
             yield Problem(str(programme.path), f"cube {cube.id}", value, remedy)
 
 

@@ -16,7 +16,7 @@ from discreet.programme.cubes import CubeResolver, ReadyMade
 from discreet.programme.filter import Filter
 from discreet.programme.gates import NO_GATES, Gates, resolve_gates
 from discreet.programme.labels import NO_LABELS, Labels, resolve_labels
-from discreet.programme.noise import CellKeyNoise, NoiseRule, resolve_noise
+from discreet.programme.noise import CellKeyNoise, NoiseRule, PrivateNoise, check_sample, resolve_noise
 from discreet.programme.population import PopulationRule, Unit, resolve_population
 from discreet.programme.reading import read_declared
 from discreet.programme.release import (
@@ -29,6 +29,7 @@ from discreet.programme.release import (
 )
 from discreet.programme.section import Findings
 from discreet.programme.serve import DEFAULT_SERVE, ServeRule, resolve_serve
+from discreet.programme.split import with_shown
 from discreet.programme.swap import SwapRule, check_compatible, resolve_swap
 from discreet.programme.variables import Variable, resolve_variables, standard_tables
 
@@ -143,6 +144,8 @@ def inspect_programme(path: Path) -> Inspected:
     check_compatible(swap, noise, zeros, population, variables, findings)
     gates = resolve_gates(declared.gates, population, variables, noise, findings)
     serve = resolve_serve(declared.serve, variables, noise, findings)
+    cubes = _with_shown(cubes, noise, findings)
+    check_sample(population, noise, findings)
     problems = findings.mistakes().problems
     if noise is None:
         return Inspected(problems, None)
@@ -165,12 +168,25 @@ def inspect_programme(path: Path) -> Inspected:
     return Inspected(problems, sound, frozenset(findings.absent))
 
 
+def _with_shown(cubes: tuple[Cube, ...], noise: NoiseRule | None, findings: Findings) -> tuple[Cube, ...]:
+    """The cubes with what of each is published, once everything that they are made of is sound."""
+    if not isinstance(noise, PrivateNoise) or set(findings.problems) - findings.absent:
+        return cubes
+    try:
+        return with_shown(noise.budget, cubes)
+    except Mistakes as mistakes:
+        for problem in mistakes.problems:
+            findings.add(problem.key, problem.value, problem.remedy)
+    return cubes
+
+
 def _population(rule: PopulationRule) -> dict[str, Any]:
     return {
         "units": {name: unit.source.describe() for name, unit in sorted(rule.units.items())},
         "ids": dict(sorted(rule.ids.items())),
         "geography": list(rule.geography),
         "record_key": rule.record_key,
+        **({} if rule.sample is None else {"sample": {k: str(v) for k, v in asdict(rule.sample).items()}}),
     }
 
 

@@ -5,16 +5,23 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+)
 
 from discreet.errors import BrokenRelease, mistake
-from discreet.programme.cube import Cube
+from discreet.programme.cube import Cube, Depths, Shown, crossed
 from discreet.programme.labels import NO_LABELS, Labels
 from discreet.programme.release import ReleaseFormat
 from discreet.release.manifest_1 import FORMAT_1, noise_of_format_1
@@ -71,6 +78,28 @@ class CubeEntry(_Entry):
     axes: tuple[AxisEntry, ...]
     cells: int  # published ones, without zeros
     files: tuple[FileEntry, ...]
+    published: tuple[str, ...] | None = None  # its cross-tabulations that are; absent where all are
+    sums: tuple[str, ...] | None = None  # those of them that are sums of its finest published cells
+    public: tuple[str, ...] | None = None  # those of them that are public totals
+
+    @model_serializer(mode="wrap")
+    def _without_absent(self, write: SerializerFunctionWrapHandler) -> dict[str, object]:
+        found = dict(write(self))
+        return {name: value for name, value in found.items() if name not in _OPTIONAL or value is not None}
+
+    def shown(self, cube: Cube) -> Shown | None:
+        """What of a cube is published; a name that the cube does not have means a damaged manifest."""
+        if self.published is None:
+            return None
+        named = {crossed(cube.signature(depths).levels): depths for depths in cube.depths}
+        try:
+            every, summed, fixed = (
+                frozenset(named[name] for name in names or ())
+                for names in (self.published, self.sums, self.public)
+            )
+        except KeyError as missing:
+            raise BrokenRelease(f"cube {self.id}: it has no cross-tabulation {missing}") from None
+        return Shown(every - summed - fixed, summed, fixed)
 
     def file(self, form: ReleaseFormat) -> FileEntry | None:
         """The cube's file of a format, where there is one."""
@@ -80,6 +109,9 @@ class CubeEntry(_Entry):
     def population(self) -> tuple[str, str, str, str]:
         """What is counted: cells of cubes that agree in this are comparable."""
         return (self.unit, self.base_normal, self.count, self.weight)
+
+
+_OPTIONAL = ("published", "sums", "public")
 
 
 class Digests(_Entry):
@@ -152,7 +184,21 @@ def cube_entry(cube: Cube, cells: int, files: tuple[FileEntry, ...]) -> CubeEntr
         ),
         cells=cells,
         files=files,
+        **_shown(cube),
     )
+
+
+def _shown(cube: Cube) -> dict[str, tuple[str, ...]]:
+    """The names of what is published, where that is not all."""
+    shown = cube.shown
+    if shown is None:
+        return {}
+
+    def named(some: Iterable[Depths]) -> tuple[str, ...]:
+        return tuple(crossed(cube.signature(depths).levels) for depths in cube.depths if depths in set(some))
+
+    found = {"published": named(shown.every), "sums": named(shown.summed), "public": named(shown.fixed)}
+    return {name: names for name, names in found.items() if names}
 
 
 def codelist_place(breakdown: str) -> str:
