@@ -274,12 +274,17 @@ FIXED = 'sample = { rate = "1/10", method = "without-replacement" }'
         (
             GEOMETRIC + 'protects = "household"\nlargest_household = 9',
             SAMPLE,
-            "a sample of persons that protects",
+            "a sample of persons that protects a household",
         ),
         (
             GEOMETRIC + 'protects = "household"\nlargest_household = 9',
             'sample = { rate = "1/10", method = "poisson", unit = "households" }',
             None,
+        ),
+        (
+            GEOMETRIC,
+            'sample = { rate = "1/10", method = "poisson", unit = "households" }',
+            "a sample of households that protects a person",
         ),
         (GEOMETRIC + "public_totals = { persons = 9 }", SAMPLE, "a public total of a Poisson sample"),
         (GEOMETRIC, SAMPLE.replace("1/10", "3/2"), "population.sample.rate: 3/2"),

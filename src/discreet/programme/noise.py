@@ -219,9 +219,13 @@ def check_sample(population: PopulationRule | None, noise: NoiseRule | None, fin
         wanted = "add-remove" if poisson else "substitute"
         remedy = f'use neighbours = "{wanted}", or leave the sample out: no theorem covers this pair'
         findings.add("population.sample.method", f"{sample.method} with {noise.neighbours.value}", remedy)
-    if noise.protects is Protects.HOUSEHOLD and sample.unit != "households":
-        remedy = "a household is in the sample if any member is: sample households, or protect persons"
-        findings.add("population.sample.unit", "a sample of persons that protects households", remedy)
+    if sample.unit != f"{noise.protects}s":
+        remedy = (
+            "only what is sampled as a whole gains from it: protect the sampled unit, or leave the sample out"
+        )
+        findings.add(
+            "population.sample.unit", f"a sample of {sample.unit} that protects a {noise.protects}", remedy
+        )
     if poisson and noise.budget.public:
         remedy = "the size of a Poisson sample is random: leave one of the two out"
         findings.add("noise.public_totals", "a public total of a Poisson sample", remedy)

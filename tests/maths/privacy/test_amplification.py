@@ -75,6 +75,18 @@ def test_no_neighbours_of_a_sample_without_replacement_differ_by_more(
     assert max(found) > bound / 2
 
 
+def test_a_sample_of_households_does_not_protect_persons_so() -> None:
+    """A household of 6 or of 7 members, sampled as a whole: the loss of one member is far above the amplified one."""
+    epsilon, rate = 1.0, 0.1
+
+    def sampled(members: int) -> list[float]:
+        pairs = zip(noisy(0, epsilon), noisy(members, epsilon), strict=True)
+        return [(1 - rate) * without + rate * there for without, there in pairs]
+
+    bound = float(amplified(EpsilonDelta(Fraction(1), Fraction(0)), Fraction(1, 10)).epsilon)
+    assert loss(sampled(6), sampled(7)) > 3 * bound
+
+
 amounts = st.fractions(Fraction(1, 1000), Fraction(20), max_denominator=1000)
 rates = st.fractions(Fraction(1, 1000), Fraction(1), max_denominator=1000)
 

@@ -9,6 +9,10 @@ is (epsilon', q delta)-private for neighbouring populations, with
   by adding or removing one (Balle, Barthe & Gaboardi 2018, theorem 8);
 - for a sample of fixed size without replacement, q of the population, neighbours by substitution (theorem 9).
 
+What is protected must be what is sampled. In a sample of households a person who is added changes what a sampled
+household adds, and an outcome that only a sampled household makes likely loses the whole epsilon; in a sample of
+persons a household is there if any member is.
+
 A sample is drawn once: releases from the same sample are composed first and amplified together afterwards, since the
 sum of amplified losses is smaller than the amplified sum (epsilon' is convex and 0 at 0). A ledger therefore charges
 epsilon, not epsilon'.
