@@ -21,7 +21,7 @@ from discreet.maths.noise.publishing import Negatives, Publishing
 from discreet.maths.noise.thresholds import ThresholdTable
 from discreet.perturb import private
 from discreet.perturb.budget import plan, touched_by
-from discreet.perturb.choose import _sums
+from discreet.perturb.choose import added_up
 from discreet.perturb.private import PrivateMechanism
 from discreet.programme.codelist import Breakdown, Code, Codelist, breakdown, codelist
 from discreet.programme.cube import Cube, Signature
@@ -48,8 +48,9 @@ def made(
     rule: PrivateNoise, *cubes: Cube, key: bytes = bytes(32)
 ) -> tuple[PrivateMechanism, tuple[Cube, ...]]:
     shown = with_shown(rule.budget, cubes)
-    totals = public_totals(rule.budget)
-    return PrivateMechanism(plan(rule, shown), TREES, (), 10**7, key, sums=_sums(shown), totals=totals), shown
+    drawn, totals = plan(rule, shown), public_totals(rule.budget)
+    sums = added_up(shown, drawn.parameters)
+    return PrivateMechanism(drawn, TREES, (), 10**7, key, sums=sums, totals=totals), shown
 
 
 def counted(of: Cube, records: list[tuple[int, ...]]) -> ConfidentialTable:
@@ -187,6 +188,34 @@ def test_sums_add_up_exactly_and_have_the_stated_variance() -> None:
     seen = np.concatenate(rows).astype(float)
     assert seen.var() == pytest.approx(stated, rel=0.1)  # 3600 rows: more than four standard deviations
     assert abs(seen.mean()) < 5 * math.sqrt(stated / len(seen))
+
+
+def test_sums_add_up_where_codes_end_at_different_levels() -> None:
+    """A code that is a group by itself beside groups of several: the total adds up codes of both levels."""
+    rows = [Code("a", "", ""), Code("b", "", ""), Code("b1", "b", ""), Code("b2", "b", "")]
+    tree = codelist("U", rows)
+    uneven = breakdown("U", "U", tree, [tree.position[code] for code in ("a", "b1", "b2")])
+    of = Cube("u", "persons", (uneven, AXES["A"]))
+    assert of.interior == ((1, 1), (2, 1))
+    rule = PrivateNoise(
+        LawKind.GEOMETRIC, BudgetRule(Fraction(2), margins=("interior",), sums=True), published=KEEP
+    )
+    (shown,) = with_shown(rule.budget, [of])
+    drawn = plan(rule, [shown])
+    sums = added_up([shown], drawn.parameters)
+    assert sums[shown.signature((0, 0))][1] == 6
+    asked = PrivateMechanism(drawn, {**TREES, "U": tree}, (), 10**7, bytes(32), sums=sums)
+    for key in range(20):
+        found = values(
+            replace(asked, key=key.to_bytes(32, "big")).perturb(
+                ConfidentialTable(shown, np.zeros(shown.size, dtype=np.uint64))
+            )
+        )
+        grid = np.zeros(shown.shape, dtype=np.int64)
+        grid.ravel()[list(found)] = list(found.values())
+        finest = [k for k in range(len(uneven)) if uneven.finest[k]]
+        assert grid[0, 0] == grid[finest, 1:].sum()
+        assert (grid[0, 1:] == grid[finest, 1:].sum(axis=0)).all()
 
 
 # --- sums of weights ---

@@ -213,7 +213,9 @@ def forecast(programme: Programme, candidates: Sequence[Candidate]) -> Forecast:
         key = _division(noise)
         if key not in layouts:
             used = whole if isinstance(noise, Lookup) else parts
-            layouts[key] = _layout(used, _weights(noise, budgeted, {part.signature for part in used}))
+            layouts[key] = _layout(
+                used, _weights(noise, budgeted, {one for part in used for one in part.measured})
+            )
         margins = _margins(layouts[key], _laws(noise, layouts[key]))
         forecasts.append(CandidateForecast(candidate, margins))
     return Forecast(programme.name, len(signatures(budgeted)), tuple(forecasts))
@@ -225,7 +227,7 @@ class _Part:
 
     cube: str
     axes: int
-    signature: Signature  # of what is measured
+    measured: tuple[Signature, ...]  # itself, or what it adds up
     cells: int
     added: int = 1
 
@@ -235,14 +237,15 @@ def _parts(cube: Cube) -> list[_Part]:
     shown = cube.shown
     found = [_part(cube, depths, depths) for depths in cube.measured]
     if shown is not None:
-        found += [_part(cube, depths, cube.interior[0]) for depths in sorted(shown.summed)]
+        found += [_part(cube, depths, *cube.interior) for depths in sorted(shown.summed)]
     return sorted(found, key=lambda part: part.axes)
 
 
-def _part(cube: Cube, depths: Depths, measured: Depths) -> _Part:
+def _part(cube: Cube, depths: Depths, *measured: Depths) -> _Part:
     widths = [int((axis.depths == depth).sum()) for axis, depth in zip(cube.axes, depths, strict=True)]
-    added = 1 if depths == measured else summed_cells(cube, depths)
-    return _Part(cube.id, sum(map(bool, depths)), cube.signature(measured), prod(widths), added)
+    added = 1 if measured == (depths,) else summed_cells(cube, depths)
+    signatures = tuple(cube.signature(one) for one in measured)
+    return _Part(cube.id, sum(map(bool, depths)), signatures, prod(widths), added)
 
 
 def _division(noise: CandidateNoise) -> Hashable:
@@ -286,7 +289,8 @@ def budgeted_cubes(programme: Programme) -> list[Cube]:
 def _layout(parts: Sequence[_Part], weights: Mapping[Signature, Fraction]) -> Layout:
     layout: dict[tuple[str, int, Fraction, int], tuple[int, int]] = {}
     for part in parts if weights else ():
-        group = (part.cube, part.axes, weights[part.signature], part.added)
+        widest = min(weights[one] for one in part.measured)
+        group = (part.cube, part.axes, widest, part.added)
         crosstabs, cells = layout.get(group, (0, 0))
         layout[group] = (crosstabs + 1, cells + part.cells)
     return layout

@@ -100,7 +100,8 @@ class Dataset:
     """Published values over axes, in row-major order (last axis fastest).
 
     Without ``cells`` every cell of the grid has a value; with them, cells that are not listed are zero, or not
-    published where a ``part`` says so. Where ``withheld`` is true the value means nothing. Texts are in ``language``.
+    published where a ``part`` leaves them out. Where ``withheld`` is true the value means nothing. Texts are in
+    ``language``.
     """
 
     id: str
@@ -276,14 +277,10 @@ def published_names(cube: Cube) -> list[str]:
 def _margin_notes(cube: Cube) -> tuple[str, ...]:
     """Why totals differ from sums, or which totals there are at all."""
     shown = cube.shown
-    if shown is None:
-        return (ADDITIVITY,)
-    notes = (
-        [NOT_PUBLISHED.format(names="; ".join(published_names(cube)))]
-        if len(shown.every) < len(cube.depths)
-        else []
-    )
-    return (*notes, SUMS if shown.summed else PARTS_ADD_UP)
+    whole = shown is None or len(shown.every) == len(cube.depths)
+    notes = [] if whole else [NOT_PUBLISHED.format(names="; ".join(published_names(cube)))]
+    summed = shown is not None and bool(shown.summed)
+    return (*notes, SUMS if summed else ADDITIVITY if whole else PARTS_ADD_UP)
 
 
 def _axis(axis: Breakdown, publication: Publication) -> DatasetAxis:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
 
 from discreet.errors import Mistakes, Problem
@@ -36,19 +37,25 @@ def mechanism(programme: Programme, secret: bytes, noise_key: bytes) -> Mechanis
         programme.structural_zeros,
         programme.limits.published,
         noise_key,
-        sums=_sums(programme.cubes),
+        sums=added_up(programme.cubes, found.parameters),
         totals=public_totals(noise.budget),
         sample=programme.population.sample if programme.population else None,
     )
 
 
-def _sums(cubes: Sequence[Cube]) -> dict[Signature, tuple[Signature, int]]:
-    """What is published as a sum -> the finest cross-tabulation that it adds up, and of how many cells at most."""
-    return {
-        cube.signature(depths): (cube.signature(cube.interior[0]), summed_cells(cube, depths))
-        for cube in cubes
-        for depths in (sorted(cube.shown.summed) if cube.shown else ())
-    }
+def added_up(
+    cubes: Sequence[Cube], parameters: Mapping[Signature, Fraction]
+) -> dict[Signature, tuple[Signature, int]]:
+    """What is published as a sum -> the finest cross-tabulation that it adds up, and of how many cells at most.
+
+    Where codes end at different depths it adds up cells of several: that with the widest noise is named.
+    """
+    found = {}
+    for cube in cubes:
+        for depths in sorted(cube.shown.summed) if cube.shown else ():
+            finest = min((cube.signature(one) for one in cube.interior), key=lambda one: parameters[one])
+            found[cube.signature(depths)] = (finest, summed_cells(cube, depths))
+    return found
 
 
 def cell_key_mechanism(noise: CellKeyNoise, secret: bytes) -> CellKeyMechanism:

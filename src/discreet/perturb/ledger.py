@@ -153,7 +153,7 @@ class Ledger:
     def charging(self, *accounts: str) -> Iterator[Connection]:
         """A transaction in which no one else charges the accounts: all charges and what belongs to them, or none.
 
-        They are locked in the given order: whoever locks several must use one order, the one that all share last.
+        They are locked in the given order: callers that lock several use one order, a common account last.
         """
         with self.database.writing() as connection:
             for account in accounts:

@@ -141,7 +141,7 @@ class PrivateMechanism:
         if cube.shown is None or not cube.shown.summed:
             return
         cells, values = (np.concatenate(some) for some in zip(*drawn, strict=True))
-        finest = _depths(cube, cells) == _code(cube, cube.interior[0])
+        finest = cube.is_finest(cells)
         at, sums = cells[finest].view(np.uint64), values[finest].view(np.uint64)
         for k, axis in enumerate(cube.axes):
             at, sums = roll_up_sparse(at, sums, cube.shape, k, axis.parents)

@@ -70,8 +70,18 @@ class Cube:
     def signature(self, depths: Depths) -> Signature:
         """The signature of one of its cross-tabulations."""
         levels = ((axis.variable, depth) for axis, depth in zip(self.axes, depths, strict=True) if depth)
-        base = self.base.canonical if self.base else ""
-        return Signature(self.unit, base, self.count or "", tuple(sorted(levels)), self.weight or "")
+        return Signature(self.unit, self._base, self.count or "", tuple(sorted(levels)), self.weight or "")
+
+    @cached_property
+    def _base(self) -> str:
+        return self.base.canonical if self.base else ""
+
+    def is_finest(self, cells: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which cells have no cell of the cube below them."""
+        found = np.ones(len(cells), dtype=bool)
+        for k, axis in enumerate(self.axes):
+            found &= axis.finest[self.nodes(cells, k)]
+        return found
 
     def crosstab_numbers(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
         """To which cross-tabulation each cell belongs, by the order of ``depths``."""

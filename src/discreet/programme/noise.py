@@ -204,7 +204,7 @@ def resolve_noise(declared: DeclaredCellKey | DeclaredPrivate | None, findings: 
 
 
 def check_sample(population: PopulationRule | None, noise: NoiseRule | None, findings: Findings) -> None:
-    """A secret sample amplifies a guarantee only where a theorem says so (see maths.privacy.amplification)."""
+    """A secret sample amplifies a guarantee only where a theorem applies (see maths.privacy.amplification)."""
     sample = population.sample if population is not None else None
     if sample is None or noise is None:
         return

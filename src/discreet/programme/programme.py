@@ -176,7 +176,10 @@ def _with_shown(cubes: tuple[Cube, ...], noise: NoiseRule | None, findings: Find
         return with_shown(noise.budget, cubes)
     except Mistakes as mistakes:
         for problem in mistakes.problems:
-            findings.add(problem.key, problem.value, problem.remedy)
+            named = (
+                problem.key if problem.key.startswith(("noise.", "cube ")) else f"noise.split, {problem.key}"
+            )
+            findings.add(named, problem.value, problem.remedy)
     return cubes
 
 

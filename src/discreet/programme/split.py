@@ -1,7 +1,7 @@
 """``[noise.split]``: how a budget is divided over cross-tabulations, and which of them are published.
 
 A cross-tabulation is named by its levels, ``SEX x GEO:2``: a variable that has only one level in the cubes may be
-written without it, ``total`` is the one without levels, ``interior`` stands for the finest one of every cube.
+written without it, ``total`` is the one without levels, ``interior`` means the finest one of every cube.
 One that has no share is not measured. It is not published either, unless it is a public total or, with ``sums``, a
 sum of published finest cells (Rinott et al. 2018, section 7: margins by summation).
 """
@@ -15,7 +15,6 @@ from fractions import Fraction
 from math import prod
 from typing import Annotated, Literal
 
-import numpy as np
 from pydantic import Discriminator, Tag
 
 from discreet.errors import mistake
@@ -142,7 +141,8 @@ def allotted(rule: BudgetRule, cubes: Sequence[Cube]) -> dict[Signature, Fractio
             axes = {signature: str(len(signature.levels)) for signature in every}
             found = split_by_margin(rule.total, axes, rule.shares)
         case Split.BY_TABLE:
-            tables = {cube.id: [one for one in signatures([cube]) if one in every] for cube in cubes}
+            kept = set(every)
+            tables = {cube.id: [one for one in signatures([cube]) if one in kept] for cube in cubes}
             found = split_by_table(rule.total, tables, rule.shares)
         case Split.BY_LEVEL:
             found = split_by_margin(rule.total, *_by_level(rule, every, depths))
@@ -237,8 +237,10 @@ def _by_level(rule: BudgetRule, every: Iterable[Signature], depths: Mapping[str,
 
 def with_shown(rule: BudgetRule, cubes: Sequence[Cube]) -> tuple[Cube, ...]:
     """The cubes with what of each is published: measured, sums, public totals; unchanged where all is measured."""
+    if rule == BudgetRule(rule.total):
+        return tuple(cubes)
     measured, fixed = allotted(rule, cubes).keys(), public_totals(rule).keys()
-    for total in fixed - {cube.signature(one) for cube in cubes for one in cube.depths}:
+    for total in fixed - {cube.signature((0,) * len(cube.axes)) for cube in cubes}:
         remedy = f"add a cube of all {total.unit}, without base and count, or remove it"
         raise mistake("", "noise.public_totals", total.unit, remedy)
     if not fixed and all(one in measured for one in signatures(cubes)):
@@ -265,34 +267,17 @@ def _sources(
     """What is published as a sum -> the one cube that adds it up, from the fewest cells: no cell has two values."""
     known, best = {*measured, *fixed}, dict[Signature, tuple[int, str]]()
     for cube in cubes:
-        if len(cube.interior) > 1:
-            remedy = "cut its axes at one level each, or leave sums out"
-            raise mistake("", f"cube {cube.id}", "sums of codes that end at different levels", remedy)
-        if cube.signature(cube.interior[0]) not in known:
+        if any(cube.signature(depths) not in known for depths in cube.interior):
             remedy = f'sums add up the finest cells: give them a share, or add "{INTERIOR}" to margins'
             raise mistake("", f"cube {cube.id}", "its finest cells are not measured", remedy)
         for depths in cube.depths:
             one = cube.signature(depths)
-            if one not in known and (one not in best or summed_cells(cube, depths) < best[one][0]):
-                best[one] = (summed_cells(cube, depths), cube.id)
+            cells = 0 if one in known else summed_cells(cube, depths)
+            if cells and (one not in best or cells < best[one][0]):
+                best[one] = (cells, cube.id)
     return {one: cube for one, (_, cube) in best.items()}
 
 
 def summed_cells(cube: Cube, depths: Depths) -> int:
     """How many finest cells a cell of a cross-tabulation adds up, at most."""
-    return prod(
-        _most_below(axis.parents, axis.depths, axis.finest, depth)
-        for axis, depth in zip(cube.axes, depths, strict=True)
-    )
-
-
-def _most_below(
-    parents: np.ndarray[tuple[int], np.dtype[np.int32]],
-    depths: np.ndarray[tuple[int], np.dtype[np.int32]],
-    finest: np.ndarray[tuple[int], np.dtype[np.bool_]],
-    depth: int,
-) -> int:
-    below = finest.astype(np.int64)
-    for node in range(len(parents) - 1, 0, -1):
-        below[parents[node]] += below[node]
-    return int(below[depths == depth].max())
+    return prod(axis.most_below[depth] for axis, depth in zip(cube.axes, depths, strict=True))

@@ -98,11 +98,11 @@ def _margins(cubes: Sequence[CubeEntry]) -> str:
 
 def _totals(cubes: Sequence[CubeEntry]) -> Iterator[str]:
     """Why totals differ from sums, and which totals there are."""
-    if not all(cube.published is not None and cube.sums for cube in cubes):
+    if all(cube.published is None for cube in cubes):
         yield f"**Totals may not add up.** {ADDITIVITY}"
-    if any(cube.published is not None for cube in cubes):
+    else:
         yield (
-            "**Not every total is published.** A cell of a cross-tabulation that the manifest does not list as "
+            "**Only some totals are published.** A cell of a cross-tabulation that the manifest does not list as "
             f"published is not zero. {PARTS_ADD_UP}"
         )
     if any(cube.sums for cube in cubes):

@@ -123,7 +123,8 @@ def _members(
         if (file := entry.file(ReleaseFormat.PARQUET)) is not None:
             own = tuple(axes[axis.variable, axis.codelist] for axis in entry.axes)
             rows = CubeFile(entry, folder / file.path, tuple(axis.codes for axis in own), signed)
-            found.append(_Member(rows, own, *_published(entry, own, entries)))
+            partial = any(one.published is not None for one in entries)
+            found.append(_Member(rows, own, *_published(entry, own, entries), partial))
     return found
 
 
@@ -213,9 +214,11 @@ def _of_pass(hashes: NDArray[np.uint64], number: int, passes: int) -> NDArray[np
 def _occurrences(member: _Member, nodes: Sequence[NDArray[np.int64]]) -> NDArray[np.int32]:
     """In how many cubes each cell must occur: those that have every one of its codes."""
     total = np.zeros(len(nodes[0]), dtype=np.int32)
-    crosstab = member.crosstab(nodes)
+    crosstab = member.crosstab(nodes) if member.is_partial else None
     for word in range(len(member.axes[0].cubes)):
-        bits = member.axes[0].cubes[word][nodes[0]] & member.shared[word][crosstab]
+        bits = member.axes[0].cubes[word][nodes[0]]
+        if crosstab is not None:
+            bits = bits & member.shared[word][crosstab]
         for axis, axis_nodes in zip(member.axes[1:], nodes[1:], strict=True):
             bits &= axis.cubes[word][axis_nodes]
         total += np.bitwise_count(bits)
@@ -249,7 +252,7 @@ def _read(member: _Member) -> Iterator[_Cells]:
         hashes = np.zeros(len(rows.values), dtype=np.uint64)
         for axis, nodes in zip(member.axes, rows.nodes, strict=True):
             hashes += axis.hashes[nodes]
-        if not member.present[member.crosstab(rows.nodes)].all():
+        if not member.present.all() and not member.present[member.crosstab(rows.nodes)].all():
             raise BrokenRelease(f"cube {member.entry.id}: it lists cells that its manifest does not publish")
         yield _Cells(rows.nodes, hashes, rows.values)
 

@@ -181,7 +181,12 @@ class Accounts:
             ).first()
         if answered is not None and not self._ledger.has_account(COMMON):
             remedy = "what they have is not in it: start a new ledger, or leave it out"
-            raise mistake("", "serve.account.all", "users were answered before it was declared", remedy)
+            raise mistake(
+                self._ledger.database.name,
+                "serve.account.all",
+                "users were answered before it was declared",
+                remedy,
+            )
         self._ledger.create_account(COMMON, budget, rule.neighbours, rule.protects.value)
 
     def _charge(self, user: str, cube: Cube) -> None:

@@ -1,7 +1,7 @@
 """Amplification by sampling: what a guarantee for a sample means for the population it was drawn from.
 
-Let M be (epsilon, delta)-private for neighbouring samples. For whoever does not know who was sampled, M on the sample
-is (epsilon', q delta)-private for neighbouring populations, with
+Let M be (epsilon, delta)-private for neighbouring samples. For an attacker who does not know the sample, M on the
+sample is (epsilon', q delta)-private for neighbouring populations, with
 
     epsilon' = log(1 + q (e^epsilon - 1)),
 
