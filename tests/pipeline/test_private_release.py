@@ -125,7 +125,7 @@ REFUSED = {
     'kind = "geometric"\nepsilon = 1\nclaim = "none"\ndraw = "participants"': "noise by participants",
     'kind = "geometric"\nepsilon = 1\nprotects = "household"': "noise.largest_household: is missing",
     'kind = "geometric"\nepsilon = 1\nsplit = { by_axes = { "0" = "1/2", "1" = "1/3" } }': "the shares sum to 5/6",
-    'kind = "geometric"\nepsilon = 1\nsplit = { }': "not exactly one of by_axes and by_table",
+    'kind = "geometric"\nepsilon = 1\nsplit = { }': "noise.split: is empty",
     'kind = "geometric"\nepsilon = 1\ndraw = "description"': "name the records whose noise may be repeated",
     'kind = "geometric"\nepsilon = 1\ndraw = "fresh"\nsnapshot = "a"': "it goes with draw",
     'kind = "gauss"\nepsilon = 1': "use 'cell-key', 'laplace'",

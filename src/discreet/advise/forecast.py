@@ -25,9 +25,10 @@ from discreet.maths.utility import CellError, expected_error
 from discreet.perturb.budget import law_of, noise_parameters
 from discreet.perturb.choose import cell_key_mechanism
 from discreet.perturb.reach import neighbour_problems, reach
-from discreet.programme.cube import Cube, Signature, signatures
+from discreet.programme.cube import Cube, Depths, Signature, signatures
 from discreet.programme.noise import BudgetRule, CellKeyNoise, Claim, Draw, KeptZeros, PrivateNoise
 from discreet.programme.programme import Programme, attributes_of
+from discreet.programme.split import summed_cells
 
 SIZES = (0, 1, 2, 3, 5, 10, 20, 50, 100, 1000)  # true counts of the cells that are forecast
 REPORTED_BITS = 64  # infinite laws are summed down to tails of 2^-64, below the rounding of floats
@@ -66,15 +67,33 @@ def _row_of(lookup: Lookup, count: int) -> int:
     return count if count <= lookup.last_row else lookup.wrap_from + beyond % lookup.wrap_length
 
 
-def private_law(rule: PrivateNoise, parameter: Fraction) -> LawForecast:
-    """Noise of a law at one parameter, or only its standard deviation where it cannot be drawn."""
+def private_law(rule: PrivateNoise, parameter: Fraction, added: int = 1) -> LawForecast:
+    """Noise of a law at one parameter, or a sum of such; only its standard deviation where it cannot be drawn."""
     try:
         rows = _rows(rule, parameter)
     except Mistakes:
-        return LawForecast(parameter, wide_deviation(rule.kind, parameter), ())
+        return LawForecast(parameter, wide_deviation(rule.kind, parameter) * math.sqrt(added), ())
+    if added > 1:
+        rows = [
+            sum_of(row.shifted(-size), added).shifted(size) for row, size in zip(rows, SIZES, strict=True)
+        ]
     return LawForecast(
         parameter, math.sqrt(rows[-1].variance), tuple(map(_error, rows, SIZES, [rule] * len(rows)))
     )
+
+
+SPREAD = 12  # standard deviations of a sum beyond which its law is left out
+
+
+def sum_of(change: Pmf, added: int) -> Pmf:
+    """The law of a sum of independent noises: the power of their Fourier transform, out to twelve deviations."""
+    reach = max(abs(change.first), abs(change.last))
+    reach = min(added * reach, max(reach, math.ceil(SPREAD * math.sqrt(added * change.variance))))
+    size = 2 * reach + 1
+    one = np.zeros(size)
+    np.add.at(one, change.values % size, change.p)
+    p = np.clip(np.fft.irfft(np.fft.rfft(one) ** added, size), 0, None)
+    return Pmf(-reach, np.roll(p, reach) / p.sum())
 
 
 def _error(row: Pmf, size: int, rule: PrivateNoise) -> CellError:
@@ -126,8 +145,8 @@ class Unavailable:
 
 CandidateNoise = Lookup | PrivateNoise | Unavailable
 Layout = Mapping[
-    tuple[str, int, Fraction], tuple[int, int]
-]  # (cube, axes, weight) -> (cross-tabulations, cells)
+    tuple[str, int, Fraction, int], tuple[int, int]
+]  # (cube, axes, weight, cells that are added up) -> (cross-tabulations, cells)
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,42 +204,66 @@ class Forecast:
 
 def forecast(programme: Programme, candidates: Sequence[Candidate]) -> Forecast:
     """Forecast the errors of every cube, margin and cell size under each candidate."""
-    parts = [part for cube in programme.cubes for part in _parts(cube)]
-    crosstabs = {part.signature for part in parts}
+    budgeted = budgeted_cubes(programme)
+    cubes = [cube for cube in budgeted if not cube.weight]
+    parts = [part for cube in cubes for part in _parts(cube)]
+    whole = [part for cube in cubes for part in _parts(replace(cube, shown=None))]  # of the cell key method
     layouts: dict[Hashable, Layout] = {}  # candidates that divide their budgets in the same way share one
     forecasts = []
     for candidate in candidates:
         noise = candidate.noise
         key = _division(noise)
         if key not in layouts:
-            layouts[key] = _layout(parts, _weights(noise, programme.cubes, crosstabs))
+            used = whole if isinstance(noise, Lookup) else parts
+            layouts[key] = _layout(
+                used, _weights(noise, budgeted, {one for part in used for one in part.measured})
+            )
         margins = _margins(layouts[key], _laws(noise, layouts[key]))
         forecasts.append(CandidateForecast(candidate, margins))
-    return Forecast(programme.name, len(crosstabs), tuple(forecasts))
+    return Forecast(programme.name, len(signatures(budgeted)), tuple(forecasts))
 
 
 @dataclass(frozen=True)
 class _Part:
-    """A cross-tabulation in a cube."""
+    """A cross-tabulation in a cube: measured, or a sum of at most so many measured cells."""
 
     cube: str
-    signature: Signature
+    axes: int
+    measured: tuple[Signature, ...]  # itself, or what it adds up
     cells: int
+    added: int = 1
 
 
 def _parts(cube: Cube) -> list[_Part]:
-    """The cross-tabulations of a cube, those of fewest axes first."""
-    widths = {axis.variable: Counter(map(int, axis.depths)) for axis in cube.axes}
-    found = sorted(signatures([cube]), key=lambda signature: len(signature.levels))
-    return [_Part(cube.id, one, prod(widths[name][depth] for name, depth in one.levels)) for one in found]
+    """The published cross-tabulations of a cube but public totals, those of fewest axes first."""
+    shown = cube.shown
+    found = [_part(cube, depths, depths) for depths in cube.measured]
+    if shown is not None:
+        found += [_part(cube, depths, *cube.interior) for depths in sorted(shown.summed)]
+    return sorted(found, key=lambda part: part.axes)
+
+
+def _part(cube: Cube, depths: Depths, *measured: Depths) -> _Part:
+    widths = [int((axis.depths == depth).sum()) for axis, depth in zip(cube.axes, depths, strict=True)]
+    added = 1 if measured == (depths,) else summed_cells(cube, depths)
+    signatures = tuple(cube.signature(one) for one in measured)
+    return _Part(cube.id, sum(map(bool, depths)), signatures, prod(widths), added)
 
 
 def _division(noise: CandidateNoise) -> Hashable:
     """The settings that decide each cross-tabulation's part of a budget, except the amount and the law."""
     if not isinstance(noise, PrivateNoise):
         return isinstance(noise, Lookup)
-    split = (noise.budget.split, frozenset(noise.budget.shares.items()))
-    return (split, noise.is_gaussian, noise.neighbours, noise.protects, noise.largest_household)
+    rule = noise.budget
+    split = (rule.split, frozenset(rule.shares.items()), rule.margins, frozenset(rule.public.items()))
+    return (
+        split,
+        noise.largest_weight,
+        noise.is_gaussian,
+        noise.neighbours,
+        noise.protects,
+        noise.largest_household,
+    )
 
 
 def _weights(
@@ -239,27 +282,44 @@ def _supposed(rule: PrivateNoise) -> PrivateNoise:
     return replace(rule, claim=Claim.NONE)
 
 
+def budgeted_cubes(programme: Programme) -> list[Cube]:
+    """The cubes over which a budget is divided; without a largest weight as if they had no weights.
+
+    With one, sums of weights have their part of the budget, but they are not counts and not forecast.
+    """
+    noise = programme.noise
+    if isinstance(noise, PrivateNoise) and noise.largest_weight is not None:
+        return list(programme.cubes)
+    return [replace(cube, weight=None) for cube in programme.cubes]
+
+
 def _layout(parts: Sequence[_Part], weights: Mapping[Signature, Fraction]) -> Layout:
-    layout: dict[tuple[str, int, Fraction], tuple[int, int]] = {}
+    layout: dict[tuple[str, int, Fraction, int], tuple[int, int]] = {}
     for part in parts if weights else ():
-        group = (part.cube, len(part.signature.levels), weights[part.signature])
+        widest = min(weights[one] for one in part.measured)
+        group = (part.cube, part.axes, widest, part.added)
         crosstabs, cells = layout.get(group, (0, 0))
         layout[group] = (crosstabs + 1, cells + part.cells)
     return layout
 
 
-def _laws(noise: CandidateNoise, layout: Layout) -> dict[Fraction, LawForecast]:
-    """The law of each weight, computed once."""
-    weights = {weight for _, _, weight in layout}
+Drawn = tuple[Fraction, int]  # weight, and how many noises of it are added up
+
+
+def _laws(noise: CandidateNoise, layout: Layout) -> dict[Drawn, LawForecast]:
+    """The law of each weight, and of sums of such noise, computed once."""
+    drawn = {(weight, added) for _, _, weight, added in layout}
     if isinstance(noise, PrivateNoise):
-        return {weight: private_law(noise, weight * noise.budget.total) for weight in weights}
-    return {weight: ptable_law(noise) for weight in weights if isinstance(noise, Lookup)}
+        return {
+            (weight, added): private_law(noise, weight * noise.budget.total, added) for weight, added in drawn
+        }
+    return {one: ptable_law(noise) for one in drawn if isinstance(noise, Lookup)}
 
 
-def _margins(layout: Layout, laws: Mapping[Fraction, LawForecast]) -> tuple[MarginForecast, ...]:
+def _margins(layout: Layout, laws: Mapping[Drawn, LawForecast]) -> tuple[MarginForecast, ...]:
     return tuple(
-        MarginForecast(cube, axes, crosstabs, cells, laws[weight])
-        for (cube, axes, weight), (crosstabs, cells) in layout.items()
+        MarginForecast(cube, axes, crosstabs, cells, laws[weight, added])
+        for (cube, axes, weight, added), (crosstabs, cells) in layout.items()
     )
 
 
@@ -303,7 +363,7 @@ def _every(programme: Programme, epsilons: Sequence[Fraction]) -> Iterator[Candi
         else PrivateNoise(LawKind.GEOMETRIC, BudgetRule(DELTA), attributes=attributes)
     )
     unit = replace(template, kind=LawKind.GEOMETRIC, budget=replace(template.budget, total=Fraction(1)))
-    uses = _uses(unit, programme.cubes)
+    uses = _uses(unit, budgeted_cubes(programme))
     for epsilon in epsilons:
         at = {(touched, parameter * epsilon): times for (touched, parameter), times in uses.items()}
         yield from _bought(template, epsilon, at)
@@ -331,7 +391,7 @@ def _cell_key(name: str, noise: CellKeyNoise) -> Candidate:
 def _excess(programme: Programme, noise: PrivateNoise) -> Iterator[str]:
     if noise.bound is None or noise.claim is Claim.NONE:
         return
-    spent = programme_delta(noise, _uses(noise, programme.cubes))
+    spent = programme_delta(noise, _uses(noise, budgeted_cubes(programme)))
     if spent > noise.delta:
         yield f"truncation costs a delta of {spent:.3g}, but {float(noise.delta):.3g} is declared: protect refuses it"
 
@@ -339,7 +399,10 @@ def _excess(programme: Programme, noise: PrivateNoise) -> Iterator[str]:
 def _weighted_cubes(programme: Programme, candidate: Candidate) -> Iterator[str]:
     weighted = [cube.id for cube in programme.cubes if cube.weight]
     if weighted and isinstance(candidate.noise, PrivateNoise):
-        yield f"weights in {', '.join(weighted)}: protect refuses them with such noise"
+        if candidate.noise.largest_weight is None:
+            yield f"weights in {', '.join(weighted)}: protect refuses them without noise.largest_weight"
+        else:
+            yield f"sums of weights in {', '.join(weighted)} are not forecast; they have their share of the budget"
 
 
 def _undeclared(programme: Programme, candidate: Candidate) -> Iterator[str]:
@@ -392,7 +455,11 @@ def bound_for(rule: PrivateNoise, uses: Uses, delta: Fraction) -> int | None:
 def _uses(rule: PrivateNoise, cubes: Sequence[Cube]) -> Uses:
     supposed = _supposed(rule)
     every = noise_parameters(supposed, cubes)
-    return Counter((reach(signature, supposed), parameter) for signature, parameter in every.items())
+    return Counter(
+        (reach(signature, supposed), parameter)
+        for signature, parameter in every.items()
+        if not signature.weight
+    )
 
 
 def programme_delta(rule: PrivateNoise, uses: Uses) -> float:

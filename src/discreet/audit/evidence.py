@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -181,7 +181,9 @@ class _Reader:
         cube = Cube(
             entry.id, entry.unit, axes, count=entry.count or None, title=entry.title, source=entry.source
         )
-        rows = CubeFile(entry, self._release.folder / file.path, tuple(axis.codes for axis in axes))
+        cube = replace(cube, shown=entry.shown(cube))
+        signed = self._release.manifest.noise.keeps_negatives
+        rows = CubeFile(entry, self._release.folder / file.path, tuple(axis.codes for axis in axes), signed)
         return PublishedTable(cube, partial(_cells, rows))
 
     def _axis(self, entry: AxisEntry) -> Breakdown:

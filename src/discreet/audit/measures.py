@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -367,14 +367,16 @@ class Measures:
 
     @cached_property
     def redundancy(self) -> tuple[RepeatedStatistics, ...]:
-        """The statistics that averaging threatens most, by the programme only."""
+        """The statistics that averaging threatens most, by the programme only: by cubes that are published whole."""
+        programme = self.case.programme
+        whole = replace(programme, cubes=tuple(cube for cube in programme.cubes if cube.shown is None))
         return tuple(
             RepeatedStatistics(
                 universe.counted,
                 universe.tables,
                 tuple(_repeated(one) for one in sorted(universe.statistics, key=_risk)[:EXPOSED]),
             )
-            for universe in programme_redundancy(self.case.programme, Mode.NESTED)
+            for universe in programme_redundancy(whole, Mode.NESTED)
         )
 
 

@@ -143,9 +143,10 @@ class PublishedPieces:
         """Add the cells of a cube that no earlier cube shows."""
         axes = tuple(sorted(cube.axes, key=lambda axis: axis.variable))
         levels = [self._levels_of(axis) for axis in axes]
-        if any(_key(axes, levels, depths) not in self.pieces for depths in _choices(levels)):
+        shown = _measured(cube, axes)
+        if any(_key(axes, levels, depths) not in self.pieces for depths in shown):
             self._take(cube, axes, levels, load())
-        for depths in _choices(levels):
+        for depths in shown:
             self.crosstabs.setdefault(_levels(axes, depths))
         self._refine(axes, levels)
 
@@ -166,8 +167,8 @@ class PublishedPieces:
         for piece in self.pieces.values():
             self._join_same(parents, piece, shown.setdefault(piece.levels, []))
             for axis, key in enumerate(piece.above):
-                above = self.pieces[key]
-                if joins(piece.levels, above.levels):
+                above = self.pieces.get(key)
+                if above is not None and joins(piece.levels, above.levels):
                     at = self._find(self._up(piece, axis), piece, above)
                     join_only_children(parents, piece.first, at, piece.counts, above.counts, above.first)
         return _flat(parents)
@@ -251,9 +252,10 @@ class PublishedPieces:
             which = which * len(level) + axis.depths[node]
         order = np.argsort(which, kind="stable")
         bounds = np.searchsorted(which[order], np.arange(prod(map(len, levels)) + 1))
+        shown = set(_measured(cube, axes))
         for number, depths in enumerate(_choices(levels)):
             key = _key(axes, levels, depths)
-            if key not in self.pieces:
+            if key not in self.pieces and depths in shown:
                 here = order[bounds[number] : bounds[number + 1]]
                 codes = [
                     self._places(axis)[node[here]]
@@ -285,11 +287,11 @@ class PublishedPieces:
             )
             if cuts not in self.refinements:
                 crossed = list(product(*(depths for _, depths in chosen)))
-                self.refinements[cuts] = Refinement(
-                    cuts,
-                    tuple(_key(axes, levels, depths) for depths in crossed),
-                    tuple(_levels(axes, depths) for depths in crossed),
-                )
+                pieces = tuple(_key(axes, levels, depths) for depths in crossed)
+                if all(key in self.pieces for key in pieces):
+                    self.refinements[cuts] = Refinement(
+                        cuts, pieces, tuple(_levels(axes, depths) for depths in crossed)
+                    )
 
     def _cuts(self, axis: Breakdown, depths: int) -> dict[int, list[int]]:
         """Cut -> the depths of its codes, for each depth of an axis."""
@@ -301,6 +303,12 @@ class PublishedPieces:
             members[self._places(axis)[inside]] = True
             found.setdefault(tree.cut(members), np.unique(axis.depths[inside]).tolist())
         return found
+
+
+def _measured(cube: Cube, axes: Sequence[Breakdown]) -> list[tuple[int, ...]]:
+    """The depths of the cross-tabulations with noise of their own, along the sorted axes."""
+    order = [cube.axes.index(axis) for axis in axes]
+    return [tuple(depths[k] for k in order) for depths in cube.measured]
 
 
 def _choices(levels: Sequence[list[int]]) -> Iterator[tuple[int, ...]]:

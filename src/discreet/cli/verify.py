@@ -33,8 +33,11 @@ def verify(
 
 def _report(outcome: Verification) -> str:
     if outcome.passed:
+        partial = (
+            f" Of {outcome.partial} cubes only the cross-tabulations that the manifest names are published."
+        )
         return (
             f"{outcome.name}: passed. {outcome.files} files, {outcome.cubes} cubes, {outcome.cells} cells; "
             f"{outcome.compared} of them occur in several cubes and agree."
-        )
+        ) + (partial if outcome.partial else "")
     return "\n".join((f"{outcome.name}: failed.", *outcome.problems))

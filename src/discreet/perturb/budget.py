@@ -6,32 +6,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
+from math import ceil
 
+from discreet.errors import mistake
 from discreet.maths.noise.additive import AdditiveLaw
 from discreet.maths.noise.hellinger import HellingerLaw
 from discreet.maths.noise.named import budgeted_law
 from discreet.maths.noise.thresholds import ThresholdTable, delta_between, row_table, threshold_table
 from discreet.maths.privacy.accounting import EpsilonDelta, exp_above
-from discreet.maths.privacy.sensitivity import Reach, split_by_margin, split_by_table, split_evenly
+from discreet.maths.privacy.sensitivity import Reach
 from discreet.perturb.reach import reach
-from discreet.programme.cube import Cube, Signature, signatures
-from discreet.programme.noise import BudgetRule, PrivateNoise, Split
+from discreet.programme.cube import Cube, Signature
+from discreet.programme.noise import BudgetRule, PrivateNoise
+from discreet.programme.split import allotted
 
 ARITHMETIC = Fraction(1, 10**18)  # a delta below this is rounding: stated, but it needs no declaration
+UNITS_OF_WEIGHT = 10  # sums of weights are published in tenths, and so is their noise
 FIRST_ROWS = 4  # neighbouring counts differ most where they are smallest
 
 
 def shares(rule: BudgetRule, cubes: Sequence[Cube]) -> dict[Signature, Fraction]:
-    """The part of the budget that each cross-tabulation of a programme may use; together they use it up."""
-    every = signatures(cubes)
-    match rule.split:
-        case Split.EVEN:
-            return split_evenly(rule.total, every)
-        case Split.BY_AXES:
-            axes = {signature: str(len(signature.levels)) for signature in every}
-            return split_by_margin(rule.total, axes, rule.shares)
-        case Split.BY_TABLE:
-            return split_by_table(rule.total, {cube.id: signatures([cube]) for cube in cubes}, rule.shares)
+    """The part of the budget that each measured cross-tabulation of a programme may use; all together it is spent."""
+    return allotted(rule, cubes)
 
 
 def law_of(rule: PrivateNoise, parameter: Fraction) -> AdditiveLaw | HellingerLaw:
@@ -63,7 +59,7 @@ class NoisePlan:
         certified: dict[tuple[Fraction, Reach], Fraction] = {}
         total = Fraction(0)
         for signature, parameter in self.parameters.items():
-            touched = reach(signature, self.rule)
+            touched = touched_by(signature, self.rule)
             if (parameter, touched) not in certified:
                 certified[parameter, touched] = self.certified(parameter, touched)
             total += certified[parameter, touched]
@@ -104,9 +100,25 @@ def noise_parameters(rule: PrivateNoise, cubes: Sequence[Cube]) -> dict[Signatur
     """The noise parameter of each cross-tabulation: its share of the budget, divided by what one record reaches."""
     parameters = {}
     for signature, share in shares(rule.budget, cubes).items():
-        touched = reach(signature, rule)
+        touched = touched_by(signature, rule)
         parameters[signature] = share / (touched.l2_squared if rule.is_gaussian else touched.l1)
     return parameters
+
+
+def touched_by(signature: Signature, rule: PrivateNoise) -> Reach:
+    """How far neighbours differ in a cross-tabulation of counts, or of sums of weights in units of a weight.
+
+    A record of weight w <= w_max changes a sum by at most W = ceil(w_max / unit) units: absolute differences grow by
+    the factor W, squared ones by W^2.
+    """
+    counted = reach(signature, rule)
+    if not signature.weight:
+        return counted
+    if rule.largest_weight is None:
+        remedy = "state noise.largest_weight: a sum of unbounded weights has no bounded sensitivity"
+        raise mistake("", f"weights {signature.weight}", "without a largest weight", remedy)
+    units = ceil(rule.largest_weight * UNITS_OF_WEIGHT)
+    return Reach(counted.l1 * units, counted.l2_squared * units**2, counted.largest * units)
 
 
 def _zero_table(law: AdditiveLaw | HellingerLaw) -> ThresholdTable:

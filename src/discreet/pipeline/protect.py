@@ -69,9 +69,9 @@ class Spending:
             value = f"account {self.account!r} is for {account.neighbours.value} of a {account.unit}"
             raise mistake("", "ledger", value, "charge an account for what the noise protects")
         if rule.is_gaussian:
-            return Rho(rule.budget.total)
+            return Rho(rule.budget.spent)
         delta = Fraction(ceil(mechanism.plan.delta() * DELTA_UNITS), DELTA_UNITS)
-        return EpsilonDelta(rule.budget.total, delta)
+        return EpsilonDelta(rule.budget.spent, delta)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from discreet.programme.cubes import CubeResolver, ReadyMade, told_apart
 from discreet.programme.filter import Filter
 from discreet.programme.gates import NO_GATES, Gates, resolve_gates
 from discreet.programme.labels import NO_LABELS, Labels, resolve_labels
-from discreet.programme.noise import CellKeyNoise, NoiseRule, PrivateNoise, resolve_noise
+from discreet.programme.noise import CellKeyNoise, NoiseRule, PrivateNoise, check_sample, resolve_noise
 from discreet.programme.population import PopulationRule, Unit, resolve_population
 from discreet.programme.reading import read_declared
 from discreet.programme.release import (
@@ -30,6 +30,7 @@ from discreet.programme.release import (
 )
 from discreet.programme.section import Findings
 from discreet.programme.serve import DEFAULT_SERVE, ServeRule, resolve_serve
+from discreet.programme.split import with_shown
 from discreet.programme.swap import SwapRule, check_compatible, resolve_swap
 from discreet.programme.variables import Variable, resolve_variables, standard_tables
 
@@ -144,11 +145,14 @@ def inspect_programme(path: Path) -> Inspected:
     check_compatible(swap, noise, zeros, population, variables, findings)
     gates = resolve_gates(declared.gates, population, variables, noise, findings)
     serve = resolve_serve(declared.serve, variables, noise, findings)
+    if isinstance(noise, PrivateNoise):
+        cubes = told_apart(cubes, ready_made)
+    cubes = _with_shown(cubes, noise, findings)
+    check_sample(population, noise, findings)
     problems = findings.mistakes().problems
     if noise is None:
         return Inspected(problems, None)
     if isinstance(noise, PrivateNoise):
-        cubes = told_apart(cubes, ready_made)
         noise = replace(noise, attributes=attributes_of(variables, population))
     sound = Programme(
         path=Path(path),
@@ -177,12 +181,28 @@ def attributes_of(variables: Mapping[str, Variable], population: PopulationRule 
     return Attributes(found, population.flags, population.fixed_families)
 
 
+def _with_shown(cubes: tuple[Cube, ...], noise: NoiseRule | None, findings: Findings) -> tuple[Cube, ...]:
+    """The cubes with what of each is published, once everything that they are made of is sound."""
+    if not isinstance(noise, PrivateNoise) or set(findings.problems) - findings.absent:
+        return cubes
+    try:
+        return with_shown(noise.budget, cubes)
+    except Mistakes as mistakes:
+        for problem in mistakes.problems:
+            named = (
+                problem.key if problem.key.startswith(("noise.", "cube ")) else f"noise.split, {problem.key}"
+            )
+            findings.add(named, problem.value, problem.remedy)
+    return cubes
+
+
 def _population(rule: PopulationRule) -> dict[str, Any]:
     return {
         "units": {name: unit.source.describe() for name, unit in sorted(rule.units.items())},
         "ids": dict(sorted(rule.ids.items())),
         "geography": list(rule.geography),
         "record_key": rule.record_key,
+        **({} if rule.sample is None else {"sample": {k: str(v) for k, v in asdict(rule.sample).items()}}),
     }
 
 

@@ -145,7 +145,6 @@ def test_a_cross_tabulation_of_two_tables_gets_both_parts() -> None:
             r"margin 3: no such margin; choose from 1, 2",
         ),
         ({1: Fraction(1)}, "margin 2: has no share"),
-        ({1: Fraction(1), 2: Fraction(0)}, "a share of 0"),
         ({1: Fraction(3, 2), 2: Fraction(-1, 2)}, "negative"),
         ({1: 0.5, 2: 0.5}, "not exact"),
     ],
@@ -153,6 +152,17 @@ def test_a_cross_tabulation_of_two_tables_gets_both_parts() -> None:
 def test_shares_that_do_not_fit_are_refused(shares: dict[int, Fraction], message: str) -> None:
     with pytest.raises(Mistakes, match=message):
         split_by_margin(Fraction(1), {"a": 1, "b": 2}, shares)
+
+
+def test_a_share_of_zero_is_possible_and_said_of_what_is_there() -> None:
+    assert split_by_margin(Fraction(1), {"a": 1, "b": 2}, {1: Fraction(1), 2: Fraction(0)}) == {
+        "a": 1,
+        "b": 0,
+    }
+    assert split_by_margin(Fraction(1), {"a": 1}, {1: Fraction(1), 2: Fraction(0)}) == {"a": 1}
+    tables = {"1": ["a", "b"], "2": ["b", "c"]}
+    split = split_by_table(Fraction(2), tables, {"1": Fraction(1), "2": Fraction(0)})
+    assert split == {"a": 1, "b": 1, "c": 0}
 
 
 def test_unknown_tables_and_empty_budgets_are_refused() -> None:

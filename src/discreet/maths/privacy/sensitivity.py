@@ -98,7 +98,8 @@ def split_by_margin(
 ) -> dict[Signature, Fraction]:
     """Give each margin its share, divided evenly among its cross-tabulations (Rinott et al. section 7).
 
-    A margin is any label by which the caller groups the cross-tabulations: the number of axes, or a name.
+    A margin is any label by which the caller groups the cross-tabulations: the number of axes, or a name. A share of
+    0 is possible: such cross-tabulations are not measured.
     """
     sizes = Counter(margins.values())
     _check(shares, sizes, "margin")
@@ -116,6 +117,9 @@ def split_by_table(
     _check(shares, tables, "table")
     split: dict[Signature, Fraction] = {}
     for table, signatures in tables.items():
+        if not shares[table]:
+            split.update({signature: split.get(signature, Fraction(0)) for signature in signatures})
+            continue
         for signature, part in split_evenly(_positive(total) * shares[table], signatures).items():
             split[signature] = split.get(signature, Fraction(0)) + part
     return split
@@ -131,23 +135,18 @@ def _check(shares: Mapping[Margin, Fraction], known: Iterable[Margin], what: str
     names = list(dict.fromkeys(known))
     problems = [
         Problem("", f"{what} {name}", f"no such {what}", f"choose from {', '.join(map(str, names))}")
-        for name in shares
-        if name not in names
+        for name, share in shares.items()
+        if exact(share, f"share of {what} {name}") and name not in names
     ]
     problems += [
         Problem(
             "",
             f"{what} {name}",
             "has no share of the budget",
-            "give it one, or leave it out of the programme",
+            "give it one; a share of 0 leaves it out of the release",
         )
         for name in names
         if name not in shares
-    ]
-    problems += [
-        Problem("", f"{what} {name}", "a share of 0", "give it a share above 0, or leave it out")
-        for name, share in shares.items()
-        if exact(share, f"share of {what} {name}") == 0
     ]
     total = sum(shares.values(), Fraction(0))
     if total != 1:
