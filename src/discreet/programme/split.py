@@ -59,9 +59,7 @@ class BudgetRule:
 
     total: Fraction
     split: Split = Split.EVEN
-    shares: Mapping[str, Fraction] = field(
-        default_factory=dict
-    )  # number of axes, table, .. -> share of the total
+    shares: Mapping[str, Fraction] = field(default_factory=dict)  # number of axes, table, .. -> share
     margins: tuple[str, ...] | None = None  # the names of what is measured; None: everything
     sums: bool = False  # publish what is not measured as sums of the finest cells
     public: Mapping[str, int] = field(default_factory=dict)  # unit -> a total that is known and not measured
@@ -77,7 +75,7 @@ SHARES = (Split.BY_AXES, Split.BY_TABLE, Split.BY_MARGIN, Split.BY_LEVEL)
 
 def budget_of(total: Fraction, split: str | DeclaredSplit, totals: Mapping[UnitName, int]) -> BudgetRule:
     """The declared rule."""
-    public: dict[str, int] = {**totals}
+    public: dict[str, int] = dict(totals.items())
     if isinstance(split, str):
         return BudgetRule(total, public=public)
     margins = (

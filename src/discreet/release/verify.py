@@ -53,9 +53,8 @@ class _Member:
     file: CubeFile
     axes: tuple[_Axis, ...]
     present: NDArray[np.bool_]  # cross-tabulation -> whether it is published here; last axis fastest
-    shared: NDArray[
-        np.uint64
-    ]  # (word, cross-tabulation) -> bits of the cubes that publish it, by their manifest
+    shared: NDArray[np.uint64]  # (word, cross-tabulation) -> bits of the cubes that publish it
+    is_partial: bool  # whether any of the cubes leaves cross-tabulations out
 
     def crosstab(self, nodes: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
         """The number of the cross-tabulation of each cell."""
