@@ -24,7 +24,7 @@ from discreet.perturb.budget import plan, touched_by
 from discreet.perturb.choose import added_up
 from discreet.perturb.private import PrivateMechanism
 from discreet.programme.codelist import Breakdown, Code, Codelist, breakdown, codelist
-from discreet.programme.cube import Cube, Signature
+from discreet.programme.cube import Cube, Signature, crosstabs
 from discreet.programme.noise import BudgetRule, PrivateNoise, Split
 from discreet.programme.split import public_totals, with_shown
 from discreet.tabulate.counter import AxisRows, SparseGrid
@@ -84,7 +84,7 @@ def outputs(
 ) -> Mapping[tuple[tuple[int, int], ...], float]:
     """Whole release -> its probability: the mechanism itself, run with every possible noise of every cell."""
     table = counted(of, records)
-    sizes = {one.signature: one.size for one in private.crosstabs(of, TREES)}
+    sizes = {one.signature: one.size for one in crosstabs(of, TREES)}
     places = {
         (one, number): k for k, (one, number) in enumerate((s, n) for s in sizes for n in range(sizes[s]))
     }
@@ -133,7 +133,7 @@ def test_the_guarantee_holds_over_all_releases_of_a_small_population(
     asked, (of,) = made(laplace(budget, published), AB)
     stated = float(asked.plan.delta())
     epsilon = float(budget.spent)
-    records = [(0, 0), (0, 1), (1, 1)]
+    records: list[tuple[int, ...]] = [(0, 0), (0, 1), (1, 1)]
     whole = outputs(asked, of, records, monkeypatch)
     assert sum(whole.values()) == pytest.approx(1)
     worst = 0.0
