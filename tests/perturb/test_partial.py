@@ -27,8 +27,10 @@ from discreet.programme.codelist import Breakdown, Code, Codelist, breakdown, co
 from discreet.programme.cube import Cube, Signature, crosstabs
 from discreet.programme.noise import BudgetRule, PrivateNoise, Split
 from discreet.programme.split import public_totals, with_shown
+from discreet.programme.statistic import Statistics
 from discreet.tabulate.counter import AxisRows, SparseGrid
 from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
+from tests.attributes import own
 
 KEEP = Publishing(Negatives.KEEP)
 
@@ -41,6 +43,7 @@ def axis(name: str, codes: int) -> tuple[Codelist, Breakdown]:
 TREES, AXES = {}, {}
 for _name, _size in (("A", 2), ("B", 2), ("C", 60), ("D", 40)):
     TREES[_name], AXES[_name] = axis(_name, _size)
+OWN = own("A", "B", "C", "D", "U", "X")
 AB = Cube("ab", "persons", (AXES["A"], AXES["B"]))
 
 
@@ -50,7 +53,7 @@ def made(
     shown = with_shown(rule.budget, cubes)
     drawn, totals = plan(rule, shown), public_totals(rule.budget)
     sums = added_up(shown, drawn.parameters)
-    return PrivateMechanism(drawn, TREES, (), 10**7, key, sums=sums, totals=totals), shown
+    return PrivateMechanism(drawn, TREES, (), 10**7, key, Statistics(TREES), sums=sums, totals=totals), shown
 
 
 def counted(of: Cube, records: list[tuple[int, ...]]) -> ConfidentialTable:
@@ -71,7 +74,9 @@ def values(table: ProtectedTable) -> dict[int, int]:
 
 
 def laplace(budget: BudgetRule, published: Publishing) -> PrivateNoise:
-    return PrivateNoise(LawKind.LAPLACE, budget, bound=1, delta=Fraction(9, 10), published=published)
+    return PrivateNoise(
+        LawKind.LAPLACE, budget, attributes=OWN, bound=1, delta=Fraction(9, 10), published=published
+    )
 
 
 def chances(table: ThresholdTable) -> dict[int, float]:
@@ -150,7 +155,7 @@ def test_the_guarantee_holds_over_all_releases_of_a_small_population(
 
 @pytest.mark.parametrize("budget", [BudgetRule(Fraction(2), margins=("interior",)), BUDGETS[2][0]])
 def test_nothing_is_published_that_was_not_measured(budget: BudgetRule) -> None:
-    rule = PrivateNoise(LawKind.GEOMETRIC, budget, published=KEEP)
+    rule = PrivateNoise(LawKind.GEOMETRIC, budget, attributes=OWN, published=KEEP)
     asked, (of,) = made(rule, AB)
     allowed = set()
     for depths in of.published:
@@ -166,7 +171,10 @@ def test_nothing_is_published_that_was_not_measured(budget: BudgetRule) -> None:
 def test_sums_add_up_exactly_and_have_the_stated_variance() -> None:
     of = Cube("cd", "persons", (AXES["C"], AXES["D"]))
     rule = PrivateNoise(
-        LawKind.GEOMETRIC, BudgetRule(Fraction(1), margins=("interior",), sums=True), published=KEEP
+        attributes=OWN,
+        kind=LawKind.GEOMETRIC,
+        budget=BudgetRule(Fraction(1), margins=("interior",), sums=True),
+        published=KEEP,
     )
     asked, (of,) = made(rule, of)
     noise = asked.noise()
@@ -198,13 +206,16 @@ def test_sums_add_up_where_codes_end_at_different_levels() -> None:
     of = Cube("u", "persons", (uneven, AXES["A"]))
     assert of.interior == ((1, 1), (2, 1))
     rule = PrivateNoise(
-        LawKind.GEOMETRIC, BudgetRule(Fraction(2), margins=("interior",), sums=True), published=KEEP
+        attributes=OWN,
+        kind=LawKind.GEOMETRIC,
+        budget=BudgetRule(Fraction(2), margins=("interior",), sums=True),
+        published=KEEP,
     )
     (shown,) = with_shown(rule.budget, [of])
-    drawn = plan(rule, [shown])
+    drawn, trees = plan(rule, [shown]), {**TREES, "U": tree}
     sums = added_up([shown], drawn.parameters)
     assert sums[shown.signature((0, 0))][1] == 6
-    asked = PrivateMechanism(drawn, {**TREES, "U": tree}, (), 10**7, bytes(32), sums=sums)
+    asked = PrivateMechanism(drawn, trees, (), 10**7, bytes(32), Statistics(trees), sums=sums)
     for key in range(20):
         found = values(
             replace(asked, key=key.to_bytes(32, "big")).perturb(
@@ -222,7 +233,9 @@ def test_sums_add_up_where_codes_end_at_different_levels() -> None:
 
 
 def weighted(largest: str, kind: LawKind = LawKind.GEOMETRIC) -> PrivateNoise:
-    return PrivateNoise(kind, BudgetRule(Fraction(4)), published=KEEP, largest_weight=Fraction(largest))
+    return PrivateNoise(
+        kind, BudgetRule(Fraction(4)), attributes=OWN, published=KEEP, largest_weight=Fraction(largest)
+    )
 
 
 @given(
