@@ -27,6 +27,7 @@ from discreet.programme.noise import Claim
 from discreet.programme.programme import Programme
 from discreet.programme.statistic import together
 from discreet.release.assemble import release_manifest, write_cube, write_shared
+from discreet.release.certificate import certificate
 from discreet.release.folder import ReleaseFolder
 from discreet.release.manifest import (
     CubeEntry,
@@ -206,10 +207,18 @@ class _Protecting:
         entries, rows, resumed = self._cubes(folder, swapped)
         self.run.progress.stage("writing codelists and notes")
         publication, formats = self._publication(), self.programme.release.formats
-        shared = write_shared(folder, self.programme.cubes, entries, formats, publication)
+        shared = write_shared(
+            folder, self.programme.cubes, entries, formats, publication, self._certificate()
+        )
         manifest = release_manifest(publication, entries, shared, self._digests(), self.identity.fingerprint)
         notes = self.mechanism.notes + (swapped.conflicts if swapped else ())
         return _Made(manifest, rows, resumed, notes)
+
+    def _certificate(self) -> str | None:
+        chosen = self.mechanism
+        if not isinstance(chosen, PrivateMechanism) or not chosen.rule.is_guaranteed:
+            return None
+        return certificate(chosen, self.programme.cubes, self.programme.release.name)
 
     def judged(self, folder: ReleaseFolder, made: _Made) -> list[GateVerdict]:
         """Judge the gates on what was written, as an audit would."""
