@@ -24,6 +24,7 @@ from discreet.maths.utility import (
     expected_error,
     expected_errors,
     hellinger,
+    hellinger_of_counts,
     relative_quantile,
 )
 
@@ -138,6 +139,17 @@ def test_hellinger_is_zero_for_shares_that_agree_and_one_for_disjoint_tables() -
     p, q = np.array([0.25, 0.75]), np.array([0.5, 0.5])
     plain = math.sqrt(0.5 * float(((np.sqrt(p) - np.sqrt(q)) ** 2).sum()))
     assert hellinger(np.array([[np.sqrt(p * q).sum(), 1.0, 1.0]])) == pytest.approx([plain])
+
+
+def test_the_hellinger_distance_of_counts_is_that_of_rinott_et_al_by_hand() -> None:
+    # section 4.2: (sum (sqrt a - sqrt b)^2)^(1/2); roots 0 3 4 1 against 2 3 6 0: 4 + 0 + 4 + 1, and 2^2 for 100 -> 144
+    true, published = np.array([0, 9, 16, 1, 100]), np.array([4, 9, 36, -5, 144])
+    crosstab = np.array([0, 0, 0, 0, 1])
+    found = errors(true, published, crosstab, np.array([6, 1]), (1,))
+    assert hellinger_of_counts(found.overlap) == pytest.approx([3.0, 2.0])
+    doubled = errors(true[:4], 2 * true[:4], crosstab[:4], np.array([4, 0]), (1,))
+    assert hellinger(doubled.overlap)[0] == pytest.approx(0, abs=1e-7)  # shares agree, counts do not
+    assert hellinger_of_counts(doubled.overlap)[0] == pytest.approx(math.sqrt(26) * (math.sqrt(2) - 1))
 
 
 def test_the_largest_errors_still_have_a_bin() -> None:
