@@ -70,12 +70,12 @@ def law_table(kind: str, parameter: Fraction, bound: int | None, first: int, las
         sums = list(accumulate(reversed(half[1:])))  # over abs(v) >= the last, the last but one, .., 1
         total = 1 + 2 * sums[-1]
         below = {-value: part / total for value, part in zip(range(len(sums), 0, -1), sums, strict=True)}
-        nothing = Decimal(0)
-        shares = [
-            below.get(value, nothing) if value < 0 else 1 - below.get(-value - 1, nothing)
+        beneath = {value: _floor(share) for value, share in below.items()}
+        # F(v) = 1 - F(-v-1), and neither is a whole number of units
+        thresholds = [
+            beneath.get(value, 0) if value < 0 else UNIT - 1 - beneath.get(-value - 1, 0)
             for value in range(first, last)
         ]
-        thresholds = [_floor(share) for share in shares]
     return Table(first, tuple(b - a for a, b in pairwise((0, *thresholds, UNIT))))
 
 
@@ -105,7 +105,7 @@ def _half(linear: Fraction, quadratic: Fraction, bound: int | None) -> list[Deci
 def _floor(share: Decimal) -> int:
     scaled = share * UNIT
     whole = int(scaled.to_integral_value(ROUND_FLOOR))
-    if scaled and (scaled - whole < NEAR or whole + 1 - scaled < NEAR):
+    if (whole and scaled - whole < NEAR) or whole + 1 - scaled < NEAR:
         raise ArithmeticError("a threshold is too near to a whole number")
     return whole
 
