@@ -253,4 +253,4 @@ def test_a_run_with_an_id_removes_what_one_without_left(tmp_path: Path) -> None:
 
 def test_modes_are_named() -> None:
     with pytest.raises(TypeError):
-        atomic_folder.Permissions(0o600, 0o700)  # type: ignore[misc]
+        atomic_folder.Permissions(0o600, 0o700)  # type: ignore[call-arg]

@@ -115,6 +115,6 @@ def test_who_has_the_same_noise_and_which_zeros_stay() -> None:
 def test_the_parts_of_a_budget_are_named() -> None:
     """Two fractions in the wrong order would be another guarantee."""
     with pytest.raises(TypeError):
-        NoiseBudget(Fraction(1), Split.EVEN, 3, Neighbours.ADD_REMOVE, Protects.PERSON)  # type: ignore[misc]
+        NoiseBudget(Fraction(1), Split.EVEN, 3, Neighbours.ADD_REMOVE, Protects.PERSON)  # type: ignore[call-arg]
     with pytest.raises(TypeError):
-        Guarantee(Neighbours.ADD_REMOVE, Protects.PERSON, None, Fraction(1), Fraction(2))  # type: ignore[misc]
+        Guarantee(Neighbours.ADD_REMOVE, Protects.PERSON, None, Fraction(1), Fraction(2))  # type: ignore[call-arg]

@@ -572,14 +572,14 @@ def test_the_guarantee_tells_the_measure_of_the_law_and_a_delta_that_is_rounded_
     laplace = mechanism(PrivateNoise(LawKind.LAPLACE, BudgetRule(Fraction(2)), bound=30), of)
     told = laplace.noise().guarantee
     assert told is not None
-    assert (told.epsilon, told.rho) == (2, None)
+    assert (told.epsilon, told.rho) == (Fraction(2), None)
     assert told.delta >= laplace.plan.delta()
     assert told.delta <= laplace.plan.delta() * (1 + Fraction(1, 10**11))
     assert len(f"{Decimal(told.delta.numerator) / Decimal(told.delta.denominator):e}".split("e")[0]) <= 13
     normal = PrivateNoise(LawKind.DISCRETE_GAUSSIAN, BudgetRule(Fraction(2)), delta=Fraction(1, 10**6))
     told = mechanism(normal, of).noise().guarantee
     assert told is not None
-    assert (told.epsilon, told.rho, told.delta) == (None, 2, Fraction(1, 10**6))
+    assert (told.epsilon, told.rho, told.delta) == (None, Fraction(2), Fraction(1, 10**6))
 
 
 def test_delta_counts_every_pile_of_a_substitution() -> None:
