@@ -162,3 +162,12 @@ def test_the_largest_errors_still_have_a_bin() -> None:
 def test_classes_are_called_by_their_ends() -> None:
     assert class_names((1, 3, 10)) == ("0", "1-2", "3-9", "10+")
     assert class_names((1, 2)) == ("0", "1", "2+")
+
+
+def test_the_expected_errors_of_a_cell_by_hand() -> None:
+    shown, p = np.array([-1, 0, 2]), np.array([0.2, 0.5, 0.3])
+    empty, two = expected_error(0, shown, p), expected_error(2, shown, p)
+    assert (empty.false_positive, empty.false_zero, empty.relative) == (0.3, None, None)
+    assert (two.false_positive, two.false_zero, two.unchanged) == (None, 0.5, 0.3)
+    assert two.l1 == pytest.approx(0.2 * 3 + 0.5 * 2)
+    assert two.relative == pytest.approx(0.8)

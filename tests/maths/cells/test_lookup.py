@@ -236,7 +236,7 @@ def test_the_mean_is_centred_at_little_cost_to_the_law(v: list[int]) -> None:
         if p.min() <= 0:
             continue
         costs = (((every.T - modulus * p) ** 2) / (modulus * p)).sum(axis=1)
-        here = np.all(np.array(apportion(p.tolist(), v, modulus)) == every.T, axis=1)
+        here = np.equal(every.T, apportion(p.tolist(), v, modulus)).all(axis=1)
         assert costs[here] <= 2 * costs.min()
 
 
