@@ -15,6 +15,7 @@ from discreet.maths.noise.additive import LawKind
 from discreet.maths.noise.publishing import Negatives, Publishing
 from discreet.perturb.budget import plan
 from discreet.perturb.private import PrivateMechanism
+from discreet.programme.attributes import Attribute, Attributes, Holder
 from discreet.programme.codelist import Code, breakdown, codelist
 from discreet.programme.cube import Cube, signatures
 from discreet.programme.noise import BudgetRule, PrivateNoise
@@ -56,7 +57,9 @@ def perturbed(watch: Stopwatch, records: int, epsilon: int, threshold: int) -> d
         position += rng.integers(1, nodes, records, dtype=np.uint64) * np.uint64(stride)
     added = (rng.integers(0, 2**32, records, dtype=np.uint64) << np.uint64(32)) | np.uint64(1)
     budget = BudgetRule(Fraction(epsilon * len(signatures([cube]))))
-    rule = PrivateNoise(LawKind.GEOMETRIC, budget, published=Publishing(Negatives.ZERO, threshold=threshold))
+    published = Publishing(Negatives.ZERO, threshold=threshold)
+    own = Attributes(dict.fromkeys(trees, Attribute(Holder.PERSON)))
+    rule = PrivateNoise(LawKind.GEOMETRIC, budget, published=published, attributes=own)
     with watch.running():
         grid = SparseGrid(cube, AxisRows(cube, {}, {}))
         grid.add_cells(position, added)

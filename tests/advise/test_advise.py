@@ -141,14 +141,16 @@ def test_a_line_without_room_names_both_ends(programme: Programme, facts: Facts)
 
 
 def test_the_eu_census_of_malta_and_germany() -> None:
-    """Small countries average better, large ones have more tuples."""
+    """Small countries average better, so well that no V within the usual distortion resists; large ones have more
+    tuples."""
     malta, germany = (
         advise(eu_facts(country, regions_of(country), Mode.LITERAL, None), Task()) for country in ("MT", "DE")
     )
-    assert malta.proposal is not None
+    assert malta.proposal is None
+    assert malta.least_variance == pytest.approx(7.07, abs=0.01)
+    assert malta.relaxed[Constraint.DISTORTION] == (7.25, 8)
     assert germany.proposal is not None
-    assert malta.proposal.noise == {"kind": "cell-key", "V": 3.3, "D": 6, "js": 0}
-    assert germany.proposal.noise == {"kind": "cell-key", "V": 1.5, "D": 5, "js": 0}
+    assert germany.proposal.noise == {"kind": "cell-key", "V": 3.5, "D": 7, "js": 0}
     assert sum(malta.facts.tuples.values()) < sum(germany.facts.tuples.values())
     told = to_json(document(malta))
     assert told["paper"]["epsilon"]["areas"] == pytest.approx(0.268, abs=5e-4)

@@ -34,7 +34,15 @@ def drawn(
     facts = counted_facts(programme, Mode.NESTED, 1, Quiet())
     task = task_of(programme, kind, RiskLimits())
     return curves(
-        programme, facts, task, 5, repeats, seed, 2.5 if kind is LawKind.CELL_KEY else None, threads
+        programme,
+        facts,
+        task,
+        facts.exposed(kind).ratio,
+        5,
+        repeats,
+        seed,
+        2.5 if kind is LawKind.CELL_KEY else None,
+        threads,
     )
 
 

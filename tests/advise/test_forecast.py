@@ -1,6 +1,7 @@
 """A forecast is what the mechanisms then do: their mean errors, their laws, their budgets; without the data."""
 
 import math
+from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
@@ -25,19 +26,23 @@ from discreet.advise.forecast import (
     programme_delta,
     read_epsilons,
     rho_for,
+    sum_of,
     wide_deviation,
 )
 from discreet.errors import Mistakes
 from discreet.maths.noise.additive import LawKind
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
+from discreet.maths.noise.publishing import Negatives, Publishing
 from discreet.maths.privacy.accounting import Neighbours, epsilon_of_rho
 from discreet.page.charts import spread
-from discreet.perturb.budget import plan
+from discreet.perturb.budget import law_of, plan
 from discreet.perturb.choose import mechanism
+from discreet.perturb.reach import reach
 from discreet.programme.cube import crosstabs
 from discreet.programme.noise import BudgetRule, PrivateNoise, Protects
 from discreet.programme.programme import Programme, load_declaration
 from discreet.tabulate.tables import ConfidentialTable
+from tests.attributes import own
 
 EACH = 1500  # cells of each size in the trial
 SECRET = bytes(range(32))
@@ -48,6 +53,7 @@ person_id = "pid"
 
 [variables.X]
 codelist = "x.csv"
+of = "person"
 
 [[cubes]]
 id = "line"
@@ -64,10 +70,12 @@ household_id = "hid"
 
 [variables.A]
 codelist = "a.csv"
+of = "person"
 breakdowns = { L = 1, H = 2 }
 
 [variables.B]
 codelist = "b.csv"
+of = "person"
 
 [[cubes]]
 id = "both"
@@ -232,12 +240,15 @@ def test_a_proposed_bound_is_the_smallest_that_is_certified(
     tmp_path: Path, kind: LawKind, neighbours: Neighbours, members: int | None
 ) -> None:
     programme = cross(tmp_path, GEOMETRIC)
-    rule = PrivateNoise(kind, BudgetRule(Fraction(20)), delta=DELTA, neighbours=neighbours)
+    rule = PrivateNoise(
+        kind, BudgetRule(Fraction(20)), delta=DELTA, neighbours=neighbours, attributes=own("A", "B")
+    )
     if members:
         rule = replace(rule, protects=Protects.HOUSEHOLD, largest_household=members)
-    uses: dict[tuple[str, Fraction], int] = {}
-    for signature, parameter in plan(replace(rule, bound=1), programme.cubes).parameters.items():
-        uses[signature.unit, parameter] = uses.get((signature.unit, parameter), 0) + 1
+    uses = Counter(
+        (reach(signature, rule), parameter)
+        for signature, parameter in plan(replace(rule, bound=1), programme.cubes).parameters.items()
+    )
     bound = bound_for(rule, uses, DELTA)
     assert bound is not None
     certified = plan(replace(rule, bound=bound), programme.cubes).delta()
@@ -293,3 +304,49 @@ def test_labels_are_kept_apart_and_in_order(places: list[float]) -> None:
     moved = spread(sorted(places), 15)
     assert all(right - left >= 15 - 1e-9 for left, right in pairwise(moved))
     assert sum(moved) == pytest.approx(sum(places), abs=1e-6)
+
+
+def test_a_sum_of_noises_has_the_convolution_of_their_laws() -> None:
+    law = private_law(noise_of("1/2"), Fraction(1, 2))
+    one = replace(noise_of("1/2"), bound=6, kind=LawKind.LAPLACE)
+    change = law_of(one, Fraction(1, 2)).row(0)
+    convolved = change.p
+    for added in (2, 3, 4, 5):
+        convolved = np.convolve(convolved, change.p)
+        found = sum_of(change, added)
+        assert found.variance == pytest.approx(added * change.variance, rel=1e-9)
+        assert [found.at(v) for v in range(-6 * added, 6 * added + 1)] == pytest.approx(
+            convolved.tolist(), abs=1e-12
+        )
+    many = private_law(noise_of("1/2"), Fraction(1, 2), 2500)
+    assert many.deviation == pytest.approx(50 * law.deviation, rel=1e-6)
+    assert many.errors[-1].rmse == pytest.approx(many.deviation, rel=1e-6)
+
+
+def noise_of(epsilon: str) -> PrivateNoise:
+    return PrivateNoise(
+        LawKind.GEOMETRIC, BudgetRule(Fraction(epsilon)), published=Publishing(Negatives.KEEP)
+    )
+
+
+def test_margins_that_are_not_measured_are_left_out_or_forecast_as_sums(tmp_path: Path) -> None:
+    """a.csv has two groups of three; b.csv two codes: 12 finest cells at most are added up."""
+    (tmp_path / "a.csv").write_text(
+        "code,parent,label\n1,,\n2,,\n" + "".join(f"{g}{c},{g},\n" for g in "12" for c in "abc")
+    )
+    (tmp_path / "b.csv").write_text("code,parent,label\nx,,\ny,,\n")
+    head = CROSS.partition("[[cubes]]")[0].replace('households = "absent too.parquet"\n', "")
+    text = (
+        head.replace('household_id = "hid"\n', "") + '[[cubes]]\nid = "both"\naxes = ["A.H", "B"]\n[noise]\n'
+    )
+    for split, axes in (('margins = "none"', {2}), ('margins = "none", sums = true', {0, 1, 2})):
+        noise = f'kind = "geometric"\nepsilon = 1\nnegatives = "keep"\nsplit = {{ {split} }}\n'
+        (tmp_path / "p.toml").write_text(text + noise)
+        programme = load_declaration(tmp_path / "p.toml")
+        found = forecast(programme, [declared(programme)]).candidates[0].margins
+        assert {margin.axes for margin in found} == axes
+        one = wide_deviation(LawKind.GEOMETRIC, Fraction(1))
+        (finest,) = [m.law.deviation for m in found if m.cells == 12]
+        assert finest == pytest.approx(one)
+        for total in (margin for margin in found if margin.axes == 0):
+            assert total.law.deviation == pytest.approx(math.sqrt(12) * one)

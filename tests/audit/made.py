@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.audit.case import alike
 from discreet.audit.evidence import Cells, Published, PublishedTable, Truth, Universe
 from discreet.maths.cells.counting import counts_of
 from discreet.maths.cells.lookup import Order, build
@@ -90,7 +91,8 @@ def made(
     truth = {table.cube.id: _counts(table) for table in tables}
     shown = tuple(_shown(mechanism, table) for table in tables)
     universe = Universe("persons", "", "", shown, {tree.name: tree for tree in trees})
-    return Made(Published("made", (universe,), known), Truth(truth, truth), columns)
+    records = {table.cube.id: alike(table) for table in tables}
+    return Made(Published("made", (universe,), known), Truth(truth, truth, records), columns)
 
 
 def _counts(table: ConfidentialTable) -> Cells:

@@ -14,6 +14,7 @@ from discreet.programme.codelist import Codelist
 from discreet.programme.cube import Cube
 from discreet.programme.noise import NO_NEGATIVES, BudgetRule, Draw, KeptZeros, PrivateNoise
 from discreet.programme.statistic import Statistics
+from tests.attributes import own
 from tests.audit.known import known as known_noise
 from tests.audit.made import axis
 
@@ -28,8 +29,8 @@ def gaussian(
     """Discrete Gaussian noise of this rho in every cell, its law public."""
     axes = {tree.name: axis(tree) for tree in trees}
     cubes = [Cube("x".join(names), "persons", tuple(axes[name] for name in names)) for names in crosses]
-    many = len(plan(_rule(Fraction(1), published, keep_zeros), cubes).parameters)
-    found = plan(_rule(rho * many, published, keep_zeros), cubes)
+    many = len(plan(_rule(trees, Fraction(1), published, keep_zeros), cubes).parameters)
+    found = plan(_rule(trees, rho * many, published, keep_zeros), cubes)
     laws = {str(signature): law_of(found.rule, p) for signature, p in found.parameters.items()}
     law = next(iter(laws.values()))
     keeps = keep_zeros is KeptZeros.ALL
@@ -38,8 +39,14 @@ def gaussian(
     return PrivateMechanism(found, trees_by_name, (), 10**7, b"k" * 32, Statistics(trees_by_name)), known
 
 
-def _rule(total: Fraction, published: Publishing, keep_zeros: KeptZeros) -> PrivateNoise:
-    budget = BudgetRule(total)
+def _rule(
+    trees: Sequence[Codelist], total: Fraction, published: Publishing, keep_zeros: KeptZeros
+) -> PrivateNoise:
     return PrivateNoise(
-        LawKind.DISCRETE_GAUSSIAN, budget, draw=Draw.DESCRIPTION, keep_zeros=keep_zeros, published=published
+        LawKind.DISCRETE_GAUSSIAN,
+        BudgetRule(total),
+        draw=Draw.DESCRIPTION,
+        keep_zeros=keep_zeros,
+        published=published,
+        attributes=own(*(tree.name for tree in trees)),
     )

@@ -111,3 +111,38 @@ def test_a_guarantee_is_judged_by_its_certified_numbers(town: Path, tmp_path: Pa
         run(programme(town, "private.toml", noise, gates), tmp_path / "r")
     done = run(programme(town, "private2.toml", noise, gates.replace("3", "4")), tmp_path / "r")
     assert [verdict.passed for verdict in done.verdicts] == [True]
+
+
+def test_sparse_cross_tabulations_are_refused_by_name(town: Path, tmp_path: Path) -> None:
+    gates = "[gates]\nsparsity = {{ zeros = {zeros}, ones = 1, ones_and_twos = 1 }}\n"
+    with pytest.raises(GateBroken) as broken:
+        run(programme(town, "sparse.toml", SOUND, gates.format(zeros=0.05)), tmp_path / "r")
+    assert "gates.sparsity.zeros: the share of empty cells in a cross-tabulation is" in str(broken.value)
+    assert "of persons); coarsen its breakdowns, or leave it out" in str(broken.value)
+    assert "gates.sparsity.ones:" not in str(broken.value)
+    done = run(programme(town, "dense.toml", SOUND, gates.format(zeros=1)), tmp_path / "r")
+    assert [one.gate for one in done.verdicts] == [
+        "sparsity.zeros",
+        "sparsity.ones",
+        "sparsity.ones_and_twos",
+    ]
+
+
+def test_averaging_beside_a_guarantee_is_judged_by_the_law_alone(
+    town: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither the true counts nor the drawn ones are looked at: with other microdata the verdict is the same."""
+
+    def looks(*_: object, **__: object) -> None:
+        raise AssertionError("the release was looked at")
+
+    monkeypatch.setattr("discreet.audit.averaging.average", looks)
+    noise = '[noise]\nkind = "geometric"\nepsilon = {}\n'
+    found = []
+    for number, epsilon in enumerate((4, 8)):
+        path = programme(town, f"law{number}.toml", noise.format(epsilon), "[gates]\naveraging = 0.999\n")
+        (verdict,) = run(path, tmp_path / f"r{number}").verdicts
+        found.append(verdict.found)
+    assert found[0] < found[1] < 0.999
+    with pytest.raises(GateBroken, match=r"gates.averaging: .* representations\); lower epsilon"):
+        run(programme(town, "law2.toml", noise.format(4), "[gates]\naveraging = 0.01\n"), tmp_path / "r2")

@@ -33,6 +33,7 @@ from discreet.programme.cube import Cube
 from discreet.programme.noise import BudgetRule, PrivateNoise
 from discreet.programme.statistic import Statistics
 from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
+from tests.attributes import own
 from tests.audit.known import known as known_noise
 from tests.audit.made import Columns, axis, cell_key, flat, made, nested, random_columns
 
@@ -70,7 +71,7 @@ NO_NOISE = known_noise(True, True, 0.0, 0)
 def private(epsilon: int) -> tuple[Mechanism, Noise]:
     """Geometric noise in every cell, the law of each cross-tabulation known."""
     cube = Cube("", "persons", tuple(axis(tree) for tree in TREES))
-    rule = PrivateNoise(LawKind.GEOMETRIC, BudgetRule(Fraction(epsilon)))
+    rule = PrivateNoise(LawKind.GEOMETRIC, BudgetRule(Fraction(epsilon)), attributes=own(*CODELISTS))
     noise = plan(rule, [cube])
     laws = {str(signature): law_of(rule, parameter) for signature, parameter in noise.parameters.items()}
     mechanism = PrivateMechanism(noise, CODELISTS, (), 10**7, b"k" * 32, Statistics(CODELISTS))

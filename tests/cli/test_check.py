@@ -441,3 +441,16 @@ def test_the_installed_command_refuses_alike(tmp_path: Path) -> None:
         assert len(done.stderr.splitlines()) == 1
         assert done.stdout == ""
     assert not list(tmp_path.glob("out/*"))
+
+
+def test_a_share_that_fits_no_cube_is_reported_once(command: Command, tmp_path: Path) -> None:
+    town = build(tmp_path / "town")
+    path = town / "programme.toml"
+    text = path.read_text().replace('weight = "weight"\n', "").partition("[noise]")[0]
+    split = 'split = { by_level = { "GEO:1" = 1 } }'
+    path.write_text(f'{text}[noise]\nkind = "geometric"\nepsilon = 9\n{split}\n')
+    said = refused(command, town, *CHECK).splitlines()
+    assert [line.split(": ")[1] for line in said] == [
+        "noise.split, margin GEO:0",
+        "noise.split, margin GEO:2",
+    ]

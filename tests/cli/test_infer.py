@@ -53,6 +53,20 @@ def test_independence(square: Path) -> None:
     assert "with the noise allowed for" in run("independence", square, *LAPLACE)
 
 
+def test_known_margins_public_total_and_simulations(square: Path, tmp_path: Path) -> None:
+    margins = tmp_path / "margins.csv"
+    margins.write_text("rows,153,104,70\ncolumns,105,135,87\n", encoding="utf-8")
+    words = ("independence", square, *LAPLACE, "--simulations", 19)
+    known = run_json(*words, "--known-margins", margins)
+    assert (known["test"], known["simulations"]) == ("score, margins known", 19)
+    whole = run_json(*words, "--public-total", 327, "--seed", 3)
+    assert whole["test"] == "likelihood ratio, total known"
+    assert "Assumes: the stated noise" in run(*words, "--known-margins", margins)
+    margins.write_text("153,104,70\n", encoding="utf-8")
+    with pytest.raises(Mistakes, match="not two lines of numbers; give two lines"):
+        run(*words, "--known-margins", margins)
+
+
 @pytest.mark.parametrize("text", ["52,61,40\n33,41,30\n20,33,17\n", "a,b,c\n52,61,40\n33,41,30\n20,33,17\n"])
 def test_labels_may_be_left_out(square: Path, tmp_path: Path, text: str) -> None:
     bare = tmp_path / "bare.csv"

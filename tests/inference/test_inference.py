@@ -1,6 +1,7 @@
 """What a data user calls: noise from a release, tables of every kind, results with a sentence and both p-values."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from scipy.stats import chi2
 
 from discreet import inference
 from discreet.errors import Mistakes
@@ -30,7 +32,8 @@ from discreet.inference import (
 from discreet.inference.tables import long_table
 from discreet.io.ptable_files import PTableFormat, write_ptable
 from discreet.maths.cells.lookup import Order, build
-from discreet.maths.inference.intervals import Flat, Geometric
+from discreet.maths.inference.binomial import BinomialFit
+from discreet.maths.inference.intervals import Geometric
 from discreet.maths.noise.additive import truncated_laplace
 from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
@@ -109,9 +112,9 @@ def test_noise_that_looks_like_dependence_is_told() -> None:
 
 def test_many_tables_are_the_single_ones() -> None:
     tables = np.random.default_rng(1).poisson(30, (4, 3, 3))
-    many = independence_of_many(tables, LAPLACE)
+    many = independence_of_many(tables, LAPLACE, simulations=19)
     assert [one.statistic for one in many] == pytest.approx(
-        [independence(one, LAPLACE).statistic for one in tables]
+        [independence(one, LAPLACE, simulations=19).statistic for one in tables]
     )
 
 
@@ -193,17 +196,87 @@ def test_cells_differences_ratios_and_totals() -> None:
     assert ratio(3, 0, LAPLACE).summary()["high"] is None
     whole = total(TABLE, LAPLACE)
     assert whole.interval.low < np.sum(TABLE) < whole.interval.high
-    assert total(TABLE, LAPLACE, published=330).method == "by the posterior"
+    helped = total(TABLE, LAPLACE, published=330)
+    assert helped.interval.high - helped.interval.low < whole.interval.high - whole.interval.low
+    assert "corrected" in helped.method
     twice = total([12, 30], LAPLACE, weights=[2, 1])
     assert twice.published == 54
     assert twice.interval.high - twice.interval.low > total([12, 30], LAPLACE).interval.high - 42
 
 
-def test_the_prior_of_many_cells_is_estimated() -> None:
+def test_a_posterior_of_a_total_is_only_reported_with_a_prior() -> None:
     clipped = noise_by("laplace", negatives="zero", epsilon=0.5, bound=7)
     cells = np.random.default_rng(3).poisson(6, 60)
-    assert "estimated from the cells" in total(cells, clipped).prior
-    assert "equally probable" in total(cells, clipped, prior=Flat()).prior
+    bare, given = total(cells, clipped), total(cells, clipped, prior=Geometric(6))
+    assert (bare.prior, bare.posterior_mean, bare.credible) == (None, None, None)
+    assert given.interval == bare.interval
+    assert given.credible is not None
+    assert "given the prior" in given.sentence
+    assert "prior to be true" in given.assumption
+
+
+def test_every_result_states_what_it_assumes_and_what_was_checked() -> None:
+    clipped = noise_by("laplace", negatives="zero", epsilon=0.5, bound=7)
+    results: dict[str, list[Any]] = {
+        "need no prior": [interval(12, LAPLACE), difference(30, 12, LAPLACE), total(TABLE, LAPLACE)],
+        "worst coverage found for a nominal 95 %: 94 %": [
+            total(TABLE, clipped),
+            difference(3, 0, clipped),
+            total(TABLE, LAPLACE, published=330),
+        ],
+        "prior of both counts": [ratio(30, 12, LAPLACE)],
+        "the p-value is exact": [
+            binomial(41, 80, 0.5, LAPLACE),
+            independence(TABLE, LAPLACE, known_margins=([153, 104, 70], [105, 135, 87]), simulations=19),
+        ],
+        "size found for a nominal 5 %": [independence(TABLE, LAPLACE, simulations=19)],
+        "by the chi-square law, which is rough": [independence(TABLE, LAPLACE, simulations=0)],
+        "rough where expected counts are below 5": [loglinear(TABLE, ["A", "B"], LAPLACE)],
+    }
+    for said, found in results.items():
+        for one in found:
+            assert said in one.assumption
+            assert "the stated noise" in one.summary()["assumption"]
+
+
+def test_a_binomial_interval_states_its_exact_coverage() -> None:
+    found = binomial(41, 80, 0.5, LAPLACE)
+    law, covered = LAPLACE.counts, 0.0
+    for a in range(81):
+        weight = math.comb(80, a) * found.estimate**a * (1 - found.estimate) ** (80 - a)
+        for x, p in zip(law.row(a).values.tolist(), law.row(a).p.tolist(), strict=True):
+            if weight * p > 1e-10:
+                low, high = BinomialFit(80, x, law).interval(0.95)
+                covered += weight * p * (low <= found.estimate <= high)
+    assert found.coverage == pytest.approx(covered, abs=1e-6)
+    assert 0.9 < found.coverage < 1
+
+
+def test_known_margins_and_a_public_total_change_the_test() -> None:
+    table = np.array([[9, 2, 1], [1, 8, 2], [2, 1, 9]])
+    noise = noise_by("laplace", epsilon=1, bound=5)
+    rows, columns = [11, 12, 12], [12, 11, 12]
+    plain = independence(table, noise, simulations=199)
+    whole = independence(table, noise, public_total=35, simulations=199)
+    known = independence(table, noise, known_margins=(rows, columns), simulations=199)
+    assert [one.test for one in (plain, whole, known)] == [
+        "likelihood ratio",
+        "likelihood ratio, total known",
+        "score, margins known",
+    ]
+    assert max(whole.p_value, known.p_value) <= 0.01
+    assert known.simulations == 199
+    assert independence(table, noise, known_margins=(rows, columns), simulations=199) == known
+
+
+def test_without_simulations_the_p_value_is_that_of_the_chi_square_law() -> None:
+    found = independence(TABLE, LAPLACE, simulations=0)
+    assert found.p_value == found.asymptotic_p_value == pytest.approx(chi2.sf(found.statistic, 4))
+    simulated = independence(TABLE, LAPLACE)
+    assert simulated.simulations == 999
+    assert simulated.asymptotic_p_value == found.p_value
+    assert simulated.p_value == pytest.approx(found.p_value, abs=0.1)
+    assert round(simulated.p_value * 1000) == pytest.approx(simulated.p_value * 1000)
 
 
 def test_a_binomial_probability() -> None:
@@ -239,6 +312,28 @@ def test_log_linear_models_of_long_and_square_tables() -> None:
         (lambda: independence([["a", 2], ["b", 4]], LAPLACE), "without labels"),
         (lambda: independence([[1, 2], [3]], LAPLACE), "rows of different length"),
         (lambda: independence(pd.DataFrame([[1, None], [2, 3]]), LAPLACE), "fill it with 0"),
+        (lambda: independence(TABLE, LAPLACE, simulations=5), "simulations: 5; give 19 to 100000"),
+        (lambda: independence(TABLE, LAPLACE, public_total=0), "public total: 0; give the number of records"),
+        (
+            lambda: independence(TABLE, LAPLACE, public_total=9, known_margins=([9], [9])),
+            "both; give the margins",
+        ),
+        (
+            lambda: independence(TABLE, LAPLACE, known_margins=([153, 104], [105, 152])),
+            "2 rows and 2 columns; give 3 and 3",
+        ),
+        (
+            lambda: independence(TABLE, LAPLACE, known_margins=([1, 2, 3], [1, 2, 4])),
+            "rows add up to 6, columns to 7",
+        ),
+        (
+            lambda: independence(TABLE, LAPLACE, known_margins=([7, 0, 0], [1, 2, 4])),
+            "fewer than two totals above 0",
+        ),
+        (
+            lambda: independence(TABLE, LAPLACE, known_margins=([40, 140, 147], [105, 135, 87])),
+            "a published count of 52 where at most 40",
+        ),
         (lambda: independence_of_many(TABLE, LAPLACE), "2 axes"),
         (lambda: interval([1, 2], LAPLACE), "2 values; give one"),
         (lambda: interval(True, LAPLACE), "true or false"),

@@ -236,3 +236,17 @@ def test_random_pairs_are_spread_over_the_regions() -> None:
     assert paired.swapped == 240
     assert share.min() > 0.05
     assert share.max() < 0.16
+
+
+def test_random_pairs_are_spread_over_regions_of_unequal_size() -> None:
+    """Every region has its share of those who look for a donor, however small it is."""
+    town = np.repeat(np.arange(12), [700, 500, 300, 200, 150, 150, 100, 100, 50, 50, 50, 50]).astype(np.int32)
+    homes = population(5, len(town), kinds=1, risky=0.0, excluded=0.0)
+    homes = replace(homes, area=np.stack([town // 6, town // 2, town]))
+    moved = np.zeros(12)
+    for seed in range(10):
+        moved += np.bincount(town[swapped(pair(homes, terms(len(town), seed, target=240)))], minlength=12)
+    share = moved / (10 * np.bincount(town))
+    assert abs(share[:3] - 0.1).max() < 0.02
+    assert share.min() > 0.05
+    assert share.max() < 0.2

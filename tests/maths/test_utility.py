@@ -24,6 +24,7 @@ from discreet.maths.utility import (
     expected_error,
     expected_errors,
     hellinger,
+    hellinger_of_counts,
     relative_quantile,
 )
 
@@ -140,6 +141,17 @@ def test_hellinger_is_zero_for_shares_that_agree_and_one_for_disjoint_tables() -
     assert hellinger(np.array([[np.sqrt(p * q).sum(), 1.0, 1.0]])) == pytest.approx([plain])
 
 
+def test_the_hellinger_distance_of_counts_is_that_of_rinott_et_al_by_hand() -> None:
+    # section 4.2: (sum (sqrt a - sqrt b)^2)^(1/2); roots 0 3 4 1 against 2 3 6 0: 4 + 0 + 4 + 1, and 2^2 for 100 -> 144
+    true, published = np.array([0, 9, 16, 1, 100]), np.array([4, 9, 36, -5, 144])
+    crosstab = np.array([0, 0, 0, 0, 1])
+    found = errors(true, published, crosstab, np.array([6, 1]), (1,))
+    assert hellinger_of_counts(found.overlap) == pytest.approx([3.0, 2.0])
+    doubled = errors(true[:4], 2 * true[:4], crosstab[:4], np.array([4, 0]), (1,))
+    assert hellinger(doubled.overlap)[0] == pytest.approx(0, abs=1e-7)  # shares agree, counts do not
+    assert hellinger_of_counts(doubled.overlap)[0] == pytest.approx(math.sqrt(26) * (math.sqrt(2) - 1))
+
+
 def test_the_largest_errors_still_have_a_bin() -> None:
     true, published = np.array([1, 3 * 10**9]), np.array([3 * 10**9, 1])
     found = errors(true, published, np.zeros(2, dtype=np.int32), np.array([2]), EDGES)
@@ -150,3 +162,12 @@ def test_the_largest_errors_still_have_a_bin() -> None:
 def test_classes_are_called_by_their_ends() -> None:
     assert class_names((1, 3, 10)) == ("0", "1-2", "3-9", "10+")
     assert class_names((1, 2)) == ("0", "1", "2+")
+
+
+def test_the_expected_errors_of_a_cell_by_hand() -> None:
+    shown, p = np.array([-1, 0, 2]), np.array([0.2, 0.5, 0.3])
+    empty, two = expected_error(0, shown, p), expected_error(2, shown, p)
+    assert (empty.false_positive, empty.false_zero, empty.relative) == (0.3, None, None)
+    assert (two.false_positive, two.false_zero, two.unchanged) == (None, 0.5, 0.3)
+    assert two.l1 == pytest.approx(0.2 * 3 + 0.5 * 2)
+    assert two.relative == pytest.approx(0.8)

@@ -25,6 +25,7 @@ person_id = "pid"
 
 [variables.X]
 codelist = "x.csv"
+of = "person"
 
 [[cubes]]
 id = "line"

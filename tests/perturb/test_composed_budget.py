@@ -85,16 +85,6 @@ def many() -> list[Cube]:
     return [Cube("many", "persons", tuple(axes))]
 
 
-def test_the_normal_law_gains_most_because_its_usual_losses_are_far_below_its_epsilon(
-    many: list[Cube],
-) -> None:
-    whole = {"kind": LawKind.NORMAL, "bound": 200, "budget": BudgetRule(Fraction(1))}
-    by_sum = min(noise_parameters(rule(Composition.BASIC, **whole), many).values())
-    found = plan(rule(Composition.PLD, **whole), many)
-    assert min(found.parameters.values()) > 5 * by_sum
-    assert 0 < found.delta() <= DELTA
-
-
 def test_shares_keep_their_ratios_and_households_are_whole_losses() -> None:
     shares = {"0": Fraction(1, 10), "1": Fraction(4, 10), "2": Fraction(5, 10)}
     budget = BudgetRule(Fraction(1, 4), Split.BY_AXES, shares)

@@ -219,9 +219,9 @@ def test_a_killed_process_loses_no_charge_that_was_acknowledged(ledger: Ledger, 
         ("UPDATE ledger_entries SET charge = 'nonsense' WHERE number = 2", "entry 2: it cannot be read"),
         ("DELETE FROM ledger_entries WHERE number = 1", "entry 1"),
         ("DELETE FROM ledger_entries WHERE number = 2", "entry 2"),
-        ("DELETE FROM ledger_entries WHERE number = 4", "at the end"),
+        ("DELETE FROM ledger_entries WHERE number = 4", "entry 4: entries at the end"),
         ("UPDATE ledger_accounts SET budget = 'epsilon=9/1'", "its terms were changed"),
-        ("UPDATE ledger_accounts SET entries = 0", "at the end"),
+        ("UPDATE ledger_accounts SET entries = 0", "entry 5: entries at the end"),
         ("DELETE FROM ledger_accounts", "its terms were deleted"),
     ],
 )
@@ -240,7 +240,7 @@ def test_changes_and_deletions_are_found(ledger: Ledger, where: str, statement: 
     [
         "UPDATE ledger_entries SET total = 'epsilon=1/1000' WHERE number = 2",
         "DELETE FROM ledger_entries WHERE number = 2",
-        "UPDATE ledger_accounts SET budget = 'epsilon=9/1'",
+        *(f"UPDATE ledger_accounts SET budget = 'epsilon={budget}/1'" for budget in range(2, 10)),
     ],
 )
 def test_nothing_is_charged_to_an_account_whose_end_was_changed(
@@ -445,3 +445,11 @@ def test_the_composition_is_a_term_that_cannot_be_changed(where: str) -> None:
     assert "its terms were changed" in str(ledger.verify()[0])
     with pytest.raises(Mistakes):
         ledger.charge("a", PureEpsilon(Fraction(1, 2)), "two")
+
+
+def test_no_column_may_be_empty(where: str) -> None:
+    """A term or an entry that lacks a part would have no hash."""
+    seen = inspect(outside(where))
+    columns = [one for table in ("ledger_accounts", "ledger_entries") for one in seen.get_columns(table)]
+    assert len(columns) == 16
+    assert [one["name"] for one in columns if one["nullable"]] == []

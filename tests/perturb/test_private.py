@@ -1,9 +1,9 @@
 """Noise with a guarantee: its law, its budget, its zeros, and that every cube shows the same value."""
 
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise, product
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,13 +11,14 @@ from scipy import stats
 
 from discreet.errors import Mistakes
 from discreet.maths.cells.counting import increments
-from discreet.maths.noise.additive import LawKind
+from discreet.maths.noise.additive import AdditiveLaw, LawKind
 from discreet.maths.noise.hellinger import hellinger
+from discreet.maths.noise.named import budgeted_law
 from discreet.maths.noise.publishing import Negatives, Publishing
-from discreet.maths.noise.thresholds import delta_between, row_table
+from discreet.maths.noise.thresholds import delta_between, row_table, threshold_table
 from discreet.maths.privacy.accounting import EpsilonDelta, Neighbours, epsilon_of_rho
 from discreet.perturb import private
-from discreet.perturb.budget import Reach, plan, reach
+from discreet.perturb.budget import plan
 from discreet.perturb.private import PrivateMechanism, drawing_distances, impossible, least_visible
 from discreet.programme.codelist import Breakdown, Code, Codelist, breakdown, codelist
 from discreet.programme.cube import Cube, crosstabs, signatures
@@ -35,6 +36,7 @@ from discreet.programme.noise import (
 from discreet.programme.statistic import Statistics
 from discreet.tabulate.counter import AxisRows, SparseGrid
 from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
+from tests.attributes import own
 
 KEY = bytes(range(32))
 Integers = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
@@ -79,8 +81,12 @@ def people(records: int, seed: int = 0) -> dict[str, Integers]:
     return {name: rng.integers(0, len(tree.leaves), records) for name, tree in TREES.items()}
 
 
+def declared(kind: LawKind, budget: BudgetRule, **changed: object) -> PrivateNoise:
+    return PrivateNoise(kind, budget, attributes=own(*TREES), **changed)  # type: ignore[arg-type]
+
+
 def noise(epsilon: float | str = 2, **changed: object) -> PrivateNoise:
-    return PrivateNoise(LawKind.GEOMETRIC, BudgetRule(Fraction(str(epsilon))), **changed)  # type: ignore[arg-type]
+    return declared(LawKind.GEOMETRIC, BudgetRule(Fraction(str(epsilon))), **changed)
 
 
 def mechanism(
@@ -214,12 +220,8 @@ def test_a_dense_release_is_refused_with_what_to_expect_and_two_remedies() -> No
     assert len(mechanism(thin, of, cells=500).perturb(empty)) < 500
 
 
-def test_what_a_person_and_a_household_reach() -> None:
-    person = noise()
+def test_a_budget_is_divided_by_what_a_household_reaches() -> None:
     household = noise(protects=Protects.HOUSEHOLD, largest_household=8)
-    assert [reach(unit, person).l1 for unit in ("persons", "households", "dwellings")] == [1, 2, 2]
-    assert [reach(unit, household).l1 for unit in ("persons", "households", "dwellings")] == [8, 1, 2]
-    assert reach("persons", household).l2_squared == 64
     of = cube("ab", "A.H", "B.H")
     assert set(plan(household, [of]).parameters.values()) == {Fraction(2, 9 * 8)}
 
@@ -231,7 +233,7 @@ def test_the_budget_is_used_up_and_never_exceeded() -> None:
     by_table = BudgetRule(Fraction(1), Split.BY_TABLE, {"1": Fraction(1, 3), "2": Fraction(2, 3)})
     by_axes = BudgetRule(Fraction(1), Split.BY_AXES, {str(n): Fraction(1, 3) for n in range(3)})
     for budget in (BudgetRule(Fraction(1)), by_table, by_axes):
-        rule = PrivateNoise(LawKind.GEOMETRIC, budget)
+        rule = declared(LawKind.GEOMETRIC, budget)
         assert sum(plan(rule, [one, two]).parameters.values()) == 1
 
 
@@ -241,7 +243,7 @@ def test_the_stated_epsilon_and_delta_hold_for_the_integers_that_are_drawn() -> 
     (table,) = found.tables.values()
     assert table.certified_epsilon() * 9 <= 9 * (1 + 1e-12)
     assert 0 < found.delta() < Fraction(1, 10**30)
-    truncated = PrivateNoise(LawKind.LAPLACE, BudgetRule(Fraction(9)), bound=10)
+    truncated = declared(LawKind.LAPLACE, BudgetRule(Fraction(9)), bound=10)
     tail = np.exp(-10) / (1 + 2 * (np.exp(-1) - np.exp(-11)) / (1 - np.exp(-1)))
     assert float(plan(truncated, [of]).delta()) == pytest.approx(9 * tail, rel=1e-9)
 
@@ -275,26 +277,9 @@ def test_post_processing(rule: Publishing, given: list[int], expected: list[int]
         assert shown == (v != 0 if least is None else v >= least)
 
 
-def test_reach_in_all_units_for_both_kinds_of_neighbours() -> None:
-    """Sums of absolute and of squared differences, and the largest difference in one cell."""
-    household: dict[str, Any] = {"protects": Protects.HOUSEHOLD, "largest_household": 3}
-    substituted: dict[str, Any] = {"neighbours": Neighbours.SUBSTITUTE}
-    assert reach("persons", noise(**substituted)) == Reach(2, 2, 1)
-    assert reach("persons", noise(**household)) == Reach(3, 9, 3)
-    assert reach("families", noise(**household)) == Reach(3, 9, 3)
-    assert reach("families", noise(**household, **substituted)) == Reach(6, 18, 3)
-    assert reach("households", noise(**household)) == Reach(1, 1, 1)
-    assert reach("households", noise(**household, **substituted)) == Reach(2, 2, 1)
-    for unit in ("families", "households", "dwellings"):
-        assert reach(unit, noise()) == Reach(2, 2, 1)
-        assert reach(unit, noise(**substituted)) == Reach(4, 8, 2)
-    assert reach("dwellings", noise(**household)) == Reach(2, 2, 1)
-    assert reach("dwellings", noise(**household, **substituted)) == Reach(4, 8, 2)
-
-
 def test_a_gaussian_budget_is_divided_by_the_squared_reach() -> None:
     of = cube("ab", "A.L", "B.L")
-    gaussian = PrivateNoise(
+    gaussian = declared(
         LawKind.DISCRETE_GAUSSIAN,
         BudgetRule(Fraction(8)),
         delta=Fraction(1, 10**6),
@@ -309,27 +294,77 @@ def test_a_gaussian_budget_is_divided_by_the_squared_reach() -> None:
 def test_delta_is_certified_for_records_that_spread_and_that_pile_up() -> None:
     """A household of three changes three cells by one, or one cell by three, whichever is worse."""
     of = cube("a", "A.L")
-    rule = PrivateNoise(
+    rule = declared(
         LawKind.LAPLACE, BudgetRule(Fraction(6)), bound=9, protects=Protects.HOUSEHOLD, largest_household=3
     )
     found = plan(rule, [of])
     ((epsilon, table),) = found.tables.items()
     assert epsilon == 1  # two cross-tabulations, three persons
     spread, piled = 3 * table.certified_delta(epsilon), table.certified_delta(3 * epsilon, 3)
-    assert found.delta() == 2 * max(spread, piled)
+    assert 1 <= found.delta() / (2 * max(spread, piled)) < 1 + Fraction(1, 10**20)
+
+
+@pytest.mark.parametrize(
+    ("kind", "bound"),
+    [
+        (LawKind.LAPLACE, 3),
+        (LawKind.LAPLACE, 9),
+        (LawKind.NORMAL, 2),
+        (LawKind.NORMAL, 6),
+        (LawKind.GEOMETRIC, None),
+    ],
+)
+@pytest.mark.parametrize("epsilon", [Fraction(1, 7), Fraction(2)])
+def test_no_division_of_a_change_over_cells_costs_more_than_the_certified_delta(
+    kind: LawKind, bound: int | None, epsilon: Fraction
+) -> None:
+    """Every division into cells; and for small ones the true delta of the cells together, by enumeration."""
+    law = budgeted_law(kind, epsilon, bound)
+    assert isinstance(law, AdditiveLaw)
+    table = threshold_table(law)
+    for largest in (1, 2, 3, 5, 8):
+        rate = table.delta_per_change(epsilon, largest)
+        each = {k: table.certified_delta(k * epsilon, k) for k in range(1, largest + 1)}
+        for total in (largest, 2 * largest, 2 * largest + 1):
+            worst = max(sum(each[k] for k in parts) for parts in _divisions(total, largest))
+            assert worst <= total * rate
+    if bound is not None and bound <= 3:
+        p = {v: table.number(v) / 2**128 for v in range(-bound, bound + 1)}
+        for parts in _divisions(4, 3):
+            joint = [
+                (
+                    np.prod([p[v] for v in drawn]),
+                    np.prod([p.get(v - k, 0.0) for v, k in zip(drawn, parts, strict=True)]),
+                )
+                for drawn in product(p, repeat=len(parts))
+            ]
+            true = sum(max(0.0, a - np.exp(float(4 * epsilon)) * b) for a, b in joint)
+            assert true <= float(4 * table.delta_per_change(epsilon, 3)) * (1 + 1e-9)
+
+
+def _divisions(total: int, largest: int) -> list[tuple[int, ...]]:
+    """Every way to write a number as a sum of numbers from 1 to the largest, in descending order."""
+    if total == 0:
+        return [()]
+    return [
+        (first, *rest)
+        for first in range(min(total, largest), 0, -1)
+        for rest in _divisions(total - first, first)
+    ]
 
 
 def test_the_delta_of_hellinger_noise_is_that_of_its_first_rows() -> None:
-    """A person moves a household between two cells; of three members all may be in one."""
-    rule = PrivateNoise(LawKind.HELLINGER, BudgetRule(Fraction(40)))
+    """A person moves a household between two cells, or it comes or goes; of three members all may be in one."""
+    shares = {"0": Fraction(1, 3), "1": Fraction(2, 3)}
+    rule = declared(LawKind.HELLINGER, BudgetRule(Fraction(30), Split.BY_AXES, shares))
     of = Cube("a", "households", (AXES["A.L"],))
     found = plan(rule, [of])
     (epsilon,) = found.tables
-    assert epsilon == 10  # two cross-tabulations, two cells
+    assert epsilon == 10  # the total with one cell, the other cross-tabulation with two
     rows = [row_table(hellinger(epsilon), count) for count in range(4)]
     one = max(delta_between(p, q, epsilon) for p, q in pairwise(rows))
-    assert found.delta() == 2 * 2 * one
-    members = PrivateNoise(
+    assert found.delta() == 3 * one
+    members = declared(
         LawKind.HELLINGER, BudgetRule(Fraction(60)), protects=Protects.HOUSEHOLD, largest_household=3
     )
     grouped = plan(members, [cube("a", "A.L")])
@@ -339,15 +374,15 @@ def test_the_delta_of_hellinger_noise_is_that_of_its_first_rows() -> None:
 
 def test_a_delta_of_one_in_the_population_is_a_problem() -> None:
     of = cube("a", "A.L")
-    rule = PrivateNoise(LawKind.LAPLACE, BudgetRule(Fraction(2)), bound=5)
+    rule = declared(LawKind.LAPLACE, BudgetRule(Fraction(2)), bound=5)
     drawn = mechanism(rule, of)
     most = int(1 / drawn.plan.delta())
     assert list(drawn.problems(most)) == []
     (problem,) = drawn.problems(most + 1)
     assert problem.key == "noise.delta"
     for allowed in ({"large_delta": True}, {"claim": Claim.NONE}):
-        declared = PrivateNoise(LawKind.LAPLACE, BudgetRule(Fraction(2)), bound=5, **allowed)
-        assert list(mechanism(declared, of).problems(10 * most)) == []
+        accepted = declared(LawKind.LAPLACE, BudgetRule(Fraction(2)), bound=5, **allowed)
+        assert list(mechanism(accepted, of).problems(10 * most)) == []
 
 
 def test_the_least_noise_that_shows_in_an_empty_cell_is_the_least_that_is_not_published_as_zero() -> None:
@@ -360,34 +395,15 @@ def test_the_least_noise_that_shows_in_an_empty_cell_is_the_least_that_is_not_pu
     assert least_visible(Publishing(Negatives.KEEP, 5, 5)) is None
 
 
-def test_no_substitution_of_a_person_changes_more_than_the_reach_of_its_households() -> None:
-    """All pairs of households with at most four members, all tables of households by their size in two classes."""
-    claimed = reach("households", noise(neighbours=Neighbours.SUBSTITUTE))
-    found = [0, 0, 0]
-    for classes in product((0, 1), repeat=6):  # size -> class
-        for first, second in product(range(1, 5), range(5)):
-            before, after = [0, 0], [0, 0]
-            for size in (first, second):
-                before[classes[size]] += 1
-            for size in (
-                first - 1,
-                second + 1,
-            ):  # somebody of the first is replaced by somebody in the second
-                after[classes[size]] += 1
-            change = np.abs(np.subtract(before, after))
-            found = np.maximum(found, [change.sum(), (change**2).sum(), change.max()]).tolist()
-    assert found == [claimed.l1, claimed.l2_squared, claimed.largest]
-
-
 def test_a_rho_is_told_in_rho_and_in_epsilon_only_at_a_declared_delta() -> None:
     """What the sampler adds to delta is part of the epsilon that is told: less of the delta is left for rho."""
     budget, of, delta = BudgetRule(Fraction(2)), cube("a", "A.L", "C.H"), Fraction(1, 10**6)
-    bare = mechanism(PrivateNoise(LawKind.DISCRETE_GAUSSIAN, budget), of).noise().guarantee
+    bare = mechanism(declared(LawKind.DISCRETE_GAUSSIAN, budget), of).noise().guarantee
     assert bare is not None
     assert bare.figures() == {"rho": 2.0}
     assert "epsilon" not in bare.sentence()
     assert "delta" not in bare.sentence()
-    asked = mechanism(PrivateNoise(LawKind.DISCRETE_GAUSSIAN, budget, delta=delta), of)
+    asked = mechanism(declared(LawKind.DISCRETE_GAUSSIAN, budget, delta=delta), of)
     found = replace(asked.plan, distances=drawing_distances(asked.plan, [of], TREES))
     told = replace(asked, plan=found).noise().guarantee
     assert told is not None
@@ -430,7 +446,7 @@ def test_a_cell_is_impossible_only_if_all_records_it_could_hold_are(text: str) -
 
 
 def test_a_delta_of_exactly_one_in_the_population_is_a_problem() -> None:
-    rule = PrivateNoise(LawKind.DISCRETE_GAUSSIAN, BudgetRule(Fraction(2)), delta=Fraction(1, 1000))
+    rule = declared(LawKind.DISCRETE_GAUSSIAN, BudgetRule(Fraction(2)), delta=Fraction(1, 1000))
     drawn = mechanism(rule, cube("a", "A.L"))
     assert len(list(drawn.problems(1000))) == 1
     assert list(drawn.problems(999)) == []
@@ -453,7 +469,7 @@ def test_the_parameters_that_are_told() -> None:
         "neighbours": "add-remove",
         "protects": "person",
     }
-    bounded = mechanism(PrivateNoise(LawKind.LAPLACE, BudgetRule(Fraction(2)), bound=7), of)
+    bounded = mechanism(declared(LawKind.LAPLACE, BudgetRule(Fraction(2)), bound=7), of)
     assert dict(bounded.noise().parameters()) == told | {"bound": 7}
     assert geometric.identity != mechanism(noise(3), of).identity
     assert b"1" in geometric.identity
@@ -462,4 +478,143 @@ def test_the_parameters_that_are_told() -> None:
 @pytest.mark.parametrize("kind", [LawKind.LAPLACE, LawKind.NORMAL])
 def test_a_truncated_law_needs_a_bound(kind: LawKind) -> None:
     with pytest.raises(Mistakes, match="bound: 0"):
-        plan(PrivateNoise(kind, BudgetRule(Fraction(1))), [cube("a", "A.L")])
+        plan(declared(kind, BudgetRule(Fraction(1))), [cube("a", "A.L")])
+
+
+def filled(of: Cube, count: int) -> ConfidentialTable:
+    """Every cell with the same count, and a key of its own."""
+    cells = (np.arange(of.size, dtype=np.uint64) << np.uint64(32)) | np.uint64(count)
+    return ConfidentialTable(of, cells)
+
+
+@pytest.mark.parametrize("draw", list(Draw))
+def test_no_occupied_cell_is_without_noise(draw: Draw) -> None:
+    """Of 40 keys some change each cell, the first and the last of a cross-tabulation, too."""
+    of = cube("ab", "A.L", "B.L")
+    rule = noise("1/2", draw=draw, keep_zeros=KeptZeros.ALL, claim=Claim.NONE)
+    seen = np.zeros(of.size, dtype=np.int64)
+    for key in range(40):
+        table = mechanism(rule, of, key=key.to_bytes(32, "little")).perturb(filled(of, 1000))
+        seen[table.cells[table.values != 1000]] += 1
+    assert (seen > 0).all()
+
+
+def test_cells_drawn_in_parts_have_the_noise_of_cells_drawn_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    of = cube("ab", "A.H", "B.H")
+    asked = mechanism(noise(9, published=Publishing(Negatives.KEEP)), of)
+    together = published(asked.perturb(filled(of, 50)))
+    for parts in (1, 7, 16):
+        monkeypatch.setattr(private, "AT_ONCE", parts)
+        assert published(asked.perturb(filled(of, 50))) == together
+
+
+def test_empty_cells_show_every_value_from_the_threshold_on() -> None:
+    """2000 empty cells with discrete Laplace noise of epsilon 1, of which only 2 and more is published."""
+    of = cube("c", "C.H")
+    rule = noise(3, published=Publishing(Negatives.ZERO, threshold=2))
+    empty = ConfidentialTable(of, np.zeros(of.size, dtype=np.uint64))
+    values = mechanism(rule, of).perturb(empty).values
+    a = np.exp(-1)
+    for least in (2, 3, 4):
+        expected = of.size * a**least / (1 + a)
+        assert abs((values >= least).sum() - expected) < 4 * expected**0.5
+    assert values.min() == 2
+
+
+@pytest.mark.parametrize("count", [0, 1, 7])
+def test_hellinger_noise_follows_the_row_of_the_count(count: int) -> None:
+    of = cube("c", "C.H")
+    asked = mechanism(declared(LawKind.HELLINGER, BudgetRule(Fraction(12))), of)
+    assert set(asked.plan.parameters.values()) == {Fraction(4)}
+    found = published(asked.perturb(filled(of, count)))
+    finest = np.flatnonzero(AXES["C.H"].finest).tolist()
+    drawn = np.array([found.get(cell, 0) for cell in finest])
+    fits = {}
+    for row in (count, count + 1):
+        law = hellinger(4).row(row)
+        expected = len(drawn) * np.array(
+            [*(law.at(j) for j in range(12)), 1 - sum(law.at(j) for j in range(12))]
+        )
+        seen = np.bincount(np.minimum(drawn, 12), minlength=13)
+        fits[row] = stats.chisquare(seen, expected * seen.sum() / expected.sum()).pvalue
+    assert fits[count] > 1e-4
+    assert fits[count + 1] < 1e-4
+
+
+def test_hellinger_noise_is_refused_for_a_count_that_is_too_large() -> None:
+    of = cube("a", "A.L")
+    asked = mechanism(declared(LawKind.HELLINGER, BudgetRule(Fraction(20))), of)
+    values = asked.perturb(filled(of, private.MOST_ROWS)).values
+    assert len(values) == of.size
+    assert np.abs(values - private.MOST_ROWS).max() < 10**3  # the square root changes by a few fifths
+    with pytest.raises(Mistakes, match="counts above 10000"):
+        asked.perturb(filled(of, private.MOST_ROWS + 1))
+
+
+def test_the_identity_does_not_depend_on_the_order_of_the_cubes() -> None:
+    one, two = cube("1", "B.L", "A.L"), cube("2", "A.H")
+    assert mechanism(noise(), one, two).identity == mechanism(noise(), two, one).identity
+
+
+def test_each_cross_tabulation_is_told_with_its_own_law() -> None:
+    """Of a budget split unevenly the widest noise is the one of the release, the others are told beside it."""
+    one, two = cube("1", "A.L"), cube("2", "B.L")
+    shares = {"1": Fraction(1, 4), "2": Fraction(3, 4)}
+    rule = declared(LawKind.GEOMETRIC, BudgetRule(Fraction(2), Split.BY_TABLE, shares))
+    asked = mechanism(rule, one, two)
+    told = asked.noise()
+    parameters = asked.plan.parameters
+    assert len(set(parameters.values())) > 1
+    for signature, parameter in parameters.items():
+        assert told.law_of(signature).parameter == parameter
+    assert told.law is not None
+    assert told.law.parameter == min(parameters.values())
+    variances = {asked.plan.table(signature).pmf().variance for signature in parameters}
+    assert told.variance == max(variances) > min(variances)
+    assert set(told.laws) == {str(s) for s, p in parameters.items() if p != min(parameters.values())}
+    amounts = dict(told.parameters())["noise per cross-tabulation"]
+    assert amounts == ", ".join(sorted(map(str, set(parameters.values()))))
+
+
+def test_the_noise_of_a_described_cell_does_not_depend_on_its_count() -> None:
+    """Empty cells, which are drawn apart, have the noise that they would have with records in them."""
+    of = cube("ab", "A.H", "B.H")
+    asked = mechanism(noise(9, published=Publishing(Negatives.KEEP)), of)
+    empty, full = (published(asked.perturb(filled(of, count))) for count in (0, 50))
+    assert {cell: value + 50 for cell, value in empty.items()} == {
+        cell: value for cell, value in full.items() if value != 50
+    }
+    assert len(full) == of.size
+
+
+def test_cell_keys_matter_only_where_the_participants_decide() -> None:
+    of = cube("a", "A.L")
+    for draw in Draw:
+        rule = noise(draw=draw, keep_zeros=KeptZeros.ALL, claim=Claim.NONE)
+        assert mechanism(rule, of).key_modulus == (2**32 if draw is Draw.PARTICIPANTS else 1)
+
+
+def test_the_guarantee_tells_the_measure_of_the_law_and_a_delta_that_is_rounded_up() -> None:
+    of = cube("a", "A.L")
+    laplace = mechanism(declared(LawKind.LAPLACE, BudgetRule(Fraction(2)), bound=30), of)
+    told = laplace.noise().guarantee
+    assert told is not None
+    assert (told.epsilon, told.rho) == (Fraction(2), None)
+    assert told.delta >= laplace.plan.delta()
+    assert told.delta <= laplace.plan.delta() * (1 + Fraction(1, 10**11))
+    assert len(f"{Decimal(told.delta.numerator) / Decimal(told.delta.denominator):e}".split("e")[0]) <= 13
+    normal = declared(LawKind.DISCRETE_GAUSSIAN, BudgetRule(Fraction(2)), delta=Fraction(1, 10**6))
+    told = mechanism(normal, of).noise().guarantee
+    assert told is not None
+    assert (told.epsilon, told.rho, told.delta) == (None, Fraction(2), Fraction(1, 10**6))
+
+
+def test_delta_counts_every_pile_of_a_substitution() -> None:
+    """Two households that move alike change two cells by two each, and both may leave the support."""
+    of = Cube("a", "households", (AXES["A.L"],))
+    rule = declared(LawKind.LAPLACE, BudgetRule(Fraction(8)), bound=9, neighbours=Neighbours.SUBSTITUTE)
+    found = plan(rule, [of])
+    ((epsilon, table),) = found.tables.items()
+    assert epsilon == 1  # two cross-tabulations, four changes
+    assert found.delta() == 2 * 2 * table.certified_delta(2 * epsilon, 2)
+    assert found.delta() > 2 * 4 * table.certified_delta(epsilon)

@@ -62,10 +62,12 @@ class Office:
         for name, text in self.codelists.items():
             (self.folder / name).write_text(text)
         path = self.folder / "programme.toml"
+        own = 'of = "person"\n'
         path.write_text(
-            f'[population]\npersons = "persons.parquet"\nperson_id = "pid"\n[variables.AGE]\ncolumn = "{self.age}"\n'
-            f'codelist = "age.csv"\n[variables.AGE.breakdowns]\nAGE = 1\n[variables.GEO]\ncodelist = "geo.csv"\n'
-            f'[variables.SEX]\ncodelist = "sex.csv"\n[[cubes]]\nid = "c"\ntitle = "{self.title}"\n{self.cube}\n'
+            f'[population]\npersons = "persons.parquet"\nperson_id = "pid"\n'
+            f'[variables.AGE]\n{own}column = "{self.age}"\ncodelist = "age.csv"\n[variables.AGE.breakdowns]\nAGE = 1\n'
+            f'[variables.GEO]\n{own}codelist = "geo.csv"\n[variables.SEX]\n{own}codelist = "sex.csv"\n'
+            f'[[cubes]]\nid = "c"\ntitle = "{self.title}"\n{self.cube}\n'
             f'{self.more}\n[noise]\nkind = "geometric"\nepsilon = 1\nnegatives = "keep"\n{self.noise}\n'
         )
         return path
@@ -310,7 +312,7 @@ def test_a_mistake_in_the_last_records_costs_nothing(office: Office) -> None:
     text = text.replace(
         'person_id = "pid"', 'person_id = "pid"\nhouseholds = "households.parquet"\nhousehold_id = "hid"'
     )
-    more = '[variables.SIZE]\ncolumn = "hsize"\ncodelist = "size.csv"\n'
+    more = '[variables.SIZE]\nof = "household"\ncolumn = "hsize"\ncodelist = "size.csv"\n'
     more += '[[cubes]]\nid = "h"\nunit = "households"\naxes = ["SIZE"]\n'
     office.declare().write_text(text.replace("[noise]", f"{more}[noise]"))
     with pytest.raises(Mistakes, match="nobody knows"):

@@ -56,7 +56,9 @@ def census(tmp_path_factory: pytest.TempPathFactory) -> Path:
     works = pa.array(np.arange(len(persons)) % 3 == 0)
     pq.write_table(persons.append_column("works", works), folder / "persons.parquet")
     path = folder / "programme.toml"
-    before, noise, rest = path.read_text().partition("[noise]")
+    flagged = 'fixed_families = true\nflags = { works = { of = "person" } }\n'
+    text = path.read_text().replace("fixed_families = true\n", flagged)
+    before, noise, rest = text.partition("[noise]")
     path.write_text(before + CUBES + SWAP + noise + rest)
     return folder
 

@@ -1,14 +1,13 @@
 """The book of collected tables: workers see each other's entries, and what is kept at hand says what the book says."""
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.io.store import Database, Journal
-from discreet.maths.attacks.redundancy import exposure, riskiest
+from discreet.maths.attacks.averaging import recovery
+from discreet.maths.attacks.redundancy import exposure
 from discreet.programme.serve import HistoryRule
 from discreet.serve import history_store as collected
 from discreet.serve.answer import Refusal
@@ -49,11 +48,7 @@ def test_what_is_held_is_found_as_if_all_were_looked_through(
     found = received.refining(wanted)
     assert found.tolist() == refining
     if refining:
-        assert riskiest(found, 7) == exposure(refining, 7).riskiest
-
-
-def test_the_riskiest_choice_needs_no_floats() -> None:
-    assert riskiest(np.array([1, 2, 2, 50]), 1).k == Fraction(5)
+        assert recovery(found / 7) == exposure(refining, 7).best
 
 
 def test_workers_see_what_the_others_wrote(where: str) -> None:

@@ -2,15 +2,15 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from fractions import Fraction
 
 import pytest
 
 from discreet.io.store import Database, Journal
+from discreet.maths.attacks.redundancy import exposure
 from discreet.programme.cube import Signature
 from discreet.programme.serve import Action, HistoryRule
 from discreet.serve.answer import Answer, Refusal, Rule
-from discreet.serve.history import History, representations
+from discreet.serve.history import History, averaged
 from discreet.serve.history_store import Collected, Levels, Population, Received, Statistic
 from discreet.serve.jobs_store import Store
 from discreet.serve.open import TableBuilder
@@ -46,27 +46,35 @@ def no_difference(_new: str, _earlier: str) -> int | None:
 
 
 def test_representations_are_those_that_add_up_to_the_statistic() -> None:
-    """Bach's example: a total shown by itself, by 2, by 2 and by 4 cells: k/t^2 = 9/16."""
+    """Bach's example: a total shown by itself, by 2, by 2 and by 4 cells, and by 50: the best weights are 1/cells."""
     have = received({(): 1, (("A", 1),): 2, (("B", 1),): 2, (("A", 1), ("B", 1)): 4, (("A", 2),): 50})
-    average = representations(statistic(1), have)
-    assert (average.t, average.k) == (3, Fraction(5))
-    assert representations(statistic(2, A=1), have).k / representations(statistic(2, A=1), have).t ** 2 <= 1
-    assert representations(statistic(50, A=2), have).ratio == 1.0
+    total = averaged(statistic(1), have)
+    assert total.t == 5
+    assert total.variance == pytest.approx(1 / (1 + 1 / 2 + 1 / 2 + 1 / 4 + 1 / 50))
+    assert averaged(statistic(2, A=1), have).variance == pytest.approx(1 / (1 + 2 / 4 + 2 / 50))
+    assert averaged(statistic(50, A=2), have).variance == 1.0
+
+
+def test_the_guard_asks_the_function_that_judges_programmes() -> None:
+    """What a user collects of a whole programme is as exposed as the programme's redundancy says."""
+    sizes = [1, 2, 2, 4, 8, 8]
+    have = received({tuple((f"V{n}_{k}", 1) for k in range(n)): size for n, size in enumerate(sizes)})
+    assert averaged(statistic(1), have) == exposure(sizes).best
 
 
 def test_the_guard_warns_and_then_refuses(where: str) -> None:
-    kept = history(where, HistoryRule(warn=0.6, refuse=0.5))
+    kept = history(where, HistoryRule(warn=0.6, refuse=0.45))
     total = statistic(1)
     assert kept.collect("u", table(total, statistic(2, A=1)), no_difference) == ()
     warned = kept.collect("u", table(total, statistic(2, B=1)), no_difference)
     assert isinstance(warned, tuple)
-    assert "could be averaged from 3 representations (k/t\N{SUPERSCRIPT TWO} = 0.556)" in warned[0]
+    assert "could be averaged from 3 representations to 0.5 times the variance of one count" in warned[0]
     refused = kept.collect("u", table(total, statistic(2, C=1)), no_difference)
     assert isinstance(refused, Refusal)
     assert refused.rule is Rule.HISTORY
     assert kept.collect("u", table(total, statistic(2, B=1)), no_difference) == (), "a repeated one is free"
     assert kept.collect("other", table(total, statistic(2, C=1)), no_difference) == ()
-    again = history(where, HistoryRule(warn=0.6, refuse=0.5))
+    again = history(where, HistoryRule(warn=0.6, refuse=0.45))
     assert isinstance(again.collect("u", table(total, statistic(2, C=1)), no_difference), Refusal)
 
 
@@ -77,7 +85,7 @@ def test_looking_remembers_nothing(where: str) -> None:
 
 
 def test_requests_at_the_same_time_do_not_slip_past_the_level(where: str) -> None:
-    kept = history(where, HistoryRule(refuse=0.5))
+    kept = history(where, HistoryRule(refuse=0.45))
     asked = [table(statistic(1), statistic(2, **{name: 1})) for name in "ABCDEFGH"]
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda one: kept.collect("u", one, no_difference), asked))
@@ -134,7 +142,7 @@ def test_an_asker_cannot_subtract_two_groups(ruled: Make) -> None:
 
 
 def test_averaging_is_guarded_from_question_to_question(ruled: Make) -> None:
-    builder = ruled(history=HistoryRule(warn=0.7, refuse=0.5), axes=6)
+    builder = ruled(history=HistoryRule(warn=0.45, refuse=0.35), axes=6)
     answers = [
         builder.ask(query("SEX", name), "u")
         for name in ("AGE.L", "EDU", "CAS.L", "LMS.L", "HAR", "LOC", "OCC")

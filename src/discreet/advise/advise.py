@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from discreet.advise.facts import PERSONS, Facts
-from discreet.advise.forecast import DELTA, rho_for
+from discreet.advise.forecast import DELTA, USUAL, rho_for
 from discreet.advise.swap import SwapAdvice
 from discreet.audit.attack import NotPossible
 from discreet.audit.audit import NoiseChoice, Region
+from discreet.audit.declared_averaging import TOTAL, ExposedCount
 from discreet.audit.measures import Measures
 from discreet.errors import InfeasiblePTable, Mistakes, mistake
 from discreet.maths.attacks.averaging import contour, laplace_epsilon, least_variance, success
@@ -41,14 +42,17 @@ from discreet.maths.noise.ptable_solver import PTableParameters, solve
 from discreet.maths.noise.publishing import PublishedLaw
 from discreet.maths.utility import ExpectedLosses
 from discreet.perturb.budget import law_of, noise_parameters
-from discreet.programme.noise import BudgetRule, CellKeyNoise, PrivateNoise
-from discreet.programme.programme import Programme
+from discreet.perturb.noise import cell_key_noise
+from discreet.programme.noise import BudgetRule, CellKeyNoise, Claim, PrivateNoise
+from discreet.programme.programme import Programme, attributes_of
 
 KINDS = (LawKind.CELL_KEY, LawKind.GEOMETRIC, LawKind.DISCRETE_GAUSSIAN)
 DISTORTIONS = (0.2, 0.5, 1.0)  # relative errors of Bach's Figure 4
 STEPS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 50.0, 100.0)
 MOST_COLUMNS, LEAST_TOP = 100, 8.0  # of the grid of variances
 LEAST_ROWS, MOST_ROWS = 15, 60  # of the grid of largest changes
+MOST_TRIALS = 20  # of proposals that the attack rejects
+LEAST_RATIO = 1e-9  # of a count that averaging recovers with certainty
 DIGITS = 3  # of an epsilon or rho that is proposed
 RECONSTRUCTION_CONFIDENCE = 0.99  # as in the paper
 USUAL_LIMITS = RiskLimits()
@@ -81,7 +85,7 @@ class JudgedNoise:
     """The risks and errors of a law, computed from the law itself."""
 
     variance: float
-    success: float  # of averaging the riskiest statistic
+    success: float  # of averaging the most exposed count
     revealed: float | None  # that the tuples reveal the bound; None of unbounded noise
     stays: float  # probability that a count of 1 is published unchanged
     distorted: float  # share of small counts that are off by more than the limit
@@ -112,6 +116,7 @@ class Advice:
     plane: Plane
     line: Line | None  # of the requested law; of the geometric law for the cell key method
     proposal: Proposal | None
+    exposed: ExposedCount  # what averaging recovers best; with data, under the proposed noise
     declared: tuple[Constraint, ...] | None  # what the declared V and D break; None where none are declared
     swap: SwapAdvice | None = None
     failures: tuple[str, ...] = ()  # why a proposal was rejected
@@ -119,7 +124,7 @@ class Advice:
     @cached_property
     def least_variance(self) -> float:
         """The smallest V at which averaging stays within its limit."""
-        return least_variance(self.facts.same_noise.ratio, self.task.limits.averaging)
+        return least_variance(self.exposed.ratio, self.task.limits.averaging)
 
     @cached_property
     def relaxed(self) -> dict[Constraint, tuple[float, int]]:
@@ -130,14 +135,16 @@ class Advice:
 
 def advise(facts: Facts, task: Task, swap: SwapAdvice | None = None) -> Advice:
     """Find the feasible region and propose the least noise, or the least budget, inside it."""
-    exposed = ProgrammeExposure(facts.same_noise.ratio, facts.tuples)
-    V, D = grid(exposed, task.limits)
-    judged = plane(V, D, exposed, task.limits, task.js)
     drawn = _line(facts, task)
-    made = _cell_key(judged, facts, task) if task.kind is LawKind.CELL_KEY else _private(drawn, facts, task)
+    if task.kind is LawKind.CELL_KEY:
+        judged, exposed, made = _cell_key(facts, task)
+    else:
+        exposed = facts.by_cell
+        judged, made = _plane(facts.by_participants, facts, task), _private(drawn, facts, task)
     failures = () if not isinstance(made, str) else (made,)
-    broken = None if task.declared is None else _broken(exposed, task)
-    return Advice(facts, task, judged, drawn, None if isinstance(made, str) else made, broken, swap, failures)
+    proposal = None if isinstance(made, str) else made
+    broken = None if task.declared is None else _broken(exposed, facts, task)
+    return Advice(facts, task, judged, drawn, proposal, exposed, broken, swap, failures)
 
 
 def grid(exposed: ProgrammeExposure, limits: RiskLimits) -> tuple[Any, Any]:
@@ -164,15 +171,20 @@ def task_of(programme: Programme, kind: LawKind | None, limits: RiskLimits) -> T
     plain = isinstance(table, PTableParameters) and isinstance(table.V, int | float)
     declared = (float(table.V), table.D) if plain else None  # type: ignore[union-attr, arg-type]
     js = table.js if isinstance(table, PTableParameters) else 0
-    rule = _rule(noise, wanted)
+    rule = _rule(programme, wanted)
     budget = None if gates.epsilon is None else _budget(gates.epsilon, wanted)
     return Task(wanted, limits, js, declared, rule, _parameters(rule, programme), budget)
 
 
-def _rule(noise: CellKeyNoise | PrivateNoise, kind: LawKind) -> PrivateNoise:
+def _rule(programme: Programme, kind: LawKind) -> PrivateNoise:
     """The law with a budget of one, divided as the programme divides it."""
+    noise, attributes = programme.noise, attributes_of(programme.variables, programme.population)
     wanted = LawKind.GEOMETRIC if kind not in (LawKind.GEOMETRIC, LawKind.DISCRETE_GAUSSIAN) else kind
-    template = noise if isinstance(noise, PrivateNoise) else PrivateNoise(wanted, BudgetRule(Fraction(1)))
+    template = (
+        noise
+        if isinstance(noise, PrivateNoise)
+        else PrivateNoise(wanted, BudgetRule(Fraction(1)), attributes=attributes)
+    )
     return replace(template, kind=wanted, budget=replace(template.budget, total=Fraction(1)), bound=None)
 
 
@@ -182,7 +194,8 @@ def _budget(epsilon: Fraction, kind: LawKind) -> float:
 
 def _parameters(rule: PrivateNoise, programme: Programme) -> tuple[float, float] | None:
     """The smallest and largest noise parameter of a count of persons, or of the unit that is counted."""
-    every = noise_parameters(rule, [cube for cube in programme.cubes if not cube.weight])
+    supposed = replace(rule, claim=Claim.NONE)  # what is not declared is reported by protect
+    every = noise_parameters(supposed, [cube for cube in programme.cubes if not cube.weight])
     persons = [float(value) for signature, value in every.items() if signature.unit == PERSONS]
     values = persons or [float(value) for value in every.values()]
     return (min(values), max(values)) if values else None
@@ -192,24 +205,63 @@ def _line(facts: Facts, task: Task) -> Line | None:
     low, high = task.parameters or (1 / facts.crosstabs, 1 / facts.crosstabs)
     law = GAUSSIAN if task.kind is LawKind.DISCRETE_GAUSSIAN else GEOMETRIC
     line_facts = LineFacts(
-        facts.same_noise.ratio, facts.areas, facts.population, facts.cells, high / low, 1 / low, task.budget
+        facts.by_cell.ratio, facts.areas, facts.population, facts.cells, high / low, 1 / low, task.budget
     )
     return line(law, line_facts, task.limits)
 
 
-def _cell_key(judged: Plane, facts: Facts, task: Task) -> Proposal | str | None:
-    """Propose the smallest V, then the smallest D, judged on the solved p-table."""
-    found = judged.smallest
-    if found is None:
-        return None
-    V, D = round(found[0], 6), found[1]
-    try:
-        table = solve(PTableParameters(D, V, task.js))
-    except (InfeasiblePTable, Mistakes) as problem:
-        return f"the p-table of V {V:g} and D {D} cannot be computed: {problem}"
-    law, last = PTableLaw(table), table.last_row
-    noise: dict[str, str | float | int] = {"kind": LawKind.CELL_KEY.value, "V": V, "D": D, "js": task.js}
-    return Proposal(noise, None, judge(law, law.row(last).shifted(-last), D, facts, task.limits), table.notes)
+def _plane(exposed: ExposedCount, facts: Facts, task: Task) -> Plane:
+    programme = ProgrammeExposure(exposed.ratio, facts.tuples)
+    return plane(*grid(programme, task.limits), programme, task.limits, task.js)
+
+
+def _cell_key(facts: Facts, task: Task) -> tuple[Plane, ExposedCount, Proposal | str | None]:
+    """Propose the smallest V, then the smallest D, judged on the solved p-table.
+
+    With data the attack that judges a release judges the proposal too: while it succeeds too often, the count that it
+    recovers is the one that the next V must protect.
+    """
+    exposed = _attacked(PTableLaw(solve(USUAL)), facts, facts.by_participants)[1]
+    for _ in range(MOST_TRIALS):
+        judged = _plane(exposed, facts, task)
+        if (found := judged.smallest) is None:
+            return judged, exposed, None
+        V, D = round(found[0], 6), found[1]
+        try:
+            table = solve(PTableParameters(D, V, task.js))
+        except (InfeasiblePTable, Mistakes) as problem:
+            return judged, exposed, f"the p-table of V {V:g} and D {D} cannot be computed: {problem}"
+        law, last = PTableLaw(table), table.last_row
+        recovered, worst = _attacked(law, facts, exposed)
+        if recovered < task.limits.averaging:
+            noise: dict[str, str | float | int] = {
+                "kind": LawKind.CELL_KEY.value,
+                "V": V,
+                "D": D,
+                "js": task.js,
+            }
+            change = law.row(last).shifted(-last)
+            found_risks = replace(judge(law, change, D, exposed.ratio, facts, task.limits), success=recovered)
+            return judged, exposed, Proposal(noise, None, found_risks, table.notes)
+        exposed = worst
+    return judged, exposed, f"averaging still recovers {exposed} with V = {V:g}: publish fewer tables of it"
+
+
+def _attacked(law: PTableLaw, facts: Facts, exposed: ExposedCount) -> tuple[float, ExposedCount]:
+    """How likely averaging recovers the most exposed count under a p-table, and which count that is.
+
+    Its ratio is that at which noise of the p-table's variance gives the same probability by the normal law.
+    """
+    variance = law.ptable.variance(law.ptable.last_row)
+    if facts.attack is None:
+        return success(variance, exposed.ratio), exposed
+    found = facts.attack(cell_key_noise(law, variance=variance, bound=law.ptable.reach))
+    if not found.exposed:
+        return 0.0, exposed
+    worst = found.exposed[0]
+    name = ", ".join(f"{variable}={code}" for variable, code in worst.cell.items()) or TOTAL
+    ratio = min(worst.ratio, contour(worst.success) / variance) if worst.success < 1 else LEAST_RATIO
+    return worst.success, ExposedCount(worst.counted, name, worst.t, max(ratio, LEAST_RATIO))
 
 
 def _private(drawn: Line | None, facts: Facts, task: Task) -> Proposal | None:
@@ -227,7 +279,7 @@ def _private(drawn: Line | None, facts: Facts, task: Task) -> Proposal | None:
     law = law_of(task.rule, Fraction(str(parameter)))
     noise: dict[str, str | float | int] = {"kind": task.kind.value, drawn.law.name: total}
     change = law.row(0)
-    return Proposal(noise, parameter, judge(law, change, None, facts, task.limits))
+    return Proposal(noise, parameter, judge(law, change, None, facts.by_cell.ratio, facts, task.limits))
 
 
 def _rounded_up(value: float) -> float:
@@ -236,11 +288,13 @@ def _rounded_up(value: float) -> float:
     return float(f"{math.ceil(value / unit - 1e-9) * unit:.{DIGITS}g}")
 
 
-def judge(law: Law, change: Pmf, bound: int | None, facts: Facts, limits: RiskLimits) -> JudgedNoise:
+def judge(
+    law: Law, change: Pmf, bound: int | None, ratio: float, facts: Facts, limits: RiskLimits
+) -> JudgedNoise:
     """Measure a law: its change of large counts, and of area totals where they are known."""
     return JudgedNoise(
         change.variance,
-        success(change.variance, facts.same_noise.ratio),
+        success(change.variance, ratio),
         None if bound is None else reveal(change, facts.tuples).probability,
         law.row(1).at(1),
         beyond(change, limits.change),
@@ -264,13 +318,18 @@ def _distorted(law: Law, facts: Facts) -> dict[float, float] | None:
     return found
 
 
-def _broken(exposed: ProgrammeExposure, task: Task) -> tuple[Constraint, ...]:
-    """The constraints that the declared V and D break."""
+def _broken(exposed: ExposedCount, facts: Facts, task: Task) -> tuple[Constraint, ...]:
+    """The constraints that the declared V and D break; with data averaging is judged on their own p-table."""
     if task.declared is None:
         return ()
     V, D = task.declared
-    here = plane(np.array([V]), np.array([D], dtype=np.int64), exposed, task.limits, task.js)
-    return tuple(name for name, obeyed in here.holds.items() if not obeyed.all())
+    programme = ProgrammeExposure(exposed.ratio, facts.tuples)
+    here = plane(np.array([V]), np.array([D], dtype=np.int64), programme, task.limits, task.js)
+    holds = {name: bool(obeyed.all()) for name, obeyed in here.holds.items()}
+    if facts.attack is not None and holds[Constraint.PTABLE]:
+        recovered = _attacked(PTableLaw(solve(PTableParameters(D, V, task.js))), facts, exposed)[0]
+        holds[Constraint.AVERAGING] = recovered < task.limits.averaging
+    return tuple(name for name, obeyed in holds.items() if not obeyed)
 
 
 @dataclass(frozen=True)
@@ -321,7 +380,7 @@ def region(measures: Measures) -> Region | NotPossible:
     if not isinstance(programme.noise, CellKeyNoise):
         return NotPossible("only the cell key method has a plane of variance and largest change")
     task = task_of(programme, None, USUAL_LIMITS)
-    ratio = min(one.riskiest_k_over_t2 for universe in measures.redundancy for one in universe.exposed)
+    ratio = min((one.ratio for one in measures.averaging.exposed[:1]), default=1.0)
     exposed = ProgrammeExposure(ratio, measures.bounds.groups)
     found = plane(*grid(exposed, task.limits), exposed, task.limits, task.js)
     return Region(

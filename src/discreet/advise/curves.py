@@ -91,7 +91,7 @@ class CurvePoint:
     """The measures at one choice of parameters."""
 
     parameter: float  # V, or the epsilon or rho of a count
-    averaging: float  # probability that averaging recovers the riskiest statistic, by formula
+    averaging: float  # probability that averaging recovers the most exposed count, by formula
     measures: Mapping[str, Spread | None]  # None where no cell could be measured
 
     def as_json(self) -> Mapping[str, object]:
@@ -115,6 +115,7 @@ def curves(
     programme: Programme,
     facts: Facts,
     task: Task,
+    ratio: float,
     D: int,
     repeats: int,
     seed: int = 0,
@@ -122,7 +123,10 @@ def curves(
     threads: int = 1,
     progress: Progress | None = None,
 ) -> Curves:
-    """Perturb every table ``repeats`` times at each point of the usual grid and at ``also``."""
+    """Perturb every table ``repeats`` times at each point of the usual grid and at ``also``.
+
+    ``ratio`` is the variance to which averaging reduces that of the most exposed count.
+    """
     if not 2 <= repeats <= MOST_REPEATS:
         raise mistake("", "--repeats", str(repeats), f"give 2 to {MOST_REPEATS} repetitions")
     if task.kind is not LawKind.CELL_KEY:
@@ -140,7 +144,7 @@ def curves(
         repeats,
         seed,
         tuple(
-            CurvePoint(point, success(variance, facts.same_noise.ratio), _measured(sums))
+            CurvePoint(point, success(variance, ratio), _measured(sums))
             for point, variance, sums in zip(points, variances, found, strict=True)
         ),
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -16,9 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.advise.forecast import NO_KEY, USUAL
+from discreet.audit.averaging import Averaging, average
 from discreet.audit.case import true_counts
 from discreet.audit.cells import OwnedTable, once
-from discreet.audit.evidence import Cells, PublishedTable, Truth, Universe
+from discreet.audit.declared_averaging import ExposedCount, most_exposed
+from discreet.audit.evidence import Cells, Published, PublishedTable, Truth, Universe
 from discreet.audit.redundancy import Mode, Regions, UniverseRedundancy, eu_redundancy, programme_redundancy
 from discreet.io.progress import Progress
 from discreet.maths.attacks.disclosure import side
@@ -26,7 +28,9 @@ from discreet.maths.attacks.redundancy import Exposure, Redundancy, cells
 from discreet.maths.attacks.tuples import Groups
 from discreet.maths.cells.lookup import Order
 from discreet.maths.feasible import three_tuples
+from discreet.maths.noise.additive import LawKind
 from discreet.perturb.choose import cell_key_mechanism
+from discreet.perturb.noise import Noise
 from discreet.programme import eu2021
 from discreet.programme.cube import Cube, signatures
 from discreet.programme.noise import CellKeyNoise
@@ -39,7 +43,7 @@ LAU = 3
 
 @dataclass(frozen=True)
 class RiskiestStatistic:
-    """The statistic that averaging threatens most."""
+    """The statistic that averaging with equal weights threatens most, as the paper computes it."""
 
     counted: str
     name: str
@@ -57,8 +61,12 @@ class Facts:
 
     programme: str
     known_from: str  # data, declaration or regulation
-    same_noise: RiskiestStatistic  # a cross-tabulation has one noise however many tables show it
-    fresh_noise: RiskiestStatistic  # every table has independent noise
+    same_noise: RiskiestStatistic  # by the paper's k/t^2: a cross-tabulation has one noise in all tables
+    fresh_noise: RiskiestStatistic  # the same, every table with independent noise
+    by_participants: (
+        ExposedCount  # what averaging recovers best where the same participants have the same noise
+    )
+    by_cell: ExposedCount  # the same, where every cell has its own noise
     tuples: Groups  # (parts, non-empty parts) -> tuples of parts and their total
     cells: int
     crosstabs: int
@@ -66,6 +74,13 @@ class Facts:
     place: str
     population: int | None
     area_totals: NDArray[np.int64] | None = field(default=None)  # true ones: confidential
+    attack: Callable[[Noise], Averaging] | None = (
+        None  # averaging of the true tables under a noise; needs data
+    )
+
+    def exposed(self, kind: LawKind) -> ExposedCount:
+        """The count that averaging recovers best under a kind of noise, as if all cells were occupied."""
+        return self.by_participants if kind is LawKind.CELL_KEY else self.by_cell
 
     def as_json(self) -> Mapping[str, object]:
         """The JSON document, without true counts of areas."""
@@ -95,14 +110,17 @@ def declared_facts(programme: Programme, mode: Mode, population: int | None) -> 
     place, areas = _finest_place(programme)
     universes = programme_redundancy(programme, mode)
     declared = _by_declaration(programme.name, "declaration", universes, areas, place, population)
+    tables = tuple(tables_of(programme))
     possible = [
         (owned, crosstab)
-        for tables in tables_of(programme)
-        for owned in once(tables)
+        for universe in tables
+        for owned in once(universe)
         for crosstab in np.flatnonzero(owned.owned).tolist()
     ]
     return replace(
         declared,
+        by_participants=most_exposed(tables, same_noise=True),
+        by_cell=most_exposed(tables, same_noise=False),
         tuples=sum((_parts(owned, crosstab, population) for owned, crosstab in possible), Counter()),
         cells=sum(owned.size(crosstab) for owned, crosstab in possible),
         crosstabs=len(signatures([cube for cube in programme.cubes if not cube.weight])),
@@ -131,7 +149,18 @@ def counted_facts(programme: Programme, mode: Mode, threads: int, progress: Prog
         areas=declared.areas if totals is None else len(totals),
         population=found.persons or None,
         area_totals=totals,
+        attack=_attack(programme, truth, progress),
     )
+
+
+def _attack(programme: Programme, truth: Truth, progress: Progress) -> Callable[[Noise], Averaging]:
+    """The attack that judges a release, on tables whose noise is not yet drawn."""
+    universes = tuple(tables_of(programme, truth))
+
+    def attack(noise: Noise) -> Averaging:
+        return average(Published(programme.name, universes, noise), progress, truth=truth)
+
+    return attack
 
 
 def tables_of(programme: Programme, truth: Truth | None = None) -> Iterator[Universe]:
@@ -185,6 +214,8 @@ def _by_declaration(
         known_from,
         _riskiest(universes, same=True),
         _riskiest(universes, same=False),
+        _exposed(universes),
+        _exposed(universes),
         _possible_tuples(statistics, population),
         sum(cells(one.statistic) for one in statistics),
         len(statistics),
@@ -202,6 +233,13 @@ def _riskiest(universes: Iterable[UniverseRedundancy], same: bool) -> RiskiestSt
     average, universe, one = min(every, key=lambda found: found[0].ratio)
     name = " x ".join(level.name for level in sorted(one.statistic)) or "total"
     return RiskiestStatistic(universe.counted, name, average.t, float(average.k), average.ratio)
+
+
+def _exposed(universes: Iterable[UniverseRedundancy]) -> ExposedCount:
+    every = ((one.same_noise.best, universe, one) for universe in universes for one in universe.statistics)
+    best, universe, one = min(every, key=lambda found: found[0].variance)
+    name = " x ".join(level.name for level in sorted(one.statistic)) or "total"
+    return ExposedCount(universe.counted, name, best.t, best.variance)
 
 
 def _possible_tuples(statistics: Iterable[Redundancy], population: int | None) -> Groups:

@@ -21,12 +21,15 @@ from discreet.maths.noise.ptable_solver import PTableParameters
 from discreet.maths.noise.thresholds import BITS, GUARD_BITS
 from discreet.maths.privacy.accounting import largest_rho
 from discreet.maths.privacy.composition import Composition
+from discreet.maths.privacy.sensitivity import Reach
 from discreet.maths.utility import CellError, expected_error
-from discreet.perturb.budget import law_of, noise_parameters, plan, reach
+from discreet.perturb.budget import law_of, noise_parameters, plan
 from discreet.perturb.choose import cell_key_mechanism
-from discreet.programme.cube import Cube, Signature, signatures
+from discreet.perturb.reach import neighbour_problems, reach
+from discreet.programme.cube import Cube, Depths, Signature, signatures
 from discreet.programme.noise import BudgetRule, CellKeyNoise, Claim, Draw, KeptZeros, PrivateNoise
-from discreet.programme.programme import Programme
+from discreet.programme.programme import Programme, attributes_of
+from discreet.programme.split import summed_cells
 
 SIZES = (0, 1, 2, 3, 5, 10, 20, 50, 100, 1000)  # true counts of the cells that are forecast
 REPORTED_BITS = 64  # infinite laws are summed down to tails of 2^-64, below the rounding of floats
@@ -65,15 +68,33 @@ def _row_of(lookup: Lookup, count: int) -> int:
     return count if count <= lookup.last_row else lookup.wrap_from + beyond % lookup.wrap_length
 
 
-def private_law(rule: PrivateNoise, parameter: Fraction) -> LawForecast:
-    """Noise of a law at one parameter, or only its standard deviation where it cannot be drawn."""
+def private_law(rule: PrivateNoise, parameter: Fraction, added: int = 1) -> LawForecast:
+    """Noise of a law at one parameter, or a sum of such; only its standard deviation where it cannot be drawn."""
     try:
         rows = _rows(rule, parameter)
     except Mistakes:
-        return LawForecast(parameter, wide_deviation(rule.kind, parameter), ())
+        return LawForecast(parameter, wide_deviation(rule.kind, parameter) * math.sqrt(added), ())
+    if added > 1:
+        rows = [
+            sum_of(row.shifted(-size), added).shifted(size) for row, size in zip(rows, SIZES, strict=True)
+        ]
     return LawForecast(
         parameter, math.sqrt(rows[-1].variance), tuple(map(_error, rows, SIZES, [rule] * len(rows)))
     )
+
+
+SPREAD = 12  # standard deviations of a sum beyond which its law is left out
+
+
+def sum_of(change: Pmf, added: int) -> Pmf:
+    """The law of a sum of independent noises: the power of their Fourier transform, out to twelve deviations."""
+    reach = max(abs(change.first), abs(change.last))
+    reach = min(added * reach, max(reach, math.ceil(SPREAD * math.sqrt(added * change.variance))))
+    size = 2 * reach + 1
+    one = np.zeros(size)
+    np.add.at(one, change.values % size, change.p)
+    p = np.clip(np.fft.irfft(np.fft.rfft(one) ** added, size), 0, None)
+    return Pmf(-reach, np.roll(p, reach) / p.sum())
 
 
 def _error(row: Pmf, size: int, rule: PrivateNoise) -> CellError:
@@ -127,8 +148,8 @@ class Unavailable:
 
 CandidateNoise = Lookup | PrivateNoise | Unavailable
 Layout = Mapping[
-    tuple[str, int, Fraction], tuple[int, int]
-]  # (cube, axes, weight) -> (cross-tabulations, cells)
+    tuple[str, int, Fraction, int], tuple[int, int]
+]  # (cube, axes, weight, cells that are added up) -> (cross-tabulations, cells)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,42 +207,59 @@ class Forecast:
 
 def forecast(programme: Programme, candidates: Sequence[Candidate]) -> Forecast:
     """Forecast the errors of every cube, margin and cell size under each candidate."""
-    parts = [part for cube in programme.cubes for part in _parts(cube)]
-    crosstabs = {part.signature for part in parts}
+    budgeted = budgeted_cubes(programme)
+    cubes = [cube for cube in budgeted if not cube.weight]
+    parts = [part for cube in cubes for part in _parts(cube)]
+    whole = [part for cube in cubes for part in _parts(replace(cube, shown=None))]  # of the cell key method
     layouts: dict[Hashable, Layout] = {}  # candidates that divide their budgets in the same way share one
     forecasts = []
     for candidate in candidates:
         noise = candidate.noise
         key = _division(noise)
         if key not in layouts:
-            layouts[key] = _layout(parts, _weights(noise, programme.cubes, crosstabs))
+            used = whole if isinstance(noise, Lookup) else parts
+            layouts[key] = _layout(
+                used, _weights(noise, budgeted, {one for part in used for one in part.measured})
+            )
         margins = _margins(layouts[key], _laws(noise, layouts[key]))
         forecasts.append(CandidateForecast(candidate, margins))
-    return Forecast(programme.name, len(crosstabs), tuple(forecasts))
+    return Forecast(programme.name, len(signatures(budgeted)), tuple(forecasts))
 
 
 @dataclass(frozen=True)
 class _Part:
-    """A cross-tabulation in a cube."""
+    """A cross-tabulation in a cube: measured, or a sum of at most so many measured cells."""
 
     cube: str
-    signature: Signature
+    axes: int
+    measured: tuple[Signature, ...]  # itself, or what it adds up
     cells: int
+    added: int = 1
 
 
 def _parts(cube: Cube) -> list[_Part]:
-    """The cross-tabulations of a cube, those of fewest axes first."""
-    widths = {axis.variable: Counter(map(int, axis.depths)) for axis in cube.axes}
-    found = sorted(signatures([cube]), key=lambda signature: len(signature.levels))
-    return [_Part(cube.id, one, prod(widths[name][depth] for name, depth in one.levels)) for one in found]
+    """The published cross-tabulations of a cube but public totals, those of fewest axes first."""
+    shown = cube.shown
+    found = [_part(cube, depths, depths) for depths in cube.measured]
+    if shown is not None:
+        found += [_part(cube, depths, *cube.interior) for depths in sorted(shown.summed)]
+    return sorted(found, key=lambda part: part.axes)
+
+
+def _part(cube: Cube, depths: Depths, *measured: Depths) -> _Part:
+    widths = [int((axis.depths == depth).sum()) for axis, depth in zip(cube.axes, depths, strict=True)]
+    added = 1 if measured == (depths,) else summed_cells(cube, depths)
+    signatures = tuple(cube.signature(one) for one in measured)
+    return _Part(cube.id, sum(map(bool, depths)), signatures, prod(widths), added)
 
 
 def _division(noise: CandidateNoise) -> Hashable:
     """The settings that decide each cross-tabulation's part of a budget, except the amount and the law."""
     if not isinstance(noise, PrivateNoise):
         return isinstance(noise, Lookup)
-    split = (noise.budget.split, frozenset(noise.budget.shares.items()))
-    whose = (noise.neighbours, noise.protects, noise.largest_household)
+    rule = noise.budget
+    split = (rule.split, frozenset(rule.shares.items()), rule.margins, frozenset(rule.public.items()))
+    whose = (noise.largest_weight, noise.neighbours, noise.protects, noise.largest_household)
     if noise.composition is Composition.BASIC:
         return (split, noise.is_gaussian, *whose)
     amounts = (noise.kind, noise.bound, noise.utility, noise.budget.total, noise.delta)
@@ -237,31 +275,54 @@ def _weights(
     if isinstance(noise, Lookup):
         return dict.fromkeys(crosstabs, Fraction(1))
     if noise.composition is not Composition.BASIC:
-        return {one: amount / noise.budget.total for one, amount in noise_parameters(noise, cubes).items()}
-    return noise_parameters(replace(noise, budget=replace(noise.budget, total=Fraction(1))), cubes)
+        whole = noise_parameters(_supposed(noise), cubes)
+        return {one: amount / noise.budget.total for one, amount in whole.items()}
+    return noise_parameters(_supposed(replace(noise, budget=replace(noise.budget, total=Fraction(1)))), cubes)
+
+
+def _supposed(rule: PrivateNoise) -> PrivateNoise:
+    """The rule for a forecast: what it lacks to be guaranteed is noted, and supposed not to change anything."""
+    return replace(rule, claim=Claim.NONE)
+
+
+def budgeted_cubes(programme: Programme) -> list[Cube]:
+    """The cubes over which a budget is divided; without a largest weight as if they had no weights.
+
+    With one, sums of weights have their part of the budget, but they are not counts and not forecast.
+    """
+    noise = programme.noise
+    if isinstance(noise, PrivateNoise) and noise.largest_weight is not None:
+        return list(programme.cubes)
+    return [replace(cube, weight=None) for cube in programme.cubes]
 
 
 def _layout(parts: Sequence[_Part], weights: Mapping[Signature, Fraction]) -> Layout:
-    layout: dict[tuple[str, int, Fraction], tuple[int, int]] = {}
+    layout: dict[tuple[str, int, Fraction, int], tuple[int, int]] = {}
     for part in parts if weights else ():
-        group = (part.cube, len(part.signature.levels), weights[part.signature])
+        widest = min(weights[one] for one in part.measured)
+        group = (part.cube, part.axes, widest, part.added)
         crosstabs, cells = layout.get(group, (0, 0))
         layout[group] = (crosstabs + 1, cells + part.cells)
     return layout
 
 
-def _laws(noise: CandidateNoise, layout: Layout) -> dict[Fraction, LawForecast]:
-    """The law of each weight, computed once."""
-    weights = {weight for _, _, weight in layout}
+Drawn = tuple[Fraction, int]  # weight, and how many noises of it are added up
+
+
+def _laws(noise: CandidateNoise, layout: Layout) -> dict[Drawn, LawForecast]:
+    """The law of each weight, and of sums of such noise, computed once."""
+    drawn = {(weight, added) for _, _, weight, added in layout}
     if isinstance(noise, PrivateNoise):
-        return {weight: private_law(noise, weight * noise.budget.total) for weight in weights}
-    return {weight: ptable_law(noise) for weight in weights if isinstance(noise, Lookup)}
+        return {
+            (weight, added): private_law(noise, weight * noise.budget.total, added) for weight, added in drawn
+        }
+    return {one: ptable_law(noise) for one in drawn if isinstance(noise, Lookup)}
 
 
-def _margins(layout: Layout, laws: Mapping[Fraction, LawForecast]) -> tuple[MarginForecast, ...]:
+def _margins(layout: Layout, laws: Mapping[Drawn, LawForecast]) -> tuple[MarginForecast, ...]:
     return tuple(
-        MarginForecast(cube, axes, crosstabs, cells, laws[weight])
-        for (cube, axes, weight), (crosstabs, cells) in layout.items()
+        MarginForecast(cube, axes, crosstabs, cells, laws[weight, added])
+        for (cube, axes, weight, added), (crosstabs, cells) in layout.items()
     )
 
 
@@ -277,13 +338,13 @@ COMPOSED = {
     Composition.ADVANCED: "advanced composition",
     Composition.PLD: "privacy-loss distributions",
 }
-Uses = Mapping[tuple[str, Fraction], int]  # (unit, noise parameter) -> number of cross-tabulations
+Uses = Mapping[tuple[Reach, Fraction], int]  # (reach, noise parameter) -> number of cross-tabulations
 
 
 def candidates_for(programme: Programme, epsilons: Sequence[Fraction] = EPSILONS) -> tuple[Candidate, ...]:
     """The declared noise first, then the usual cell key method, then each law at each budget."""
     return tuple(
-        replace(one, notes=(*one.notes, *_weighted_cubes(programme, one)))
+        replace(one, notes=(*one.notes, *_weighted_cubes(programme, one), *_undeclared(programme, one)))
         for one in _every(programme, epsilons)
     )
 
@@ -302,8 +363,11 @@ def _every(programme: Programme, epsilons: Sequence[Fraction]) -> Iterator[Candi
     yield declared(programme)
     if not (isinstance(noise, CellKeyNoise) and noise.table == USUAL):
         yield _cell_key("cell-key, V 2, D 5", CellKeyNoise(USUAL, Order.PLAIN))
+    attributes = attributes_of(programme.variables, programme.population)
     template = (
-        noise if isinstance(noise, PrivateNoise) else PrivateNoise(LawKind.GEOMETRIC, BudgetRule(DELTA))
+        noise
+        if isinstance(noise, PrivateNoise)
+        else PrivateNoise(LawKind.GEOMETRIC, BudgetRule(DELTA), attributes=attributes)
     )
     unit = replace(
         template,
@@ -312,9 +376,9 @@ def _every(programme: Programme, epsilons: Sequence[Fraction]) -> Iterator[Candi
         composition=Composition.BASIC,
         budget=replace(template.budget, total=Fraction(1)),
     )
-    uses = _uses(unit, programme.cubes)
+    uses = _uses(unit, budgeted_cubes(programme))
     for epsilon in epsilons:
-        at = {(name, parameter * epsilon): times for (name, parameter), times in uses.items()}
+        at = {(touched, parameter * epsilon): times for (touched, parameter), times in uses.items()}
         yield from _bought(template, epsilon, at)
 
 
@@ -343,9 +407,9 @@ def _excess(programme: Programme, noise: PrivateNoise) -> Iterator[str]:
     if noise.claim is Claim.NONE or (noise.bound is None and noise.utility is None):
         return
     if noise.utility is None and noise.composition is Composition.BASIC:
-        spent = programme_delta(noise, _uses(noise, programme.cubes))
+        spent = programme_delta(noise, _uses(noise, budgeted_cubes(programme)))
     else:
-        spent = float(plan(noise, programme.cubes).delta())
+        spent = float(plan(_supposed(noise), budgeted_cubes(programme)).delta())
     if spent > noise.delta:
         yield f"truncation costs a delta of {spent:.3g}, but {float(noise.delta):.3g} is declared: protect refuses it"
 
@@ -353,7 +417,16 @@ def _excess(programme: Programme, noise: PrivateNoise) -> Iterator[str]:
 def _weighted_cubes(programme: Programme, candidate: Candidate) -> Iterator[str]:
     weighted = [cube.id for cube in programme.cubes if cube.weight]
     if weighted and isinstance(candidate.noise, PrivateNoise):
-        yield f"weights in {', '.join(weighted)}: protect refuses them with such noise"
+        if candidate.noise.largest_weight is None:
+            yield f"weights in {', '.join(weighted)}: protect refuses them without noise.largest_weight"
+        else:
+            yield f"sums of weights in {', '.join(weighted)} are not forecast; they have their share of the budget"
+
+
+def _undeclared(programme: Programme, candidate: Candidate) -> Iterator[str]:
+    if isinstance(candidate.noise, PrivateNoise):
+        for problem in neighbour_problems(signatures(programme.cubes), candidate.noise, ""):
+            yield f"as if no one else changed; protect refuses it: {problem.key}: {problem.value}"
 
 
 def _bought(template: PrivateNoise, epsilon: Fraction, uses: Uses) -> Iterator[Candidate]:
@@ -404,8 +477,12 @@ def bound_for(rule: PrivateNoise, uses: Uses, delta: Fraction) -> int | None:
 
 
 def _uses(rule: PrivateNoise, cubes: Sequence[Cube]) -> Uses:
+    supposed = _supposed(rule)
+    every = noise_parameters(supposed, cubes)
     return Counter(
-        (signature.unit, parameter) for signature, parameter in noise_parameters(rule, cubes).items()
+        (reach(signature, supposed), parameter)
+        for signature, parameter in every.items()
+        if not signature.weight
     )
 
 
@@ -413,23 +490,23 @@ def programme_delta(rule: PrivateNoise, uses: Uses) -> float:
     """What truncation at m costs over the programme at its epsilon; floats, where NoisePlan.delta certifies.
 
     A cell in which neighbours differ by k costs Pr[v > m - k]: the values that only one of the two can have, for
-    inside no ratio exceeds e^(k epsilon). It grows faster than k: large differences in few cells are worst.
+    inside no ratio exceeds e^(k epsilon). Together they cost at most the sum of all k times the largest of these / k.
     """
-    total = 0.0
-    for (unit, parameter), times in uses.items():
-        touched = reach(unit, rule)
-        total += times * touched.l1 / touched.largest * _outermost(rule, parameter, touched.largest)
-    return total
+    return sum(
+        times * touched.l1 * _per_change(rule, parameter, touched.largest)
+        for (touched, parameter), times in uses.items()
+    )
 
 
-def _outermost(rule: PrivateNoise, parameter: Fraction, k: int) -> float:
-    """Pr[v > m - k] of a truncated law; 0 for others."""
+def _per_change(rule: PrivateNoise, parameter: Fraction, largest: int) -> float:
+    """The largest Pr[v > m - k] / k of a truncated law; 0 for others."""
     law = law_of(rule, parameter)
     if not isinstance(law, AdditiveLaw) or not isinstance(law.exponents, Symmetric) or law.bound is None:
         return 0.0
     v = np.arange(-law.bound, law.bound + 1, dtype=np.float64)
     p = np.exp(-(float(law.exponents.linear) * np.abs(v) + float(law.exponents.quadratic) * v * v))
-    return float(p[:k].sum() / p.sum())
+    outermost = np.cumsum(np.append(p, np.zeros(max(0, largest - len(p)))))[:largest]
+    return float(np.max(outermost / np.arange(1, largest + 1)) / p.sum())
 
 
 def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:

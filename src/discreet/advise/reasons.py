@@ -36,11 +36,11 @@ def reasons(advice: Advice) -> Iterator[str]:
 def _cell_key_reasons(advice: Advice, proposal: Proposal) -> Iterator[str]:
     facts, limits, judged = advice.facts, advice.task.limits, proposal.judged
     V, D = proposal.noise["V"], int(proposal.noise["D"])
-    one = facts.same_noise
+    one = advice.exposed
     yield (
-        f"averaging: {one} can be computed in {one.t:,} ways from {one.k:,.6g} cells (k/t2 {one.ratio:.4g}), "
-        f"so V must be at least {advice.least_variance:.4g}; with V = {V:g} averaging succeeds with "
-        f"probability {judged.success:.3f} (limit {limits.averaging:g})"
+        f"averaging: {one} can be computed in {one.t:,} ways, which the best weights combine to {one.ratio:.4g} "
+        f"times the variance of one count, so V must be at least {advice.least_variance:.4g}; with V = {V:g} "
+        f"averaging succeeds with probability {judged.success:.3f} (limit {limits.averaging:g})"
     )
     before = _revealed(advice, float(V), D - 1)
     less = "" if before is None else f"; with D = {D - 1} it would be {before:.3g}"
@@ -95,7 +95,7 @@ def limit_text(advice: Advice, one: LineLimit) -> str:
     match one.constraint:
         case Constraint.AVERAGING:
             why = (
-                f"{facts.same_noise} (k/t2 {facts.same_noise.ratio:.4g}) is recovered by averaging with "
+                f"{facts.by_cell} (variance {facts.by_cell.ratio:.4g} of one count's) is recovered by averaging with "
                 f"probability {limits.averaging:.0%}"
             )
         case Constraint.UNIQUES:
@@ -149,10 +149,11 @@ def _plane_conflicts(advice: Advice) -> Iterator[str]:
     others = [obeyed for name, obeyed in found.holds.items() if name is not Constraint.AVERAGING]
     allowed = found.V[np.logical_and.reduce(others).any(axis=0)]
     if len(allowed) and advice.least_variance > allowed[-1]:
-        one, ratio = advice.facts.same_noise, contour(limits.averaging) / float(allowed[-1])
+        one, ratio = advice.exposed, contour(limits.averaging) / float(allowed[-1])
         yield (
             f"or publish fewer tables that represent {one}: the other limits allow V up to "
-            f"{allowed[-1]:g}, for which its k/t2 must be {ratio:.4g} instead of {one.ratio:.4g}"
+            f"{allowed[-1]:g}, for which the best combination of them must have {ratio:.4g} of one count's variance "
+            f"instead of {one.ratio:.4g}"
         )
 
 
@@ -187,7 +188,7 @@ def _line_remedies(advice: Advice, least: LineLimit, most: LineLimit) -> Iterato
     if least.constraint is Constraint.AREAS:
         yield (f"use a larger --area-change than {limits.area_change}, or by publishing fewer, larger areas")
     if most.constraint is Constraint.AVERAGING:
-        yield f"or publish fewer tables that represent {advice.facts.same_noise}"
+        yield f"or publish fewer tables that represent {advice.facts.by_cell}"
     if most.constraint is Constraint.BUDGET:
         yield "or publish fewer cross-tabulations, over which the budget is divided, or raise the gate"
     yield "or use the cell key method, whose noise is bounded: --kind cell-key"
@@ -196,11 +197,14 @@ def _line_remedies(advice: Advice, least: LineLimit, most: LineLimit) -> Iterato
 def caveats(advice: Advice) -> Iterator[str]:
     """The limitations of the numbers."""
     facts = advice.facts
-    yield (
-        "averaging is computed as if every summed cell had the noise of large counts; small counts have less "
-        "and empty cells none, so averaging succeeds more often in sparse tables: attack the release "
-        "(discreet attack) before it is published"
-    )
+    if facts.known_from != "data" and advice.task.kind is LawKind.CELL_KEY:
+        yield (
+            "without data averaging is computed as if every possible cell had the noise of large counts; small "
+            "counts have less and empty cells none, so averaging succeeds more often in sparse tables: advise with "
+            "the data, or declare gates.averaging"
+        )
+    if facts.known_from == "data" and advice.task.kind is LawKind.CELL_KEY and advice.swap is not None:
+        yield "averaging is judged on the counts before swapping; declare gates.averaging to judge the release itself"
     if facts.known_from != "data":
         capped = (
             "" if facts.population is None else f", at most {facts.population // 2:,} in a cross-tabulation"
@@ -275,6 +279,7 @@ def document(advice: Advice) -> dict[str, object]:
         "kind": advice.task.kind,
         "limits": advice.task.limits,
         **advice.facts.as_json(),
+        "exposed": advice.exposed,
         "contour": contour(advice.task.limits.averaging),
         "least_variance": advice.least_variance,
         "feasible": proposal is not None,

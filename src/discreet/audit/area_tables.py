@@ -209,7 +209,14 @@ class AreaTables:
         """The cells of one table: variables outside the space are at their total."""
         grid = np.arange(self.space.size).reshape(self.space.shape)
         choices = [self._nodes(axis) for axis in cube.axes]
+        present = set(cube.measured)
         for chosen in product(*choices):
+            depths = tuple(
+                depth if axis.variable == self.geography else int(axis.depths[node])
+                for axis, (node, _) in zip(cube.axes, chosen, strict=True)
+            )
+            if depths not in present:
+                continue
             selected: list[Integers] = [np.arange(size) for size in self.space.shape]
             name, levels, offset = [], [(self.geography, depth)], 0
             for axis, stride, (node, categories) in zip(cube.axes, cube.strides, chosen, strict=True):

@@ -1,11 +1,17 @@
-"""The averaging attack on a release: every published count estimated from all sums that represent it."""
+"""The averaging attack on a release: every published count estimated from all sums that represent it.
+
+An outsider sees which cells are listed. With the true counts, as audit, gates and adviser judge a release, the
+attacker also knows which cells have records, which of them contain the same records, and the variance that their
+counts have in the p-table: no outsider weights the sums better, and the prediction does not depend on the noise that
+was drawn.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from heapq import nlargest
 from itertools import accumulate, product
 from math import prod
@@ -13,7 +19,15 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.evidence import Cells, Published, Truth, Universe, values_at
+from discreet.audit.evidence import (
+    Cells,
+    NoisyCells,
+    Published,
+    PublishedTable,
+    Truth,
+    Universe,
+    values_at,
+)
 from discreet.audit.refinements import (
     Cuts,
     Integers,
@@ -34,13 +48,18 @@ from discreet.maths.attacks.averaging import (
     add_cells,
     add_shared,
     drop_repeats,
-    forget,
+    few_recovered,
     success,
     successes,
+    take_groups,
 )
+from discreet.maths.noise.hellinger import PTableLaw
+from discreet.maths.noise.law import UNSETTLED
 from discreet.perturb.noise import LARGE, Noise
 from discreet.programme.cube import CrossTab, Cube, Signature, crosstabs
 
+FEW = 6  # groups of a target whose combinations are enumerated ..
+MOST_COMBINATIONS = 20_000  # .. up to so many; the error of more is taken as normal
 NOWHERE = np.zeros(1, dtype=np.int32)  # so that the grand total has a table too
 
 
@@ -49,6 +68,7 @@ class Measured:
     """One representation of every target."""
 
     s: Integers  # the sum of published values
+    n: Integers  # the sum of the counts behind them, where they are known
     k: Integers  # the noisy cells: those listed where empty cells are not listed, otherwise all
     q: Floats  # the variance of the sum; zero where this is no representation
     marks: NDArray[np.uint64]  # equal where the same groups are added up
@@ -56,16 +76,16 @@ class Measured:
     @classmethod
     def nothing(cls, targets: int) -> Measured:
         """Sums of no cells."""
-        s, k = np.zeros((2, targets), dtype=np.int64)
-        return cls(s, k, np.zeros(targets), np.zeros(targets, dtype=np.uint64))
+        s, n, k = np.zeros((3, targets), dtype=np.int64)
+        return cls(s, n, k, np.zeros(targets), np.zeros(targets, dtype=np.uint64))
 
 
 class Laying:
     """Maps the cells of a universe's refinements to the cells of its cross-tabulations."""
 
-    def __init__(self, sums: PublishedPieces, noise: Noise) -> None:
-        self._sums, self._noise = sums, noise
-        self.variance = cache(self._make_variance)
+    def __init__(self, sums: PublishedPieces, noise: Noise, informed: bool) -> None:
+        self._sums, self._noise, self._informed = sums, noise, informed
+        self._rows = cache(self._make_rows)
         self.divides = cache(lambda variable, cut: sums.trees[variable].divides(cut))
         self._place, self._divided = cache(self._make_place), cache(self._make_divided)
         self._level = cache(self._make_level)
@@ -77,6 +97,10 @@ class Laying:
         self._used = np.zeros(sums.cells, dtype=np.int32)
         self._weights = np.zeros(sums.cells)
         self.visited = 0
+
+    def variance(self, levels: Levels) -> float:
+        """The variance of a large count of a cross-tabulation."""
+        return float(self._rows(levels)[-1])
 
     def _same_noise(self, one: Levels, other: Levels) -> bool:
         """Whether a group has the same noise in two cross-tabulations, and can be seen to be the same."""
@@ -104,11 +128,13 @@ class Laying:
         """The sums of a refinement's cells by target cell."""
         size, laid = prod(self.shape(target)), self._lay(target, one)
         found = Measured.nothing(size)
-        add_cells(*self._cells, self._groups, *laid.arrays, found.s, found.k, found.q, found.marks)
+        add_cells(*self._cells, self._groups, *laid.arrays, found.s, found.n, found.k, found.q, found.marks)
         self.visited += int((laid.lasts - laid.firsts).sum())
         cuts = dict(one.cuts)
         valid = _over(self._divided(variable, cuts[variable], depth) for variable, depth in target)
-        if self._noise.keeps_zeros:  # nothing is listed: at least one group, which noise made zero
+        if self._informed:
+            valid &= found.k > 0
+        elif self._noise.keeps_zeros:  # nothing is listed: at least one group, which noise made zero
             hidden = valid & (found.k == 0)
             found.k[hidden], found.q[hidden] = 1, self.variance(target)
         else:
@@ -131,14 +157,17 @@ class Laying:
         """Covariances of a representation with earlier ones: sums of 2 c_ij and 2 c_ij / (q_i q_j)."""
         shared, weighted = np.zeros((2, len(q)))
         arrays = (*self._lay(target, one).arrays, q, self._used, self._weights, shared, weighted)
-        add_shared(self._cells[0], self._groups, *arrays)
+        add_shared(self._cells[0], self._cells[2], self._groups, *arrays)
         return shared, weighted
 
-    def forget(self, every: Iterable[Refinement]) -> None:
-        """Reset the covariances, before the next target."""
+    def take_groups(self, target: Levels, every: Iterable[Refinement]) -> Groups:
+        """The groups whose noise is in the sums of each target; resets the covariances, before the next target."""
+        size = prod(self.shape(target))
+        found = Groups(np.zeros(size, np.int64), np.zeros((size, FEW)), np.zeros((size, FEW), np.int64))
         for one in every:
-            firsts, lasts, _, _ = self._runs(one)
-            forget(self._groups, firsts, lasts, self._used, self._weights)
+            arrays = (*self._make_laid(target, one).arrays, self._used, self._weights)
+            take_groups(self._cells[0], self._cells[2], self._groups, *arrays, *vars(found).values())
+        return found
 
     def _pieces(self, one: Refinement) -> list[Piece]:
         return [self._sums.pieces[key] for key in one.pieces]
@@ -149,7 +178,10 @@ class Laying:
         firsts = np.array([piece.first for piece in pieces], dtype=np.int64)
         lasts = firsts + np.array([len(piece.values) for piece in pieces], dtype=np.int64)
         codes_at = np.array([self._codes_at[key] for key in one.pieces], dtype=np.int64)
-        return firsts, lasts, codes_at, np.array([self.variance(piece.levels) for piece in pieces])
+        rows = [self._rows(piece.levels) for piece in pieces]
+        longest = max(map(len, rows))
+        filled = np.array([np.pad(row, (0, longest - len(row)), mode="edge") for row in rows])
+        return firsts, lasts, codes_at, filled
 
     def _lay(self, target: Levels, one: Refinement) -> Laid:
         """The cells of a refinement mapped to the targets; the last result is cached, since it is used twice."""
@@ -193,9 +225,22 @@ class Laying:
         place[codes] = np.where(self._divided(variable, cut, depth), np.arange(len(codes)), -1)
         return np.where(tree.cuts[cut], place[tree.above(depth)], -1).astype(np.int32)
 
-    def _make_variance(self, levels: Levels) -> float:
-        rounding = self._noise.publishing.rounding
-        return self._noise.variance_of(self._sums.universe.signature(levels)) + (rounding**2 - 1) / 12
+    def _make_rows(self, levels: Levels) -> Floats:
+        """The variance of a cross-tabulation's cells by count, as far as it is known; the last for all larger."""
+        signature, noise = self._sums.universe.signature(levels), self._noise
+        found = [noise.variance_of(signature)]
+        if self._informed and noise.law is not None and (law := noise.law_of(signature)).settled != UNSETTLED:
+            found = [law.row(count).variance for count in range(law.settled + 1)]
+        return np.array(found) + (noise.publishing.rounding**2 - 1) / 12
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """The groups of records whose noise is in the estimate of each target."""
+
+    number: Integers
+    weights: Floats  # (target, group) of the first few
+    counts: Integers  # (target, group): their counts
 
 
 class Seen:
@@ -228,6 +273,7 @@ def _over(masks: Iterable[Mask]) -> Mask:
     return found
 
 
+LEAST_AVERAGED = 2  # a count from which averaging is judged: one record is one group, whatever its tables
 BINS = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 1.0)  # of the predicted success
 
 
@@ -254,6 +300,7 @@ class Estimates:
     averages: Averages
     baseline: float  # how likely the published count is the true one
     success: NDArray[np.float32]  # (method, cell): how likely the rounded estimate is the true count
+    counts: Integers | None = None  # the true counts, where they are known
 
 
 @dataclass(frozen=True)
@@ -336,17 +383,24 @@ class Averaging:
 
 
 def average(
-    published: Published, progress: Progress | None = None, limits: AveragingLimits = USUAL_LIMITS
+    published: Published,
+    progress: Progress | None = None,
+    limits: AveragingLimits = USUAL_LIMITS,
+    truth: Truth | None = None,
 ) -> Averaging:
-    """Estimate every count from all its representations in the release."""
+    """Estimate every count from all its representations in the release; with the truth, as the best informed attacker.
+
+    Where empty cells have noise, all cells are noisy alike and the truth adds nothing: it is not looked at.
+    """
+    known = truth if published.noise.keeps_zeros else None
     progress = progress or Quiet()
     found: list[Estimates] = []
     left_out: defaultdict[str, int] = defaultdict(int)
     exposed: list[ExposedCell] = []
     visited = attacked = 0
     for universe in published.universes:
-        sums = _sums(universe, published.noise, progress)
-        attack = _Attack(sums, published.noise)
+        sums = _sums(universe, published.noise, known, progress)
+        attack = _Attack(sums, published.noise, informed=known is not None)
         attack.lay.visited = visited
         progress.stage(f"averaging {universe.counted}", len(attack.targets))
         for target in attack.targets:
@@ -366,13 +420,22 @@ def average(
     return Averaging(published, tuple(found), tuple(exposed), dict(left_out), visited)
 
 
-def _sums(universe: Universe, noise: Noise, progress: Progress) -> PublishedPieces:
+def _sums(universe: Universe, noise: Noise, truth: Truth | None, progress: Progress) -> PublishedPieces:
     progress.stage(f"reading {universe.counted}", len(universe.tables))
     sums = PublishedPieces(universe)
     for table in universe.tables:
-        sums.add(table.cube, table.load)
+        sums.add(table.cube, partial(_noisy, table, noise, truth))
         progress.step()
     return sums
+
+
+def _noisy(table: PublishedTable, noise: Noise, truth: Truth | None) -> NoisyCells:
+    """The cells of a table that have noise, as far as the attacker knows them."""
+    if truth is None:
+        cells, values = table.load()
+        return NoisyCells(cells, values, values)
+    found = truth.under(table)
+    return found if noise.same_noise else replace(found, records=None)
 
 
 def _refused(attack: _Attack, target: Levels, limits: AveragingLimits, targets: int) -> str:
@@ -396,8 +459,10 @@ def _baseline(noise: Noise, signature: Signature) -> float:
 class _Attack:
     """The attack on one universe."""
 
-    def __init__(self, sums: PublishedPieces, noise: Noise) -> None:
-        self.sums, self.lay, self._noise = sums, Laying(sums, noise), noise
+    def __init__(self, sums: PublishedPieces, noise: Noise, informed: bool) -> None:
+        self.sums, self.lay = sums, Laying(sums, noise, informed)
+        self._noise, self._informed = noise, informed
+        self._changes = changes(noise.law) if isinstance(noise.law, PTableLaw) and not noise.laws else None
         self._by_target: defaultdict[Levels, list[Refinement]] = defaultdict(list)
         for one in sorted(sums.refinements.values(), key=self._cells):
             for target in self.lay.targets_of(one.cuts):
@@ -417,32 +482,62 @@ class _Attack:
         """The averages of one cross-tabulation's cells; None where all may be empty."""
         size, every = prod(self.lay.shape(target)), self._by_target[target]
         running, known, seen = Running(size), np.zeros(size, dtype=bool), Seen(size, len(every))
+        counts = np.zeros(size, dtype=np.int64)
         for one in every:
             measured = self.lay.measure(target, one)
-            known |= (measured.q > 0) & ((measured.s != 0) | (not self._noise.keeps_zeros))
+            known |= (measured.q > 0) & ((measured.s != 0) | self._informed | (not self._noise.keeps_zeros))
+            counts = np.where(measured.q > 0, measured.n, counts)
             seen.drop_repeats(measured)
-            if self._noise.same_noise and self._noise.keeps_zeros:
+            if self._noise.same_noise and self._noise.keeps_zeros and not self._informed:
                 seen.count_hidden(measured)
             running.add(measured.s, measured.k, measured.q, *self.lay.share(target, one, measured.q))
-        self.lay.forget(every)
-        return self._made(target, running, np.flatnonzero(known))
-
-    def _made(self, target: Levels, running: Running, cells: Integers) -> Estimates | None:
+        groups, cells = self.lay.take_groups(target, every), np.flatnonzero(known)
         if not len(cells):
             return None
-        signature = self.sums.universe.signature(target)
-        averages = running.averages(cells)
-        chance = successes(averages.variances)
-        baseline = _baseline(self._noise, signature)
+        signature, averages = self.sums.universe.signature(target), running.averages(cells)
+        if self._informed:
+            return self._judged(signature, cells, averages, counts[cells], groups)
+        chance, baseline = successes(averages.variances), _baseline(self._noise, signature)
         chance[(averages.t == 1) & (averages.k == 1)] = baseline
         return Estimates(signature, cells, averages, baseline, chance.astype(np.float32))
+
+    def _judged(
+        self, signature: Signature, cells: Integers, averages: Averages, counts: Integers, groups: Groups
+    ) -> Estimates:
+        """The estimates of an attacker who knows the counts; those of few groups are enumerated."""
+        chance = successes(averages.variances)
+        if self._changes is None:
+            baseline = _baseline(self._noise, signature)
+            chance[(averages.t == 1) & (averages.k == 1)] = baseline
+            return Estimates(signature, cells, averages, baseline, chance.astype(np.float32), counts)
+        stays = self._changes[:, self._changes.shape[1] // 2][np.minimum(counts, len(self._changes) - 1)]
+        number, weights = groups.number[cells], averages.weights
+        few = groups.weights[cells] / np.where(weights > 0, weights, 1.0)[:, None]
+        enumerated = np.where(weights > 0, number, 0)
+        laws = (self._changes, MOST_COMBINATIONS)
+        few_recovered(enumerated, few, groups.counts[cells], *laws, chance[Method.WEIGHTED])
+        chance[:, number == 1] = stays[number == 1]
+        baseline = float(stays.mean())
+        return Estimates(signature, cells, averages, baseline, chance.astype(np.float32), counts)
+
+
+def changes(law: PTableLaw) -> Floats:
+    """(count, change): the probabilities of the changes -R .. R of each count, the last for all larger counts."""
+    rows = [law.row(count).shifted(-count) for count in range(law.settled + 1)]
+    reach = max(max(-row.first, row.last) for row in rows)
+    found = np.zeros((len(rows), 2 * reach + 1))
+    for count, row in enumerate(rows):
+        found[count, row.first + reach : row.last + reach + 1] = row.p
+    return found
 
 
 def _exposed(attack: _Attack, target: Levels, found: Estimates, most: int) -> Iterator[ExposedCell]:
     chance = found.success[Method.WEIGHTED]
+    if found.counts is not None:  # one record is the same group in every table: there is nothing to average
+        chance = np.where(found.counts < LEAST_AVERAGED, 0, chance)
     shape = attack.lay.shape(target)
     variance = attack.lay.variance(target)
-    for at in np.argsort(-chance, kind="stable")[:most].tolist():
+    for at in np.flatnonzero(chance)[np.argsort(-chance[chance > 0], kind="stable")[:most]].tolist():
         places = np.unravel_index(int(found.numbers[at]), shape) if shape else ()
         yield ExposedCell(
             attack.sums.universe.counted,

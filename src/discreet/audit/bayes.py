@@ -552,15 +552,17 @@ class _Scanner:
     def _factors(self, crosstab: CrossTab, cells: Integers, shown: Cells, true: Cells) -> Iterator[Floats]:
         """The log Bayes factors of each level, from the smallest cell up; 0 where a level repeats the one below."""
         cube, stride = self.owned.cube, self.owned.cube.strides[self.axis]
-        parents = cube.axes[self.axis].parents
+        parents, present = cube.axes[self.axis].parents, set(cube.measured)
         below: tuple[BayesFactors, Integers] | None = None
         for depth in range(crosstab.depths[self.axis], self.coarsest - 1, -1):
-            law, count = self._law(crosstab, depth), values_at(true, cells)
-            factors = law.log_factors(count - 1, values_at(shown, cells))
-            if below is not None and self.same_noise and law is below[0]:
-                factors[count == below[1]] = 0.0  # nested cells of equal counts have the same records
-            yield factors
-            below, node = (law, count), cube.nodes(cells, self.axis)
+            if (*crosstab.depths[: self.axis], depth, *crosstab.depths[self.axis + 1 :]) in present:
+                law, count = self._law(crosstab, depth), values_at(true, cells)
+                factors = law.log_factors(count - 1, values_at(shown, cells))
+                if below is not None and self.same_noise and law is below[0]:
+                    factors[count == below[1]] = 0.0  # nested cells of equal counts have the same records
+                yield factors
+                below = (law, count)
+            node = cube.nodes(cells, self.axis)
             cells = cells + (parents[node] - node) * stride
 
     def _law(self, crosstab: CrossTab, depth: int) -> BayesFactors:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.cells import OwnedTable, SplitTable, crosstab_numbers, once
+from discreet.audit.cells import OwnedTable, SplitTable, crosstab_numbers, measured, once
 from discreet.audit.evidence import Cells, Integers, PublishedTable, Universe
 from discreet.io.progress import Progress
 from discreet.maths.attacks.bounds import AxisFamilies, Bounds, PossibleCounts, families, origins, tighten
@@ -21,7 +21,7 @@ from discreet.maths.attacks.tuples import Choice, pinned_pairs, survey
 from discreet.maths.noise.additive import Law, uniform
 from discreet.perturb.noise import Noise
 from discreet.programme.codelist import Breakdown
-from discreet.programme.cube import CrossTab, Cube, Levels, crosstabs
+from discreet.programme.cube import CrossTab, Cube, Levels, all_crosstabs, crosstabs
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +71,14 @@ class CubeBlock:
         grid[places[begin:end] - self.offset] = values[begin:end]
         return grid
 
+    @cached_property
+    def unmeasured(self) -> Integers:
+        """Its cells that are not published, or are sums of published ones: they have no noise to bound."""
+        if self.cube.shown is None:
+            return np.empty(0, dtype=np.int64)
+        cells = np.arange(self.offset, self.offset + self.size)
+        return np.flatnonzero(~measured(self.cube)[crosstab_numbers(self.cube, cells)])
+
     def cells_of(self, crosstab: CrossTab) -> Integers:
         """The cells of the cube in this block that belong to a cross-tabulation."""
         cells = np.zeros(1, dtype=np.int64)
@@ -105,15 +113,16 @@ def _sizes(axis: Breakdown) -> list[int]:
 
 
 def fresh(owned: OwnedTable, axis: int) -> NDArray[np.bool_]:
-    """The tuples along an axis whose parts no earlier table shows.
+    """The tuples along an axis whose parts no earlier table shows, and whose total is published, too.
 
     [depths of the axes before, depth of the parent, depths of the axes after]. Where two breakdowns of one variable
     have different nodes of a level, their common tuples count twice.
     """
     levels = [int(one.depths.max()) + 1 for one in owned.cube.axes]
     parts = owned.owned.reshape(prod(levels[:axis]), levels[axis], prod(levels[axis + 1 :]))
+    totals = measured(owned.cube).reshape(parts.shape)
     found = np.zeros_like(parts)
-    found[:, :-1] = parts[:, 1:]
+    found[:, :-1] = parts[:, 1:] & totals[:, :-1]
     return found
 
 
@@ -209,6 +218,7 @@ class Assumption:
             if other is not None:
                 at = block.cells_of(crosstab) - block.offset
                 low[at], high[at] = other.of(shown[at])
+        low[block.unmeasured], high[block.unmeasured] = 0, UNBOUNDED
         return low, high
 
 
@@ -327,6 +337,7 @@ class Propagation:
             shown = block.dense(cells)
             low, high = known.intervals(self._universe, block, shown)
             open_ = low < high  # a count that follows from the law only is no deduction
+            open_[block.unmeasured] = False  # nor is the count of a cell that is not published
             exchange.take(block, low, high)
             tightening = tighten(low, high, shown, block.families, block.shape, known.same_noise)
             if not (tightening.is_fixpoint or tightening.contradictions):
@@ -348,7 +359,7 @@ class Propagation:
     def _not_yet_deduced(self, cube: Cube, cells: Integers) -> Integers:
         split = SplitTable((cells, cells), crosstab_numbers(cube, cells))
         new_ones = [np.empty(0, dtype=np.int64)]
-        for at, crosstab in enumerate(crosstabs(cube, self._universe.codelists)):
+        for at, crosstab in enumerate(all_crosstabs(cube, self._universe.codelists)):
             here, _ = split.positions(at)
             if len(here):
                 levels, numbers = crosstab.signature.levels, crosstab.numbers(cube, here)

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.audit.evidence import Cells, Published, PublishedTable, Truth, Universe, published
+from discreet.audit.evidence import Cells, Published, PublishedTable, Records, Truth, Universe, published
 from discreet.errors import BrokenRelease, Mistakes, mistake
 from discreet.io.progress import Progress
 from discreet.maths.cells.counting import counts_of
@@ -19,7 +19,7 @@ from discreet.perturb.mechanism import Mechanism
 from discreet.perturb.noise import Noise, cell_key_noise
 from discreet.population.encode import Codes
 from discreet.programme.cube import Cube
-from discreet.programme.noise import BudgetRule, PrivateNoise
+from discreet.programme.noise import BudgetRule, Claim, PrivateNoise
 from discreet.programme.programme import Programme
 from discreet.release.reader import Release
 from discreet.run.identity import Identity, begin_again
@@ -31,19 +31,33 @@ from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
 
 def true_counts(run: Run, cubes: Sequence[Cube]) -> Truth:
     """Count cubes before swapping, and after it where the programme swaps."""
-    original = _counted(run, cubes)
+    original, records = _counted(run, cubes)
     relocations = run.relocations(run.swap())
-    return Truth(original, _counted(run, cubes, relocations) if relocations else original)
+    if not relocations:
+        return Truth(original, original, records)
+    return Truth(original, *_counted(run, cubes, relocations))
 
 
-def _counted(run: Run, cubes: Sequence[Cube], relocations: Relocations | None = None) -> dict[str, Cells]:
+def _counted(
+    run: Run, cubes: Sequence[Cube], relocations: Relocations | None = None
+) -> tuple[dict[str, Cells], dict[str, Records]]:
     found: dict[str, Cells] = {}
+    records: dict[str, Records] = {}
 
     def keep(table: ConfidentialTable) -> None:
         found[table.cube.id] = occupied(table)
+        records[table.cube.id] = alike(table)
 
     tabulate(run, cubes, keep, relocations)
-    return found
+    return found, records
+
+
+def alike(table: ConfidentialTable) -> Records:
+    """For each non-empty cell a number that is equal where the same records are counted: its key and its count.
+
+    Cells of other records are equal in one of 2^32 cases; they then have the same noise, too.
+    """
+    return table.cells[np.flatnonzero(counts_of(table.cells))]
 
 
 def occupied(table: ConfidentialTable) -> Cells:
@@ -192,7 +206,7 @@ def _private(case: Case, cubes: list[Cube]) -> Mechanism | None:
     """Geometric noise with a budget of one for these tables; None where the release has its own law already."""
     if isinstance(case.programme.noise, PrivateNoise):
         return None
-    rule = PrivateNoise(LawKind.GEOMETRIC, BudgetRule(COMPARED_EPSILON))
+    rule = PrivateNoise(LawKind.GEOMETRIC, BudgetRule(COMPARED_EPSILON), claim=Claim.NONE)
     programme = replace(case.programme, cubes=tuple(cubes), noise=rule, swap=None)
     return mechanism(programme, case.run.secret, derive(case.run.secret, "compared-protection"))
 

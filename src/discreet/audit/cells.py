@@ -13,12 +13,15 @@ from discreet.audit.evidence import Cells, Integers, PublishedTable, Truth, Univ
 from discreet.maths.attacks.disclosure import CubeGrid
 from discreet.maths.cells.alignment import Box, covers, left_over, meets
 from discreet.programme.codelist import Codelist
-from discreet.programme.cube import CrossTab, Cube, Levels, Signature, codes_at, crosstabs
+from discreet.programme.cube import CrossTab, Cube, Levels, Signature, all_crosstabs, codes_at
 
 
 @dataclass(frozen=True, eq=False)
 class OwnedTable:
-    """A table and what it is the first to show; cross-tabulations are numbered by depth, last axis fastest."""
+    """A table and what it is the first to show; cross-tabulations are numbered by depth, last axis fastest.
+
+    Those that are not published, or are sums of published cells, show nothing.
+    """
 
     universe: Universe
     table: PublishedTable
@@ -81,9 +84,14 @@ class OwnedTable:
 
 
 def crosstab_numbers(cube: Cube, cells: Integers) -> Integers:
-    """To which cross-tabulation of a cube each cell belongs, by the order of ``crosstabs``."""
-    depths = [axis.depths.astype(np.int64) for axis in cube.axes]
-    return cube.numbered(cells, depths, [int(one.max()) + 1 for one in depths], range(len(depths)))
+    """To which cross-tabulation of a cube each cell belongs, by the order of ``all_crosstabs``."""
+    return cube.crosstab_numbers(cells)
+
+
+def measured(cube: Cube) -> NDArray[np.bool_]:
+    """Cross-tabulation -> whether it is published with noise of its own, and not left out or a sum of others."""
+    present = set(cube.measured)
+    return np.array([depths in present for depths in cube.depths], dtype=bool)
 
 
 def once(universe: Universe) -> tuple[OwnedTable, ...]:
@@ -93,10 +101,13 @@ def once(universe: Universe) -> tuple[OwnedTable, ...]:
 
 
 def _owned(universe: Universe, table: PublishedTable, shown: dict[Levels, list[Box]]) -> OwnedTable:
-    every = crosstabs(table.cube, universe.codelists)
+    every, present = all_crosstabs(table.cube, universe.codelists), measured(table.cube)
     sizes: list[int] = []
     earlier: dict[int, tuple[Box, ...]] = {}
     for number, crosstab in enumerate(every):
+        if not present[number]:
+            sizes.append(0)
+            continue
         here, before = _codes(crosstab), shown.setdefault(crosstab.signature.levels, [])
         beside = [box for box in before if meets(box, here)]
         sizes.append(0 if any(covers(box, here) for box in beside) else left_over(here, beside))

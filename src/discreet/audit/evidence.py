@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -18,6 +18,7 @@ from discreet.release.manifest import AxisEntry, CubeEntry
 from discreet.release.reader import CubeFile, PublishedCodes, Release
 
 Integers = NDArray[np.int64]
+Records = NDArray[np.uint64]
 Cells = tuple[
     Integers, Integers
 ]  # flat positions in the cube's grid, ascending, and their values; the rest is zero
@@ -75,11 +76,24 @@ class Published:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class NoisyCells:
+    """The cells of a table as an averaging attacker sees them: those listed, or all that have records."""
+
+    cells: Integers
+    values: Integers  # published
+    counts: Integers  # true where they are known, otherwise as published
+    records: Records | None = None  # equal where the same records are counted
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Truth:
     """The non-empty cells of every cube with their true counts; ``counted`` is what the noise was added to."""
 
     original: Mapping[str, Cells]  # cube -> cells before swapping
     counted: Mapping[str, Cells]  # cube -> cells after swapping; the same where nothing is swapped
+    records: Mapping[str, Records] = field(
+        default_factory=dict
+    )  # cube -> for each cell of ``counted`` a number that is equal where the same records are counted
 
     @property
     def sides(self) -> tuple[Mapping[str, Cells], ...]:
@@ -90,6 +104,11 @@ class Truth:
     def is_swapped(self) -> bool:
         """Whether households were swapped before counting."""
         return self.original is not self.counted
+
+    def under(self, shown: PublishedTable) -> NoisyCells:
+        """The cells of a table that have records, with their published values."""
+        cells, counts = cells_of(self.counted, shown.id)
+        return NoisyCells(cells, values_at(shown.load(), cells), counts, self.records.get(shown.id))
 
     def __repr__(self) -> str:
         return f"Truth({len(self.counted)} cubes)"
@@ -162,7 +181,9 @@ class _Reader:
         cube = Cube(
             entry.id, entry.unit, axes, count=entry.count or None, title=entry.title, source=entry.source
         )
-        rows = CubeFile(entry, self._release.folder / file.path, tuple(axis.codes for axis in axes))
+        cube = replace(cube, shown=entry.shown(cube))
+        signed = self._release.manifest.noise.keeps_negatives
+        rows = CubeFile(entry, self._release.folder / file.path, tuple(axis.codes for axis in axes), signed)
         return PublishedTable(cube, partial(_cells, rows))
 
     def _axis(self, entry: AxisEntry) -> Breakdown:

@@ -6,12 +6,22 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
+import numpy as np
+
 from discreet.audit.case import make_case
+from discreet.audit.declared_averaging import most_exposed
 from discreet.audit.measures import Measures
 from discreet.errors import GateBroken
-from discreet.maths.attacks.averaging import Method, least_variance
+from discreet.maths.attacks.averaging import least_variance, recovery
 from discreet.maths.attacks.disclosure import RowKind
-from discreet.programme.gates import DifferencingGate, Gates, PosteriorGate, ReconstructionGate
+from discreet.perturb.private import PrivateMechanism
+from discreet.programme.gates import (
+    DifferencingGate,
+    Gates,
+    PosteriorGate,
+    ReconstructionGate,
+    SparsityGate,
+)
 from discreet.programme.noise import CellKeyNoise
 from discreet.release.reader import Release
 from discreet.run.run import Run
@@ -70,10 +80,13 @@ def judge_gates(gates: Gates, measures: Measures) -> list[GateVerdict]:
 
 
 def _averaging(gates: Gates, measures: Measures) -> Iterable[GateVerdict]:
-    limit, found = gates.averaging or 0.0, measures.averaging
-    worst = max(
-        (float(table.success[m].max(initial=0)) for table in found.tables for m in Method), default=0.0
-    )
+    limit = gates.averaging or 0.0
+    chosen = measures.case.mechanism
+    if isinstance(chosen, PrivateMechanism) and chosen.rule.is_guaranteed:
+        yield _averaging_by_law(limit, measures)
+        return
+    found = measures.averaging
+    worst = max((one.success for one in found.exposed), default=0.0)
     over = [one for one in found.exposed if one.success > limit]
     remedy = "lower epsilon, or publish fewer tables"
     if over and isinstance(measures.case.programme.noise, CellKeyNoise):
@@ -82,6 +95,21 @@ def _averaging(gates: Gates, measures: Measures) -> Iterable[GateVerdict]:
     where = tuple(f"{one.counted}: {_cell(one.cell)}, {one.t} representations" for one in over[:NAMED])
     yield GateVerdict(
         "averaging", limit, worst, "the chance that averaging recovers a true count", where, remedy
+    )
+
+
+def _averaging_by_law(limit: float, measures: Measures) -> GateVerdict:
+    """Averaging where the release has a guarantee: by the programme and the law alone, all cells being noisy."""
+    seen = measures.case.published
+    worst = most_exposed(seen.universes, same_noise=False, variance=seen.noise.variance_of)
+    found = recovery(np.array([worst.ratio])).probability
+    return GateVerdict(
+        "averaging",
+        limit,
+        found,
+        "the chance that averaging recovers a true count",
+        () if found <= limit else (f"{worst}, {worst.t} representations",),
+        "lower epsilon, or publish fewer tables",
     )
 
 
@@ -149,6 +177,29 @@ def _true_attributes(gates: Gates, measures: Measures) -> Iterable[GateVerdict]:
     )
 
 
+def _sparsity(gates: Gates, measures: Measures) -> Iterable[GateVerdict]:
+    gate = _given(gates.sparsity, SparsityGate)
+    every = list(measures.sparsity)
+    whats = {
+        "zeros": "the share of empty cells in a cross-tabulation",
+        "ones": "the share of ones among the cells of a cross-tabulation that are not empty",
+        "ones_and_twos": "the share of ones and twos among the cells of a cross-tabulation that are not empty",
+    }
+    for name, what in whats.items():
+        limit = getattr(gate, name)
+        if limit is not None:
+            ordered = sorted(every, key=lambda one: -getattr(one, name))
+            over = [one for one in ordered if getattr(one, name) > limit]
+            yield GateVerdict(
+                f"sparsity.{name}",
+                limit,
+                getattr(ordered[0], name) if ordered else 0.0,
+                what,
+                tuple(f"{one.crosstab} of {one.counted}" for one in over[:NAMED]),
+                "coarsen its breakdowns, or leave it out",
+            )
+
+
 def _posterior(gates: Gates, measures: Measures) -> Iterable[GateVerdict]:
     gate = _given(gates.posterior, PosteriorGate)
     scan = measures.posterior(gate)
@@ -208,6 +259,7 @@ JUDGES: Mapping[str, Callable[[Gates, Measures], Iterable[GateVerdict]]] = {
     "delta": _guarantee("delta"),
     "true_uniques": _true_uniques,
     "true_attributes": _true_attributes,
+    "sparsity": _sparsity,
     "posterior": _posterior,
     "differencing": _differencing,
     "reconstruction": _reconstruction,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -39,6 +39,7 @@ from discreet.audit.differencing_areas import (
 )
 from discreet.audit.evidence import Published
 from discreet.audit.redundancy import Mode, programme_redundancy
+from discreet.audit.sparsity import Sparsity, sparsities
 from discreet.io.progress import Progress
 from discreet.maths.attacks.redundancy import Redundancy
 from discreet.maths.noise.additive import Law
@@ -114,6 +115,7 @@ class RepeatedStatistic:
     k: float
     k_over_t2: float
     riskiest_k_over_t2: float
+    best: float  # the variance with the best weights, in units of one cell's
 
 
 @dataclass(frozen=True)
@@ -167,7 +169,12 @@ class Measures:
     @cached_property
     def averaging(self) -> averaging.Averaging:
         """The averaging attack."""
-        return averaging.average(self.case.published, self._progress)
+        return averaging.average(self.case.published, self._progress, truth=self.case.truth)
+
+    @cached_property
+    def sparsity(self) -> tuple[Sparsity, ...]:
+        """How sparse every cross-tabulation is."""
+        return tuple(sparsities(self.case.published, self.case.truth))
 
     @cached_property
     def bounds(self) -> BoundAttack:
@@ -360,14 +367,16 @@ class Measures:
 
     @cached_property
     def redundancy(self) -> tuple[RepeatedStatistics, ...]:
-        """The statistics that averaging threatens most, by the programme only."""
+        """The statistics that averaging threatens most, by the programme only: by cubes that are published whole."""
+        programme = self.case.programme
+        whole = replace(programme, cubes=tuple(cube for cube in programme.cubes if cube.shown is None))
         return tuple(
             RepeatedStatistics(
                 universe.counted,
                 universe.tables,
                 tuple(_repeated(one) for one in sorted(universe.statistics, key=_risk)[:EXPOSED]),
             )
-            for universe in programme_redundancy(self.case.programme, Mode.NESTED)
+            for universe in programme_redundancy(whole, Mode.NESTED)
         )
 
 
@@ -378,6 +387,7 @@ def _repeated(one: Redundancy) -> RepeatedStatistic:
         k=float(one.same_noise.all.k),
         k_over_t2=one.same_noise.all.ratio,
         riskiest_k_over_t2=one.same_noise.riskiest.ratio,
+        best=one.same_noise.best.variance,
     )
 
 
@@ -387,4 +397,4 @@ def _areas_of(place: Variable) -> Signature:
 
 
 def _risk(one: Redundancy) -> float:
-    return one.same_noise.riskiest.ratio
+    return one.same_noise.best.variance

@@ -16,7 +16,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.evidence import Cells, Universe
+from discreet.audit.evidence import NoisyCells, Universe
 from discreet.maths.attacks.averaging import join_only_children, join_same
 from discreet.programme.codelist import Breakdown, Codelist
 from discreet.programme.cube import Cube
@@ -24,6 +24,7 @@ from discreet.programme.cube import Cube
 Integers = NDArray[np.int64]
 Places = NDArray[np.int32]
 Mask = NDArray[np.bool_]
+Floats = NDArray[np.float64]
 
 WHOLE = 0  # the cut that does not divide
 Levels = tuple[tuple[str, int], ...]  # (variable, depth), sorted, without totals: a cross-tabulation
@@ -38,7 +39,9 @@ class Piece:
     levels: Levels
     first: int  # cells are numbered through all pieces
     codes: Places  # (cell, axis) -> place in the tree, the total being 0
-    values: Integers
+    values: Integers  # published
+    counts: Integers  # true where they are known, otherwise as published
+    records: NDArray[np.uint64] | None  # equal where the same records are counted; None where that is unknown
     above: tuple[Key, ...]  # for each axis, the piece that is one level coarser along it
 
 
@@ -48,6 +51,7 @@ class Refinement:
 
     cuts: Cuts
     pieces: tuple[Key, ...]
+    levels: tuple[Levels, ...]  # the cross-tabulations that these are part of
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +87,17 @@ class CodeTree:
         for code in range(1, len(self.codes)):
             inside[code] = inside[self.parents[code]] or self.cuts[cut][self.parents[code]]
         found: Mask = whole & ~inside
+        return found
+
+    def shares(self) -> Floats:
+        """(cut, code): one by the number of codes of a cut below a code; zero where the cut does not divide it."""
+        found = np.zeros((len(self.cuts), len(self.codes)))
+        for number, members in enumerate(self.cuts):
+            firsts = np.array([leaves.start for leaves in self.leaves_of])
+            ends = np.array([leaves.stop for leaves in self.leaves_of])
+            inside = np.sort(firsts[members])
+            parts = np.searchsorted(inside, ends) - np.searchsorted(inside, firsts)
+            found[number] = np.where(self.divides(number), 1 / np.maximum(parts, 1), 0.0)
         return found
 
     def above(self, depth: int) -> Places:
@@ -124,31 +139,59 @@ class PublishedPieces:
         self._levels: dict[tuple[str, bytes], int] = {}
         self._places = cache(self._make_places)
 
-    def add(self, cube: Cube, load: Callable[[], Cells]) -> None:
+    def add(self, cube: Cube, load: Callable[[], NoisyCells]) -> None:
         """Add the cells of a cube that no earlier cube shows."""
         axes = tuple(sorted(cube.axes, key=lambda axis: axis.variable))
         levels = [self._levels_of(axis) for axis in axes]
-        if any(_key(axes, levels, depths) not in self.pieces for depths in _choices(levels)):
+        shown = _measured(cube, axes)
+        if any(_key(axes, levels, depths) not in self.pieces for depths in shown):
             self._take(cube, axes, levels, load())
-        for depths in _choices(levels):
+        for depths in shown:
             self.crosstabs.setdefault(_levels(axes, depths))
         self._refine(axes, levels)
+
+    def declare(self, cube: Cube) -> None:
+        """Add only the refinements that a cube publishes, without its cells."""
+        axes = tuple(sorted(cube.axes, key=lambda axis: axis.variable))
+        self._refine(axes, [self._levels_of(axis) for axis in axes])
 
     def groups(self, joins: Callable[[Levels, Levels], bool]) -> Places:
         """Cell -> its group: a cell and the only listed one below it are one group where their values are equal.
 
         Only cells of cross-tabulations that ``joins`` accepts are joined, and those that are in two pieces.
         """
+        if self.pieces and all(piece.records is not None for piece in self.pieces.values()):
+            return self._by_records(joins)
         parents = np.arange(self.cells, dtype=np.int32)
         shown: dict[Levels, list[Piece]] = {}
         for piece in self.pieces.values():
             self._join_same(parents, piece, shown.setdefault(piece.levels, []))
             for axis, key in enumerate(piece.above):
-                above = self.pieces[key]
-                if joins(piece.levels, above.levels):
+                above = self.pieces.get(key)
+                if above is not None and joins(piece.levels, above.levels):
                     at = self._find(self._up(piece, axis), piece, above)
-                    join_only_children(parents, piece.first, at, piece.values, above.values, above.first)
+                    join_only_children(parents, piece.first, at, piece.counts, above.counts, above.first)
         return _flat(parents)
+
+    def _by_records(self, joins: Callable[[Levels, Levels], bool]) -> Places:
+        """Cell -> its group where the records are known: equal records of cross-tabulations with the same noise."""
+        kinds: list[list[Piece]] = []  # the pieces of each noise
+        for piece in self.pieces.values():
+            kind = next((kind for kind in kinds if joins(kind[0].levels, piece.levels)), None)
+            if kind is None:
+                kinds.append([piece])
+            else:
+                kind.append(piece)
+        groups, first = np.empty(self.cells, dtype=np.int32), 0
+        for kind in kinds:
+            records = [piece.records for piece in kind if piece.records is not None]
+            distinct, numbers = np.unique(np.concatenate(records), return_inverse=True)
+            ends = np.cumsum([len(piece.values) for piece in kind])
+            for piece, end in zip(kind, ends.tolist(), strict=True):
+                here = slice(piece.first, piece.first + len(piece.values))
+                groups[here] = first + numbers[end - len(piece.values) : end]
+            first += len(distinct)
+        return groups
 
     def _join_same(self, parents: Places, piece: Piece, others: list[Piece]) -> None:
         """Join the cells that are in other pieces of the same cross-tabulation: its cubes differ in codes."""
@@ -173,14 +216,15 @@ class PublishedPieces:
         at = np.minimum(np.searchsorted(there[order], wanted), len(order) - 1)
         return np.where(there[order[at]] == wanted, order[at], -1)
 
-    def together(self) -> tuple[tuple[Places, Integers], dict[Key, int]]:
-        """All codes and all values in one array each, one piece after the other, and where the codes of each begin."""
+    def together(self) -> tuple[tuple[Places, Integers, Integers], dict[Key, int]]:
+        """All codes, values and counts, one piece after the other, and where the codes of each begin."""
         pieces = self.pieces.values()
         starts = accumulate((piece.codes.size for piece in pieces), initial=0)
         codes = np.concatenate([piece.codes.ravel() for piece in pieces])
-        return (codes, np.concatenate([piece.values for piece in pieces])), dict(
-            zip(self.pieces, starts, strict=False)
+        values, counts = (
+            np.concatenate([getattr(piece, name) for piece in pieces]) for name in ("values", "counts")
         )
+        return (codes, values, counts), dict(zip(self.pieces, starts, strict=False))
 
     def _aligned(self, piece: Piece, above: Piece) -> Places:
         """The codes of the piece above with the axes of the piece, the total where it has none."""
@@ -198,17 +242,20 @@ class PublishedPieces:
             found.append(self._levels.setdefault((axis.variable, codes), len(self._levels) + 1))
         return found
 
-    def _take(self, cube: Cube, axes: Sequence[Breakdown], levels: Sequence[list[int]], found: Cells) -> None:
-        cells, values = found
+    def _take(
+        self, cube: Cube, axes: Sequence[Breakdown], levels: Sequence[list[int]], found: NoisyCells
+    ) -> None:
+        cells = found.cells
         nodes = [cube.nodes(cells, cube.axes.index(axis)) for axis in axes]
         which = np.zeros(len(cells), dtype=np.int64)
         for axis, node, level in zip(axes, nodes, levels, strict=True):
             which = which * len(level) + axis.depths[node]
         order = np.argsort(which, kind="stable")
         bounds = np.searchsorted(which[order], np.arange(prod(map(len, levels)) + 1))
+        shown = set(_measured(cube, axes))
         for number, depths in enumerate(_choices(levels)):
             key = _key(axes, levels, depths)
-            if key not in self.pieces:
+            if key not in self.pieces and depths in shown:
                 here = order[bounds[number] : bounds[number + 1]]
                 codes = [
                     self._places(axis)[node[here]]
@@ -218,7 +265,13 @@ class PublishedPieces:
                 stacked = np.stack(codes, axis=1) if codes else np.zeros((len(here), 0), dtype=np.int32)
                 above = tuple(_key(axes, levels, one) for one in _coarser(depths))
                 self.pieces[key] = Piece(
-                    _levels(axes, depths), self.cells, np.ascontiguousarray(stacked), values[here], above
+                    _levels(axes, depths),
+                    self.cells,
+                    np.ascontiguousarray(stacked),
+                    found.values[here],
+                    found.counts[here],
+                    None if found.records is None else found.records[here],
+                    above,
                 )
                 self.cells += len(here)
 
@@ -233,10 +286,12 @@ class PublishedPieces:
                 (axis.variable, cut) for axis, (cut, _) in zip(axes, chosen, strict=True) if cut != WHOLE
             )
             if cuts not in self.refinements:
-                crossed = product(*(depths for _, depths in chosen))
-                self.refinements[cuts] = Refinement(
-                    cuts, tuple(_key(axes, levels, depths) for depths in crossed)
-                )
+                crossed = list(product(*(depths for _, depths in chosen)))
+                pieces = tuple(_key(axes, levels, depths) for depths in crossed)
+                if all(key in self.pieces for key in pieces):
+                    self.refinements[cuts] = Refinement(
+                        cuts, pieces, tuple(_levels(axes, depths) for depths in crossed)
+                    )
 
     def _cuts(self, axis: Breakdown, depths: int) -> dict[int, list[int]]:
         """Cut -> the depths of its codes, for each depth of an axis."""
@@ -248,6 +303,12 @@ class PublishedPieces:
             members[self._places(axis)[inside]] = True
             found.setdefault(tree.cut(members), np.unique(axis.depths[inside]).tolist())
         return found
+
+
+def _measured(cube: Cube, axes: Sequence[Breakdown]) -> list[tuple[int, ...]]:
+    """The depths of the cross-tabulations with noise of their own, along the sorted axes."""
+    order = [cube.axes.index(axis) for axis in axes]
+    return [tuple(depths[k] for k in order) for depths in cube.measured]
 
 
 def _choices(levels: Sequence[list[int]]) -> Iterator[tuple[int, ...]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from discreet.audit.cells import OwnedTable, once
+from discreet.audit.cells import OwnedTable, measured, once
 from discreet.audit.evidence import Published, Truth
 from discreet.audit.utility_figures import ErrorWays, GapFigures, GapSums, WaySums
 from discreet.errors import mistake
@@ -237,6 +237,8 @@ def _joined(observed: list[_Observed]) -> _Observed:
 
 def _whole_areas(seen: _Observed) -> list[tuple[int, Integers]]:
     """The areas with records in every category, and the places of their observations."""
+    if 0 not in seen.category:  # the totals are not published
+        return []
     categories = len(np.unique(seen.category))
     order = np.argsort(seen.area, kind="stable")
     starts = np.flatnonzero(np.diff(seen.area[order], prepend=-1))
@@ -410,7 +412,7 @@ class _Run:
     def _by_law(self, owned: OwnedTable) -> dict[ExpectedLosses, list[int]]:
         """All cross-tabulations of a table by their law."""
         grouped: dict[ExpectedLosses, list[int]] = {}
-        for crosstab in range(len(owned.owned)):
+        for crosstab in np.flatnonzero(measured(owned.cube)).tolist():
             law = self._law_of(owned, crosstab)
             if law is not None:
                 grouped.setdefault(law, []).append(crosstab)
@@ -447,9 +449,11 @@ class _Run:
     def _gaps(self, owned: OwnedTable, found: Side) -> None:
         noise = self._noise(owned, found)
         silent = CellNoise(np.zeros((len(found.cells), 2)), np.zeros((len(owned.owned), 2)), same_noise=False)
+        totals = measured(owned.cube)[found.crosstab]
         for k, axis in enumerate(owned.cube.axes):
+            children, crosstab, own = parts_along(found, owned.grid, k)
             judged = gaps(
                 found.values[:, 0], found.values[:, -1], noise or silent, found.wider[k],
-                *parts_along(found, owned.grid, k),
+                children, crosstab, own & totals,
             )  # fmt: skip
             self.gap_sums.add(axis.variable, judged, has_expected=noise is not None)

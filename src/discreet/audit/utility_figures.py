@@ -19,6 +19,7 @@ from discreet.maths.utility import (
     absolute_quantile,
     class_names,
     hellinger,
+    hellinger_of_counts,
     relative_quantile,
 )
 from discreet.programme.cube import crossed
@@ -71,7 +72,8 @@ class ErrorComparison:
 
     occupied: ErrorFigures
     classes: dict[str, ErrorFigures]  # by true count; "0" are the empty cells
-    hellinger: float | None  # mean over the cross-tabulations
+    hellinger: float | None  # of relative frequencies, mean over the cross-tabulations
+    hellinger_of_counts: float | None  # as Rinott et al. 2018 define it, mean over the cross-tabulations
 
     def headline(self) -> dict[str, float | None]:
         """The numbers by which releases are compared."""
@@ -81,6 +83,7 @@ class ErrorComparison:
             "mean_l2": cells.mean(Measure.L2),
             "mean_l3": cells.mean(Measure.L3),
             "hellinger": self.hellinger,
+            "hellinger_of_counts": self.hellinger_of_counts,
             "share_unchanged": cells.mean(Measure.UNCHANGED),
             "share_false_zeros": cells.mean(Measure.ZERO),
             "share_false_positives": empty.mean(Measure.POSITIVE),
@@ -100,6 +103,7 @@ class Margin:
     mean_l1: float | None
     share_unchanged: float | None
     hellinger: float
+    hellinger_of_counts: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +141,7 @@ class _Added:
     relative: Integers
     expected: Floats
     distance: float = 0.0
+    distance_of_counts: float = 0.0
     crosstabs: int = 0
 
 
@@ -155,7 +160,7 @@ class WaySums:
         """Add a table's cross-tabulations."""
         self.has_expected |= expected is not None
         nothing = np.zeros_like(errors.sums[0])
-        distances = hellinger(errors.overlap)
+        distances, of_counts = hellinger(errors.overlap), hellinger_of_counts(errors.overlap)
         for c in np.flatnonzero(owned.owned).tolist():
             levels = owned.levels(c)
             for way in ways(owned, levels, self.areas):
@@ -166,8 +171,9 @@ class WaySums:
                 one.relative += errors.relative[c]
                 one.expected += nothing if expected is None else expected[c]
                 one.distance += float(distances[c])
+                one.distance_of_counts += float(of_counts[c])
                 one.crosstabs += 1
-            self.margins.append(self._margin(owned, errors, c, float(distances[c])))
+            self.margins.append(self._margin(owned, errors, c, (float(distances[c]), float(of_counts[c]))))
 
     def ways(self) -> ErrorWays:
         """Everything added up."""
@@ -184,14 +190,16 @@ class WaySums:
     def _all(self, name: str) -> dict[Any, ErrorComparison]:
         return {way[1]: self._comparison(one) for way, one in self.added.items() if way[0] == name}
 
-    def _margin(self, owned: OwnedTable, errors: CellErrors, c: int, distance: float) -> Margin:
+    def _margin(
+        self, owned: OwnedTable, errors: CellErrors, c: int, distances: tuple[float, float]
+    ) -> Margin:
         cells = int(errors.cells[c, 1:].sum())
         sums = errors.sums[c, 1:].sum(axis=0)
         mean_l1, unchanged = (
             float(sums[m]) / cells if cells else None for m in (Measure.L1, Measure.UNCHANGED)
         )
         levels = crossed(owned.levels(c))
-        return Margin(owned.universe.counted, levels, owned.table.id, cells, mean_l1, unchanged, distance)
+        return Margin(owned.universe.counted, levels, owned.table.id, cells, mean_l1, unchanged, *distances)
 
     def _nothing(self, errors: CellErrors) -> _Added:
         parts = (errors.cells, errors.sums, errors.absolute, errors.relative, errors.sums)
@@ -205,8 +213,11 @@ class WaySums:
     def _comparison(self, one: _Added) -> ErrorComparison:
         names = class_names(self.edges)
         classes = {name: self._figures(one, slice(k, k + 1)) for k, name in enumerate(names)}
-        mean = one.distance / one.crosstabs if one.crosstabs else None
-        return ErrorComparison(self._figures(one, slice(1, None)), classes, mean)
+        means = (
+            distance / one.crosstabs if one.crosstabs else None
+            for distance in (one.distance, one.distance_of_counts)
+        )
+        return ErrorComparison(self._figures(one, slice(1, None)), classes, *means)
 
     def _figures(self, one: _Added, some: slice) -> ErrorFigures:
         absolute, relative = (bins[some].sum(axis=0) for bins in (one.absolute, one.relative))

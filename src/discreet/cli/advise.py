@@ -211,7 +211,9 @@ def _for_file(
     if repeats is None:
         return found, None
     D, also = _chosen(found)
-    return found, curves(declared, facts, task, D, repeats, seed, also, threads, progress)
+    return found, curves(
+        declared, facts, task, found.exposed.ratio, D, repeats, seed, also, threads, progress
+    )
 
 
 def _opened(path: Path) -> tuple[Programme, bool]:

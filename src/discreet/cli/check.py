@@ -26,7 +26,11 @@ def check(
     problems = inspected.problems
     if inspected.sound is not None:
         with shown_progress(quiet or json) as progress:
-            problems = (*problems, *check_data(inspected.sound, threads, progress))
+            found = check_data(inspected.sound, threads, progress)
+        # a split that fits no cube is found in the file, and again by the mechanism
+        reported = {(problem.value, problem.remedy) for problem in problems}
+        fresh = (one for one in found if one.file or (one.value, one.remedy) not in reported)
+        problems = (*problems, *fresh)
     if json:
         emit_json({"sound": not problems, "problems": [vars(problem) for problem in problems]})
     elif problems:

@@ -93,9 +93,40 @@ def infer() -> None:
 
 @app.command("independence")
 @expanded
-def independence_command(noise: DescribedNoise, table: TABLE, as_json: JSON = False) -> None:
+def independence_command(
+    noise: DescribedNoise,
+    table: TABLE,
+    public_total: Annotated[
+        int | None,
+        typer.Option("--public-total", help="The number of all records, where it is known exactly."),
+    ] = None,
+    known_margins: Annotated[
+        Path | None,
+        typer.Option(
+            "--known-margins",
+            help="A CSV file of two lines, the exact totals of the rows and of the columns, where they are known.",
+        ),
+    ] = None,
+    simulations: Annotated[
+        int | None,
+        typer.Option(
+            "--simulations",
+            help="Tables to simulate for the p-value; default: 999, fewer for large tables; 0: the chi-square law.",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the simulated tables.", min=0)] = 0,
+    as_json: JSON = False,
+) -> None:
     """Test whether rows and columns of a table are independent, with and without allowing for the noise."""
-    _show(independence(_grid(table).counts, noise.noise()), as_json)
+    found = independence(
+        _grid(table).counts,
+        noise.noise(),
+        public_total=public_total,
+        known_margins=None if known_margins is None else _margins(known_margins),
+        simulations=simulations,
+        seed=seed,
+    )
+    _show(found, as_json)
 
 
 @app.command("binomial")
@@ -142,9 +173,7 @@ def difference_command(
     as_json: JSON = False,
 ) -> None:
     """Report an interval for the difference of two true counts."""
-    _show(
-        difference(count, other, noise.noise(), level, _prior(prior_largest, prior_mean) or Flat()), as_json
-    )
+    _show(difference(count, other, noise.noise(), level, _prior(prior_largest, prior_mean)), as_json)
 
 
 @app.command("ratio")
@@ -222,6 +251,23 @@ def _lines(path: Path) -> list[list[str]]:
     return lines
 
 
+def _margins(path: Path) -> tuple[list[float], list[float]]:
+    """The totals of the rows (first line) and of the columns (second); a first word that is no number is a label."""
+    try:
+        lines = [
+            [cell.strip() for cell in line if cell.strip()]
+            for line in csv.reader(path.read_text(encoding="utf-8-sig").splitlines())
+        ]
+    except (UnicodeDecodeError, csv.Error):
+        raise mistake(path, "file", "not readable as CSV", "save it as UTF-8 text with commas") from None
+    lines = [line if _is_number(line[0]) else line[1:] for line in lines if line]
+    if len(lines) != 2 or not all(line and all(map(_is_number, line)) for line in lines):
+        remedy = "give two lines of whole numbers: the totals of the rows, then those of the columns"
+        raise mistake(path, "known margins", "not two lines of numbers", remedy)
+    rows, columns = ([float(cell) for cell in line] for line in lines)
+    return rows, columns
+
+
 def _is_number(cell: str) -> bool:
     try:
         float(cell)
@@ -266,6 +312,7 @@ def _show(result: Any, as_json: bool) -> None:
     say(result.sentence)
     if isinstance(result, LogLinearResult):
         console.print(_effects(result))
+    say(f"Assumes: {result.assumption}.")
     for caveat in result.caveats:
         say(f"Note: {caveat}.")
 

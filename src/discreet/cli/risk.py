@@ -338,7 +338,7 @@ def _universe(universe: UniverseRedundancy) -> dict[str, Any]:
 def _by_risk(universe: UniverseRedundancy, same: bool) -> list[Redundancy]:
     return sorted(
         universe.statistics,
-        key=lambda one: (one.same_noise if same else one.fresh_noise).riskiest.ratio,
+        key=lambda one: (one.same_noise if same else one.fresh_noise).best.variance,
     )
 
 
@@ -351,6 +351,7 @@ def _exposure(found: Exposure) -> dict[str, Any]:
         **_average(found.all),
         "riskiest": _average(found.riskiest),
         "first_minimum": _average(found.first_minimum),
+        "best": found.best.variance,
     }
 
 
@@ -361,7 +362,7 @@ def _average(found: Average) -> dict[str, Any]:
 
 def _exposed(universe: UniverseRedundancy) -> Table:
     """The statistics that averaging threatens most, with the same noise for the same participants."""
-    headers = ("t", "k", "k/t2", "riskiest", "t", "k", "k/t2", "riskiest")
+    headers = ("t", "k", "k/t2", "best", "t", "k", "k/t2", "best")
     table = Table(universe.counted, *headers, box=None, pad_edge=False, padding=(0, 1, 0, 0))
     table.title = "same noise for the same participants | independent noise in every table"
     for column in table.columns[1:]:
@@ -373,5 +374,5 @@ def _exposed(universe: UniverseRedundancy) -> Table:
 
 
 def _numbers(found: Exposure) -> tuple[str, ...]:
-    ratios = (f"{found.all.ratio:.4g}", f"{found.riskiest.ratio:.4f}")
+    ratios = (f"{found.all.ratio:.4g}", f"{found.best.variance:.4f}")
     return str(found.all.t), f"{float(found.all.k):.4g}", *ratios

@@ -82,7 +82,8 @@ def _shifts(one: ErrorComparison) -> Iterator[str]:
     yield (
         f"  bias {_number(lost.mean(Measure.BIAS))} (expected {_number(lost.expected_mean(Measure.BIAS))}); occupied "
         f"but published as 0: {_share(lost.mean(Measure.ZERO))}; empty but published above 0: "
-        f"{_share(made.mean(Measure.POSITIVE))}; Hellinger distance {_number(one.hellinger)}"
+        f"{_share(made.mean(Measure.POSITIVE))}; Hellinger distance {_number(one.hellinger)} "
+        f"of relative frequencies, {_number(one.hellinger_of_counts)} of counts"
     )
 
 

@@ -19,9 +19,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import mistake
-from discreet.formats.publication import ADDITIVITY, SAME_CELL, WEIGHTED, ZEROS, Publication
+from discreet.formats.publication import (
+    ADDITIVITY,
+    NOT_PUBLISHED,
+    PARTS_ADD_UP,
+    SAME_CELL,
+    SUMS,
+    ZEROS,
+    Publication,
+    weighted_note,
+)
 from discreet.programme.codelist import Breakdown
-from discreet.programme.cube import Cube
+from discreet.programme.cube import Cube, crossed
 from discreet.tabulate.tables import ProtectedTable
 from discreet.text.phrase import Language, phrase, said
 
@@ -31,11 +40,42 @@ WITHHELD = "withheld"  # the status of a cell whose value is not shown
 NO_COLUMN = "COUNT"  # the code of what is counted where all records of the unit are
 DECIMALS = 1  # of a weighted estimate
 WITHHELD_NOTE = phrase(
-    "Cells with the status withheld belong to areas that the rules of the office do not show."
+    "Cells with the status withheld belong to areas that the rules of the office do not show, or to totals that are "
+    "not published."
 )
 
 Values = NDArray[Any]  # int64 counts, or float64 estimates
 Sink = Path | BinaryIO
+
+
+@dataclass(frozen=True, eq=False)
+class PublishedPart:
+    """Which cells of a grid are published at all, by their depths along the axes; the others have no value."""
+
+    depths: tuple[NDArray[np.int64], ...]  # axis -> node -> level below the total
+    present: NDArray[np.bool_]  # [level along each axis]
+
+    def absent(self, cells: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which of some flat positions are not published."""
+        nodes = np.unravel_index(cells, [len(depths) for depths in self.depths])
+        levels = tuple(depths[along] for depths, along in zip(self.depths, nodes, strict=True))
+        found: NDArray[np.bool_] = ~self.present[levels]
+        return found
+
+    def transposed(self, order: tuple[int, ...]) -> PublishedPart:
+        """The same with the axes in another order."""
+        return PublishedPart(tuple(self.depths[k] for k in order), self.present.transpose(order))
+
+
+def part_of(cube: Cube) -> PublishedPart | None:
+    """What of a cube is published; None where all of it is."""
+    if cube.shown is None or not cube.axes:
+        return None
+    depths = tuple(axis.depths.astype(np.int64) for axis in cube.axes)
+    present = np.zeros([int(one.max()) + 1 for one in depths], dtype=bool)
+    for one in cube.published:
+        present[one] = True
+    return PublishedPart(depths, present)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -59,8 +99,9 @@ class DatasetAxis:
 class Dataset:
     """Published values over axes, in row-major order (last axis fastest).
 
-    Without ``cells`` every cell of the grid has a value; with them, cells that are not listed are zero. Where
-    ``withheld`` is true the value means nothing. Texts are in ``language``.
+    Without ``cells`` every cell of the grid has a value; with them, cells that are not listed are zero, or not
+    published where a ``part`` leaves them out. Where ``withheld`` is true the value means nothing. Texts are in
+    ``language``.
     """
 
     id: str
@@ -75,6 +116,7 @@ class Dataset:
     values: Values
     cells: NDArray[np.int64] | None = None  # flat positions in the grid, ascending
     withheld: NDArray[np.bool_] | None = None  # None where nothing ever is
+    part: PublishedPart | None = None  # None where every cell is published
     notes: tuple[str, ...] = ()
     headed_notes: tuple[tuple[str, str], ...] = ()  # heading and text, for a sheet of notes
     facts: Mapping[str, str] = field(default_factory=dict)  # for a file's metadata
@@ -132,6 +174,12 @@ class Dataset:
         filled[self.cells[first:last] - start] = self.values[first:last]
         return filled
 
+    def absent(self, start: int, stop: int) -> NDArray[np.bool_]:
+        """Which cells from ``start`` up to ``stop`` of the grid are not published."""
+        if self.part is None:
+            return np.zeros(stop - start, dtype=bool)
+        return self.part.absent(np.arange(start, stop))
+
     def transposed(self, order: tuple[int, ...]) -> Dataset:
         """The same table, every cell listed, with its axes in another order."""
 
@@ -143,6 +191,7 @@ class Dataset:
             axes=tuple(self.axes[k] for k in order),
             values=moved(self.window(0, self.size)),
             withheld=None if self.withheld is None else moved(self.withheld),
+            part=None if self.part is None else self.part.transposed(order),
             cells=None,
         )
 
@@ -197,7 +246,8 @@ def dataset_of(table: ProtectedTable, publication: Publication) -> Dataset:
         axes=tuple(_axis(axis, publication) for axis in cube.axes),
         values=values,
         cells=cells,
-        notes=(ADDITIVITY, ZEROS, noise),
+        part=part_of(cube),
+        notes=(*_margin_notes(cube), ZEROS, noise),
         headed_notes=_headed_notes(cube, publication, noise),
         facts=facts(cube),
     )
@@ -205,6 +255,8 @@ def dataset_of(table: ProtectedTable, publication: Publication) -> Dataset:
 
 def facts(cube: Cube) -> dict[str, str]:
     """The metadata of a cube's files."""
+    shown = cube.shown
+    some = {} if shown is None else {"published": json.dumps(published_names(cube), ensure_ascii=False)}
     return {
         "cube": cube.id,
         "title": cube.title,
@@ -213,7 +265,22 @@ def facts(cube: Cube) -> dict[str, str]:
         "count": cube.count or "",
         "weight": cube.weight or "",
         "axes": json.dumps([axis.full_name for axis in cube.axes], ensure_ascii=False),
+        **some,
     }
+
+
+def published_names(cube: Cube) -> list[str]:
+    """The names of the cross-tabulations that are published."""
+    return [crossed(cube.signature(depths).levels) for depths in cube.published]
+
+
+def _margin_notes(cube: Cube) -> tuple[str, ...]:
+    """Why totals differ from sums, or which totals there are at all."""
+    shown = cube.shown
+    whole = shown is None or len(shown.every) == len(cube.depths)
+    notes = [] if whole else [NOT_PUBLISHED.format(names="; ".join(published_names(cube)))]
+    summed = shown is not None and bool(shown.summed)
+    return (*notes, SUMS if summed else ADDITIVITY if whole else PARTS_ADD_UP)
 
 
 def _axis(axis: Breakdown, publication: Publication) -> DatasetAxis:
@@ -236,10 +303,10 @@ def _headed_notes(cube: Cube, publication: Publication, noise: str) -> tuple[tup
         ("Release", publication.title or publication.name),
         ("Counted", labels.counted(cube.unit, cube.count)),
         ("Population base", cube.base.text if cube.base else "all"),
-        ("Weight", f"{cube.weight}. {WEIGHTED}" if cube.weight else "none"),
+        ("Weight", f"{cube.weight}. {weighted_note(publication.noise)}" if cube.weight else "none"),
         ("Axes", ", ".join(labels.axis(axis.full_name) for axis in cube.axes)),
         ("Totals", "The code _T means the total along a variable."),
-        ("Why totals may differ", ADDITIVITY),
+        ("Why totals may differ", " ".join(_margin_notes(cube))),
         ("Zeros", ZEROS),
         ("Other tables", SAME_CELL),
         ("Noise", noise),

@@ -14,7 +14,7 @@ from discreet.formats.columns import ROWS_AT_ONCE
 from discreet.formats.dataset import WITHHELD, Dataset, Sink, Values, opened
 
 DENSE_SHARE = 0.5  # a cell's key costs about as much as a few zeros
-_EXTENSION = ("cube", "unit", "base")  # facts that a release's dataset repeats
+_EXTENSION = ("cube", "unit", "base", "published")  # facts that a release's dataset repeats
 
 
 def write_json_stat(dataset: Dataset, sink: Sink, head: Mapping[str, Any] | None = None) -> None:
@@ -97,7 +97,10 @@ def _dense(dataset: Dataset) -> Iterator[bytes]:
     for start in range(0, dataset.size, ROWS_AT_ONCE):
         stop = min(start + ROWS_AT_ONCE, dataset.size)
         values = dataset.window(start, stop)
-        missing = np.flatnonzero(hidden[start:stop]).tolist()
+        unseen = dataset.absent(start, stop)
+        if dataset.withheld is not None:
+            unseen |= hidden[start:stop]
+        missing = np.flatnonzero(unseen).tolist()
         if missing:
             listed: list[Any] = values.tolist()
             for cell in missing:

@@ -16,12 +16,29 @@ ZEROS = (
     "Cells that are not listed are zero: nobody was counted there, or the perturbation made the count zero."
 )
 WEIGHTED = "A weighted value is the perturbed count of the cell times the mean weight of its records, to one decimal."
+NOISY_WEIGHTS = "A weighted value is the sum of the weights of the cell plus noise, to one decimal."
+NOT_PUBLISHED = (
+    "Only some cross-tabulations of this table are published, and cells of others are not zero: {names}."
+)
+PARTS_ADD_UP = (
+    "Each published cross-tabulation is perturbed on its own. A total that is not published is estimated by the sum of "
+    "its parts; its variance is the sum of theirs."
+)
+SUMS = (
+    "Totals and sub-totals without noise of their own are exactly the sums of the finest published cells; their "
+    "variance is that of one cell times the number of cells added up."
+)
 SAME_CELL = "The same group has the same published count in every table."
 
 SWAPPED = phrase(
     "Before anything was counted, some households exchanged their places with similar households elsewhere. A count "
     "of a small area may hold people from another one; which were exchanged is kept secret."
 )
+
+
+def weighted_note(noise: Noise) -> str:
+    """What a weighted value is."""
+    return WEIGHTED if noise.weights is None else NOISY_WEIGHTS
 
 
 @dataclass(frozen=True)

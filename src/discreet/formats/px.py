@@ -19,6 +19,7 @@ from discreet.text.phrase import phrase, said
 LONGEST = 250  # characters of a line
 MEDIA_TYPE = "application/octet-stream"
 WITHHELD_SYMBOL = ".."  # the usual symbol for a number that may not be shown; DATASYMBOL2 names it
+ABSENT_SYMBOL = "."  # of a cell that is not published; DATASYMBOL1 names it
 CONTENTS = "contents"
 
 
@@ -61,6 +62,8 @@ def _keywords(dataset: Dataset, across: int) -> Iterator[str]:
     yield from _variables(dataset.axes, names)
     yield _keyword("SOURCE", f"{dataset.source} {dataset.version}")
     yield _keyword("NOTEX", " ".join(dataset.notes))
+    if dataset.part is not None:
+        yield _keyword("DATASYMBOL1", said(phrase("not published"), dataset.language))
     if dataset.withheld is not None:
         yield _keyword("DATASYMBOL2", said(phrase("withheld"), dataset.language))
 
@@ -121,9 +124,12 @@ def _data(dataset: Dataset, across: int) -> Iterator[bytes]:
     for start in range(0, dataset.size, step):
         stop = min(start + step, dataset.size)
         cells = dataset.window(start, stop)
-        if hidden is not None and hidden[start:stop].any():
+        absent = dataset.absent(start, stop)
+        if absent.any() or (hidden is not None and hidden[start:stop].any()):
             cells = cells.astype(object)
-            cells[hidden[start:stop]] = WITHHELD_SYMBOL
+            cells[absent] = ABSENT_SYMBOL
+            if hidden is not None:
+                cells[hidden[start:stop]] = WITHHELD_SYMBOL
         grid: Any = np.ascontiguousarray(cells).reshape(-1, width)
         rows = orjson.dumps(
             grid if grid.dtype != object else grid.tolist(), option=orjson.OPT_SERIALIZE_NUMPY

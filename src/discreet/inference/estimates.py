@@ -15,19 +15,25 @@ from discreet.errors import mistake
 from discreet.inference.noise import KnownLaw
 from discreet.inference.tables import counts_in, table_in
 from discreet.maths.inference.binomial import BinomialFit, binomial_test, checked
-from discreet.maths.inference.independence import IndependenceTests, independence_tests
 from discreet.maths.inference.intervals import (
     Flat,
     Interval,
     Prior,
     SumInference,
+    SumMethod,
     checked_level,
-    estimated_prior,
     infer_cell,
     infer_ratio,
     infer_sum,
 )
 from discreet.maths.inference.loglinear import LogLinearFit, design, fit
+from discreet.maths.inference.simulated import (
+    Known,
+    KnownMargins,
+    SimulatedTests,
+    default_tables,
+    simulated_tests,
+)
 from discreet.maths.noise.publishing import NO_NOISE
 
 
@@ -64,14 +70,18 @@ class IndependenceResult(_Summed):
     rows: int
     columns: int
     df: int
-    statistic: float  # likelihood ratio
-    p_value: float
+    test: str
+    statistic: float
+    p_value: float  # by simulated tables, or by the chi-square law where there are none
+    asymptotic_p_value: float  # by the chi-square law
+    simulations: int
     naive_statistic: float
     naive_p_value: float
     chi_square: float
     chi_square_p: Pair
     settled: bool
     noise: str
+    assumption: str
     sentence: str
     caveats: tuple[str, ...] = ()
 
@@ -87,6 +97,7 @@ class BinomialResult(_Summed):
     low: float
     high: float
     level: float
+    coverage: float  # of such an interval, exactly, where the probability is the estimate
     statistic: float
     p_value: float  # exact, by enumeration
     asymptotic_p_value: float
@@ -95,6 +106,7 @@ class BinomialResult(_Summed):
     size_at_5_percent: float  # of the test that rejects beyond the chi-square limit
     power: float | None
     noise: str
+    assumption: str
     sentence: str
     caveats: tuple[str, ...] = ()
 
@@ -120,6 +132,7 @@ class CellResult(_Summed):
     empty: float  # posterior probability that the true count is 0
     prior: str
     noise: str
+    assumption: str
     sentence: str
     caveats: tuple[str, ...] = ()
 
@@ -130,13 +143,14 @@ class SumResult(_Summed):
 
     published: int
     estimate: float
-    interval: Range  # the one to quote
+    interval: Range
     method: str
-    posterior_mean: float
-    credible: Range
-    exact: bool
-    prior: str
+    posterior_mean: float | None  # None where no prior is given
+    credible: Range | None
+    exact: bool  # the interval, by enumeration
+    prior: str | None
     noise: str
+    assumption: str
     sentence: str
     caveats: tuple[str, ...] = ()
 
@@ -153,6 +167,7 @@ class RatioResult(_Summed):
     exact: bool
     prior: str
     noise: str
+    assumption: str
     sentence: str
     caveats: tuple[str, ...] = ()
 
@@ -182,13 +197,28 @@ class LogLinearResult(_Summed):
     naive_p_value: float
     settled: bool
     noise: str
+    assumption: str
     sentence: str
     caveats: tuple[str, ...] = ()
 
 
-MANY = 20  # least number of cells to estimate their prior
-BY_NOISE = "by only the law of the summed noise: valid whatever the true counts are"
-BY_POSTERIOR = "by the posterior"
+GIVEN_NOISE = "the stated noise, independent from cell to cell"
+BY_ENUMERATION = f"{GIVEN_NOISE}; the limits are exact and need no prior"
+GIVEN_PRIOR = "the credible interval also needs the prior to be true"
+CHECKED_SUMS = (
+    "worst coverage found for a nominal 95 %: 94 %, over 2 to 250 cells, from empty to full, under Laplace, geometric, "
+    "discrete Gaussian and cell key noise with negatives as zero, thresholds and rounding"
+)
+METHODS = {
+    SumMethod.EXACT: "by the law of the noise, whatever the true counts are",
+    SumMethod.NORMAL: "by the normal law of the summed noise, whatever the true counts are",
+    SumMethod.CORRECTED: "by counts corrected for post-processing, whatever the true counts are",
+}
+ASSUMPTIONS = {
+    SumMethod.EXACT: BY_ENUMERATION,
+    SumMethod.NORMAL: f"{GIVEN_NOISE}; their sum is normal, because it has too many values to enumerate",
+    SumMethod.CORRECTED: f"{GIVEN_NOISE}; the sum of the corrected counts is normal; {CHECKED_SUMS}",
+}
 
 
 def interval(published: Any, noise: KnownLaw, level: float = 0.95, prior: Prior = Flat()) -> CellResult:
@@ -203,17 +233,17 @@ def interval(published: Any, noise: KnownLaw, level: float = 0.95, prior: Prior 
     )
     return CellResult(
         count, found.most_likely, exact, found.posterior.mean, credible, found.posterior.at(0), prior.name, noise.name,
-        sentence, noise.caveats_for(np.array([count])),
+        f"{BY_ENUMERATION}; {GIVEN_PRIOR}", sentence, noise.caveats_for(np.array([count])),
     )  # fmt: skip
 
 
 def difference(
-    first: Any, second: Any, noise: KnownLaw, level: float = 0.95, prior: Prior = Flat()
+    first: Any, second: Any, noise: KnownLaw, level: float = 0.95, prior: Prior | None = None
 ) -> SumResult:
     """The difference of two true counts of different groups, whose noise is independent."""
     pair = [_single(first), _single(second)]
     found = infer_sum(noise.counts, pair, [1, -1], level, prior)
-    return _sum_result("difference", found, noise, prior.name, pair)
+    return _sum_result("difference", found, noise, prior, pair)
 
 
 def total(
@@ -227,17 +257,11 @@ def total(
     """The true total of cells with independent noise; a total ``published`` with its own noise helps.
 
     A group that is in several of the cells has the same noise there: give it once, with its number as weight.
-    Without a prior one is estimated from the cells where there are enough of them, and is flat where there are few.
     """
     counts = counts_in(cells, "cells").ravel().tolist()
     factors = [1] * len(counts) if weights is None else counts_in(weights, "weights").ravel().tolist()
-    extra, used = 0.0, prior
-    if used is None and len(counts) >= MANY and weights is None:
-        estimate = estimated_prior(noise.counts, counts)
-        used, extra = estimate.prior, estimate.total_variance
-    used = used or Flat()
-    found = infer_sum(noise.counts, counts, factors, level, used, published, extra)
-    return _sum_result("total", found, noise, used.name, counts, helped=published is not None)
+    found = infer_sum(noise.counts, counts, factors, level, prior, published)
+    return _sum_result("total", found, noise, prior, counts)
 
 
 def ratio(count: Any, base: Any, noise: KnownLaw, level: float = 0.95, prior: Prior = Flat()) -> RatioResult:
@@ -249,28 +273,31 @@ def ratio(count: Any, base: Any, noise: KnownLaw, level: float = 0.95, prior: Pr
         f"{found.median:.4g}{_as_normal(found.is_exact)}."
     )
     return RatioResult(
-        found.published, found.median, found.low, found.high, level, found.is_exact, prior.name, noise.name, sentence,
+        found.published, found.median, found.low, found.high, level, found.is_exact, prior.name, noise.name,
+        f"{GIVEN_NOISE}, and the prior of both counts{_as_normal(found.is_exact)}", sentence,
         noise.caveats_for(np.array([_single(count), _single(base)])),
     )  # fmt: skip
 
 
 def _sum_result(
-    what: str, found: SumInference, noise: KnownLaw, prior: str, counts: list[int], helped: bool = False
+    what: str, found: SumInference, noise: KnownLaw, prior: Prior | None, counts: list[int]
 ) -> SumResult:
-    """The interval by only the noise where there is one and nothing more is known, else the posterior's."""
-    credible = _range(found.credible)
-    by_noise = None if helped or found.noise_only is None else _range(found.noise_only)
-    shown, method = (credible, BY_POSTERIOR) if by_noise is None else (by_noise, BY_NOISE)
-    estimate = found.posterior_mean
-    if by_noise is not None:
-        estimate = (by_noise.low + by_noise.high) / 2
+    shown, method, posterior = _range(found.interval), METHODS[found.method], found.posterior
+    credible, assumption = None, ASSUMPTIONS[found.method]
     sentence = (
         f"The published {what} is {found.published}; the true {what} lies between {shown.low} and {shown.high} "
-        f"({shown.level:.1%}, {method}){_as_normal(found.is_exact)}."
+        f"({shown.level:.0%}, {method})"
     )
+    if posterior is not None:
+        credible, assumption = _range(posterior.credible), f"{assumption}; {GIVEN_PRIOR}"
+        sentence += (
+            f"; given the prior, between {credible.low} and {credible.high} with probability {credible.level:.1%}"
+            f"{_as_normal(posterior.is_exact)}"
+        )
     return SumResult(
-        found.published, estimate, shown, method, found.posterior_mean, credible, found.is_exact, prior, noise.name,
-        sentence, noise.caveats_for(np.array(counts)),
+        found.published, found.estimate, shown, method, None if posterior is None else posterior.mean, credible,
+        found.method is SumMethod.EXACT, None if prior is None else prior.name, noise.name, assumption,
+        f"{sentence}.", noise.caveats_for(np.array(counts)),
     )  # fmt: skip
 
 
@@ -295,48 +322,111 @@ THIN = "many cells have expected counts below 5: p-values by the chi-square law 
 UNSETTLED = "the fit did not converge; use the result with care"
 
 
-def independence(table: Any, noise: KnownLaw) -> IndependenceResult:
-    """Test whether rows and columns of a two-way table are independent, allowing for the noise."""
+NO_SIMULATION = (
+    "p-values are by the chi-square law, which is rough where counts are small; simulate tables instead"
+)
+NULLS = {
+    "nothing": "true counts are Poisson",
+    "total": "the public total is exact and true counts are multinomial",
+    "margins": "the known margins are exact and no other parameter is estimated",
+}
+TESTS = {
+    "nothing": "likelihood ratio",
+    "total": "likelihood ratio, total known",
+    "margins": "score, margins known",
+}
+CHECKED_TESTS = (
+    "size found for a nominal 5 %: 4 to 11 % at mean counts of 3 and 10 under cell key, Laplace, geometric and "
+    "discrete Gaussian noise, less at a mean of 1"
+)
+EXACT_TEST = "the p-value is exact whatever the counts are"
+
+
+def independence(
+    table: Any,
+    noise: KnownLaw,
+    *,
+    public_total: int | None = None,
+    known_margins: tuple[Any, Any] | None = None,
+    simulations: int | None = None,
+    seed: int = 0,
+) -> IndependenceResult:
+    """Test whether rows and columns of a two-way table are independent, allowing for the noise.
+
+    ``public_total``: the exact number of records. ``known_margins``: the exact totals of rows and of columns. The
+    p-value is that of ``simulations`` tables drawn under independence (by default 999, fewer for large tables); with 0
+    it is that of the chi-square law.
+    """
     counts = counts_in(table)
     if counts.ndim != 2:
         raise mistake("", "table", f"{counts.ndim} axes", "give a table of rows and columns")
-    return _independence(independence_tests(counts[None], noise.counts), 0, counts, noise)
+    if public_total is not None and known_margins is not None:
+        raise mistake(
+            "", "public total and known margins", "both", "give the margins: they contain the total"
+        )
+    if public_total is not None and public_total < 1:
+        raise mistake("", "public total", str(public_total), "give the number of records, 1 or more")
+    known: Known = public_total
+    if known_margins is not None:
+        rows, columns = (counts_in(totals, "known margins").ravel().tolist() for totals in known_margins)
+        known = KnownMargins(tuple(rows), tuple(columns))
+    tables = default_tables(counts.size) if simulations is None else simulations
+    if not (tables == 0 or 19 <= tables <= LARGEST_SIMULATIONS):
+        raise mistake("", "simulations", str(tables), f"give 19 to {LARGEST_SIMULATIONS}, or 0 for none")
+    found = simulated_tests(counts, noise.counts, known, tables, np.random.default_rng(seed))
+    return _independence(found, known, counts, noise)
 
 
-def independence_of_many(tables: Any, noise: KnownLaw) -> list[IndependenceResult]:
-    """Test many tables of one shape: (table, row, column) -> count."""
+LARGEST_SIMULATIONS = 10**5
+
+
+def independence_of_many(
+    tables: Any, noise: KnownLaw, *, simulations: int | None = None, seed: int = 0
+) -> list[IndependenceResult]:
+    """Test many tables of one shape: (table, row, column) -> count; simulations = 0 is much faster."""
     counts = counts_in(tables, "tables")
     if counts.ndim != 3:
         raise mistake(
             "", "tables", f"{counts.ndim} axes", "give tables of rows and columns, all of one shape"
         )
-    found = independence_tests(counts, noise.counts)
-    return [_independence(found, k, counts[k], noise) for k in range(len(counts))]
+    return [independence(one, noise, simulations=simulations, seed=seed) for one in counts]
 
 
 def _independence(
-    found: IndependenceTests, k: int, counts: NDArray[np.int64], noise: KnownLaw
+    found: SimulatedTests, known: Known, counts: NDArray[np.int64], noise: KnownLaw
 ) -> IndependenceResult:
-    aware, naive = float(found.likelihood_ratio.p_value[k]), float(found.naive_likelihood_ratio.p_value[k])
-    caveats = list(noise.caveats_for(counts))
-    if (found.fitted[k] < SMALL).mean() > 0.2:
-        caveats.append(THIN)
-    if not found.settled[k]:
+    what = "nothing" if known is None else "margins" if isinstance(known, KnownMargins) else "total"
+    test = found.score or found.likelihood_ratio
+    tests, caveats = found.tests, list(noise.caveats_for(counts))
+    naive = float(tests.naive_likelihood_ratio.p_value[0])
+    assumption = f"{GIVEN_NOISE}; {NULLS[what]}; "
+    if not found.tables:
+        assumption += NO_SIMULATION
+        if (tests.fitted[0] < SMALL).mean() > 0.2:
+            caveats.append(THIN)
+    else:
+        checked = EXACT_TEST if what == "margins" else CHECKED_TESTS
+        assumption += f"p-values are by {found.tables} simulated tables; {checked}"
+    if not tests.settled[0]:
         caveats.append(UNSETTLED)
     return IndependenceResult(
-        counts.shape[0],
-        counts.shape[1],
-        found.likelihood_ratio.df,
-        float(found.likelihood_ratio.statistic[k]),
-        aware,
-        float(found.naive_likelihood_ratio.statistic[k]),
-        naive,
-        float(found.chi_square.statistic[k]),
-        Pair(float(found.chi_square.p_value[k]), float(found.naive_chi_square.p_value[k])),
-        bool(found.settled[k]),
-        noise.name,
-        _verdict("rows and columns are independent", aware, naive),
-        tuple(caveats),
+        rows=counts.shape[0],
+        columns=counts.shape[1],
+        df=tests.likelihood_ratio.df,
+        test=TESTS[what],
+        statistic=test.statistic,
+        p_value=test.p_value,
+        asymptotic_p_value=test.asymptotic_p_value,
+        simulations=found.tables,
+        naive_statistic=float(tests.naive_likelihood_ratio.statistic[0]),
+        naive_p_value=naive,
+        chi_square=found.chi_square.statistic,
+        chi_square_p=Pair(found.chi_square.p_value, float(tests.naive_chi_square.p_value[0])),
+        settled=bool(tests.settled[0]),
+        noise=noise.name,
+        assumption=assumption,
+        sentence=_verdict("rows and columns are independent", test.p_value, naive),
+        caveats=tuple(caveats),
     )
 
 
@@ -365,9 +455,14 @@ def binomial(
     plain = BinomialFit(n, bounded, NO_NOISE)
     p_value, naive = test.p_value(statistic), binomial_test(n, p0, NO_NOISE).p_value(plain.statistic(p0))
     low, high = fitted.interval(level)
+    there = min(max(fitted.estimate, 0.5 / n), 1 - 0.5 / n)
+    coverage = 1 - binomial_test(n, there, noise.counts).size(float(chi2.ppf(level, 1)))
     return BinomialResult(
-        n, count, p0, fitted.estimate, low, high, level, statistic, p_value, float(chi2.sf(statistic, 1)), naive,
-        bounded / n, test.size(limit), None if against is None else test.power(against, limit), noise.name,
+        n, count, p0, fitted.estimate, low, high, level, coverage, statistic, p_value,
+        float(chi2.sf(statistic, 1)), naive, bounded / n, test.size(limit),
+        None if against is None else test.power(against, limit), noise.name,
+        f"the stated noise, n known exactly, records independent; the p-value is exact; the interval is by the "
+        f"chi-square law and contains a probability of {there:.4g} in {coverage:.1%} of cases (enumerated)",
         f"{_verdict(f'the probability is {p0:g}', p_value, naive)} The best estimate is {fitted.estimate:.4g}, from "
         f"{low:.4g} to {high:.4g} at {level:.0%}.",
         noise.caveats,
@@ -400,7 +495,10 @@ def loglinear(
         caveats.append(UNSETTLED)
     return LogLinearResult(
         tuple(terms), _effects(aware, naive), aware.deviance, aware.df, aware.p_value, naive.deviance, naive.p_value,
-        aware.settled, noise.name, _verdict(f"the model {' + '.join(terms)} holds", aware.p_value, naive.p_value),
+        aware.settled, noise.name,
+        f"{GIVEN_NOISE}; true counts are Poisson; p-values and standard errors are those of large counts, rough where "
+        "expected counts are below 5",
+        _verdict(f"the model {' + '.join(terms)} holds", aware.p_value, naive.p_value),
         tuple(caveats),
     )  # fmt: skip
 

@@ -115,6 +115,10 @@ def noise_of_law(
 
 def _chosen(known: Noise, cross_tabulation: str | None, folder: str) -> Law:
     """The law of a cross-tabulation; where they differ it must be named."""
+    if cross_tabulation is not None and cross_tabulation in known.sums:
+        added = known.sums[cross_tabulation]
+        remedy = f"infer from the cells of {added.finest}, up to {added.cells} for each"
+        raise mistake(folder, "noise", f"{cross_tabulation} is a sum without noise of its own", remedy)
     if cross_tabulation is not None and cross_tabulation in known.laws:
         return known.laws[cross_tabulation]
     if known.law is None or (cross_tabulation is None and known.laws):

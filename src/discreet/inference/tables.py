@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from discreet.errors import mistake
 from discreet.maths.noise.publishing import LARGEST_COUNT
 from discreet.programme.codelist import TOTAL
+from discreet.programme.cube import crossed
+from discreet.release.manifest import CubeEntry
 from discreet.release.reader import Release, open_release
 
 Integers = NDArray[np.int64]
@@ -46,11 +48,40 @@ def cross_table(
         raise mistake(
             opened.folder, "axes", ", ".join(unknown or axes) or "none", f"choose from {', '.join(known)}"
         )
+    _require_published(opened, entry, axes, chosen)
     columns = opened.read_cube(cube)
     places = {axis.variable: axis.breakdown for axis in entry.axes}
     finest = {name: _finest(opened, places[name]) for name in axes}
     fixed = {name: chosen.get(name, TOTAL) for name in known if name not in axes}
     return _gathered(columns, {name: finest[name] for name in axes}, fixed)
+
+
+def _require_published(
+    release: Release, entry: CubeEntry, axes: Sequence[str], chosen: Mapping[str, str]
+) -> None:
+    """Refuse a cross-tabulation that the release does not publish: its cells would be taken for zeros."""
+    if entry.published is None:
+        return
+    levels = []
+    for axis in entry.axes:
+        listed = release.read_codes(axis.breakdown)
+        above = dict(zip(listed.codes, listed.parents, strict=True))
+        wanted = (
+            _finest(release, axis.breakdown) if axis.variable in axes else (chosen.get(axis.variable, TOTAL),)
+        )
+        depths = {_depth(code, above) for code in wanted}
+        levels += [(axis.variable, depth) for depth in depths if depth]
+    name = crossed(tuple(sorted(levels)))
+    if name not in entry.published:
+        remedy = f"published are {', '.join(entry.published)}"
+        raise mistake(release.folder, f"cube {entry.id}", f"{name} is not published", remedy)
+
+
+def _depth(code: str, above: Mapping[str, str]) -> int:
+    depth = 0
+    while code != TOTAL and code in above:
+        depth, code = depth + 1, above[code] or TOTAL
+    return depth
 
 
 def _finest(release: Release, breakdown: str) -> tuple[str, ...]:

@@ -2,8 +2,8 @@
 
 An office declares a snapshot (``noise.snapshot``) for records that do not change any more. All noise under its id is
 drawn from the seed that the register has for it, so that it is repeated and not averaged away; data that differ from
-those at the first use are refused. Neither the seed nor the digests are ever published: the secret alone, or a release
-with the secret, does not give the noise.
+those at the first use are refused. Neither the seed nor the digests are ever published: neither the
+secret nor a release together with it gives the noise.
 """
 
 from __future__ import annotations

@@ -46,7 +46,9 @@ class CellErrors:
     sums: Floats  # [cross-tabulation, class, measure]
     absolute: Integers  # [cross-tabulation, class, bin]
     relative: Integers  # [cross-tabulation, class, bin]
-    overlap: Floats  # [cross-tabulation, 3]: sum sqrt(a b), sum a, sum b
+    overlap: (
+        Floats  # [cross-tabulation, 4]: sum sqrt(a b), sum a, sum b, sum (sqrt a - sqrt b)^2; negative b as 0
+    )
 
 
 def errors(
@@ -67,7 +69,7 @@ def errors(
         np.zeros((*shape, len(Measure))),
         np.zeros((*shape, ABSOLUTE_BINS), dtype=np.int64),
         np.zeros((*shape, RELATIVE_BINS), dtype=np.int64),
-        np.zeros((len(possible), 3)),
+        np.zeros((len(possible), 4)),
     )
     _add(true, published, crosstab, possible, np.array(edges, dtype=np.int64), *vars(found).values())
     both_zero = np.maximum(possible - found.cells.sum(axis=1), 0)
@@ -148,12 +150,25 @@ def _expectations(counts: Integers, published: Integers, p: Floats) -> Floats:
 
 
 def hellinger(overlap: Floats) -> Floats:
-    """The Hellinger distance of each cross-tabulation's relative frequencies; 1 where one side is empty."""
-    joint, true, published = np.moveaxis(overlap, -1, 0)
+    """The Hellinger distance of each cross-tabulation's relative frequencies; 1 where one side is empty.
+
+    sqrt(1 - sum sqrt(a b) / sqrt(sum a sum b)), from 0 to 1 whatever the size of the table.
+    """
+    joint, true, published = np.moveaxis(overlap[..., :3], -1, 0)
     norm = np.sqrt(true * published)
     ratio = np.divide(joint, norm, out=np.zeros_like(joint), where=norm > 0)
     ratio = np.where((true <= 0) & (published <= 0), 1.0, ratio)
     distance: Floats = np.sqrt(np.clip(1 - ratio, 0, 1))
+    return distance
+
+
+def hellinger_of_counts(overlap: Floats) -> Floats:
+    """The Hellinger distance of each cross-tabulation's counts, (sum_k (sqrt a_k - sqrt b_k)^2)^(1/2).
+
+    Rinott et al. 2018, section 4.2 (the unnumbered formula after the losses l1 to l3), from Shlomo 2007; it grows
+    with the table.
+    """
+    distance: Floats = np.sqrt(overlap[..., 3])
     return distance
 
 
@@ -220,6 +235,7 @@ def _add(
         overlap[c, 0] += math.sqrt(float(a) * max(b, 0))
         overlap[c, 1] += a
         overlap[c, 2] += max(b, 0)
+        overlap[c, 3] += (math.sqrt(a) - math.sqrt(max(b, 0))) ** 2
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]

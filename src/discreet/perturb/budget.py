@@ -1,12 +1,4 @@
-"""How much noise each cross-tabulation gets, and the guarantee of the whole programme; nothing is drawn here.
-
-Neighbours differ by one person or one household. A person is in one cell of every cross-tabulation of persons; a
-person added or removed can move their household, family or dwelling from one cell to another: two cells. A household
-of at most M members moves up to M persons and families, perhaps all in one cell, one household, and one dwelling
-between two cells. Substituting one for another doubles the sum of all changes. What leaves and what comes differ in
-sign, so that the squares double, too; but two households that each move from one cell to another may move alike, and
-change both cells by two.
-"""
+"""How much noise each cross-tabulation gets, and the guarantee of the whole programme; nothing is drawn here."""
 
 from __future__ import annotations
 
@@ -14,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
+from math import ceil
 
+from discreet.errors import mistake
 from discreet.maths.noise.additive import AdditiveLaw, LawKind
 from discreet.maths.noise.certificates import utility_delta
 from discreet.maths.noise.exponential import UtilityLaw
@@ -29,13 +23,15 @@ from discreet.maths.noise.thresholds import (
     zero_table,
 )
 from discreet.maths.privacy.accounting import EpsilonDelta, exp_above
-from discreet.maths.privacy.composition import Composition, Part, composed_delta
-from discreet.maths.privacy.loss_distribution import DrawnNoise
-from discreet.maths.privacy.sensitivity import split_by_margin, split_by_table, split_evenly
-from discreet.programme.cube import Cube, Signature, signatures
-from discreet.programme.noise import BudgetRule, PrivateNoise, Protects, Split
+from discreet.maths.privacy.composition import Composition, composed_delta
+from discreet.maths.privacy.sensitivity import Reach
+from discreet.perturb.reach import reach
+from discreet.programme.cube import Cube, Signature
+from discreet.programme.noise import BudgetRule, PrivateNoise
+from discreet.programme.split import allotted
 
 ARITHMETIC = Fraction(1, 10**18)  # a delta below this is rounding: stated, but it needs no declaration
+UNITS_OF_WEIGHT = 10  # sums of weights are published in tenths, and so is their noise
 FIRST_ROWS = 4  # neighbouring counts differ most where they are smallest
 FACTOR_STEPS = 64  # of the factor by which composition enlarges the parameters of all cross-tabulations
 DRAWING_SHARE = Fraction(
@@ -43,38 +39,9 @@ DRAWING_SHARE = Fraction(
 )  # of a declared delta, left for the distance between what is drawn and its law
 
 
-@dataclass(frozen=True)
-class Reach:
-    """How far neighbours differ in a cross-tabulation: sums of absolute and squared differences, the largest one."""
-
-    l1: int
-    l2_squared: int
-    largest: int
-
-
-def reach(unit: str, rule: PrivateNoise) -> Reach:
-    """How much one person or household changes a cross-tabulation of a unit."""
-    times = rule.neighbours.cells
-    moved = Reach(2 * times, 2 * times**2, times)
-    if rule.protects is Protects.PERSON:
-        return Reach(times, times, 1) if unit == "persons" else moved
-    members = rule.largest_household or 0
-    if unit in ("persons", "families"):
-        return Reach(members * times, members**2 * times, members)
-    return Reach(times, times, 1) if unit == "households" else moved
-
-
 def shares(rule: BudgetRule, cubes: Sequence[Cube]) -> dict[Signature, Fraction]:
-    """The part of the budget that each cross-tabulation of a programme may use; together they use it up."""
-    every = signatures(cubes)
-    match rule.split:
-        case Split.EVEN:
-            return split_evenly(rule.total, every)
-        case Split.BY_AXES:
-            axes = {signature: str(len(signature.levels)) for signature in every}
-            return split_by_margin(rule.total, axes, rule.shares)
-        case Split.BY_TABLE:
-            return split_by_table(rule.total, {cube.id: signatures([cube]) for cube in cubes}, rule.shares)
+    """The part of the budget that each measured cross-tabulation of a programme may use; all together it is spent."""
+    return allotted(rule, cubes)
 
 
 def law_of(rule: PrivateNoise, parameter: Fraction) -> AdditiveLaw | RowLaw:
@@ -108,9 +75,9 @@ class NoisePlan:
         certified: dict[tuple[Fraction, Reach], Fraction] = {}
         total = Fraction(0)
         for signature, parameter in self.parameters.items():
-            touched = reach(signature.unit, self.rule)
+            touched = touched_by(signature, self.rule)
             if (parameter, touched) not in certified:
-                certified[parameter, touched] = self._certified(parameter, touched)
+                certified[parameter, touched] = self.certified(parameter, touched)
             total += certified[parameter, touched]
             if distance := self.distances.get(signature):
                 total += (1 + exp_above(parameter * touched.l1)) * distance
@@ -122,39 +89,33 @@ class NoisePlan:
         All parameters are fixed before anything is drawn, so that no filter is needed. A distance d of what is drawn
         adds (1 + e^epsilon) d.
         """
-        epsilon, composition = self.rule.budget.total, self.rule.composition
-        parts: dict[tuple[Fraction, Reach], list[Part]] = {}
-        every: list[Part] = []
+        epsilon, composition = self.rule.budget.spent, self.rule.composition
+        parts: dict[tuple[Fraction, Reach], list[EpsilonDelta]] = {}
+        every: list[EpsilonDelta] = []
         for signature, parameter in self.parameters.items():
-            touched = reach(signature.unit, self.rule)
+            touched = touched_by(signature, self.rule)
             if (parameter, touched) not in parts:
                 parts[parameter, touched] = self._parts(parameter, touched)
             every += parts[parameter, touched]
         drawn = (1 + exp_above(epsilon)) * self.distance() if self.distances else Fraction(0)
         return composed_delta(every, composition, epsilon) + drawn
 
-    def _parts(self, parameter: Fraction, touched: Reach) -> list[Part]:
-        """What one record costs in a cross-tabulation: each change of one by itself, unless changes can pile up.
-
-        The losses of the normal law are mostly far below its epsilon, which its own distribution shows.
-        """
+    def _parts(self, parameter: Fraction, touched: Reach) -> list[EpsilonDelta]:
+        """What one record costs in a cross-tabulation: each change of one by itself, unless changes can pile up."""
+        whole = self.certified(parameter, touched) if self.tables else NEGLIGIBLE
         if touched.largest > 1:
-            whole = self._certified(parameter, touched) if self.tables else NEGLIGIBLE
             return [EpsilonDelta(parameter * touched.l1, whole)]
-        if self.rule.kind is LawKind.NORMAL and self.rule.composition is Composition.PLD:
-            table = self.tables[parameter]
-            return [DrawnNoise(table.first, table.numbers)] * touched.l1
-        one = self._certified(parameter, touched) / touched.l1 if self.tables else NEGLIGIBLE
-        return [EpsilonDelta(parameter, one)] * touched.l1
+        return [EpsilonDelta(parameter, whole / touched.l1)] * touched.l1
 
     def distance(self) -> Fraction:
         """The total-variation distance between all that is drawn and the laws as they are written, at most."""
         return sum(self.distances.values(), Fraction(0))
 
-    def _certified(self, parameter: Fraction, touched: Reach) -> Fraction:
-        """The delta of one cross-tabulation: records spread over cells, or all in one; the worse of the two counts.
+    def certified(self, parameter: Fraction, touched: Reach) -> Fraction:
+        """The delta of one cross-tabulation at its share of epsilon, however the change is divided over its cells.
 
-        The delta of a shift by k grows faster than k, so that no division of the records in between is worse.
+        A cell whose count changes by k has a delta d(k) at k times the parameter, and these add up: at most the sum of
+        all changes times the largest d(k)/k.
         """
         law = law_of(self.rule, parameter)
         if not isinstance(law, AdditiveLaw) or law.kind is LawKind.EXPONENTIAL:
@@ -164,11 +125,7 @@ class NoisePlan:
                 if touched.largest == 1
                 else EpsilonDelta(parameter, one).grouped(touched.l1).delta
             )
-        table = self.tables[parameter]
-        spread = table.certified_delta(parameter) * touched.l1
-        piles = Fraction(touched.l1, touched.largest)
-        piled = table.certified_delta(parameter * touched.largest, touched.largest) * piles
-        return max(spread, piled)
+        return touched.l1 * self.tables[parameter].delta_per_change(parameter, touched.largest)
 
     def _of_one(self, law: AdditiveLaw | RowLaw) -> Fraction:
         """The delta of a change of one under a law of any shape; larger changes are then steps of one."""
@@ -197,7 +154,7 @@ def noise_parameters(rule: PrivateNoise, cubes: Sequence[Cube]) -> dict[Signatur
     """
     parameters = {}
     for signature, share in shares(rule.budget, cubes).items():
-        touched = reach(signature.unit, rule)
+        touched = touched_by(signature, rule)
         parameters[signature] = share / (touched.l2_squared if rule.is_gaussian else touched.l1)
     return parameters if rule.composition is Composition.BASIC else _enlarged(rule, parameters)
 
@@ -228,3 +185,19 @@ def _enlarged(rule: PrivateNoise, parameters: Mapping[Signature, Fraction]) -> d
         else:
             high = middle
     return times(low)
+
+
+def touched_by(signature: Signature, rule: PrivateNoise) -> Reach:
+    """How far neighbours differ in a cross-tabulation of counts, or of sums of weights in units of a weight.
+
+    A record of weight w <= w_max changes a sum by at most W = ceil(w_max / unit) units: absolute differences grow by
+    the factor W, squared ones by W^2.
+    """
+    counted = reach(signature, rule)
+    if not signature.weight:
+        return counted
+    if rule.largest_weight is None:
+        remedy = "state noise.largest_weight: a sum of unbounded weights has no bounded sensitivity"
+        raise mistake("", f"weights {signature.weight}", "without a largest weight", remedy)
+    units = ceil(rule.largest_weight * UNITS_OF_WEIGHT)
+    return Reach(counted.l1 * units, counted.l2_squared * units**2, counted.largest * units)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 from discreet.errors import Mistakes, Problem
@@ -17,8 +18,11 @@ from discreet.perturb.budget import ARITHMETIC, NoisePlan, plan
 from discreet.perturb.cell_key import CellKeyMechanism
 from discreet.perturb.mechanism import Mechanism
 from discreet.perturb.private import PrivateMechanism, drawing_distances
+from discreet.perturb.reach import neighbour_problems
+from discreet.programme.cube import Cube, Signature, signatures
 from discreet.programme.noise import CellKeyNoise, Claim, PrivateNoise
 from discreet.programme.programme import Programme
+from discreet.programme.split import public_totals, summed_cells
 from discreet.programme.statistic import statistics
 
 
@@ -27,7 +31,7 @@ def mechanism(programme: Programme, secret: bytes, noise_key: bytes) -> Mechanis
     noise = programme.noise
     if isinstance(noise, CellKeyNoise):
         return cell_key_mechanism(noise, secret)
-    problems = list(_private_problems(programme))
+    problems = list(_private_problems(programme, noise))
     if problems:
         raise Mistakes(problems)
     codelists = {name: variable.codelist for name, variable in programme.variables.items()}
@@ -41,7 +45,25 @@ def mechanism(programme: Programme, secret: bytes, noise_key: bytes) -> Mechanis
         programme.limits.published,
         noise_key,
         statistics(programme),
+        sums=added_up(programme.cubes, found.parameters),
+        totals=public_totals(noise.budget),
+        sample=programme.population.sample if programme.population else None,
     )
+
+
+def added_up(
+    cubes: Sequence[Cube], parameters: Mapping[Signature, Fraction]
+) -> dict[Signature, tuple[Signature, int]]:
+    """What is published as a sum -> the finest cross-tabulation that it adds up, and of how many cells at most.
+
+    Where codes end at different depths it adds up cells of several: that with the widest noise is named.
+    """
+    found = {}
+    for cube in cubes:
+        for depths in sorted(cube.shown.summed) if cube.shown else ():
+            finest = min((cube.signature(one) for one in cube.interior), key=lambda one: parameters[one])
+            found[cube.signature(depths)] = (finest, summed_cells(cube, depths))
+    return found
 
 
 def cell_key_mechanism(noise: CellKeyNoise, secret: bytes) -> CellKeyMechanism:
@@ -61,12 +83,15 @@ def _lookup_of_file(path: Path, order: Order, shuffle: bytes | None) -> Lookup:
     return build(file.law(), order, shuffle)
 
 
-def _private_problems(programme: Programme) -> Iterator[Problem]:
+def _private_problems(programme: Programme, noise: PrivateNoise) -> Iterator[Problem]:
     for cube in programme.cubes:
-        if cube.weight:
-            value = f"weights under {programme.noise.__class__.__name__} noise"
-            remedy = "a weighted sum has no bounded sensitivity: publish counts, or use the cell key method"
+        if cube.weight and noise.largest_weight is None:
+            value = "weights without a largest weight"
+            remedy = (
+                "state it with noise.largest_weight: a sum of unbounded weights has no bounded sensitivity"
+            )
             yield Problem(str(programme.path), f"cube {cube.id}", value, remedy)
+    yield from neighbour_problems(signatures(programme.cubes), noise, str(programme.path))
 
 
 def _require_delta(noise: PrivateNoise, found: NoisePlan, file: str) -> None:

@@ -166,10 +166,14 @@ class Ledger:
             return self.charge_within(connection, account, charge, key, described)
 
     @contextmanager
-    def charging(self, account: str) -> Iterator[Connection]:
-        """A transaction in which no one else charges the account: a charge and what belongs to it, or neither."""
+    def charging(self, *accounts: str) -> Iterator[Connection]:
+        """A transaction in which no one else charges the accounts: all charges and what belongs to them, or none.
+
+        They are locked in the given order: callers that lock several use one order, a common account last.
+        """
         with self.database.writing() as connection:
-            self._known(connection, account, lock=True)
+            for account in accounts:
+                self._known(connection, account, lock=True)
             yield connection
 
     def charge_within(

@@ -14,15 +14,17 @@ from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.law import UNSETTLED
 from discreet.maths.noise.named import measure_of
 from discreet.maths.noise.publishing import UNCHANGED, PublishedLaw, Publishing
-from discreet.maths.privacy.accounting import Neighbours, epsilon_of_drawn_rho
+from discreet.maths.privacy.accounting import Neighbours, epsilon_of_drawn_rho, float_above, rounded_up
 from discreet.maths.privacy.composition import Composition
 from discreet.programme.cube import Signature
 from discreet.programme.noise import Draw, KeptZeros, Protects, Split
+from discreet.programme.population import SampleMethod
 from discreet.programme.release import Disclosure
 from discreet.text.phrase import Phrase, joined, phrase
 
 LARGE = 1000  # a count that has the noise of large counts
 LEAST_LISTED = 2.0**-64  # changes that are less probable are not listed
+STATED_DIGITS = 6  # of an amplified epsilon in a sentence, rounded up
 MOST_LISTED = 5000  # changes of a law that is written out
 
 
@@ -35,6 +37,37 @@ class NoiseBudget:
     cross_tabulations: int
     neighbours: Neighbours
     unit: Protects
+    spent: Fraction | None = None  # where the shares leave a part of the total
+    shares: Mapping[str, Fraction] = field(
+        default_factory=dict
+    )  # as declared: number of axes, name, .. -> share
+
+
+@dataclass(frozen=True)
+class SumOf:
+    """A cross-tabulation whose cells are sums of the published cells of a finer one, of at most so many."""
+
+    finest: str  # signature of the finer one
+    cells: int
+
+
+@dataclass(frozen=True)
+class WeightNoise:
+    """Sums of weights: each weight is at most ``largest``; noise is a whole number of units."""
+
+    largest: Fraction
+    unit: Fraction
+
+
+@dataclass(frozen=True, kw_only=True)
+class Amplified:
+    """What a guarantee means for the population that a secret sample was drawn from (maths.privacy.amplification)."""
+
+    method: SampleMethod
+    rate: Fraction
+    unit: str
+    epsilon: Fraction
+    delta: Fraction
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +80,8 @@ class Guarantee:
     neighbours: Neighbours
     unit: Protects
     largest_household: int | None = None
+    fixed: tuple[str, ...] = ()  # variables that count as unchanged for all who stay
+    fixed_families: bool = False
     epsilon: Fraction | None = None
     rho: Fraction | None = None
     delta: Fraction = Fraction(0)
@@ -55,30 +90,59 @@ class Guarantee:
         0
     )  # total variation between what is drawn and the noise that rho is that of
     each: Fraction | None = None
+    sample: Amplified | None = None
+    together: Fraction | None = None  # of a table builder: what all its users can learn together
 
     def sentence(self) -> Phrase:
         """The guarantee as a translatable sentence."""
         if self.each is not None:
             name, total = ("epsilon", self.epsilon) if self.rho is None else ("rho", self.rho)
-            return phrase(
-                "All answers to one user together are differentially private with {all} at most; each new "
-                "cross-tabulation costs {each}, one that is in the release what it cost there.",
-                all=f"{name} = {total}",
-                each=f"{name} = {self.each}",
+            user = (
+                phrase(
+                    "All answers to one user together are differentially private with {all} at most, and all answers "
+                    "to all users together with {together} at most; each new cross-tabulation costs {each}, one that "
+                    "is in the release what it cost there.",
+                    all=f"{name} = {total}",
+                    together=f"{name} = {self.together}",
+                    each=f"{name} = {self.each}",
+                )
+                if self.together is not None
+                else phrase(
+                    "All answers to one user together are differentially private with {all} at most; each new "
+                    "cross-tabulation costs {each}, one that is in the release what it cost there.",
+                    all=f"{name} = {total}",
+                    each=f"{name} = {self.each}",
+                )
             )
+            return joined(user, phrase("It holds when {change}.", change=self._change()), self._unchanged())
         whole = phrase(
             "The whole release is differentially private with {budget}, when {change}.",
             budget=self.loss(),
             change=self._change(),
         )
-        if self.composition is Composition.ADVANCED:
-            return joined(
-                whole, phrase("The losses of its cross-tabulations are composed by advanced composition.")
-            )
-        if self.composition is Composition.PLD:
-            how = phrase("The losses of its cross-tabulations are composed by privacy-loss distributions.")
-            return joined(whole, how)
-        return whole
+        sampled = (self._sampled(self.sample),) if self.sample else ()
+        return joined(whole, *self._composed(), self._unchanged(), *sampled)
+
+    def _composed(self) -> tuple[Phrase, ...]:
+        match self.composition:
+            case Composition.ADVANCED:
+                return (phrase("The losses of its cross-tabulations are composed by advanced composition."),)
+            case Composition.PLD:
+                return (
+                    phrase("The losses of its cross-tabulations are composed by privacy-loss distributions."),
+                )
+        return ()
+
+    def _sampled(self, sample: Amplified) -> Phrase:
+        return phrase(
+            "That is for the sample. For the population that it was drawn from ({method}, {rate} of the {unit}) it is "
+            "epsilon = {epsilon} and delta = {delta}, as long as it stays secret who was sampled.",
+            method=sample.method.value,
+            rate=sample.rate,
+            unit=sample.unit,
+            epsilon=float_above(rounded_up(sample.epsilon, STATED_DIGITS)),
+            delta=float(f"{float(sample.delta):.3g}"),
+        )
 
     def figures(self) -> dict[str, float]:
         """Its numbers: epsilon and delta, or rho, with an epsilon only where a delta is declared."""
@@ -108,12 +172,31 @@ class Guarantee:
     def _change(self) -> Phrase:
         """In what neighbouring populations differ."""
         added, most = self.neighbours is Neighbours.ADD_REMOVE, self.largest_household
-        if self.unit is Protects.PERSON:
+        if self.unit is Protects.PERSON and most is None:
             added_person = phrase("one person is added or removed")
             return added_person if added else phrase("one person is replaced by another")
+        if self.unit is Protects.PERSON and added:
+            return phrase(
+                "one person is added to or removed from a household of at most {most} members", most=most
+            )
+        if self.unit is Protects.PERSON:
+            return phrase(
+                "one person is replaced by another, in households of at most {most} members", most=most
+            )
         if added:
             return phrase("one household of at most {most} members is added or removed", most=most)
         return phrase("one household of at most {most} members is replaced by another", most=most)
+
+    def _unchanged(self) -> Phrase:
+        """What neighbouring populations have in common by definition, whatever else follows from the change."""
+        said = []
+        if self.fixed:
+            said.append(
+                phrase("Unchanged for everyone else, by definition: {variables}.", variables=self.fixed)
+            )
+        if self.fixed_families:
+            said.append(phrase("By definition no one else changes family."))
+        return joined(*said)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -135,6 +218,9 @@ class Noise:
         default_factory=dict
     )  # of cross-tabulations that have another, by signature
     publishing: Publishing = UNCHANGED
+    sums: Mapping[str, SumOf] = field(default_factory=dict)  # signature -> what its cells add up
+    totals: Mapping[str, int] = field(default_factory=dict)  # unit -> a public total, published without noise
+    weights: WeightNoise | None = None  # where cubes have weights
     budget: NoiseBudget | None = None
     guarantee: Guarantee | None = None
     _published: dict[Law, PublishedLaw] = field(default_factory=dict, init=False, repr=False)
@@ -156,6 +242,9 @@ class Noise:
 
     def law_of(self, signature: Signature) -> Law:
         """The law of a cross-tabulation's cells; raised as a mistake where it is not public."""
+        if str(signature) in self.sums or self._is_fixed(signature):
+            value = f"{signature} has no noise of its own"
+            raise mistake("", "noise", value, "use the cells that it adds up; a public total is exact")
         law = self.laws.get(str(signature), self.law)
         if law is None:
             remedy = "give the p-table or the private side, or attack what needs no law"
@@ -163,13 +252,28 @@ class Noise:
         return law
 
     def variance_of(self, signature: Signature) -> float:
-        """The variance of a cell of a cross-tabulation, at most."""
+        """The variance of a cell of a cross-tabulation, at most; that of a sum grows with the cells it adds up."""
+        if self._is_fixed(signature):
+            return 0.0
+        if (added := self.sums.get(str(signature))) is not None:
+            return self.variance_of_sum(added)
         if self.law is not None:
             return self.law_of(signature).row(LARGE).variance
         if self.variance is None:
             remedy = "give it with --variance, or attack what needs none"
             raise mistake("", "noise", "its variance is not public", remedy)
         return self.variance
+
+    def variance_of_sum(self, added: SumOf) -> float:
+        """The variance of a sum of independent noises: that of one cell times their number, at most."""
+        law = self.laws.get(added.finest, self.law)
+        if law is None:
+            raise mistake("", "noise", "its law is not public", "give the private side")
+        return added.cells * law.row(LARGE).variance
+
+    def _is_fixed(self, signature: Signature) -> bool:
+        whole = not (signature.base or signature.count or signature.levels or signature.weight)
+        return whole and signature.unit in self.totals
 
     def published(self, law: Law) -> PublishedLaw:
         """The law of the published counts of a law of this noise, each made once."""
@@ -251,6 +355,8 @@ class Noise:
             amounts = {str(law.parameter) for law in (self.law, *self.laws.values()) if law is not None}
             yield measure_of(self.kind), str(self.budget.total)
             yield "split", self.budget.split.value
+            if self.budget.spent is not None:
+                yield phrase("spent"), str(self.budget.spent)
             yield phrase("cross-tabulations"), self.budget.cross_tabulations
             yield phrase("noise per cross-tabulation"), ", ".join(sorted(amounts))
             yield "neighbours", self.budget.neighbours.value
@@ -274,7 +380,28 @@ class Noise:
             sentences.append(
                 phrase("A published count differs from the count before noise by {bound}.", bound=bound)
             )
-        return joined(*sentences, self.guarantee.sentence() if self.guarantee else "")
+        return joined(*sentences, *self._exceptions(), self.guarantee.sentence() if self.guarantee else "")
+
+    def _exceptions(self) -> Iterator[Phrase]:
+        """What has no noise of its own, and what noise on weights means."""
+        for unit, total in sorted(self.totals.items()):
+            yield phrase(
+                "The total of {unit}, {total}, is public knowledge: it is published exactly, and not protected.",
+                unit=unit,
+                total=total,
+            )
+        if self.sums:
+            yield phrase(
+                "{number} of the published cross-tabulations are sums of published cells: the variance of such a sum "
+                "is that of one cell times the number of cells.",
+                number=len(self.sums),
+            )
+        if self.weights is not None:
+            yield phrase(
+                "Sums of weights have noise in units of {unit}, for weights of at most {largest}.",
+                unit=self.weights.unit,
+                largest=self.weights.largest,
+            )
 
 
 def cell_key_noise(

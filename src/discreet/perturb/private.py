@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property, lru_cache, reduce
+from functools import lru_cache, reduce
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Problem, mistake
-from discreet.maths.cells.counting import absent, counts_of, keys_of, ordered
+from discreet.maths.cells.counting import absent, counts_of, keys_of, ordered, roll_up_sparse
 from discreet.maths.cells.keys import derive
 from discreet.maths.noise.additive import AdditiveLaw
 from discreet.maths.noise.draws import (
@@ -27,13 +27,17 @@ from discreet.maths.noise.draws import (
 from discreet.maths.noise.law import UNSETTLED
 from discreet.maths.noise.publishing import Negatives, Publishing
 from discreet.maths.noise.thresholds import RowLaw, ThresholdTable, row_table
-from discreet.maths.privacy.accounting import rounded_up
-from discreet.perturb.budget import NoisePlan, law_of
-from discreet.perturb.noise import Guarantee, Noise, NoiseBudget
+from discreet.maths.privacy.accounting import EpsilonDelta, rounded_up
+from discreet.maths.privacy.amplification import amplified
+from discreet.perturb.budget import UNITS_OF_WEIGHT, NoisePlan, law_of
+from discreet.perturb.noise import Amplified, Guarantee, Noise, NoiseBudget, SumOf, WeightNoise
+from discreet.perturb.reach import fixed_variables, has_fixed_families
+from discreet.population.encode import WEIGHT_UNIT
 from discreet.programme.codelist import Breakdown, Codelist
 from discreet.programme.cube import CrossTab, Cube, Signature, crosstabs, signatures
 from discreet.programme.filter import Comparison, Filter, Term
 from discreet.programme.noise import Claim, Draw, KeptZeros, PrivateNoise
+from discreet.programme.population import Sample
 from discreet.programme.statistic import Statistics
 from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
 
@@ -93,6 +97,9 @@ class PrivateMechanism:
     key: bytes
     statistics: Statistics
     notes: tuple[str, ...] = ()
+    sums: Mapping[Signature, tuple[Signature, int]] = field(default_factory=dict)  # -> finest, cells at most
+    totals: Mapping[Signature, int] = field(default_factory=dict)  # public ones, published as declared
+    sample: Sample | None = None  # where the records are a secret sample
 
     @property
     def rule(self) -> PrivateNoise:
@@ -114,24 +121,58 @@ class PrivateMechanism:
         """Add noise to every cell that can have records, and post-process."""
         cube = table.cube
         self._refuse_dense(cube)
-        cells, sums = _occupied(table)
+        cells, sums, true = _occupied(table)
         where = _depths(cube, cells)
         found = []
-        for crosstab in crosstabs(cube, self.codelists):
+        for crosstab in self._drawn(cube):
             inside = where == _code(cube, crosstab.depths)
-            found.append(self._crosstab(cube, crosstab, cells[inside], sums[inside]))
+            found.append(self._crosstab(cube, crosstab, cells[inside], sums[inside], true[inside]))
+        found += [*self._added_up(cube, found), *self._fixed(cube)]
         places = np.concatenate([cells for cells, _ in found]).view(np.uint64)
         values = np.concatenate([values for _, values in found]).view(np.uint64)
         found.clear()  # saves a copy while the cells are sorted
         places, values = ordered(places, values, cube.size)
-        return ProtectedTable(cube, places.view(np.int64), values.view(np.int64))
+        weighted = values.view(np.int64) / float(UNITS_OF_WEIGHT) if cube.weight else None
+        return ProtectedTable(cube, places.view(np.int64), values.view(np.int64), weighted)
+
+    def _drawn(self, cube: Cube) -> Iterator[CrossTab]:
+        """The cross-tabulations of a cube that have noise of their own."""
+        return (one for one in crosstabs(cube, self.codelists) if one.signature not in self.totals)
+
+    def _added_up(
+        self, cube: Cube, drawn: Sequence[tuple[Integers, Integers]]
+    ) -> Iterator[tuple[Integers, Integers]]:
+        """The cross-tabulations that are published as sums of the cube's finest published cells."""
+        if cube.shown is None or not cube.shown.summed:
+            return
+        cells, values = (np.concatenate(some) for some in zip(*drawn, strict=True))
+        finest = cube.is_finest(cells)
+        at, sums = cells[finest].view(np.uint64), values[finest].view(np.uint64)
+        for k, axis in enumerate(cube.axes):
+            at, sums = roll_up_sparse(at, sums, cube.shape, k, axis.parents)
+        cells, values = at.view(np.int64), sums.view(np.int64)
+        wanted = np.isin(_depths(cube, cells), [_code(cube, depths) for depths in cube.shown.summed])
+        yield cells[wanted & (values != 0)], values[wanted & (values != 0)]
+
+    def _fixed(self, cube: Cube) -> Iterator[tuple[Integers, Integers]]:
+        """The public total of a cube, as declared."""
+        total = self.totals.get(cube.signature((0,) * len(cube.axes)))
+        if total is not None:
+            yield np.zeros(1, dtype=np.int64), np.full(1, total, dtype=np.int64)
+
+    def _publishing(self, weight: str | None) -> Publishing:
+        """What is done to noisy counts, or to noisy sums of weights, which are in units of a weight."""
+        rule = self.rule.published
+        if not weight:
+            return rule
+        return Publishing(rule.negatives, rule.rounding * UNITS_OF_WEIGHT, rule.threshold * UNITS_OF_WEIGHT)
 
     def _crosstab(
-        self, cube: Cube, crosstab: CrossTab, cells: Integers, sums: NDArray[np.uint64]
+        self, cube: Cube, crosstab: CrossTab, cells: Integers, sums: NDArray[np.uint64], true: Integers
     ) -> tuple[Integers, Integers]:
         numbers, table = crosstab.numbers(cube, cells), self.plan.table(crosstab.signature)
         purpose = self._purpose(cube, crosstab.signature)
-        noisy = self._noisy(crosstab.signature, purpose, numbers, sums)
+        noisy = self._noisy(crosstab.signature, purpose, numbers, sums, true)
         if self.rule.keep_zeros is KeptZeros.STRUCTURAL:
             drawn, values = self._empty(crosstab, purpose, table)
             empty = absent(drawn, np.sort(numbers))
@@ -139,17 +180,22 @@ class PrivateMechanism:
             possible = ~impossible(cube, added, self.structural_zeros)
             cells = np.concatenate([cells, added[possible]])
             noisy = np.concatenate([noisy, values[empty][present][possible]])
-        published = self.rule.published.publish(noisy)
+        published = self._publishing(cube.weight).publish(noisy)
         return cells[published != 0], published[published != 0]
 
     def _noisy(
-        self, signature: Signature, purpose: str, numbers: Integers, sums: NDArray[np.uint64]
+        self,
+        signature: Signature,
+        purpose: str,
+        numbers: Integers,
+        sums: NDArray[np.uint64],
+        true: Integers,
     ) -> Integers:
         """True counts plus the noise drawn by their random words."""
         table = self.plan.table(signature)
         deciding = (keys_of(sums) if self.rule.draw is Draw.PARTICIPANTS else numbers).astype(np.uint64)
         law = law_of(self.rule, self.plan.parameters[signature])
-        noisy = counts_of(sums)
+        noisy = true.copy()
         for start in range(0, len(noisy), AT_ONCE):
             part = slice(start, start + AT_ONCE)
             words = self._words(purpose, deciding[part])
@@ -161,7 +207,7 @@ class PrivateMechanism:
 
     def _empty(self, crosstab: CrossTab, purpose: str, table: ThresholdTable) -> tuple[Integers, Integers]:
         """The numbers and noisy counts of cells that would be visible if they were empty."""
-        least = least_visible(self.rule.published)
+        least = least_visible(self._publishing(crosstab.signature.weight))
         if crosstab.size <= ALL_AT_ONCE:
             every = np.arange(crosstab.size, dtype=np.uint64)
             values = from_words(table, self._words(purpose, every)).astype(np.int64)
@@ -190,21 +236,15 @@ class PrivateMechanism:
         """Refuse a cube in which noise would fill more empty cells than may be published."""
         if self.rule.keep_zeros is KeptZeros.ALL:
             return
-        least = least_visible(self.rule.published)
+        least = least_visible(self._publishing(cube.weight))
         expected = sum(
-            crosstab.size * self._shares[self.plan.parameters[crosstab.signature], least]
-            for crosstab in crosstabs(cube, self.codelists)
+            crosstab.size * _visible(self.plan.table(crosstab.signature), least)
+            for crosstab in self._drawn(cube)
         )
         if expected > self.most_cells:
             value = f"noise would make about {expected:.3g} of {cube.size:.3g} cells visible"
             remedy = f"raise the budget, or set a threshold; limits.published allows {self.most_cells}"
             raise mistake("", f"cube {cube.id}", value, remedy)
-
-    @cached_property
-    def _shares(self) -> dict[tuple[object, int | None], float]:
-        """How likely an empty cell becomes visible, by noise parameter."""
-        least = least_visible(self.rule.published)
-        return {(p, least): float(visibility(table, least).share) for p, table in self.plan.tables.items()}
 
     def problems(self, records: int) -> Iterator[Problem]:
         """A delta of one in the population or more would allow publishing a person's record outright."""
@@ -217,20 +257,26 @@ class PrivateMechanism:
         """Everything except the key is public."""
         rule, parameters = self.rule, self.plan.parameters
         variances = {p: table.pmf().variance for p, table in self.plan.tables.items()}
-        widest = max(variances, key=lambda p: variances[p])
+        counts = {p for signature, p in parameters.items() if not signature.weight}
+        widest = max(counts or variances, key=lambda p: variances[p])
         laws = {p: law_of(rule, p) for p in self.plan.tables}
         return Noise(
             kind=rule.kind,
             drawing=rule.draw,
             zeros=rule.keep_zeros,
-            variance=variances[widest],
+            variance=variances[widest] / (1 if counts else UNITS_OF_WEIGHT**2),
             bound=rule.bound,
             utility=rule.utility,
             law=laws[widest],
             laws={str(signature): laws[p] for signature, p in parameters.items() if p != widest},
             publishing=rule.published,
+            sums={str(one): SumOf(str(finest), cells) for one, (finest, cells) in self.sums.items()},
+            totals={one.unit: total for one, total in self.totals.items()},
+            weights=self._weights(),
             budget=NoiseBudget(
                 total=rule.budget.total,
+                spent=None if rule.budget.spent == rule.budget.total else rule.budget.spent,
+                shares=rule.budget.shares,
                 split=rule.budget.split,
                 cross_tabulations=len(parameters),
                 neighbours=rule.neighbours,
@@ -239,15 +285,35 @@ class PrivateMechanism:
             guarantee=None if rule.claim is Claim.NONE else self._guarantee(),
         )
 
+    def _weights(self) -> WeightNoise | None:
+        largest = self.rule.largest_weight
+        return None if largest is None else WeightNoise(largest, Fraction(1, UNITS_OF_WEIGHT))
+
+    def _amplified(self) -> Amplified | None:
+        if self.sample is None:
+            return None
+        loss = EpsilonDelta(self.rule.budget.spent, rounded_up(self.plan.delta(), DELTA_DIGITS))
+        found = amplified(loss, self.sample.rate)
+        return Amplified(
+            method=self.sample.method,
+            rate=self.sample.rate,
+            unit=self.sample.unit,
+            epsilon=found.epsilon,
+            delta=rounded_up(found.delta, DELTA_DIGITS),
+        )
+
     def _guarantee(self) -> Guarantee:
         rule = self.rule
         return Guarantee(
+            sample=self._amplified(),
             neighbours=rule.neighbours,
             unit=rule.protects,
             largest_household=rule.largest_household,
             composition=rule.composition,
-            epsilon=None if rule.is_gaussian else rule.budget.total,
-            rho=rule.budget.total if rule.is_gaussian else None,
+            fixed=fixed_variables(self.plan.parameters, rule),
+            fixed_families=has_fixed_families(self.plan.parameters, rule),
+            epsilon=None if rule.is_gaussian else rule.budget.spent,
+            rho=rule.budget.spent if rule.is_gaussian else None,
             delta=rule.delta if rule.is_gaussian else rounded_up(self.plan.delta(), DELTA_DIGITS),
             distance=rounded_up(self.plan.distance(), DELTA_DIGITS) if rule.is_gaussian else Fraction(0),
         )
@@ -328,10 +394,25 @@ def _sparse_law(table: ThresholdTable, least: int | None) -> SparseLaw:
     return sparse_law(table, least, LARGEST_N)
 
 
-def _occupied(table: ConfidentialTable) -> tuple[Integers, NDArray[np.uint64]]:
+@lru_cache(maxsize=256)
+def _visible(table: ThresholdTable, least: int | None) -> float:
+    """How likely an empty cell becomes visible."""
+    return float(visibility(table, least).share)
+
+
+def _occupied(table: ConfidentialTable) -> tuple[Integers, NDArray[np.uint64], Integers]:
+    """The non-empty cells with their accumulators, and their true counts, or sums of weights in units of a weight.
+
+    A sum is rounded to the nearest unit after all weights were added: a change of at most W units before changes it by
+    at most W after, where W is a whole number, since rounding is monotone and commutes with adding whole units.
+    """
     here = np.flatnonzero(counts_of(table.cells))
     cells = here if table.positions is None else table.positions[here]
-    return cells.astype(np.int64), table.cells[here]
+    sums = table.cells[here]
+    if table.weights is None:
+        return cells.astype(np.int64), sums, counts_of(sums)
+    step = WEIGHT_UNIT // UNITS_OF_WEIGHT
+    return cells.astype(np.int64), sums, ((table.weights[here].astype(np.int64) + step // 2) // step)
 
 
 def _code(cube: Cube, depths: tuple[int, ...]) -> int:

@@ -12,14 +12,16 @@ from discreet.io.progress import Progress, Quiet
 from discreet.maths.cells.keys import SECRET_BYTES
 from discreet.perturb.choose import mechanism
 from discreet.perturb.mechanism import Mechanism
+from discreet.population.household_sizes import household_problems
 from discreet.population.places import place_problems
 from discreet.population.reading import UnitReader, missing_columns, needs_of, only_present, with_all_rules
-from discreet.programme.programme import Programme, Unit
+from discreet.programme.cube import Cube
+from discreet.programme.programme import Programme, ReadyMade, Unit
 from discreet.run.run import checked_blocks
 from discreet.run.tabulating import modulus_problems
 from discreet.swap.households import gather
 from discreet.swap.tables import open_tables
-from discreet.tabulate.ready_made import ready_made_problems
+from discreet.tabulate.ready_made import ready_made_table
 
 
 def check_data(programme: Programme, threads: int = 1, progress: Progress | None = None) -> list[Problem]:
@@ -45,10 +47,17 @@ def _problems(programme: Programme, threads: int, progress: Progress) -> Iterato
         yield from _noted(partial(place_problems, programme, unit))
     if programme.swap is not None:
         yield from _noted(partial(_swap_problems, programme, passing, threads, progress))
+    yield from _noted(partial(household_problems, programme, {cube.unit for cube in programme.cubes}))
     for cube in programme.cubes:
         if ready := programme.ready_made.get(cube.id):
-            yield from _noted(partial(ready_made_problems, cube, ready))
+            yield from _noted(partial(_ready_made_problems, cube, ready, chosen))
             yield from modulus_problems(ready.modulus, chosen.key_modulus, cube) if chosen else ()
+
+
+def _ready_made_problems(cube: Cube, ready: ReadyMade, chosen: Mechanism | None) -> Iterable[Problem]:
+    """Read the counts, which raises their problems, and compare the noise with their number."""
+    table = ready_made_table(cube, ready)
+    return chosen.problems(table.total) if chosen else ()
 
 
 def _swap_problems(

@@ -27,6 +27,7 @@ from discreet.programme.noise import Claim
 from discreet.programme.programme import Programme
 from discreet.programme.statistic import together
 from discreet.release.assemble import release_manifest, write_cube, write_shared
+from discreet.release.certificate import certificate
 from discreet.release.folder import ReleaseFolder
 from discreet.release.manifest import (
     CubeEntry,
@@ -69,9 +70,9 @@ class Spending:
             value = f"account {self.account!r} is for {account.neighbours.value} of a {account.unit}"
             raise mistake("", "ledger", value, "charge an account for what the noise protects")
         if rule.is_gaussian:
-            return Rho(rule.budget.total)
+            return Rho(rule.budget.spent)
         delta = Fraction(ceil(mechanism.plan.delta() * DELTA_UNITS), DELTA_UNITS)
-        return EpsilonDelta(rule.budget.total, delta)
+        return EpsilonDelta(rule.budget.spent, delta)
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,7 @@ def rehearse(
 ) -> list[GateVerdict]:
     """Run all steps of protect up to its gates, and judge them; nothing is published, charged or stored.
 
-    Noise with a guarantee is drawn anew: it is not that of any release.
+    Noise with a guarantee is drawn for this only: it is not that of any release.
     """
     making = _Protecting(*begin_again(programme, secret, "", threads, progress))
     with ReleaseFolder(out, f"{making.run_id}rehearsal") as folder:
@@ -154,7 +155,7 @@ class _Made:
 class _Held:
     """Tables that wait for their noise until all records are read, so that a mistake in them costs nothing.
 
-    Tables of more than ``CELLS_AT_ONCE`` cells together are not kept in memory: noise is then paid for and drawn before
+    Tables of more than ``CELLS_AT_ONCE`` cells together do not wait in memory: noise is then paid for and drawn before
     the last records are read.
     """
 
@@ -206,10 +207,18 @@ class _Protecting:
         entries, rows, resumed = self._cubes(folder, swapped)
         self.run.progress.stage("writing codelists and notes")
         publication, formats = self._publication(), self.programme.release.formats
-        shared = write_shared(folder, self.programme.cubes, entries, formats, publication)
+        shared = write_shared(
+            folder, self.programme.cubes, entries, formats, publication, self._certificate()
+        )
         manifest = release_manifest(publication, entries, shared, self._digests(), self.identity.fingerprint)
         notes = self.mechanism.notes + (swapped.conflicts if swapped else ())
         return _Made(manifest, rows, resumed, notes)
+
+    def _certificate(self) -> str | None:
+        chosen = self.mechanism
+        if not isinstance(chosen, PrivateMechanism) or not chosen.rule.is_guaranteed:
+            return None
+        return certificate(chosen, self.programme.cubes, self.programme.release.name)
 
     def judged(self, folder: ReleaseFolder, made: _Made) -> list[GateVerdict]:
         """Judge the gates on what was written, as an audit would."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -188,14 +189,23 @@ def flags(column: pa.Array) -> NDArray[np.bool_]:
     return numbers.astype(bool)
 
 
-def weights(column: pa.Array) -> NDArray[np.uint64]:
-    """Survey weights in whole millionths: exact sums, whatever the order of the records."""
+def weights(column: pa.Array, largest: Fraction | None = None) -> NDArray[np.uint64]:
+    """Survey weights in whole millionths: exact sums, whatever the order of the records.
+
+    A weight above the declared largest one is refused: a guarantee rests on it.
+    """
     numbers = _numbers(column, "a column of weights").astype(np.float64)
     if not (np.isfinite(numbers).all() and (numbers >= 0).all() and (numbers <= LARGEST_WEIGHT).all()):
         raise BadColumn(
             "weights that are negative, infinite or huge", f"give weights from 0 to {LARGEST_WEIGHT}"
         )
-    return np.rint(numbers * WEIGHT_UNIT).astype(np.uint64)
+    millionths = np.rint(numbers * WEIGHT_UNIT).astype(np.uint64)
+    if largest is not None and len(millionths) and int(millionths.max()) > largest * WEIGHT_UNIT:
+        raise BadColumn(
+            "weights above noise.largest_weight",
+            "declare the largest weight that is possible, or trim the weights",
+        )
+    return millionths
 
 
 def _numbers(column: pa.Array, what: str) -> NDArray[Any]:

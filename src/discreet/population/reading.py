@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from fractions import Fraction
 from typing import TypeVar
 
 import numpy as np
@@ -20,6 +21,7 @@ from discreet.population import encode
 from discreet.population.encode import Codes, EncodedRecords, ordered
 from discreet.programme.cube import Cube
 from discreet.programme.filter import Filter, masks
+from discreet.programme.noise import PrivateNoise
 from discreet.programme.programme import Programme, Unit, Variable
 
 
@@ -54,6 +56,7 @@ class Needs:
     id_column: str | None  # for record keys, and to find duplicate ids
     record_key: str | None  # the office's own keys
     private: frozenset[str]  # columns whose values are never shown in messages
+    largest_weight: Fraction | None = None  # where a guarantee rests on it
 
     @property
     def key_column(self) -> str | None:
@@ -89,6 +92,7 @@ def needs_of(programme: Programme, unit: Unit, cubes: Iterable[Cube]) -> Needs:
         unit.id_column,
         record_key,
         frozenset(column for column in (*rule.ids.values(), rule.record_key) if column),
+        programme.noise.largest_weight if isinstance(programme.noise, PrivateNoise) else None,
     )
 
 
@@ -222,12 +226,15 @@ class UnitReader:
             self._keys(columns, batch.num_rows),
             {name: self._column(name, encode.flags, columns[name], np.bool_) for name in self._needs.flags},
             {
-                name: self._column(name, encode.weights, columns[name], np.uint64)
+                name: self._column(name, self._weights, columns[name], np.uint64)
                 for name in self._needs.weights
             },
         )
         order = self._needs.order
         return block if order is None else ordered(block, order.name, len(order.codelist.leaves))
+
+    def _weights(self, column: pa.Array) -> NDArray[np.uint64]:
+        return encode.weights(column, self._needs.largest_weight)
 
     def _relocate(self, batch: pa.RecordBatch, codes: Mapping[str, Codes]) -> None:
         """Apply the swaps after the records were checked, so that only errors of the data are reported."""

@@ -156,6 +156,14 @@ class Breakdown:
         return ~inner
 
     @cached_property
+    def most_below(self) -> tuple[int, ...]:
+        """Depth -> how many finest nodes are at or below a node of that depth, at most."""
+        below = self.finest.astype(np.int64)
+        for node in range(len(self.codes) - 1, 0, -1):
+            below[self.parents[node]] += below[node]
+        return tuple(int(below[self.depths == depth].max()) for depth in range(int(self.depths.max()) + 1))
+
+    @cached_property
     def is_flat(self) -> bool:
         """Whether every leaf is a separate node directly below the total: node = leaf + 1."""
         return np.array_equal(self.node_of_leaf, np.arange(1, len(self.codes)))

@@ -15,6 +15,22 @@ from discreet.maths.cells.counting import add_digit
 from discreet.programme.codelist import Breakdown, Codelist
 from discreet.programme.filter import Filter
 
+Depths = tuple[int, ...]  # along the axes of a cube: which of its cross-tabulations
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Which cross-tabulations of a cube are published: measured, sums of its finest cells, or a public total."""
+
+    measured: frozenset[Depths]
+    summed: frozenset[Depths] = frozenset()
+    fixed: frozenset[Depths] = frozenset()
+
+    @property
+    def every(self) -> frozenset[Depths]:
+        """All that are published."""
+        return self.measured | self.summed | self.fixed
+
 
 @dataclass(frozen=True, eq=False)
 class Cube:
@@ -28,6 +44,52 @@ class Cube:
     weight: str | None = None  # a column of survey weights
     title: str = ""
     source: str = ""  # of ready-made counts: the first cube of the same file, where files are told apart
+    shown: Shown | None = None  # None: every cross-tabulation is measured and published
+
+    @cached_property
+    def depths(self) -> tuple[Depths, ...]:
+        """All its cross-tabulations, from the grand total to the finest, published or not."""
+        return tuple(product(*(range(int(axis.depths.max()) + 1) for axis in self.axes)))
+
+    @property
+    def measured(self) -> tuple[Depths, ...]:
+        """The cross-tabulations that have noise of their own."""
+        return (
+            self.depths if self.shown is None else tuple(d for d in self.depths if d in self.shown.measured)
+        )
+
+    @property
+    def published(self) -> tuple[Depths, ...]:
+        """The cross-tabulations whose cells are published."""
+        return self.depths if self.shown is None else tuple(d for d in self.depths if d in self.shown.every)
+
+    @cached_property
+    def interior(self) -> tuple[Depths, ...]:
+        """The cross-tabulations of its finest codes: one, unless the codes of an axis end at different depths."""
+        return tuple(product(*(np.unique(axis.depths[axis.finest]).tolist() for axis in self.axes)))
+
+    def signature(self, depths: Depths) -> Signature:
+        """The signature of one of its cross-tabulations."""
+        levels = ((axis.variable, depth) for axis, depth in zip(self.axes, depths, strict=True) if depth)
+        return Signature(
+            self.unit, self._base, self.count or "", tuple(sorted(levels)), self.source, self.weight or ""
+        )
+
+    @cached_property
+    def _base(self) -> str:
+        return self.base.canonical if self.base else ""
+
+    def is_finest(self, cells: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which cells have no cell of the cube below them."""
+        found = np.ones(len(cells), dtype=bool)
+        for k, axis in enumerate(self.axes):
+            found &= axis.finest[self.nodes(cells, k)]
+        return found
+
+    def crosstab_numbers(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
+        """To which cross-tabulation each cell belongs, by the order of ``depths``."""
+        tables = [axis.depths.astype(np.int64) for axis in self.axes]
+        return self.numbered(cells, tables, [int(one.max()) + 1 for one in tables], range(len(tables)))
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
@@ -81,10 +143,12 @@ class Signature:
     count: str  # the counted 0/1 column, empty for records
     levels: Levels
     source: str = ""  # of ready-made counts; empty for records
+    weight: str = ""  # the column of weights that are summed, empty for counts
 
     def __str__(self) -> str:
         source = (self.source,) if self.source else ()
-        return "/".join((self.unit, self.base, self.count, *source, crossed(self.levels)))
+        weight = (self.weight,) if self.weight else ()
+        return "/".join((self.unit, self.base, self.count, *source, crossed(self.levels), *weight))
 
 
 def crossed(levels: Levels) -> str:
@@ -145,12 +209,19 @@ class CrossTab:
 
 
 def crosstabs(cube: Cube, codelists: Mapping[str, Codelist]) -> tuple[CrossTab, ...]:
-    """All cross-tabulations of a cube, from the grand total to the finest."""
+    """The measured cross-tabulations of a cube, from the grand total to the finest."""
+    if cube.shown is None:
+        return all_crosstabs(cube, codelists)
+    return tuple(one for one in all_crosstabs(cube, codelists) if one.depths in cube.shown.measured)
+
+
+def all_crosstabs(cube: Cube, codelists: Mapping[str, Codelist]) -> tuple[CrossTab, ...]:
+    """All cross-tabulations of a cube in the order of its ``depths``, published or not."""
     order = tuple(sorted(range(len(cube.axes)), key=lambda k: cube.axes[k].variable))
     choices = [_levels(axis, codelists[axis.variable]) for axis in cube.axes]
     return tuple(
         CrossTab(
-            _signature(cube, tuple(depth for depth, _ in chosen)),
+            cube.signature(tuple(depth for depth, _ in chosen)),
             tuple(depth for depth, _ in chosen),
             tuple(level for _, level in chosen),
             order,
@@ -165,19 +236,8 @@ def codes_at(tree: Codelist, depth: int) -> list[str]:
 
 
 def signatures(cubes: Iterable[Cube]) -> tuple[Signature, ...]:
-    """Every cross-tabulation of some cubes, each once, in the order of its first cube."""
-    found = {
-        _signature(cube, depths): None
-        for cube in cubes
-        for depths in product(*(range(int(axis.depths.max()) + 1) for axis in cube.axes))
-    }
-    return tuple(found)
-
-
-def _signature(cube: Cube, depths: tuple[int, ...]) -> Signature:
-    levels = ((axis.variable, depth) for axis, depth in zip(cube.axes, depths, strict=True) if depth)
-    base = cube.base.canonical if cube.base else ""
-    return Signature(cube.unit, base, cube.count or "", tuple(sorted(levels)), cube.source)
+    """Every measured cross-tabulation of some cubes, each once, in the order of its first cube."""
+    return tuple({cube.signature(depths): None for cube in cubes for depths in cube.measured})
 
 
 def _levels(axis: Breakdown, tree: Codelist) -> dict[int, Level]:

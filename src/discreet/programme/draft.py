@@ -12,6 +12,7 @@ from pathlib import Path
 import tomlkit
 
 from discreet.errors import mistake
+from discreet.programme.attributes import HOLDERS
 from discreet.programme.codelist import TOTAL, Code
 from discreet.programme.labels import Labels
 from discreet.programme.population import ID_KEYS
@@ -457,6 +458,7 @@ def _variable_lines(draft: Draft) -> Iterator[str]:
         if set(variable.units) != units:
             yield f"units = [{', '.join(quote(unit) for unit in variable.units)}]"
         yield f"codelist = {quote(variable.file)}"
+        yield _attribute(variable)
         if variable.breakdowns:
             levels = ", ".join(f"{name} = {level}" for name, level in variable.breakdowns.items())
             yield f"breakdowns = {{ {levels} }}"
@@ -466,6 +468,13 @@ def _variable_lines(draft: Draft) -> Iterator[str]:
             )
             yield f"breakdown_labels = {{ {labels} }}"
         yield ""
+
+
+def _attribute(variable: DraftVariable) -> str:
+    """Whose attribute a variable is, as far as its table shows it: that of a person may depend on the household."""
+    if len(variable.units) == 1 and variable.units[0] != "persons":
+        return f'of = "{HOLDERS[variable.units[0]]}"'
+    return '# of = "person"   # or "family", "household", "dwelling": noise with a guarantee needs it'
 
 
 def _cube_lines(draft: Draft) -> Iterator[str]:

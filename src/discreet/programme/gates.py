@@ -51,6 +51,14 @@ class DeclaredReconstructionGate(Declared):
     reidentified: Quota = 1.0
 
 
+class DeclaredSparsityGate(Declared):
+    """How many cells of a cross-tabulation may be empty or small."""
+
+    zeros: Quota | None = None
+    ones: Quota | None = None
+    ones_and_twos: Quota | None = None
+
+
 class DeclaredGates(Declared):
     """The most that a release may disclose; one that discloses more is not published."""
 
@@ -61,6 +69,7 @@ class DeclaredGates(Declared):
     delta: Amount | None = None
     true_uniques: Quota | None = None
     true_attributes: Quota | None = None
+    sparsity: DeclaredSparsityGate | None = None
     posterior: DeclaredPosteriorGate | None = None
     differencing: DeclaredDifferencingGate | None = None
     reconstruction: DeclaredReconstructionGate | None = None
@@ -102,6 +111,15 @@ class ReconstructionGate:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SparsityGate:
+    """The largest shares in any cross-tabulation: empty cells of the possible ones, small counts of the others."""
+
+    zeros: float | None = None
+    ones: float | None = None
+    ones_and_twos: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Gates:
     """Everything declared; None is not limited."""
 
@@ -112,6 +130,7 @@ class Gates:
     delta: Fraction | None = None
     true_uniques: float | None = None  # largest share of published ones that are one person
     true_attributes: float | None = None  # largest share of apparent attribute disclosures that are true
+    sparsity: SparsityGate | None = None
     posterior: PosteriorGate | None = None
     differencing: DifferencingGate | None = None
     reconstruction: ReconstructionGate | None = None
@@ -127,6 +146,9 @@ NO_GATES = Gates()
 
 OF_BOUNDED_NOISE = ("bound_revealed", "pinned_cells")
 OF_PRIVATE_NOISE = ("epsilon", "delta")
+# Judged by the programme and the law of its noise alone. Every other gate looks at the data or at what was drawn for
+# them: that a release passed it is then something about the data that no epsilon accounts for.
+BESIDE_A_GUARANTEE = ("averaging", "epsilon", "delta")
 
 
 def resolve_gates(
@@ -148,6 +170,7 @@ def resolve_gates(
         delta=_amount("delta", declared.delta, findings),
         true_uniques=declared.true_uniques,
         true_attributes=declared.true_attributes,
+        sparsity=_sparsity(declared.sparsity, findings) if declared.sparsity else None,
         posterior=PosteriorGate(**posterior.model_dump()) if posterior else None,
         differencing=resolver.differencing(declared.differencing) if declared.differencing else None,
         reconstruction=resolver.reconstruction(declared.reconstruction) if declared.reconstruction else None,
@@ -161,11 +184,25 @@ def _check_noise(declared: DeclaredGates, noise: NoiseRule | None, findings: Fin
     for key in OF_PRIVATE_NOISE if keyed else ():
         if getattr(declared, key) is not None:
             findings.add(f"gates.{key}", "the cell key method has no such guarantee", "remove the gate")
-    if not isinstance(noise, CellKeyNoise):
-        _check_guarantee(declared, noise, findings)
     for key in () if keyed or getattr(noise, "bound", None) else OF_BOUNDED_NOISE:
         if getattr(declared, key) is not None:
             findings.add(f"gates.{key}", "this noise has no bound", "remove the gate")
+    if isinstance(noise, PrivateNoise):
+        _check_guarantee(declared, noise, findings)
+    for item in fields(Gates) if noise.is_guaranteed else ():
+        if item.name not in BESIDE_A_GUARANTEE and getattr(declared, item.name) is not None:
+            remedy = (
+                "that a release passed it would tell about the data beyond epsilon: judge it with `discreet audit`, "
+                'for the office alone, or set claim = "none" in [noise]'
+            )
+            findings.add(f"gates.{item.name}", "looks at the data beside a privacy guarantee", remedy)
+
+
+def _sparsity(declared: DeclaredSparsityGate, findings: Findings) -> SparsityGate:
+    if not declared.model_fields_set:
+        remedy = "give zeros, ones or ones_and_twos, such as { ones_and_twos = 0.5 }"
+        findings.add("gates.sparsity", "limits nothing", remedy)
+    return SparsityGate(**declared.model_dump())
 
 
 def _check_guarantee(declared: DeclaredGates, noise: PrivateNoise, findings: Findings) -> None:

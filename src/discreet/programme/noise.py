@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
@@ -20,8 +20,29 @@ from discreet.maths.noise.ptable_solver import PTableParameters, Variance
 from discreet.maths.noise.publishing import Negatives, Publishing
 from discreet.maths.privacy.accounting import Neighbours
 from discreet.maths.privacy.composition import Composition
+from discreet.programme.attributes import Attributes
+from discreet.programme.population import PopulationRule, SampleMethod, UnitName
 from discreet.programme.section import Amount, Declared, Findings, Text, text_or_table
+from discreet.programme.split import BudgetRule, DeclaredSplit, Split, budget_of, refused_split
 from discreet.programme.utility_file import read_utility
+
+__all__ = [
+    "NO_NEGATIVES",
+    "BudgetRule",
+    "CellKeyNoise",
+    "Claim",
+    "DeclaredCellKey",
+    "DeclaredPrivate",
+    "Draw",
+    "KeptZeros",
+    "NoiseEntry",
+    "NoiseRule",
+    "PrivateNoise",
+    "Protects",
+    "Split",
+    "check_sample",
+    "resolve_noise",
+]
 
 
 def _one_or_rows(value: object) -> str:
@@ -48,13 +69,6 @@ class DeclaredCellKey(Declared):
     ptable: Text | None = None
 
 
-class DeclaredSplit(Declared):
-    """Shares of the budget, by the number of axes of a cross-tabulation or by table."""
-
-    by_axes: dict[str, Amount] | None = None
-    by_table: dict[str, Amount] | None = None
-
-
 class DeclaredPrivate(Declared):
     """Noise of a known law in every cell, with a differential privacy guarantee unless none is claimed."""
 
@@ -78,6 +92,8 @@ class DeclaredPrivate(Declared):
         Discriminator(text_or_table),
     ] = "even"
     composition: Literal["basic", "advanced", "pld"] = "basic"
+    public_totals: dict[UnitName, Annotated[int, Field(ge=1)]] = {}
+    largest_weight: Amount | None = None
     claim: Literal["dp", "none"] = "dp"
     large_delta: bool = False
 
@@ -136,26 +152,8 @@ class Claim(StrEnum):
     NONE = "none"
 
 
-class Split(StrEnum):
-    """How the budget is divided over the cross-tabulations."""
-
-    EVEN = "even"
-    BY_AXES = "by_axes"
-    BY_TABLE = "by_table"
-
-
-@dataclass(frozen=True)
-class BudgetRule:
-    """The whole budget (epsilon, or rho for the discrete Gaussian) and how it is divided."""
-
-    total: Fraction
-    split: Split = Split.EVEN
-    shares: Mapping[str, Fraction] = field(
-        default_factory=dict
-    )  # number of axes, or table -> share of the total
-
-
 NO_NEGATIVES = Publishing(Negatives.ZERO)
+NO_ATTRIBUTES = Attributes()
 
 
 @dataclass(frozen=True)
@@ -175,6 +173,8 @@ class PrivateNoise:
     claim: Claim = Claim.DP
     large_delta: bool = False
     snapshot: str = ""  # the id of the records whose noise is repeated; empty where it is fresh
+    attributes: Attributes = NO_ATTRIBUTES  # whose the variables of the programme are
+    largest_weight: Fraction | None = None  # of a record, where cubes have weights
     utility: UtilityTable | None = None  # of the exponential mechanism
     composition: Composition = Composition.BASIC  # of its cross-tabulations
 
@@ -213,6 +213,34 @@ def resolve_noise(declared: DeclaredCellKey | DeclaredPrivate | None, findings: 
         if isinstance(declared, DeclaredCellKey)
         else _private(declared, findings)
     )
+
+
+def check_sample(population: PopulationRule | None, noise: NoiseRule | None, findings: Findings) -> None:
+    """A secret sample amplifies a guarantee only where a theorem applies (see maths.privacy.amplification)."""
+    sample = population.sample if population is not None else None
+    if sample is None or noise is None:
+        return
+    if not isinstance(noise, PrivateNoise) or not noise.is_guaranteed:
+        findings.add("population.sample", "the noise has no guarantee to amplify", "leave it out")
+        return
+    if noise.is_gaussian:
+        remedy = "leave it out, or use a law whose budget is an epsilon"
+        findings.add("population.sample", "rho is not amplified by sampling as an epsilon is", remedy)
+    poisson = sample.method is SampleMethod.POISSON
+    if poisson != (noise.neighbours is Neighbours.ADD_REMOVE):
+        wanted = "add-remove" if poisson else "substitute"
+        remedy = f'use neighbours = "{wanted}", or leave the sample out: no theorem covers this pair'
+        findings.add("population.sample.method", f"{sample.method} with {noise.neighbours.value}", remedy)
+    if sample.unit != f"{noise.protects}s":
+        remedy = (
+            "only what is sampled as a whole gains from it: protect the sampled unit, or leave the sample out"
+        )
+        findings.add(
+            "population.sample.unit", f"a sample of {sample.unit} that protects a {noise.protects}", remedy
+        )
+    if poisson and noise.budget.public:
+        remedy = "the size of a Poisson sample is random: leave one of the two out"
+        findings.add("noise.public_totals", "a public total of a Poisson sample", remedy)
 
 
 def _cell_key(declared: DeclaredCellKey, findings: Findings) -> CellKeyNoise | None:
@@ -268,7 +296,7 @@ def _private(declared: DeclaredPrivate, findings: Findings) -> PrivateNoise | No
         return None
     return PrivateNoise(
         kind,
-        _budget(Fraction(str(total)), declared.split),
+        budget_of(Fraction(str(total)), declared.split, declared.public_totals),
         declared.bound,
         Fraction(str(declared.delta or 0)),
         _draw(declared),
@@ -280,8 +308,9 @@ def _private(declared: DeclaredPrivate, findings: Findings) -> PrivateNoise | No
         Claim(declared.claim),
         declared.large_delta,
         declared.snapshot or "",
-        utility,
-        Composition(declared.composition),
+        largest_weight=None if declared.largest_weight is None else Fraction(str(declared.largest_weight)),
+        utility=utility,
+        composition=Composition(declared.composition),
     )
 
 
@@ -301,14 +330,6 @@ def _draw(declared: DeclaredPrivate) -> Draw:
     if declared.draw is not None:
         return Draw(declared.draw)
     return Draw.DESCRIPTION if declared.snapshot else Draw.FRESH
-
-
-def _budget(total: Fraction, split: str | DeclaredSplit) -> BudgetRule:
-    if isinstance(split, str):
-        return BudgetRule(total)
-    shares = split.by_axes or split.by_table or {}
-    rule = Split.BY_AXES if split.by_axes else Split.BY_TABLE
-    return BudgetRule(total, rule, {name: Fraction(str(share)) for name, share in shares.items()})
 
 
 def _refused(declared: DeclaredPrivate, kind: LawKind) -> Iterator[tuple[str, str, str]]:
@@ -337,10 +358,11 @@ def _refused(declared: DeclaredPrivate, kind: LawKind) -> Iterator[tuple[str, st
         )
     yield from _refused_composition(declared, kind)
     yield from _refused_drawing(declared)
+    yield from _refused_weights(declared, kind)
+    if isinstance(declared.split, DeclaredSplit) and declared.split.sums:
+        yield from _refused_sums(declared)
     if declared.protects == "household" and declared.largest_household is None:
         yield "largest_household", "is missing", "state how many members the largest household has"
-    if declared.protects == "person" and declared.largest_household is not None:
-        yield "largest_household", str(declared.largest_household), 'it goes with protects = "household"'
 
 
 def _refused_composition(declared: DeclaredPrivate, kind: LawKind) -> Iterator[tuple[str, str, str]]:
@@ -382,6 +404,30 @@ def _refused_drawing(declared: DeclaredPrivate) -> Iterator[tuple[str, str, str]
         yield "keep_zeros", "noise by participants for cells without any", 'use keep_zeros = "all"'
 
 
+def _refused_weights(declared: DeclaredPrivate, kind: LawKind) -> Iterator[tuple[str, str, str]]:
+    """Sums of weights have noise of a law without a bound: a bound on counts means nothing for them."""
+    if declared.largest_weight is None:
+        return
+    if not _is_positive(declared.largest_weight):
+        yield "largest_weight", str(declared.largest_weight), "give a number above 0, such as 50"
+    if kind not in (LawKind.GEOMETRIC, LawKind.DISCRETE_GAUSSIAN):
+        remedy = "use geometric or discrete-gaussian noise for weights"
+        yield "largest_weight", f"weights under {kind.value} noise", remedy
+    if declared.draw == "participants":
+        yield "largest_weight", "weights with noise by participants", 'use draw = "description" or "fresh"'
+
+
+def _refused_sums(declared: DeclaredPrivate) -> Iterator[tuple[str, str, str]]:
+    """Sums of counts that were cut at zero or rounded are biased, and their variance is not that of the noise."""
+    kept = {"negatives": "keep", "rounding": 1, "threshold": 0}
+    for key, value in kept.items():
+        if getattr(declared, key) != value:
+            remedy = f"set {key} = {value!r}: sums of counts that were changed after the noise are biased"
+            yield key, f"{getattr(declared, key)} together with split.sums", remedy.replace("'", '"')
+    if declared.keep_zeros == "all" or declared.draw == "participants":
+        yield "split", "sums of cells whose zeros or groups show", 'sums need draw = "description" or "fresh"'
+
+
 def _refused_budget(declared: DeclaredPrivate, kind: LawKind) -> Iterator[tuple[str, str, str]]:
     wanted, other = ("rho", "epsilon") if kind is LawKind.DISCRETE_GAUSSIAN else ("epsilon", "rho")
     total = getattr(declared, wanted)
@@ -398,21 +444,7 @@ def _refused_budget(declared: DeclaredPrivate, kind: LawKind) -> Iterator[tuple[
     if delta is not None and not (_is_number(delta) and 0 <= Fraction(str(delta)) < 1):
         yield "delta", str(delta), "give a number from 0 to below 1, such as 1e-9"
     if isinstance(declared.split, DeclaredSplit):
-        yield from _refused_split(declared.split)
-
-
-def _refused_split(split: DeclaredSplit) -> Iterator[tuple[str, str, str]]:
-    shares = split.by_axes or split.by_table
-    if (split.by_axes is None) == (split.by_table is None) or not shares:
-        yield (
-            "split",
-            "not exactly one of by_axes and by_table",
-            'write { by_axes = { "0" = "1/2", "1" = "1/2" } }',
-        )
-    elif not all(_is_positive(share) for share in shares.values()):
-        yield "split", "a share that is not a number above 0", 'write shares such as 0.25 or "1/4"'
-    elif (total := sum(Fraction(str(share)) for share in shares.values())) != 1:
-        yield "split", f"the shares sum to {total}", "make them sum to 1 exactly"
+        yield from refused_split(declared.split)
 
 
 def _is_number(value: object) -> bool:

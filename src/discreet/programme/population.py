@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fractions import Fraction
 from typing import Annotated, Literal
 
 from pydantic import Discriminator, Tag
 
-from discreet.programme.section import Declared, Findings, Text, text_or_table
+from discreet.programme.attributes import Attribute, DeclaredAttribute, attribute
+from discreet.programme.section import Amount, Declared, Findings, Text, positive, text_or_table
 from discreet.programme.sources import DeclaredSource, Source, resolve_source
 
 UNITS = ("persons", "households", "families", "dwellings")
@@ -25,6 +28,14 @@ SourceEntry = Annotated[
 ]
 
 
+class DeclaredSample(Declared):
+    """The records are a sample, and who is in it stays secret."""
+
+    rate: Amount
+    method: Literal["poisson", "without-replacement"]
+    unit: Literal["persons", "households"] = "persons"
+
+
 class DeclaredPopulation(Declared):
     """Where the records are and what identifies them."""
 
@@ -38,6 +49,9 @@ class DeclaredPopulation(Declared):
     dwelling_id: Text | None = None
     record_key: Text | None = None
     geography: list[Text] = []
+    flags: dict[Text, DeclaredAttribute] = {}
+    fixed_families: bool = False
+    sample: DeclaredSample | None = None
 
 
 @dataclass(frozen=True)
@@ -49,6 +63,22 @@ class Unit:
     id_column: str | None
 
 
+class SampleMethod(StrEnum):
+    """How a sample was drawn: each unit independently, or a fixed number of them."""
+
+    POISSON = "poisson"
+    WITHOUT_REPLACEMENT = "without-replacement"
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A secret sample: the share of the population in it, how it was drawn, and of which units."""
+
+    rate: Fraction
+    method: SampleMethod
+    unit: str
+
+
 @dataclass(frozen=True)
 class PopulationRule:
     """The tables of records and the columns that identify and place them."""
@@ -57,6 +87,11 @@ class PopulationRule:
     ids: Mapping[str, str]  # unit -> id column; also of units without a table
     geography: tuple[str, ...]  # coarse to fine
     record_key: str | None  # a column with the office's own record keys
+    flags: Mapping[str, Attribute] = field(default_factory=dict)  # 0/1 column -> whose it is
+    fixed_families: bool = False  # who belongs to which family does not change for the others
+    sample: Sample | None = (
+        None  # None where all of the population is there, or nothing follows from sampling
+    )
 
 
 def resolve_population(declared: DeclaredPopulation | None, findings: Findings) -> PopulationRule | None:
@@ -68,7 +103,22 @@ def resolve_population(declared: DeclaredPopulation | None, findings: Findings) 
     if all(getattr(declared, name) is None for name in UNITS):
         findings.add("population", "no table of records", 'add persons = "persons.parquet"')
     _check_columns(declared, ids, findings)
-    return PopulationRule(units, ids, tuple(declared.geography), declared.record_key)
+    return PopulationRule(
+        units,
+        ids,
+        tuple(declared.geography),
+        declared.record_key,
+        {column: attribute(flag.of, flag.fixed) for column, flag in declared.flags.items()},
+        declared.fixed_families,
+        None if declared.sample is None else _sample(declared.sample, findings),
+    )
+
+
+def _sample(declared: DeclaredSample, findings: Findings) -> Sample:
+    rate = positive("population.sample.rate", declared.rate, findings)
+    if rate > 1:
+        findings.add("population.sample.rate", str(declared.rate), "give a share of the population, up to 1")
+    return Sample(rate, SampleMethod(declared.method), declared.unit)
 
 
 def _unit(name: str, declared: DeclaredPopulation, ids: dict[str, str], findings: Findings) -> Unit | None:

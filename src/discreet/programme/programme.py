@@ -5,18 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from discreet.errors import Mistakes, Problem
 from discreet.maths.noise.ptable_solver import PTableParameters
+from discreet.programme.attributes import Attributes
 from discreet.programme.cube import Cube
 from discreet.programme.cubes import CubeResolver, ReadyMade, told_apart
 from discreet.programme.filter import Filter
 from discreet.programme.gates import NO_GATES, Gates, resolve_gates
 from discreet.programme.labels import NO_LABELS, Labels, resolve_labels
-from discreet.programme.noise import CellKeyNoise, NoiseRule, PrivateNoise, resolve_noise
+from discreet.programme.noise import CellKeyNoise, NoiseRule, PrivateNoise, check_sample, resolve_noise
 from discreet.programme.population import PopulationRule, Unit, resolve_population
 from discreet.programme.reading import read_declared
 from discreet.programme.release import (
@@ -29,6 +30,7 @@ from discreet.programme.release import (
 )
 from discreet.programme.section import Findings
 from discreet.programme.serve import DEFAULT_SERVE, ServeRule, resolve_serve
+from discreet.programme.split import with_shown
 from discreet.programme.swap import SwapRule, check_compatible, resolve_swap
 from discreet.programme.variables import Variable, resolve_variables, standard_tables
 
@@ -143,11 +145,15 @@ def inspect_programme(path: Path) -> Inspected:
     check_compatible(swap, noise, zeros, population, variables, findings)
     gates = resolve_gates(declared.gates, population, variables, noise, findings)
     serve = resolve_serve(declared.serve, variables, noise, findings)
+    if isinstance(noise, PrivateNoise):
+        cubes = told_apart(cubes, ready_made)
+    cubes = _with_shown(cubes, noise, findings)
+    check_sample(population, noise, findings)
     problems = findings.mistakes().problems
     if noise is None:
         return Inspected(problems, None)
     if isinstance(noise, PrivateNoise):
-        cubes = told_apart(cubes, ready_made)
+        noise = replace(noise, attributes=attributes_of(variables, population))
     sound = Programme(
         path=Path(path),
         name=release.name,
@@ -167,12 +173,36 @@ def inspect_programme(path: Path) -> Inspected:
     return Inspected(problems, sound, frozenset(findings.absent))
 
 
+def attributes_of(variables: Mapping[str, Variable], population: PopulationRule | None) -> Attributes:
+    """Whose the variables and counted columns of a programme are."""
+    found = {name: variable.attribute for name, variable in variables.items()}
+    if population is None:
+        return Attributes(found)
+    return Attributes(found, population.flags, population.fixed_families)
+
+
+def _with_shown(cubes: tuple[Cube, ...], noise: NoiseRule | None, findings: Findings) -> tuple[Cube, ...]:
+    """The cubes with what of each is published, once everything that they are made of is sound."""
+    if not isinstance(noise, PrivateNoise) or set(findings.problems) - findings.absent:
+        return cubes
+    try:
+        return with_shown(noise.budget, cubes)
+    except Mistakes as mistakes:
+        for problem in mistakes.problems:
+            named = (
+                problem.key if problem.key.startswith(("noise.", "cube ")) else f"noise.split, {problem.key}"
+            )
+            findings.add(named, problem.value, problem.remedy)
+    return cubes
+
+
 def _population(rule: PopulationRule) -> dict[str, Any]:
     return {
         "units": {name: unit.source.describe() for name, unit in sorted(rule.units.items())},
         "ids": dict(sorted(rule.ids.items())),
         "geography": list(rule.geography),
         "record_key": rule.record_key,
+        **({} if rule.sample is None else {"sample": {k: str(v) for k, v in asdict(rule.sample).items()}}),
     }
 
 

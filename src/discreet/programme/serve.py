@@ -37,10 +37,11 @@ class DeclaredHistory(Declared):
 
 
 class DeclaredAccount(Declared):
-    """What answers cost where the noise has a guarantee, and what each user may spend."""
+    """What answers cost where the noise has a guarantee, and what each user and all together may spend."""
 
     each: Amount
     user: Amount
+    all: Amount | None = None
 
 
 class DeclaredServe(Declared):
@@ -95,6 +96,9 @@ class AccountRule:
 
     each: Fraction  # epsilon, or rho for the discrete Gaussian
     user: Fraction
+    all: Fraction | None = (
+        None  # what all users together may learn, each cross-tabulation counted once; None: no cap
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,4 +222,10 @@ def _account(declared: DeclaredAccount, findings: Findings) -> AccountRule:
     )
     if each > user:
         findings.add("serve.account.user", f"{user} is below what one table costs", "raise it, or lower each")
-    return AccountRule(each, user)
+    if declared.all is None:
+        return AccountRule(each, user)
+    together = positive("serve.account.all", declared.all, findings)
+    if each > together:
+        value = f"{together} is below what one table costs"
+        findings.add("serve.account.all", value, "raise it, or lower each")
+    return AccountRule(each, user, together)

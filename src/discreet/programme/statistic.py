@@ -55,7 +55,7 @@ class Statistics:
         meant = self._variable(axis.root)
         if not axis.is_grouping:
             return meant
-        return _digest([meant, axis.codes[1:], axis.node_of_leaf.tolist()])
+        return _digest([meant, axis.node_of_leaf.tolist()])  # groups have no names of their own
 
     def _variable(self, name: str) -> str:
         if name not in self._digests:

@@ -11,6 +11,7 @@ from pydantic import Discriminator, Field, Tag
 
 from discreet.errors import Mistakes, Problem, mistake
 from discreet.programme import eu2021
+from discreet.programme.attributes import UNDECLARED, Attribute, HolderName, attribute
 from discreet.programme.codelist import Breakdown, Codelist, breakdown, codelist, read_codelist
 from discreet.programme.filter import alternatives
 from discreet.programme.population import UnitName
@@ -44,6 +45,8 @@ class DeclaredVariable(Declared):
     """One variable: its column, its codelist and the breakdowns that cubes may use."""
 
     column: Text | None = None
+    of: HolderName | None = None
+    fixed: bool | None = None
     units: Annotated[list[UnitName], Field(min_length=1)] | None = None
     codelist: CodelistEntry | None = None
     breakdowns: Annotated[dict[Word, BreakdownEntry], Field(min_length=1)] | None = None
@@ -67,6 +70,7 @@ class Variable:
     codelist: Codelist
     breakdowns: Mapping[str, Breakdown]
     units: tuple[str, ...] | None  # None: any unit whose table has the column
+    attribute: Attribute = UNDECLARED  # whose it is
 
 
 SHOWN = 5  # codes named in a message
@@ -129,7 +133,14 @@ def _declared_variable(
     else:
         axes = {name: breakdown(name, name, tree, tree.leaves)}
     units = None if entry.units is None else tuple(dict.fromkeys(entry.units))
-    return Variable(name, entry.column or name.lower(), tree, axes, units)
+    return Variable(name, entry.column or name.lower(), tree, axes, units, _attribute(name, entry, standard))
+
+
+def _attribute(name: str, entry: DeclaredVariable, standard: set[str]) -> Attribute:
+    """What is declared; where something is left out, that of the built-in programme."""
+    built_in = eu2021.attribute_of(name) if name in standard and entry.of is None else UNDECLARED
+    of = built_in.of if entry.of is None else entry.of
+    return attribute(of, built_in.fixed if entry.fixed is None else entry.fixed)
 
 
 def _declared_codelist(
@@ -157,7 +168,8 @@ def _standard_variable(name: str, variables: Mapping[str, Variable], findings: F
         tree = _regional_codelist(name, variables, findings)
     else:
         tree = codelist(name, eu2021.codelist_rows(name))
-    return Variable(name, eu2021.column(name), tree, _standard_breakdowns(name, tree), None)
+    axes = _standard_breakdowns(name, tree)
+    return Variable(name, eu2021.column(name), tree, axes, None, eu2021.attribute_of(name))
 
 
 def _regional_codelist(name: str, variables: Mapping[str, Variable], findings: Findings) -> Codelist:

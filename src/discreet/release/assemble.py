@@ -13,6 +13,7 @@ from discreet.formats.sdmx import write_structures
 from discreet.formats.writers import SDMX_STRUCTURES, WRITERS, place
 from discreet.programme.cube import Cube
 from discreet.programme.release import ReleaseFormat
+from discreet.release.certificate import CERTIFICATE
 from discreet.release.folder import ReleaseFolder
 from discreet.release.manifest import CubeEntry, Digests, FileEntry, Manifest, codelist_place, cube_entry
 from discreet.release.noise_entry import entry_of
@@ -40,8 +41,9 @@ def write_shared(
     entries: Sequence[CubeEntry],
     formats: Iterable[ReleaseFormat],
     publication: Publication,
+    certificate: str | None = None,
 ) -> tuple[FileEntry, ...]:
-    """Write what belongs to no single cube: codelists, SDMX structures and the README."""
+    """Write what belongs to no single cube: codelists, SDMX structures, the README and the certificate."""
     files = [
         folder.write(codelist_place(name), partial(write_codes, axis))
         for name, axis in sorted(breakdowns(cubes).items())
@@ -50,6 +52,8 @@ def write_shared(
         files.append(folder.write(SDMX_STRUCTURES, lambda path: write_structures(cubes, path, publication)))
     text = readme(publication, entries)
     files.append(folder.write("README.md", lambda path: _write_text(path, text)))
+    if certificate is not None:
+        files.append(folder.write(CERTIFICATE, lambda path: _write_text(path, certificate)))
     return tuple(files)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path, PurePosixPath
@@ -21,7 +21,7 @@ from pydantic import (
 )
 
 from discreet.errors import BrokenRelease, mistake
-from discreet.programme.cube import Cube
+from discreet.programme.cube import Cube, Depths, Shown, crossed
 from discreet.programme.labels import NO_LABELS, Labels
 from discreet.programme.release import ReleaseFormat
 from discreet.release.manifest_1 import FORMAT_1, noise_of_format_1
@@ -79,6 +79,29 @@ class CubeEntry(_Entry):
     cells: int  # published ones, without zeros
     files: tuple[FileEntry, ...]
     source: str = ""  # of ready-made counts whose files are told apart: the first cube of the same file
+    published: tuple[str, ...] | None = None  # its cross-tabulations that are; absent where all are
+    sums: tuple[str, ...] | None = None  # those of them that are sums of its finest published cells
+    public: tuple[str, ...] | None = None  # those of them that are public totals
+
+    @model_serializer(mode="wrap")
+    def _without_absent(self, write: SerializerFunctionWrapHandler) -> dict[str, object]:
+        """Omit what most cubes do not have: a source of ready-made counts, and what is not published."""
+        found = dict(write(self))
+        return {name: value for name, value in found.items() if name not in _OPTIONAL or value}
+
+    def shown(self, cube: Cube) -> Shown | None:
+        """What of a cube is published; a name that the cube does not have means a damaged manifest."""
+        if self.published is None:
+            return None
+        named = {crossed(cube.signature(depths).levels): depths for depths in cube.depths}
+        try:
+            every, summed, fixed = (
+                frozenset(named[name] for name in names or ())
+                for names in (self.published, self.sums, self.public)
+            )
+        except KeyError as missing:
+            raise BrokenRelease(f"cube {self.id}: it has no cross-tabulation {missing}") from None
+        return Shown(every - summed - fixed, summed, fixed)
 
     def file(self, form: ReleaseFormat) -> FileEntry | None:
         """The cube's file of a format, where there is one."""
@@ -89,10 +112,8 @@ class CubeEntry(_Entry):
         """What is counted: cells of cubes that agree in this are comparable."""
         return (self.unit, self.base_normal, self.count, self.weight, self.source)
 
-    @model_serializer(mode="wrap")
-    def _without_source(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Omit an empty source: most cubes count records."""
-        return {name: value for name, value in write(self).items() if value or name != "source"}
+
+_OPTIONAL = ("source", "published", "sums", "public")
 
 
 class Digests(_Entry):
@@ -171,7 +192,21 @@ def cube_entry(cube: Cube, cells: int, files: tuple[FileEntry, ...]) -> CubeEntr
         cells=cells,
         files=files,
         source=cube.source,
+        **_shown(cube),
     )
+
+
+def _shown(cube: Cube) -> dict[str, tuple[str, ...]]:
+    """The names of what is published, where that is not all."""
+    shown = cube.shown
+    if shown is None:
+        return {}
+
+    def named(some: Iterable[Depths]) -> tuple[str, ...]:
+        return tuple(crossed(cube.signature(depths).levels) for depths in cube.depths if depths in set(some))
+
+    found = {"published": named(shown.every), "sums": named(shown.summed), "public": named(shown.fixed)}
+    return {name: names for name, names in found.items() if names}
 
 
 def codelist_place(breakdown: str) -> str:

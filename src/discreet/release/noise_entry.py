@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from fractions import Fraction
 from typing import Annotated, Any
 
@@ -24,8 +25,9 @@ from discreet.maths.noise.ptable import ptable_of_rows
 from discreet.maths.noise.publishing import UNCHANGED, Negatives, Publishing
 from discreet.maths.privacy.accounting import Neighbours
 from discreet.maths.privacy.composition import Composition
-from discreet.perturb.noise import Guarantee, Noise, NoiseBudget
+from discreet.perturb.noise import Amplified, Guarantee, Noise, NoiseBudget, SumOf, WeightNoise
 from discreet.programme.noise import Draw, KeptZeros, Protects, Split
+from discreet.programme.population import SampleMethod
 from discreet.programme.release import Disclosure
 
 
@@ -67,6 +69,21 @@ class UtilityRowEntry(_Entry):
     utilities: tuple[Exact, ...]
 
 
+class SumEntry(_Entry):
+    """A cross-tabulation whose cells are sums of published ones: of which, of how many at most, and their variance."""
+
+    of: str
+    cells: int
+    variance: float
+
+
+class WeightEntry(_Entry):
+    """Noise on sums of weights: the largest weight of a record, and the unit of the noise and of ``other_cells``."""
+
+    largest: Exact
+    unit: Exact
+
+
 class ParametersEntry(_Entry):
     """What defines the law besides variance and bound: js of a p-table, or a budget and each cell's share of it."""
 
@@ -77,11 +94,23 @@ class ParametersEntry(_Entry):
     epsilon: Exact | None = None  # of the whole release
     rho: Exact | None = None
     split: Split | None = None
+    spent: Exact | None = None  # of the epsilon or rho, where the shares leave a part of it
+    shares: dict[str, Exact] | None = None  # as declared, where the split is not even
     cross_tabulations: int | None = None
     neighbours: Neighbours | None = None
     unit: Protects | None = None
     cell: Exact | None = None  # the epsilon or rho of a cell, for a change of one
     other_cells: dict[str, Exact] | None = None  # cross-tabulation -> that of its cells, where it differs
+
+
+class SampleEntry(_Entry):
+    """The same guarantee for the population that a secret sample was drawn from."""
+
+    method: SampleMethod
+    rate: Exact
+    unit: str
+    epsilon: Exact
+    delta: Exact
 
 
 class GuaranteeEntry(_Entry):
@@ -97,6 +126,9 @@ class GuaranteeEntry(_Entry):
     neighbours: Neighbours
     unit: Protects
     largest_household: int | None = None
+    fixed: tuple[str, ...] | None = None  # variables that count as unchanged for all who stay
+    fixed_families: bool | None = None
+    sample: SampleEntry | None = None
 
 
 class NoiseEntry(_Entry):
@@ -108,10 +140,19 @@ class NoiseEntry(_Entry):
     zeros: KeptZeros
     variance: float | None = None  # at most this
     bound: int | None = None  # at most this
+    sums: dict[str, SumEntry] | None = None  # cross-tabulation -> what its cells add up
+    public_totals: dict[str, int] | None = None  # unit -> its total, published exactly and not protected
+    weights: WeightEntry | None = None
     publishing: PublishingEntry | None = None  # absent where noisy counts are published as they are
     parameters: ParametersEntry | None = None
     law: tuple[dict[int, float], ...] | None = None  # of a p-table: true count -> change -> probability
     guarantee: GuaranteeEntry | None = None
+
+    @property
+    def keeps_negatives(self) -> bool:
+        """Whether negative noisy counts are published as they are."""
+        kept = self.publishing is None or self.publishing.negatives is Negatives.KEEP
+        return kept and self.kind is not LawKind.CELL_KEY
 
     def noise(self) -> Noise:
         """The noise as an outsider knows it; an invalid law means a damaged release."""
@@ -127,6 +168,9 @@ class NoiseEntry(_Entry):
             law=self._law(given),
             laws={name: self._named(amount) for name, amount in (given.other_cells or {}).items()},
             publishing=UNCHANGED if rule is None else _publishing(rule),
+            sums={name: SumOf(one.of, one.cells) for name, one in (self.sums or {}).items()},
+            totals=self.public_totals or {},
+            weights=None if self.weights is None else WeightNoise(self.weights.largest, self.weights.unit),
             budget=_budget(given),
             guarantee=None if self.guarantee is None else _guarantee(self.guarantee),
         )
@@ -161,8 +205,13 @@ def entry_of(noise: Noise) -> NoiseEntry:
         disclose=noise.disclosed,
         drawing=noise.drawing,
         zeros=noise.zeros,
-        variance=None if noise.variance is None else float(f"{noise.variance:.{VARIANCE_DIGITS}g}"),
+        variance=None if noise.variance is None else _rounded(noise.variance),
         bound=noise.bound,
+        sums=_sums(noise) or None,
+        public_totals=dict(noise.totals) or None,
+        weights=None
+        if noise.weights is None
+        else WeightEntry(largest=noise.weights.largest, unit=noise.weights.unit),
         publishing=None
         if rule == UNCHANGED
         else PublishingEntry(negatives=rule.negatives, rounding=rule.rounding, threshold=rule.threshold),
@@ -179,8 +228,22 @@ def entry_of(noise: Noise) -> NoiseEntry:
             neighbours=found.neighbours,
             unit=found.unit,
             largest_household=found.largest_household,
+            fixed=found.fixed or None,
+            fixed_families=found.fixed_families or None,
+            sample=None if found.sample is None else SampleEntry(**asdict(found.sample)),
         ),
     )
+
+
+def _rounded(variance: float) -> float:
+    return float(f"{variance:.{VARIANCE_DIGITS}g}")
+
+
+def _sums(noise: Noise) -> dict[str, SumEntry]:
+    return {
+        name: SumEntry(of=one.finest, cells=one.cells, variance=_rounded(noise.variance_of_sum(one)))
+        for name, one in sorted(noise.sums.items())
+    }
 
 
 def _parameters(noise: Noise) -> ParametersEntry | None:
@@ -193,6 +256,8 @@ def _parameters(noise: Noise) -> ParametersEntry | None:
     return ParametersEntry(
         **measure,
         split=budget.split,
+        spent=budget.spent,
+        shares=dict(budget.shares) or None,
         cross_tabulations=budget.cross_tabulations,
         neighbours=budget.neighbours,
         unit=budget.unit,
@@ -222,6 +287,8 @@ def _budget(given: ParametersEntry) -> NoiseBudget | None:
     return NoiseBudget(
         total=total,
         split=given.split,
+        spent=given.spent,
+        shares=given.shares or {},
         cross_tabulations=given.cross_tabulations or 0,
         neighbours=given.neighbours,
         unit=given.unit,
@@ -233,11 +300,22 @@ def _guarantee(entry: GuaranteeEntry) -> Guarantee:
         neighbours=entry.neighbours,
         unit=entry.unit,
         largest_household=entry.largest_household,
+        fixed=entry.fixed or (),
+        fixed_families=bool(entry.fixed_families),
         epsilon=entry.epsilon,
         rho=entry.rho,
         delta=entry.delta or Fraction(0),
         distance=entry.distance or Fraction(0),
         composition=entry.composition or Composition.BASIC,
+        sample=None
+        if (sample := entry.sample) is None
+        else Amplified(
+            method=sample.method,
+            rate=sample.rate,
+            unit=sample.unit,
+            epsilon=sample.epsilon,
+            delta=sample.delta,
+        ),
     )
 
 

@@ -137,6 +137,7 @@ class CubeFile:
     entry: CubeEntry
     path: Path
     codes: tuple[tuple[str, ...], ...]
+    signed: bool = False  # whether negative counts are published as they are
 
     def parts(self) -> Iterator[Rows]:
         """The rows by row group."""
@@ -198,5 +199,6 @@ class CubeFile:
             raise BrokenRelease(
                 f"cube {self.entry.id}: its rows are not in the order of its codes, or one occurs twice"
             )
-        if not (values > 0).all():
-            raise BrokenRelease(f"cube {self.entry.id}: a listed value is not positive")
+        if not (values != 0 if self.signed else values > 0).all():
+            kind = "zero" if self.signed else "not positive"
+            raise BrokenRelease(f"cube {self.entry.id}: a listed value is {kind}")

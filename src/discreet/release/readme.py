@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from discreet.formats.publication import ADDITIVITY, SAME_CELL, SWAPPED, WEIGHTED, ZEROS, Publication
+from discreet.formats.publication import (
+    ADDITIVITY,
+    PARTS_ADD_UP,
+    SAME_CELL,
+    SUMS,
+    SWAPPED,
+    ZEROS,
+    Publication,
+    weighted_note,
+)
 from discreet.formats.writers import SDMX_STRUCTURES
 from discreet.programme.labels import Labels
 from discreet.programme.release import ReleaseFormat
@@ -46,7 +55,7 @@ def _contents(cubes: Sequence[CubeEntry]) -> str:
         (
             "## What is here",
             "",
-            f"{len(cubes)} tables of counts, each with all its totals and sub-totals.",
+            f"{len(cubes)} tables of counts, {_margins(cubes)}.",
             "",
             *lines,
             "- `codelists/`: code, parent and label of every category, one file per breakdown",
@@ -72,13 +81,32 @@ def _protection(publication: Publication, cubes: Sequence[CubeEntry]) -> str:
             "## How the people behind the numbers are protected",
             f"{publication.noise.sentence()} {_PURPOSE}",
             *([f"**Households were exchanged.** {SWAPPED}"] if publication.swapped else []),
-            f"**Totals may not add up.** {ADDITIVITY}",
+            *_totals(cubes),
             f"**Zeros are not listed.** {ZEROS} A program that needs them fills in 0.",
             f"**One cell, one value.** {SAME_CELL} Asking again or elsewhere gives nothing new.",
             _SMALL_COUNTS,
-            *([WEIGHTED] if any(cube.weight for cube in cubes) else []),
+            *([weighted_note(publication.noise)] if any(cube.weight for cube in cubes) else []),
         )
     )
+
+
+def _margins(cubes: Sequence[CubeEntry]) -> str:
+    if all(cube.published is None for cube in cubes):
+        return "each with all its totals and sub-totals"
+    return "with those of their totals and sub-totals that `manifest.json` lists as published"
+
+
+def _totals(cubes: Sequence[CubeEntry]) -> Iterator[str]:
+    """Why totals differ from sums, and which totals there are."""
+    if all(cube.published is None for cube in cubes):
+        yield f"**Totals may not add up.** {ADDITIVITY}"
+    else:
+        yield (
+            "**Only some totals are published.** A cell of a cross-tabulation that the manifest does not list as "
+            f"published is not zero. {PARTS_ADD_UP}"
+        )
+    if any(cube.sums for cube in cubes):
+        yield f"**Some totals are sums.** {SUMS}"
 
 
 def _use(cubes: Sequence[CubeEntry]) -> str:

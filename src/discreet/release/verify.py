@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +14,13 @@ from numpy.typing import NDArray
 
 from discreet.errors import BrokenRelease
 from discreet.formats.dataset import DECIMALS
+from discreet.maths.cells.counting import roll_up_sparse
 from discreet.programme.codelist import TOTAL
+from discreet.programme.cube import crossed
 from discreet.programme.release import ReleaseFormat
 from discreet.release.folder import file_sha256
 from discreet.release.manifest import MANIFEST, CubeEntry, FileEntry, Manifest, read_manifest
-from discreet.release.reader import CubeFile, Values, read_codes
+from discreet.release.reader import CubeFile, PublishedCodes, Values, read_codes
 
 ROWS_PER_PASS = 25_000_000  # bounds memory to about a gigabyte; more cells are compared in several passes
 NAMED = 20  # findings that are listed
@@ -40,6 +43,7 @@ class _Axis:
     codes: tuple[str, ...]
     hashes: NDArray[np.uint64]  # node -> hash; 0 for the total
     cubes: NDArray[np.uint64]  # (word, node) -> bits of the cubes that have the code; all bits for the total
+    depths: NDArray[np.int64]  # node -> level below the total
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,16 @@ class _Member:
 
     file: CubeFile
     axes: tuple[_Axis, ...]
+    present: NDArray[np.bool_]  # cross-tabulation -> whether it is published here; last axis fastest
+    shared: NDArray[np.uint64]  # (word, cross-tabulation) -> bits of the cubes that publish it
+    is_partial: bool  # whether any of the cubes leaves cross-tabulations out
+
+    def crosstab(self, nodes: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+        """The number of the cross-tabulation of each cell."""
+        number = np.zeros(len(nodes[0]), dtype=np.int64)
+        for axis, along in zip(self.axes, nodes, strict=True):
+            number = number * (int(axis.depths.max()) + 1) + axis.depths[along]
+        return number
 
     @property
     def entry(self) -> CubeEntry:
@@ -68,7 +82,7 @@ def compare(folder: Path, manifest: Manifest) -> Comparison:
     """Compare the cubes of each population of a release whose files are intact."""
     places = sorted({axis.codelist for cube in manifest.cubes for axis in cube.axes})
     try:
-        known = {place: read_codes(folder / place).codes for place in places}
+        known = {place: read_codes(folder / place) for place in places}
     except BrokenRelease as broken:
         return Comparison((str(broken),), 0)
     problems: list[str] = []
@@ -76,7 +90,9 @@ def compare(folder: Path, manifest: Manifest) -> Comparison:
     for population in dict.fromkeys(cube.population for cube in manifest.cubes):
         entries = [cube for cube in manifest.cubes if cube.population == population]
         try:
-            outcome = _compare_population(_members(folder, entries, known), ROWS_PER_PASS)
+            members = _members(folder, entries, known, manifest.noise.keeps_negatives)
+            outcome = _compare_population(members, ROWS_PER_PASS)
+            problems.extend(_wrong_sums(members, known, manifest))
         except BrokenRelease as broken:
             outcome = Comparison((str(broken),), 0)
         problems.extend(outcome.problems)
@@ -85,13 +101,13 @@ def compare(folder: Path, manifest: Manifest) -> Comparison:
 
 
 def _members(
-    folder: Path, entries: Sequence[CubeEntry], known: Mapping[str, tuple[str, ...]]
+    folder: Path, entries: Sequence[CubeEntry], known: Mapping[str, PublishedCodes], signed: bool
 ) -> list[_Member]:
     """Number the cubes and record for every (variable, code) which of them have it."""
     cubes_of: dict[tuple[str, str], int] = {}
     for number, entry in enumerate(entries):
         for axis in entry.axes:
-            for code in known[axis.codelist]:
+            for code in known[axis.codelist].codes:
                 cubes_of[axis.variable, code] = cubes_of.get((axis.variable, code), 0) | 1 << number
     words = -(-len(entries) // _WORD)
     axes = {
@@ -101,19 +117,33 @@ def _members(
         for entry in entries
         for axis in entry.axes
     }
-    return [
-        _Member(
-            CubeFile(entry, folder / file.path, tuple(known[axis.codelist] for axis in entry.axes)),
-            tuple(axes[axis.variable, axis.codelist] for axis in entry.axes),
-        )
-        for entry in entries
-        if (file := entry.file(ReleaseFormat.PARQUET)) is not None
-    ]
+    found = []
+    for entry in entries:
+        if (file := entry.file(ReleaseFormat.PARQUET)) is not None:
+            own = tuple(axes[axis.variable, axis.codelist] for axis in entry.axes)
+            rows = CubeFile(entry, folder / file.path, tuple(axis.codes for axis in own), signed)
+            partial = any(one.published is not None for one in entries)
+            found.append(_Member(rows, own, *_published(entry, own, entries), partial))
+    return found
+
+
+def _published(
+    entry: CubeEntry, axes: Sequence[_Axis], entries: Sequence[CubeEntry]
+) -> tuple[NDArray[np.bool_], NDArray[np.uint64]]:
+    """Which cross-tabulations a cube publishes, and which cubes publish each, where a manifest restricts them."""
+    names = [crossed(levels) for levels in _crossings(axes)]
+    listed = [None if one.published is None else set(one.published) for one in entries]
+    bits = [sum(1 << k for k, own in enumerate(listed) if own is None or name in own) for name in names]
+    words, word = -(-len(entries) // _WORD), (1 << _WORD) - 1
+    shared = np.array([[mask >> (_WORD * k) & word for mask in bits] for k in range(words)], dtype=np.uint64)
+    here = None if entry.published is None else set(entry.published)
+    return np.array([here is None or name in here for name in names]), shared
 
 
 def _axis(
-    variable: str, codes: tuple[str, ...], cubes_of: Mapping[tuple[str, str], int], words: int, cubes: int
+    variable: str, listed: PublishedCodes, cubes_of: Mapping[tuple[str, str], int], words: int, cubes: int
 ) -> _Axis:
+    codes = listed.codes
     every = (1 << cubes) - 1
     bits = [every if code == TOTAL else cubes_of[variable, code] for code in codes]
     word = (1 << _WORD) - 1
@@ -122,7 +152,21 @@ def _axis(
         codes,
         np.array([_pair_hash(variable, code) for code in codes], dtype=np.uint64),
         np.array([[mask >> (_WORD * k) & word for mask in bits] for k in range(words)], dtype=np.uint64),
+        np.array(_depths(listed), dtype=np.int64),
     )
+
+
+def _parents(listed: PublishedCodes) -> list[int]:
+    """Node -> the node above it, -1 for the total."""
+    place = {code: node for node, code in enumerate(listed.codes)}
+    return [place.get(parent, 0) if node else -1 for node, parent in enumerate(listed.parents)]
+
+
+def _depths(listed: PublishedCodes) -> list[int]:
+    depths: list[int] = []
+    for node, parent in enumerate(_parents(listed)):
+        depths.append(depths[parent] + 1 if 0 <= parent < node else 0)
+    return depths
 
 
 def _pair_hash(variable: str, code: str) -> int:
@@ -169,8 +213,11 @@ def _of_pass(hashes: NDArray[np.uint64], number: int, passes: int) -> NDArray[np
 def _occurrences(member: _Member, nodes: Sequence[NDArray[np.int64]]) -> NDArray[np.int32]:
     """In how many cubes each cell must occur: those that have every one of its codes."""
     total = np.zeros(len(nodes[0]), dtype=np.int32)
+    crosstab = member.crosstab(nodes) if member.is_partial else None
     for word in range(len(member.axes[0].cubes)):
         bits = member.axes[0].cubes[word][nodes[0]]
+        if crosstab is not None:
+            bits = bits & member.shared[word][crosstab]
         for axis, axis_nodes in zip(member.axes[1:], nodes[1:], strict=True):
             bits &= axis.cubes[word][axis_nodes]
         total += np.bitwise_count(bits)
@@ -204,6 +251,8 @@ def _read(member: _Member) -> Iterator[_Cells]:
         hashes = np.zeros(len(rows.values), dtype=np.uint64)
         for axis, nodes in zip(member.axes, rows.nodes, strict=True):
             hashes += axis.hashes[nodes]
+        if not member.present.all() and not member.present[member.crosstab(rows.nodes)].all():
+            raise BrokenRelease(f"cube {member.entry.id}: it lists cells that its manifest does not publish")
         yield _Cells(rows.nodes, hashes, rows.values)
 
 
@@ -248,7 +297,56 @@ def _description(member: _Member, nodes: Sequence[int]) -> tuple[tuple[tuple[str
     cubes = ~0
     for axis, node in zip(member.axes, nodes, strict=True):
         cubes &= sum(int(bits) << (_WORD * word) for word, bits in enumerate(axis.cubes[:, node]))
+    crosstab = int(member.crosstab([np.array([node]) for node in nodes])[0])
+    cubes &= sum(int(bits) << (_WORD * word) for word, bits in enumerate(member.shared[:, crosstab]))
     return tuple(pairs), cubes
+
+
+def _wrong_sums(
+    members: Sequence[_Member], known: Mapping[str, PublishedCodes], manifest: Manifest
+) -> Iterator[str]:
+    """The cubes whose stated sums are not those of their finest cells, or whose public total is not the stated one."""
+    for member in members:
+        entry = member.entry
+        if not (entry.sums or entry.public):
+            continue
+        parts = [(rows.cells, rows.values) for rows in member.file.parts()]
+        cells, values = (np.concatenate(some) for some in zip(*parts, strict=True))
+        if entry.public:
+            stated = (manifest.noise.public_totals or {}).get(entry.unit)
+            if (values[0] if cells[0] == 0 else 0) != stated:
+                yield f"cube {entry.id}: its public total is not the {stated} that the manifest states"
+        if entry.sums and not _adds_up(member, known, cells, values):
+            yield f"cube {entry.id}: a stated sum is not the sum of its finest published cells"
+
+
+def _adds_up(
+    member: _Member, known: Mapping[str, PublishedCodes], cells: NDArray[np.int64], values: Values
+) -> bool:
+    entry, shape = member.entry, tuple(len(codes) for codes in member.file.codes)
+    above = [np.array(_parents(known[axis.codelist]), dtype=np.int32) for axis in entry.axes]
+    finest = [np.isin(np.arange(len(parents)), parents, invert=True) for parents in above]
+    nodes = np.unravel_index(cells, shape)
+    inner = np.all([of[along] for of, along in zip(finest, nodes, strict=True)], axis=0)
+    scaled = np.rint(values * 10**DECIMALS).astype(np.int64)
+    at, sums = cells[inner].astype(np.uint64), scaled[inner].view(np.uint64)
+    for k, parents in enumerate(above):
+        at, sums = roll_up_sparse(at, sums, shape, k, parents)
+    added = dict(zip(at.tolist(), sums.view(np.int64).tolist(), strict=True))
+    named = [crossed(levels) for levels in _crossings(member.axes)]
+    summed = np.array([name in (entry.sums or ()) for name in named])
+    wanted = summed[member.crosstab(nodes)]
+    listed = dict(zip(cells[wanted].tolist(), scaled[wanted].tolist(), strict=True))
+    places = np.array(list(added), dtype=np.int64)
+    chosen = summed[member.crosstab(np.unravel_index(places, shape))]
+    return listed == {cell: added[cell] for cell in places[chosen].tolist() if added[cell]}
+
+
+def _crossings(axes: Sequence[_Axis]) -> Iterator[tuple[tuple[str, int], ...]]:
+    """The levels of each cross-tabulation, last axis fastest."""
+    variables = [axis.variable for axis in axes]
+    for depths in product(*(range(int(axis.depths.max()) + 1) for axis in axes)):
+        yield tuple(sorted((v, d) for v, d in zip(variables, depths, strict=True) if d))
 
 
 @dataclass(frozen=True)
@@ -261,6 +359,7 @@ class Verification:
     files: int
     cells: int  # published cells of all cubes
     compared: int  # cells that occur in more than one cube
+    partial: int = 0  # cubes of which only some cross-tabulations are published, as the manifest states
 
     @property
     def passed(self) -> bool:
@@ -282,6 +381,7 @@ def verify(folder: Path | str) -> Verification:
         len(manifest.all_files()),
         sum(cube.cells for cube in manifest.cubes),
         comparison.compared,
+        sum(cube.published is not None for cube in manifest.cubes),
     )
 
 

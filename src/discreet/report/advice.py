@@ -191,14 +191,18 @@ def _power(number: float) -> str:
 
 
 def averaging_chart(advice: Advice) -> Chart:
-    """Success probability of averaging against V, for the riskiest statistic with and without the same noise."""
+    """Success probability of averaging against V, for the most exposed count, and with independent noise per table."""
     facts, limit, least = advice.facts, advice.task.limits.averaging, advice.least_variance
     top = max(float(advice.plane.V[-1]), 1.2 * least)
     kinds = {
-        f"{label}: {one.name}, k/t² {one.ratio:.3g}": one.ratio
-        for label, one in (
-            ("the same noise in all tables", facts.same_noise),
-            ("independent noise in each table", facts.fresh_noise),
+        f"{label}: {name}, {ratio:.3g} of one count's variance": ratio
+        for label, name, ratio in (
+            ("with the best weights", advice.exposed.name, advice.exposed.ratio),
+            (
+                "independent noise in each table, equal weights",
+                facts.fresh_noise.name,
+                facts.fresh_noise.ratio,
+            ),
         )
     }
     points = [
@@ -212,7 +216,7 @@ def averaging_chart(advice: Advice) -> Chart:
         Axis("success probability of averaging", PERCENT, 1.0),
     )
     need = [Mark(least, limit, f"{limit:.0%} at V = {least:.3g}")]
-    text = f"Averaging recovers the riskiest statistic with a probability below {limit:.0%} from V = {least:.3g} on."
+    text = f"Averaging recovers the most exposed count with a probability below {limit:.0%} from V = {least:.3g} on."
     return Chart(
         "averaging",
         "Success of averaging",

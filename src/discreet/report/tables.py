@@ -110,10 +110,10 @@ def _redundancy_table(redundancy: RedundancyAudit) -> Html:
         Column("statistic"),
         Column("representations t", As.COUNT),
         Column("k/t²", As.DECIMAL),
-        Column("least k/t²", As.DECIMAL),
+        Column("variance with the best weights / V", As.DECIMAL),
     ]
     rows = [
-        (universe.counted, one.statistic, one.t, one.k_over_t2, one.riskiest_k_over_t2)
+        (universe.counted, one.statistic, one.t, one.k_over_t2, one.best)
         for universe in redundancy.universes
         for one in universe.exposed
     ]

@@ -193,6 +193,7 @@ def _cube_table(by_cube: Mapping[str, ErrorComparison]) -> Html:
         Column("table"),
         Column("mean error", As.DECIMAL),
         Column("Hellinger distance", As.DECIMAL),
+        Column("Hellinger distance of counts", As.DECIMAL),
         Column("unchanged", As.SHARE),
         Column("95 of 100 within", As.DECIMAL),
     ]
@@ -201,6 +202,7 @@ def _cube_table(by_cube: Mapping[str, ErrorComparison]) -> Html:
             cube,
             one.occupied.mean(Measure.L1),
             one.hellinger,
+            one.hellinger_of_counts,
             one.occupied.mean(Measure.UNCHANGED),
             one.occupied.absolute.get(0.95),
         )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from discreet.errors import Problem
+from discreet.population.household_sizes import household_problems
 from discreet.programme.cube import Cube
 from discreet.programme.programme import Unit
 from discreet.run.run import Run, require_none
@@ -24,11 +25,14 @@ def tabulate(
 ) -> dict[str, int]:
     """Count the cubes and pass each table to ``finish``; return the number of records of each unit."""
     programme = run.programme
+    require_none(household_problems(programme, {cube.unit for cube in programme.cubes}))
     ready = [cube for cube in cubes if cube.id in programme.ready_made]
     for cube in ready:
         given = programme.ready_made[cube.id]
         require_none(modulus_problems(given.modulus, run.mechanism.key_modulus, cube))
-        finish(ready_made_table(cube, given))
+        table = ready_made_table(cube, given)
+        require_none(run.mechanism.problems(table.total))
+        finish(table)
     units = programme.population.units if programme.population else {}
     rows: dict[str, int] = {}
     for name, unit in units.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -15,12 +15,14 @@ from discreet.errors import BudgetExceeded, mistake
 from discreet.io.store import Book, add_new, lay_out
 from discreet.maths.noise.additive import Law
 from discreet.maths.noise.thresholds import ThresholdTable, zero_table
-from discreet.maths.privacy.accounting import EpsilonDelta, PrivacyLoss, Rho, exp_above
+from discreet.maths.privacy.accounting import EpsilonDelta, PrivacyLoss, Rho, basic, exp_above, within
 from discreet.maths.privacy.composition import Composition
-from discreet.perturb.budget import ARITHMETIC, NoisePlan, law_of, reach, shares
+from discreet.maths.privacy.sensitivity import Reach
+from discreet.perturb.budget import ARITHMETIC, NoisePlan, law_of, shares
 from discreet.perturb.ledger import Ledger, question_key
 from discreet.perturb.noise import Guarantee
 from discreet.perturb.private import PrivateMechanism, drawing_distances, noise_identity
+from discreet.perturb.reach import fixed_variables, has_fixed_families, reach
 from discreet.pipeline.protect import DELTA_UNITS
 from discreet.programme.cube import Cube, Signature, signatures
 from discreet.programme.noise import Claim, PrivateNoise
@@ -42,6 +44,10 @@ class PrivateTables:
             value = f"{released.rule.composition.value} with a table builder"
             remedy = 'questions are chosen one after the other and charged by their sums: use composition = "basic"'
             raise mistake(programme.path, "noise.composition", value, remedy)
+        if released.sums:
+            value = "sums together with a table builder over records"
+            remedy = "it would measure what the release publishes as a sum, a second value: serve the release instead"
+            raise mistake(programme.path, "noise.split.sums", value, remedy)
         self._released, self.account = released, account
         self._shares = shares(released.rule.budget, programme.cubes)
         self._table = lru_cache(maxsize=256)(self._made_table)
@@ -59,9 +65,22 @@ class PrivateTables:
             return Rho(self.account.user)
         return EpsilonDelta(self.account.user, max(self.rule.delta, ARITHMETIC))
 
+    @cached_property
+    def common_budget(self) -> PrivacyLoss | None:
+        """What all users together may learn; None where that is not limited."""
+        if self.account.all is None:
+            return None
+        if self.rule.is_gaussian:
+            return Rho(self.account.all)
+        return EpsilonDelta(self.account.all, max(self.rule.delta, ARITHMETIC))
+
+    def costly(self, cube: Cube) -> tuple[Signature, ...]:
+        """The cross-tabulations of a table that are measured: all but a public total."""
+        return tuple(one for one in signatures([cube]) if one not in self._released.totals)
+
     def mechanism(self, cube: Cube) -> PrivateMechanism:
         """The noise of every cross-tabulation of a cube."""
-        parameters = {signature: self.parameter(signature) for signature in signatures([cube])}
+        parameters = {signature: self.parameter(signature) for signature in self.costly(cube)}
         tables = {parameter: self._table(parameter) for parameter in set(parameters.values())}
         trees = {axis.variable: tree_of(axis) for axis in cube.axes if axis.is_grouping}
         codelists = {**self._released.codelists, **trees}
@@ -69,7 +88,7 @@ class PrivateTables:
 
     def parameter(self, signature: Signature) -> Fraction:
         """The noise parameter of a cross-tabulation: its share, divided by what one record reaches."""
-        touched = reach(signature.unit, self.rule)
+        touched = reach(signature, self.rule)
         return self.share(signature) / (touched.l2_squared if self.rule.is_gaussian else touched.l1)
 
     def identity(self, cube: Cube, signature: Signature) -> str:
@@ -93,21 +112,23 @@ class PrivateTables:
             return Rho(total)
         chosen = self.mechanism(cube)
         distances = drawing_distances(chosen.plan, [cube], chosen.codelists)
-        deltas = [self._delta(signature.unit, self.parameter(signature)) for signature in wanted]
+        deltas = [self._delta(self.parameter(signature), reach(signature, self.rule)) for signature in wanted]
         deltas += [(1 + exp_above(self.share(one))) * distances[one] for one in wanted if one in distances]
         return EpsilonDelta(total, Fraction(ceil(sum(deltas, Fraction(0)) * DELTA_UNITS), DELTA_UNITS))
 
-    def _certified(self, unit: str, parameter: Fraction) -> Fraction:
+    def _certified(self, parameter: Fraction, touched: Reach) -> Fraction:
         """The delta of one cross-tabulation, as a release of only this one would state it."""
-        one: Mapping[Signature, Fraction] = {Signature(unit, "", "", ()): parameter}
-        return NoisePlan(self.rule, one, {parameter: self._table(parameter)}).delta()
+        return NoisePlan(self.rule, {}, {parameter: self._table(parameter)}).certified(parameter, touched)
 
     def _made_table(self, parameter: Fraction) -> ThresholdTable:
         return zero_table(law_of(self.rule, parameter))
 
 
-def account_guarantee(prices: PrivateTables) -> Guarantee | None:
-    """What a table builder guarantees for all answers to one user; None where nothing is claimed."""
+def account_guarantee(prices: PrivateTables, every: Sequence[Signature]) -> Guarantee | None:
+    """What a table builder guarantees for all answers to one user; None where nothing is claimed.
+
+    ``every`` has each variable of each unit that can be asked for.
+    """
     rule, account = prices.rule, prices.account
     if rule.claim is not Claim.DP:
         return None
@@ -115,10 +136,13 @@ def account_guarantee(prices: PrivateTables) -> Guarantee | None:
         neighbours=rule.neighbours,
         unit=rule.protects,
         largest_household=rule.largest_household,
+        fixed=fixed_variables(every, rule),
+        fixed_families=has_fixed_families(every, rule),
         epsilon=None if rule.is_gaussian else account.user,
         rho=account.user if rule.is_gaussian else None,
         delta=rule.delta,
         each=account.each,
+        together=account.all,
     )
 
 
@@ -130,6 +154,8 @@ _charged = Table(
     Column("key", String, primary_key=True),
 )
 _BOOK = Book("charged", _tables)
+EVERYONE = ""  # the owner of what any user has received
+COMMON = "serve/all-users"  # the account of all users together
 
 
 class Accounts:
@@ -139,6 +165,7 @@ class Accounts:
         """``key`` is derived from that of the noise: keys in the database do not reveal the questions."""
         self._ledger, self._prices, self._key = ledger, prices, key
         lay_out(ledger.database, _BOOK)
+        self._open_common()
 
     def charge(self, user: str, cube: Cube) -> Refusal | None:
         """Charge what of a table the user has not paid for; on disk when this returns, or refused and not charged.
@@ -146,25 +173,65 @@ class Accounts:
         What is paid for is written in the ledger's database and in the transaction of its charge: killed at any moment,
         or asked by several workers at once, nothing is charged twice and nothing is paid for without a charge.
         """
-        if not self._new(user, cube):
+        if not self._new(user, cube) and not self._new_to_all(cube):
             return None
         rule, account = self._prices.rule, account_of(user)
         self._ledger.create_account(account, self._prices.budget, rule.neighbours, rule.protects.value)
         try:
             self._charge(user, cube)
         except BudgetExceeded:
-            return self._refusal(account, cube, tuple(self._new(user, cube).values()))
+            new = tuple(self._new(user, cube).values())
+            together = basic([self._ledger.spent(account), self._prices.loss(cube, new)], self._kind)
+            if within(together, self._prices.budget):
+                return self._refusal(COMMON, cube, tuple(self._new_to_all(cube).values()))
+            return self._refusal(account, cube, new)
         return None
 
+    def _open_common(self) -> None:
+        """Open the account of all users; it must be there before the first of them is answered."""
+        budget, rule = self._prices.common_budget, self._prices.rule
+        if budget is None:
+            return
+        with self._ledger.database.reading() as connection:
+            answered = connection.execute(
+                select(_charged.c.key).where(_charged.c.owner != EVERYONE).limit(1)
+            ).first()
+        if answered is not None and not self._ledger.has_account(COMMON):
+            remedy = "what they have is not in it: start a new ledger, or leave it out"
+            raise mistake(
+                self._ledger.database.name,
+                "serve.account.all",
+                "users were answered before it was declared",
+                remedy,
+            )
+        self._ledger.create_account(COMMON, budget, rule.neighbours, rule.protects.value)
+
     def _charge(self, user: str, cube: Cube) -> None:
-        account = account_of(user)
-        with self._ledger.charging(account) as connection:
-            new = self._unpaid(connection, user, cube)  # looked up again: another worker may have charged it
-            if new:
-                asked = question_key(self._key, "\n".join(sorted(new)))
-                price = self._prices.loss(cube, tuple(new.values()))
-                self._ledger.charge_within(connection, account, price, asked, _description(cube))
-                add_new(connection, _charged, [{"owner": user, "key": key} for key in new])
+        """Charge the user for what is new to them, and all users together for what is new to everyone, or neither.
+
+        A cross-tabulation has the same values for everyone: users who share their answers know each once.
+        """
+        owners = {user: account_of(user)}
+        if self._prices.common_budget is not None:
+            owners[EVERYONE] = COMMON
+        with self._ledger.charging(*owners.values()) as connection:
+            for owner, account in owners.items():
+                new = self._unpaid(
+                    connection, owner, cube
+                )  # looked up again: another worker may have charged it
+                if new:
+                    asked = question_key(self._key, "\n".join(sorted(new)))
+                    price = self._prices.loss(cube, tuple(new.values()))
+                    self._ledger.charge_within(connection, account, price, asked, _description(cube))
+                    add_new(connection, _charged, [{"owner": owner, "key": key} for key in new])
+
+    def _new_to_all(self, cube: Cube) -> dict[str, Signature]:
+        """The cross-tabulations that no user has received, where all users together have an account."""
+        return {} if self._prices.common_budget is None else self._new(EVERYONE, cube)
+
+    @property
+    def _kind(self) -> type[PrivacyLoss]:
+        return type(self._prices.budget)
 
     def cost(self, user: str, cube: Cube) -> str:
         """What a table would cost the user, as text."""
@@ -199,7 +266,7 @@ class Accounts:
             return self._unpaid(connection, user, cube)
 
     def _unpaid(self, connection: Connection, user: str, cube: Cube) -> dict[str, Signature]:
-        wanted = {self._key_of(cube, signature): signature for signature in signatures([cube])}
+        wanted = {self._key_of(cube, signature): signature for signature in self._prices.costly(cube)}
         mine = select(_charged.c.key).where(_charged.c.owner == user, _charged.c.key.in_(wanted))
         for key in connection.execute(mine).scalars():
             del wanted[key]
@@ -214,6 +281,14 @@ class Accounts:
         needed, available = getattr(price, self._measure), getattr(left, self._measure)
         # deltas are fractions of many digits, shown only where the delta is what is insufficient
         amounts = [self._amount(one) for one in (needed, available)] if needed > available else [price, left]
+        if account == COMMON:
+            message = phrase(
+                "This table would cost {price}; {left} is left of the privacy budget of all users together. "
+                "Tables that anyone has received stay available: ask for fewer axes, or for one of those.",
+                price=amounts[0],
+                left=amounts[1],
+            )
+            return Refusal(Rule.BUDGET, message)
         message = phrase(
             "This table would cost {price}; {left} is left of your privacy budget. "
             "Tables that you already have stay free: ask for fewer axes, or for one of those.",

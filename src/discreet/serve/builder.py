@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Mistakes
+from discreet.formats.dataset import part_of
 from discreet.formats.publication import ADDITIVITY, SWAPPED
 from discreet.programme.codelist import Breakdown
-from discreet.programme.cube import Signature
+from discreet.programme.cube import Cube, Signature
 from discreet.serve.answer import Answer, AnswerAxis, Nearest, NoiseRange, Preview, Refusal, Rule
 from discreet.serve.budget import Accounts
 from discreet.serve.catalogue import Catalogue
@@ -27,6 +28,9 @@ from discreet.serve.rules import Verdict, judge_cells, judge_form
 from discreet.tabulate.tables import ProtectedTable
 from discreet.text.phrase import joined, phrase
 
+NOT_IN_RELEASE = phrase(
+    "The release does not publish all totals of this table: those that it lacks have no value, and are not zero."
+)
 MOST_OFFERED = 3
 MOST_JUDGED = 12
 STEPS = 3  # changes of the refused table
@@ -121,7 +125,8 @@ def answer_of(
     places, rows = picked(cube, table.cells, maps, question.order, shape)
     values = np.zeros(prod(shape), dtype=np.int64)
     values[places] = table.values[rows]
-    withheld = _withheld(question, verdict, catalogue.rule.place, shape)
+    unpublished = _unpublished(question, table.cube, shape)
+    withheld = _withheld(question, verdict, catalogue.rule.place, shape) | unpublished
     values[withheld] = 0
     axes = [
         _axis(cube.axes[k], nodes, asked.breakdown, cube.axes[k].variable in catalogue.places)
@@ -137,7 +142,7 @@ def answer_of(
         noise,
         ADDITIVITY,
         tuple(area for area in verdict.blocked if area.code in shown),
-        warnings,
+        (*warnings, NOT_IN_RELEASE) if unpublished.any() else warnings,
         _ranges(question, values, source),
     )
 
@@ -177,6 +182,16 @@ def _withheld(
             blocked = np.array([axis.codes[node] in codes for node in question.picked[asked]], dtype=bool)
             np.moveaxis(withheld, asked, 0)[blocked] = True
     return withheld.reshape(-1)
+
+
+def _unpublished(question: Question, cube: Cube, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Every cell of a cross-tabulation that the release does not publish."""
+    part = part_of(cube)
+    if part is None:
+        return np.zeros(prod(shape), dtype=bool)
+    nodes = [question.picked[question.order.index(k)] for k in range(len(cube.axes))]
+    levels = np.ix_(*(depths[along] for depths, along in zip(part.depths, nodes, strict=True)))
+    return ~part.present[levels].transpose(question.order).reshape(-1)
 
 
 def _ranges(

@@ -9,7 +9,7 @@ from discreet.errors import mistake
 from discreet.io.databases import open_source
 from discreet.perturb.noise import Noise
 from discreet.programme.codelist import Breakdown, Codelist
-from discreet.programme.cube import Cube
+from discreet.programme.cube import Cube, Signature
 from discreet.programme.filter import alternatives
 from discreet.programme.labels import NO_LABELS, Labels
 from discreet.programme.programme import Programme
@@ -75,6 +75,17 @@ class Catalogue:
     def table(self, table: str) -> ServedTable | None:
         """The declared table of an id."""
         return next((one for one in self.tables if one.id == table), None)
+
+    def statistics(self) -> tuple[Signature, ...]:
+        """Each variable and each counted column of each unit, as a cross-tabulation of its own; and the totals."""
+        totals = [Signature(unit, "", "", ()) for unit in self.units]
+        axes = [
+            Signature(unit, "", "", ((name, 1),))
+            for name, variable in self.variables.items()
+            for unit in variable.units
+        ]
+        counted = [Signature(unit, "", name, ()) for unit, names in self.counts.items() for name in names]
+        return (*totals, *axes, *counted)
 
     def breakdown(self, full_name: str) -> Breakdown | None:
         """The breakdown of a full name, such as AGE.M, or None."""

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from discreet.errors import Mistakes
 from discreet.io.store import Database, one_at_a_time
-from discreet.maths.attacks.redundancy import Average, riskiest
+from discreet.maths.attacks.averaging import Recovery, recovery
 from discreet.programme.codelist import Breakdown
 from discreet.programme.cube import Signature, crossed, signatures
 from discreet.programme.filter import NOBODY
@@ -111,19 +111,19 @@ class History:
             [one.signature.levels for one in seen.new], [one.cells for one in seen.new], seen.received.number
         )
         worst, average = min(
-            ((one, representations(one, every)) for one in statistics), key=lambda pair: pair[1].ratio
+            ((one, averaged(one, every)) for one in statistics), key=lambda pair: pair[1].variance
         )
         finding = phrase(
             "{statistic} could be averaged from {times} representations "
-            "(k/t\N{SUPERSCRIPT TWO} = {ratio}) in what you have collected",
+            "to {ratio} times the variance of one count in what you have collected",
             statistic=_named(worst.signature),
             times=average.t,
-            ratio=float(f"{average.ratio:.3g}"),
+            ratio=float(f"{average.variance:.3g}"),
         )
-        if rule.refuse is not None and average.ratio < rule.refuse:
+        if rule.refuse is not None and average.variance < rule.refuse:
             message = phrase("{finding}; no further table that adds to it is answered.", finding=finding)
             return Refusal(Rule.HISTORY, message)
-        warned = rule.warn is not None and average.ratio < rule.warn
+        warned = rule.warn is not None and average.variance < rule.warn
         return [joined(finding, ".", by="")] if warned else []
 
     def _differences(self, numbers: Sequence[tuple[tuple[str, str], int | None]]) -> Refusal | list[Phrase]:
@@ -144,9 +144,9 @@ class History:
         return Refusal(Rule.DIFFERENCE, message)
 
 
-def representations(statistic: Statistic, received: Received) -> Average:
-    """The choice of the collected cross-tabulations whose mean reveals most about a statistic: the smallest k/t^2."""
-    return riskiest(received.refining(statistic.signature.levels), statistic.cells)
+def averaged(statistic: Statistic, received: Received) -> Recovery:
+    """The best combination of the collected cross-tabulations that add up to a statistic; one count has variance 1."""
+    return recovery(received.refining(statistic.signature.levels) / statistic.cells)
 
 
 def cells_of(signature: Signature, sizes: dict[str, tuple[int, ...]]) -> int:

@@ -12,12 +12,13 @@ from discreet.maths.privacy.accounting import EpsilonDelta
 from discreet.perturb.choose import mechanism
 from discreet.perturb.ledger import Ledger
 from discreet.perturb.private import PrivateMechanism
+from discreet.perturb.reach import neighbour_problems
 from discreet.programme.noise import Claim
 from discreet.programme.programme import Programme
 from discreet.programme.serve import DEFAULT_SERVE, ServeRule
 from discreet.release.reader import Release
 from discreet.run.identity import bound_key
-from discreet.run.run import Run
+from discreet.run.run import Run, require_none
 from discreet.serve.budget import Accounts, PrivateTables, account_guarantee
 from discreet.serve.builder import TableBuilder
 from discreet.serve.catalogue import programme_catalogue
@@ -53,9 +54,12 @@ def serve_programme(
     if isinstance(chosen, PrivateMechanism):
         _refuse_dense(programme, chosen)
         private = PrivateTables(programme, chosen)
-        noise = replace(noise, guarantee=account_guarantee(private))
         accounts = _accounts(programme, private, ledger, derive(key, "serve-questions"))
     catalogue = programme_catalogue(programme, noise)
+    if private is not None:
+        require_none(neighbour_problems(catalogue.statistics(), private.rule, str(programme.path)))
+        noise = replace(noise, guarantee=account_guarantee(private, catalogue.statistics()))
+        catalogue = replace(catalogue, noise=noise)
     run = Run(
         programme=programme, secret=secret, mechanism=chosen, threads=threads, progress=progress or Quiet()
     )

@@ -14,10 +14,11 @@ from discreet.errors import Mistakes, Problem
 from discreet.maths.cells import counting
 from discreet.perturb.mechanism import Mechanism
 from discreet.population.encode import Codes, EncodedRecords
+from discreet.population.household_sizes import household_problems
 from discreet.programme.codelist import Breakdown
 from discreet.programme.cube import Cube
 from discreet.programme.programme import Unit
-from discreet.run.run import Run
+from discreet.run.run import Run, require_none
 from discreet.serve.cache import key_of, table_cache
 from discreet.serve.catalogue import Catalogue
 from discreet.serve.noise_ranges import NoiseRanges
@@ -187,6 +188,7 @@ def read_units(run: Run, catalogue: Catalogue) -> dict[str, EncodedUnit]:
     programme, population = run.programme, run.programme.population
     if population is None:
         raise Mistakes([Problem(str(programme.path), "population", "is missing", "serve a release instead")])
+    require_none(household_problems(programme, catalogue.units))
     relocations = run.relocations(run.swap())
     wanted = {name: unit for name, unit in population.units.items() if name in catalogue.units}
     run.progress.stage(f"reading {', '.join(wanted)}")

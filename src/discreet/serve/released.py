@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from discreet.audit.evidence import Cells, PublishedTable, Universe, published
 from discreet.errors import mistake
 from discreet.programme.codelist import Breakdown
-from discreet.programme.cube import Cube
+from discreet.programme.cube import Cube, Shown
 from discreet.programme.serve import ServeRule
 from discreet.release.reader import Release
 from discreet.serve.cache import CELL_BYTES, key_of, table_cache
@@ -118,7 +119,7 @@ class ReleaseSource:
         order = [_axis_of(holding.cube, axis.variable) for axis in cube.axes]
         places, rows = picked(holding.cube, cells, maps, order, cube.shape)
         by_place = np.argsort(places, kind="stable")
-        table = read_back(cube, places[by_place], values[rows[by_place]])
+        table = read_back(_shown_in(holding.cube, cube), places[by_place], values[rows[by_place]])
         self._cache.put(key_of(cube), table)
         return table
 
@@ -140,7 +141,9 @@ class ReleaseSource:
     def _holding(self, cube: Cube) -> PublishedTable | None:
         unit, base, count, names = key_of(cube)
         tables = self._gives.get((unit, base, count), ())
-        return next((one for one, given in tables if given.issuperset(names)), None)
+        holding = [one for one, given in tables if given.issuperset(names)]
+        shown = [len(_shown_in(one.cube, cube).published) for one in holding]
+        return holding[shown.index(max(shown))] if any(shown) else None
 
     def _smallest_first(self, universe: Universe) -> list[tuple[PublishedTable, frozenset[str]]]:
         """The tables of a universe, and the breakdowns that each can give."""
@@ -149,7 +152,7 @@ class ReleaseSource:
 
 
 def _refuse_two_sources(release: Release, universes: Sequence[Universe]) -> None:
-    """A question names who is counted and not in which file: tables of two files could not be told apart."""
+    """A question names who is counted and not in which file: tables of two files could not be distinguished."""
     named = [(one.unit, one.base, one.count) for one in universes]
     if len(set(named)) < len(named):
         value = "tables that count the same from different files"
@@ -213,6 +216,18 @@ def _names(cube: Cube, catalogue: Catalogue) -> frozenset[str]:
     source = {axis.variable: axis.position.keys() for axis in cube.axes}
     axes = (axis for breakdowns in known for axis in breakdowns.values())
     return frozenset(axis.full_name for axis in axes if source[axis.variable] >= axis.position.keys())
+
+
+def _shown_in(source: Cube, cube: Cube) -> Cube:
+    """A table with those of its cross-tabulations that a published cube shows."""
+    if source.shown is None:
+        return cube
+    levels = {depths: cube.signature(depths).levels for depths in cube.depths}
+    shown = (
+        {source.signature(depths).levels for depths in some}
+        for some in (source.shown.measured, source.shown.summed, source.shown.fixed)
+    )
+    return replace(cube, shown=Shown(*(frozenset(d for d in levels if levels[d] in some) for some in shown)))
 
 
 def _axis_of(cube: Cube, variable: str) -> int:

@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 
 from discreet.errors import Mistakes, Problem
 from discreet.programme import eu2021
+from discreet.programme.attributes import Attribute, Holder
 from discreet.programme.codelist import Code, codelist
 from discreet.synth.background import origins
 from discreet.synth.block import IDS, LEVELS, UNITS, Country, PersonBlock, blocks, populate
@@ -137,11 +138,19 @@ def _variable(name: str) -> str:
         f"label = {json.dumps(label)}",
         f'column = "{column}"',
         f'codelist = "codelists/{name.lower()}.csv"',
+        *_attribute(name),
     ]
     if standard and set(eu2021.breakdowns(name)) - {name}:
         lines.append(f"breakdowns = {_inline(eu2021.breakdowns(name))}")
         lines.append(f"breakdown_labels = {_inline(eu2021.breakdown_labels(name))}")
     return "\n".join(lines) + "\n"
+
+
+def _attribute(name: str) -> list[str]:
+    """Whose attribute a variable is; what its household decides about a person is fixed, which a release states."""
+    held = eu2021.attribute_of(name) if name in eu2021.variables() else Attribute(Holder.HOUSEHOLD)
+    fixed = held.fixed or name in (*MEMBER_VARIABLES, *_OF_MEMBERS)
+    return [f'of = "{held.of}"', *(["fixed = true"] if fixed else [])]
 
 
 def _inline(entries: Mapping[str, object]) -> str:
@@ -155,6 +164,7 @@ def _standard(tables: Sequence[str] | None) -> str:
 
 _POPULATION = """\
 # A synthetic census: no record in it is a real person.
+# Whose attribute a variable is (of, fixed) matters to noise with a guarantee: docs/methods/neighbours.md
 
 [population]
 persons = "persons.parquet"
@@ -166,7 +176,10 @@ household_id = "hid"
 family_id = "fid"
 dwelling_id = "did"
 geography = ["nuts1", "nuts2", "nuts3", "lau"]
+fixed_families = true
 """
+
+_OF_MEMBERS = ("FST", "HST")  # derived from the household, and counted by person
 
 _ENDING = """\
 [noise]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -46,14 +44,6 @@ def ready_made_table(cube: Cube, ready: ReadyMade) -> ConfidentialTable:
     positions, cells = grid.rolled_up()
     _require_agreement(cube, (positions, cells), (position[~finest], sums[~finest]), ready, records.name)
     return ConfidentialTable(cube, cells, positions)
-
-
-def ready_made_problems(cube: Cube, ready: ReadyMade) -> Iterator[Problem]:
-    """The problems of a ready-made table."""
-    try:
-        ready_made_table(cube, ready)
-    except Mistakes as mistakes:
-        yield from mistakes.problems
 
 
 def _cells(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.maths.cells.counting import counts_of
 from discreet.programme.cube import Cube
 
 
@@ -21,6 +22,12 @@ class ConfidentialTable:
 
     def __repr__(self) -> str:
         return f"ConfidentialTable({self.cube.id})"
+
+    @property
+    def total(self) -> int:
+        """The number of all who are counted: the first cell."""
+        has_first = len(self.cells) > 0 and (self.positions is None or self.positions[0] == 0)
+        return int(counts_of(self.cells[:1])[0]) if has_first else 0
 
 
 @dataclass(frozen=True, eq=False)

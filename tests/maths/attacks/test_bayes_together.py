@@ -1,10 +1,11 @@
 import itertools
 import math
 
+import numpy as np
 import pytest
 
 from discreet.errors import Mistakes
-from discreet.maths.attacks.bayes import Adversary, Together
+from discreet.maths.attacks.bayes import MOST_ATOMS, Adversary, Odds, Together
 from discreet.maths.noise.additive import discrete_gaussian, discrete_laplace, truncated_laplace
 from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
@@ -67,3 +68,13 @@ def test_too_many_observations_are_refused() -> None:
     skewed = tuple(Adversary(PTableLaw(solve(PTableParameters(15, 20.0 + k))), 3 + k) for k in range(8))
     with pytest.raises(Mistakes, match="fewer levels"):
         Together((wide, *skewed), 0.5).correct  # noqa: B018
+
+
+def test_the_pairs_of_log_odds_are_limited_and_not_their_sum() -> None:
+    side = 2**10
+    one = Odds(np.arange(side, dtype=float), np.full(side, 1 / side))
+    assert side**2 == MOST_ATOMS
+    assert one.plus(one).p.sum() == pytest.approx(1)
+    more = Odds(np.arange(side + 1, dtype=float), np.full(side + 1, 1 / (side + 1)))
+    with pytest.raises(Mistakes, match="1025 x 1024 likely log odds"):
+        more.plus(one)

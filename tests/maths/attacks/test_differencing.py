@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from discreet.maths.attacks.differencing import CrossedGeography, Difference, differences
+from discreet.maths.attacks.differencing import CrossedGeography, Difference, Differences, differences
 
 Piece = tuple[int, int]
 Pieces = dict[Piece, int]
@@ -177,3 +177,11 @@ def test_a_hundred_thousand_areas_are_searched_to_the_end() -> None:
     districts = ((x + 1) // 20) * 1000 + (y + 1) // 20
     counts = random.poisson(0.7, x.size) * random.poisson(2.0, x.size)
     assert differences(cells, districts, counts, 10).complete
+
+
+@pytest.mark.parametrize("reach", [1, 2, 3, 8])
+def test_a_search_is_exhaustive_where_one_of_two_sides_is_always_within_reach(reach: int) -> None:
+    """The blocks of a component are those of a side and of its rest: both exceed the reach from 2 reach + 2 on."""
+    for largest, exhaustive in ((2 * reach, True), (2 * reach + 1, True), (2 * reach + 2, False)):
+        assert Differences(10, reach, (), 1, largest, True).exhaustive == exhaustive
+        assert not Differences(10, reach, (), 1, largest, False).exhaustive

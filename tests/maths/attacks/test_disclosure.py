@@ -264,3 +264,18 @@ def test_a_cube_without_axes_and_without_cells() -> None:
     assert small_counts(example.side, example.grid, 4)[0, 1, TallyColumn.SEEN] == 1
     empty = Example([np.array([-1, 0, 0], dtype=np.int32)], [{}, {}, {}], [True, True])
     assert not rows(empty.side, empty.grid, 0, SHARE, same_noise=True, area=0, keep=1).tallies.any()
+
+
+def test_what_is_counted_elsewhere_is_not_counted_here() -> None:
+    """Two axes of two categories; of their crossing (3) another cube has the first category of the first axis."""
+    flat = np.array([-1, 0, 0], dtype=np.int32)
+    box = (np.array([True, True, False]), np.ones(3, dtype=np.bool_))
+    grid = CubeGrid((3, 1), (flat, flat), np.array([True, True, False, True]), {3: (box,)})
+    cells = np.array([4, 5, 7, 8, 1, 3])
+    crosstab = np.array([3, 3, 3, 3, 1, 2])
+    assert grid.own(cells, crosstab).tolist() == [False, False, True, True, True, False]
+    groups = np.array(
+        [3, 6, 3]
+    )  # rows along the second axis: those of the box have all their categories there
+    assert grid.own_rows(groups, np.array([3, 3, 1]), 1, 1).tolist() == [False, True, True]
+    assert grid.own_rows(np.array([1]), np.array([3]), 0, 1).tolist() == [True]  # the box lacks a category

@@ -92,6 +92,8 @@ def test_too_small_a_bound_is_a_contradiction() -> None:
 def test_a_part_unlike_its_total_shows_that_another_is_not_empty() -> None:
     low, _, _ = tightened(np.array([7, 6, 0]), [FLAT], 3, same_noise=True)
     assert low[2] == 1
+    low, _, _ = tightened(np.array([7, 6, 0]), [FLAT], 1, same_noise=True)
+    assert low[2] == 1  # though it can have one person only
     low, _, _ = tightened(np.array([7, 7, 0]), [FLAT], 3, same_noise=True)
     assert low[2] == 0
     low, _, _ = tightened(np.array([7, 6, 0, 0]), [THREE], 3, same_noise=True)

@@ -54,12 +54,18 @@ def test_a_bound_alone_leaves_all_counts_within_it() -> None:
     assert within((1, 1), 2, 1).counts.tolist() == [1, 2, 3]
     assert within((8, 12), 1, 0).costs.tolist() == [1, 0, 0, 0, 0, 0, 1]  # rounded to tens
     assert within((4, 4), 2, 0, variance=2.0).costs.tolist() == [1, 0.25, 0, 0.25, 1]
+    assert within((4, 4), 2, 0, variance=0.5).costs.tolist() == [4, 1, 0, 1, 4]
     assert within((-3, -3), 2, 0).counts.tolist() == []
 
 
 def test_two_values_leave_what_both_leave() -> None:
     assert both(within((4, 4), 2, 0), within((7, 7), 2, 0)).counts.tolist() == [5, 6]
     assert both(within((4, 4), 2, 0), within((9, 9), 2, 0)).counts.tolist() == []
+    each = both(within((4, 4), 3, 0, variance=0.5), within((7, 7), 3, 0, variance=0.5))
+    assert (each.first, each.costs.tolist()) == (
+        4,
+        [4, 0, 0, 4],
+    )  # 0 + 9, 1 + 4, 4 + 1, 9 + 0, less the least
 
 
 @given(st.lists(st.one_of(st.floats(0, 20), st.just(math.inf)), min_size=1, max_size=30), st.integers(0, 50))
@@ -79,5 +85,6 @@ def test_a_convex_cost_is_its_own_hull_and_few_lines_keep_its_minimum() -> None:
     every, few = lines(reading, 1000), lines(reading, 8)
     at = {count: max(slope * (count - x) + y for slope, x, y in every) for count in reading.counts.tolist()}
     np.testing.assert_allclose(list(at.values()), reading.costs, atol=1e-6)
+    assert lines(reading, len(every)) == every
     assert len(few) <= 8
     assert max(slope * (50 - x) + y for slope, x, y in few) == pytest.approx(0, abs=1e-9)

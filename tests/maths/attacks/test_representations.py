@@ -6,11 +6,13 @@ from hypothesis import strategies as st
 from discreet.maths.attacks.averaging import (
     Method,
     Running,
+    add_shared,
     drop_repeats,
     join_only_children,
     root,
     success,
     successes,
+    take_groups,
 )
 from discreet.maths.attacks.redundancy import exposure
 
@@ -32,6 +34,8 @@ def test_the_averages_are_those_of_the_closed_forms(sizes: list[int], V: float) 
     assert found.variances[Method.MEAN, 0] == pytest.approx(V * known.all.ratio)
     assert found.variances[Method.RISKIEST, 0] == pytest.approx(V * known.riskiest.ratio)
     assert found.variances[Method.WEIGHTED, 0] == pytest.approx(V / sum(1 / size for size in sizes))
+    weights = np.array([1 / size for size in sizes])
+    assert found.estimates[Method.WEIGHTED, 0] == pytest.approx(weights @ values / weights.sum())
     assert found.variances[Method.WEIGHTED, 0] <= found.variances[Method.RISKIEST, 0] * (1 + 1e-9)
     assert found.variances[Method.RISKIEST, 0] <= found.variances[Method.MEAN, 0] * (1 + 1e-9)
 
@@ -66,3 +70,48 @@ def test_only_an_only_child_with_the_same_value_is_its_parent() -> None:
 def test_success_is_the_closed_form() -> None:
     assert successes(np.array([2.0 * 0.1]))[0] == pytest.approx(success(2.0, 0.1))
     assert successes(np.zeros(1))[0] == 1.0
+
+
+def test_the_covariances_make_the_sums_those_of_their_groups() -> None:
+    """Var(sum w x) = V sum over groups of (sum w)^2: what q leaves out is added, and forgotten groups start anew.
+
+    Three targets along one axis, in two representations of eight and six cells; the last target is dropped (q = 0),
+    and the fourth code is outside.
+    """
+    rng, V = np.random.default_rng(3), 1.5
+    places, starts, strides = (
+        np.array([0, 1, 2, -1], dtype=np.int32),
+        np.zeros(1, np.int64),
+        np.ones(1, np.int64),
+    )
+    codes = np.concatenate([rng.permutation([0, 0, 0, 1, 1, 1, 2, 3]), rng.permutation([0, 0, 1, 1, 2, 3])])
+    groups = rng.integers(0, 3, 14) + 3 * np.minimum(codes, 3)  # a group lies in one target
+    used, weights, counts = np.zeros(12), np.zeros(12), np.full(14, 7)
+    for _ in range(2):
+        total, summed, expected = np.zeros(3), np.zeros(3), np.zeros((3, 12))
+        weighted_by = np.zeros((3, 12))
+        for first, last in ((0, 8), (8, 14)):
+            q = np.array([V * (codes[first:last] == a).sum() for a in (0, 1, 2)])
+            q[2] = 0
+            shared, weighted = np.zeros(3), np.zeros(3)
+            runs = (np.array([first]), np.array([last]), np.array([first]), np.full((1, 1), V))
+            add_shared(
+                codes, counts, groups, *runs, places, starts, strides, q, used, weights, shared, weighted
+            )
+            total += q + shared
+            summed += np.where(q > 0, 1 / np.maximum(q, 1), 0) + weighted
+            for c in range(first, last):
+                if codes[c] < 2:
+                    expected[codes[c], groups[c]] += 1
+                    weighted_by[codes[c], groups[c]] += 1 / q[codes[c]]
+        assert total == pytest.approx(V * (expected**2).sum(axis=1))
+        assert total[2] == summed[2] == 0
+        assert summed == pytest.approx(V * (weighted_by**2).sum(axis=1))
+        number, few, few_counts = np.zeros(3, np.int64), np.zeros((3, 1)), np.zeros((3, 1), np.int64)
+        runs = (np.array([0, 8]), np.array([8, 14]), np.array([0, 8]), np.full((2, 1), V))
+        take_groups(
+            codes, counts, groups, *runs, places, starts, strides, used, weights, number, few, few_counts
+        )
+        assert number.tolist() == [np.count_nonzero(row) for row in expected]
+    assert not used.any()
+    assert not weights.any()

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from math import comb
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -49,3 +51,10 @@ def test_many_wide_noises_are_near_the_normal_density_and_never_below() -> None:
     assert cancel({law: 400}, {}) == pytest.approx(density, rel=1e-3)
     wide = discrete_laplace("1/2000").pmf
     assert cancel({wide: 500}, {}) >= 0.99 / MOST_FREQUENCIES
+
+
+def test_sums_far_from_zero_are_not_taken_for_zero() -> None:
+    """Sixteen noises of -8 or 8: their sums are multiples of 16, and zero is one of seventeen."""
+    coin = Pmf(-8, np.array([0.5, *[0.0] * 15, 0.5]))
+    assert cancel({coin: 16}, {}) == pytest.approx(comb(16, 8) / 2**16)
+    assert cancel({coin: 8}, {coin: 8}) == pytest.approx(comb(16, 8) / 2**16)

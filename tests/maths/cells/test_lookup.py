@@ -182,7 +182,7 @@ def test_inconsistent_rules_are_refused() -> None:
         lookup_of_rows(rows, 256, wrap_from=501, wrap_length=250)
     with pytest.raises(Mistakes, match="wrap rule"):
         lookup_of_rows(rows, 256, wrap_from=2, wrap_length=0)
-    with pytest.raises(Mistakes, match="cover every key"):
+    with pytest.raises(Mistakes, match=r"cover every key once; cover 0\.\.255"):
         lookup_of_rows([[(0, 255)]], 256, wrap_from=0, wrap_length=1)
     with pytest.raises(Mistakes, match="negative"):
         lookup_of_rows([[(0, 256)], [(-2, 128), (2, 128)]], 256, wrap_from=1, wrap_length=1)
@@ -214,3 +214,46 @@ def test_apportioning_sums_to_the_modulus(weights: list[int], modulus: int, lowe
 def test_apportioning_cannot_always_reach_a_mean_of_zero_and_then_comes_near() -> None:
     assert apportion([2 / 3, 1 / 3], [-1, 2], 256) == [171, 85]  # bias -1; the next choice has bias 2
     assert apportion([float(Fraction(1, 3))] * 3, [-1, 0, 1], 256) == [85, 86, 85]
+
+
+def test_a_law_that_is_too_biased_keeps_its_mean() -> None:
+    assert apportion([0.5, 0.5], [1, 2], 256) == [128, 128]
+    assert apportion([0.25, 0.75], [-3, -1], 256) == [64, 192]
+    assert apportion([0.125, 0.375], [-3, -1], 256) == [64, 192]  # shares need not add up to 1
+
+
+@pytest.mark.parametrize("v", [[-2, -1, 1], [-1, 0, 2], [-2, -1, 0, 1], [-1, 0, 1, 2]])
+def test_the_mean_is_centred_at_little_cost_to_the_law(v: list[int]) -> None:
+    """Of all whole numbers of keys with a mean of zero none has half the sum of (n - wanted)^2 / wanted."""
+    random, modulus = np.random.default_rng(2), 32
+    every = np.stack(np.meshgrid(*[np.arange(modulus + 1)] * len(v), indexing="ij")).reshape(len(v), -1)
+    every = every[:, (every.sum(axis=0) == modulus) & (np.array(v) @ every == 0)]
+    for _ in range(30):
+        weights = random.uniform(0.1, 1, len(v))
+        first, second = (float(weights @ np.array(v) ** k) for k in (1, 2))
+        p = weights * (second - first * np.array(v))
+        p /= p.sum()  # of mean zero
+        if p.min() <= 0:
+            continue
+        costs = (((every.T - modulus * p) ** 2) / (modulus * p)).sum(axis=1)
+        here = np.equal(every.T, apportion(p.tolist(), v, modulus)).all(axis=1)
+        assert costs[here] <= 2 * costs.min()
+
+
+def test_an_interval_is_cut_into_the_fewest_parts() -> None:
+    """52 keys are a fifth of 256, rounded up: 104 are two parts, and 76 are two."""
+    table = ptable_of_rows([([0], [1.0]), ([0, 1, 2], [0.296875, 0.40625, 0.296875])])
+    split = build(table, Order.SPLIT, KEY, modulus=256)
+    first, end = split.offsets[1], split.offsets[2]
+    lengths = np.diff(np.concatenate([[0], split.upper[first:end].astype(np.int64)]))
+    parts = {change: sorted(lengths[split.change[first:end] == change].tolist()) for change in (-1, 0, 1)}
+    assert parts == {-1: [38, 38], 0: [52, 52], 1: [38, 38]}
+
+
+def test_rows_that_larger_counts_share_may_differ_in_their_keys_but_not_in_their_law() -> None:
+    pieces, wider = [(-1, 64), (0, 128), (1, 64)], [(-1, 65), (0, 126), (1, 65)]
+    shared = lookup_of_rows([[(0, 256)], wider, pieces, pieces[::-1]], 256, wrap_from=2, wrap_length=2)
+    assert law_of(shared, tolerance=1e-9).last_row == 2
+    apart = lookup_of_rows([[(0, 256)], pieces, pieces, wider], 256, wrap_from=2, wrap_length=2)
+    with pytest.raises(Mistakes, match="row 3: another law than row 2"):
+        law_of(apart, tolerance=1e-9)

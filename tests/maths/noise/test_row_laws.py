@@ -5,7 +5,7 @@ import pytest
 
 from discreet.errors import Mistakes
 from discreet.maths.noise.additive import Law, truncated_laplace
-from discreet.maths.noise.hellinger import PTableLaw, hellinger
+from discreet.maths.noise.hellinger import PTableLaw, hellinger, tail_bound
 from discreet.maths.noise.law import Loss
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
 
@@ -67,3 +67,24 @@ def test_delta_of_a_ptable_is_the_largest_over_neighbours_and_directions() -> No
         np.maximum(p - math.exp(epsilon) * q, 0).sum() for a, b in pairs for p, q in ((a, b), (b, a))
     )
     assert law.delta(epsilon) == pytest.approx(by_hand, rel=1e-12)
+
+
+def test_a_hellinger_row_states_what_it_omits_and_its_rho() -> None:
+    """A row twice as long has no more than that beyond the end of the reported one."""
+    law = hellinger(6)
+    for count in (0, 1, 9):
+        row = law.row(count)
+        longer = np.exp(-3 * np.abs(np.sqrt(np.arange(2 * len(row.p))) - math.sqrt(count)))
+        beyond = float(longer[len(row.p) :].sum() / longer.sum())
+        assert 0 < beyond <= row.omitted <= 2.0**-100
+        assert row.p == pytest.approx(longer[: len(row.p)] / longer.sum())
+    assert law.rho == 18.0
+
+
+@pytest.mark.parametrize("c", [0.7, 3.0, 5.0])
+@pytest.mark.parametrize("beyond", [2.5, 4.0, 11.3])
+def test_the_bound_of_a_tail_is_above_its_sum_and_not_far(c: float, beyond: float) -> None:
+    j = np.arange(math.ceil(beyond**2) + 1, math.floor((beyond + 60 / c) ** 2), dtype=float)
+    tail = float(np.exp(-c * (np.sqrt(j) - 1.5)).sum())
+    first = math.exp(-c * (beyond - 1.5))
+    assert tail <= tail_bound(c, 1.5, beyond) <= tail + 2 * first

@@ -1,4 +1,8 @@
-"""The averaging attack (Bach 2020, section 3.3 and annex B.3): probability of success by formula, and its kernels."""
+"""The averaging attack (Bach 2020, section 3.3 and annex B.3): probability of success by formula, and its kernels.
+
+``recovery`` is the risk of averaging wherever one is judged: by the adviser, the gates, the audit and the server's
+history guard. The functions with k/t^2 are the paper's, which averages with equal weights.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,9 @@ from scipy.special import erf, erfinv
 
 from discreet.maths.noise.law import Pmf
 
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
 HALF = 0.5
 LONGEST_SUM = 2**22  # values of a sum of noises that are computed exactly
 
@@ -21,6 +28,27 @@ LONGEST_SUM = 2**22  # values of a sum of noises that are computed exactly
 def success(variance: float, ratio: float) -> float:
     """Pr[abs(mean noise) < 1/2] = erf(1/2 / sqrt(2 V k/t^2)), the summed noise taken as normal."""
     return math.erf(HALF / math.sqrt(2 * variance * ratio))
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """The best linear unbiased combination of t sums that represent one count."""
+
+    t: int
+    variance: float
+
+    @property
+    def probability(self) -> float:
+        """How likely its rounded value is the true count, its error taken as normal."""
+        return float(successes(np.array([self.variance]))[0])
+
+
+def recovery(variances: Floats) -> Recovery:
+    """Combine independent sums with these variances: weights 1/q, variance 1 / sum(1/q) (Aitken 1935).
+
+    A sum of m cells whose noise is independent with variance V has the variance m V.
+    """
+    return Recovery(len(variances), float(1 / (1 / np.asarray(variances, dtype=np.float64)).sum()))
 
 
 def chebyshev(variance: float, ratio: float, within: float = HALF) -> float:
@@ -64,10 +92,6 @@ def exact_success(noise: Pmf, k: int, t: int) -> float | None:
     return min(1.0, float(summed[2 * np.abs(values) < t].sum()))
 
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-
-
 class Method(IntEnum):
     """How representations are averaged."""
 
@@ -83,7 +107,7 @@ class Laid:
     firsts: Integers  # run -> its first cell
     lasts: Integers  # run -> the cell behind its last
     codes_at: Integers  # run -> index of the codes of its first cell
-    variances: Floats  # run -> of the noise of its cells
+    rows: Floats  # (run, count) -> variance of the noise of a cell with this count, the last for all larger ones
     places: NDArray[
         np.int32
     ]  # code -> place of its target along each axis, one axis after the other; -1 for none
@@ -93,7 +117,7 @@ class Laid:
     @property
     def arrays(self) -> tuple[Any, ...]:
         """As the kernels take them."""
-        where = (self.firsts, self.lasts, self.codes_at, self.variances)
+        where = (self.firsts, self.lasts, self.codes_at, self.rows)
         return (*where, self.places, self.starts, self.strides)
 
 
@@ -122,20 +146,23 @@ def mixed(group: Any) -> Any:
 def add_cells(
     codes: Any,
     values: Any,
+    counts: Any,
     groups: Any,
     firsts: Any,
     lasts: Any,
     codes_at: Any,
-    variances: Any,
+    rows: Any,
     places: Any,
     starts: Any,
     strides: Any,
     s: Any,
+    n: Any,
     k: Any,
     q: Any,
     marks: Any,
 ) -> None:
-    """Add up the cells of each target: values, number, variances, and a hash of their groups."""
+    """Add up the cells of each target: values, counts, number, variances, and a hash of their groups."""
+    last = rows.shape[1] - 1
     for run in range(firsts.size):
         at = codes_at[run]
         for c in range(firsts[run], lasts[run]):
@@ -143,19 +170,21 @@ def add_cells(
             at += strides.size
             if a >= 0:
                 s[a] += values[c]
+                n[a] += counts[c]
                 k[a] += 1
-                q[a] += variances[run]
+                q[a] += rows[run, min(counts[c], last)]
                 marks[a] += mixed(groups[c])
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def add_shared(
     codes: Any,
+    counts: Any,
     groups: Any,
     firsts: Any,
     lasts: Any,
     codes_at: Any,
-    variances: Any,
+    rows: Any,
     places: Any,
     starts: Any,
     strides: Any,
@@ -170,6 +199,7 @@ def add_shared(
     ``used`` and ``weights`` store for every group how often and with which weights 1/q_i it was used; a group lies in
     one target, so that one array serves all.
     """
+    last = rows.shape[1] - 1
     for run in range(firsts.size):
         at = codes_at[run]
         for c in range(firsts[run], lasts[run]):
@@ -177,19 +207,48 @@ def add_shared(
             at += strides.size
             if a >= 0 and q[a] > 0:
                 group = groups[c]
-                shared[a] += 2 * variances[run] * used[group]
-                weighted[a] += 2 * variances[run] * weights[group] / q[a]
+                variance = rows[run, min(counts[c], last)]
+                shared[a] += 2 * variance * used[group]
+                weighted[a] += 2 * variance * weights[group] / q[a]
                 used[group] += 1
                 weights[group] += 1 / q[a]
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def forget(groups: Any, firsts: Any, lasts: Any, used: Any, weights: Any) -> None:
-    """Make the groups of some runs of cells unused again."""
+def take_groups(
+    codes: Any,
+    counts: Any,
+    groups: Any,
+    firsts: Any,
+    lasts: Any,
+    codes_at: Any,
+    rows: Any,
+    places: Any,
+    starts: Any,
+    strides: Any,
+    used: Any,
+    weights: Any,
+    number: Any,
+    few: Any,
+    few_counts: Any,
+) -> None:
+    """Count the groups of each target, list the weights and counts of the first few, and make them unused again."""
     for run in range(firsts.size):
+        at = codes_at[run]
         for c in range(firsts[run], lasts[run]):
-            used[groups[c]] = 0
-            weights[groups[c]] = 0
+            here = at
+            at += strides.size
+            group = groups[c]
+            if used[group] == 0:
+                continue
+            a = _target(codes, here, places, starts, strides)
+            if a >= 0:
+                if number[a] < few.shape[1]:
+                    few[a, number[a]] = weights[group]
+                    few_counts[a, number[a]] = counts[c]
+                number[a] += 1
+                used[group] = 0
+                weights[group] = 0
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
@@ -257,6 +316,7 @@ class Averages:
     variances: Floats  # (method, target)
     t: Integers  # (method, target): representations in use
     k: Integers  # (method, target): cells in use
+    weights: Floats  # (target): the sum of the weights of WEIGHTED; zero where another method is better
 
 
 class Running:
@@ -280,16 +340,21 @@ class Running:
         estimates = np.stack([sums[_S] / t, sums[_BS] / best, sums[_SW] / weight])
         variances = np.stack([sums[_Q] / t**2, sums[_BEST], (weight + sums[_C]) / weight**2])
         used, cells = np.stack([t, best, t]), np.stack([sums[_K], sums[_BK], sums[_K]])
-        _take_the_best(estimates, variances, used, cells)
-        return Averages(estimates, variances, used.astype(np.int64), cells.astype(np.int64))
+        weights = _take_the_best(estimates, variances, used, cells, weight.copy())
+        return Averages(estimates, variances, used.astype(np.int64), cells.astype(np.int64), weights)
 
 
-def _take_the_best(estimates: Floats, variances: Floats, t: Floats, k: Floats) -> None:
-    """Weights are best for independent noise; where shared noise makes an equal-weight mean better, it is used."""
+def _take_the_best(estimates: Floats, variances: Floats, t: Floats, k: Floats, weights: Floats) -> Floats:
+    """Weights are best for independent noise; where shared noise makes an equal-weight mean better, it is used.
+
+    Returns the weights, zero where another method is used.
+    """
     for method in (Method.MEAN, Method.RISKIEST):
-        better = variances[method] < variances[Method.WEIGHTED]
+        better = variances[method] < variances[Method.WEIGHTED] * (1 - 1e-12)
         for array in (estimates, variances, t, k):
             array[Method.WEIGHTED, better] = array[method, better]
+        weights[better] = 0.0
+    return weights
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
@@ -311,6 +376,43 @@ def _add(sums: Any, s: Any, k: Any, q: Any, shared: Any, weighted: Any) -> None:
             row[_BT] = row[_T]
             row[_BS] = row[_S]
             row[_BK] = row[_K]
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def few_recovered(number: Any, few: Any, few_counts: Any, laws: Any, most: Any, chance: Any) -> None:
+    """Pr[abs(sum of c_j e_j) < 1/2] by enumeration, for targets of few groups; a tie counts half.
+
+    ``few`` has the coefficients c_j of each target's groups; ``laws[n]`` has the probabilities of the changes -R .. R
+    of a count n, the last row for all larger counts. Targets of more than ``most`` combinations are left as they are.
+    """
+    last, values = laws.shape[0] - 1, laws.shape[1]
+    reach = values // 2
+    sums, chances = np.empty((2, most)), np.empty((2, most))
+    for a in range(number.size):
+        if number[a] == 0 or number[a] > few.shape[1]:
+            continue
+        combinations = 1
+        for j in range(number[a]):
+            combinations *= int(np.count_nonzero(laws[min(few_counts[a, j], last)]))
+        if combinations > most:
+            continue
+        size, side = 1, 0
+        sums[0, 0], chances[0, 0] = 0.0, 1.0
+        for j in range(number[a]):
+            row = min(few_counts[a, j], last)
+            filled = 0
+            for v in range(values):
+                if laws[row, v] > 0:
+                    for i in range(size):
+                        sums[1 - side, filled] = sums[side, i] + few[a, j] * (v - reach)
+                        chances[1 - side, filled] = chances[side, i] * laws[row, v]
+                        filled += 1
+            size, side = filled, 1 - side
+        found = 0.0
+        for i in range(size):
+            away = abs(sums[side, i]) - 0.5
+            found += chances[side, i] * (1.0 if away < -1e-9 else 0.5 if away < 1e-9 else 0.0)
+        chance[a] = found
 
 
 def successes(variances: Floats) -> Floats:

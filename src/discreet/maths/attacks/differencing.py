@@ -270,7 +270,7 @@ class Differences:
         return self.complete and self.largest <= 2 * self.reach + 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Crossing:
     """The crossing graph: areas 0 .. split - 1 are of geography a, the others of b; each piece once."""
 

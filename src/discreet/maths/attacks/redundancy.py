@@ -3,7 +3,8 @@
 A statistic T_A is a cross-tabulation of the levels A. Every published cross-tabulation S that refines A represents
 T_A again, each cell of T_A as a sum of k = |S| / |A| cells of S, |.| being the number of cells. With the same
 noise for the same participants a cross-tabulation counts once (eq. 22), without it once for each table that contains it
-(eq. 21). The mean of t representations that add up k cells in all has the variance V k / t^2.
+(eq. 21). The mean of t representations that add up k cells in all has the variance V k / t^2; the best weights do
+better (``averaging.recovery``).
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from itertools import accumulate, product
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
+
+from discreet.maths.attacks.averaging import Recovery, recovery
 
 
 @dataclass(frozen=True, order=True)
@@ -66,11 +68,12 @@ class Average:
 
 @dataclass(frozen=True)
 class Exposure:
-    """All representations of a statistic, the best choice of them, and the paper's choice."""
+    """All representations of a statistic: the paper's equal weights, and the best weights."""
 
     all: Average
     riskiest: Average  # the global minimum of k / t^2 over the representations sorted by k
     first_minimum: Average  # the paper's rule: stop at the first increase
+    best: Recovery  # all of them, each with its best weight; its variance is in units of a single cell's
 
 
 @dataclass(frozen=True)
@@ -126,11 +129,4 @@ def exposure(sizes: Sequence[int], own: int = 1) -> Exposure:
     rises = np.flatnonzero(np.diff(ratios) > 0)
     stops = (len(totals), int(ratios.argmin()) + 1, int(rises[0]) + 1 if len(rises) else len(totals))
     whole, lowest, first = (Average(t, Fraction(totals[t - 1], own)) for t in stops)
-    return Exposure(whole, lowest, first)
-
-
-def riskiest(sizes: NDArray[np.int64], own: int = 1) -> Average:
-    """Only the riskiest choice of ``exposure``, for many representations, the smallest first."""
-    totals = np.cumsum(sizes)
-    t = int((totals / np.arange(1, len(totals) + 1) ** 2.0).argmin()) + 1
-    return Average(t, Fraction(int(totals[t - 1]), own))
+    return Exposure(whole, lowest, first, recovery(np.array(sizes, dtype=np.float64) / own))

@@ -121,7 +121,7 @@ def independence_tests(tables: Integers, noise: PublishedLaw) -> IndependenceTes
     df = (rows - 1) * (columns - 1)
     packs = packed(noise, tables)
     cells = packs.indices(tables)
-    effects, most, settled = _climbed(cells, packs, _effects(np.maximum(tables, 0) + 0.5))
+    effects, most, settled = _climbed(cells, packs, _effects(np.maximum(tables, 0) + 0.5, None), None)
     saturated = peaks(packs)[1][cells].sum(axis=(1, 2))
     mu = np.exp(effects[:, :rows, None] + effects[:, None, rows:])
     return IndependenceTests(
@@ -134,9 +134,22 @@ def independence_tests(tables: Integers, noise: PublishedLaw) -> IndependenceTes
     )
 
 
-def _effects(expected: Floats) -> Floats:
-    """The M-step: mu_ij = r_i c_j / n, as the logarithms of r_i / sqrt n and c_j / sqrt n, side by side."""
-    half = 0.5 * np.log(np.maximum(LEAST, expected.sum(axis=(1, 2))))
+def fitted_products(tables: Integers, noise: PublishedLaw, total: int | None) -> Floats:
+    """The most likely mu_ij = r_i c_j / n of each table, with sum n where a public total is given."""
+    packs = packed(noise, tables)
+    start = _effects(np.maximum(tables, 0) + 0.5, total)
+    effects, rows = _climbed(packs.indices(tables), packs, start, total)[0], tables.shape[1]
+    found: Floats = np.exp(effects[:, :rows, None] + effects[:, None, rows:])
+    return found
+
+
+def _effects(expected: Floats, total: int | None) -> Floats:
+    """The M-step: mu_ij = r_i c_j / n, as the logarithms of r_i / sqrt n and c_j / sqrt n, side by side.
+
+    With a public total N it is mu_ij = N (r_i / n) (c_j / n).
+    """
+    logs = np.log(np.maximum(LEAST, expected.sum(axis=(1, 2))))
+    half = 0.5 * logs if total is None else logs - 0.5 * np.log(total)
     sums = np.concatenate([expected.sum(axis=2), expected.sum(axis=1)], axis=1)
     found: Floats = np.log(np.maximum(LEAST, sums)) - half[:, None]
     return found
@@ -150,7 +163,9 @@ def _expected(cells: Integers, columns: Columns, effects: Floats) -> tuple[Float
     return means, (logs - np.exp(theta)).sum(axis=(1, 2))
 
 
-def _climbed(cells: Integers, columns: Columns, effects: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+def _climbed(
+    cells: Integers, columns: Columns, effects: Floats, total: int | None
+) -> tuple[Floats, Floats, NDArray[np.bool_]]:
     """EM until nothing is gained, two steps and an extrapolation per cycle (Varadhan & Roland 2008, scheme S3).
 
     An extrapolation must gain what a plain step gains, else the second step is taken; settled tables are not changed.
@@ -159,10 +174,10 @@ def _climbed(cells: Integers, columns: Columns, effects: Floats) -> tuple[Floats
     expected, most[:] = _expected(cells, columns, effects)
     for _ in range(CYCLES):
         here, own = effects[moving], cells[moving]
-        one = _effects(expected)
+        one = _effects(expected, total)
         expected, log_one = _expected(own, columns, one)
-        two = _effects(expected)
-        far, expected, log_far = _extrapolated(own, columns, (here, one, two), log_one)
+        two = _effects(expected, total)
+        far, expected, log_far = _extrapolated(own, columns, (here, one, two), log_one, total)
         settled = (log_far - most[moving] < GAIN) | (np.abs(one - here).max(axis=1) < STEP)
         effects[moving], most[moving] = far, log_far
         moving, expected = moving[~settled], expected[~settled]
@@ -172,7 +187,11 @@ def _climbed(cells: Integers, columns: Columns, effects: Floats) -> tuple[Floats
 
 
 def _extrapolated(
-    cells: Integers, columns: Columns, path: tuple[Floats, Floats, Floats], least: Floats
+    cells: Integers,
+    columns: Columns,
+    path: tuple[Floats, Floats, Floats],
+    least: Floats,
+    total: int | None,
 ) -> tuple[Floats, Floats, Floats]:
     """The point that two steps lead to when they are continued, its expected counts and its log-likelihood."""
     here, one, two = path
@@ -182,12 +201,20 @@ def _extrapolated(
     far = np.where(
         np.isfinite(far).all(axis=1, keepdims=True) & (np.abs(far).max(axis=1, keepdims=True) < 300), far, two
     )
+    far = far if total is None else _with_total(far, cells.shape[1], total)
     expected, logs = _expected(cells, columns, far)
     worse = ~(logs >= least)
     if worse.any():
         far[worse] = two[worse]
         expected[worse], logs[worse] = _expected(cells[worse], columns, two[worse])
     return far, expected, logs
+
+
+def _with_total(effects: Floats, rows: int, total: int) -> Floats:
+    """The same products with this sum."""
+    sums = np.exp(effects[:, :rows]).sum(axis=1) * np.exp(effects[:, rows:]).sum(axis=1)
+    found: Floats = effects - 0.5 * (np.log(sums) - np.log(total))[:, None]
+    return found
 
 
 def _products(tables: Floats) -> Floats:

@@ -1,21 +1,20 @@
-"""Intervals for true counts, differences, totals and ratios of noisy counts, with given or estimated priors."""
+"""Intervals for true counts, differences, totals and ratios of noisy counts, from the noise only or with a prior."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from enum import StrEnum
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.optimize import minimize
 from scipy.signal import fftconvolve
-from scipy.special import expit, gammaln, logit
 from scipy.stats import norm
 
 from discreet.errors import mistake
+from discreet.maths.inference.corrected import corrected_sum
 from discreet.maths.noise.law import Floats, Pmf
 from discreet.maths.noise.publishing import PublishedLaw
 
@@ -162,129 +161,38 @@ def checked_level(level: float) -> None:
         raise mistake("", "level", f"{level:g}", "give a number between 0 and 1, as 0.95")
 
 
-STEP = 1e-3  # of the finite differences
-LIMITS = ((-9.0, 25.0), (-4.0, 6.0), (-9.0, 9.0))  # log mean, log shape, logit of the empty share
-AT_LIMIT = 0.05  # a parameter this near to its limit is taken as known
-
-
-@dataclass(frozen=True)
-class NegativeBinomial:
-    """Counts of this mean m and variance m + m^2 / shape, and an extra share of empty cells."""
-
-    mean: float
-    shape: float
-    empty: float
-
-    def weights(self, counts: Floats) -> Floats:
-        """The probability of each count."""
-        k, q = self.shape, self.mean / (self.mean + self.shape)
-        logs = (
-            gammaln(counts + k) - gammaln(k) - gammaln(counts + 1) + k * math.log1p(-q) + counts * math.log(q)
-        )
-        found: Floats = (1 - self.empty) * np.exp(logs)
-        return found + np.where(counts == 0, self.empty, 0.0)
-
-    @property
-    def name(self) -> str:
-        """A description of the prior."""
-        return (
-            f"negative binomial with mean {self.mean:.4g} and shape {self.shape:.3g}, and an extra share of "
-            f"{self.empty:.3g} empty cells, estimated from the cells"
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class CellsPrior:
-    """The negative binomial law with extra empty cells that makes the published counts of many cells most probable.
-
-    With a flat prior the small bias of each cell would add up over the cells (empirical Bayes, Robbins 1956).
-    """
-
-    noise: PublishedLaw
-    counts: tuple[int, ...]
-
-    @cached_property
-    def _cells(self) -> tuple[Floats, Floats, NDArray[np.int64], NDArray[np.int64]]:
-        """P(x | a) and a of all different x one after another, where each x begins, and how many cells have it."""
-        values, number = np.unique(np.array(self.counts, dtype=np.int64), return_counts=True)
-        columns = [self.noise.column(int(x)) for x in values]
-        starts = np.concatenate([[0], np.cumsum([len(c.p) for c in columns])[:-1]]).astype(np.int64)
-        a = np.concatenate([np.arange(c.first, c.last + 1, dtype=np.float64) for c in columns])
-        return np.concatenate([c.p for c in columns]), a, starts, number
-
-    @cached_property
-    def _place(self) -> Floats:
-        x = np.maximum(self.counts, 0)
-        empty = min(max(float((x == 0).mean()), 0.02), 0.9)
-        start = np.array([math.log(max(0.1, float(x.mean()) / (1 - empty))), 0.0, float(logit(empty))])
-        found = minimize(lambda place: -self._log_likelihood(place), start, method="L-BFGS-B", bounds=LIMITS)
-        return np.asarray(found.x, dtype=np.float64)
-
-    @cached_property
-    def prior(self) -> NegativeBinomial:
-        """By maximum likelihood."""
-        return _law(self._place)
-
-    def _log_likelihood(self, place: Floats) -> float:
-        p, a, starts, number = self._cells
-        whole = np.add.reduceat(p * _law(place).weights(a), starts)
-        return float(number @ np.log(np.maximum(whole, 1e-300)))
-
-    def _total(self, place: Floats) -> float:
-        """The expected sum of the true counts."""
-        p, a, starts, number = self._cells
-        weights = p * _law(place).weights(a)
-        means = np.add.reduceat(weights * a, starts) / np.maximum(np.add.reduceat(weights, starts), 1e-300)
-        return float(number @ means)
-
-    @cached_property
-    def total_variance(self) -> float:
-        """The variance that estimating the prior adds to the total: g' I^-1 g, by finite differences.
-
-        Directions in which the likelihood is flat are uninformative and left out; parameters at a limit are known.
-        """
-        place, free = self._place, [k for k, limits in enumerate(LIMITS) if _inside(self._place[k], limits)]
-        if not free:
-            return 0.0
-        moves = STEP * np.eye(len(LIMITS))[free]
-        gradient = np.array([(self._total(place + m) - self._total(place - m)) / (2 * STEP) for m in moves])
-        information = -np.array([[self._bend(m, n) for n in moves] for m in moves])
-        return float(max(0.0, gradient @ np.linalg.pinv(information, rcond=1e-6, hermitian=True) @ gradient))
-
-    def _bend(self, m: Floats, n: Floats) -> float:
-        """The second derivative of the log-likelihood along two moves."""
-        f, at = self._log_likelihood, self._place
-        return (f(at + m + n) - f(at + m - n) - f(at - m + n) + f(at - m - n)) / (4 * STEP**2)
-
-
-def estimated_prior(noise: PublishedLaw, counts: Sequence[int]) -> CellsPrior:
-    """The prior of these cells."""
-    return CellsPrior(noise, tuple(int(x) for x in counts))
-
-
-def _law(place: Floats) -> NegativeBinomial:
-    return NegativeBinomial(math.exp(place[0]), math.exp(place[1]), float(expit(place[2])))
-
-
-def _inside(value: float, limits: tuple[float, float]) -> bool:
-    return limits[0] + AT_LIMIT < value < limits[1] - AT_LIMIT
-
-
 EXACT_VALUES = 1 << 22  # a law on more values than this is replaced by the normal law
 EXACT_PAIRS = 1 << 24
 DIRECT = 1 << 16  # products of lengths above this are convolved by Fourier transform
 FORGOTTEN = 1e-15  # mass that is cut from each end of a sum of posteriors
 
 
-@dataclass(frozen=True)
-class SumInference:
-    """Inference on sum w_i a_i: an estimate and interval from the noise only, and from the posterior."""
+class SumMethod(StrEnum):
+    """What the interval of a sum rests on; none needs a prior."""
 
-    published: int  # sum w_i x_i
-    noise_only: Interval | None  # None where the noise depends on the count
-    posterior_mean: float
+    EXACT = "exact"  # the law of the noise, enumerated
+    NORMAL = "normal"  # the normal law of the summed noise, which has too many values
+    CORRECTED = "corrected"  # counts corrected for post-processing, the normal law, a bound on the bias
+
+
+@dataclass(frozen=True)
+class SumPosterior:
+    """The posterior of a sum given a prior of each cell."""
+
+    mean: float
     credible: Interval
     is_exact: bool  # False: by the normal law
+
+
+@dataclass(frozen=True)
+class SumInference:
+    """Inference on sum w_i a_i: an interval from the noise only, and the posterior where a prior is given."""
+
+    published: int  # sum w_i x_i
+    estimate: float
+    interval: Interval
+    method: SumMethod
+    posterior: SumPosterior | None
 
 
 @dataclass(frozen=True)
@@ -304,13 +212,11 @@ def infer_sum(
     counts: Sequence[int],
     weights: Sequence[int],
     level: float,
-    prior: Prior,
+    prior: Prior | None = None,
     total: int | None = None,
-    prior_variance: float = 0.0,
 ) -> SumInference:
     """Infer sum w_i a_i from cells with independent noise; ``total`` is the same sum, published with its own noise.
 
-    ``prior_variance`` is the variance that an estimated prior adds to the sum, as a normal law.
     A group that is counted in several of the cells has the same noise there: give it once, with the sum of its weights.
     """
     checked_level(level)
@@ -319,53 +225,99 @@ def infer_sum(
             "", "cells", f"{len(counts)} counts, {len(weights)} weights", "give a weight for each count"
         )
     pairs = [(x, w) for x, w in zip(counts, weights, strict=True) if w]
+    published = sum(x * w for x, w in pairs)
+    posterior = None if prior is None else _posterior(noise, pairs, level, prior, total)
+    possible = _possible(noise, pairs, total)
+    if total is None and noise.is_additive:
+        found, method = _noise_only(noise, published, [w for _, w in pairs], level)
+        estimate = published - sum(w for _, w in pairs) * noise.change.mean
+    elif total is None and len(pairs) == 1 and pairs[0][1] == 1:
+        found, method = exact_interval(noise, pairs[0][0], level), SumMethod.EXACT
+        estimate = (found.low + found.high) / 2
+    else:
+        limits = corrected_sum(noise, [x for x, _ in pairs], [w for _, w in pairs], level, total)
+        found = Interval(math.ceil(limits.low - 0.5), math.floor(limits.high + 0.5), level)
+        estimate, method = limits.estimate, SumMethod.CORRECTED
+    return SumInference(published, _within(estimate, possible), _cut(found, possible), method, posterior)
+
+
+def _possible(noise: PublishedLaw, pairs: Sequence[tuple[int, int]], total: int | None) -> tuple[int, int]:
+    """The smallest and the largest sum that can lead to these counts; refused where the total contradicts them."""
+    ends = [sorted(w * end for end in _ends(noise, x)) for x, w in pairs]
+    low, high = sum(end[0] for end in ends), sum(end[1] for end in ends)
+    if total is None:
+        return low, high
+    first, last = _ends(noise, total)
+    if first > high or last < low:
+        raise _contradicted(total)
+    return max(low, first), min(high, last)
+
+
+@lru_cache(maxsize=4096)
+def _ends(noise: PublishedLaw, published: int) -> tuple[int, int]:
+    """The smallest and the largest true count that can lead to a published one."""
+    column = noise.column(published)
+    return column.first, column.last
+
+
+def _contradicted(total: int) -> Exception:
+    return mistake(
+        "", "total", str(total), "it cannot be the sum of these cells under this noise; check both"
+    )
+
+
+def _within(estimate: float, possible: tuple[int, int]) -> float:
+    return min(max(estimate, float(possible[0])), float(possible[1]))
+
+
+def _cut(found: Interval, possible: tuple[int, int]) -> Interval:
+    """Only sums that are possible; where none of the interval is, the nearest one."""
+    low, high = (min(max(end, possible[0]), possible[1]) for end in (found.low, found.high))
+    return Interval(low, high, found.level)
+
+
+def _posterior(
+    noise: PublishedLaw, pairs: Sequence[tuple[int, int]], level: float, prior: Prior, total: int | None
+) -> SumPosterior:
+    """The posteriors of the cells, convolved."""
     each = {x: posterior_of(noise, x, prior) for x in dict(pairs)}
     laws = [each[x] for x, _ in pairs]
-    mean = math.fsum(w * law.mean for law, (_, w) in zip(laws, pairs, strict=True))
-    variance = prior_variance + math.fsum(
-        w * w * law.variance for law, (_, w) in zip(laws, pairs, strict=True)
-    )
-    published = sum(x * w for x, w in pairs)
-    noise_only = _noise_only(noise, published, [w for _, w in pairs], level)
     if sum(abs(w) * len(law.p) for law, (_, w) in zip(laws, pairs, strict=True)) > EXACT_VALUES:
-        return _normal_sum(noise, published, noise_only, mean, variance, level, total)
-    law = sum_law([scaled(law, w) for law, (_, w) in zip(laws, pairs, strict=True)] + _spread(prior_variance))
+        mean = math.fsum(w * law.mean for law, (_, w) in zip(laws, pairs, strict=True))
+        variance = math.fsum(w * w * law.variance for law, (_, w) in zip(laws, pairs, strict=True))
+        return _normal_posterior(noise, mean, variance, level, total)
+    law = sum_law([scaled(law, w) for law, (_, w) in zip(laws, pairs, strict=True)])
     law = law if total is None else _with_total(law, noise, total)
-    return SumInference(published, noise_only, law.mean, credible(law, level), is_exact=True)
+    return SumPosterior(law.mean, credible(law, level), is_exact=True)
 
 
-def _noise_only(noise: PublishedLaw, published: int, weights: Sequence[int], level: float) -> Interval | None:
+def _noise_only(
+    noise: PublishedLaw, published: int, weights: Sequence[int], level: float
+) -> tuple[Interval, SumMethod]:
     """published minus the quantiles of the summed noise: valid for every true sum, no prior needed."""
-    if not noise.is_additive:
-        return None
     change = noise.change
     if sum(abs(w) for w in weights) * len(change.p) > EXACT_VALUES:
         half = float(norm.ppf((1 + level) / 2)) * math.sqrt(sum(w * w for w in weights) * change.variance)
         centre = published - sum(weights) * change.mean
-        return Interval(math.floor(centre - half), math.ceil(centre + half), level)
+        return Interval(math.floor(centre - half), math.ceil(centre + half), level), SumMethod.NORMAL
     law, tail = sum_law([scaled(change, w) for w in weights]), (1 - level) / 2
     low = law.first + int(np.searchsorted(np.cumsum(law.p), tail + SLACK, side="right"))
     high = law.last - int(np.searchsorted(np.cumsum(law.p[::-1]), tail + SLACK, side="right"))
-    return Interval(published - high, published - low, level)
+    return Interval(published - high, published - low, level), SumMethod.EXACT
 
 
-def _normal_sum(
-    noise: PublishedLaw,
-    published: int,
-    noise_only: Interval | None,
-    mean: float,
-    variance: float,
-    level: float,
-    total: int | None,
-) -> SumInference:
+def _normal_posterior(
+    noise: PublishedLaw, mean: float, variance: float, level: float, total: int | None
+) -> SumPosterior:
     """The normal law in place of a posterior on too many values; a published total has the noise of large counts."""
     if total is not None:
         other, spread = total - noise.change.mean, noise.change.variance
         mean = (mean * spread + other * variance) / (spread + variance)
         variance = variance * spread / (spread + variance)
     half = float(norm.ppf((1 + level) / 2)) * math.sqrt(variance)
-    found = Interval(math.floor(mean - half), math.ceil(mean + half), level)
-    return SumInference(published, noise_only, mean, found, is_exact=False)
+    return SumPosterior(
+        mean, Interval(math.floor(mean - half), math.ceil(mean + half), level), is_exact=False
+    )
 
 
 def _with_total(law: Pmf, noise: PublishedLaw, total: int) -> Pmf:
@@ -380,19 +332,8 @@ def _with_total(law: Pmf, noise: PublishedLaw, total: int) -> Pmf:
             * column.p[low - column.first : high + 1 - column.first]
         )
     if not p.sum() > 0:
-        raise mistake(
-            "", "total", str(total), "it cannot be the sum of these cells under this noise; check both"
-        )
+        raise _contradicted(total)
     return Pmf(low, p / math.fsum(p))
-
-
-def _spread(variance: float) -> list[Pmf]:
-    """A normal law on the integers; none where the variance is negligible."""
-    if variance < 0.01:
-        return []
-    reach = math.ceil(8 * math.sqrt(variance))
-    p = np.exp(-(np.arange(-reach, reach + 1) ** 2) / (2 * variance))
-    return [Pmf(-reach, p / math.fsum(p))]
 
 
 def scaled(law: Pmf, weight: int) -> Pmf:

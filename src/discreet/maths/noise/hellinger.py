@@ -96,8 +96,9 @@ def hellinger(epsilon: Number) -> HellingerLaw:
 
 
 def tail_bound(c: float, low: float, beyond: float) -> float:
-    """Bound sum_{j > beyond^2} e^(-c(sqrt j - low)) by its integral, 2 (beyond/c + 1/c^2) e^(-c(beyond - low)).
+    """Bound the tail of e^(-c(sqrt j - low)), j > ceil(beyond^2), by 2 (beyond/c + 1/c^2) e^(-c(beyond - low)).
 
+    That is the integral from beyond^2 on; a sum from j = beyond^2 rounded up on can exceed it by part of a term.
     The row's own sum is at least 1, so this bounds the share of the row as well.
     """
     return 2 * (beyond / c + 1 / c**2) * math.exp(-c * (beyond - low))

@@ -20,6 +20,7 @@ from discreet.maths.noise.additive import AdditiveLaw, exact
 from discreet.maths.noise.exponential import UtilityLaw
 from discreet.maths.noise.hellinger import HellingerLaw, tail_bound
 from discreet.maths.noise.law import Listed, Pmf, Symmetric, checked_support
+from discreet.maths.privacy.accounting import exp_above
 
 BITS = 128
 UNIT = 2**BITS
@@ -162,6 +163,28 @@ class ThresholdTable:
         max over both directions of sum (n(v) - e^epsilon n(v -+ shift))_+ / 2^128, with e^epsilon rounded down.
         """
         return delta_between(self, self, epsilon, shift)
+
+    def delta_per_change(self, epsilon: Fraction, largest: int) -> Fraction:
+        """The largest d(k)/k for counts that differ by k = 1..largest, d(k) being their delta at k epsilon; rounded up.
+
+        Values that only one of the two can have count whole: the k outermost ones. Inside, n(v) exceeds e^epsilon
+        n(v -+ 1) only by rounding, by x in all; k steps exceed e^(k epsilon) by at most x (1 + .. + e^((k-1) epsilon)).
+        """
+        inside = self._rounding(epsilon)
+        growth, outside, worst = Fraction(0), [0, 0], Fraction(0)
+        for k in range(1, largest + 1):
+            growth += exp_above((k - 1) * epsilon)
+            for end, value in enumerate((self.first + k - 1, self.last - k + 1)):
+                outside[end] += self.number(value)
+            worst = max(worst, (max(outside) + growth * inside) / (k * UNIT))
+        return worst
+
+    def _rounding(self, epsilon: Fraction) -> Fraction:
+        """By how many words neighbouring values differ by more than e^epsilon, in all, in the worse direction."""
+        factor, bits = exp_lower(epsilon)
+        inner, outer = self.numbers[1:], self.numbers[:-1]
+        excess = max(_excess(inner, outer, factor, bits), _excess(outer, inner, factor, bits))
+        return Fraction(excess, 1 << bits)
 
     def certified_epsilon(self, delta: float | Fraction = NEGLIGIBLE, shift: int = 1) -> float:
         """The smallest epsilon, rounded up, whose certified delta is at most this one; inf where none exists.

@@ -102,7 +102,7 @@ class PureEpsilon(_Amounts):
         return PureEpsilon(self.epsilon * count)
 
     def grouped(self, size: int) -> PureEpsilon:
-        """The loss of a group (a household) of at most ``size`` records: size * epsilon (DR theorem 2.2)."""
+        """The loss of a group (a household) of at most ``size`` records: size * epsilon (Dwork & Roth 2014)."""
         return PureEpsilon(self.epsilon * _group(size))
 
 
@@ -142,7 +142,7 @@ class Rho(_Amounts):
         return Rho(self.rho * count)
 
     def grouped(self, size: int) -> Rho:
-        """The loss of a group (a household) of at most ``size`` records: size^2 * rho (BS proposition 1.9)."""
+        """The loss of a group (a household) of at most ``size`` records: size^2 * rho (Bun & Steinke 2016)."""
         return Rho(self.rho * _group(size) ** 2)
 
 
@@ -186,8 +186,8 @@ def _form(kind: type[Any]) -> str:
 def stated_as(loss: PrivacyLoss, kind: type[AnyLoss]) -> AnyLoss:
     """State a loss in another kind that it implies.
 
-    epsilon is (epsilon, 0); epsilon is rho = epsilon^2/2 (BS proposition 1.4). The ways back need a delta and are not
-    additive, so they are not taken silently: see ``epsilon_of_rho``.
+    epsilon is (epsilon, 0); epsilon is rho = epsilon^2/2 (Bun & Steinke 2016, proposition 1.4). The ways back need a
+    delta and are not additive, so they are not taken silently: see ``epsilon_of_rho``.
     """
     implied: list[PrivacyLoss] = [loss]
     if isinstance(loss, PureEpsilon):
@@ -206,8 +206,8 @@ def _other_kind(loss: PrivacyLoss, kind: type[Any]) -> Mistakes:
 def basic(losses: Iterable[PrivacyLoss], kind: type[AnyLoss]) -> AnyLoss:
     """Compose by adding up, in one kind; it is also valid for releases that are chosen one after the other.
 
-    Epsilons add (DR theorem 3.14), epsilons and deltas add (DR theorem 3.16, Rinott et al. theorem 7.1), rhos add
-    (BS lemma 1.7).
+    Epsilons add, epsilons and deltas add (Dwork & Roth 2014; Rinott et al. 2018, theorem 7.1), rhos add (Bun & Steinke
+    2016).
     """
     stated = [stated_as(loss, kind) for loss in losses]
     return kind(*(sum((getattr(loss, part.name) for loss in stated), Fraction(0)) for part in fields(kind)))
@@ -221,7 +221,7 @@ def within(total: PrivacyLoss, budget: PrivacyLoss) -> bool:
 
 
 def advanced(losses: Sequence[PureEpsilon | EpsilonDelta], slack: Fraction) -> EpsilonDelta:
-    """Compose losses of different sizes for a further delta, the slack (KOV theorem 3.5).
+    """Compose losses of different sizes for a further delta, the slack (Kairouz, Oh & Viswanath 2017).
 
     delta = 1 - (1 - slack) prod(1 - delta_l), and epsilon is the least of
       sum e_l,
@@ -261,13 +261,13 @@ def advanced_delta(losses: Sequence[PureEpsilon | EpsilonDelta], epsilon: Fracti
 
 
 def epsilon_of_rho_as_published(rho: Fraction, delta: Fraction) -> float:
-    """epsilon = rho + 2 sqrt(rho log(1/delta)) (BS proposition 1.3), the form that offices have published."""
+    """epsilon = rho + 2 sqrt(rho log(1/delta)) (Bun & Steinke 2016, proposition 1.3), as offices publish it."""
     _between(delta)
     return float_above(rho + 2 * sqrt_above(rho * log_above(1 / delta)))
 
 
 def epsilon_of_rho(rho: Fraction, delta: Fraction) -> float:
-    """The least epsilon over orders a > 1 for which rho-zCDP implies (epsilon, delta) (CKS corollary 13).
+    """The least epsilon over orders a > 1 for which rho-zCDP implies (epsilon, delta) (Canonne, Kamath & Steinke 2020).
 
     epsilon(a) = a rho + (log(1/delta) + (a - 1) log(1 - 1/a) - log a)/(a - 1). It holds for every a, so that a is
     searched for in floats and the formula is then evaluated at that a with certainty.
@@ -301,7 +301,7 @@ def epsilon_of_drawn_rho(rho: Fraction, delta: Fraction, distance: Fraction) -> 
 
 
 def delta_of_rho(rho: Fraction, epsilon: Fraction) -> float:
-    """The least delta over orders a > 1 for which rho-zCDP implies (epsilon, delta) (CKS corollary 13).
+    """The least delta over orders a > 1 for which rho-zCDP implies (epsilon, delta) (Canonne, Kamath & Steinke 2020).
 
     delta(a) = exp((a - 1)(a rho - epsilon)) (1 - 1/a)^a / (a - 1).
     """
@@ -317,7 +317,7 @@ def delta_of_rho(rho: Fraction, epsilon: Fraction) -> float:
 
 
 def delta_of_rho_as_published(rho: Fraction, epsilon: Fraction) -> float:
-    """delta = exp(-(epsilon - rho)^2/(4 rho)), the published conversion (BS proposition 1.3) solved for delta."""
+    """delta = exp(-(epsilon - rho)^2/(4 rho)), solving ``epsilon_of_rho_as_published`` for delta."""
     if rho == 0:
         return 0.0
     return 1.0 if epsilon <= rho else float_above(exp_above(-((epsilon - rho) ** 2) / (4 * rho)))

@@ -27,7 +27,6 @@ from discreet.maths.privacy.accounting import (
     float_above,
 )
 from discreet.maths.privacy.loss_distribution import (
-    DrawnNoise,
     GaussianNoise,
     LaplaceNoise,
     mixed_delta,
@@ -35,9 +34,6 @@ from discreet.maths.privacy.loss_distribution import (
 )
 
 Composable = PureEpsilon | EpsilonDelta | Rho | LaplaceNoise | GaussianNoise
-Part = (
-    PureEpsilon | EpsilonDelta | DrawnNoise
-)  # of a release whose parameters are fixed before anything is drawn
 STEPS = 40  # halvings of the logarithm of delta where advanced composition is inverted
 LEAST = -300.0  # power of ten of the smallest delta that is searched for
 
@@ -78,23 +74,19 @@ def stated(release: Composable, neighbours: Neighbours) -> PrivacyLoss:
     return release
 
 
-def composed_delta(parts: Sequence[Part], composition: Composition, epsilon: Fraction) -> Fraction:
-    """The delta of parts whose parameters are fixed beforehand, at an epsilon, rounded up; 1 where there is none.
-
-    Each part is what one record changes by one, or a whole cross-tabulation by its certified (epsilon, delta).
-    """
-    bounded = tuple(part for part in parts if not isinstance(part, DrawnNoise))
-    if len(bounded) == len(parts) and (whole := basic(bounded, EpsilonDelta)).epsilon <= epsilon:
+def composed_delta(
+    losses: Sequence[PureEpsilon | EpsilonDelta], composition: Composition, epsilon: Fraction
+) -> Fraction:
+    """The delta of losses that are fixed beforehand, at an epsilon, rounded up; 1 where there is none."""
+    whole = basic(losses, EpsilonDelta)
+    if whole.epsilon <= epsilon:
         return whole.delta  # adding up is a composition too, and exact where others round
-    if composition is Composition.PLD:
-        return mixed_delta(parts, Neighbours.ADD_REMOVE, epsilon)
-    if len(bounded) < len(parts):
-        raise mistake("", "composition", "drawn noise without its epsilon", "state its epsilon and delta")
-    return (
-        min(advanced_delta(bounded, epsilon), Fraction(1))
-        if composition is Composition.ADVANCED
-        else Fraction(1)
-    )
+    match composition:
+        case Composition.ADVANCED:
+            return min(advanced_delta(losses, epsilon), Fraction(1))
+        case Composition.PLD:
+            return mixed_delta(losses, Neighbours.ADD_REMOVE, epsilon)
+    return Fraction(1)
 
 
 def composed_epsilons(

@@ -1,8 +1,8 @@
-"""How many released cells one record touches, and how a budget is split over them.
+"""How far neighbours differ in a cross-tabulation, and how a budget is split over cross-tabulations.
 
 A cross-tabulation is perturbed once and then reused by every cube that contains it: a set of breakdowns over a
 population base. Here it is any hashable signature. A record lies in at most one cell of each, so that what neighbours
-can change is counted by the distinct signatures (Rinott et al. 2018, section 7: d = 2^t - 1 for a t-way table with
+can change is summed over the distinct signatures (Rinott et al. 2018, section 7: d = 2^t - 1 for a t-way table with
 all its margins but the total).
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 from typing import TypeVar
@@ -40,27 +41,41 @@ def with_margins(
     return tuple((frozenset(level for part in parts for level in part), base) for parts in crossed)
 
 
-def l1_sensitivity(signatures: Iterable[Hashable], neighbours: Neighbours) -> int:
-    """The largest sum of absolute differences between the counts of neighbours: one cell each, or two."""
-    return neighbours.cells * len(distinct(signatures))
+@dataclass(frozen=True)
+class Reach:
+    """How far neighbours differ in a cross-tabulation: sums of absolute and squared differences, the largest one."""
+
+    l1: int
+    l2_squared: int
+    largest: int
 
 
-def l2_squared_sensitivity(signatures: Iterable[Hashable], neighbours: Neighbours) -> int:
-    """The largest sum of squared differences: equal to the L1 sensitivity, since each cell differs by one."""
-    return l1_sensitivity(signatures, neighbours)
+@dataclass(frozen=True)
+class Change:
+    """How many records of a cross-tabulation one person or household changes, at most, when it comes or goes.
 
-
-def for_noise(share: Fraction, neighbours: Neighbours) -> Fraction:
-    """The epsilon (or rho) of the noise in each cell of a cross-tabulation that has a share of the budget.
-
-    Both a sum of epsilons and a sum of rhos run over the cells in which neighbours differ.
+    ``came`` records come with it or go with it, ``moved`` ones leave a cell for another, ``crossed`` ones begin or
+    cease to be counted.
     """
-    return share / neighbours.cells
 
+    came: int = 0
+    moved: int = 0
+    crossed: int = 0
 
-def loss_of_noise(noise: Mapping[Signature, Fraction], neighbours: Neighbours) -> Fraction:
-    """The loss of a whole programme whose cross-tabulations have noise of these epsilons (or rhos)."""
-    return neighbours.cells * sum(noise.values(), Fraction(0))
+    def reach(self, neighbours: Neighbours) -> Reach:
+        """The largest differences between the counts of neighbours.
+
+        One that comes or goes changes counts by c + 2m + e in all; the squares are largest where all is in one cell
+        and all that moves goes to one other: (c + m + e)^2 + m^2. With substitution one goes and another comes: twice
+        the sum, and what moves or crosses may do so alike, but what goes and what comes differ in sign:
+        (c + 2m + 2e)^2 + (c + 2m)^2.
+        """
+        times = neighbours.cells
+        from_one = self.came + times * (self.moved + self.crossed)
+        to_another = (times - 1) * self.came + times * self.moved
+        return Reach(
+            times * (self.came + 2 * self.moved + self.crossed), from_one**2 + to_another**2, from_one
+        )
 
 
 def refuse_overspending(budget: Fraction, shares: Mapping[Signature, Fraction]) -> None:
@@ -83,7 +98,8 @@ def split_by_margin(
 ) -> dict[Signature, Fraction]:
     """Give each margin its share, divided evenly among its cross-tabulations (Rinott et al. section 7).
 
-    A margin is any label by which the caller groups the cross-tabulations: the number of axes, or a name.
+    A margin is any label by which the caller groups the cross-tabulations: the number of axes, or a name. A share of
+    0 is possible: such cross-tabulations are not measured.
     """
     sizes = Counter(margins.values())
     _check(shares, sizes, "margin")
@@ -101,6 +117,9 @@ def split_by_table(
     _check(shares, tables, "table")
     split: dict[Signature, Fraction] = {}
     for table, signatures in tables.items():
+        if not shares[table]:
+            split.update({signature: split.get(signature, Fraction(0)) for signature in signatures})
+            continue
         for signature, part in split_evenly(_positive(total) * shares[table], signatures).items():
             split[signature] = split.get(signature, Fraction(0)) + part
     return split
@@ -116,23 +135,18 @@ def _check(shares: Mapping[Margin, Fraction], known: Iterable[Margin], what: str
     names = list(dict.fromkeys(known))
     problems = [
         Problem("", f"{what} {name}", f"no such {what}", f"choose from {', '.join(map(str, names))}")
-        for name in shares
-        if name not in names
+        for name, share in shares.items()
+        if exact(share, f"share of {what} {name}") and name not in names
     ]
     problems += [
         Problem(
             "",
             f"{what} {name}",
             "has no share of the budget",
-            "give it one, or leave it out of the programme",
+            "give it one; a share of 0 leaves it out of the release",
         )
         for name in names
         if name not in shares
-    ]
-    problems += [
-        Problem("", f"{what} {name}", "a share of 0", "give it a share above 0, or leave it out")
-        for name, share in shares.items()
-        if exact(share, f"share of {what} {name}") == 0
     ]
     total = sum(shares.values(), Fraction(0))
     if total != 1:

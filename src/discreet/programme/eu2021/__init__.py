@@ -14,6 +14,7 @@ from functools import cache
 from importlib.resources import files
 
 from discreet.errors import Mistakes, Problem, mistake
+from discreet.programme.attributes import Attribute, attribute
 from discreet.programme.codelist import Code, Codelist
 
 NAME = "eu-census-2021"
@@ -95,6 +96,11 @@ def breakdowns(variable: str) -> Mapping[str, Cut]:
     return _all_breakdowns()[_known(variable)]
 
 
+def attribute_of(variable: str) -> Attribute:
+    """Whose attribute a variable is; what follows from who lives together is not fixed: an office decides that."""
+    return _all_attributes()[_known(variable)]
+
+
 def label(variable: str) -> str:
     """What readers see instead of the name of a variable."""
     return _all_labels()[_known(variable)]
@@ -161,6 +167,11 @@ def _all_breakdowns() -> Mapping[str, Mapping[str, Cut]]:
         cut: Cut = tuple(row["codes"].split()) if row["codes"] else int(row["level"])
         found.setdefault(variable, {})[name or variable] = cut
     return found
+
+
+@cache
+def _all_attributes() -> Mapping[str, Attribute]:
+    return {row["variable"]: attribute(row["of"], row["fixed"] == "true") for row in _csv("attributes.csv")}
 
 
 @cache

@@ -1,0 +1,86 @@
+"""Judging a certificate: read it, recompute its claim, and compare it with the manifest of its release."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from discreet.errors import BrokenRelease
+from discreet.release.certificate import CERTIFICATE, KIND
+from discreet.release.manifest import Manifest, read_manifest
+from discreet.release.recompute import problems
+
+
+@dataclass(frozen=True)
+class Certified:
+    """What recomputing a certificate found."""
+
+    name: str
+    claim: str
+    problems: tuple[str, ...]
+    tables: int
+    statistics: int
+    cells: int
+
+    @property
+    def passed(self) -> bool:
+        """Whether the claim follows from what the certificate lists."""
+        return not self.problems
+
+
+def verify_certificate(place: Path) -> Certified:
+    """Recompute the certificate of a release folder, or a certificate file alone."""
+    folder = place if place.is_dir() else None
+    manifest = None if folder is None else read_manifest(folder)
+    path = place if folder is None else folder / CERTIFICATE
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise BrokenRelease(
+            f"{path}: no certificate there; only releases with a guarantee have one"
+        ) from None
+    except (OSError, ValueError):
+        raise BrokenRelease(f"{path}: not readable as JSON; fetch the release again") from None
+    if not isinstance(document, dict) or document.get("kind") != KIND:
+        raise BrokenRelease(f"{path}: not a certificate; give one, or the folder of its release")
+    found = [*problems(document), *(_against(document, manifest) if manifest is not None else ())]
+    return Certified(
+        name=str(document.get("release", "")),
+        claim=_claim(document.get("total")),
+        problems=tuple(found),
+        tables=len(document.get("tables", ())),
+        statistics=len(document.get("statistics", ())),
+        cells=sum(one["cells"] for one in document.get("statistics", ())) if not found else 0,
+    )
+
+
+def _claim(total: Any) -> str:
+    if not isinstance(total, dict):
+        return "nothing"
+    return ", ".join(f"{name} = {total[name]}" for name in ("epsilon", "rho") if name in total)
+
+
+def _against(document: dict[str, Any], manifest: Manifest) -> Iterator[str]:
+    """What the manifest states otherwise."""
+    guarantee, stated = manifest.noise.guarantee, manifest.noise.parameters
+    if guarantee is None or stated is None:
+        yield "the manifest states no guarantee"
+        return
+    total = document.get("total", {})
+    for name in ("epsilon", "rho", "delta"):
+        said = getattr(guarantee, name)
+        if said is not None and str(said) != total.get(name):
+            yield f"the manifest states {name} = {said}"
+    if (guarantee.neighbours.value, guarantee.unit.value) != (document["neighbours"], document["protects"]):
+        yield "the manifest states other neighbours"
+    if (manifest.noise.kind.value, manifest.noise.bound) != (document["noise"], document["bound"]):
+        yield "the manifest states another law"
+    if stated.cross_tabulations != len(document["statistics"]):
+        yield f"the manifest states {stated.cross_tabulations} cross-tabulations"
+    laws = {Fraction(one["parameter"]) for one in document["statistics"]}
+    if laws != {stated.cell, *(stated.other_cells or {}).values()}:
+        yield "the manifest states other parameters of the noise"

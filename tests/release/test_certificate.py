@@ -1,0 +1,145 @@
+"""Certificates: every law and way to draw certifies, and no number in a certificate can be changed unnoticed."""
+
+import json
+import shutil
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from discreet.cli.app import main
+from discreet.errors import BrokenRelease
+from discreet.maths.noise.additive import LawKind
+from discreet.maths.noise.hellinger import hellinger
+from discreet.maths.noise.named import budgeted_law
+from discreet.maths.noise.thresholds import row_table as drawn_row
+from discreet.maths.noise.thresholds import threshold_table
+from discreet.release.certificate import CERTIFICATE
+from discreet.release.certify import verify_certificate
+from discreet.release.recompute import Table, law_table, problems, row_table
+from discreet.release.verify import verify
+from discreet.synth import generate
+from tests.pipeline.conftest import run
+
+NOISE = {
+    "geometric": 'kind = "geometric"\nepsilon = 30',
+    "substitute": 'kind = "geometric"\nepsilon = "100/3"\nneighbours = "substitute"',
+    "household": 'kind = "geometric"\nepsilon = 500\nprotects = "household"\nlargest_household = 20',
+    "laplace": 'kind = "laplace"\nepsilon = 60\nbound = 30\ndelta = 1e-3\nlarge_delta = true',
+    "normal": 'kind = "normal"\nepsilon = 300\nbound = 30\ndelta = 1e-3\nlarge_delta = true',
+    "gaussian": 'kind = "discrete-gaussian"\nrho = 8',
+    "hellinger": 'kind = "hellinger"\nepsilon = 200',
+}
+
+
+@pytest.fixture(scope="module")
+def releases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("certified")
+    generate(400, 3, folder / "census", tables=["3.3"], threads=1)
+    before = (folder / "census/programme.toml").read_text().partition("[noise]")[0]
+    made = {}
+    for name, noise in NOISE.items():
+        (folder / "census/programme.toml").write_text(f"{before}[noise]\n{noise}\n")
+        run(folder / "census", folder / name)
+        made[name] = folder / name
+    return made
+
+
+@pytest.mark.parametrize("name", NOISE)
+def test_every_release_with_a_guarantee_has_a_certificate_that_proves_it(
+    releases: dict[str, Path], name: str
+) -> None:
+    found = verify_certificate(releases[name])
+    assert found.passed, found.problems
+    assert found.statistics > 3
+    assert verify_certificate(releases[name] / CERTIFICATE).passed, "also without the release"
+    assert verify(releases[name]).passed
+
+
+LARGER = ("share", "parameter", "l1", "l2_squared", "largest", "came", "units", "delta", "distance")
+
+
+@pytest.mark.parametrize("name", ["geometric", "laplace", "gaussian"])
+def test_no_number_can_be_changed_unnoticed(releases: dict[str, Path], name: str) -> None:
+    """Each number of a cross-tabulation, of a law and of the total, made to claim more than is true."""
+    text = (releases[name] / CERTIFICATE).read_text()
+    assert list(problems(json.loads(text))) == []
+    for key in LARGER:
+        document: dict[str, Any] = json.loads(text)
+        entry = document["statistics"][0]
+        if key not in entry or (key in ("distance", "delta") and Fraction(entry[key]) == 0):
+            continue
+        factor = Fraction(1, 2) if key == "delta" else 2
+        entry[key] = type(entry[key])(Fraction(entry[key]) * factor)
+        if key == "distance":
+            entry[key] = str(Fraction(1, 2))
+        assert list(problems(document)), key
+    for change in ("sha256", "first", "last"):
+        document = json.loads(text)
+        row = document["tables"][0]["rows"][0]
+        row[change] = "0" * 64 if change == "sha256" else row[change] + 1
+        assert list(problems(document)), change
+    for measure in ("epsilon", "rho", "delta"):
+        document = json.loads(text)
+        if Fraction(document["total"].get(measure, 0)) and (name, measure) != ("gaussian", "delta"):
+            document["total"][measure] = str(Fraction(document["total"][measure]) * Fraction(999, 1000))
+            assert list(problems(document)), measure
+    document = json.loads(text)
+    document["statistics"].append(document["statistics"][0])
+    assert list(problems(document)), "a cross-tabulation more"
+
+
+def test_it_must_agree_with_its_manifest(releases: dict[str, Path], tmp_path: Path) -> None:
+    shutil.copytree(releases["geometric"], tmp_path / "r")
+    shutil.copy(releases["substitute"] / CERTIFICATE, tmp_path / "r" / CERTIFICATE)
+    found = verify_certificate(tmp_path / "r")
+    assert "the manifest states other neighbours" in found.problems
+    assert not verify(tmp_path / "r").passed, "and its checksum"
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"kind": "discreet certificate"}'])
+def test_what_is_no_certificate_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "c.json").write_text(text)
+    if "certificate" in text:
+        assert not verify_certificate(tmp_path / "c.json").passed
+    else:
+        with pytest.raises(BrokenRelease):
+            verify_certificate(tmp_path / "c.json")
+
+
+def test_the_command(
+    releases: dict[str, Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["discreet", "verify", "--certificate", str(releases["gaussian"])])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code in (0, None)
+    assert "certified, rho = 8" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameter", "bound"),
+    [
+        (LawKind.GEOMETRIC, Fraction(1, 50), None),
+        (LawKind.GEOMETRIC, Fraction(3), None),
+        (LawKind.LAPLACE, Fraction(1, 3), 12),
+        (LawKind.NORMAL, Fraction(2), 9),
+        (LawKind.DISCRETE_GAUSSIAN, Fraction(1, 300), None),
+    ],
+)
+def test_two_codes_give_the_same_integers(kind: LawKind, parameter: Fraction, bound: int | None) -> None:
+    drawn = threshold_table(budgeted_law(kind, parameter, bound))  # type: ignore[arg-type]
+    found = law_table(kind.value, parameter, bound, drawn.first, drawn.last)
+    assert found == Table(drawn.first, drawn.numbers)
+    for shift in (1, 2):
+        at = shift * parameter
+        ours, theirs = found.delta(found, at, shift), drawn.certified_delta(at, shift)
+        assert ours <= theirs
+        assert theirs - ours <= Fraction(1, 2**200)
+
+
+@pytest.mark.parametrize("count", [0, 3])
+def test_two_codes_give_the_same_rows(count: int) -> None:
+    drawn = drawn_row(hellinger(4), count)
+    assert row_table(Fraction(4), count, drawn.last) == Table(0, drawn.numbers)
