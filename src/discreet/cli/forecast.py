@@ -217,11 +217,16 @@ def _errors(law: LawForecast) -> tuple[str, ...]:
 
 
 def _where(one: CandidateForecast, law: LawForecast) -> str:
-    mine = [margin for margin in one.margins if margin.law is law]
-    cubes = list(dict.fromkeys(margin.cube for margin in mine))
-    axes = sorted({margin.axes for margin in mine})
-    others = {margin.axes for margin in one.margins if margin.cube in cubes} - set(axes)
-    return f"{_listed(cubes)}: {', '.join(map(str, axes))}" if others else f"{_listed(cubes)}: all"
+    """The cubes of a law and their numbers of axes, those with the same ones together."""
+    mine: dict[str, set[int]] = {}
+    for margin in one.margins:
+        if margin.law is law:
+            mine.setdefault(margin.cube, set()).add(margin.axes)
+    alike: dict[str, list[str]] = {}
+    for cube, axes in mine.items():
+        others = {margin.axes for margin in one.margins if margin.cube == cube} - axes
+        alike.setdefault(", ".join(map(str, sorted(axes))) if others else "all", []).append(cube)
+    return "; ".join(f"{_listed(cubes)}: {axes}" for axes, cubes in alike.items())
 
 
 def _listed(cubes: Sequence[str]) -> str:
