@@ -388,7 +388,7 @@ def average(
     limits: AveragingLimits = USUAL_LIMITS,
     truth: Truth | None = None,
 ) -> Averaging:
-    """Estimate every count from all its representations in the release; with true counts, as the best informed attacker.
+    """Estimate every count from all its representations in the release; with true counts, as the best informed one.
 
     Where empty cells have noise, all cells are noisy alike and the true counts add nothing: they are not used.
     """
