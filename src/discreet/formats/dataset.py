@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import mistake
-from discreet.formats.publication import ADDITIVITY, SAME_CELL, WEIGHTED, ZEROS, Publication
+from discreet.formats.publication import SAME_CELL, WEIGHTED, ZEROS, Publication, additivity
 from discreet.programme.codelist import Breakdown
 from discreet.programme.cube import Cube
 from discreet.tabulate.tables import ProtectedTable
@@ -197,7 +197,7 @@ def dataset_of(table: ProtectedTable, publication: Publication) -> Dataset:
         axes=tuple(_axis(axis, publication) for axis in cube.axes),
         values=values,
         cells=cells,
-        notes=(ADDITIVITY, ZEROS, noise),
+        notes=(additivity(publication.noise), ZEROS, noise),
         headed_notes=_headed_notes(cube, publication, noise),
         facts=facts(cube),
     )
@@ -239,7 +239,7 @@ def _headed_notes(cube: Cube, publication: Publication, noise: str) -> tuple[tup
         ("Weight", f"{cube.weight}. {WEIGHTED}" if cube.weight else "none"),
         ("Axes", ", ".join(labels.axis(axis.full_name) for axis in cube.axes)),
         ("Totals", "The code _T means the total along a variable."),
-        ("Why totals may differ", ADDITIVITY),
+        ("Sums" if publication.noise.adjusted else "Why totals may differ", additivity(publication.noise)),
         ("Zeros", ZEROS),
         ("Other tables", SAME_CELL),
         ("Noise", noise),

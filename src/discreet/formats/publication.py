@@ -6,11 +6,15 @@ from dataclasses import dataclass
 
 from discreet.perturb.noise import Noise
 from discreet.programme.labels import NO_LABELS, Labels
-from discreet.text.phrase import phrase
+from discreet.text.phrase import Phrase, phrase
 
 ADDITIVITY = phrase(
     "Each count is perturbed on its own, totals and sub-totals included. A total may therefore differ a little "
     "from the sum of its parts. Use the published total; do not add up its parts to get a better one."
+)
+ADDS_UP = phrase(
+    "All totals and sub-totals are the sums of their parts, in every table. The counts were adjusted to each other "
+    "after they had been perturbed."
 )
 ZEROS = (
     "Cells that are not listed are zero: nobody was counted there, or the perturbation made the count zero."
@@ -22,6 +26,11 @@ SWAPPED = phrase(
     "Before anything was counted, some households exchanged their places with similar households elsewhere. A count "
     "of a small area may hold people from another one; which were exchanged is kept secret."
 )
+
+
+def additivity(noise: Noise) -> Phrase:
+    """Whether totals add up, as a sentence."""
+    return ADDS_UP if noise.adjusted else ADDITIVITY
 
 
 @dataclass(frozen=True)

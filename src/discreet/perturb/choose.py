@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from discreet.errors import Mistakes, Problem
+from discreet.errors import Mistakes, Problem, mistake
 from discreet.io.ptable_files import PTableFormat, read_ptable
 from discreet.maths.cells.keys import derive
 from discreet.maths.cells.lookup import Lookup, Order, build
@@ -22,7 +22,13 @@ def mechanism(programme: Programme, secret: bytes, noise_key: bytes) -> Mechanis
     """Make the mechanism of a programme; ``noise_key`` decides the noise that is not looked up by cell key."""
     noise = programme.noise
     if isinstance(noise, CellKeyNoise):
-        return cell_key_mechanism(noise, secret)
+        made = cell_key_mechanism(noise, secret)
+        if programme.release.consistent and made.smallest > 1:
+            value = (
+                f"never publishes a count below {made.smallest}, which release.consistent = true cannot keep"
+            )
+            raise mistake(programme.path, "noise.ptable", value, "use a p-table with js = 0, or leave it out")
+        return made
     problems = list(_private_problems(programme))
     if problems:
         raise Mistakes(problems)
@@ -34,6 +40,7 @@ def mechanism(programme: Programme, secret: bytes, noise_key: bytes) -> Mechanis
         programme.structural_zeros,
         programme.limits.published,
         noise_key,
+        every_cell=programme.release.consistent,
     )
 
 

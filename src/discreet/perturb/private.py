@@ -32,7 +32,7 @@ from discreet.programme.codelist import Breakdown, Codelist
 from discreet.programme.cube import CrossTab, Cube, Signature, crosstabs
 from discreet.programme.filter import Comparison, Filter, Term
 from discreet.programme.noise import Claim, Draw, KeptZeros, PrivateNoise
-from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
+from discreet.tabulate.tables import ConfidentialTable, NoisyTable, ProtectedTable
 
 
 def impossible(cube: Cube, cells: NDArray[np.int64], rules: Sequence[Filter]) -> NDArray[np.bool_]:
@@ -89,6 +89,9 @@ class PrivateMechanism:
     most_cells: int
     key: bytes
     notes: tuple[str, ...] = ()
+    every_cell: bool = (
+        False  # noise is drawn for every cell, visible or not: other words than where it is not
+    )
 
     @property
     def rule(self) -> PrivateNoise:
@@ -120,6 +123,41 @@ class PrivateMechanism:
         found.clear()  # saves a copy while the cells are sorted
         places, values = ordered(places, values, cube.size)
         return ProtectedTable(cube, places.view(np.int64), values.view(np.int64))
+
+    def measure(self, table: ConfidentialTable) -> NoisyTable:
+        """Noise for every cell that can have records, visible or not; nothing is post-processed."""
+        cube = table.cube
+        if self.rule.keep_zeros is not KeptZeros.ALL and cube.size > self.most_cells:
+            value = f"{cube.size:.3g} cells that each need a noisy count to make totals add up"
+            raise mistake(
+                "", f"cube {cube.id}", value, f"use coarser breakdowns; limits.published = {self.most_cells}"
+            )
+        cells, sums = _occupied(table)
+        where = _depths(cube, cells)
+        variances = np.empty([int(axis.depths.max()) + 1 for axis in cube.axes])
+        found = []
+        for crosstab in crosstabs(cube, self.codelists):
+            variances[crosstab.depths] = self.plan.table(crosstab.signature).pmf().variance
+            inside = where == _code(cube, crosstab.depths)
+            found.append(self._every(cube, crosstab, cells[inside], sums[inside]))
+        places = np.concatenate([cells for cells, _ in found])
+        values = np.concatenate([values for _, values in found])
+        order = np.argsort(places, kind="stable")
+        return NoisyTable(cube, places[order], values[order], variances)
+
+    def _every(
+        self, cube: Cube, crosstab: CrossTab, cells: Integers, sums: NDArray[np.uint64]
+    ) -> tuple[Integers, Integers]:
+        """The noisy counts of all possible cells of a cross-tabulation, empty ones drawn as occupied ones are."""
+        if self.rule.keep_zeros is KeptZeros.STRUCTURAL:
+            every = _all_cells(cube, crosstab)
+            every = every[~impossible(cube, every, self.structural_zeros)]
+            full = np.zeros(len(every), dtype=np.uint64)
+            held = np.isin(cells, every, assume_unique=True)
+            full[np.searchsorted(every, cells[held])] = sums[held]
+            cells, sums = every, full
+        numbers, table = crosstab.numbers(cube, cells), self.plan.table(crosstab.signature)
+        return cells, self._noisy(crosstab.signature, table, numbers, sums)
 
     def _crosstab(
         self, cube: Cube, crosstab: CrossTab, cells: Integers, sums: NDArray[np.uint64]
@@ -174,6 +212,7 @@ class PrivateMechanism:
         Two laws that drew from the same random words would reveal them by their difference, and with them the count.
         """
         law = f"{self.rule.kind.value} {self.plan.parameters[signature]} {self.rule.bound}"
+        law = f"every cell/{law}" if self.every_cell else law
         return f"{law}/participants" if self.rule.draw is Draw.PARTICIPANTS else f"{law}/{signature}"
 
     def _refuse_dense(self, cube: Cube) -> None:
@@ -272,6 +311,14 @@ def _row(law: HellingerLaw, count: int) -> ThresholdTable:
 @lru_cache(maxsize=256)
 def _sparse_law(table: ThresholdTable, least: int | None) -> SparseLaw:
     return sparse_law(table, least, LARGEST_N)
+
+
+def _all_cells(cube: Cube, crosstab: CrossTab) -> Integers:
+    """The cells of a cube that belong to a cross-tabulation, ascending."""
+    cells = np.zeros(1, dtype=np.int64)
+    for level, stride in zip(crosstab.levels, cube.strides, strict=True):
+        cells = (cells[:, None] + np.sort(level.nodes)[None, :] * stride).reshape(-1)
+    return cells
 
 
 def _occupied(table: ConfidentialTable) -> tuple[Integers, NDArray[np.uint64]]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from discreet.errors import Mistakes, Problem
 from discreet.maths.noise.ptable_solver import PTableParameters
+from discreet.programme.consistent import check_consistent
 from discreet.programme.cube import Cube
 from discreet.programme.cubes import CubeResolver, ReadyMade
 from discreet.programme.filter import Filter
@@ -71,6 +72,7 @@ class Programme:
         swap = {} if self.swap is None else {"swap": self.swap.canonical()}
         title = {"title": self.release.title} if self.release.title else {}
         labels = {"labels": self.labels.canonical()} if self.labels else {}
+        consistent = {"consistent": True} if self.release.consistent else {}
         return {
             "population": None if self.population is None else _population(self.population),
             "variables": {name: _variable(self.variables[name]) for name in sorted(self.variables)},
@@ -85,6 +87,7 @@ class Programme:
                 "version": self.release.version,
                 "formats": [form.value for form in self.release.formats],
                 "disclose": self.release.disclose.value,
+                **consistent,
             },
             **labels,
         }
@@ -142,6 +145,7 @@ def inspect_programme(path: Path) -> Inspected:
     zeros = resolver.structural_zeros(declared.structural_zeros)
     check_compatible(swap, noise, zeros, population, variables, findings)
     gates = resolve_gates(declared.gates, population, variables, noise, findings)
+    check_consistent(release, noise, cubes, gates, findings)
     serve = resolve_serve(declared.serve, variables, noise, findings)
     problems = findings.mistakes().problems
     if noise is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
@@ -96,11 +96,14 @@ class NoiseEntry(_Entry):
     parameters: ParametersEntry | None = None
     law: tuple[dict[int, float], ...] | None = None  # of a p-table: true count -> change -> probability
     guarantee: GuaranteeEntry | None = None
+    adjusted: Literal[True] | None = (
+        None  # totals add up: law, variance and bound are those of the counts before that
+    )
 
     def noise(self) -> Noise:
         """The noise as an outsider knows it; an invalid law means a damaged release."""
         given, rule = self.parameters or ParametersEntry(), self.publishing
-        return Noise(
+        found = Noise(
             kind=self.kind,
             drawing=self.drawing,
             zeros=self.zeros,
@@ -113,6 +116,7 @@ class NoiseEntry(_Entry):
             budget=_budget(given),
             guarantee=None if self.guarantee is None else _guarantee(self.guarantee),
         )
+        return found.of_adjusted() if self.adjusted else found
 
     def _law(self, given: ParametersEntry) -> Law | None:
         if self.kind is LawKind.CELL_KEY:
@@ -151,6 +155,7 @@ def entry_of(noise: Noise) -> NoiseEntry:
             unit=found.unit,
             largest_household=found.largest_household,
         ),
+        adjusted=True if noise.adjusted else None,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from discreet.formats.publication import ADDITIVITY, SAME_CELL, SWAPPED, WEIGHTED, ZEROS, Publication
+from discreet.formats.publication import SAME_CELL, SWAPPED, WEIGHTED, ZEROS, Publication, additivity
 from discreet.formats.writers import SDMX_STRUCTURES
 from discreet.programme.labels import Labels
 from discreet.programme.release import ReleaseFormat
@@ -67,12 +67,13 @@ def _variables(labels: Labels, cubes: Sequence[CubeEntry]) -> Iterator[str]:
 
 
 def _protection(publication: Publication, cubes: Sequence[CubeEntry]) -> str:
+    sums = "add up" if publication.noise.adjusted else "may not add up"
     return "\n\n".join(
         (
             "## How the people behind the numbers are protected",
             f"{publication.noise.sentence()} {_PURPOSE}",
             *([f"**Households were exchanged.** {SWAPPED}"] if publication.swapped else []),
-            f"**Totals may not add up.** {ADDITIVITY}",
+            f"**Totals {sums}.** {additivity(publication.noise)}",
             f"**Zeros are not listed.** {ZEROS} A program that needs them fills in 0.",
             f"**One cell, one value.** {SAME_CELL} Asking again or elsewhere gives nothing new.",
             _SMALL_COUNTS,
@@ -130,7 +131,8 @@ def _cell(text: str) -> str:
 
 
 def _check(publication: Publication) -> str:
+    sums = " and that all totals add up" if publication.noise.adjusted else ""
     return f"""## How to check it
 
 `discreet verify` with the name of this folder recomputes every checksum and checks that the same cell has the same
-value in every table. Release `{publication.name}`, version {publication.version}."""
+value in every table{sums}. Release `{publication.name}`, version {publication.version}."""

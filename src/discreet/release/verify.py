@@ -1,4 +1,4 @@
-"""Verification of a release: no file missing, unlisted or changed, and one value for every cell."""
+"""Verification of a release: no file missing, unlisted or changed, one value for every cell, sums where stated."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from discreet.errors import BrokenRelease
 from discreet.formats.dataset import DECIMALS
 from discreet.programme.codelist import TOTAL
 from discreet.programme.release import ReleaseFormat
+from discreet.release.additivity import sum_problems
 from discreet.release.folder import file_sha256
 from discreet.release.manifest import MANIFEST, CubeEntry, FileEntry, Manifest, read_manifest
 from discreet.release.reader import CubeFile, Values, read_codes
@@ -275,6 +276,8 @@ def verify(folder: Path | str) -> Verification:
     problems = [*_shape_problems(manifest), *_file_problems(folder, manifest)]
     # Cells are read only from files that match the manifest: others are already reported.
     comparison = Comparison((), 0) if problems else compare(folder, manifest)
+    if manifest.noise.adjusted and not problems and not comparison.problems:
+        problems.extend(sum_problems(folder, manifest))
     return Verification(
         manifest.name,
         (*problems, *comparison.problems),

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Mistakes
-from discreet.formats.publication import ADDITIVITY, SWAPPED
+from discreet.formats.publication import SWAPPED, additivity
 from discreet.programme.codelist import Breakdown
 from discreet.programme.cube import Signature
 from discreet.serve.answer import Answer, AnswerAxis, Nearest, NoiseRange, Preview, Refusal, Rule
@@ -135,7 +135,7 @@ def answer_of(
         values,
         withheld,
         noise,
-        ADDITIVITY,
+        additivity(catalogue.noise),
         tuple(area for area in verdict.blocked if area.code in shown),
         warnings,
         _ranges(question, values, source),

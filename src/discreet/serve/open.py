@@ -43,6 +43,7 @@ def serve_programme(
     The rules are ``programme.serve``. Noise with a guarantee needs a ledger: each user has an account in it.
     """
     _refuse_fresh(programme)
+    _refuse_adjusted(programme)
     inputs = digest_inputs(programme, secret) if isinstance(programme.noise, PrivateNoise) else ""
     chosen = mechanism(programme, secret, noise_key(programme, secret, inputs))
     noise = chosen.noise().public(programme.release.disclose)
@@ -95,6 +96,13 @@ def _refuse_fresh(programme: Programme) -> None:
     if noise.is_fresh:
         remedy = 'use draw = "description": a repeated question must have the same answer'
         raise mistake(programme.path, "noise.draw", "noise that is drawn afresh", remedy)
+
+
+def _refuse_adjusted(programme: Programme) -> None:
+    """Answers are not fitted to the tables of a release, and would give its cells a second value."""
+    if programme.release.consistent:
+        remedy = "serve the release folder instead, or leave out consistent"
+        raise mistake(programme.path, "release.consistent", "tables that add up, for a table builder", remedy)
 
 
 def _refuse_dense(programme: Programme, chosen: PrivateMechanism) -> None:
