@@ -109,9 +109,10 @@ def _tree(
         left.remove(found[0])
     taken.append((left[0], None))
     taken.reverse()
-    place = {id(draft): number for number, (draft, _) in enumerate(taken)}
+    # a parent may have been joined with others after that
+    place = {cube.id: number for number, (draft, _) in enumerate(taken) for cube in draft.cubes}
     for draft, parent in taken:
-        yield draft, None if parent is None else place[id(parent)]
+        yield draft, None if parent is None else place[parent.cubes[0].id]
 
 
 def _ears(left: Sequence[_Draft]) -> Iterator[tuple[_Draft, _Draft]]:

@@ -18,7 +18,7 @@ from discreet.hierarchy.blocks import Block
 from discreet.io.progress import Progress, Quiet
 from discreet.maths.consistent import Lattice, Settled, consistent_cells, lattice
 from discreet.programme.codelist import Breakdown
-from discreet.programme.cube import Cube
+from discreet.programme.cube import Cube, signatures
 from discreet.tabulate.tables import NoisyTable, ProtectedTable, added_up
 
 Integers = NDArray[np.int64]
@@ -50,7 +50,7 @@ def _fitted(
     if not len(support):
         return np.zeros(0, dtype=np.int64)
     cells = lattice([axis.parents for axis in block.axes], support)
-    y, w = _measurements(block, cells, [noisy[cube.id] for cube in block.cubes])
+    y, w = measurements(block, cells, noisy)
     if block.parent is None:
         return consistent_cells(cells, y, w)
     parent = blocks[block.parent]
@@ -171,12 +171,18 @@ def _projected(cube: Cube, block: Block, cells: Integers) -> Integers:
     return position
 
 
-def _measurements(
-    block: Block, cells: Lattice, tables: Sequence[NoisyTable]
+def measurements(
+    block: Block, cells: Lattice, noisy: Mapping[str, NoisyTable]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The noisy value and weight of each cell of a block: 1/variance, 0 where no cube has the cell."""
+    """The noisy value and weight of each cell of a block: 1/variance, 0 where no cube has the cell.
+
+    Cubes of other blocks count, too: one that is fitted later may be the only one that measures a margin.
+    """
+    counted = signatures([block.cubes[0]])[0]
     y, w = np.zeros(len(cells)), np.zeros(len(cells))
-    for table in tables:
+    for table in noisy.values():
+        if signatures([table.cube])[0] != counted:
+            continue
         here, position, depth = _measured(table.cube, block, cells)
         where = np.searchsorted(table.cells, position)
         where = np.minimum(where, max(len(table.cells) - 1, 0))
