@@ -134,15 +134,20 @@ def _support(block: Block, tables: Sequence[NoisyTable]) -> Integers:
     """Finest cells of a block that are finest cells of all its cubes, or lie in one, with noise or a count."""
     if len(tables) == 1:  # its axes are the block's, in another order
         return np.sort(_placed(tables[0].cube, block, _finest_of(tables[0])))
+    cells = finest_cells(block)
+    for table in tables:
+        cells = cells[np.isin(projected(table.cube, block, cells), _finest_of(table))]
+    return cells
+
+
+def finest_cells(block: Block) -> Integers:
+    """All finest cells of a block, ascending."""
     finest = [np.flatnonzero(axis.finest) for axis in block.axes]
-    cells = reduce(
+    return reduce(
         lambda made, k: (made[:, None] + finest[k][None, :] * prod(block.shape[k + 1 :])).reshape(-1),
         range(len(finest)),
         np.zeros(1, dtype=np.int64),
     )
-    for table in tables:
-        cells = cells[np.isin(_projected(table.cube, block, cells), _finest_of(table))]
-    return cells
 
 
 def _placed(cube: Cube, block: Block, cells: Integers) -> Integers:
@@ -161,7 +166,7 @@ def _finest_of(table: NoisyTable) -> Integers:
     return table.cells[finest]
 
 
-def _projected(cube: Cube, block: Block, cells: Integers) -> Integers:
+def projected(cube: Cube, block: Block, cells: Integers) -> Integers:
     """The finest cell of a cube that contains each finest cell of its block."""
     place = {axis.variable: k for k, axis in enumerate(block.axes)}
     position = np.zeros(len(cells), dtype=np.int64)
@@ -216,7 +221,7 @@ def _measured(cube: Cube, block: Block, cells: Lattice) -> tuple[Integers, Integ
 def _table(cube: Cube, block: Block, support: Integers, counts: Integers) -> ProtectedTable:
     """Sum a block's cells to the finest cells of a cube, then to all its margins."""
     kept = counts > 0
-    finest, where = np.unique(_projected(cube, block, support[kept]), return_inverse=True)
+    finest, where = np.unique(projected(cube, block, support[kept]), return_inverse=True)
     values = np.zeros(len(finest))
     np.add.at(values, where.reshape(-1), counts[kept])
     cells = lattice([axis.parents for axis in cube.axes], finest)

@@ -109,10 +109,10 @@ def node_depths(parents: NDArray[np.int32]) -> Integers:
 
 @dataclass(frozen=True, eq=False)
 class Settled:
-    """Sums that are fixed: each finest cell belongs to one group, and each group has a whole number >= 0."""
+    """Sums that are fixed: each finest cell belongs to one group; whole numbers need sums that are whole and >= 0."""
 
     group: Integers  # finest cell -> group
-    sums: Integers  # group -> its sum
+    sums: Integers | Floats  # group -> its sum
 
 
 def least_squares(
