@@ -199,7 +199,7 @@ def dataset_of(table: ProtectedTable, publication: Publication) -> Dataset:
         cells=cells,
         notes=(additivity(publication.noise), ZEROS, noise),
         headed_notes=_headed_notes(cube, publication, noise),
-        facts=facts(cube),
+        facts={**facts(cube), **({"adjusted": "true"} if publication.noise.adjusted else {})},
     )
 
 
