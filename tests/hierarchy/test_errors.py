@@ -25,7 +25,7 @@ def test_errors_of_one_cube_are_those_of_the_exact_covariance(
     where = tuple(axis.depths[nodes] for axis, nodes in zip(one.axes, cells.nodes, strict=True))
     w = 1 / variances[where]
     exact = np.diag(a @ np.linalg.inv(a.T @ (w[:, None] * a)) @ a.T)
-    number = sum((nodes > 0).astype(int) for nodes in cells.nodes)
+    number = np.sum([nodes > 0 for nodes in cells.nodes], axis=0)
     for found in adjusted_errors(arranged([one], TREES), {"one": variances}):
         here = number == found.axes
         assert found.cells == here.sum()

@@ -60,7 +60,8 @@ def is_impossible(one: Cube, cells: NDArray[np.int64]) -> NDArray[np.bool_]:
     age, work = one.axes[names.index("AGE")], one.axes[names.index("WORK")]
     young = np.array([code.startswith("1") for code in age.codes])[one.nodes(cells, names.index("AGE"))]
     works = np.array([code in ("1", "2") for code in work.codes])[one.nodes(cells, names.index("WORK"))]
-    return young & works
+    found: NDArray[np.bool_] = young & works
+    return found
 
 
 def true_cells(one: Cube, people: dict[str, NDArray[np.int64]]) -> NDArray[np.int64]:

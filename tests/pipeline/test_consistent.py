@@ -176,7 +176,14 @@ def test_nobody_takes_adjusted_counts_for_independent_noise(census: Path, tmp_pa
     runner = CliRunner()
     for command in (
         ["attack", str(tmp_path / "r")],
-        ["audit", str(tmp_path / "r"), "--programme", str(folder / "programme.toml"), "--secret", str(secret)],
+        [
+            "audit",
+            str(tmp_path / "r"),
+            "--programme",
+            str(folder / "programme.toml"),
+            "--secret",
+            str(secret),
+        ],
     ):
         result = runner.invoke(app, command)
         assert isinstance(result.exception, Mistakes), result.output

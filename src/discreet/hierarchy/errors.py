@@ -97,7 +97,9 @@ def _all_cells(
     finest, where = np.unique(projected(cube, block, support), return_inverse=True)
     cells = lattice([axis.parents for axis in cube.axes], finest)
     every = np.zeros(cube.size)
-    every[cells.positions] = cells.sums(np.bincount(where.reshape(-1), weights=x, minlength=len(finest)))
+    summed = np.zeros(len(finest))
+    np.add.at(summed, where.reshape(-1), x)
+    every[cells.positions] = cells.sums(summed)
     return every
 
 

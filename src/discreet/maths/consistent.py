@@ -262,7 +262,8 @@ def _scaled(x: Floats, free: NDArray[np.bool_], settled: Settled) -> Floats:
 def _grouped(settled: Settled | None, x: Floats) -> tuple[Integers, Floats]:
     if settled is None:
         return np.zeros(0, np.int64), np.zeros(0)
-    return settled.group, settled.sums - np.bincount(settled.group, weights=x, minlength=len(settled.sums))
+    present = np.bincount(settled.group, weights=x, minlength=len(settled.sums))
+    return settled.group, settled.sums.astype(np.float64) - present
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
