@@ -190,7 +190,7 @@ def _summed(errors: Sequence[AdjustedError]) -> Iterator[AdjustedError]:
             sqrt(sum(error.cells * getattr(error, side) ** 2 for error in alike) / cells)
             for side in ("before", "after")
         )
-        yield AdjustedError("all", axes, cells, before, after)
+        yield AdjustedError("all", axes, cells, before, after, alike[0].draws)
 
 
 def _show_margins(found: Forecast) -> None:

@@ -27,7 +27,8 @@ from discreet.tabulate.tables import NoisyTable
 
 SEED = 2018
 MOST_DRAWS = 60
-CELLS_DRAWN = 3_000_000  # of all draws together, at least one draw
+LEAST_DRAWS = 4
+CELLS_DRAWN = 3_000_000  # of all draws together, as far as the least number allows
 FINE = 1000.0  # noise is drawn in thousandths, so that wide and narrow noise are both drawn well
 
 Variances = NDArray[np.float64]  # by the depth along each axis
@@ -42,13 +43,16 @@ class AdjustedError:
     cells: int
     before: float
     after: float  # not yet whole, and not bounded at zero
+    draws: (
+        int  # of simulated noise: the error of few cells is known to about 1 / sqrt(2 cells draws) of itself
+    )
 
 
 def adjusted_errors(blocks: Sequence[Block], variances: Mapping[str, Variances]) -> tuple[AdjustedError, ...]:
     """The errors of every cube by number of axes; ``variances`` holds those of its cross-tabulations."""
     cubes = [cube for block in blocks for cube in block.cubes]
     cells = sum(prod(block.shape) for block in blocks)
-    draws = max(1, min(MOST_DRAWS, CELLS_DRAWN // max(cells, 1)))
+    draws = max(LEAST_DRAWS, min(MOST_DRAWS, CELLS_DRAWN // max(cells, 1)))
     rng = np.random.default_rng(SEED)
     squares: dict[str, NDArray[np.float64]] = {cube.id: np.zeros(cube.size) for cube in cubes}
     for _ in range(draws):
@@ -56,7 +60,9 @@ def adjusted_errors(blocks: Sequence[Block], variances: Mapping[str, Variances])
         for cube, error in _fitted(blocks, noisy):
             squares[cube.id] += error**2 / draws
     found = [
-        error for cube in cubes for error in _by_axes(cube, variances[cube.id], squares[cube.id] / FINE**2)
+        error
+        for cube in cubes
+        for error in _by_axes(cube, variances[cube.id], squares[cube.id] / FINE**2, draws)
     ]
     return tuple(found)
 
@@ -111,7 +117,9 @@ def _depths(cube: Cube, cells: NDArray[np.int64]) -> NDArray[np.int64]:
     return depth
 
 
-def _by_axes(cube: Cube, variances: Variances, squares: NDArray[np.float64]) -> list[AdjustedError]:
+def _by_axes(
+    cube: Cube, variances: Variances, squares: NDArray[np.float64], draws: int
+) -> list[AdjustedError]:
     cells = np.arange(cube.size, dtype=np.int64)
     axes = np.zeros(cube.size, dtype=np.int64)
     for k in range(len(cube.axes)):
@@ -124,6 +132,7 @@ def _by_axes(cube: Cube, variances: Variances, squares: NDArray[np.float64]) -> 
             int(here.sum()),
             sqrt(float(before[here].mean())),
             sqrt(float(squares[here].mean())),
+            draws,
         )
         for number in range(len(cube.axes) + 1)
         if (here := axes == number).any()
