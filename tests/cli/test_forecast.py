@@ -166,7 +166,7 @@ def test_no_option_takes_a_secret_or_data() -> None:
 
 def test_errors_before_and_after_adjusting_are_shown_where_totals_are_to_add_up(town: Path) -> None:
     assert json.loads(run(town, "--json").stdout)["adjusted"] == []
-    declared = (town / "programme.toml").read_text()
+    declared = (town / "programme.toml").read_text().replace('weight = "weight"\n', "")
     assert "[release]" not in declared
     (town / "programme.toml").write_text(f"{declared}\n[release]\nconsistent = true\n")
     told = run(town, "--json")

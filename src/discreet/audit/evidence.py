@@ -115,7 +115,7 @@ def refuse_adjusted(release: Release) -> None:
     """Refuse to attack counts that were adjusted to add up: no attack knows a law of such counts."""
     if release.noise.adjusted:
         value = f"{ADJUSTED}, so that their errors depend on each other"
-        remedy = "judge the same programme without consistent = true: adjusting uses nothing but such counts"
+        remedy = "judge the same programme without consistent = true: adjusting uses only such counts"
         raise mistake(release.folder, "release", value, remedy)
 
 

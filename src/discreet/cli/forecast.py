@@ -169,9 +169,8 @@ def _show_adjusted(found: Forecast, detailed: bool) -> None:
     say(
         "\nconsistent = true, declared noise: standard deviation of the error before and after counts are adjusted"
     )
-    say(
-        "so that totals add up, by simulated noise, before the adjusted counts are made whole numbers >= 0.\n"
-    )
+    draws = found.adjusted[0].draws
+    say(f"so that totals add up, by {draws} draws of noise, before they are made whole numbers >= 0.\n")
     table = Table("cube", "axes", "cells", "before", "after", box=None, pad_edge=False, padding=(0, 1, 0, 0))
     for column in table.columns[1:]:
         column.justify = "right"

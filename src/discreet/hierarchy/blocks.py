@@ -6,7 +6,7 @@ shares with one of them, its parent. Then the block is fitted to that one margin
 is divided over the block's cells in it, which is always possible in whole numbers >= 0, and every other shared margin
 is a sum of it. Cubes that share margins in a circle have no such tree; they are joined to one finer table, and their
 cells are sums of its cells. A table of given margins in a circle need not exist: that A = B, B = C and A differs from C
-for everybody are three margins that agree in pairs (see decision 017).
+for all persons are three margins that agree in pairs (see decision 017).
 """
 
 from __future__ import annotations

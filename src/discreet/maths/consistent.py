@@ -127,8 +127,8 @@ def least_squares(
 def non_negative(cells: Lattice, y: Floats, w: Floats, settled: Settled | None = None) -> Floats:
     """The same with x >= 0, by block principal pivoting (Portugal, Judice and Vicente 1994).
 
-    Cells that come out negative are held at zero, cells at zero that the fit pulls up are released, all at once, until
-    almost none are left; these are cut off at zero.
+    Cells with a negative estimate are fixed at zero, cells at zero that the fit pulls up are released, all at once,
+    until almost none are left; these are cut off at zero.
     """
     fit = _Fit(cells, y, w, settled)
     free = np.ones(cells.finest, dtype=bool) if settled is None else settled.sums[settled.group] > 0
@@ -160,7 +160,7 @@ def whole_numbers(
     """Round a non-negative fit so that all margins stay near: each cell down or up, whichever fits the margins better.
 
     The margins that later cells see contain the rounding of the earlier ones, so that it does not add up. Settled sums
-    come out exactly.
+    are met exactly.
     """
     weights, wanted = w.copy(), y.copy()
     sums = cells.sums(x)

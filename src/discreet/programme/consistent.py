@@ -28,7 +28,7 @@ def check_consistent(
             remedy = "publish counts, or leave out consistent"
             findings.add(f"cube {cube.id}", f"weighted values {WITH}", remedy)
     if gates.declared:
-        remedy = "judge them on the same programme without it: adjusting uses nothing but such counts"
+        remedy = "judge them on the same programme without it: adjusting uses only such counts"
         findings.add("gates", f"are declared {WITH}: no attack knows the law of an adjusted count", remedy)
 
 

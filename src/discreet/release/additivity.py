@@ -1,4 +1,4 @@
-"""Whether the totals of a release that says so add up: every listed total is the sum of its finest cells."""
+"""Whether the totals of an adjusted release add up: every listed total is the sum of its finest cells."""
 
 from __future__ import annotations
 
