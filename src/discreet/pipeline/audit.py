@@ -25,7 +25,7 @@ from discreet.audit.case import Case, Earlier, informed, recognise, true_counts
 from discreet.audit.differencing import require_common
 from discreet.audit.differencing_areas import Crossing
 from discreet.audit.disclosure import Disclosures
-from discreet.audit.evidence import published, same_secret
+from discreet.audit.evidence import published, refuse_adjusted, same_secret
 from discreet.audit.gates import judge_gates
 from discreet.audit.measures import USUAL_POSTERIOR, Measures, Privacy
 from discreet.audit.utility import Utility
@@ -84,6 +84,7 @@ def open_earlier(
     progress: Progress | None = None,
 ) -> Earlier:
     """An earlier release of the same tables, with its true counts where the programme that made it is given."""
+    refuse_adjusted(release)
     seen = published(release)
     require_common(seen, published(present))
     same = same_secret(release, present)
