@@ -39,6 +39,7 @@ from discreet.audit.differencing_areas import (
 )
 from discreet.audit.evidence import Published
 from discreet.audit.redundancy import Mode, programme_redundancy
+from discreet.audit.removal import NoiseRemoval, remove_noise
 from discreet.io.progress import Progress
 from discreet.maths.attacks.redundancy import Redundancy
 from discreet.maths.noise.additive import Law
@@ -169,6 +170,11 @@ class Measures:
     def averaging(self) -> averaging.Averaging:
         """The averaging attack."""
         return averaging.average(self.case.published, self._progress)
+
+    @cached_property
+    def removal(self) -> NoiseRemoval:
+        """The successive removal of noise, which begins with the averages."""
+        return remove_noise(self.case.published, self.averaging, progress=self._progress)
 
     @cached_property
     def bounds(self) -> BoundAttack:
