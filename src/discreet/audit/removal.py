@@ -23,6 +23,7 @@ from discreet.programme.cube import Levels, crosstabs
 
 AT_ONCE = 2**16  # cells whose posteriors are computed together
 SMALL = 3  # persons
+FEW = 3  # times the largest change: counts up to this are often the same group in several tables
 OPEN, ALONE, AVERAGED = (
     -1,
     0,
@@ -297,6 +298,7 @@ class _Removal:
         self, universe: Universe, noise: Noise, state: Mapping[Levels, RemovedCounts], rule: RemovalRule
     ) -> None:
         self._state, self._same = state, noise.same_noise
+        self._few = FEW * max((one.known.reach for one in state.values() if one.known is not None), default=0)
         self._parts = [
             self._part(block, tuple(table.tuples(block)), universe.codelists)
             for table in cut(universe, rule.block)
@@ -324,18 +326,15 @@ class _Removal:
         offset, precision, weighted = np.zeros((3, part.block.size), dtype=np.float32)
         variance = np.full(part.block.size, np.inf, dtype=np.float32)
         for one, numbers, at in part.places:
-            shown[at], offset[at], variance[at] = (
-                one.shown[numbers],
-                one.offset[numbers],
-                one.variance[numbers],
-            )
+            shown[at], offset[at] = one.shown[numbers], one.offset[numbers]
+            variance[at] = one.variance[numbers]
+            precision[at], weighted[at] = one.precision[numbers], one.weighted[numbers]
         for tuples in part.tuples:
             grids = [grid.reshape(tuples.shape) for grid in (shown, offset, variance)]
             sums = [grid.reshape(tuples.shape) for grid in (precision, weighted)]
-            add_evidence(*grids, *tuples.arrays, self._same, *sums)
+            add_evidence(*grids, *tuples.arrays, self._same, self._few, *sums)
         for one, numbers, at in part.places:
-            one.precision[numbers] += precision[at]
-            one.weighted[numbers] += weighted[at]
+            one.precision[numbers], one.weighted[numbers] = precision[at], weighted[at]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -150,6 +150,7 @@ def add_evidence(
     after: Any,
     fresh: Any,
     same: Any,
+    few: Any,
     precision: Any,
     weighted: Any,
 ) -> None:
@@ -159,7 +160,8 @@ def add_evidence(
     R = total - sum of parts, with the variance W of all others. Families of one cell have no other cell in common, so
     that their evidence adds up by inverse variance: ``precision`` and ``weighted`` are sums of 1/W and M/W. Where the
     same participants have the same noise (``same``), a part published like its total may be the whole of it, with the
-    same noise: such a family is no evidence.
+    same noise: such a family is no evidence. Cells of a small count in different families are often the same group,
+    too, so that up to ``few`` persons only the sharpest evidence is used.
     """
     outer, _, inner = shown.shape
     for o in range(outer):
@@ -185,8 +187,13 @@ def add_evidence(
                     member = parent if k < starts[f] else children[k]
                     towards = -apart if k < starts[f] else apart
                     w = 1.0 / (max(whole - variance[o, member, i], 0.0) + SPREAD)
-                    precision[o, member, i] += w
-                    weighted[o, member, i] += w * (offset[o, member, i] + towards)
+                    m = offset[o, member, i] + towards
+                    if not same or shown[o, member, i] > few:
+                        precision[o, member, i] += w
+                        weighted[o, member, i] += w * m
+                    elif w > precision[o, member, i]:
+                        precision[o, member, i] = w
+                        weighted[o, member, i] = w * m
 
 
 @dataclass(frozen=True, eq=False)
