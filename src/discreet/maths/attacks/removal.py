@@ -29,6 +29,7 @@ MOST_REACH = 200  # a law that spreads further is too wide for any count to beco
 ENOUGH = 500  # cells from which the frequencies of small counts are estimated; below, all counts are equally likely
 DOUBTED = 100.0  # cells with about the same value that outweigh the equal likelihood of all counts
 ROUNDS = 200  # of the estimation
+CLEAR = 4.0  # 1/W of a sum whose other members are all but known
 SPREAD = 0.125  # variance added to that of a sum, since whole numbers are described by a normal law
 
 
@@ -161,7 +162,8 @@ def add_evidence(
     that their evidence adds up by inverse variance: ``precision`` and ``weighted`` are sums of 1/W and M/W. Where the
     same participants have the same noise (``same``), a part published like its total may be the whole of it, with the
     same noise: such a family is no evidence. Cells of a small count in different families are often the same group,
-    too, so that up to ``few`` persons only the sharpest evidence is used.
+    too, so that up to ``few`` persons only the sharpest evidence is used; and the key of a total of two parts is the
+    sum of theirs, so that its noise is no independent evidence unless the others are known.
     """
     outer, _, inner = shown.shape
     for o in range(outer):
@@ -173,13 +175,14 @@ def add_evidence(
                 whole = np.float64(variance[o, parent, i])
                 gap = np.int64(shown[o, parent, i])
                 drift = np.float64(offset[o, parent, i])
-                twin = False
+                twin, filled = False, 0
                 for k in range(starts[f], starts[f + 1]):
                     child = children[k]
                     whole += variance[o, child, i]
                     gap -= shown[o, child, i]
                     drift -= offset[o, child, i]
                     twin |= shown[o, child, i] == shown[o, parent, i]
+                    filled += shown[o, child, i] > 0
                 if not whole < np.inf or (same and twin):
                     continue
                 apart = gap + drift
@@ -191,7 +194,7 @@ def add_evidence(
                     if not same or shown[o, member, i] > few:
                         precision[o, member, i] += w
                         weighted[o, member, i] += w * m
-                    elif w > precision[o, member, i]:
+                    elif w > precision[o, member, i] and (filled > 2 or w > CLEAR):
                         precision[o, member, i] = w
                         weighted[o, member, i] = w * m
 
