@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from discreet.advise.advise import region
-from discreet.audit import averaging
+from discreet.audit import averaging, removal
 from discreet.audit.attack import NotPossible
 from discreet.audit.audit import (
     MEASURES,
@@ -19,6 +19,7 @@ from discreet.audit.audit import (
     Protection,
     ReconstructionAudit,
     RedundancyAudit,
+    RemovalAudit,
     SwapProtection,
 )
 from discreet.audit.case import Case, Earlier, informed, recognise, true_counts
@@ -29,7 +30,7 @@ from discreet.audit.evidence import published, refuse_adjusted, same_secret
 from discreet.audit.gates import judge_gates
 from discreet.audit.measures import USUAL_POSTERIOR, Measures, Privacy
 from discreet.audit.utility import Utility
-from discreet.errors import mistake
+from discreet.errors import Mistakes, mistake
 from discreet.io.atomic_folder import AtomicFolder
 from discreet.io.progress import Progress, Quiet
 from discreet.io.serialize import json_text
@@ -62,6 +63,7 @@ def audit(
         release=case.published.name,
         redundancy=measured("redundancy", _redundancy),
         averaging=measured("averaging", _averaging),
+        removal=measured("removal", _removal),
         bounds=measured("bounds", _bounds),
         privacy=measured("privacy", _privacy),
         bayes=measured("bayes", _bayes),
@@ -133,6 +135,14 @@ def _redundancy(measures: Measures) -> RedundancyAudit:
 def _averaging(measures: Measures) -> AveragingAudit:
     found = measures.averaging
     return AveragingAudit(found.findings(), averaging.judge(found, measures.case.truth))
+
+
+def _removal(measures: Measures) -> RemovalAudit | NotPossible:
+    try:
+        found = measures.removal
+    except Mistakes as missing:  # a law that no posterior can be computed of
+        return NotPossible(str(missing))
+    return RemovalAudit(found.findings().without_counts(), removal.judge(found, measures.case.truth))
 
 
 def _bounds(measures: Measures) -> BoundsAudit:
