@@ -32,7 +32,7 @@ from discreet.perturb.private import PrivateMechanism
 from discreet.programme.cube import Cube
 from discreet.programme.noise import BudgetRule, PrivateNoise
 from discreet.programme.statistic import Statistics
-from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
+from discreet.tabulate.tables import ConfidentialTable, NoisyTable, ProtectedTable
 from tests.attributes import own
 from tests.audit.known import known as known_noise
 from tests.audit.made import Columns, axis, cell_key, flat, made, nested, random_columns
@@ -57,6 +57,10 @@ class Bare:
         counts = counts_of(table.cells)
         here = np.flatnonzero(counts)
         return ProtectedTable(table.cube, here, counts[here])
+
+    def measure(self, table: ConfidentialTable) -> NoisyTable:
+        made = self.perturb(table)
+        return NoisyTable(made.cube, made.cells, made.values, np.ones([len(axis) for axis in made.cube.axes]))
 
     def noise(self) -> Noise:
         raise NotImplementedError

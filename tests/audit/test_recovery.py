@@ -89,8 +89,8 @@ def test_the_same_records_count_once_where_no_table_connects_them() -> None:
     world = made(trees, [["A"], ["B"]], columns, mechanism, known, 5)
     law = PTableLaw(solve(PTableParameters(D, 2.0)))
     both, alone = law.row(2).variance, law.row(1).variance
-    number, variance = total(average(world.published, truth=world.truth))
-    assert number == 2
+    t, variance = total(average(world.published, truth=world.truth))
+    assert t == 2
     assert variance == pytest.approx(recovery(np.array([both, 2 * alone])).variance)
 
 

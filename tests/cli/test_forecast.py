@@ -94,7 +94,8 @@ def test_the_table_is_readable_and_a_cube_is_shown_by_its_margins(town: Path) ->
     whole = run(town, "--epsilon", "5")
     assert "declared: cell-key" in whole.stdout
     assert "No data were read" in whole.stdout
-    assert "people, workers: all" in whole.stdout
+    assert "people, workers: all; homes" in whole.stdout
+    assert "as if no one else changed; protect refuses it: variables: whose attribute is" in whole.stdout
     assert "weights in workers" in whole.stdout
     part = run(town, "--cube", "homes", "--epsilon", "5")
     assert "cube homes, 2 axes" in part.stdout
@@ -162,3 +163,19 @@ def test_no_option_takes_a_secret_or_data() -> None:
         "picture",
         "as_json",
     }
+
+
+def test_errors_before_and_after_adjusting_are_shown_where_totals_are_to_add_up(town: Path) -> None:
+    assert json.loads(run(town, "--json").stdout)["adjusted"] == []
+    declared = (town / "programme.toml").read_text().replace('weight = "weight"\n', "")
+    assert "[release]" not in declared
+    (town / "programme.toml").write_text(f"{declared}\n[release]\nconsistent = true\n")
+    told = run(town, "--json")
+    assert told.exit_code == 0, told.output
+    found = json.loads(told.stdout)["adjusted"]
+    assert {(row["cube"], row["axes"]) for row in found} == {(cube, k) for cube in AXES for k in AXES[cube]}
+    assert all(row["after"] < 1.15 * row["before"] for row in found)
+    assert all(row["after"] < 0.95 * row["before"] for row in found if row["cells"] > 10)
+    shown = run(town).stdout
+    assert "before and after counts are adjusted" in shown
+    assert "draws of noise" in shown

@@ -230,3 +230,32 @@ def test_the_exponential_law_needs_its_utility(tmp_path: Path) -> None:
     laplace = ("dp", "--epsilon", "1", "--kind", "laplace", "--noise-epsilon", "1", "--bound", "9")
     found, known = run_json(*words, "--utility", str(file)), run_json(*laplace)
     assert found["delta"] == pytest.approx(known["delta"])
+
+
+def test_subsets_report_how_many_records_come_back() -> None:
+    noisy = ["subsets", "--records", "64", "--queries", "64,1108", "--repetitions", "3"]
+    found = [
+        json.loads(RUNNER.invoke(app, [*noisy, *law, "--json"]).stdout)["reconstructions"]
+        for law in (["--V", "2", "--D", "5"], ["--kind", "uniform", "--bound", "2"], ["--budget", "1"])
+    ]
+    assert [one[-1]["queries"] for one in found] == [1108] * 3
+    assert found[0][-1]["share"] == found[1][-1]["share"] == 1.0
+    assert found[0][0]["share"] < 1.0
+    assert found[2][-1]["share"] < 0.65
+    shown = RUNNER.invoke(app, [*noisy, "--V", "2", "--D", "5"])
+    assert "guessing: 50 %" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ["--budget", "1", "--epsilon", "1"],
+        ["--budget", "0"],
+        ["--epsilon", "1", "--queries", "a"],
+        ["--epsilon", "1", "--records", "1"],
+        ["--kind", "hellinger", "--epsilon", "1"],
+        [],
+    ],
+)
+def test_subsets_refuse_what_they_cannot_ask(wrong: list[str]) -> None:
+    assert isinstance(RUNNER.invoke(app, ["subsets", *wrong]).exception, Mistakes)

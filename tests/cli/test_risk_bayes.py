@@ -160,6 +160,57 @@ def test_the_old_spelling_names_the_sub_commands_in_one_line() -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.strip() == (
-        "discreet risk bayes: --rho; name a sub-command first: count, levels, histogram, hierarchy"
+        "discreet risk bayes: --rho; name a sub-command first: count, levels, histogram, hierarchy, nested"
     )
     assert RUNNER.invoke(app, ["bayes", "--help"]).exit_code == 0
+
+
+def test_larger_and_larger_groups_with_priors_and_invariants() -> None:
+    two = run_json(
+        "hierarchy", "--rho", "1/10", "--larger-rho", "1/4", "--groups", 27, "--published", "2,1,-1"
+    )
+    noise = ["nested", "--rho", "1/10", "--published", 2]
+    same = run_json(*noise, "--within", "published=1,others=-1,groups=27,rho=1/4")
+    assert same["posterior"] == pytest.approx(two["posterior"])
+    bounded = run_json(*noise, "--within", "published=1,others=-1,groups=27,rho=1/4,most=1")
+    assert bounded["posterior"] != pytest.approx(same["posterior"], abs=0.01)
+    expected = run_json(*noise, "--within", "published=1,others=-1,groups=27,rho=1/4,mean=0.5,most=9")
+    assert expected["posterior"] != pytest.approx(same["posterior"], abs=0.01)
+    three = run_json(*noise, "--within", "published=1,others=-1,groups=27,rho=1/4", "--within", "exact=0")
+    assert (three["levels"], three["posterior"]) == (3, 0.0)
+    found = run_json("nested", "--rho", 1, "--within", "published=0", "--counts", "1,2", "--draws", 200)
+    assert 0 < found["above_half"] <= 1
+    assert "posterior 0.0000" in run(*noise, "--within", "exact=0")
+
+
+def test_all_but_n_members_known() -> None:
+    one = run_json("count", "--epsilon", 1)
+    four = run_json("count", "--epsilon", 1, "--unknown", "0.2x2,0.5")
+    assert four["risk"] < one["risk"]
+    nested = run_json(
+        "nested", "--epsilon", 1, "--published", 2, "--within", "exact=9", "--unknown", "0.2x2,0.5"
+    )
+    assert nested["unknown"] == 3
+    shown = next(each for each in four["published"] if each["count"] == 2)
+    assert nested["posterior"] == pytest.approx(shown["posterior"])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["nested", "--rho", "1", "--published", "1", "--within", "published=1,exact=1"],
+        ["nested", "--rho", "1", "--published", "1", "--within", "exact=1,rho=1"],
+        ["nested", "--rho", "1", "--published", "1", "--within", "rho=1"],
+        ["nested", "--rho", "1", "--published", "1", "--within", "published=1,others=2"],
+        ["nested", "--rho", "1", "--published", "1", "--within", "published=1,most=-1"],
+        ["nested", "--rho", "1", "--published", "1", "--within", "published=1,mean=0"],
+        ["nested", "--rho", "1", "--within", "published=1"],
+        ["nested", "--D", "5", "--V", "2", "--published", "1", "--within", "published=1"],
+        ["nested", "--rho", "1", "--counts", "2,1", "--within", "published=1"],
+        ["count", "--rho", "1", "--unknown", "1.2"],
+        ["count", "--rho", "1", "--unknown", "a"],
+    ],
+)
+def test_wrong_groups_priors_and_members_are_refused(words: list[str]) -> None:
+    with pytest.raises(Mistakes):
+        run(*words)

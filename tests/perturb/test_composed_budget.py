@@ -11,23 +11,36 @@ import pytest
 from discreet.errors import Mistakes
 from discreet.maths.noise.additive import LawKind
 from discreet.maths.privacy.composition import Composition
-from discreet.perturb.budget import NoisePlan, noise_parameters, plan
+from discreet.perturb.budget import NoisePlan, noise_parameters, plan, touched_by
 from discreet.programme.cube import Cube
 from discreet.programme.noise import BudgetRule, PrivateNoise, Protects, Split
 from discreet.programme.programme import load_declaration
-from tests.perturb.test_private import AXES, cube
+from tests.attributes import own
+from tests.perturb.test_private import AXES, TREES, cube
 
 DELTA = Fraction(1, 10**6)
 CUBES = [cube("a", "A.L", "B.L"), Cube("h", "households", (AXES["A.L"], AXES["B.L"]))]
 
 
 def rule(composition: Composition, **more: object) -> PrivateNoise:
-    made = PrivateNoise(LawKind.GEOMETRIC, BudgetRule(Fraction(1, 4)), delta=DELTA, composition=composition)
+    made = PrivateNoise(
+        LawKind.GEOMETRIC,
+        BudgetRule(Fraction(1, 4)),
+        delta=DELTA,
+        composition=composition,
+        attributes=own(*TREES, *(f"V{k}" for k in range(6))),
+    )
     return replace(made, **more)
 
 
-def losses_of(found: NoisePlan, cells: dict[str, int]) -> list[float]:
-    return [float(p) for one, p in found.parameters.items() for _ in range(cells[one.unit])]
+def losses_of(found: NoisePlan) -> list[float]:
+    """The loss of every cell that one record changes by one; of a cross-tabulation whose changes may pile up, of all."""
+    losses: list[float] = []
+    for one, parameter in found.parameters.items():
+        touched = touched_by(one, found.rule)
+        whole = [float(parameter * touched.l1)]
+        losses += whole if touched.largest > 1 else [float(parameter)] * touched.l1
+    return losses
 
 
 def exact_delta(losses: list[float], epsilon: float) -> float:
@@ -51,9 +64,9 @@ def test_the_whole_release_stays_within_its_epsilon_and_delta(composition: Compo
     plain, found = plan(rule(Composition.BASIC), CUBES), plan(kept, CUBES)
     factors = {found.parameters[one] / plain.parameters[one] for one in plain.parameters}
     assert len(factors) == 1
-    cells = {"persons": 1, "households": 2}  # a person who is added moves a household between two cells
+    assert len(losses_of(found)) > len(found.parameters)  # a person who is added moves a household, too
     assert found.delta() <= large
-    assert exact_delta(losses_of(found, cells), 0.25) <= float(large)
+    assert exact_delta(losses_of(found), 0.25) <= float(large)
     if factors == {Fraction(1)}:
         assert composition is Composition.ADVANCED  # few releases: adding up is better
         return
@@ -62,7 +75,7 @@ def test_the_whole_release_stays_within_its_epsilon_and_delta(composition: Compo
     more = {one: 2 * parameter for one, parameter in found.parameters.items()}
     assert NoisePlan(kept, more, {}).delta() > large
     if composition is Composition.PLD:  # which is not loose
-        assert exact_delta([2 * loss for loss in losses_of(found, cells)], 0.25) > float(large)
+        assert exact_delta([2 * loss for loss in losses_of(found)], 0.25) > float(large)
 
 
 def test_many_cross_tabulations_gain_by_every_step(many: list[Cube]) -> None:
@@ -74,8 +87,8 @@ def test_many_cross_tabulations_gain_by_every_step(many: list[Cube]) -> None:
     assert parameters[0] < parameters[1] < parameters[2]
     assert parameters[0] == Fraction(1, 64)
     found = plan(rule(Composition.PLD, budget=BudgetRule(Fraction(1))), many)
-    assert exact_delta(losses_of(found, {"persons": 1}), 1.0) <= float(DELTA)
-    assert exact_delta([1.05 * loss for loss in losses_of(found, {"persons": 1})], 1.0) > float(DELTA)
+    assert exact_delta(losses_of(found), 1.0) <= float(DELTA)
+    assert exact_delta([1.05 * loss for loss in losses_of(found)], 1.0) > float(DELTA)
 
 
 @pytest.fixture
@@ -94,7 +107,7 @@ def test_shares_keep_their_ratios_and_households_are_whole_losses() -> None:
     assert len({found.parameters[one] / plain.parameters[one] for one in plain.parameters}) == 1
     assert found.delta() <= DELTA
     # all members may be in one cell: the losses of a cross-tabulation are three times its parameter
-    assert exact_delta([3 * float(p) for p in found.parameters.values()], 0.25) <= float(DELTA)
+    assert exact_delta(losses_of(found), 0.25) <= float(DELTA)
 
 
 def test_what_drawing_adds_is_added() -> None:

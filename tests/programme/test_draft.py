@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import Mistakes
+from discreet.programme.attributes import UNDECLARED, Attribute, Holder
 from discreet.programme.codelist import codelist, write_codelist
 from discreet.programme.draft import (
     ColumnFacts,
@@ -57,6 +58,18 @@ def test_ids_places_ages_and_cubes(tmp_path: Path) -> None:
         "SEX.SEX",
         "AGE.L",
     ]
+
+
+def test_whose_attribute_a_variable_is_is_drafted_only_where_its_table_shows_it(tmp_path: Path) -> None:
+    """A variable of persons may derive from the household: no one is spared that decision."""
+    tenure = ColumnFacts("tenure", Kind.TEXT, ("own", "rent"))
+    homes = TableFacts(
+        "households", "households.parquet", (ColumnFacts("hid", Kind.TEXT, None, unique=True), tenure)
+    )
+    programme = loaded(draft([PERSONS, homes]), tmp_path)
+    assert programme.variables["TENURE"].attribute == Attribute(Holder.HOUSEHOLD)
+    assert programme.variables["SEX"].attribute == UNDECLARED
+    assert '# of = "person"' in (tmp_path / "programme.toml").read_text()
 
 
 def test_labels_are_drafted_from_the_names_of_columns(tmp_path: Path) -> None:

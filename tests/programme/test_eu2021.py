@@ -6,6 +6,7 @@ import pytest
 
 from discreet.errors import Mistakes
 from discreet.programme import eu2021
+from discreet.programme.attributes import Holder
 from discreet.programme.codelist import Code, codelist
 
 # breakdown -> finest categories, all categories with sub-totals; neither counts the total
@@ -158,3 +159,14 @@ def test_variables_know_their_units_and_columns() -> None:
     assert eu2021.units("NOR") == ("dwellings",)
     assert eu2021.column("AGE") == "age"
     assert {table.variables[0] for table in eu2021.tables()} == {"GEO"}
+
+
+def test_every_variable_has_an_owner_and_nothing_that_follows_from_who_lives_together_is_fixed() -> None:
+    found = {name: eu2021.attribute_of(name) for name in eu2021.variables()}
+    assert all(one.of is not None for one in found.values())
+    persons = {
+        name for name, one in found.items() if eu2021.units(name) == ("persons",) and one.of is Holder.PERSON
+    }
+    assert persons >= {"SEX", "AGE", "LMS", "CAS", "OCC", "EDU", "POB", "COC"}
+    derived = {"FST", "HST", "TPH", "SPH", "TSH", "TFN", "SFN", "OCS", "OWS", "NOC", "DFS", "DRM", "TLQ"}
+    assert not any(found[name].fixed or found[name].of is Holder.PERSON for name in derived)

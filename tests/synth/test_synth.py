@@ -70,6 +70,17 @@ def test_the_programme_selects_all_tables_and_every_variable_has_its_columns(mad
         assert columns <= set(made.tables[cube.unit].column_names), cube.id
 
 
+def test_every_variable_declares_whose_attribute_it_is(made: Made) -> None:
+    """What a household decides about a person is fixed in the file, where users see it."""
+    programme = made.programme
+    assert all(variable.attribute.of for variable in programme.variables.values())
+    for name in ("FST", "HST", "HHSIZE", "HHTYPE", "GEO"):
+        assert programme.variables[name].attribute.fixed
+    assert not any(programme.variables[name].attribute.fixed for name in ("SEX", "TPH", "SFN", "NOC"))
+    assert programme.population is not None
+    assert programme.population.fixed_families
+
+
 def test_no_unit_has_nulls(made: Made) -> None:
     assert {
         unit: sum(c.null_count for c in table.columns) for unit, table in made.tables.items()

@@ -13,6 +13,8 @@ from math import prod
 import numpy as np
 
 from discreet.errors import Mistakes, mistake
+from discreet.hierarchy.blocks import blocks_of
+from discreet.hierarchy.errors import AdjustedError, adjusted_errors
 from discreet.maths.cells.lookup import Lookup, Order
 from discreet.maths.noise.additive import AdditiveLaw, LawKind, exact
 from discreet.maths.noise.hellinger import HellingerLaw
@@ -195,6 +197,7 @@ class Forecast:
     programme: str
     crosstabs: int  # different ones: a budget is divided over them
     candidates: tuple[CandidateForecast, ...]
+    adjusted: tuple[AdjustedError, ...] = ()  # of the declared noise, where totals are to add up
 
     def only(self, cubes: Collection[str]) -> Forecast:
         """The forecast of only some cubes; the budget is still that of the whole programme."""
@@ -202,7 +205,8 @@ class Forecast:
             CandidateForecast(one.candidate, tuple(margin for margin in one.margins if margin.cube in cubes))
             for one in self.candidates
         )
-        return replace(self, candidates=tuple(selected))
+        adjusted = tuple(error for error in self.adjusted if error.cube in cubes)
+        return replace(self, candidates=tuple(selected), adjusted=adjusted)
 
 
 def forecast(programme: Programme, candidates: Sequence[Candidate]) -> Forecast:
@@ -223,7 +227,28 @@ def forecast(programme: Programme, candidates: Sequence[Candidate]) -> Forecast:
             )
         margins = _margins(layouts[key], _laws(noise, layouts[key]))
         forecasts.append(CandidateForecast(candidate, margins))
-    return Forecast(programme.name, len(signatures(budgeted)), tuple(forecasts))
+    return Forecast(programme.name, len(signatures(budgeted)), tuple(forecasts), _adjusted(programme))
+
+
+def _adjusted(programme: Programme) -> tuple[AdjustedError, ...]:
+    """Errors of the declared noise before and after totals are made to add up, where they are."""
+    if not programme.release.consistent:
+        return ()
+    noise = programme.noise
+    if isinstance(noise, PrivateNoise):
+        parameters = noise_parameters(noise, programme.cubes)
+        by_parameter = {p: private_law(noise, p).deviation ** 2 for p in set(parameters.values())}
+        variance = {signature: by_parameter[p] for signature, p in parameters.items()}
+    else:
+        largest = cell_key_mechanism(noise, NO_KEY).variance
+        variance = dict.fromkeys(signatures(programme.cubes), largest)
+    variances = {
+        cube.id: np.array([variance[signature] for signature in signatures([cube])]).reshape(
+            [int(axis.depths.max()) + 1 for axis in cube.axes]
+        )
+        for cube in programme.cubes
+    }
+    return adjusted_errors(blocks_of(programme), variances)
 
 
 @dataclass(frozen=True)

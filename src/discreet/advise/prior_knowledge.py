@@ -60,15 +60,18 @@ ATTRIBUTES = (
 SHAPE = tuple(len(attribute.groups) for attribute in ATTRIBUTES)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class StudyRecords:
     """The fully observed persons: where they live (public) and which cell they fall in (to be protected)."""
 
-    points: NDArray[np.float64]  # (record, 2), km
+    points: NDArray[np.float64]  # (record, 2), km; none where clusters are declared
     zips: NDArray[np.int64]
     cell: NDArray[np.int64]  # record -> position among the cells that can exist
     possible: NDArray[np.int64]  # cell -> flat position in the grid of all attributes
     persons: int  # of the census, before those not fully observed were left out
+    shape: tuple[int, ...] = SHAPE  # of the grid of all attributes
+    declared: NDArray[np.int64] | None = None  # record -> cluster, where the office has declared them
+    source: str = "a synthetic census"
 
 
 def make_records(persons: int, seed: int) -> StudyRecords:
@@ -83,33 +86,39 @@ def make_records(persons: int, seed: int) -> StudyRecords:
         )
     grid, observed = _grid_positions(table, programme)
     possible = np.flatnonzero(~structural_zeros(programme))
-    cell = _among(possible, grid[observed])
+    cell = among(possible, grid[observed])
     table = table.filter(pa.array(observed))
     points = _points(table, seed)
     return StudyRecords(points, zip_codes(_codes(table["lau"]), points), cell, possible, persons)
 
 
-def structural_zeros(programme: Programme) -> NDArray[np.bool_]:
+def structural_zeros(programme: Programme, attributes: Sequence[Attribute] = ATTRIBUTES) -> NDArray[np.bool_]:
     """Mark the combinations of groups that a rule of the programme excludes, whichever codes they represent."""
-    names = {attribute.variable for attribute in ATTRIBUTES}
-    excluded = np.zeros(SHAPE, dtype=bool)
+    names = {attribute.variable for attribute in attributes}
+    excluded = np.zeros(shape_of(attributes), dtype=bool)
     for rule in programme.structural_zeros:
         if set(rule.variables) <= names:
-            excluded |= _excluded(rule, programme)
+            excluded |= _excluded(rule, programme, attributes)
     return excluded.reshape(-1)
 
 
-def _excluded(rule: Filter, programme: Programme) -> NDArray[np.bool_]:
+def shape_of(attributes: Sequence[Attribute]) -> tuple[int, ...]:
+    """The number of groups of each attribute."""
+    return tuple(len(attribute.groups) for attribute in attributes)
+
+
+def _excluded(rule: Filter, programme: Programme, attributes: Sequence[Attribute]) -> NDArray[np.bool_]:
     """The excluded combinations: the rule is true of every combination of leaves within them."""
-    axes = [axis for axis, attribute in enumerate(ATTRIBUTES) if attribute.variable in rule.variables]
-    groups = [_leaf_groups(ATTRIBUTES[axis], programme) for axis in axes]
+    whole = shape_of(attributes)
+    axes = [axis for axis, attribute in enumerate(attributes) if attribute.variable in rule.variables]
+    groups = [_leaf_groups(attributes[axis], programme) for axis in axes]
     leaves = np.meshgrid(*(np.arange(group.size, dtype=np.uint32) for group in groups), indexing="ij")
-    named = {ATTRIBUTES[axis].variable: leaf.reshape(-1) for axis, leaf in zip(axes, leaves, strict=True)}
+    named = {attributes[axis].variable: leaf.reshape(-1) for axis, leaf in zip(axes, leaves, strict=True)}
     true = rule.mask(named)
     places = np.stack([group.reshape(-1) for group in np.meshgrid(*groups, indexing="ij")])
     inside = (places != _UNOBSERVED).all(axis=0)
-    shape = tuple(SHAPE[axis] if axis in axes else 1 for axis in range(len(SHAPE)))
-    flat = np.ravel_multi_index(tuple(places[:, inside]), tuple(SHAPE[axis] for axis in axes))
+    shape = tuple(whole[axis] if axis in axes else 1 for axis in range(len(whole)))
+    flat = np.ravel_multi_index(tuple(places[:, inside]), tuple(whole[axis] for axis in axes))
     possible = np.zeros(prod(shape), dtype=bool)
     possible[flat[~true[inside]]] = True
     return ~possible.reshape(shape)
@@ -132,7 +141,8 @@ def _grid_positions(table: pa.Table, programme: Programme) -> tuple[NDArray[np.i
     return position, observed
 
 
-def _among(possible: NDArray[np.int64], grid: NDArray[np.int64]) -> NDArray[np.int64]:
+def among(possible: NDArray[np.int64], grid: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The places of the records' combinations among those that can exist."""
     cell = np.minimum(np.searchsorted(possible, grid), possible.size - 1)
     if (possible[cell] != grid).any():
         raise ValueError("a record is in a structural zero and would be counted in another cell")
@@ -278,10 +288,11 @@ class Study:
     cells: int  # m: combinations of attributes that can exist
     seed: int
     outcomes: tuple[StudyOutcome, ...]
+    source: str = "a synthetic census"
 
 
 @dataclass(frozen=True, eq=False)
-class _Clusters:
+class Clusters:
     """The cells of the records, cluster by cluster."""
 
     k: int
@@ -298,17 +309,26 @@ def study(
     progress = progress or Quiet()
     progress.stage("synthetic census")
     records = make_records(persons, seed)
+    return study_records(records, seed, ks, epsilons, progress)
+
+
+def study_records(
+    records: StudyRecords, seed: int, ks: Sequence[int], epsilons: Sequence[float], progress: Progress
+) -> Study:
+    """Try every cluster size with every epsilon on some records; declared clusters are taken as they are."""
     progress.stage("clusters and noise", len(ks) * len(epsilons))
     zips = int(records.zips.max(initial=-1)) + 1
     true = _count(records.zips * records.possible.size + records.cell, zips, records.possible.size)
     outcomes = []
     for k in ks:
-        clusters = _clusters(records, k)
+        clusters = clusters_of(records, k)
         for epsilon in epsilons:
             rng = np.random.default_rng([seed, 2, k, *divmod(int(epsilon * 10**9), 2**32)])
-            outcomes.append(_try(clusters, epsilon, true, records.possible, rng))
+            outcomes.append(_try(clusters, epsilon, true, records, rng))
             progress.step()
-    return Study(persons, records.cell.size, zips, records.possible.size, seed, tuple(outcomes))
+    return Study(
+        records.persons, records.cell.size, zips, records.possible.size, seed, tuple(outcomes), records.source
+    )
 
 
 def check(persons: int, seed: int, ks: Sequence[int], epsilons: Sequence[float]) -> None:
@@ -330,20 +350,22 @@ def _listed(values: Sequence[float]) -> str:
     return ", ".join(f"{value:g}" for value in values) or "none"
 
 
-def _clusters(records: StudyRecords, k: int) -> _Clusters:
-    labels = partition(records.points, records.zips, k)
+def clusters_of(records: StudyRecords, k: int) -> Clusters:
+    """The declared clusters, or clusters of k neighbours within each zip code, from places only."""
+    labels = partition(records.points, records.zips, k) if records.declared is None else records.declared
     order = np.argsort(labels, kind="stable")
     starts = np.searchsorted(labels[order], np.arange(labels.max(initial=-1) + 2))
-    return _Clusters(k, records.cell[order], starts, records.zips[order][starts[:-1]])
+    return Clusters(k, records.cell[order], starts, records.zips[order][starts[:-1]])
 
 
 def _try(
-    clusters: _Clusters, epsilon: float, true: Cells, possible: Cells, rng: np.random.Generator
+    clusters: Clusters, epsilon: float, true: Cells, records: StudyRecords, rng: np.random.Generator
 ) -> StudyOutcome:
+    possible, shape = records.possible, records.shape
     m, sizes = possible.size, np.diff(clusters.starts)
     signed, protected = np.zeros_like(true), np.zeros_like(true)
     errors, nonnegative = [], []
-    for first, last, counts in _in_pieces(clusters, m):
+    for first, last, counts in in_pieces(clusters, m):
         noisy = counts + _two_sided_geometric(rng, epsilon, counts.shape)
         errors.append(np.abs(noisy.sum(axis=1) - sizes[first:last]))
         np.add.at(signed, clusters.zip_of[first:last], noisy)
@@ -361,12 +383,12 @@ def _try(
         float(error.mean()),
         float(np.concatenate(nonnegative).mean()),
         float((error / sizes).mean()),
-        differences(true, protected, protected.sum(axis=1), possible, SHAPE),
-        differences(true, signed, true.sum(axis=1), possible, SHAPE),
+        differences(true, protected, protected.sum(axis=1), possible, shape),
+        differences(true, signed, true.sum(axis=1), possible, shape),
     )
 
 
-def _in_pieces(clusters: _Clusters, m: int) -> Iterator[tuple[int, int, Cells]]:
+def in_pieces(clusters: Clusters, m: int) -> Iterator[tuple[int, int, Cells]]:
     """The counts of some clusters at a time, as (cluster, cell), so that small clusters fit in memory too."""
     number, step = clusters.zip_of.size, max(1, _CELLS_AT_ONCE // m)
     for first in range(0, number, step):

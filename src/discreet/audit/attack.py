@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import TypeVar
 
-from discreet.audit.averaging import AveragingFindings, average
+from discreet.audit.averaging import Averaging, AveragingFindings, average
 from discreet.audit.bayes import Belief, ExposedValues, exposed
 from discreet.audit.bounds import BoundFindings, bound_attack
 from discreet.audit.differencing import Subtraction, Update, difference, difference_releases
@@ -17,15 +18,16 @@ from discreet.audit.differencing_areas import Crossing, MapDifferences, differen
 from discreet.audit.disclosure import DisclosureRule, Disclosures, disclosures
 from discreet.audit.evidence import Published
 from discreet.audit.reconstruction import ReconstructionFindings, SolverLimits, reconstruct
+from discreet.audit.removal import RemovalFindings, remove_noise
 from discreet.errors import Mistakes, mistake
 from discreet.io.progress import Progress
 
-ATTACKS = ("averaging", "bounds", "bayes", "differencing", "reconstruction", "disclosure")
+ATTACKS = ("averaging", "removal", "bounds", "bayes", "differencing", "reconstruction", "disclosure")
 
 _Found = TypeVar("_Found")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Outsider:
     """What the attacker has, and the effort to spend."""
 
@@ -67,6 +69,7 @@ class OutsiderDifferences:
 
 Finding = (
     AveragingFindings
+    | RemovalFindings
     | BoundFindings
     | ExposedValues
     | OutsiderDifferences
@@ -80,6 +83,7 @@ class OutsiderFindings:
     """What each attack found, or why it could not run; None where it was left out."""
 
     averaging: AveragingFindings | NotPossible | None = None
+    removal: RemovalFindings | NotPossible | None = None
     bounds: BoundFindings | NotPossible | None = None
     bayes: ExposedValues | NotPossible | None = None
     differencing: OutsiderDifferences | NotPossible | None = None
@@ -101,6 +105,8 @@ def attack(outsider: Outsider, without: Collection[str] = ()) -> OutsiderFinding
         if name not in ATTACKS:
             raise mistake("", "--without", name, f"choose from {', '.join(ATTACKS)}")
 
+    averages = cache(_averaging)
+
     def tried(name: str, run: Callable[[Outsider], _Found]) -> _Found | NotPossible | None:
         if name in without:
             return None
@@ -110,7 +116,11 @@ def attack(outsider: Outsider, without: Collection[str] = ()) -> OutsiderFinding
             return NotPossible(str(missing))
 
     return OutsiderFindings(
-        averaging=tried("averaging", _averaging),
+        averaging=tried("averaging", lambda outsider: averages(outsider).findings()),
+        removal=tried(
+            "removal",
+            lambda outsider: _removal(outsider, None if "averaging" in without else averages(outsider)),
+        ),
         bounds=tried("bounds", _bounds),
         bayes=tried("bayes", _bayes),
         differencing=tried("differencing", _differencing),
@@ -119,8 +129,12 @@ def attack(outsider: Outsider, without: Collection[str] = ()) -> OutsiderFinding
     )
 
 
-def _averaging(outsider: Outsider) -> AveragingFindings:
-    return average(outsider.published, outsider.progress).findings()
+def _averaging(outsider: Outsider) -> Averaging:
+    return average(outsider.published, outsider.progress)
+
+
+def _removal(outsider: Outsider, averages: Averaging | None) -> RemovalFindings:
+    return remove_noise(outsider.published, averages, progress=outsider.progress).findings()
 
 
 def _bounds(outsider: Outsider) -> BoundFindings:

@@ -18,6 +18,7 @@ from discreet.audit.differencing_areas import AreaDifferences
 from discreet.audit.disclosure import Disclosures
 from discreet.audit.gates import GateVerdict
 from discreet.audit.measures import MapDifference, Privacy, Rebuilt, ReleaseDifference, RepeatedStatistics
+from discreet.audit.removal import RemovalFindings, RemovalJudgement
 from discreet.audit.utility import Utility
 from discreet.maths.feasible import UTILITY, Constraint, RiskLimits
 
@@ -35,6 +36,14 @@ class AveragingAudit:
 
     attack: AveragingFindings
     realised: Realised
+
+
+@dataclass(frozen=True)
+class RemovalAudit:
+    """The successive removal of noise without the counts that it recovers, and how many of these are right."""
+
+    attack: RemovalFindings
+    realised: RemovalJudgement
 
 
 @dataclass(frozen=True)
@@ -162,6 +171,7 @@ class Audit:
     verdicts: tuple[GateVerdict, ...]
     redundancy: RedundancyAudit | None = None
     averaging: AveragingAudit | None = None
+    removal: RemovalAudit | NotPossible | None = None
     bounds: BoundsAudit | None = None
     privacy: Privacy | None = None
     bayes: BayesAudit | None = None

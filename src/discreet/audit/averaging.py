@@ -388,9 +388,9 @@ def average(
     limits: AveragingLimits = USUAL_LIMITS,
     truth: Truth | None = None,
 ) -> Averaging:
-    """Estimate every count from all its representations in the release; with the truth, as the best informed attacker.
+    """Estimate every count from all its representations in the release; with true counts, as the best informed one.
 
-    Where empty cells have noise, all cells are noisy alike and the truth adds nothing: it is not looked at.
+    Where empty cells have noise, all cells are noisy alike and the true counts add nothing: they are not used.
     """
     known = truth if published.noise.keeps_zeros else None
     progress = progress or Quiet()

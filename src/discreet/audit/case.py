@@ -124,7 +124,8 @@ class Earlier:
 
 def informed(seen: Published, chosen: Mechanism) -> Published:
     """The same tables for an attacker who knows the whole law of the noise."""
-    return replace(seen, noise=chosen.noise())
+    known = chosen.noise()
+    return replace(seen, noise=known.of_adjusted() if seen.noise.adjusted else known)
 
 
 def as_published(case: Case, tables: dict[str, PublishedTable], noise: Noise) -> Published:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import BrokenRelease, Mistakes, mistake
-from discreet.perturb.noise import Noise
+from discreet.perturb.noise import ADJUSTED, Noise
 from discreet.programme.codelist import TOTAL, Breakdown, Code, Codelist, breakdown, codelist
 from discreet.programme.cube import Cube, Levels, Signature
 from discreet.programme.release import ReleaseFormat
@@ -129,6 +129,14 @@ def values_at(table: Cells, cells: Integers) -> Integers:
         return np.zeros(len(cells), dtype=np.int64)
     at = np.minimum(np.searchsorted(listed, cells), len(listed) - 1)
     return np.where(listed[at] == cells, values[at], 0)
+
+
+def refuse_adjusted(release: Release) -> None:
+    """Refuse to attack counts that were adjusted to add up: no attack knows a law of such counts."""
+    if release.noise.adjusted:
+        value = f"{ADJUSTED}, so that their errors depend on each other"
+        remedy = "judge the same programme without consistent = true: adjusting uses only such counts"
+        raise mistake(release.folder, "release", value, remedy)
 
 
 def published(release: Release) -> Published:

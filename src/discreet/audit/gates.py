@@ -91,7 +91,7 @@ def _averaging(gates: Gates, measures: Measures) -> Iterable[GateVerdict]:
     remedy = "lower epsilon, or publish fewer tables"
     if over and isinstance(measures.case.programme.noise, CellKeyNoise):
         needed = max(least_variance(one.ratio, limit) for one in over)
-        remedy = f"raise V to {needed:.3g}, or publish fewer tables that repeat each other"
+        remedy = f"raise V to at least {needed:.3g}, or publish fewer tables that repeat each other"
     where = tuple(f"{one.counted}: {_cell(one.cell)}, {one.t} representations" for one in over[:NAMED])
     yield GateVerdict(
         "averaging", limit, worst, "the chance that averaging recovers a true count", where, remedy
@@ -99,7 +99,7 @@ def _averaging(gates: Gates, measures: Measures) -> Iterable[GateVerdict]:
 
 
 def _averaging_by_law(limit: float, measures: Measures) -> GateVerdict:
-    """Averaging where the release has a guarantee: by the programme and the law alone, all cells being noisy."""
+    """Averaging where the release has a guarantee: only by the programme and the law, all cells being noisy."""
     seen = measures.case.published
     worst = most_exposed(seen.universes, same_noise=False, variance=seen.noise.variance_of)
     found = recovery(np.array([worst.ratio])).probability

@@ -39,6 +39,7 @@ from discreet.audit.differencing_areas import (
 )
 from discreet.audit.evidence import Published
 from discreet.audit.redundancy import Mode, programme_redundancy
+from discreet.audit.removal import NoiseRemoval, remove_noise
 from discreet.audit.sparsity import Sparsity, sparsities
 from discreet.io.progress import Progress
 from discreet.maths.attacks.redundancy import Redundancy
@@ -175,6 +176,11 @@ class Measures:
     def sparsity(self) -> tuple[Sparsity, ...]:
         """How sparse every cross-tabulation is."""
         return tuple(sparsities(self.case.published, self.case.truth))
+
+    @cached_property
+    def removal(self) -> NoiseRemoval:
+        """The successive removal of noise, which begins with the averages."""
+        return remove_noise(self.case.published, self.averaging, progress=self._progress)
 
     @cached_property
     def bounds(self) -> BoundAttack:

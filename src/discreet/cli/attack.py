@@ -10,7 +10,7 @@ import typer
 
 from discreet.audit.attack import ATTACKS, Outsider
 from discreet.audit.attack import attack as run_attack
-from discreet.audit.evidence import Published, published, same_secret
+from discreet.audit.evidence import Published, published, refuse_adjusted, same_secret
 from discreet.cli.findings import attack_lines
 from discreet.cli.noise_options import PTABLE, ptable_law
 from discreet.cli.output import JSON, QUIET, THREADS, emit_json, shown_progress
@@ -46,6 +46,9 @@ def attack(
     opened = open_release(release)
     seen = _supposing(published(opened), ptable, variance)
     before = None if earlier is None else open_release(earlier)
+    for one in (opened, before):
+        if one is not None:
+            refuse_adjusted(one)
     with shown_progress(quiet or json) as progress:
         outsider = Outsider(
             seen,

@@ -11,7 +11,7 @@ import typer
 from discreet.audit.audit import MEASURES
 from discreet.audit.case import make_case, recognise
 from discreet.audit.differencing_areas import require_areas
-from discreet.audit.evidence import published
+from discreet.audit.evidence import published, refuse_adjusted
 from discreet.cli.findings import audit_lines
 from discreet.cli.output import FAILED, JSON, QUIET, THREADS, emit_json, shown_progress
 from discreet.cli.release_options import EARLIER, GEOGRAPHIES, LOOKUP, WITHOUT, read_lookup
@@ -59,6 +59,7 @@ def audit(
     Exit code 0: every declared gate is passed. 1: one is broken. 2: release, programme and secret do not match.
     """
     key, opened = read_secret(secret, os.environ), open_release(release)
+    refuse_adjusted(opened)
     require_known(without or ())
     if out is not None:
         require_outside(out, release)

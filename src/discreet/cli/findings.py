@@ -15,6 +15,7 @@ from discreet.audit.audit import (
     ReconstructionAudit,
     RedundancyAudit,
     Region,
+    RemovalAudit,
 )
 from discreet.audit.averaging import AveragingFindings
 from discreet.audit.bayes import ExposedValues
@@ -25,6 +26,7 @@ from discreet.audit.disclosure import Disclosures, Tally
 from discreet.audit.evidence import Published
 from discreet.audit.measures import Privacy, ReleaseDifference
 from discreet.audit.reconstruction import ReconstructionFindings
+from discreet.audit.removal import RemovalFindings
 from discreet.audit.utility import Utility
 from discreet.maths.attacks.averaging import Method
 from discreet.maths.attacks.disclosure import RowKind
@@ -52,6 +54,8 @@ def _about_tables(found: Audit) -> Iterator[str]:
         yield from _redundancy(found.redundancy)
     if found.averaging is not None:
         yield from _averaging_judged(found.averaging)
+    if found.removal is not None:
+        yield from _removal_judged(found.removal)
     if found.bounds is not None:
         yield from _bounds_judged(found.bounds)
 
@@ -95,6 +99,8 @@ def _attack(found: Finding) -> Iterator[str]:
     match found:
         case AveragingFindings():
             yield from _averaging(found)
+        case RemovalFindings():
+            yield from _removal(found)
         case BoundFindings():
             yield from _bounds(found)
         case ExposedValues():
@@ -132,6 +138,28 @@ def _averaging(found: AveragingFindings) -> Iterator[str]:
 def _averaging_judged(found: AveragingAudit) -> Iterator[str]:
     yield from _averaging(found.attack)
     yield f"  realised: {found.realised.hit[Method.WEIGHTED]:,} recovered exactly"
+
+
+def _removal(found: RemovalFindings) -> Iterator[str]:
+    rounds = len(found.by_round)
+    yield (
+        f"Removal of noise: {found.recovered:,} of {found.cells:,} counts taken as known in {rounds} "
+        f"{'round' if rounds == 1 else 'rounds'} at a confidence of {found.confidence:g}, "
+        f"{found.changed:,} of them other than published, {found.small:,} of 1 to 3"
+    )
+
+
+def _removal_judged(found: RemovalAudit | NotPossible) -> Iterator[str]:
+    if isinstance(found, NotPossible):
+        yield f"Removal of noise: not possible: {found.reason}"
+        return
+    yield from _removal(found.attack)
+    judged = found.realised
+    if judged.recovered:
+        yield (
+            f"  {judged.right:,} of these are correct, {judged.wrong:,} wrong; {judged.published_right:,} are "
+            "published unchanged"
+        )
 
 
 def _bounds(found: BoundFindings) -> Iterator[str]:

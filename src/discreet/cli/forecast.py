@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from math import sqrt
 from pathlib import Path
 from typing import Annotated
 
@@ -24,6 +25,7 @@ from discreet.advise.forecast import (
 from discreet.advise.forecast import forecast as forecast_of
 from discreet.cli.output import JSON, console, emit_json, say
 from discreet.errors import mistake
+from discreet.hierarchy.errors import AdjustedError
 from discreet.page.skeleton import check_picture
 from discreet.programme.noise import PrivateNoise
 from discreet.programme.programme import Programme, load_declaration
@@ -84,6 +86,9 @@ def report(found: Forecast) -> dict[str, object]:
         "delta": float(DELTA),
         "sizes": list(SIZES),
         "candidates": [_candidate(one) for one in found.candidates],
+        "adjusted": [
+            {key: _rounded(value) for key, value in asdict(error).items()} for error in found.adjusted
+        ],
     }
 
 
@@ -135,6 +140,7 @@ def _show(found: Forecast, detailed: bool) -> None:
         _show_differing(found)
         say("")
     _show_notes(found)
+    _show_adjusted(found, detailed)
     if not detailed:
         say("\n--cube ID shows the margins of a cube, --json everything, --picture draws it.")
 
@@ -154,6 +160,36 @@ def _show_differing(found: Forecast) -> None:
     console.print(_table("cubes and axes", [(_where(one, law), one, law) for law in one.laws[:MOST_LAWS]]))
     if len(one.laws) > MOST_LAWS:
         say(f"and {len(one.laws) - MOST_LAWS} more: see --json")
+
+
+def _show_adjusted(found: Forecast, detailed: bool) -> None:
+    """Errors before and after totals are made to add up: of each cube, or of all cubes by number of axes."""
+    if not found.adjusted:
+        return
+    say(
+        "\nconsistent = true, declared noise: standard deviation of the error before and after counts are adjusted"
+    )
+    draws = found.adjusted[0].draws
+    say(f"so that totals add up, by {draws} draws of noise, before they are made whole numbers >= 0.\n")
+    table = Table("cube", "axes", "cells", "before", "after", box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    for column in table.columns[1:]:
+        column.justify = "right"
+    rows = found.adjusted if detailed else tuple(_summed(found.adjusted))
+    for row in rows:
+        table.add_row(row.cube, str(row.axes), f"{row.cells:,}", f"{row.before:.3g}", f"{row.after:.3g}")
+    console.print(table)
+
+
+def _summed(errors: Sequence[AdjustedError]) -> Iterator[AdjustedError]:
+    """The errors of all cubes together, by number of axes."""
+    for axes in sorted({error.axes for error in errors}):
+        alike = [error for error in errors if error.axes == axes]
+        cells = sum(error.cells for error in alike)
+        before, after = (
+            sqrt(sum(error.cells * getattr(error, side) ** 2 for error in alike) / cells)
+            for side in ("before", "after")
+        )
+        yield AdjustedError("all", axes, cells, before, after, alike[0].draws)
 
 
 def _show_margins(found: Forecast) -> None:
@@ -217,11 +253,16 @@ def _errors(law: LawForecast) -> tuple[str, ...]:
 
 
 def _where(one: CandidateForecast, law: LawForecast) -> str:
-    mine = [margin for margin in one.margins if margin.law is law]
-    cubes = list(dict.fromkeys(margin.cube for margin in mine))
-    axes = sorted({margin.axes for margin in mine})
-    others = {margin.axes for margin in one.margins if margin.cube in cubes} - set(axes)
-    return f"{_listed(cubes)}: {', '.join(map(str, axes))}" if others else f"{_listed(cubes)}: all"
+    """The cubes of a law and their numbers of axes, those with the same ones together."""
+    mine: dict[str, set[int]] = {}
+    for margin in one.margins:
+        if margin.law is law:
+            mine.setdefault(margin.cube, set()).add(margin.axes)
+    alike: dict[str, list[str]] = {}
+    for cube, axes in mine.items():
+        others = {margin.axes for margin in one.margins if margin.cube == cube} - axes
+        alike.setdefault(", ".join(map(str, sorted(axes))) if others else "all", []).append(cube)
+    return "; ".join(f"{_listed(cubes)}: {axes}" for axes, cubes in alike.items())
 
 
 def _listed(cubes: Sequence[str]) -> str:

@@ -29,6 +29,7 @@ from discreet.cli.noise_options import (
 from discreet.cli.output import JSON, console, emit_json, say
 from discreet.cli.risk_bayes import app as bayes
 from discreet.cli.risk_differencing import differencing
+from discreet.cli.risk_subsets import subsets
 from discreet.errors import mistake
 from discreet.maths.attacks.averaging import (
     chebyshev,
@@ -75,6 +76,7 @@ def risk() -> None:
 
 app.add_typer(bayes, name="bayes")
 app.command()(differencing)
+app.command()(subsets)
 
 
 @app.command()

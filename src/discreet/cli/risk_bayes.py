@@ -1,7 +1,7 @@
 """``discreet risk bayes``: what an adversary who knows everyone but the target learns from published counts.
 
-Four things can be published: one count, the count at several levels or in several releases, a whole histogram, and a
-count within a larger group of which less is known.
+Five things can be published: one count, the count at several levels or in several releases, a whole histogram, a
+count within a larger group of which less is known, and one within any number of such groups.
 """
 
 from __future__ import annotations
@@ -20,14 +20,28 @@ from discreet.errors import mistake
 from discreet.maths.attacks.bayes import Adversary, LawRows, Together
 from discreet.maths.attacks.bayes_hierarchy import Chain, Hierarchy
 from discreet.maths.attacks.bayes_histogram import HistogramAdversary
+from discreet.maths.attacks.bayes_nested import (
+    LargerPrior,
+    Nested,
+    NestedLevel,
+    Seen,
+    WithUnknown,
+    poisson,
+    unknown_members,
+)
 from discreet.maths.noise.additive import AdditiveLaw, discrete_gaussian, discrete_laplace, exact
 from discreet.maths.noise.publishing import UNCHANGED, PublishedLaw, Publishing
 
 MOST_CATEGORIES = 100_000
 SHOWN = 5  # published counts above the known one that are reported by default
 FIRST = 5  # categories of a histogram that are reported by default
-EXAMPLES = {"--level": "known=12,published=15,rho=1/4", "--release": "published=3,rho=1/10"}
-CHOICES = ("count", "levels", "histogram", "hierarchy")
+EXAMPLES = {
+    "--level": "known=12,published=15,rho=1/4",
+    "--release": "published=3,rho=1/10",
+    "--within": "published=5,others=3,groups=27,rho=1/4,most=50",
+}
+CHOICES = ("count", "levels", "histogram", "hierarchy", "nested")
+MOST_DRAWS = 1_000_000
 
 Report = dict[str, Any]
 
@@ -58,6 +72,13 @@ PUBLISHED = Annotated[
     str | None,
     typer.Option("--published", help="Published counts to report the posterior of, separated by commas."),
 ]
+UNKNOWN = Annotated[
+    str | None,
+    typer.Option(
+        "--unknown",
+        help="Other members who are not known: the probability of each to have the characteristics, e.g. 0.2x3,0.5.",
+    ),
+]
 
 
 @app.callback()
@@ -72,12 +93,16 @@ def count(
     publishing: PublishingOptions,
     prior: PRIOR = "0.5",
     known: KNOWN = 0,
+    unknown: UNKNOWN = None,
     published: PUBLISHED = None,
     as_json: JSON = False,
 ) -> None:
     """One published count: posterior, risk, and the probability that the adversary decides for the target."""
     law = noise.law()
-    one = Adversary(as_published(law, publishing.rule()), known, _prior(prior))
+    seen = as_published(law, publishing.rule())
+    if unknown is not None:
+        seen = WithUnknown(seen, unknown_members(_probabilities(unknown)))
+    one = Adversary(seen, known, _prior(prior))
     report = _count(one, law, _shown(published, known))
     if as_json:
         emit_json(report)
@@ -220,6 +245,112 @@ def hierarchy(
         emit_json(report)
     else:
         _print_hierarchy(report)
+
+
+@app.command()
+@expanded
+def nested(
+    noise: NoiseOptions,
+    within: Annotated[
+        list[str],
+        typer.Option(
+            "--within",
+            help="A larger group, from the smallest up: published=5 (or exact=5, an invariant), others=3 (the "
+            "published sum of its other groups), groups=27 (their number), rho or epsilon, and as prior of its "
+            "count most=50, mean=12 or both. Repeatable.",
+        ),
+    ],
+    published: Annotated[
+        int | None, typer.Option("--published", help="The published count of the group itself.")
+    ] = None,
+    counts: Annotated[
+        str | None,
+        typer.Option(
+            "--counts",
+            help="True counts of the group and each larger one, to simulate how often the adversary is right.",
+        ),
+    ] = None,
+    draws: Annotated[int, typer.Option("--draws", help="Simulated releases.", min=1)] = 2000,
+    seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same result.", min=0)] = 1,
+    prior: PRIOR = "0.5",
+    known: KNOWN = 0,
+    unknown: UNKNOWN = None,
+    as_json: JSON = False,
+) -> None:
+    """A count within larger and larger groups whose other members are not known: any levels, priors, invariants."""
+    if published is None and counts is None:
+        raise mistake(
+            "", "--published or --counts", "missing", "give a published count, true counts, or both"
+        )
+    if draws > MOST_DRAWS:
+        raise mistake("", "--draws", str(draws), f"give at most {MOST_DRAWS}")
+    law = noise.law()
+    if not isinstance(law, AdditiveLaw):
+        remedy = "give --rho or --epsilon: its noise must not depend on counts"
+        raise mistake("", "the noise", "with larger groups", remedy)
+    larger = [_within(text, law) for text in within]
+    others = unknown_members([] if unknown is None else _probabilities(unknown))
+    made = Nested(law, tuple(level for level, _ in larger), known, _prior(prior), others)
+    true = None if counts is None else _integers("--counts", counts)
+    share, error = (None, None) if true is None else made.correct(true, draws, seed)
+    report: Report = {
+        "prior": made.prior,
+        "known": known,
+        "unknown": others.last,
+        "levels": len(larger) + 1,
+        "posterior": None if published is None else made.posterior(published, [one for _, one in larger]),
+        "above_half": share,
+        "standard_error": error,
+    }
+    if as_json:
+        emit_json(report)
+        return
+    if report["posterior"] is not None:
+        say(f"with the counts of {len(larger)} larger groups: posterior {report['posterior']:.4f}")
+    if share is not None:
+        say(
+            f"decides for the target with probability {share:.4f} (+- {error:.4f}, {draws:,} simulated releases)"
+        )
+
+
+def _within(text: str, law: AdditiveLaw) -> tuple[NestedLevel, Seen]:
+    """Read one larger group."""
+    option = "--within"
+    keys = {"published", "exact", "others", "groups", "rho", "epsilon", "most", "mean"}
+    given = _pairs(option, text, keys)
+    for pair in (("published", "exact"), ("rho", "epsilon"), ("exact", "rho"), ("exact", "epsilon")):
+        if set(pair) <= set(given):
+            raise mistake("", option, text, f"{' and '.join(pair)}: give one of them")
+    if "published" not in given and "exact" not in given:
+        raise mistake("", option, text, f"give its count, e.g. {EXAMPLES[option]}")
+    if ("others" in given) != ("groups" in given):
+        raise mistake("", option, text, "others and groups: give both, or neither")
+    own: AdditiveLaw | None = law
+    if "exact" in given:
+        own = None
+    elif {"rho", "epsilon"} & set(given):
+        own = discrete_gaussian(given["rho"]) if "rho" in given else discrete_laplace(given["epsilon"])
+    groups = _integer(option, given["groups"]) if "groups" in given else 0
+    most = _integer(option, given["most"]) if "most" in given else None
+    if groups < 0 or (most is not None and most < 0):
+        raise mistake("", option, text, "give numbers of at least 0")
+    expected = poisson(float(exact("mean", given["mean"]))) if "mean" in given else None
+    count = _integer(option, given.get("published") or given["exact"])
+    others = _integer(option, given["others"]) if "others" in given else None
+    return NestedLevel(own, groups, LargerPrior(expected, most)), Seen(count, others)
+
+
+def _probabilities(text: str) -> list[float]:
+    """Probabilities with commas; 0.2x3 means three times 0.2."""
+    found: list[float] = []
+    for part in text.split(","):
+        value, _, times = part.strip().partition("x")
+        many = _integer("--unknown", times) if times else 1
+        p = float(exact("--unknown", value))
+        if not (0 <= p <= 1 and 0 < many <= MOST_CATEGORIES):
+            raise mistake("", "--unknown", text, "give probabilities from 0 to 1, e.g. 0.2x3,0.5")
+        found += [p] * many
+    return found
 
 
 def as_published(law: AnyLaw, rule: Publishing) -> LawRows:

@@ -1,7 +1,4 @@
-"""``discreet study``: published studies of methods, repeated on a synthetic census.
-
-No study takes a path to microdata: each draws its own census.
-"""
+"""``discreet study``: published studies of methods, repeated on a synthetic census or on the records of a programme."""
 
 from __future__ import annotations
 
@@ -14,6 +11,12 @@ from typing import Annotated, TypeVar
 import typer
 from rich.table import Table
 
+from discreet.advise.declared_geography import (
+    DeclaredGeography,
+    DeclaredStudy,
+    declared_records,
+    study_declared,
+)
 from discreet.advise.prior_knowledge import (
     LEAST_COUNT,
     SENSITIVITY,
@@ -25,6 +28,8 @@ from discreet.advise.prior_knowledge import (
 )
 from discreet.cli.output import JSON, QUIET, console, emit_json, shown_progress
 from discreet.errors import mistake
+from discreet.io.atomic_folder import OWNER_ONLY, AtomicFolder, require_free
+from discreet.programme.programme import load_programme
 from discreet.report.prior_knowledge import study_chart
 
 T = TypeVar("T", int, float)
@@ -37,12 +42,20 @@ NOTES = (
     "negative counts set to zero or unchanged. Synthetic records, pseudo-random noise: a study, never a release.",
 )
 
+DECLARED_NOTES = (
+    *NOTES[:2],
+    NOTES[2].replace("zip codes", "regions"),
+    "negative counts set to zero or unchanged. The places are public by declaration: only datasets with the same",
+    "places are neighbours. True counts were used: keep this confidential. Pseudo-random noise: never a release.",
+)
+LEAST_PERSONS = 1_000  # of a synthetic census
+
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
 
 
 @app.callback()
 def studies() -> None:
-    """Studies of methods on synthetic records."""
+    """Studies of methods, on synthetic records or on a programme's own."""
 
 
 @app.command("prior-knowledge")
@@ -77,6 +90,99 @@ def prior_knowledge(
         _show(found, out)
 
 
+@app.command("declared-geography")
+def declared_geography(
+    programme: Annotated[Path, typer.Argument(help="The programme file, whose persons are read.")],
+    regions: Annotated[
+        str, typer.Option("--regions", help="The breakdown that no cluster crosses, such as GEO.M.")
+    ],
+    attributes: Annotated[
+        str, typer.Option("--attributes", help="The breakdowns to protect, separated by commas: SEX,AGE.L.")
+    ],
+    clusters: Annotated[
+        str | None,
+        typer.Option(
+            "--clusters", help="The variable of micro-aggregated places: its finest codes are the clusters."
+        ),
+    ] = None,
+    x: Annotated[str, typer.Option("--x", help="Without --clusters: the column of a coordinate.")] = "",
+    y: Annotated[str, typer.Option("--y", help="The column of the other coordinate.")] = "",
+    k: Annotated[
+        str, typer.Option("--k", help="With coordinates: records per cluster; several separated by commas.")
+    ] = "50,200",
+    epsilon: Annotated[
+        str, typer.Option("--epsilon", help="Privacy losses; several separated by commas.")
+    ] = "0.1,1,4.6",
+    targets: Annotated[
+        int, typer.Option("--targets", help="Persons sampled as targets of the adversary.", min=1, max=10_000)
+    ] = 100,
+    seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same study.")] = 1,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help=f"A new folder for {REPORT} and {PICTURE}, for its owner only."),
+    ] = None,
+    quiet: QUIET = False,
+    as_json: JSON = False,
+) -> None:
+    """Geography as prior knowledge on a programme's own records: clusters are public, attributes are protected.
+
+    The result is confidential: it is computed from the true counts.
+    """
+    ks, epsilons = _listed(k, "--k", int), _listed(epsilon, "--epsilon", float)
+    check(LEAST_PERSONS, seed, ks, epsilons)
+    if out is not None:
+        require_free(out, "--out")
+    names = tuple(name.strip() for name in attributes.split(",") if name.strip())
+    declared = DeclaredGeography(regions=regions, attributes=names, clusters=clusters, x=x, y=y)
+    with shown_progress(quiet or as_json) as progress:
+        records = declared_records(load_programme(programme), declared, progress)
+        found = study_declared(records, seed, ks, epsilons, targets, progress)
+    report = _declared_report(declared, found)
+    if out is not None:
+        with AtomicFolder(out, "--out", permissions=OWNER_ONLY) as folder:
+            with folder.file(REPORT) as file:
+                file.write((json.dumps(report, indent=1) + "\n").encode())
+            with folder.file(PICTURE) as file:
+                file.write(study_chart(found.study).png())
+            folder.publish()
+    if as_json:
+        emit_json(report)
+    elif not quiet:
+        _show_declared(declared, found, out)
+
+
+def _declared_report(declared: DeclaredGeography, found: DeclaredStudy) -> dict[str, object]:
+    public = (
+        f"the cluster of every person, by {declared.clusters or f'{declared.x} and {declared.y}'}; clusters lie "
+        f"within {declared.regions}"
+    )
+    return _report(found.study) | {
+        "confidential": True,
+        "declared_public": public,
+        "protected": list(declared.attributes),
+        "smallest_cluster": found.smallest,
+        "largest_cluster": found.largest,
+        "alone_in_cell": found.alone,
+        "adversaries": [asdict(one) for one in found.adversaries],
+    }
+
+
+def _show_declared(declared: DeclaredGeography, found: DeclaredStudy, out: Path | None) -> None:
+    _show_outcomes(found.study, f"regions ({declared.regions})")
+    typer.echo("\n" + "\n".join(DECLARED_NOTES))
+    typer.echo(
+        f"\nClusters of {found.smallest:,} to {found.largest:,} records; {100 * found.alone:.1f} % of the records are "
+        "alone in their cell of their cluster (the smallest k)."
+    )
+    for one in found.adversaries:
+        typer.echo(
+            f"k {one.k:,}, epsilon {one.epsilon:g}: an adversary who knows the target's cluster and all others in it "
+            f"is right in {100 * one.right:.1f} % ({100 * one.guessed:.1f} % by the region's commonest cell; "
+            f"{100 * one.right_as_if_1:.1f} % with noise for sensitivity 1)"
+        )
+    _show_files(out)
+
+
 def _listed(text: str, key: str, kind: Callable[[str], T]) -> list[T]:
     """Distinct numbers in ascending order."""
     try:
@@ -106,8 +212,19 @@ def _differences(found: UtilityDifferences) -> dict[str, object]:
 
 
 def _show(found: Study, out: Path | None) -> None:
+    _show_outcomes(found, "zip codes")
+    typer.echo("\n" + "\n".join(NOTES))
+    _show_files(out)
+
+
+def _show_files(out: Path | None) -> None:
+    if out is not None:
+        typer.echo(f"\n{out / REPORT}\n{out / PICTURE}")
+
+
+def _show_outcomes(found: Study, regions: str) -> None:
     typer.echo(
-        f"{found.records:,} fully observed records of {found.persons:,} persons, {found.zips:,} zip codes, "
+        f"{found.records:,} fully observed records of {found.persons:,} persons, {found.zips:,} {regions}, "
         f"{found.cells} cells per cluster\n"
     )
     error = ("error: predicted", "realised", "predicted / k")
@@ -120,9 +237,6 @@ def _show(found: Study, out: Path | None) -> None:
     for outcome in found.outcomes:
         table.add_row(*_row(outcome))
     console.print(table)
-    typer.echo("\n" + "\n".join(NOTES))
-    if out is not None:
-        typer.echo(f"\n{out / REPORT}\n{out / PICTURE}")
 
 
 def _row(outcome: StudyOutcome) -> tuple[str, ...]:

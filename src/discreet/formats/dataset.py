@@ -20,15 +20,16 @@ from numpy.typing import NDArray
 
 from discreet.errors import mistake
 from discreet.formats.publication import (
-    ADDITIVITY,
     NOT_PUBLISHED,
     PARTS_ADD_UP,
     SAME_CELL,
     SUMS,
     ZEROS,
     Publication,
+    additivity,
     weighted_note,
 )
+from discreet.perturb.noise import Noise
 from discreet.programme.codelist import Breakdown
 from discreet.programme.cube import Cube, crossed
 from discreet.tabulate.tables import ProtectedTable
@@ -247,9 +248,9 @@ def dataset_of(table: ProtectedTable, publication: Publication) -> Dataset:
         values=values,
         cells=cells,
         part=part_of(cube),
-        notes=(*_margin_notes(cube), ZEROS, noise),
+        notes=(*_margin_notes(cube, publication.noise), ZEROS, noise),
         headed_notes=_headed_notes(cube, publication, noise),
-        facts=facts(cube),
+        facts={**facts(cube), **({"adjusted": "true"} if publication.noise.adjusted else {})},
     )
 
 
@@ -274,13 +275,13 @@ def published_names(cube: Cube) -> list[str]:
     return [crossed(cube.signature(depths).levels) for depths in cube.published]
 
 
-def _margin_notes(cube: Cube) -> tuple[str, ...]:
+def _margin_notes(cube: Cube, known: Noise) -> tuple[str, ...]:
     """Why totals differ from sums, or which totals there are at all."""
     shown = cube.shown
     whole = shown is None or len(shown.every) == len(cube.depths)
     notes = [] if whole else [NOT_PUBLISHED.format(names="; ".join(published_names(cube)))]
     summed = shown is not None and bool(shown.summed)
-    return (*notes, SUMS if summed else ADDITIVITY if whole else PARTS_ADD_UP)
+    return (*notes, SUMS if summed else additivity(known) if whole else PARTS_ADD_UP)
 
 
 def _axis(axis: Breakdown, publication: Publication) -> DatasetAxis:
@@ -306,7 +307,10 @@ def _headed_notes(cube: Cube, publication: Publication, noise: str) -> tuple[tup
         ("Weight", f"{cube.weight}. {weighted_note(publication.noise)}" if cube.weight else "none"),
         ("Axes", ", ".join(labels.axis(axis.full_name) for axis in cube.axes)),
         ("Totals", "The code _T means the total along a variable."),
-        ("Why totals may differ", " ".join(_margin_notes(cube))),
+        (
+            "Sums" if publication.noise.adjusted else "Why totals may differ",
+            " ".join(_margin_notes(cube, publication.noise)),
+        ),
         ("Zeros", ZEROS),
         ("Other tables", SAME_CELL),
         ("Noise", noise),

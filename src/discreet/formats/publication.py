@@ -6,11 +6,15 @@ from dataclasses import dataclass
 
 from discreet.perturb.noise import Noise
 from discreet.programme.labels import NO_LABELS, Labels
-from discreet.text.phrase import phrase
+from discreet.text.phrase import Phrase, phrase
 
 ADDITIVITY = phrase(
     "Each count is perturbed on its own, totals and sub-totals included. A total may therefore differ a little "
     "from the sum of its parts. Use the published total; do not add up its parts to get a better one."
+)
+ADDS_UP = phrase(
+    "All totals and sub-totals are the sums of their parts, in every table. The counts were adjusted to each other "
+    "after they had been perturbed."
 )
 ZEROS = (
     "Cells that are not listed are zero: nobody was counted there, or the perturbation made the count zero."
@@ -39,6 +43,11 @@ SWAPPED = phrase(
 def weighted_note(noise: Noise) -> str:
     """What a weighted value is."""
     return WEIGHTED if noise.weights is None else NOISY_WEIGHTS
+
+
+def additivity(noise: Noise) -> Phrase:
+    """Whether totals add up, as a sentence."""
+    return ADDS_UP if noise.adjusted else ADDITIVITY
 
 
 @dataclass(frozen=True)

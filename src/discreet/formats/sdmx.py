@@ -31,7 +31,7 @@ from pysdmx.model import (
 from pysdmx.model.message import Header
 
 from discreet.errors import Mistakes, Problem
-from discreet.formats.publication import ADDITIVITY, Publication
+from discreet.formats.publication import Publication, additivity
 from discreet.programme.codelist import Breakdown
 from discreet.programme.cube import Cube
 from discreet.programme.labels import Labels
@@ -264,7 +264,8 @@ def _concept(name: str, publication: Publication) -> ItemReference:
 
 
 def _dataflow(table: Described, publication: Publication) -> Dataflow:
-    notes = {"NOISE": str(publication.noise.sentence()), "ADDITIVITY": str(ADDITIVITY)}  # no subclass of str
+    noise = publication.noise
+    notes = {"NOISE": str(noise.sentence()), "ADDITIVITY": str(additivity(noise))}  # no subclass of str
     return Dataflow(
         id=dataflow_id(table.id),
         name=table.title or table.id,

@@ -336,7 +336,7 @@ TESTS = {
     "margins": "score, margins known",
 }
 CHECKED_TESTS = (
-    "size found for a nominal 5 %: 4 to 11 % at mean counts of 3 and 10 under cell key, Laplace, geometric and "
+    "size found for a nominal 5 %: 2 to 11 % at mean counts of 3 and 10 under cell key, Laplace, geometric and "
     "discrete Gaussian noise, less at a mean of 1"
 )
 EXACT_TEST = "the p-value is exact whatever the counts are"

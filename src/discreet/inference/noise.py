@@ -19,7 +19,7 @@ from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.named import NoiseParameters, named_law
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
 from discreet.maths.noise.publishing import UNCHANGED, Negatives, PublishedLaw, Publishing, written_law
-from discreet.perturb.noise import Noise
+from discreet.perturb.noise import ADJUSTED, NO_LAW, Noise
 from discreet.release.reader import Release, open_release
 
 ASSUMED_BOUND = 10  # where a release publishes the variance and no bound
@@ -130,6 +130,8 @@ def _chosen(known: Noise, cross_tabulation: str | None, folder: str) -> Law:
 
 def _assumed(known: Noise, folder: str, caveats: tuple[str, ...]) -> KnownLaw:
     """The maximum-entropy p-table of the published variance, where the law is not published."""
+    if known.adjusted:
+        raise mistake(folder, "noise", ADJUSTED, NO_LAW)
     if known.variance is None:
         remedy = "ask the office for its law or variance; without it the noise is unknown"
         raise mistake(folder, "noise", "the release does not publish its law", remedy)

@@ -17,7 +17,7 @@ from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.ptable import ptable_of_rows
 from discreet.perturb.noise import Noise, cell_key_noise
 from discreet.population.encode import WEIGHT_UNIT
-from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
+from discreet.tabulate.tables import ConfidentialTable, NoisyTable, ProtectedTable
 
 ANY_BIAS = 1.0  # a p-table file is used as it is, whatever the mean of its changes
 _LOW = np.uint64(0xFFFFFFFF)
@@ -112,6 +112,12 @@ class CellKeyMechanism:
         places, values = places[:number].copy(), values[:number].copy()
         cells = places if table.positions is None else table.positions[places]
         return ProtectedTable(table.cube, cells, values, _weighted(table, places, values))
+
+    def measure(self, table: ConfidentialTable) -> NoisyTable:
+        """What perturb publishes; every count is taken to have the largest variance of the p-table."""
+        made = self.perturb(table)
+        levels = [int(axis.depths.max()) + 1 for axis in table.cube.axes]
+        return NoisyTable(table.cube, made.cells, made.values, np.full(levels, self.variance or 1.0))
 
 
 def _weighted(

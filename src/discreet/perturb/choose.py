@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
-from discreet.errors import Mistakes, Problem
+from discreet.errors import Mistakes, Problem, mistake
 from discreet.io.ptable_files import PTableFormat, read_ptable
 from discreet.maths.cells.keys import derive
 from discreet.maths.cells.lookup import Lookup, Order, build
@@ -30,7 +30,13 @@ def mechanism(programme: Programme, secret: bytes, noise_key: bytes) -> Mechanis
     """Make the mechanism of a programme; ``noise_key`` decides the noise that is not looked up by cell key."""
     noise = programme.noise
     if isinstance(noise, CellKeyNoise):
-        return cell_key_mechanism(noise, secret)
+        made = cell_key_mechanism(noise, secret)
+        if programme.release.consistent and made.smallest > 1:
+            value = (
+                f"never publishes a count below {made.smallest}, which release.consistent = true cannot keep"
+            )
+            raise mistake(programme.path, "noise.ptable", value, "use a p-table with js = 0, or leave it out")
+        return made
     problems = list(_private_problems(programme, noise))
     if problems:
         raise Mistakes(problems)
@@ -48,6 +54,7 @@ def mechanism(programme: Programme, secret: bytes, noise_key: bytes) -> Mechanis
         sums=added_up(programme.cubes, found.parameters),
         totals=public_totals(noise.budget),
         sample=programme.population.sample if programme.population else None,
+        every_cell=programme.release.consistent,
     )
 
 

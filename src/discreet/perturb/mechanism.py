@@ -7,7 +7,7 @@ from typing import Protocol
 
 from discreet.errors import Problem
 from discreet.perturb.noise import Noise
-from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
+from discreet.tabulate.tables import ConfidentialTable, NoisyTable, ProtectedTable
 
 
 class Mechanism(Protocol):
@@ -33,3 +33,6 @@ class Mechanism(Protocol):
 
     def perturb(self, table: ConfidentialTable) -> ProtectedTable:
         """Make the published cells of one cube."""
+
+    def measure(self, table: ConfidentialTable) -> NoisyTable:
+        """Make the noisy cells of one cube, without post-processing, for tables that add up."""

@@ -26,6 +26,8 @@ LARGE = 1000  # a count that has the noise of large counts
 LEAST_LISTED = 2.0**-64  # changes that are less probable are not listed
 STATED_DIGITS = 6  # of an amplified epsilon in a sentence, rounded up
 MOST_LISTED = 5000  # changes of a law that is written out
+ADJUSTED = "the counts were adjusted so that totals add up"
+NO_LAW = "no law of noise describes an adjusted count; use a release without consistent = true"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,6 +225,7 @@ class Noise:
     weights: WeightNoise | None = None  # where cubes have weights
     budget: NoiseBudget | None = None
     guarantee: Guarantee | None = None
+    adjusted: bool = False  # whether counts were fitted to each other afterwards, so that totals add up
     _published: dict[Law, PublishedLaw] = field(default_factory=dict, init=False, repr=False)
 
     @property
@@ -247,6 +250,7 @@ class Noise:
             raise mistake("", "noise", value, "use the cells that it adds up; a public total is exact")
         law = self.laws.get(str(signature), self.law)
         if law is None:
+            self._refuse_adjusted()
             remedy = "give the p-table or the private side, or attack what needs no law"
             raise mistake("", "noise", "its law is not public", remedy)
         return law
@@ -260,6 +264,7 @@ class Noise:
         if self.law is not None:
             return self.law_of(signature).row(LARGE).variance
         if self.variance is None:
+            self._refuse_adjusted()
             remedy = "give it with --variance, or attack what needs none"
             raise mistake("", "noise", "its variance is not public", remedy)
         return self.variance
@@ -274,6 +279,14 @@ class Noise:
     def _is_fixed(self, signature: Signature) -> bool:
         whole = not (signature.base or signature.count or signature.levels or signature.weight)
         return whole and signature.unit in self.totals
+
+    def _refuse_adjusted(self) -> None:
+        if self.adjusted:
+            raise mistake("", "noise", ADJUSTED, NO_LAW)
+
+    def of_adjusted(self) -> Noise:
+        """What is known of counts that were adjusted: not the law, which is that of the counts before."""
+        return replace(self, adjusted=True, law=None, laws={}, variance=None, bound=None)
 
     def published(self, law: Law) -> PublishedLaw:
         """The law of the published counts of a law of this noise, each made once."""
@@ -379,6 +392,13 @@ class Noise:
             bound = phrase("at most {bound}", bound=self.bound)
             sentences.append(
                 phrase("A published count differs from the count before noise by {bound}.", bound=bound)
+            )
+        if self.adjusted:
+            sentences.append(
+                phrase(
+                    "The perturbed counts were then adjusted to each other, so that all totals add up: what is stated "
+                    "of the noise holds for the counts before that."
+                )
             )
         return joined(*sentences, *self._exceptions(), self.guarantee.sentence() if self.guarantee else "")
 

@@ -39,7 +39,7 @@ from discreet.programme.filter import Comparison, Filter, Term
 from discreet.programme.noise import Claim, Draw, KeptZeros, PrivateNoise
 from discreet.programme.population import Sample
 from discreet.programme.statistic import Statistics
-from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
+from discreet.tabulate.tables import ConfidentialTable, NoisyTable, ProtectedTable
 
 
 def impossible(cube: Cube, cells: NDArray[np.int64], rules: Sequence[Filter]) -> NDArray[np.bool_]:
@@ -100,6 +100,9 @@ class PrivateMechanism:
     sums: Mapping[Signature, tuple[Signature, int]] = field(default_factory=dict)  # -> finest, cells at most
     totals: Mapping[Signature, int] = field(default_factory=dict)  # public ones, published as declared
     sample: Sample | None = None  # where the records are a secret sample
+    every_cell: bool = (
+        False  # noise is drawn for every cell, visible or not: other words than where it is not
+    )
 
     @property
     def rule(self) -> PrivateNoise:
@@ -167,6 +170,41 @@ class PrivateMechanism:
             return rule
         return Publishing(rule.negatives, rule.rounding * UNITS_OF_WEIGHT, rule.threshold * UNITS_OF_WEIGHT)
 
+    def measure(self, table: ConfidentialTable) -> NoisyTable:
+        """Noise for every cell that can have records, visible or not; nothing is post-processed."""
+        cube = table.cube
+        if self.rule.keep_zeros is not KeptZeros.ALL and cube.size > self.most_cells:
+            value = f"{cube.size:.3g} cells that each need a noisy count to make totals add up"
+            raise mistake(
+                "", f"cube {cube.id}", value, f"use coarser breakdowns; limits.published = {self.most_cells}"
+            )
+        cells, sums, _ = _occupied(table)
+        where = _depths(cube, cells)
+        variances = np.empty([int(axis.depths.max()) + 1 for axis in cube.axes])
+        found = []
+        for crosstab in crosstabs(cube, self.codelists):
+            variances[crosstab.depths] = self.plan.table(crosstab.signature).pmf().variance
+            inside = where == _code(cube, crosstab.depths)
+            found.append(self._every(cube, crosstab, cells[inside], sums[inside]))
+        places = np.concatenate([cells for cells, _ in found])
+        values = np.concatenate([values for _, values in found])
+        order = np.argsort(places, kind="stable")
+        return NoisyTable(cube, places[order], values[order], variances)
+
+    def _every(
+        self, cube: Cube, crosstab: CrossTab, cells: Integers, sums: NDArray[np.uint64]
+    ) -> tuple[Integers, Integers]:
+        """The noisy counts of all possible cells of a cross-tabulation, empty ones drawn as occupied ones are."""
+        if self.rule.keep_zeros is KeptZeros.STRUCTURAL:
+            every = _all_cells(cube, crosstab)
+            every = every[~impossible(cube, every, self.structural_zeros)]
+            full = np.zeros(len(every), dtype=np.uint64)
+            held = np.isin(cells, every, assume_unique=True)
+            full[np.searchsorted(every, cells[held])] = sums[held]
+            cells, sums = every, full
+        numbers, purpose = crosstab.numbers(cube, cells), self._purpose(cube, crosstab.signature)
+        return cells, self._noisy(crosstab.signature, purpose, numbers, sums, counts_of(sums))
+
     def _crosstab(
         self, cube: Cube, crosstab: CrossTab, cells: Integers, sums: NDArray[np.uint64], true: Integers
     ) -> tuple[Integers, Integers]:
@@ -230,7 +268,8 @@ class PrivateMechanism:
         parameter = self.plan.parameters[signature]
         if self.rule.draw is Draw.PARTICIPANTS:
             return f"{_law_identity(self.rule, parameter)}/participants"
-        return noise_identity(self.rule, parameter, self.statistics.identity(cube, signature))
+        identity = noise_identity(self.rule, parameter, self.statistics.identity(cube, signature))
+        return f"every cell/{identity}" if self.every_cell else identity
 
     def _refuse_dense(self, cube: Cube) -> None:
         """Refuse a cube in which noise would fill more empty cells than may be published."""
@@ -392,6 +431,14 @@ def _row(law: RowLaw, count: int) -> ThresholdTable:
 @lru_cache(maxsize=256)
 def _sparse_law(table: ThresholdTable, least: int | None) -> SparseLaw:
     return sparse_law(table, least, LARGEST_N)
+
+
+def _all_cells(cube: Cube, crosstab: CrossTab) -> Integers:
+    """The cells of a cube that belong to a cross-tabulation, ascending."""
+    cells = np.zeros(1, dtype=np.int64)
+    for level, stride in zip(crosstab.levels, cube.strides, strict=True):
+        cells = (cells[:, None] + np.sort(level.nodes)[None, :] * stride).reshape(-1)
+    return cells
 
 
 @lru_cache(maxsize=256)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from discreet.advise.advise import region
-from discreet.audit import averaging
+from discreet.audit import averaging, removal
 from discreet.audit.attack import NotPossible
 from discreet.audit.audit import (
     MEASURES,
@@ -19,17 +19,18 @@ from discreet.audit.audit import (
     Protection,
     ReconstructionAudit,
     RedundancyAudit,
+    RemovalAudit,
     SwapProtection,
 )
 from discreet.audit.case import Case, Earlier, informed, recognise, true_counts
 from discreet.audit.differencing import require_common
 from discreet.audit.differencing_areas import Crossing
 from discreet.audit.disclosure import Disclosures
-from discreet.audit.evidence import published, same_secret
+from discreet.audit.evidence import published, refuse_adjusted, same_secret
 from discreet.audit.gates import judge_gates
 from discreet.audit.measures import USUAL_POSTERIOR, Measures, Privacy
 from discreet.audit.utility import Utility
-from discreet.errors import mistake
+from discreet.errors import Mistakes, mistake
 from discreet.io.atomic_folder import AtomicFolder
 from discreet.io.progress import Progress, Quiet
 from discreet.io.serialize import json_text
@@ -62,6 +63,7 @@ def audit(
         release=case.published.name,
         redundancy=measured("redundancy", _redundancy),
         averaging=measured("averaging", _averaging),
+        removal=measured("removal", _removal),
         bounds=measured("bounds", _bounds),
         privacy=measured("privacy", _privacy),
         bayes=measured("bayes", _bayes),
@@ -84,6 +86,7 @@ def open_earlier(
     progress: Progress | None = None,
 ) -> Earlier:
     """An earlier release of the same tables, with its true counts where the programme that made it is given."""
+    refuse_adjusted(release)
     seen = published(release)
     require_common(seen, published(present))
     same = same_secret(release, present)
@@ -132,6 +135,14 @@ def _redundancy(measures: Measures) -> RedundancyAudit:
 def _averaging(measures: Measures) -> AveragingAudit:
     found = measures.averaging
     return AveragingAudit(found.findings(), averaging.judge(found, measures.case.truth))
+
+
+def _removal(measures: Measures) -> RemovalAudit | NotPossible:
+    try:
+        found = measures.removal
+    except Mistakes as missing:  # a law that no posterior can be computed of
+        return NotPossible(str(missing))
+    return RemovalAudit(found.findings().without_counts(), removal.judge(found, measures.case.truth))
 
 
 def _bounds(measures: Measures) -> BoundsAudit:

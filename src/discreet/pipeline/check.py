@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 from discreet.errors import DiscreetError, Mistakes, Problem
+from discreet.hierarchy.blocks import block_problems
 from discreet.io.databases import open_source
 from discreet.io.progress import Progress, Quiet
 from discreet.maths.cells.keys import SECRET_BYTES
@@ -41,6 +42,7 @@ def _problems(programme: Programme, threads: int, progress: Progress) -> Iterato
         yield from mistakes.problems
     except DiscreetError as error:
         yield Problem(str(programme.path), "noise", str(error), "change the parameters")
+    yield from block_problems(programme)
     for unit in programme.population.units.values() if programme.population else ():
         progress.stage(f"checking {unit.name}")
         yield from _noted(partial(_unit_problems, programme, unit, chosen, passing, threads, progress))

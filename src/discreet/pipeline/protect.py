@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
 from importlib.metadata import version
@@ -17,6 +17,8 @@ from discreet.audit.gates import GateVerdict, require_passed
 from discreet.errors import DiscreetError, mistake
 from discreet.formats.publication import Publication
 from discreet.formats.writers import with_parquet
+from discreet.hierarchy.blocks import blocks_of
+from discreet.hierarchy.consistent import tables_that_add_up
 from discreet.io.progress import Progress
 from discreet.io.register import Register
 from discreet.maths.privacy.accounting import EpsilonDelta, PrivacyLoss, Rho
@@ -42,7 +44,7 @@ from discreet.run.identity import Identity, begin, begin_again, keyed_digest
 from discreet.run.run import Run
 from discreet.run.tabulating import CELLS_AT_ONCE, tabulate
 from discreet.swap.result import SwapResult
-from discreet.tabulate.tables import ConfidentialTable
+from discreet.tabulate.tables import ConfidentialTable, NoisyTable
 
 DELTA_UNITS = 10**30  # deltas are charged in whole units of 1e-30, rounded up
 
@@ -200,6 +202,8 @@ class _Protecting:
         self.run, self.identity, self.spending = run, identity, spending
         self.programme, self.mechanism = run.programme, run.mechanism
         self.run_id = identity.run_id()
+        # before anything is counted, because it may be refused
+        self.blocks = blocks_of(run.programme) if run.programme.release.consistent else ()
 
     def make(self, folder: ReleaseFolder) -> _Made:
         """Swap, count, perturb and write everything that an earlier run of the same identity has not finished."""
@@ -236,16 +240,22 @@ class _Protecting:
         entries = {cube.id: entry for cube in self.programme.cubes if (entry := folder.finished(cube.id))}
         resumed = len(entries)
         publication, formats = self._publication(), with_parquet(self.programme.release.formats)
+        if self.blocks and resumed < len(self.programme.cubes):
+            entries, rows = self._adjusted(folder, swapped, publication)
+            return [entries[cube.id] for cube in self.programme.cubes], rows, 0
 
         def finish(table: ConfidentialTable) -> None:
             protected = self.mechanism.perturb(table)
             entries[table.cube.id] = write_cube(folder, protected, publication, formats)
 
         left = [cube for cube in self.programme.cubes if cube.id not in entries]
-        waits = self.programme.noise.is_guaranteed or self.identity.snapshot is not None
-        with _Held(finish, self._pay, waits, self.run.threads) as held:
+        with self._held(finish) as held:
             rows = tabulate(self.run, left, held.finish, self.run.relocations(swapped))
         return [entries[cube.id] for cube in self.programme.cubes], rows, resumed
+
+    def _held(self, finish: Callable[[ConfidentialTable], None]) -> _Held:
+        waits = self.programme.noise.is_guaranteed or self.identity.snapshot is not None
+        return _Held(finish, self._pay, waits, self.run.threads)
 
     def _pay(self) -> None:
         """Bind the snapshot and charge the account: the last step before noise is drawn."""
@@ -260,6 +270,22 @@ class _Protecting:
         if snapshot is None or not isinstance(chosen, PrivateMechanism):
             return self.run_id
         return keyed_digest(together(chosen.identities(self.programme.cubes)).encode(), chosen.key)
+
+    def _adjusted(
+        self, folder: ReleaseFolder, swapped: SwapResult | None, publication: Publication
+    ) -> tuple[dict[str, CubeEntry], dict[str, int]]:
+        """Perturb all cubes before one is written: their cells are fitted together."""
+        noisy: dict[str, NoisyTable] = {}
+
+        def finish(table: ConfidentialTable) -> None:
+            noisy[table.cube.id] = self.mechanism.measure(table)
+
+        cubes, formats = self.programme.cubes, with_parquet(self.programme.release.formats)
+        with self._held(finish) as held:
+            rows = tabulate(self.run, cubes, held.finish, self.run.relocations(swapped))
+        self.run.progress.stage("making totals add up", len(cubes))
+        tables = tables_that_add_up(self.blocks, noisy, self.run.progress)
+        return {table.cube.id: write_cube(folder, table, publication, formats) for table in tables}, rows
 
     def private(self, made: _Made, finished: datetime) -> PrivateManifest:
         """The private manifest of the run."""
@@ -278,7 +304,7 @@ class _Protecting:
     def _publication(self) -> Publication:
         rule, population = self.programme.release, self.programme.population
         columns = population.geography if population else ()
-        noise = self.mechanism.noise().public(rule.disclose)
+        noise = replace(self.mechanism.noise().public(rule.disclose), adjusted=rule.consistent)
         places = {v.name for v in self.programme.variables.values() if v.column in columns}
         swapped = self.programme.swap is not None
         return Publication(

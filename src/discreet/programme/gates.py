@@ -192,8 +192,8 @@ def _check_noise(declared: DeclaredGates, noise: NoiseRule | None, findings: Fin
     for item in fields(Gates) if noise.is_guaranteed else ():
         if item.name not in BESIDE_A_GUARANTEE and getattr(declared, item.name) is not None:
             remedy = (
-                "that a release passed it would tell about the data beyond epsilon: judge it with `discreet audit`, "
-                'for the office alone, or set claim = "none" in [noise]'
+                "passing it shows something about the data that epsilon does not cover: leave it out and see "
+                '`discreet audit`, which only the office reads, or set claim = "none" in [noise]'
             )
             findings.add(f"gates.{item.name}", "looks at the data beside a privacy guarantee", remedy)
 

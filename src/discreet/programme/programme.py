@@ -12,6 +12,7 @@ from typing import Any
 from discreet.errors import Mistakes, Problem
 from discreet.maths.noise.ptable_solver import PTableParameters
 from discreet.programme.attributes import Attributes
+from discreet.programme.consistent import check_consistent
 from discreet.programme.cube import Cube
 from discreet.programme.cubes import CubeResolver, ReadyMade, told_apart
 from discreet.programme.filter import Filter
@@ -73,6 +74,7 @@ class Programme:
         swap = {} if self.swap is None else {"swap": self.swap.canonical()}
         title = {"title": self.release.title} if self.release.title else {}
         labels = {"labels": self.labels.canonical()} if self.labels else {}
+        consistent = {"consistent": True} if self.release.consistent else {}
         return {
             "population": None if self.population is None else _population(self.population),
             "variables": {name: _variable(self.variables[name]) for name in sorted(self.variables)},
@@ -87,6 +89,7 @@ class Programme:
                 "version": self.release.version,
                 "formats": [form.value for form in self.release.formats],
                 "disclose": self.release.disclose.value,
+                **consistent,
             },
             **labels,
         }
@@ -148,6 +151,7 @@ def inspect_programme(path: Path) -> Inspected:
     if isinstance(noise, PrivateNoise):
         cubes = told_apart(cubes, ready_made)
     cubes = _with_shown(cubes, noise, findings)
+    check_consistent(release, noise, cubes, gates, findings)
     check_sample(population, noise, findings)
     problems = findings.mistakes().problems
     if noise is None:

@@ -32,6 +32,7 @@ class DeclaredRelease(Declared):
     version: Version = "1.0"
     formats: list[Literal["parquet", "csv", "sdmx-csv", "json-stat", "xlsx", "px"]] = ["parquet"]
     disclose: Literal["law", "variance", "none"] = "variance"
+    consistent: bool = False
 
 
 class DeclaredLimits(Declared):
@@ -70,6 +71,7 @@ class ReleaseRule:
     formats: tuple[ReleaseFormat, ...]
     disclose: Disclosure
     title: str = ""  # for readers
+    consistent: bool = False  # whether counts are adjusted so that all totals add up
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,7 @@ def resolve_release(declared: DeclaredRelease, findings: Findings) -> ReleaseRul
         formats=tuple(dict.fromkeys(formats)),
         disclose=Disclosure(declared.disclose),
         title=declared.title or "",
+        consistent=declared.consistent,
     )
 
 

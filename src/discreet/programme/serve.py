@@ -82,9 +82,9 @@ class SparsityRule:
 
 @dataclass(frozen=True)
 class HistoryRule:
-    """What a user may collect: levels of k/t^2 (see maths.redundancy), and how similar two populations may be."""
+    """What a user may collect: by the best average of a statistic, and how similar two populations may be."""
 
-    warn: float | None = None  # warn of a statistic whose representations reach a k/t^2 below this
+    warn: float | None = None  # warn of a statistic whose best average has less of one count's variance
     refuse: float | None = None  # below this it is refused
     difference: int | None = None  # populations that differ by fewer records
     on_difference: Action = Action.REFUSE

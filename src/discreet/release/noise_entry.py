@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
@@ -147,6 +147,9 @@ class NoiseEntry(_Entry):
     parameters: ParametersEntry | None = None
     law: tuple[dict[int, float], ...] | None = None  # of a p-table: true count -> change -> probability
     guarantee: GuaranteeEntry | None = None
+    adjusted: Literal[True] | None = (
+        None  # totals add up: law, variance and bound are those of the counts before that
+    )
 
     @property
     def keeps_negatives(self) -> bool:
@@ -157,7 +160,7 @@ class NoiseEntry(_Entry):
     def noise(self) -> Noise:
         """The noise as an outsider knows it; an invalid law means a damaged release."""
         given, rule = self.parameters or ParametersEntry(), self.publishing
-        return Noise(
+        found = Noise(
             kind=self.kind,
             drawing=self.drawing,
             zeros=self.zeros,
@@ -174,6 +177,7 @@ class NoiseEntry(_Entry):
             budget=_budget(given),
             guarantee=None if self.guarantee is None else _guarantee(self.guarantee),
         )
+        return found.of_adjusted() if self.adjusted else found
 
     def _law(self, given: ParametersEntry) -> Law | None:
         if self.kind is LawKind.CELL_KEY:
@@ -232,6 +236,7 @@ def entry_of(noise: Noise) -> NoiseEntry:
             fixed_families=found.fixed_families or None,
             sample=None if found.sample is None else SampleEntry(**asdict(found.sample)),
         ),
+        adjusted=True if noise.adjusted else None,
     )
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from discreet.formats.publication import (
-    ADDITIVITY,
     PARTS_ADD_UP,
     SAME_CELL,
     SUMS,
     SWAPPED,
     ZEROS,
     Publication,
+    additivity,
     weighted_note,
 )
 from discreet.formats.writers import SDMX_STRUCTURES
@@ -81,7 +81,7 @@ def _protection(publication: Publication, cubes: Sequence[CubeEntry]) -> str:
             "## How the people behind the numbers are protected",
             f"{publication.noise.sentence()} {_PURPOSE}",
             *([f"**Households were exchanged.** {SWAPPED}"] if publication.swapped else []),
-            *_totals(cubes),
+            *_totals(cubes, publication),
             f"**Zeros are not listed.** {ZEROS} A program that needs them fills in 0.",
             f"**One cell, one value.** {SAME_CELL} Asking again or elsewhere gives nothing new.",
             _SMALL_COUNTS,
@@ -96,10 +96,11 @@ def _margins(cubes: Sequence[CubeEntry]) -> str:
     return "with those of their totals and sub-totals that `manifest.json` lists as published"
 
 
-def _totals(cubes: Sequence[CubeEntry]) -> Iterator[str]:
+def _totals(cubes: Sequence[CubeEntry], publication: Publication) -> Iterator[str]:
     """Why totals differ from sums, and which totals there are."""
     if all(cube.published is None for cube in cubes):
-        yield f"**Totals may not add up.** {ADDITIVITY}"
+        sums = "add up" if publication.noise.adjusted else "may not add up"
+        yield f"**Totals {sums}.** {additivity(publication.noise)}"
     else:
         yield (
             "**Only some totals are published.** A cell of a cross-tabulation that the manifest does not list as "
@@ -158,7 +159,8 @@ def _cell(text: str) -> str:
 
 
 def _check(publication: Publication) -> str:
+    sums = " and that all totals add up" if publication.noise.adjusted else ""
     return f"""## How to check it
 
 `discreet verify` with the name of this folder recomputes every checksum and checks that the same cell has the same
-value in every table. Release `{publication.name}`, version {publication.version}."""
+value in every table{sums}. Release `{publication.name}`, version {publication.version}."""

@@ -1,4 +1,4 @@
-"""Verification of a release: no file missing, unlisted or changed, and one value for every cell."""
+"""Verification of a release: no file missing, unlisted or changed, one value for every cell, sums where stated."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from discreet.maths.cells.counting import roll_up_sparse
 from discreet.programme.codelist import TOTAL
 from discreet.programme.cube import crossed
 from discreet.programme.release import ReleaseFormat
+from discreet.release.additivity import sum_problems
 from discreet.release.folder import file_sha256
 from discreet.release.manifest import MANIFEST, CubeEntry, FileEntry, Manifest, read_manifest
 from discreet.release.reader import CubeFile, PublishedCodes, Values, read_codes
@@ -374,6 +375,8 @@ def verify(folder: Path | str) -> Verification:
     problems = [*_shape_problems(manifest), *_file_problems(folder, manifest)]
     # Cells are read only from files that match the manifest: others are already reported.
     comparison = Comparison((), 0) if problems else compare(folder, manifest)
+    if manifest.noise.adjusted and not problems and not comparison.problems:
+        problems.extend(sum_problems(folder, manifest))
     return Verification(
         manifest.name,
         (*problems, *comparison.problems),

@@ -45,7 +45,13 @@ from discreet.report.published import (
     size_tiles,
     title_of,
 )
-from discreet.report.tables import averaging_part, bounds_part, differencing_part, disclosure_part
+from discreet.report.tables import (
+    averaging_part,
+    bounds_part,
+    differencing_part,
+    disclosure_part,
+    removal_part,
+)
 from discreet.report.utility import utility_part
 
 Verdicts = Sequence[GateVerdict]
@@ -317,10 +323,7 @@ def _parts(found: Audit, view: PublicView) -> Iterator[Part]:
 
 def measured_parts(found: Audit, names: Names) -> Iterator[Part]:
     """A part for each measure of the audit."""
-    if found.averaging is not None:
-        yield averaging_part(found.averaging, found.redundancy, names)
-    if found.bounds is not None:
-        yield bounds_part(found.bounds, names)
+    yield from _removed_noise(found, names)
     if found.disclosure is not None:
         yield disclosure_part(found.disclosure, names)
     if found.bayes is not None:
@@ -335,6 +338,16 @@ def measured_parts(found: Audit, names: Names) -> Iterator[Part]:
         yield utility_part(found.utility)
     if found.region is not None:
         yield region_part(found.region)
+
+
+def _removed_noise(found: Audit, names: Names) -> Iterator[Part]:
+    """What noise can be removed: by averages, step by step, by bounds."""
+    if found.averaging is not None:
+        yield averaging_part(found.averaging, found.redundancy, names)
+    if found.removal is not None:
+        yield removal_part(found.removal, names)
+    if found.bounds is not None:
+        yield bounds_part(found.bounds, names)
 
 
 def _protection(found: Protection | None, view: PublicView) -> Part:

@@ -23,7 +23,7 @@ QUARTILES = (
 
 def study_chart(study: Study) -> Chart:
     """The chart: errors of cluster totals at the top, differences of frequencies below."""
-    census = f"{study.records:,} records of a synthetic census, {study.zips:,} zip codes"
+    census = f"{study.records:,} records of {study.source}, {study.zips:,} zip codes"
     errors = "; ".join(
         f"k {one.k}, epsilon {one.epsilon:g}: {100 * one.predicted_relative:.3g} predicted,"
         f" {100 * one.realised_relative:.3g} realised"

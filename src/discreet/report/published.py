@@ -13,6 +13,7 @@ from discreet.audit.bayes import ExposedValues
 from discreet.audit.bounds import BoundFindings
 from discreet.audit.disclosure import Disclosures
 from discreet.audit.reconstruction import ReconstructionFindings
+from discreet.audit.removal import RemovalFindings
 from discreet.maths.attacks.averaging import Method
 from discreet.maths.attacks.disclosure import RowKind
 from discreet.maths.attacks.reconstruction import Status
@@ -265,6 +266,12 @@ def _sentences(found: Finding) -> Iterator[str]:
             yield (
                 f"{count(best.expected)} of {several(found.targets, 'count', 'counts')} are expected to be"
                 f" recovered exactly, {count(best.beyond_baseline)} more than are published unchanged."
+            )
+        case RemovalFindings():
+            yield (
+                f"{count(found.recovered)} of {several(found.cells, 'count', 'counts')} are taken as known when"
+                " nearly certain counts are removed from the sums they belong to,"
+                f" {count(found.changed)} of them other than published."
             )
         case BoundFindings():
             yield f"Sums and totals prove that some count changed by at least {found.least_bound}."

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from discreet.audit.audit import AveragingAudit, BoundsAudit, DifferencingAudit, RedundancyAudit
+from discreet.audit.attack import NotPossible
+from discreet.audit.audit import (
+    AveragingAudit,
+    BoundsAudit,
+    DifferencingAudit,
+    RedundancyAudit,
+    RemovalAudit,
+)
 from discreet.audit.averaging import ExposedCell, Realised
 from discreet.audit.bounds import BoundFindings
 from discreet.audit.differencing import Judgement, Update, UpdateJudgement
@@ -118,6 +125,32 @@ def _redundancy_table(redundancy: RedundancyAudit) -> Html:
         for one in universe.exposed
     ]
     return table("Statistics that the programme repeats most", head, rows)
+
+
+def removal_part(found: RemovalAudit | NotPossible, names: Names) -> Part:
+    """The successive removal of noise."""
+    title = "Can noise be removed step by step?"
+    if isinstance(found, NotPossible):
+        return Part("removal", title, f"This was not possible: {found.reason}.")
+    attack, judged = found.attack, found.realised
+    if not judged.recovered:
+        lead = (
+            f"No count becomes certain to {share(attack.confidence)} when nearly certain counts are used to"
+            " sharpen the sums they belong to."
+        )
+        return Part("removal", title, lead)
+    lead = (
+        "An attacker who takes nearly certain counts as known, and with them sharpens the sums they belong to,"
+        f" claims {several(judged.recovered, 'count', 'counts')} of {count(attack.cells)};"
+        f" {share(judged.share_right)} of the claims are right, {count(judged.changed_right)} of them"
+        " counts that are published changed."
+    )
+    blocks: list[Block] = []
+    if attack.named:
+        head = [Column("counted"), Column("cell", As.LONG)]
+        rows = [(one.counted, names.cell(one.cell)) for one in attack.named]
+        blocks.append(table("Counts whose noise was removed, rightly or wrongly", head, rows))
+    return Part("removal", title, lead, tuple(blocks), "bad" if judged.changed_right else "")
 
 
 def bounds_part(found: BoundsAudit, names: Names) -> Part:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import Mistakes
 from discreet.formats.dataset import part_of
-from discreet.formats.publication import ADDITIVITY, SWAPPED
+from discreet.formats.publication import SWAPPED, additivity
 from discreet.programme.codelist import Breakdown
 from discreet.programme.cube import Cube, Signature
 from discreet.serve.answer import Answer, AnswerAxis, Nearest, NoiseRange, Preview, Refusal, Rule
@@ -140,7 +140,7 @@ def answer_of(
         values,
         withheld,
         noise,
-        ADDITIVITY,
+        additivity(catalogue.noise),
         tuple(area for area in verdict.blocked if area.code in shown),
         (*warnings, NOT_IN_RELEASE) if unpublished.any() else warnings,
         _ranges(question, values, source),

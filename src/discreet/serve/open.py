@@ -47,6 +47,7 @@ def serve_programme(
     snapshot is bound in the ``register`` of the secret.
     """
     _refuse_fresh(programme)
+    _refuse_adjusted(programme)
     key = bound_key(programme, secret, register)
     chosen = mechanism(programme, secret, key)
     noise = chosen.noise().public(programme.release.disclose)
@@ -102,6 +103,13 @@ def _refuse_fresh(programme: Programme) -> None:
     if noise.is_fresh:
         remedy = "name the records with noise.snapshot: a repeated question must have the same answer"
         raise mistake(programme.path, "noise.snapshot", "is missing, so that noise is drawn afresh", remedy)
+
+
+def _refuse_adjusted(programme: Programme) -> None:
+    """Answers are not fitted to the tables of a release, and would give its cells a second value."""
+    if programme.release.consistent:
+        remedy = "serve the release folder instead, or leave out consistent"
+        raise mistake(programme.path, "release.consistent", "tables that add up, for a table builder", remedy)
 
 
 def _refuse_dense(programme: Programme, chosen: PrivateMechanism) -> None:

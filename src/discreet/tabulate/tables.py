@@ -1,4 +1,4 @@
-"""The two kinds of tables: confidential (true counts and cell keys) and protected (what may be published)."""
+"""The kinds of tables: confidential (true counts and cell keys), noisy (to be fitted) and protected (published)."""
 
 from __future__ import annotations
 
@@ -31,6 +31,19 @@ class ConfidentialTable:
 
 
 @dataclass(frozen=True, eq=False)
+class NoisyTable:
+    """The perturbed cells of one cube before any post-processing: what tables that add up are fitted to.
+
+    Cells that are not stored have the noisy count zero; finest cells that are not stored stay zero.
+    """
+
+    cube: Cube
+    cells: NDArray[np.int64]  # flat positions in the cube's grid, ascending
+    values: NDArray[np.int64]  # noisy counts, also zero and negative ones
+    variances: NDArray[np.float64]  # of the noise, by the depth along each axis
+
+
+@dataclass(frozen=True, eq=False)
 class ProtectedTable:
     """The published cells of one cube.
 
@@ -45,6 +58,11 @@ class ProtectedTable:
 
     def __len__(self) -> int:
         return len(self.cells)
+
+
+def added_up(cube: Cube, cells: NDArray[np.int64], values: NDArray[np.int64]) -> ProtectedTable:
+    """The table of counts that were fitted to noisy ones so that all totals add up."""
+    return ProtectedTable(cube, cells, values)
 
 
 def read_back(cube: Cube, cells: NDArray[np.int64], values: NDArray[np.int64]) -> ProtectedTable:

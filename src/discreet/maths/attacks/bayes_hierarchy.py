@@ -50,11 +50,8 @@ class Hierarchy:
 
     @cached_property
     def others(self) -> Pmf:
-        """The law of the summed noise of the other groups: the paper's Gaussian (3.7) up to rho 1/2, else exact."""
-        rho = self.lower.rho_parameter
-        if self.lower.kind is LawKind.DISCRETE_GAUSSIAN and rho is not None and rho <= NORMAL_UP_TO:
-            return discrete_gaussian(rho / self.groups).pmf
-        return summed(self.lower.pmf, self.groups)
+        """The law of the summed noise of the other groups."""
+        return others_noise(self.lower, self.groups)
 
     def log_odds(self, x1: int, x2: int, y1: int) -> float:
         """logit p + log P1(x1)/P0(x1) + log S(x0 + 1) - log S(x0), of the published counts x1, x2, y1 (the others').
@@ -123,6 +120,14 @@ class Hierarchy:
             odds = own + np.log(np.maximum(apart[1], LEAST)) - np.log(np.maximum(apart[0], LEAST))
             to_target.append(float(np.exp(logs - logsumexp(logs))[likely] @ expit(odds)))
         return to_target[0] / (to_target[0] + 1 - to_target[1])
+
+
+def others_noise(law: AdditiveLaw, groups: int) -> Pmf:
+    """The law of the summed noise of some groups: the paper's Gaussian (3.7) up to rho 1/2, else exact."""
+    rho = law.rho_parameter
+    if law.kind is LawKind.DISCRETE_GAUSSIAN and rho is not None and rho <= NORMAL_UP_TO:
+        return discrete_gaussian(rho / groups).pmf
+    return summed(law.pmf, groups)
 
 
 def summed(noise: Pmf, times: int) -> Pmf:

@@ -41,7 +41,7 @@ class KnownMargins:
 
     def __post_init__(self) -> None:
         if min((*self.rows, *self.columns), default=-1) < 0:
-            raise mistake("", "known margins", "a negative or missing total", "give whole numbers from 0 on")
+            raise mistake("", "known margins", "a negative or missing total", "give whole numbers, 0 or more")
         if sum(self.rows) != sum(self.columns):
             value = f"rows add up to {sum(self.rows)}, columns to {sum(self.columns)}"
             raise mistake("", "known margins", value, "give exact totals of the same records")

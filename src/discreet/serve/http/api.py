@@ -11,7 +11,7 @@ from fastapi.responses import Response
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from discreet.formats.columns import Texts
-from discreet.formats.publication import ADDITIVITY
+from discreet.formats.publication import additivity
 from discreet.programme.codelist import Breakdown
 from discreet.programme.labels import Labels
 from discreet.serve.answer import Answer, Balance, Preview
@@ -278,7 +278,7 @@ def catalogue_json(catalogue: Catalogue) -> dict[str, Any]:
         "limits": {"axes": rule.axes, "cells": rule.cells, "job_cells": rule.job_cells},
         "place": rule.place,
         "noise": catalogue.noise.sentence(),
-        "additivity": ADDITIVITY,
+        "additivity": additivity(catalogue.noise),
         "swapped": catalogue.swapped,
         "charged": rule.account is not None,
     }
