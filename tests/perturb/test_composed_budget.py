@@ -34,7 +34,7 @@ def rule(composition: Composition, **more: object) -> PrivateNoise:
 
 
 def losses_of(found: NoisePlan) -> list[float]:
-    """The loss of every cell that one record changes by one; of a cross-tabulation whose changes may pile up, of all."""
+    """The loss of every cell that one record changes by one; of all changes together where they may pile up."""
     losses: list[float] = []
     for one, parameter in found.parameters.items():
         touched = touched_by(one, found.rule)

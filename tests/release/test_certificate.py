@@ -30,7 +30,13 @@ NOISE = {
     "normal": 'kind = "normal"\nepsilon = 300\nbound = 30\ndelta = 1e-3\nlarge_delta = true',
     "gaussian": 'kind = "discrete-gaussian"\nrho = 8',
     "hellinger": 'kind = "hellinger"\nepsilon = 200',
+    "exponential": 'kind = "exponential"\nepsilon = 100\ndelta = 1e-3\nlarge_delta = true\nutility = "by_count.csv"',
+    "change": 'kind = "exponential"\nepsilon = 60\ndelta = 1e-3\nlarge_delta = true\nutility = "by_change.csv"',
+    "advanced": 'kind = "geometric"\nepsilon = 2\ndelta = 1e-2\nlarge_delta = true\ncomposition = "advanced"',
+    "pld": 'kind = "geometric"\nepsilon = 2\ndelta = 1e-2\nlarge_delta = true\ncomposition = "pld"',
 }
+BY_COUNT = [f"{a},{b},{-abs(a - b) - (a == 0 < b) / 2}" for a in range(3) for b in range(-20, 23)]
+BY_CHANGE = [f"{v},{-abs(v)}" for v in range(-30, 31)]
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +44,8 @@ def releases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("certified")
     generate(400, 3, folder / "census", tables=["3.3"], threads=1)
     before = (folder / "census/programme.toml").read_text().partition("[noise]")[0]
+    (folder / "census/by_count.csv").write_text("\n".join(["count,published,utility", *BY_COUNT]))
+    (folder / "census/by_change.csv").write_text("\n".join(["change,utility", *BY_CHANGE]))
     made = {}
     for name, noise in NOISE.items():
         (folder / "census/programme.toml").write_text(f"{before}[noise]\n{noise}\n")
@@ -55,6 +63,35 @@ def test_every_release_with_a_guarantee_has_a_certificate_that_proves_it(
     assert found.statistics > 3
     assert verify_certificate(releases[name] / CERTIFICATE).passed, "also without the release"
     assert verify(releases[name]).passed
+
+
+def test_a_utility_is_stated_and_cannot_be_exchanged(releases: dict[str, Path]) -> None:
+    text = (releases["exponential"] / CERTIFICATE).read_text()
+    document: dict[str, Any] = json.loads(text)
+    assert [row["first"] for row in document["utility"]] == [-20] * 3
+    assert len(document["tables"][0]["rows"]) == 4  # the row after the last is the last one moved along
+    document["utility"][1]["utilities"][5] = "-3"
+    assert any("another digest" in problem for problem in problems(document))
+
+
+@pytest.mark.parametrize("name", ["advanced", "pld"])
+def test_a_composition_is_recomputed(releases: dict[str, Path], name: str) -> None:
+    """Shares sum to more than epsilon, and the composed delta is what is stated: less of it is found out."""
+    text = (releases[name] / CERTIFICATE).read_text()
+    document: dict[str, Any] = json.loads(text)
+    shares = sum(Fraction(one["share"]) for one in document["statistics"])
+    assert document["composition"] == name
+    if name == "pld":
+        assert shares > Fraction(document["total"]["epsilon"])
+    assert list(problems(document)) == []
+    if shares > Fraction(document["total"]["epsilon"]):
+        for key, value in (("delta", str(Fraction(document["total"]["delta"]) / 2)), ("epsilon", "1")):
+            document = json.loads(text)
+            document["total"][key] = value
+            assert any("composed, delta is" in problem for problem in problems(document)), key
+        document = json.loads(text)
+        del document["composition"]
+        assert any("the shares sum to epsilon" in problem for problem in problems(document))
 
 
 LARGER = ("share", "parameter", "l1", "l2_squared", "largest", "came", "units", "delta", "distance")
