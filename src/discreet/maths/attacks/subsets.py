@@ -102,7 +102,8 @@ class CellKeys:
 
 
 def _counts(asked: Bits, bits: Bits) -> Integers:
-    return np.count_nonzero(asked & bits, axis=1).astype(np.int64)
+    found: Integers = np.count_nonzero(asked & bits, axis=1).astype(np.int64)
+    return found
 
 
 def _drawn(law: AdditiveLaw, size: int, generator: np.random.Generator) -> Integers:
