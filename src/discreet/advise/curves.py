@@ -37,7 +37,7 @@ from discreet.perturb.cell_key import CellKeyMechanism
 from discreet.perturb.choose import cell_key_mechanism, mechanism
 from discreet.perturb.mechanism import Mechanism
 from discreet.perturb.private import PrivateMechanism
-from discreet.programme.noise import CellKeyNoise
+from discreet.programme.noise import CellKeyNoise, Claim
 from discreet.programme.programme import Programme
 from discreet.run.run import Run
 from discreet.run.tabulating import tabulate
