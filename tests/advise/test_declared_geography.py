@@ -134,11 +134,11 @@ def test_coordinates_make_the_clusters_of_micro_aggregation(town: Path) -> None:
     assert found.study.outcomes[0].clusters == len(sizes)
 
 
-def test_who_is_alone_is_counted_in_clusters(town: Path) -> None:
+def test_uniques_are_counted_in_clusters(town: Path) -> None:
     records = declared_records(load_programme(town), MEASURED)
     found = study_declared(records, 1, [2], [1.0], 1)
-    assert found.alone > 0.5  # two neighbours seldom agree in everything
-    assert study_declared(declared_records(load_programme(town), DECLARED), 1, [2], [1.0], 1).alone < 0.01
+    assert found.unique > 0.5  # two neighbours seldom agree in everything
+    assert study_declared(declared_records(load_programme(town), DECLARED), 1, [2], [1.0], 1).unique < 0.01
 
 
 def test_the_adversary_learns_more_with_a_larger_epsilon_and_most_with_noise_for_sensitivity_1(

@@ -46,7 +46,7 @@ def test_weak_noise_is_removed_from_nearly_every_count_step_by_step(seed: int) -
     weak = keyed(0.3, 1, 60_000, seed)
     found = remove_noise(weak.published)
     summary, judged = found.findings(), judge(found, weak.truth)
-    assert summary.alone == summary.averaged == 0
+    assert summary.by_value == summary.averaged == 0
     assert len(summary.by_round) > 3
     assert summary.is_finished
     assert summary.by_round[0] < 0.6 * summary.cells  # the first round alone is not the attack
@@ -102,7 +102,7 @@ def by_hand(shown: list[int], truth: list[int], law: AdditiveLaw) -> Made:
 def test_counts_with_hardly_any_noise_are_known_by_themselves() -> None:
     exact = by_hand([50, 20, 30], [50, 20, 30], discrete_laplace("20"))
     found = remove_noise(exact.published)
-    assert found.findings().alone == 3
+    assert found.findings().by_value == 3
     assert judge(found, exact.truth).right == 3
 
 

@@ -94,7 +94,8 @@ def test_the_table_is_readable_and_a_cube_is_shown_by_its_margins(town: Path) ->
     whole = run(town, "--epsilon", "5")
     assert "declared: cell-key" in whole.stdout
     assert "No data were read" in whole.stdout
-    assert "people, workers: all; homes" in whole.stdout
+    assert "people, workers: all" in whole.stdout
+    assert "homes: 0" in whole.stdout
     assert "as if no one else changed; protect refuses it: variables: whose attribute is" in whole.stdout
     assert "weights in workers" in whole.stdout
     part = run(town, "--cube", "homes", "--epsilon", "5")

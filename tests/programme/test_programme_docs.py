@@ -42,4 +42,6 @@ def test_defaults_in_the_documentation_are_the_defaults() -> None:
         for key in keys_at((section,)):
             row = next(line for line in TEXT.splitlines() if line.startswith(f"| `{section}.{key}`"))
             if defaults[key] is not None:
-                assert str(defaults[key]).replace("'", '"') in row.split("|")[-2], key
+                value = defaults[key]
+                written = str(value).lower() if isinstance(value, bool) else str(value).replace("'", '"')
+                assert written in row.split("|")[-2], key

@@ -14,7 +14,7 @@ from typing import cast
 from discreet.io.store import Database
 from discreet.maths.privacy.accounting import Neighbours, PureEpsilon
 from discreet.perturb.ledger import Ledger
-from discreet.programme.cube import Signature
+from discreet.programme.cube import Cube, Signature, signatures
 from discreet.programme.noise import Protects
 from discreet.programme.programme import load_programme
 from discreet.programme.serve import HistoryRule
@@ -41,6 +41,10 @@ class Prices:
 
     budget: PureEpsilon
     rule: Declared = Declared()
+    common_budget: PureEpsilon | None = None
+
+    def costly(self, cube: Cube) -> tuple[Signature, ...]:
+        return signatures([cube])
 
     def loss(self, wanted: tuple[Signature, ...]) -> PureEpsilon:
         return PureEpsilon(Fraction(len(wanted)))

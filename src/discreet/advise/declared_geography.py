@@ -89,7 +89,7 @@ class DeclaredStudy:
     study: Study
     smallest: int  # records of the smallest cluster
     largest: int
-    alone: float  # share of the records that are the only one in their cell of their cluster, before noise
+    unique: float  # share of the records that are the only one in their cell of their cluster, before noise
     adversaries: tuple[PlaceKnown, ...]
 
 
@@ -246,12 +246,12 @@ def study_declared(
     if records.declared is not None:
         ks = [max(1, round(records.cell.size / (int(records.declared.max(initial=0)) + 1)))]
     found = study_records(records, seed, ks, epsilons, progress)
-    sizes, alone, adversaries = [], [], []
+    sizes, unique, adversaries = [], [], []
     progress.stage("adversaries who know places", len(ks) * len(epsilons))
     for k in ks:
         clusters = clusters_of(records, k)
         sizes.append(np.diff(clusters.starts))
-        alone.append(_alone(clusters, records.possible.size))
+        unique.append(_unique(clusters, records.possible.size))
         for epsilon in epsilons:
             adversaries.append(_adversary(records, clusters, epsilon, targets, seed))
             progress.step()
@@ -259,12 +259,12 @@ def study_declared(
         found,
         int(min(each.min() for each in sizes)),
         int(max(each.max() for each in sizes)),
-        alone[0],
+        unique[0],
         tuple(adversaries),
     )
 
 
-def _alone(clusters: Clusters, cells: int) -> float:
+def _unique(clusters: Clusters, cells: int) -> float:
     ones = sum(int((counts == 1).sum()) for _, _, counts in in_pieces(clusters, cells))
     return ones / len(clusters.cell)
 

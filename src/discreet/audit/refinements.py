@@ -133,6 +133,7 @@ class PublishedPieces:
         used = {axis.variable for table in universe.tables for axis in table.cube.axes}
         self.trees = {name: tree_of(universe.codelists[name]) for name in sorted(used)}
         self.pieces: dict[Key, Piece] = {}
+        self._measured: set[Key] = set()  # what some cube publishes with noise of its own
         self.refinements: dict[Cuts, Refinement] = {}
         self.crosstabs: dict[Levels, None] = {}
         self.cells = 0
@@ -148,12 +149,12 @@ class PublishedPieces:
             self._take(cube, axes, levels, load())
         for depths in shown:
             self.crosstabs.setdefault(_levels(axes, depths))
-        self._refine(axes, levels)
+        self._refine(cube, axes, levels)
 
     def declare(self, cube: Cube) -> None:
         """Add only the refinements that a cube publishes, without its cells."""
         axes = tuple(sorted(cube.axes, key=lambda axis: axis.variable))
-        self._refine(axes, [self._levels_of(axis) for axis in axes])
+        self._refine(cube, axes, [self._levels_of(axis) for axis in axes])
 
     def groups(self, joins: Callable[[Levels, Levels], bool]) -> Places:
         """Cell -> its group: a cell and the only listed one below it are one group where their values are equal.
@@ -279,7 +280,8 @@ class PublishedPieces:
         position = self.universe.codelists[axis.variable].position
         return np.array([0, *(position[code] + 1 for code in axis.codes[1:])], dtype=np.int32)
 
-    def _refine(self, axes: Sequence[Breakdown], levels: Sequence[list[int]]) -> None:
+    def _refine(self, cube: Cube, axes: Sequence[Breakdown], levels: Sequence[list[int]]) -> None:
+        self._measured.update(_key(axes, levels, depths) for depths in _measured(cube, axes))
         choices = [self._cuts(axis, len(level)) for axis, level in zip(axes, levels, strict=True)]
         for chosen in product(*(choice.items() for choice in choices)):
             cuts = tuple(
@@ -288,7 +290,7 @@ class PublishedPieces:
             if cuts not in self.refinements:
                 crossed = list(product(*(depths for _, depths in chosen)))
                 pieces = tuple(_key(axes, levels, depths) for depths in crossed)
-                if all(key in self.pieces for key in pieces):
+                if self._measured.issuperset(pieces):
                     self.refinements[cuts] = Refinement(
                         cuts, pieces, tuple(_levels(axes, depths) for depths in crossed)
                     )

@@ -24,7 +24,7 @@ from discreet.programme.cube import Levels, crosstabs
 AT_ONCE = 2**16  # cells whose posteriors are computed together
 SMALL = 3  # persons
 FEW = 3  # times the largest change: counts up to this are often the same group in several tables
-OPEN, ALONE, AVERAGED = (
+OPEN, BY_VALUE, AVERAGED = (
     -1,
     0,
     1,
@@ -106,7 +106,7 @@ class RemovedCounts:
         waiting = np.flatnonzero((self.round == OPEN) & self.present)
         for first in range(0, len(waiting), AT_ONCE):
             at = waiting[first : first + AT_ONCE]
-            if number > ALONE:
+            if number > BY_VALUE:
                 at = at[self.precision[at] > 0]
             rows = self.known.rows(self.shown[at])
             found = posterior(
@@ -136,7 +136,7 @@ class RemovalFindings:
 
     confidence: float
     cells: int  # that were attacked
-    alone: int  # nearly certain by their own published value
+    by_value: int  # nearly certain by their own published value
     averaged: int  # nearly certain by averaging
     by_round: tuple[int, ...]  # nearly certain by sums with earlier ones, round by round
     recovered: int  # of all these, without cells published as zero that are taken as empty
@@ -172,7 +172,7 @@ class NoiseRemoval:
         return RemovalFindings(
             confidence=self.rule.confidence,
             cells=sum(int(one.present.sum()) for one in self.tables if one.known is not None),
-            alone=sum(int((each == ALONE).sum()) for each in rounds),
+            by_value=sum(int((each == BY_VALUE).sum()) for each in rounds),
             averaged=sum(int((each == AVERAGED).sum()) for each in rounds),
             by_round=self.by_round,
             recovered=sum(int(each.sum()) for each in real),
@@ -226,7 +226,7 @@ def remove_noise(
         attacks.append(_Removal(universe, published.noise, state, rule))
     progress.stage("removal of noise", rule.rounds)
     for one in tables:
-        one.decide(rule.confidence, ALONE)
+        one.decide(rule.confidence, BY_VALUE)
     if averaging is not None:
         _start(tables, averaging, rule.confidence)
     by_round: list[int] = []

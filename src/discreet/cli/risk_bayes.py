@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 from typer.core import TyperGroup
 
@@ -292,7 +293,7 @@ def nested(
     others = unknown_members([] if unknown is None else _probabilities(unknown))
     made = Nested(law, tuple(level for level, _ in larger), known, _prior(prior), others)
     true = None if counts is None else _integers("--counts", counts)
-    share, error = (None, None) if true is None else made.correct(true, draws, seed)
+    share, error = (None, None) if true is None else made.correct(true, draws, np.random.default_rng(seed))
     report: Report = {
         "prior": made.prior,
         "known": known,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Annotated
 
+import numpy as np
 import typer
 from rich.table import Table
 
@@ -12,6 +13,7 @@ from discreet.cli.noise_options import NoiseOptions, expanded
 from discreet.cli.output import JSON, console, emit_json, say
 from discreet.errors import mistake
 from discreet.maths.attacks.subsets import (
+    MOST_REPETITIONS,
     AddedNoise,
     CellKeys,
     SharedBudget,
@@ -43,7 +45,10 @@ def subsets(
         ),
     ] = None,
     repetitions: Annotated[
-        int, typer.Option("--repetitions", help="Populations that are drawn and reconstructed.")
+        int,
+        typer.Option(
+            "--repetitions", help="Populations that are drawn and reconstructed.", min=1, max=MOST_REPETITIONS
+        ),
     ] = 10,
     seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same result.", min=0)] = 1,
     as_json: JSON = False,
@@ -54,7 +59,10 @@ def subsets(
     """
     answers = _answers(noise, budget)
     asked = _numbers(records, queries)
-    found = [reconstruct_subsets(answers, records, many, repetitions, seed) for many in asked]
+    found = [
+        reconstruct_subsets(answers, records, many, _generators(seed, records, many, repetitions))
+        for many in asked
+    ]
     if as_json:
         emit_json(
             {
@@ -68,6 +76,11 @@ def subsets(
         return
     console.print(_table(found))
     say(f"n log^2 n = {queries_of_theorem(records):,} queries, sqrt(n) = {records**0.5:.3g}; guessing: 50 %")
+
+
+def _generators(seed: int, records: int, queries: int, repetitions: int) -> list[np.random.Generator]:
+    """One for each population."""
+    return [np.random.default_rng([seed, records, queries, at]) for at in range(repetitions)]
 
 
 def _answers(noise: NoiseOptions, budget: str | None) -> SubsetAnswers:

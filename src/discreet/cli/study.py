@@ -162,7 +162,7 @@ def _declared_report(declared: DeclaredGeography, found: DeclaredStudy) -> dict[
         "protected": list(declared.attributes),
         "smallest_cluster": found.smallest,
         "largest_cluster": found.largest,
-        "alone_in_cell": found.alone,
+        "unique_in_cluster": found.unique,
         "adversaries": [asdict(one) for one in found.adversaries],
     }
 
@@ -171,8 +171,8 @@ def _show_declared(declared: DeclaredGeography, found: DeclaredStudy, out: Path 
     _show_outcomes(found.study, f"regions ({declared.regions})")
     typer.echo("\n" + "\n".join(DECLARED_NOTES))
     typer.echo(
-        f"\nClusters of {found.smallest:,} to {found.largest:,} records; {100 * found.alone:.1f} % of the records are "
-        "alone in their cell of their cluster (the smallest k)."
+        f"\nClusters of {found.smallest:,} to {found.largest:,} records; {100 * found.unique:.1f} % of the records are "
+        "unique in their cluster (the smallest k)."
     )
     for one in found.adversaries:
         typer.echo(

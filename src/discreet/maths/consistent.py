@@ -27,8 +27,8 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 TOLERANCE = 1e-3  # of the fit, in standard deviations of the noise: far below the rounding to whole numbers
-MOST_STEPS = 120  # of one least squares solution
-MOST_EXCHANGES = 12  # of the cells that are held at zero
+MOST_STEPS = 1500  # of one least squares solution
+MOST_EXCHANGES = 40  # of the cells that are held at zero
 FEW = 1e-3  # of the cells may be held or free wrongly: whole numbers hide it
 SWEEPS = 4  # over all cells, after each was rounded once
 MOST_ANCESTORS = 1 << 16  # margins that contain one finest cell

@@ -224,10 +224,10 @@ def test_posteriors_are_calibrated_over_three_levels() -> None:
 def test_the_simulated_decision_is_the_exact_one_of_two_levels() -> None:
     law, upper = discrete_gaussian("1/2"), discrete_gaussian("1/4")
     exact = Hierarchy(law, upper, 3).correct(2)
-    share, error = Nested(law, (NestedLevel(upper, 3),)).correct([1, 2], 2000, 1)
+    share, error = Nested(law, (NestedLevel(upper, 3),)).correct([1, 2], 2000, np.random.default_rng(1))
     assert abs(share - exact) < 4 * error
     with pytest.raises(Mistakes, match="true counts"):
-        Nested(law, (NestedLevel(upper, 3),)).correct([2, 1], 10, 1)
+        Nested(law, (NestedLevel(upper, 3),)).correct([2, 1], 10, np.random.default_rng(1))
 
 
 def test_what_cannot_have_been_published_is_refused() -> None:

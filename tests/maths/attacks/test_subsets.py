@@ -9,19 +9,28 @@ import numpy as np
 import pytest
 
 from discreet.errors import Mistakes
+from discreet.maths.attacks import subsets
 from discreet.maths.attacks.subsets import (
     AddedNoise,
     CellKeys,
     SharedBudget,
     SubsetAnswers,
+    SubsetReconstruction,
     least_squares,
     predicted_share,
     queries_of_theorem,
-    reconstruct_subsets,
 )
 from discreet.maths.noise.additive import discrete_laplace, uniform
 from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
+
+
+def reconstruct_subsets(
+    answers: SubsetAnswers, records: int, queries: int, repetitions: int, seed: int
+) -> SubsetReconstruction:
+    generators = [np.random.default_rng([seed, at]) for at in range(repetitions)]
+    return subsets.reconstruct_subsets(answers, records, queries, generators)
+
 
 CKM = CellKeys(PTableLaw(solve(PTableParameters(5, 2.0, 0))))
 

@@ -197,7 +197,9 @@ class Nested:
         low, high = max(seen.count - noise.last, self.known), seen.count - noise.first
         return np.arange(low, max(high, low) + 1, dtype=np.int64)
 
-    def correct(self, true: Sequence[int], draws: int, seed: int, gate: float = 0.5) -> tuple[float, float]:
+    def correct(
+        self, true: Sequence[int], draws: int, generator: np.random.Generator, gate: float = 0.5
+    ) -> tuple[float, float]:
         """The share of simulated releases in which the posterior exceeds a gate, and its standard error.
 
         ``true`` are the counts of the group and of each larger one. Floating-point draws: for study, not for release.
@@ -207,7 +209,6 @@ class Nested:
             raise mistake(
                 "", "true counts", value, "give one for each level, from the smallest to the largest"
             )
-        generator = np.random.default_rng(seed)
         above = 0
         for _ in range(draws):
             own = true[0] + _draw(_noise(self.law), generator)

@@ -35,7 +35,7 @@ SPREAD = 0.125  # variance added to that of a sum, since whole numbers are descr
 
 @dataclass(frozen=True, eq=False)
 class Beliefs:
-    """What each published value tells of its own count: p[row, reach + c] = Pr[count = value + c | value].
+    """What each published value reveals of its own count: p[row, reach + c] = Pr[count = value + c | value].
 
     Row r is that of the value first + r; the last row serves all larger values. A row of zeros is a value that
     the law cannot lead to.
@@ -47,7 +47,7 @@ class Beliefs:
     @property
     def reach(self) -> int:
         """The largest difference of a count and its published value."""
-        return self.p.shape[1] // 2
+        return int(self.p.shape[1]) // 2
 
     @cached_property
     def offsets(self) -> Floats:
@@ -155,9 +155,9 @@ def add_evidence(
     precision: Any,
     weighted: Any,
 ) -> None:
-    """Add what each chosen family of a grid (before, node, after) tells of each of its members by the others.
+    """Add what each chosen family of a grid (before, node, after) reveals of each of its members by the others.
 
-    With beliefs of mean shown + offset, total = sum of parts says that a member's offset is its own plus or minus
+    With beliefs of mean shown + offset, total = sum of parts means that a member's offset is its own plus or minus
     R = total - sum of parts, with the variance W of all others. Families of one cell have no other cell in common, so
     that their evidence adds up by inverse variance: ``precision`` and ``weighted`` are sums of 1/W and M/W. Where the
     same participants have the same noise (``same``), a part published like its total may be the whole of it, with the

@@ -8,6 +8,7 @@ below the order of sqrt(n), nearly all records follow (theorem 3 of Dinur & Niss
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -26,6 +27,7 @@ Integers = NDArray[np.int64]
 Bits = NDArray[np.bool_]
 
 LARGE = 1000  # a count that has the noise of large counts
+MOST_REPETITIONS = 1_000
 MOST_RECORDS, MOST_QUERIES = 2_000, 100_000  # of one demonstration: some hundred megabytes
 
 
@@ -100,12 +102,14 @@ class CellKeys:
 
 
 def _counts(asked: Bits, bits: Bits) -> Integers:
-    return np.count_nonzero(asked & bits, axis=1).astype(np.int64)
+    found: Integers = np.count_nonzero(asked & bits, axis=1).astype(np.int64)
+    return found
 
 
 def _drawn(law: AdditiveLaw, size: int, generator: np.random.Generator) -> Integers:
     """A floating-point draw, which a release must not use."""
-    return generator.choice(law.pmf.values, size, p=law.pmf.p / law.pmf.p.sum()).astype(np.int64)
+    found: Integers = generator.choice(law.pmf.values, size, p=law.pmf.p / law.pmf.p.sum())
+    return found
 
 
 def _geometric(epsilon: float, size: int, generator: np.random.Generator) -> Integers:
@@ -157,20 +161,23 @@ class SubsetReconstruction:
 
 
 def reconstruct_subsets(
-    answers: SubsetAnswers, records: int, queries: int, repetitions: int, seed: int
+    answers: SubsetAnswers, records: int, queries: int, generators: Sequence[np.random.Generator]
 ) -> SubsetReconstruction:
-    """Ask random subsets, each with every record by the toss of a coin, of a random population; round the estimate."""
+    """Ask random subsets of random populations, one for each generator, and round the estimates.
+
+    A subset has every record by the toss of a coin.
+    """
     for name, value, least, most in (
         ("records", records, 2, MOST_RECORDS),
         ("queries", queries, 1, MOST_QUERIES),
-        ("repetitions", repetitions, 1, 1000),
+        ("repetitions", len(generators), 1, MOST_REPETITIONS),
     ):
         if not least <= value <= most:
             raise mistake("", name, str(value), f"give a whole number from {least} to {most}")
     deviation = answers.deviation(queries)
+    repetitions = len(generators)
     shares = np.empty(repetitions)
-    for at in range(repetitions):
-        generator = np.random.default_rng([seed, records, queries, at])
+    for at, generator in enumerate(generators):
         bits = generator.random(records) < 0.5
         asked = generator.random((queries, records)) < 0.5
         found = least_squares(asked, answers.answer(asked, bits, generator), deviation) > 0.5

@@ -77,7 +77,7 @@ def stated(release: Composable, neighbours: Neighbours) -> PrivacyLoss:
 def composed_delta(
     losses: Sequence[PureEpsilon | EpsilonDelta], composition: Composition, epsilon: Fraction
 ) -> Fraction:
-    """The delta of losses that are fixed beforehand, at an epsilon, rounded up; 1 where there is none."""
+    """The delta of losses that are fixed beforehand, at an epsilon, rounded up, and at most 1."""
     whole = basic(losses, EpsilonDelta)
     if whole.epsilon <= epsilon:
         return whole.delta  # adding up is a composition too, and exact where others round
