@@ -134,7 +134,7 @@ def test_tables_that_cannot_protect_are_refused(rows: list[tuple[int, list[int]]
 
 def test_values_that_are_never_drawn_do_no_harm() -> None:
     """Tails far below any precision: the last threshold is one unit below the whole."""
-    law = UtilityLaw(table(*((-40, [-abs(a - b) for b in range(-40, 41)]) for a in range(3))), Fraction(200))
+    law = UtilityLaw(table(*((-40, [-abs(a - b) for b in range(-40, 41)]) for a in range(3))), Fraction(50))
     drawn = row_table(law, 0)
     assert sum(drawn.numbers) == UNIT
     assert drawn.numbers[-1] == 1
