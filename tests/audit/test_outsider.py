@@ -4,6 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from discreet.audit.attack import ATTACKS
 from discreet.audit.evidence import published
 from discreet.errors import BrokenRelease
 from discreet.maths.noise.hellinger import PTableLaw
