@@ -4,6 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from discreet.audit.attack import ATTACKS
 from discreet.audit.evidence import published
 from discreet.errors import BrokenRelease
 from discreet.maths.noise.hellinger import PTableLaw
@@ -13,6 +14,7 @@ from discreet.perturb.noise import Noise, cell_key_noise
 from discreet.programme.release import Disclosure
 from discreet.release.noise_entry import NoiseEntry, entry_of
 from discreet.release.reader import open_release
+from discreet.report.published import TITLES
 from tests.release.small import SEX, cubes, publish, table
 from tests.release.small import cube as weighted_cube
 
@@ -90,3 +92,7 @@ def test_a_law_that_is_none_is_a_damaged_release() -> None:
     broken = entry_of(NOISE).model_copy(update={"law": ({0: 1.0}, {1: 0.9})})
     with pytest.raises(BrokenRelease, match="noise law"):
         broken.noise()
+
+
+def test_the_report_has_a_title_for_every_attack() -> None:
+    assert set(TITLES) == set(ATTACKS)

@@ -318,6 +318,7 @@ def _why(reason: str) -> str:
 
 TITLES = {
     "averaging": "Averaging",
+    "removal": "Removal of noise, step by step",
     "bounds": "Bounds and margins",
     "bayes": "Posteriors",
     "differencing": "Subtraction",
