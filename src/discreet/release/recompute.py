@@ -115,7 +115,7 @@ def utility_table(rows: Sequence[Document], parameter: Fraction, count: int) -> 
 
 
 def _nearly_floor(share: Decimal) -> int:
-    """The floor of a share of all words, or the whole number that it cannot be distinguished from; never all of them."""
+    """The floor of a share of all words, or the whole number too near to it; never all of them."""
     scaled = share * UNIT
     nearest = int(scaled.to_integral_value())
     whole = nearest if abs(scaled - nearest) < NEAR else int(scaled.to_integral_value(ROUND_FLOOR))
