@@ -16,11 +16,11 @@ from discreet.release.verify import verify as verify_release
 
 def verify(
     folder: Annotated[
-        Path, typer.Argument(help="The release folder, or with --certificate also the file alone.")
+        Path, typer.Argument(help="The release folder, or with --certificate also the certificate's file.")
     ],
     certificate: Annotated[
         bool,
-        typer.Option("--certificate", help="Recompute the guarantee from the certificate alone."),
+        typer.Option("--certificate", help="Recompute the guarantee from the certificate."),
     ] = False,
     json: JSON = False,
     quiet: QUIET = False,

@@ -33,7 +33,7 @@ class Certified:
 
 
 def verify_certificate(place: Path) -> Certified:
-    """Recompute the certificate of a release folder, or a certificate file alone."""
+    """Recompute the certificate of a release folder, or the file of one."""
     folder = place if place.is_dir() else None
     manifest = None if folder is None else read_manifest(folder)
     path = place if folder is None else folder / CERTIFICATE

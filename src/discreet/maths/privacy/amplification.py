@@ -6,8 +6,8 @@ sample is (epsilon', q delta)-private for neighbouring populations, with
     epsilon' = log(1 + q (e^epsilon - 1)),
 
 - for Poisson sampling, where each unit is in the sample with probability q independently of all others, neighbours
-  by adding or removing one (Balle, Barthe & Gaboardi 2018, theorem 8);
-- for a sample of fixed size without replacement, q of the population, neighbours by substitution (theorem 9).
+  by adding or removing one (Balle, Barthe & Gaboardi 2018);
+- for a sample of fixed size without replacement, q of the population, neighbours by substitution (as there).
 
 What is protected must be what is sampled. In a sample of households a person who is added changes what a sampled
 household adds, and an outcome that only a sampled household makes likely loses the whole epsilon; in a sample of
