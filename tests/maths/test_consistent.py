@@ -7,6 +7,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
+from discreet.errors import Mistakes
+from discreet.maths import consistent
 from discreet.maths.consistent import (
     Lattice,
     Settled,
@@ -180,3 +182,18 @@ def test_no_cells_are_no_cells() -> None:
     cells = lattice((FLAT, NESTED), np.zeros(0, dtype=np.int64))
     assert len(cells) == 0
     assert len(consistent_cells(cells, np.zeros(0), np.zeros(0))) == 0
+
+
+def test_counts_that_noise_cannot_explain_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fit that ended too early would publish them: here cells below zero are cut off, and a total is far too large."""
+    trees = (np.array([-1] + [0] * 30, dtype=np.int32), np.array([-1] + [0] * 40, dtype=np.int32))
+    cells = lattice(trees, finest_cells(trees))
+    rng, deviation = np.random.default_rng(2), 200.0
+    true = rng.multinomial(3000, rng.dirichlet(np.full(cells.finest, 0.02))).astype(float)
+    y = cells.sums(true) + np.rint(rng.normal(0, deviation, len(cells)))
+    w = np.full(len(cells), deviation**-2)
+    assert abs(int(consistent_cells(cells, y, w).sum()) - 3000) < 4 * deviation
+    cut_off = np.maximum(y[: cells.finest], 0)
+    monkeypatch.setattr(consistent, "non_negative", lambda *given: cut_off)
+    with pytest.raises(Mistakes, match="the fit did not come to its end"):
+        consistent_cells(cells, y, w)

@@ -23,6 +23,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from discreet.errors import mistake
+
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
@@ -30,6 +32,7 @@ TOLERANCE = 1e-3  # of the fit, in standard deviations of the noise: far below t
 MOST_STEPS = 1500  # of one least squares solution
 MOST_EXCHANGES = 40  # of the cells that are held at zero
 FEW = 1e-3  # of the cells may be held or free wrongly: whole numbers hide it
+FARTHEST = 40.0  # standard deviations of the noise: of millions of counts none has noise beyond 15
 SWEEPS = 4  # over all cells, after each was rounded once
 MOST_ANCESTORS = 1 << 16  # margins that contain one finest cell
 
@@ -178,8 +181,21 @@ def whole_numbers(
 
 
 def consistent_cells(cells: Lattice, y: Floats, w: Floats, settled: Settled | None = None) -> Integers:
-    """The published finest cells: fitted, non-negative, whole; all margins are their sums."""
-    return whole_numbers(cells, non_negative(cells, y, w, settled), y, w, settled)
+    """The published finest cells: fitted, non-negative, whole; all margins are their sums.
+
+    A fit that ended too early is refused: no count lies as far from its noisy value as noise never does.
+    """
+    found = whole_numbers(cells, non_negative(cells, y, w, settled), y, w, settled)
+    away = np.sqrt(w) * np.abs(cells.sums(found.astype(np.float64)) - y)
+    if away.max(initial=0.0) > FARTHEST:
+        value = (
+            f"a count would be {away.max():.3g} standard deviations of the noise away from its noisy value"
+        )
+        remedy = (
+            "use coarser breakdowns or fewer tables, or leave out consistent: the fit did not come to its end"
+        )
+        raise mistake("", "release.consistent", value, remedy)
+    return found
 
 
 class _Fit:
