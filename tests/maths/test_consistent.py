@@ -185,7 +185,7 @@ def test_no_cells_are_no_cells() -> None:
 
 
 def test_counts_that_noise_cannot_explain_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fit that ended too early would publish them: here cells below zero are cut off, and a total is far too large."""
+    """A fit that ended too early would publish them: cells below zero are cut off, and a total is far too large."""
     trees = (np.array([-1] + [0] * 30, dtype=np.int32), np.array([-1] + [0] * 40, dtype=np.int32))
     cells = lattice(trees, finest_cells(trees))
     rng, deviation = np.random.default_rng(2), 200.0
