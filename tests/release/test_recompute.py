@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from discreet.maths.noise.additive import LawKind
+from discreet.maths.noise.additive import discrete_laplace, truncated_laplace
 from discreet.maths.noise.hellinger import hellinger
-from discreet.maths.noise.named import budgeted_law
 from discreet.maths.noise.thresholds import ThresholdTable, delta_between, threshold_table
 from discreet.maths.noise.thresholds import row_table as drawn_row
 from discreet.maths.privacy.accounting import EpsilonDelta, Neighbours
@@ -95,7 +94,7 @@ def check_delta(
 @pytest.mark.parametrize("changed", [Change(came=1), Change(came=1, moved=1), Change(came=2, crossed=2)])
 def test_the_delta_of_bounded_noise_is_the_worst_per_unit_of_change(changed: Change) -> None:
     parameter, bound = Fraction(1, 3), 12
-    drawn = threshold_table(budgeted_law(LawKind.LAPLACE, parameter, bound))
+    drawn = threshold_table(truncated_laplace(parameter, bound))
     one = entry(changed, Neighbours.ADD_REMOVE, parameter, squares=False)
     worst = max(drawn.certified_delta(k * parameter, k) / k for k in range(1, one["largest"] + 1))
     check_delta("laplace", one, one["l1"] * worst, bound, drawn)
@@ -113,7 +112,7 @@ def test_the_delta_of_hellinger_noise_grows_with_the_group(changed: Change) -> N
 def test_a_distance_costs_one_and_the_ratio_times_itself() -> None:
     """(1 + e^epsilon) d for a cross-tabulation that is drawn at a distance d to its law."""
     parameter, distance = Fraction(3), Fraction(1, 10**9)
-    drawn = threshold_table(budgeted_law(LawKind.GEOMETRIC, parameter, None))
+    drawn = threshold_table(discrete_laplace(parameter))
     one = entry(Change(came=1), Neighbours.ADD_REMOVE, parameter, squares=False)
     one |= {"delta": str(drawn.certified_delta(parameter)), "distance": str(distance)}
     with localcontext(prec=60):
