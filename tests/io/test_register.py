@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import Mistakes
-from discreet.io.register import Register
+from discreet.io.register import Register, Snapshot
 
 SECRET = bytes(range(32))
 
@@ -64,6 +64,14 @@ def test_of_two_first_runs_one_must_start_again(register: Register) -> None:
     one.bind()
     with pytest.raises(Mistakes, match="run the command again"):
         other.bind()
+
+
+@pytest.mark.parametrize("other", [bytes(32), bytes([255] * 32)], ids=["lower", "higher"])
+def test_noise_of_any_seed_but_the_bound_one_is_refused(register: Register, other: bytes) -> None:
+    bound = register.bound("2021", {"persons": "aa"}, bytes([128] * 32))
+    bound.bind()
+    with pytest.raises(Mistakes, match="has just been bound by another run"):
+        Snapshot(register, "2021", other, {"persons": "aa"}).bind()
 
 
 def test_many_processes_agree_on_one_seed(register: Register) -> None:

@@ -141,6 +141,12 @@ def test_closed_forms_are_those_of_the_laws(
         )
 
 
+def test_a_change_far_beyond_the_spread_is_never_impossible() -> None:
+    """Twenty standard deviations: the sum goes on to the change, however small what is left."""
+    whole = sum(math.exp(-0.5 * v * v) for v in range(-40, 41))
+    assert GAUSSIAN.exceeds(0.5, 20) == pytest.approx(2 * math.exp(-0.5 * 21**2) / whole, rel=1e-6)
+
+
 def test_limits_lie_where_the_law_meets_them() -> None:
     for law in (GEOMETRIC, GAUSSIAN):
         assert law.variance(law.at_least_variance(3.0)) == pytest.approx(3.0, rel=1e-6)

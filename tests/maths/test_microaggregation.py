@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from discreet.maths.microaggregation import clusters_in, lattice, mdav, partition
+from discreet.maths.microaggregation import clusters_in, lattice, mdav, partition, plant
 
 
 def plain_mdav(points: NDArray[np.float64], k: int) -> list[int]:
@@ -105,6 +105,18 @@ def test_a_region_is_grouped_as_if_it_were_alone() -> None:
 def test_shifting_and_doubling_a_map_changes_no_cluster() -> None:
     points = np.random.default_rng(4).integers(0, 1000, (500, 2)).astype(np.float64)
     assert (mdav(points * 4 + 4_200_000, 5) == mdav(points, 5)).all()
+
+
+@pytest.mark.parametrize("turned", [False, True], ids=["tall", "wide"])
+def test_a_tree_is_cut_across_its_wider_side(*, turned: bool) -> None:
+    """Every box is halved, so that few are searched; the clusters themselves are those of any tree."""
+    sides = np.random.default_rng(6).integers([5, 0], [60, 900], (500, 2))
+    x, y = (np.ascontiguousarray(side) for side in (sides[:, ::-1] if turned else sides).T)
+    tree = plant(x, y)
+    ends = tree.box.reshape(-1, 2, 2)  # node, axis, least and greatest
+    for node in range(1, tree.least.size // 2):
+        wider = int(np.argmax(np.diff(ends[node]).ravel()))
+        assert ends[2 * node, wider, 1] <= ends[2 * node + 1, wider, 0]
 
 
 def test_a_large_pile_is_quick() -> None:

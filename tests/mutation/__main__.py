@@ -17,6 +17,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from importlib.machinery import SourceFileLoader
+from itertools import islice
 from pathlib import Path
 from types import CodeType
 
@@ -66,15 +67,26 @@ def mutants(source: str) -> Iterator[Mutant]:
                     yield name, which, *at
 
 
-def sample(found: list[Mutant], size: int, seed: int) -> list[Mutant]:
-    """At most so many, from as many places as possible."""
+def sample(source: str, size: int, seed: int) -> list[tuple[Mutant, str]]:
+    """At most so many with the changed source, from as many places as possible; what does not compile is left out."""
+    found = list(mutants(source))
     random.Random(seed).shuffle(found)
     seen: Counter[tuple[int, ...]] = Counter()
     turn = {}
     for mutant in found:
         seen[mutant[2:]] += 1
         turn[mutant] = seen[mutant[2:]]
-    return sorted(found, key=turn.__getitem__)[:size]
+    in_turn = sorted(found, key=turn.__getitem__)
+    changed = ((one, mutate_code(source, get_operator(one[0])(), one[1])) for one in in_turn)
+    return list(islice(((one, code) for one, code in changed if code and _compiles(code)), size))
+
+
+def _compiles(source: str) -> bool:
+    try:
+        compile(source, "", "exec")
+    except SyntaxError:
+        return False
+    return True
 
 
 def tested(module: str, source: str, tests: list[str]) -> int:
@@ -128,8 +140,7 @@ def main() -> None:
     if outcome(asked.module, source, asked.tests, 4 * asked.seconds) != "passed":
         sys.exit(f"{asked.module}: the tests of the unchanged module fail, or take too long")
     said: Counter[str] = Counter()
-    for name, which, line, _ in sample(list(mutants(source)), asked.sample, asked.seed):
-        changed = mutate_code(source, get_operator(name)(), which)
+    for (name, _, line, _), changed in sample(source, asked.sample, asked.seed):
         said[found := outcome(asked.module, changed, asked.tests, asked.seconds)] += 1
         if found == "passed":
             print(

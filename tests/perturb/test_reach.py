@@ -11,7 +11,7 @@ from discreet.maths.noise.additive import LawKind
 from discreet.maths.privacy.accounting import Neighbours
 from discreet.maths.privacy.sensitivity import Reach
 from discreet.perturb.choose import mechanism
-from discreet.perturb.reach import change, fixed_variables, reach, used
+from discreet.perturb.reach import change, fixed_variables, has_fixed_families, reach, used
 from discreet.programme.attributes import Attribute, Attributes, Holder
 from discreet.programme.codelist import Code, codelist
 from discreet.programme.cube import Signature, signatures
@@ -114,6 +114,18 @@ def test_fixed_families_change_one_by_one_unless_the_household_changes_them_all(
     ):
         assert reach(signature, rule(4, attributes=fixed)) == expected, signature
     assert reach(of("families", "FST"), rule(None, attributes=fixed)) == Reach(2, 2, 1)
+
+
+@pytest.mark.parametrize("protects", Protects)
+@pytest.mark.parametrize("fixed", [True, False])
+def test_fixed_families_are_stated_where_families_are_counted_and_a_person_is_protected(
+    protects: Protects, *, fixed: bool
+) -> None:
+    asked = rule(protects=protects, attributes=Attributes({}, {}, fixed_families=fixed))
+    assert has_fixed_families([of("persons"), of("families")], asked) == (
+        fixed and protects is Protects.PERSON
+    )
+    assert not has_fixed_families([of("persons"), of("households"), of("dwellings")], asked)
 
 
 def test_what_a_household_decides_costs_nothing_more_where_it_is_fixed() -> None:

@@ -10,12 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from discreet.programme.codelist import Breakdown, Codelist
 from discreet.programme.cube import Cube, Signature
 from discreet.programme.filter import Filter
 from discreet.programme.programme import Programme
+from discreet.programme.swap import SwapRule
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +51,11 @@ class Statistics:
             ]
         )
 
+    def swapping(self, rule: SwapRule) -> str:
+        """A digest of how places are exchanged, with what the breakdowns and the filter of the rule mean."""
+        axes = [[self._variable(axis.root), axis.codes] for axis in rule.breakdowns()]
+        return _digest([rule.canonical(), axes, self._filter(rule.exclude)])
+
     def _axis(self, axis: Breakdown) -> str:
         """The leaves behind every code of an axis; of a user's groups also which leaves each has."""
         meant = self._variable(axis.root)
@@ -74,10 +80,10 @@ def statistics(programme: Programme) -> Statistics:
     sources = {
         cube: _digest([ready.source.describe(), ready.count]) for cube, ready in programme.ready_made.items()
     }
-    swap = "" if programme.swap is None else _digest(programme.swap.canonical())
     codelists = {name: variable.codelist for name, variable in programme.variables.items()}
     columns = {name: variable.column for name, variable in programme.variables.items()}
-    return Statistics(codelists, columns, programme.structural_zeros, swap, sources)
+    counted = Statistics(codelists, columns, programme.structural_zeros, sources=sources)
+    return counted if programme.swap is None else replace(counted, swap=counted.swapping(programme.swap))
 
 
 def together(identities: Iterable[str]) -> str:

@@ -97,10 +97,14 @@ class SwapRule:
 
     def variables(self) -> Iterator[str]:
         """The names of the variables that decide risk, similarity and exclusion."""
-        yield from (axis.variable for axis in self.risk)
-        for part in (part for profile in self.similar for part in profile):
-            yield from (axis.variable for axis in (part.axes if isinstance(part, Composition) else (part,)))
+        yield from (axis.variable for axis in self.breakdowns())
         yield from self.exclude.variables if self.exclude else ()
+
+    def breakdowns(self) -> Iterator[Breakdown]:
+        """The breakdowns that decide risk and similarity."""
+        yield from self.risk
+        for part in (part for profile in self.similar for part in profile):
+            yield from part.axes if isinstance(part, Composition) else (part,)
 
     def canonical(self) -> dict[str, Any]:
         """Describe everything that decides the swaps, as JSON with a stable order."""
