@@ -267,7 +267,7 @@ def test_candidates_are_the_declared_one_and_what_each_budget_buys(tmp_path: Pat
     made = candidates_for(cross(tmp_path, noise), [Fraction(1, 1000), Fraction(5)])
     names = [candidate.name for candidate in made]
     assert names[:2] == ["declared: geometric, epsilon 3", "cell-key, V 2, D 5"]
-    assert len(names) == len(set(names)) == 10
+    assert len(names) == len(set(names)) == 14
     bought = [one.noise for one in made[2:] if isinstance(one.noise, PrivateNoise)]
     assert all(rule.published.threshold == 4 and rule.neighbours is Neighbours.SUBSTITUTE for rule in bought)
     assert [one.name for one in made if isinstance(one.noise, Unavailable)] == [

@@ -68,8 +68,8 @@ def test_claims_are_right_as_often_as_stated_where_counts_are_small() -> None:
     sparse = made(TREES, CROSSES, random_columns(TREES, 3000, 1), mechanism, noise, 2)
     found = remove_noise(sparse.published)
     judged = judge(found, sparse.truth)
-    assert judged.recovered > 1000
-    assert judged.changed_right > 500
+    assert judged.recovered > 700
+    assert judged.changed_right > 300
     assert judged.right > 0.95 * judged.recovered
     wrong = judged.wrong + judged.empty - judged.empty_right
     assert 0.4 * judged.expected_wrong < wrong < 2.5 * judged.expected_wrong

@@ -448,7 +448,7 @@ def test_a_share_that_fits_no_cube_is_reported_once(command: Command, tmp_path: 
     path = town / "programme.toml"
     text = path.read_text().replace('weight = "weight"\n', "").partition("[noise]")[0]
     split = 'split = { by_level = { "GEO:1" = 1 } }'
-    path.write_text(f'{text}[noise]\nkind = "geometric"\nepsilon = 9\n{split}\n')
+    path.write_text(f'{text}[noise]\nkind = "geometric"\nepsilon = 9\nclaim = "none"\n{split}\n')
     said = refused(command, town, *CHECK).splitlines()
     assert [line.split(": ")[1] for line in said] == [
         "noise.split, margin GEO:0",

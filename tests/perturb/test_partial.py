@@ -95,8 +95,10 @@ def outputs(
     }
     noise = np.zeros(len(places), dtype=np.int64)
 
-    def words(_: PrivateMechanism, signature: Signature, deciding: Any) -> Any:
-        return np.array([places[signature, int(number)] for number in deciding], dtype=np.uint64)
+    named = {asked._purpose(of, signature): signature for signature in asked.plan.parameters}
+
+    def words(_: PrivateMechanism, purpose: str, deciding: Any) -> Any:
+        return np.array([places[named[purpose], int(number)] for number in deciding], dtype=np.uint64)
 
     monkeypatch.setattr(PrivateMechanism, "_words", words)
     monkeypatch.setattr(private, "from_words", lambda _, word: noise[word.astype(np.int64)])
@@ -248,7 +250,7 @@ def test_no_record_changes_a_sum_of_weights_by_more_than_claimed(
 ) -> None:
     """In units of a weight, for weights in millionths up to the largest, one record more."""
     rule = weighted("2.345678")
-    claimed = touched_by(Signature("persons", "", "", (), "w"), rule)
+    claimed = touched_by(Signature("persons", "", "", (), weight="w"), rule)
     of = Cube("a", "persons", (AXES["A"],), weight="w")
 
     def sums(some: list[tuple[int, int]]) -> Any:

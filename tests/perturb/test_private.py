@@ -614,7 +614,11 @@ def test_delta_counts_every_pile_of_a_substitution() -> None:
     of = Cube("a", "households", (AXES["A.L"],))
     rule = declared(LawKind.LAPLACE, BudgetRule(Fraction(8)), bound=9, neighbours=Neighbours.SUBSTITUTE)
     found = plan(rule, [of])
-    ((epsilon, table),) = found.tables.items()
-    assert epsilon == 1  # two cross-tabulations, four changes
-    assert found.delta() == 2 * 2 * table.certified_delta(2 * epsilon, 2)
-    assert found.delta() > 2 * 4 * table.certified_delta(epsilon)
+    by_levels = {len(signature.levels): parameter for signature, parameter in found.parameters.items()}
+    assert by_levels == {0: Fraction(2), 1: Fraction(1)}, (
+        "4 of epsilon each; totals change by 2, the others by 4"
+    )
+    total, crossed = found.tables[Fraction(2)], found.tables[Fraction(1)]
+    piled = 2 * crossed.certified_delta(2, 2)
+    assert 1 <= found.delta() / (2 * total.certified_delta(2) + piled) < 1 + Fraction(1, 10**20)
+    assert piled > 4 * crossed.certified_delta(1)

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.errors import Mistakes
+from discreet.io.register import Register
 from discreet.perturb.ledger import Ledger
 from discreet.pipeline.check import check_data
 from discreet.programme.noise import PrivateNoise
@@ -23,7 +24,7 @@ from tests.pipeline.conftest import NOON, SECRET, run
 from tests.pipeline.test_private_release import with_noise
 
 TOO_SMALL = "2 is too small: a household has more members than that"
-SMALL = 'kind = "geometric"\nepsilon = 9000\nlargest_household = 2\n'
+SMALL = 'kind = "geometric"\nepsilon = 9000\nlargest_household = 2\nsnapshot = "2021"\n'
 
 
 def largest(census: Path) -> int:
@@ -52,7 +53,13 @@ def test_a_household_larger_than_declared_is_refused_by_every_command(
     where = str(tmp_path / "state.sqlite")
     ledger = Ledger.create(where, lambda: NOON)
     with pytest.raises(Mistakes, match=TOO_SMALL):
-        serve_programme(programme, SECRET, Store(where, lambda: NOON), ledger=ledger)
+        serve_programme(
+            programme,
+            SECRET,
+            Store(where, lambda: NOON),
+            ledger=ledger,
+            register=Register.of(tmp_path / "serve.register", SECRET),
+        )
     program = [sys.executable, "-c", "from discreet.cli.app import main; main()", "check"]
     shown = subprocess.run([*program, folder / "programme.toml"], capture_output=True, text=True, check=False)
     assert shown.returncode == 2

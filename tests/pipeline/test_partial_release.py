@@ -22,6 +22,7 @@ from discreet.audit.evidence import published
 from discreet.errors import Mistakes
 from discreet.inference import cross_table, noise_of
 from discreet.io.progress import Quiet
+from discreet.io.register import Register
 from discreet.maths.privacy.accounting import EpsilonDelta, Neighbours
 from discreet.perturb.ledger import Ledger
 from discreet.pipeline.audit import audit
@@ -284,17 +285,18 @@ def test_the_table_builder_over_records_gives_the_public_total_for_nothing_and_r
     ledger = Ledger.create(tmp_path / "l.sqlite", lambda: NOON)
     store = Store(tmp_path / "s.sqlite", lambda: NOON)
     account = "[serve]\naccount = { each = 1, user = 9 }\n"
-    programme = declared(town, tmp_path / "levels", LEVELS, account)
-    builder = serve_programme(programme, SECRET, store, ledger=ledger)
+    snapshot, register = 'snapshot = "2021"\n', Register.of(tmp_path / "register", SECRET)
+    programme = declared(town, tmp_path / "levels", snapshot + LEVELS, account)
+    builder = serve_programme(programme, SECRET, store, ledger=ledger, register=register)
     total = builder.ask(Query("persons", ()), "ann")
     assert isinstance(total, Answer)
     assert total.values.tolist() == [2400]
     assert ledger.accounts() == ()
     assert isinstance(builder.ask(Query("persons", (Axis("EDU"),)), "ann"), Answer)
     assert next(ledger.spent(one) for one in ledger.accounts()).epsilon >= 1  # type: ignore[union-attr]
-    sums = declared(town, tmp_path / "sums", SUMS, account)
+    sums = declared(town, tmp_path / "sums", snapshot.replace("2021", "sums") + SUMS, account)
     with pytest.raises(Mistakes, match="serve the release instead"):
-        serve_programme(sums, SECRET, store, ledger=ledger)
+        serve_programme(sums, SECRET, store, ledger=ledger, register=register)
 
 
 def test_inference_refuses_what_is_not_published_and_sums(releases: dict[str, Release]) -> None:

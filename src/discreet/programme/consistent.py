@@ -43,10 +43,10 @@ def _noise_problems(noise: NoiseRule | None) -> Iterator[tuple[str, str, str]]:
             remedy = "set js = 0: a sum of adjusted counts may be any small number"
             yield "noise.js", f"counts up to {noise.table.js} that are never published", remedy
         return
-    if noise.kind is LawKind.HELLINGER:
+    if noise.kind in (LawKind.HELLINGER, LawKind.EXPONENTIAL):
         yield (
             "noise.kind",
-            "noise whose law depends on the count",
+            "noise whose law may depend on the count",
             "use geometric noise, or leave out consistent",
         )
     if noise.published != NO_NEGATIVES:

@@ -424,6 +424,8 @@ def _refused_sums(declared: DeclaredPrivate) -> Iterator[tuple[str, str, str]]:
         if getattr(declared, key) != value:
             remedy = f"set {key} = {value!r}: sums of counts that were changed after the noise are biased"
             yield key, f"{getattr(declared, key)} together with split.sums", remedy.replace("'", '"')
+    if declared.kind == LawKind.EXPONENTIAL.value:
+        yield "split", "sums of noise whose mean need not be 0", "use geometric noise, or leave out sums"
     if declared.keep_zeros == "all" or declared.draw == "participants":
         yield "split", "sums of cells whose zeros or groups show", 'sums need draw = "description" or "fresh"'
 

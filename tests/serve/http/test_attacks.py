@@ -15,6 +15,7 @@ import pytest
 from httpx import Client, Response
 
 from discreet.errors import Mistakes
+from discreet.io.register import Register
 from discreet.perturb.ledger import Ledger
 from discreet.serve.http.limits import Limits, RateLimit
 from discreet.serve.http.security import Role, create_token
@@ -98,7 +99,8 @@ def ledger(tmp_path: Path) -> Ledger:
 @pytest.fixture
 def charged(census: Path, tmp_path: Path, store: Store, ledger: Ledger) -> TableBuilder:
     programme = declared(census, tmp_path / "c", GEOMETRIC, "account = { each = 1, user = 1000 }")
-    return serve_programme(programme, SECRET, store, ledger=ledger)
+    register = Register.of(tmp_path / "register", SECRET)
+    return serve_programme(programme, SECRET, store, ledger=ledger, register=register)
 
 
 def test_every_door_charges_before_anything_leaves(

@@ -13,6 +13,7 @@ import pytest
 from httpx import Client, Response
 from openpyxl import load_workbook
 
+from discreet.io.register import Register
 from discreet.perturb.ledger import Ledger
 from discreet.programme.serve import HistoryRule, ServeRule, SparsityRule
 from discreet.release.reader import Release
@@ -166,7 +167,7 @@ def test_histories_refuse_and_warn_in_both_languages(web: Web, ruled: Ruled) -> 
     assert "und für alle " in said["detail"]
     client = web(ruled(history=HistoryRule(warn=100.0)))
     warned = client.post("/api/v1/table?lang=de", json={"axes": ["EDU", "SEX"]}).json()
-    assert "bereits abgefragten Darstellungen mitteln" in warned["extension"]["warnings"][0]
+    assert "bereits abgefragten Darstellungen auf das" in warned["extension"]["warnings"][0]
     assert warned["extension"]["warnings"][0] in warned["note"]
 
 
@@ -174,7 +175,11 @@ def test_costs_and_budgets_are_told_in_both_languages(web: Web, census: Path, tm
     programme = declared(census, tmp_path / "c", GEOMETRIC, "account = { each = 1, user = 5 }")
     ledger = Ledger.create(str(tmp_path / "l.sqlite"), lambda: NOON)
     store = Store(tmp_path / "s.sqlite", lambda: NOON)
-    client = web(serve_programme(programme, SECRET, store, ledger=ledger))
+    client = web(
+        serve_programme(
+            programme, SECRET, store, ledger=ledger, register=Register.of(tmp_path / "register", SECRET)
+        )
+    )
     english, said = in_both(client, "/api/v1/preview", json={"axes": ["OCC"]})
     assert re.fullmatch(r"epsilon = [\d.]+ for \d+ new cross-tabulations", english["cost"])
     assert re.fullmatch(r"epsilon = [\d,]+; neue Kreuztabellen: \d+", said["cost"])

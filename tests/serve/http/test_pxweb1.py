@@ -12,6 +12,7 @@ import pytest
 from httpx import Client, Response
 from pyjstat import pyjstat
 
+from discreet.io.register import Register
 from discreet.perturb.ledger import Ledger
 from discreet.programme.serve import HistoryRule
 from discreet.release.reader import Release
@@ -230,7 +231,13 @@ def test_answers_are_charged_here_as_elsewhere(web: Web, census: Path, tmp_path:
     programme = declared(census, tmp_path / "c", GEOMETRIC, "account = { each = 1, user = 5 }")
     ledger = Ledger.create(str(tmp_path / "l.sqlite"), lambda: NOON)
     client = web(
-        serve_programme(programme, SECRET, Store(tmp_path / "s.sqlite", lambda: NOON), ledger=ledger)
+        serve_programme(
+            programme,
+            SECRET,
+            Store(tmp_path / "s.sqlite", lambda: NOON),
+            ledger=ledger,
+            register=Register.of(tmp_path / "register", SECRET),
+        )
     )
     base = f"{API}/en/{client.get(f'{API}/en').json()[0]['dbid']}"
     asked = {"axes": ["SEX"]}
