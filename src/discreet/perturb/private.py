@@ -400,9 +400,9 @@ def drawing_distances(
     Rho is that of the ideal discrete Gaussian law, to which every cell has the distance of its table.
     """
     rule, distances = found.rule, {}
-    every = (one for cube in cubes for one in crosstabs(cube, codelists))
+    listed = (one for cube in cubes for one in crosstabs(cube, codelists))
     for crosstab in (
-        one for one in every if one.signature in found.parameters
+        one for one in listed if one.signature in found.parameters
     ):  # a public total is not drawn
         table = found.table(crosstab.signature)
         every = crosstab.size * table.total_variation() if rule.is_gaussian else Fraction(0)
