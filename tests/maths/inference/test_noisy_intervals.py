@@ -164,6 +164,10 @@ def test_what_is_too_large_is_normal_and_says_so() -> None:
     assert found.posterior is not None
     assert not found.posterior.is_exact
     assert found.posterior.credible.low < found.posterior.mean < found.posterior.credible.high
+    thrice = infer_sum(wide, many, [3] * 300, 0.95, Flat(10**6)).posterior
+    assert thrice is not None
+    width, narrow = (one.credible.high - one.credible.low for one in (thrice, found.posterior))
+    assert width == pytest.approx(3 * narrow, rel=1e-3), "three times the deviation, not its cube"
     gaussian = PublishedLaw(discrete_gaussian("0.00001"))
     ratio = infer_ratio(gaussian, 100_000, 200_000, 0.95, Flat())
     assert not ratio.is_exact
