@@ -65,6 +65,22 @@ def test_noise_too_wide_to_correct_has_its_bias_in_the_interval() -> None:
     assert limits.estimate - limits.low > 10 * found.most_bias
 
 
+def test_limits_are_mirrored_by_the_weights_and_a_total_has_the_same_limits_of_bias() -> None:
+    """Of w and -w one interval is the other's mirror image; the asymmetry of an interval is that of its bias."""
+    noise = PublishedLaw(truncated_laplace("0.5", 7), Publishing(Negatives.ZERO, threshold=4))
+    counts, weights = [0, 5, 9, 0, 14], [1, -2, 3, 1, -1]
+    found = corrected_sum(noise, counts, weights, 0.95)
+    other = corrected_sum(noise, counts, [-w for w in weights], 0.95)
+    assert (other.estimate, other.low, other.high) == pytest.approx(
+        (-found.estimate, -found.high, -found.low)
+    )
+    assert found.high - found.estimate != pytest.approx(found.estimate - found.low)
+    alone, both = (corrected_sum(noise, [9], [1], 0.95, total) for total in (None, 9))
+    asymmetry = [2 * one.estimate - one.low - one.high for one in (alone, both)]
+    assert asymmetry[0] != pytest.approx(0)
+    assert asymmetry[1] == pytest.approx(asymmetry[0])
+
+
 def test_sixty_sparse_cells_with_negatives_as_zero_are_covered_with_their_level() -> None:
     hits, width = coverage(CLIPPED, SPARSE, 1000, 1)
     assert least(1000) <= hits <= 0.99

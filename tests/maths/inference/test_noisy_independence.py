@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from scipy.stats import chi2_contingency
 
 from discreet.errors import Mistakes
+from discreet.maths.inference import independence
 from discreet.maths.inference.independence import independence_tests
 from discreet.maths.noise.additive import discrete_laplace, truncated_laplace
 from discreet.maths.noise.hellinger import PTableLaw
@@ -112,3 +113,11 @@ def test_empty_rows_and_wide_noise_end() -> None:
 def test_a_table_of_one_row_is_refused() -> None:
     with pytest.raises(Mistakes, match="1 x 3; give at least two rows"):
         independence_tests(np.ones((1, 1, 3), dtype=np.int64), NO_NOISE)
+
+
+def test_a_known_total_is_the_sum_of_all_products() -> None:
+    """Row and column effects of any size are moved together until the expected counts sum to the total."""
+    effects = np.random.default_rng(4).normal(2.0, 0.5, (6, 3 + 4))
+    moved = independence._with_total(effects, 3, 1234)
+    products = np.exp(moved[:, :3, None] + moved[:, None, 3:])
+    assert products.sum(axis=(1, 2)) == pytest.approx(np.full(6, 1234.0))

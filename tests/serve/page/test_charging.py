@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+from discreet.io.register import Register
 from discreet.perturb.ledger import Ledger
 from discreet.serve.http.app import create_app
 from discreet.serve.jobs_store import Store
@@ -24,7 +25,13 @@ def charging(census: Path, tmp_path: Path) -> Iterator[str]:
     programme = declared(census, tmp_path / "c", GEOMETRIC, "account = { each = 1, user = 5 }")
     clock = lambda: datetime.now(UTC)  # noqa: E731
     ledger = Ledger.create(str(tmp_path / "l.sqlite"), clock)
-    builder = serve_programme(programme, SECRET, Store(tmp_path / "s.sqlite", clock), ledger=ledger)
+    builder = serve_programme(
+        programme,
+        SECRET,
+        Store(tmp_path / "s.sqlite", clock),
+        ledger=ledger,
+        register=Register.of(tmp_path / "register", SECRET),
+    )
     with running(create_app(builder, settings_in(tmp_path))) as found:
         yield found
 
