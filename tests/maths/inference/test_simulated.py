@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import chi2_contingency
 
+from discreet.errors import Mistakes
 from discreet.maths.inference.independence import fitted_products
 from discreet.maths.inference.simulated import (
     KnownMargins,
@@ -128,3 +129,42 @@ def test_the_size_of_the_reported_p_value(noise: str, known: bool) -> None:
         total = int(table.sum()) if known else None
         p.append(simulated_tests(x, law, total, 99, rng).likelihood_ratio.p_value)
     assert (np.array(p) <= 0.05).mean() <= 0.06 + 3 * np.sqrt(0.05 * 0.95 / 400)
+
+
+@pytest.mark.parametrize("known", ["nothing", "total", "margins"])
+def test_a_dependent_table_has_the_smallest_p_value_and_an_exact_product_the_largest(known: str) -> None:
+    for table, extreme in (
+        (np.array([[60, 5, 5], [5, 60, 5], [5, 5, 60]]), 1 / 100),
+        (np.full((3, 3), 20), 1.0),
+    ):
+        given: Any = {
+            "nothing": None,
+            "total": int(table.sum()),
+            "margins": KnownMargins(tuple(table.sum(axis=1).tolist()), tuple(table.sum(axis=0).tolist())),
+        }[known]
+        found = simulated_tests(table, NO_NOISE, given, 99, np.random.default_rng(3))
+        for one in (found.likelihood_ratio, found.chi_square, *((found.score,) if found.score else ())):
+            assert one.p_value == pytest.approx(extreme)
+
+
+def test_margins_of_another_shape_are_refused() -> None:
+    table = np.full((3, 3), 20)
+    for rows, columns in (
+        ((60, 60), (60, 60, 60)),
+        ((60, 60, 60, 0), (60, 60, 60)),
+        ((90, 90), (60, 60, 60)),
+    ):
+        with pytest.raises(Mistakes, match="known margins"):
+            simulated_tests(table, NO_NOISE, KnownMargins(rows, columns), 9, np.random.default_rng(1))
+
+
+def test_the_p_value_is_the_rank_among_the_simulated_tables() -> None:
+    table = independent(1, 9, 4, 12)[0]
+    known = KnownMargins(tuple(table.sum(axis=1).tolist()), tuple(table.sum(axis=0).tolist()))
+    rng = np.random.default_rng(5)
+    null = score_statistics(drawn_published(NO_NOISE, known.tables(199, rng), rng), NO_NOISE, known)
+    own = score_statistics(table[None], NO_NOISE, known)[0]
+    found = simulated_tests(table, NO_NOISE, known, 199, np.random.default_rng(5)).score
+    assert found is not None
+    assert found.p_value == pytest.approx((1 + (null >= own - 1e-6).sum()) / 200)
+    assert 0.02 < found.p_value < 0.98
