@@ -327,3 +327,19 @@ def test_a_mistake_in_the_last_records_costs_nothing(office: Office) -> None:
         )
     assert office.spent == 0
     assert not office.register.path.exists()
+
+
+def test_fresh_noise_that_nobody_counts_is_pointed_out(office: Office) -> None:
+    """Two such releases add their losses; with a ledger, or a snapshot, they are charged or equal."""
+    for noise, spending, noted in (("", None, True), ("", "a", False), (office.noise, None, False)):
+        one = changed(office, noise=noise)
+        done = protect(
+            load_programme(one.declare()),
+            SECRET,
+            one.folder / "r",
+            one.folder / "r.json",
+            clock=lambda: NOON,
+            spending=None if spending is None else Spending(one.ledger, spending),
+            register=one.register,
+        )
+        assert (pipeline.UNCHARGED in done.notes) == noted

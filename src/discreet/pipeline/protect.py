@@ -46,6 +46,10 @@ from discreet.run.tabulating import CELLS_AT_ONCE, tabulate
 from discreet.swap.result import SwapResult
 from discreet.tabulate.tables import ConfidentialTable, NoisyTable
 
+UNCHARGED = (
+    "the noise is new in every run and no ledger was charged: publishing the same tables again adds its epsilon or rho "
+    "to this one's; name the records with noise.snapshot, or charge a ledger"
+)
 DELTA_UNITS = 10**30  # deltas are charged in whole units of 1e-30, rounded up
 
 
@@ -124,8 +128,11 @@ def protect(
         write_private_manifest(making.private(made, clock()), private)
         folder.publish(made.manifest)
     cells = sum(entry.cells for entry in made.manifest.cubes)
+    notes = made.notes
+    if programme.noise.is_guaranteed and making.identity.snapshot is None and spending is None:
+        notes += (UNCHARGED,)
     return Protected(
-        out, making.run_id, len(made.manifest.cubes), cells, made.resumed, made.notes, tuple(verdicts)
+        out, making.run_id, len(made.manifest.cubes), cells, made.resumed, notes, tuple(verdicts)
     )
 
 
