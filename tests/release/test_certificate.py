@@ -135,6 +135,32 @@ def test_it_must_agree_with_its_manifest(releases: dict[str, Path], tmp_path: Pa
     assert not verify(tmp_path / "r").passed, "and its checksum"
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("largest_household", 99, "other households"),
+        ("fixed", ["SEX"], "fixed attributes"),
+        ("utility", [{"first": 0, "utilities": ["1"]}], "another utility"),
+    ],
+)
+def test_what_only_the_manifest_contradicts_is_found(
+    releases: dict[str, Path], tmp_path: Path, key: str, value: object, said: str
+) -> None:
+    shutil.copytree(releases["geometric"], tmp_path / "r")
+    path = tmp_path / "r" / CERTIFICATE
+    path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
+    assert verify_certificate(path).passed, "by itself it holds"
+    assert any(said in problem for problem in verify_certificate(tmp_path / "r").problems)
+
+
+def test_a_damaged_certificate_beside_its_manifest_is_reported(
+    releases: dict[str, Path], tmp_path: Path
+) -> None:
+    shutil.copytree(releases["geometric"], tmp_path / "r")
+    (tmp_path / "r" / CERTIFICATE).write_text('{"kind": "discreet certificate"}')
+    assert "cannot be read" in verify_certificate(tmp_path / "r").problems[0]
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"kind": "discreet certificate"}'])
 def test_what_is_no_certificate_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "c.json").write_text(text)

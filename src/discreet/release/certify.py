@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from discreet.errors import BrokenRelease
+from discreet.maths.privacy.composition import Composition
 from discreet.release.certificate import CERTIFICATE, KIND
 from discreet.release.manifest import Manifest, read_manifest
+from discreet.release.noise_entry import NoiseEntry, ParametersEntry
 from discreet.release.recompute import problems
 
 
@@ -47,7 +49,9 @@ def verify_certificate(place: Path) -> Certified:
         raise BrokenRelease(f"{path}: not readable as JSON; fetch the release again") from None
     if not isinstance(document, dict) or document.get("kind") != KIND:
         raise BrokenRelease(f"{path}: not a certificate; give one, or the folder of its release")
-    found = [*problems(document), *(_against(document, manifest) if manifest is not None else ())]
+    found = list(problems(document))
+    if manifest is not None and not found:  # what does not hold by itself need not be compared
+        found += _against(document, manifest)
     return Certified(
         name=str(document.get("release", "")),
         claim=_claim(document.get("total")),
@@ -77,7 +81,20 @@ def _against(document: dict[str, Any], manifest: Manifest) -> Iterator[str]:
             yield f"the manifest states {name} = {said}"
     if (guarantee.neighbours.value, guarantee.unit.value) != (document["neighbours"], document["protects"]):
         yield "the manifest states other neighbours"
-    if (manifest.noise.kind.value, manifest.noise.bound) != (document["noise"], document["bound"]):
+    most, fixed = document["largest_household"], tuple(document["fixed"])
+    if (guarantee.largest_household, guarantee.fixed or ()) != (most, fixed):
+        yield "the manifest states other households or fixed attributes"
+    if (guarantee.composition or Composition.BASIC).value != document.get("composition", "basic"):
+        yield "the manifest states another composition"
+    yield from _against_law(document, manifest.noise, stated)
+
+
+def _against_law(document: dict[str, Any], noise: NoiseEntry, stated: ParametersEntry) -> Iterator[str]:
+    """What the manifest states otherwise of the noise itself."""
+    rows = [(one.first, list(map(str, one.utilities))) for one in stated.utility or ()]
+    if rows != [(one["first"], one["utilities"]) for one in document.get("utility", ())]:
+        yield "the manifest states another utility"
+    if (noise.kind.value, noise.bound) != (document["noise"], document["bound"]):
         yield "the manifest states another law"
     if stated.cross_tabulations != len(document["statistics"]):
         yield f"the manifest states {stated.cross_tabulations} cross-tabulations"
