@@ -19,10 +19,20 @@ from discreet.audit.disclosure import DisclosureRule, Disclosures, disclosures
 from discreet.audit.evidence import Published
 from discreet.audit.reconstruction import ReconstructionFindings, SolverLimits, reconstruct
 from discreet.audit.removal import RemovalFindings, remove_noise
+from discreet.audit.weights import WeightFindings, attack_weights
 from discreet.errors import Mistakes, mistake
 from discreet.io.progress import Progress
 
-ATTACKS = ("averaging", "removal", "bounds", "bayes", "differencing", "reconstruction", "disclosure")
+ATTACKS = (
+    "averaging",
+    "removal",
+    "bounds",
+    "weights",
+    "bayes",
+    "differencing",
+    "reconstruction",
+    "disclosure",
+)
 
 _Found = TypeVar("_Found")
 
@@ -71,6 +81,7 @@ Finding = (
     AveragingFindings
     | RemovalFindings
     | BoundFindings
+    | WeightFindings
     | ExposedValues
     | OutsiderDifferences
     | ReconstructionFindings
@@ -85,6 +96,7 @@ class OutsiderFindings:
     averaging: AveragingFindings | NotPossible | None = None
     removal: RemovalFindings | NotPossible | None = None
     bounds: BoundFindings | NotPossible | None = None
+    weights: WeightFindings | NotPossible | None = None
     bayes: ExposedValues | NotPossible | None = None
     differencing: OutsiderDifferences | NotPossible | None = None
     reconstruction: ReconstructionFindings | NotPossible | None = None
@@ -122,6 +134,7 @@ def attack(outsider: Outsider, without: Collection[str] = ()) -> OutsiderFinding
             lambda outsider: _removal(outsider, None if "averaging" in without else averages(outsider)),
         ),
         bounds=tried("bounds", _bounds),
+        weights=tried("weights", _weights) if outsider.published.weighted else None,
         bayes=tried("bayes", _bayes),
         differencing=tried("differencing", _differencing),
         reconstruction=tried("reconstruction", _reconstruction),
@@ -139,6 +152,10 @@ def _removal(outsider: Outsider, averages: Averaging | None) -> RemovalFindings:
 
 def _bounds(outsider: Outsider) -> BoundFindings:
     return bound_attack(outsider.published, outsider.bound, progress=outsider.progress).findings()
+
+
+def _weights(outsider: Outsider) -> WeightFindings:
+    return attack_weights(outsider.published, bound=outsider.bound, progress=outsider.progress).findings()
 
 
 def _bayes(outsider: Outsider) -> ExposedValues:

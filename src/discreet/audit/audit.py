@@ -20,6 +20,7 @@ from discreet.audit.gates import GateVerdict
 from discreet.audit.measures import MapDifference, Privacy, Rebuilt, ReleaseDifference, RepeatedStatistics
 from discreet.audit.removal import RemovalFindings, RemovalJudgement
 from discreet.audit.utility import Utility
+from discreet.audit.weights import WeightFindings, WeightJudgement
 from discreet.maths.feasible import UTILITY, Constraint, RiskLimits
 
 
@@ -52,6 +53,14 @@ class BoundsAudit:
 
     attack: BoundFindings
     realised: BoundJudgement
+
+
+@dataclass(frozen=True)
+class WeightsAudit:
+    """The attack on weighted tables, and how many of the counts that follow are right."""
+
+    attack: WeightFindings
+    realised: WeightJudgement
 
 
 @dataclass(frozen=True)
@@ -173,6 +182,7 @@ class Audit:
     averaging: AveragingAudit | None = None
     removal: RemovalAudit | NotPossible | None = None
     bounds: BoundsAudit | None = None
+    weights: WeightsAudit | NotPossible | None = None
     privacy: Privacy | None = None
     bayes: BayesAudit | None = None
     differencing: DifferencingAudit | None = None

@@ -14,6 +14,7 @@ from discreet.audit.bounds import BoundFindings
 from discreet.audit.disclosure import Disclosures
 from discreet.audit.reconstruction import ReconstructionFindings
 from discreet.audit.removal import RemovalFindings
+from discreet.audit.weights import WeightFindings
 from discreet.maths.attacks.averaging import Method
 from discreet.maths.attacks.disclosure import RowKind
 from discreet.maths.attacks.reconstruction import Status
@@ -280,6 +281,12 @@ def _sentences(found: Finding) -> Iterator[str]:
                     f"Assuming a largest change of {found.bound},"
                     f" {several(found.pinned, 'true count', 'true counts')} can be deduced."
                 )
+        case WeightFindings():
+            yield (
+                f"Whole weights leave one possible count in {count(found.certain)} of"
+                f" {several(found.cells, 'small cell', 'small cells')} with a weighted sum,"
+                f" and {found.left:.1f} on average."
+            )
         case ExposedValues():
             yield (
                 f"{count(found.alone)} of {several(found.cells, 'count', 'counts')} would disclose"
@@ -287,6 +294,12 @@ def _sentences(found: Finding) -> Iterator[str]:
             )
         case OutsiderDifferences():
             yield _differences(found)
+        case _:
+            yield from _about_records(found)
+
+
+def _about_records(found: ReconstructionFindings | Disclosures) -> Iterator[str]:
+    match found:
         case ReconstructionFindings():
             yield (
                 f"For {several(found.areas, 'area', 'areas')} a solver reconstructed"
@@ -320,6 +333,7 @@ TITLES = {
     "averaging": "Averaging",
     "removal": "Removal of noise, step by step",
     "bounds": "Bounds and margins",
+    "weights": "Weighted tables",
     "bayes": "Posteriors",
     "differencing": "Subtraction",
     "reconstruction": "Reconstruction",
