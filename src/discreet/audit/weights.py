@@ -28,7 +28,7 @@ _AT_ONCE = 1 << 18  # cells
 
 @dataclass(frozen=True, kw_only=True)
 class WeightFindings:
-    """What the weighted tables give away beside the counts; numbers only."""
+    """What the weighted tables disclose beside the counts; numbers only."""
 
     tables: int
     columns: int  # of weights
