@@ -51,6 +51,7 @@ from discreet.report.tables import (
     differencing_part,
     disclosure_part,
     removal_part,
+    weights_part,
 )
 from discreet.report.utility import utility_part
 
@@ -348,6 +349,8 @@ def _removed_noise(found: Audit, names: Names) -> Iterator[Part]:
         yield removal_part(found.removal, names)
     if found.bounds is not None:
         yield bounds_part(found.bounds, names)
+    if found.weights is not None:
+        yield weights_part(found.weights)
 
 
 def _protection(found: Protection | None, view: PublicView) -> Part:

@@ -11,6 +11,7 @@ from discreet.audit.audit import (
     DifferencingAudit,
     RedundancyAudit,
     RemovalAudit,
+    WeightsAudit,
 )
 from discreet.audit.averaging import ExposedCell, Realised
 from discreet.audit.bounds import BoundFindings
@@ -179,6 +180,24 @@ def bounds_part(found: BoundsAudit, names: Names) -> Part:
         blocks.append(table("True counts that can be deduced from bounds and margins", head, rows))
     mood = "bad" if attack.pinned else ""
     return Part("bounds", "Do sums and totals disclose counts?", lead, tuple(blocks), mood)
+
+
+def weights_part(found: WeightsAudit | NotPossible) -> Part:
+    """Weighted sums beside counts."""
+    title = "Do weighted tables disclose counts?"
+    if isinstance(found, NotPossible):
+        return Part("weights", title, f"Not measured: {found.reason}.")
+    attack, judged = found.attack, found.realised
+    cells = several(attack.cells, "small count", "small counts")
+    lead = (
+        f"An attacker who knows that weights are whole numbers can deduce {count(attack.certain)} of {cells} with a"
+        f" weighted sum beside them for certain; on average {attack.left:.1f} counts stay possible."
+    )
+    if attack.certain:
+        lead += f" {count(judged.right)} of the deductions are right."
+    if attack.reach is None:
+        lead += " The sums show the exact mean weight: protect the release again with this version."
+    return Part("weights", title, lead, (), "bad" if judged.right else "")
 
 
 def _gaps_chart(attack: BoundFindings) -> Chart:
