@@ -71,7 +71,13 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "programme.toml").write_text(PROGRAMME)
     (folder / "secret.key").write_text("ab" * 32)
     (folder / "secret.key").chmod(0o600)
-    words = ["protect", folder / "programme.toml", "--secret", folder / "secret.key", "--out"]
+    words: list[str | Path] = [
+        "protect",
+        folder / "programme.toml",
+        "--secret",
+        folder / "secret.key",
+        "--out",
+    ]
     discreet(*words, folder / "release", "--quiet")
     return folder
 

@@ -60,7 +60,7 @@ def _about_tables(found: Audit) -> Iterator[str]:
         yield from _removal_judged(found.removal)
     if found.bounds is not None:
         yield from _bounds_judged(found.bounds)
-    if found.weights is not None:
+    if isinstance(found.weights, WeightsAudit):
         yield from _weights_judged(found.weights)
 
 
@@ -194,12 +194,11 @@ def _weights(found: WeightFindings) -> Iterator[str]:
         f"Weighted tables: {sums}; with whole weights {found.certain:,} of {found.cells:,} small counts follow for "
         f"certain ({found.certain_without:,} without weights), {found.left:.1f} counts stay possible on average"
     )
+    if found.alone:
+        yield f"  {found.alone:,} weighted cells have no published count: a constant weight makes noisy counts of them"
 
 
-def _weights_judged(found: WeightsAudit | NotPossible) -> Iterator[str]:
-    if isinstance(found, NotPossible):
-        yield f"Weighted tables: not possible: {found.reason}"
-        return
+def _weights_judged(found: WeightsAudit) -> Iterator[str]:
     yield from _weights(found.attack)
     if found.realised.certain:
         yield f"  {found.realised.right:,} of these are correct"

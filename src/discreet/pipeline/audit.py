@@ -66,7 +66,7 @@ def audit(
         averaging=measured("averaging", _averaging),
         removal=measured("removal", _removal),
         bounds=measured("bounds", _bounds),
-        weights=measured("weights", _weights) if case.published.weighted else None,
+        weights=measured("weights", _weights),
         privacy=measured("privacy", _privacy),
         bayes=measured("bayes", _bayes),
         differencing=measured("differencing", _differencing),
@@ -155,7 +155,7 @@ def _weights(measures: Measures) -> WeightsAudit | NotPossible:
     case = measures.case
     try:
         found = weights.attack_weights(case.published)
-    except Mistakes as missing:  # noise with a guarantee, which no weight undoes
+    except Mistakes as missing:  # no weighted table, or noise of a law of its own
         return NotPossible(str(missing))
     return WeightsAudit(found.findings(), weights.judge(found, case.truth))
 

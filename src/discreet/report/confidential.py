@@ -7,7 +7,15 @@ from functools import partial
 from itertools import groupby
 
 from discreet.audit.attack import NotPossible
-from discreet.audit.audit import Audit, NoiseChoice, Protection, ReconstructionAudit, Region, SwapProtection
+from discreet.audit.audit import (
+    Audit,
+    NoiseChoice,
+    Protection,
+    ReconstructionAudit,
+    Region,
+    SwapProtection,
+    WeightsAudit,
+)
 from discreet.audit.gates import GateVerdict
 from discreet.io.atomic_folder import AtomicFolder
 from discreet.io.progress import Progress
@@ -349,7 +357,7 @@ def _removed_noise(found: Audit, names: Names) -> Iterator[Part]:
         yield removal_part(found.removal, names)
     if found.bounds is not None:
         yield bounds_part(found.bounds, names)
-    if found.weights is not None:
+    if isinstance(found.weights, WeightsAudit):
         yield weights_part(found.weights)
 
 

@@ -182,11 +182,9 @@ def bounds_part(found: BoundsAudit, names: Names) -> Part:
     return Part("bounds", "Do sums and totals disclose counts?", lead, tuple(blocks), mood)
 
 
-def weights_part(found: WeightsAudit | NotPossible) -> Part:
+def weights_part(found: WeightsAudit) -> Part:
     """Weighted sums beside counts."""
     title = "Do weighted tables disclose counts?"
-    if isinstance(found, NotPossible):
-        return Part("weights", title, f"Not measured: {found.reason}.")
     attack, judged = found.attack, found.realised
     cells = several(attack.cells, "small count", "small counts")
     lead = (
