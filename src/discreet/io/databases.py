@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from functools import partial
 from glob import has_magic
-from itertools import islice, pairwise
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -90,8 +90,9 @@ def _bracketed(query: str) -> str:
 
 def _tokens(query: str) -> Iterator[tuple[int, duckdb.token_type, str, int]]:
     """Where each token of a query begins, its kind, its text and where it ends."""
-    found = [*duckdb.tokenize(query), (len(query), None)]
-    for (first, kind), (after, _) in pairwise(found):
+    found = duckdb.tokenize(query)
+    ends = [first for first, _ in found[1:]] + [len(query)]
+    for (first, kind), after in zip(found, ends, strict=True):
         text = query[first:after].rstrip()
         yield first, kind, text, first + len(text)
 
@@ -173,7 +174,9 @@ def _over_files(folder: Path, names: Sequence[str]) -> Iterator[Run]:
     with duckdb.connect(":memory:", config=_CLOSED) as connection:
         connection.execute("SET GLOBAL file_search_path = $folder", {"folder": str(folder)})
         yield _closed(
-            connection, [place for place in places if place not in patterns], [_above(one) for one in patterns]
+            connection,
+            [place for place in places if place not in patterns],
+            [_above(one) for one in patterns],
         )
 
 
@@ -185,7 +188,7 @@ def _above(pattern: str) -> str:
 
 
 def _closed(connection: duckdb.DuckDBPyConnection, files: list[str], folders: list[str]) -> Run:
-    """Let queries reach nothing but these files and folders, and lock that."""
+    """Let queries reach only these files and folders, and lock that."""
     connection.execute("SET allowed_paths = $files", {"files": files})
     connection.execute("SET allowed_directories = $folders", {"folders": folders})
     connection.execute("SET enable_external_access = false")
