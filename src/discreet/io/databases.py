@@ -91,7 +91,7 @@ def _bracketed(query: str) -> str:
 def _tokens(query: str) -> Iterator[tuple[int, duckdb.token_type, str, int]]:
     """Where each token of a query begins, its kind, its text and where it ends."""
     found = duckdb.tokenize(query)
-    ends = [first for first, _ in found[1:]] + [len(query)]
+    ends = [*(first for first, _ in found), len(query)][1:]
     for (first, kind), after in zip(found, ends, strict=True):
         text = query[first:after].rstrip()
         yield first, kind, text, first + len(text)
