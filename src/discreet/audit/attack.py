@@ -17,12 +17,22 @@ from discreet.audit.differencing import Subtraction, Update, difference, differe
 from discreet.audit.differencing_areas import Crossing, MapDifferences, difference_maps
 from discreet.audit.disclosure import DisclosureRule, Disclosures, disclosures
 from discreet.audit.evidence import Published
+from discreet.audit.key_gaps import KeyGapFindings, key_gaps
 from discreet.audit.reconstruction import ReconstructionFindings, SolverLimits, reconstruct
 from discreet.audit.removal import RemovalFindings, remove_noise
 from discreet.errors import Mistakes, mistake
 from discreet.io.progress import Progress
 
-ATTACKS = ("averaging", "removal", "bounds", "bayes", "differencing", "reconstruction", "disclosure")
+ATTACKS = (
+    "averaging",
+    "removal",
+    "key_gaps",
+    "bounds",
+    "bayes",
+    "differencing",
+    "reconstruction",
+    "disclosure",
+)
 
 _Found = TypeVar("_Found")
 
@@ -70,6 +80,7 @@ class OutsiderDifferences:
 Finding = (
     AveragingFindings
     | RemovalFindings
+    | KeyGapFindings
     | BoundFindings
     | ExposedValues
     | OutsiderDifferences
@@ -84,6 +95,7 @@ class OutsiderFindings:
 
     averaging: AveragingFindings | NotPossible | None = None
     removal: RemovalFindings | NotPossible | None = None
+    key_gaps: KeyGapFindings | NotPossible | None = None
     bounds: BoundFindings | NotPossible | None = None
     bayes: ExposedValues | NotPossible | None = None
     differencing: OutsiderDifferences | NotPossible | None = None
@@ -121,6 +133,7 @@ def attack(outsider: Outsider, without: Collection[str] = ()) -> OutsiderFinding
             "removal",
             lambda outsider: _removal(outsider, None if "averaging" in without else averages(outsider)),
         ),
+        key_gaps=tried("key_gaps", _key_gaps),
         bounds=tried("bounds", _bounds),
         bayes=tried("bayes", _bayes),
         differencing=tried("differencing", _differencing),
@@ -135,6 +148,10 @@ def _averaging(outsider: Outsider) -> Averaging:
 
 def _removal(outsider: Outsider, averages: Averaging | None) -> RemovalFindings:
     return remove_noise(outsider.published, averages, progress=outsider.progress).findings()
+
+
+def _key_gaps(outsider: Outsider) -> KeyGapFindings:
+    return key_gaps(outsider.published, progress=outsider.progress).findings()
 
 
 def _bounds(outsider: Outsider) -> BoundFindings:

@@ -38,6 +38,8 @@ from discreet.audit.differencing_areas import (
     judge_maps,
 )
 from discreet.audit.evidence import Published
+from discreet.audit.key_gaps import KeyGapJudgement, KeyGaps, key_gaps
+from discreet.audit.key_gaps import judge as judge_key_gaps
 from discreet.audit.redundancy import Mode, programme_redundancy
 from discreet.audit.removal import NoiseRemoval, remove_noise
 from discreet.audit.sparsity import Sparsity, sparsities
@@ -45,9 +47,11 @@ from discreet.io.progress import Progress
 from discreet.maths.attacks.redundancy import Redundancy
 from discreet.maths.noise.additive import Law
 from discreet.maths.noise.certificates import fixed_zeros_delta, same_participants_delta
+from discreet.perturb.cell_key import CellKeyMechanism
 from discreet.perturb.noise import Guarantee
 from discreet.programme.cube import Signature
 from discreet.programme.gates import DifferencingGate, PosteriorGate, ReconstructionGate
+from discreet.programme.noise import KeyKind
 from discreet.programme.variables import Variable
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 5.0)
@@ -183,6 +187,20 @@ class Measures:
         return remove_noise(self.case.published, self.averaging, progress=self._progress)
 
     @cached_property
+    def key_gaps(self) -> KeyGaps:
+        """The gap attack on cell keys, with the lookup of the office."""
+        chosen = self.case.mechanism
+        lookup = chosen.lookup if isinstance(chosen, CellKeyMechanism) else None
+        return key_gaps(self.case.published, lookup, self._progress)
+
+    @cached_property
+    def key_gaps_judged(self) -> KeyGapJudgement:
+        """How many noises of totals it guesses right."""
+        chosen = self.case.mechanism
+        keys = chosen.keys if isinstance(chosen, CellKeyMechanism) else KeyKind.PERMUTED
+        return judge_key_gaps(self.key_gaps, self.case.truth, keys, self._progress)
+
+    @cached_property
     def bounds(self) -> BoundAttack:
         """Bound and margins, the bound being known."""
         return bound_attack(self.case.published, progress=self._progress)
@@ -191,7 +209,10 @@ class Measures:
     def bounds_judged(self) -> BoundJudgement:
         """How many deductions are right."""
         case = self.case
-        return judge_bounds(self.bounds, case.published, case.truth, case.published.noise)
+        chosen = case.mechanism
+        sums = isinstance(chosen, CellKeyMechanism) and chosen.keys is KeyKind.PLAIN
+        lookup = chosen.lookup if isinstance(chosen, CellKeyMechanism) and sums else None
+        return judge_bounds(self.bounds, case.published, case.truth, case.published.noise, lookup)
 
     @cached_property
     def disclosures(self) -> disclosure.Disclosures:

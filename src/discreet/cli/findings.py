@@ -11,6 +11,7 @@ from discreet.audit.audit import (
     BayesAudit,
     BoundsAudit,
     DifferencingAudit,
+    KeyGapAudit,
     Protection,
     ReconstructionAudit,
     RedundancyAudit,
@@ -24,6 +25,7 @@ from discreet.audit.differencing import UpdateJudgement
 from discreet.audit.differencing_areas import MapJudgement
 from discreet.audit.disclosure import Disclosures, Tally
 from discreet.audit.evidence import Published
+from discreet.audit.key_gaps import KeyGapFindings
 from discreet.audit.measures import Privacy, ReleaseDifference
 from discreet.audit.reconstruction import ReconstructionFindings
 from discreet.audit.removal import RemovalFindings
@@ -56,6 +58,8 @@ def _about_tables(found: Audit) -> Iterator[str]:
         yield from _averaging_judged(found.averaging)
     if found.removal is not None:
         yield from _removal_judged(found.removal)
+    if found.key_gaps is not None:
+        yield from _key_gaps_judged(found.key_gaps)
     if found.bounds is not None:
         yield from _bounds_judged(found.bounds)
 
@@ -101,6 +105,8 @@ def _attack(found: Finding) -> Iterator[str]:
             yield from _averaging(found)
         case RemovalFindings():
             yield from _removal(found)
+        case KeyGapFindings():
+            yield from _key_gaps(found)
         case BoundFindings():
             yield from _bounds(found)
         case ExposedValues():
@@ -160,6 +166,26 @@ def _removal_judged(found: RemovalAudit | NotPossible) -> Iterator[str]:
             f"  {judged.right:,} of these are correct, {judged.wrong:,} wrong; {judged.published_right:,} are "
             "published unchanged"
         )
+
+
+def _key_gaps(found: KeyGapFindings) -> Iterator[str]:
+    yield (
+        f"Key gaps: from {found.tuples:,} gaps of totals a total's noise is guessed right with probability "
+        f"{found.chance:.3f}; {found.independent:.3f} if it is independent of the parts, "
+        f"{found.unaided:.3f} without a gap"
+    )
+    if found.shows_sums is not None:
+        yield f"  the gaps show that keys {'are' if found.shows_sums else 'are not'} plain sums"
+
+
+def _key_gaps_judged(found: KeyGapAudit | NotPossible) -> Iterator[str]:
+    if isinstance(found, NotPossible):
+        yield f"Key gaps: not possible: {found.reason}"
+        return
+    yield from _key_gaps(found.attack)
+    judged = found.realised
+    expected = "" if judged.expected is None else f", expected {judged.expected / judged.tuples:.3f}"
+    yield f"  realised with {judged.keys} keys: {judged.share:.3f} of {judged.tuples:,} guessed right{expected}"
 
 
 def _bounds(found: BoundFindings) -> Iterator[str]:

@@ -16,6 +16,7 @@ from discreet.audit.audit import (
     BayesAudit,
     BoundsAudit,
     DifferencingAudit,
+    KeyGapAudit,
     Protection,
     ReconstructionAudit,
     RedundancyAudit,
@@ -64,6 +65,7 @@ def audit(
         redundancy=measured("redundancy", _redundancy),
         averaging=measured("averaging", _averaging),
         removal=measured("removal", _removal),
+        key_gaps=measured("key_gaps", _key_gaps),
         bounds=measured("bounds", _bounds),
         privacy=measured("privacy", _privacy),
         bayes=measured("bayes", _bayes),
@@ -143,6 +145,14 @@ def _removal(measures: Measures) -> RemovalAudit | NotPossible:
     except Mistakes as missing:  # a law that no posterior can be computed of
         return NotPossible(str(missing))
     return RemovalAudit(found.findings().without_counts(), removal.judge(found, measures.case.truth))
+
+
+def _key_gaps(measures: Measures) -> KeyGapAudit | NotPossible:
+    try:
+        found = measures.key_gaps
+    except Mistakes as missing:  # noise that has no cell keys, or a release without large counts
+        return NotPossible(str(missing))
+    return KeyGapAudit(found.findings(), measures.key_gaps_judged)
 
 
 def _bounds(measures: Measures) -> BoundsAudit:

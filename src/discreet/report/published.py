@@ -12,6 +12,7 @@ from discreet.audit.averaging import AveragingFindings
 from discreet.audit.bayes import ExposedValues
 from discreet.audit.bounds import BoundFindings
 from discreet.audit.disclosure import Disclosures
+from discreet.audit.key_gaps import KeyGapFindings
 from discreet.audit.reconstruction import ReconstructionFindings
 from discreet.audit.removal import RemovalFindings
 from discreet.maths.attacks.averaging import Method
@@ -273,13 +274,10 @@ def _sentences(found: Finding) -> Iterator[str]:
                 " nearly certain counts are removed from the sums they belong to,"
                 f" {count(found.changed)} of them other than published."
             )
+        case KeyGapFindings():
+            yield _gaps(found)
         case BoundFindings():
-            yield f"Sums and totals prove that some count changed by at least {found.least_bound}."
-            if found.bound is not None:
-                yield (
-                    f"Assuming a largest change of {found.bound},"
-                    f" {several(found.pinned, 'true count', 'true counts')} can be deduced."
-                )
+            yield from _bounds(found)
         case ExposedValues():
             yield (
                 f"{count(found.alone)} of {several(found.cells, 'count', 'counts')} would disclose"
@@ -305,6 +303,22 @@ def _sentences(found: Finding) -> Iterator[str]:
             )
 
 
+def _gaps(found: KeyGapFindings) -> str:
+    return (
+        f"The noise of {several(found.tuples, 'total', 'totals')} is guessed from the gaps to their parts,"
+        f" right in {share(found.chance)} on average; {share(found.unaided)} without the gaps."
+    )
+
+
+def _bounds(found: BoundFindings) -> Iterator[str]:
+    yield f"Sums and totals prove that some count changed by at least {found.least_bound}."
+    if found.bound is not None:
+        yield (
+            f"Assuming a largest change of {found.bound},"
+            f" {several(found.pinned, 'true count', 'true counts')} can be deduced."
+        )
+
+
 def _differences(found: OutsiderDifferences) -> str:
     if not found.bases:
         return "No published population contains another: nothing can be subtracted."
@@ -319,6 +333,7 @@ def _why(reason: str) -> str:
 TITLES = {
     "averaging": "Averaging",
     "removal": "Removal of noise, step by step",
+    "key_gaps": "Gaps of totals",
     "bounds": "Bounds and margins",
     "bayes": "Posteriors",
     "differencing": "Subtraction",

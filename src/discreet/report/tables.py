@@ -9,6 +9,7 @@ from discreet.audit.audit import (
     AveragingAudit,
     BoundsAudit,
     DifferencingAudit,
+    KeyGapAudit,
     RedundancyAudit,
     RemovalAudit,
 )
@@ -151,6 +152,20 @@ def removal_part(found: RemovalAudit | NotPossible, names: Names) -> Part:
         rows = [(one.counted, names.cell(one.cell)) for one in attack.named]
         blocks.append(table("Counts whose noise was removed, rightly or wrongly", head, rows))
     return Part("removal", title, lead, tuple(blocks), "bad" if judged.changed_right else "")
+
+
+def key_gaps_part(found: KeyGapAudit | NotPossible) -> Part:
+    """The gap attack on cell keys."""
+    title = "Do gaps show the noise of totals?"
+    if isinstance(found, NotPossible):
+        return Part("key_gaps", title, f"This was not possible: {found.reason}.")
+    attack, judged = found.attack, found.realised
+    lead = (
+        f"From the gap between a total and its parts its noise is guessed right for {share(judged.share)} of"
+        f" {several(judged.tuples, 'total', 'totals')}; {share(attack.independent)} are expected where noise is"
+        f" independent, {share(attack.unaided)} without a gap. Keys are {judged.keys}."
+    )
+    return Part("key_gaps", title, lead, (), "bad" if judged.keys == "plain" else "")
 
 
 def bounds_part(found: BoundsAudit, names: Names) -> Part:
