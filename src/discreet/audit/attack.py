@@ -20,6 +20,7 @@ from discreet.audit.evidence import Published
 from discreet.audit.key_gaps import KeyGapFindings, key_gaps
 from discreet.audit.reconstruction import ReconstructionFindings, SolverLimits, reconstruct
 from discreet.audit.removal import RemovalFindings, remove_noise
+from discreet.audit.weights import WeightFindings, attack_weights
 from discreet.errors import Mistakes, mistake
 from discreet.io.progress import Progress
 
@@ -28,6 +29,7 @@ ATTACKS = (
     "removal",
     "key_gaps",
     "bounds",
+    "weights",
     "bayes",
     "differencing",
     "reconstruction",
@@ -82,6 +84,7 @@ Finding = (
     | RemovalFindings
     | KeyGapFindings
     | BoundFindings
+    | WeightFindings
     | ExposedValues
     | OutsiderDifferences
     | ReconstructionFindings
@@ -97,6 +100,7 @@ class OutsiderFindings:
     removal: RemovalFindings | NotPossible | None = None
     key_gaps: KeyGapFindings | NotPossible | None = None
     bounds: BoundFindings | NotPossible | None = None
+    weights: WeightFindings | NotPossible | None = None
     bayes: ExposedValues | NotPossible | None = None
     differencing: OutsiderDifferences | NotPossible | None = None
     reconstruction: ReconstructionFindings | NotPossible | None = None
@@ -135,6 +139,7 @@ def attack(outsider: Outsider, without: Collection[str] = ()) -> OutsiderFinding
         ),
         key_gaps=tried("key_gaps", _key_gaps),
         bounds=tried("bounds", _bounds),
+        weights=tried("weights", _weights) if outsider.published.weighted else None,
         bayes=tried("bayes", _bayes),
         differencing=tried("differencing", _differencing),
         reconstruction=tried("reconstruction", _reconstruction),
@@ -156,6 +161,10 @@ def _key_gaps(outsider: Outsider) -> KeyGapFindings:
 
 def _bounds(outsider: Outsider) -> BoundFindings:
     return bound_attack(outsider.published, outsider.bound, progress=outsider.progress).findings()
+
+
+def _weights(outsider: Outsider) -> WeightFindings:
+    return attack_weights(outsider.published, bound=outsider.bound, progress=outsider.progress).findings()
 
 
 def _bayes(outsider: Outsider) -> ExposedValues:

@@ -17,6 +17,7 @@ from discreet.audit.audit import (
     RedundancyAudit,
     Region,
     RemovalAudit,
+    WeightsAudit,
 )
 from discreet.audit.averaging import AveragingFindings
 from discreet.audit.bayes import ExposedValues
@@ -30,6 +31,7 @@ from discreet.audit.measures import Privacy, ReleaseDifference
 from discreet.audit.reconstruction import ReconstructionFindings
 from discreet.audit.removal import RemovalFindings
 from discreet.audit.utility import Utility
+from discreet.audit.weights import WeightFindings
 from discreet.maths.attacks.averaging import Method
 from discreet.maths.attacks.disclosure import RowKind
 from discreet.maths.attacks.reconstruction import Status
@@ -62,6 +64,8 @@ def _about_tables(found: Audit) -> Iterator[str]:
         yield from _key_gaps_judged(found.key_gaps)
     if found.bounds is not None:
         yield from _bounds_judged(found.bounds)
+    if found.weights is not None:
+        yield from _weights_judged(found.weights)
 
 
 def _about_people(found: Audit) -> Iterator[str]:
@@ -109,6 +113,8 @@ def _attack(found: Finding) -> Iterator[str]:
             yield from _key_gaps(found)
         case BoundFindings():
             yield from _bounds(found)
+        case WeightFindings():
+            yield from _weights(found)
         case ExposedValues():
             yield _exposed(found)
         case OutsiderDifferences():
@@ -201,6 +207,27 @@ def _bounds(found: BoundFindings) -> Iterator[str]:
 def _bounds_judged(found: BoundsAudit) -> Iterator[str]:
     yield from _bounds(found.attack)
     if found.realised.pinned:
+        yield f"  {found.realised.right:,} of these are correct"
+
+
+def _weights(found: WeightFindings) -> Iterator[str]:
+    sums = (
+        "sums show the exact mean weight"
+        if found.reach is None
+        else "sums have noise scaled by their weights"
+    )
+    yield (
+        f"Weighted tables: {sums}; with whole weights {found.certain:,} of {found.cells:,} small counts follow for "
+        f"certain ({found.certain_without:,} without weights), {found.left:.1f} counts stay possible on average"
+    )
+
+
+def _weights_judged(found: WeightsAudit | NotPossible) -> Iterator[str]:
+    if isinstance(found, NotPossible):
+        yield f"Weighted tables: not possible: {found.reason}"
+        return
+    yield from _weights(found.attack)
+    if found.realised.certain:
         yield f"  {found.realised.right:,} of these are correct"
 
 

@@ -20,6 +20,10 @@ ZEROS = (
     "Cells that are not listed are zero: nobody was counted there, or the perturbation made the count zero."
 )
 WEIGHTED = "A weighted value is the perturbed count of the cell times the mean weight of its records, to one decimal."
+SCALED_WEIGHTS = (
+    "A weighted value is the perturbed count of the cell times the mean weight of its records, plus noise that is "
+    "scaled by the largest of these weights, to one decimal."
+)
 NOISY_WEIGHTS = "A weighted value is the sum of the weights of the cell plus noise, to one decimal."
 NOT_PUBLISHED = (
     "Only some cross-tabulations of this table are published, and cells of others are not zero: {names}."
@@ -42,7 +46,9 @@ SWAPPED = phrase(
 
 def weighted_note(noise: Noise) -> str:
     """What a weighted value is."""
-    return WEIGHTED if noise.weights is None else NOISY_WEIGHTS
+    if noise.weights is not None:
+        return NOISY_WEIGHTS
+    return WEIGHTED if noise.weighted is None else SCALED_WEIGHTS
 
 
 def additivity(noise: Noise) -> Phrase:

@@ -25,6 +25,7 @@ from discreet.maths.privacy.accounting import EpsilonDelta, PrivacyLoss, Rho
 from discreet.perturb.ledger import Entry, Ledger
 from discreet.perturb.mechanism import Mechanism
 from discreet.perturb.private import PrivateMechanism
+from discreet.population.place_columns import place_column_problems
 from discreet.programme.noise import Claim
 from discreet.programme.programme import Programme
 from discreet.programme.statistic import together
@@ -41,7 +42,7 @@ from discreet.release.manifest import (
 )
 from discreet.release.reader import Release
 from discreet.run.identity import Identity, begin, begin_again, keyed_digest
-from discreet.run.run import Run
+from discreet.run.run import Run, require_none
 from discreet.run.tabulating import CELLS_AT_ONCE, tabulate
 from discreet.swap.result import SwapResult
 from discreet.tabulate.tables import ConfidentialTable, NoisyTable
@@ -214,6 +215,7 @@ class _Protecting:
 
     def make(self, folder: ReleaseFolder) -> _Made:
         """Swap, count, perturb and write everything that an earlier run of the same identity has not finished."""
+        require_none(place_column_problems(self.programme))
         swapped = self.run.swap()
         entries, rows, resumed = self._cubes(folder, swapped)
         self.run.progress.stage("writing codelists and notes")
@@ -312,7 +314,7 @@ class _Protecting:
         rule, population = self.programme.release, self.programme.population
         columns = population.geography if population else ()
         noise = replace(self.mechanism.noise().public(rule.disclose), adjusted=rule.consistent)
-        places = {v.name for v in self.programme.variables.values() if v.column in columns}
+        places = {v.name for v in self.programme.variables.values() if v.column in columns or v.place}
         swapped = self.programme.swap is not None
         return Publication(
             rule.name,

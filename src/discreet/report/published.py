@@ -15,6 +15,7 @@ from discreet.audit.disclosure import Disclosures
 from discreet.audit.key_gaps import KeyGapFindings
 from discreet.audit.reconstruction import ReconstructionFindings
 from discreet.audit.removal import RemovalFindings
+from discreet.audit.weights import WeightFindings
 from discreet.maths.attacks.averaging import Method
 from discreet.maths.attacks.disclosure import RowKind
 from discreet.maths.attacks.reconstruction import Status
@@ -278,6 +279,12 @@ def _sentences(found: Finding) -> Iterator[str]:
             yield _gaps(found)
         case BoundFindings():
             yield from _bounds(found)
+        case WeightFindings():
+            yield (
+                f"Whole weights leave one possible count in {count(found.certain)} of"
+                f" {several(found.cells, 'small cell', 'small cells')} with a weighted sum,"
+                f" and {found.left:.1f} on average."
+            )
         case ExposedValues():
             yield (
                 f"{count(found.alone)} of {several(found.cells, 'count', 'counts')} would disclose"
@@ -285,6 +292,12 @@ def _sentences(found: Finding) -> Iterator[str]:
             )
         case OutsiderDifferences():
             yield _differences(found)
+        case _:
+            yield from _about_records(found)
+
+
+def _about_records(found: ReconstructionFindings | Disclosures) -> Iterator[str]:
+    match found:
         case ReconstructionFindings():
             yield (
                 f"For {several(found.areas, 'area', 'areas')} a solver reconstructed"
@@ -335,6 +348,7 @@ TITLES = {
     "removal": "Removal of noise, step by step",
     "key_gaps": "Gaps of totals",
     "bounds": "Bounds and margins",
+    "weights": "Weighted tables",
     "bayes": "Posteriors",
     "differencing": "Subtraction",
     "reconstruction": "Reconstruction",

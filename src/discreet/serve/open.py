@@ -13,6 +13,7 @@ from discreet.perturb.choose import mechanism
 from discreet.perturb.ledger import Ledger
 from discreet.perturb.private import PrivateMechanism
 from discreet.perturb.reach import neighbour_problems
+from discreet.population.place_columns import place_column_problems
 from discreet.programme.noise import Claim
 from discreet.programme.programme import Programme
 from discreet.programme.serve import DEFAULT_SERVE, ServeRule
@@ -48,6 +49,7 @@ def serve_programme(
     """
     _refuse_fresh(programme)
     _refuse_adjusted(programme)
+    require_none(place_column_problems(programme))
     key = bound_key(programme, secret, register)
     chosen = mechanism(programme, secret, key)
     noise = chosen.noise().public(programme.release.disclose)
