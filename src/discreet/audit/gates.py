@@ -9,6 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from discreet.audit.case import make_case
+from discreet.audit.corrections import Corrections
 from discreet.audit.declared_averaging import most_exposed
 from discreet.audit.measures import Measures
 from discreet.errors import GateBroken
@@ -251,6 +252,24 @@ def _reconstruction(gates: Gates, measures: Measures) -> Iterable[GateVerdict]:
         yield GateVerdict(f"reconstruction.{name}", limit, found, f"the share of {what}", remedy=remedy)
 
 
+def _corrections(gates: Gates, measures: Measures) -> Iterable[GateVerdict]:
+    """Beside an earlier release only; ``protect`` compares with the one that it replaces."""
+    pair = measures.release_difference
+    if pair is not None:
+        yield correction_verdict(pair.corrections, gates.corrections)
+
+
+def correction_verdict(found: Corrections, limit: int | None) -> GateVerdict:
+    """Whether a pair of releases exposes more persons than is allowed; where nothing is declared, none may be."""
+    return GateVerdict(
+        "corrections",
+        limit or 0,
+        found.exposed,
+        f"the number of persons whom this release and {found.release} expose together",
+        remedy="give the release another secret, or collect corrections until many cells of every area change",
+    )
+
+
 JUDGES: Mapping[str, Callable[[Gates, Measures], Iterable[GateVerdict]]] = {
     "averaging": _averaging,
     "bound_revealed": _bound_revealed,
@@ -263,6 +282,7 @@ JUDGES: Mapping[str, Callable[[Gates, Measures], Iterable[GateVerdict]]] = {
     "posterior": _posterior,
     "differencing": _differencing,
     "reconstruction": _reconstruction,
+    "corrections": _corrections,
 }
 
 
