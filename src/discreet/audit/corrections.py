@@ -47,6 +47,7 @@ class Relation(StrEnum):
     """How the noises of two releases are related."""
 
     SAME_NOISE = "same people, same noise"
+    ADJUSTED = "same people, same noise, then adjusted to each other"
     RELATED = "one secret, another p-table"
     INDEPENDENT = "independent noise"
     GUARANTEED = "noise with a guarantee"
@@ -106,6 +107,11 @@ class Corrections:
         match self.relation:
             case Relation.GUARANTEED:
                 yield _accounting(self)
+            case Relation.ADJUSTED:
+                yield (
+                    f"{self.changed:,} of {self.compared:,} cells changed; counts were adjusted to add up, so that it "
+                    "cannot be estimated whom that exposes"
+                )
             case Relation.RELATED:
                 yield (
                     "both releases have one secret and different p-tables: their noises are related, and together "
@@ -204,7 +210,9 @@ def _relation(first: Noise, second: Noise, same_secret: bool, same_ptable: bool)
         return Relation.GUARANTEED
     if not same_secret or {first.kind, second.kind} != {LawKind.CELL_KEY}:
         return Relation.INDEPENDENT
-    return Relation.SAME_NOISE if same_ptable else Relation.RELATED
+    if not same_ptable:
+        return Relation.RELATED
+    return Relation.ADJUSTED if first.adjusted or second.adjusted else Relation.SAME_NOISE
 
 
 def _averaged(first: Noise, second: Noise) -> Averaged:

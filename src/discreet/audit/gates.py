@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from discreet.audit.case import make_case
-from discreet.audit.corrections import Corrections
+from discreet.audit.corrections import Corrections, Relation
 from discreet.audit.declared_averaging import most_exposed
 from discreet.audit.measures import Measures
 from discreet.errors import GateBroken
@@ -245,11 +245,12 @@ def _reconstruction(gates: Gates, measures: Measures) -> Iterable[GateVerdict]:
         what = "the number of places that no table about persons has"
         yield GateVerdict("reconstruction", 0, 1, what, remedy="name a place that the cubes have")
         return
-    for name, limit, found, what in (
-        ("reconstructed", gate.reconstructed, rebuilt.judged.r_recon, "records that were reconstructed"),
-        ("reidentified", gate.reidentified, rebuilt.confirmed.r_reid, "persons who were re-identified"),
+    for name, limit, gain, what in (
+        ("reconstructed", gate.reconstructed, rebuilt.judged.gain, "records that were reconstructed"),
+        ("reidentified", gate.reidentified, rebuilt.confirmed.gain, "persons who were re-identified"),
     ):
-        yield GateVerdict(f"reconstruction.{name}", limit, found, f"the share of {what}", remedy=remedy)
+        beyond = f"the share of {what} beyond the best guess"
+        yield GateVerdict(f"reconstruction.{name}", limit, max(gain, 0.0), beyond, remedy=remedy)
 
 
 def _corrections(gates: Gates, measures: Measures) -> Iterable[GateVerdict]:
@@ -261,6 +262,10 @@ def _corrections(gates: Gates, measures: Measures) -> Iterable[GateVerdict]:
 
 def correction_verdict(found: Corrections, limit: int | None) -> GateVerdict:
     """Whether a pair of releases exposes more persons than is allowed; where nothing is declared, none may be."""
+    if found.relation is Relation.ADJUSTED:
+        what = f"the number of comparisons with {found.release} in which exposed persons cannot be estimated"
+        remedy = "give the release another secret, or judge both without consistent = true"
+        return GateVerdict("corrections", 0, int(found.changed > 0), what, remedy=remedy)
     return GateVerdict(
         "corrections",
         limit or 0,

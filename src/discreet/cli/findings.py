@@ -111,7 +111,8 @@ def _attack(found: Finding) -> Iterator[str]:
         case ReconstructionFindings():
             yield (
                 f"Reconstruction: {found.areas} areas of {found.geography}, {found.records:,} records, "
-                f"{found.certain:,} of them for certain{_unsolved(found)}"
+                f"{found.certain:,} of them for certain ({found.r_certain:.1%}; the best guess has "
+                f"{found.r_guessed:.1%} of the records){_unsolved(found)}"
             )
         case Disclosures():
             yield from _disclosure(found)
@@ -293,7 +294,8 @@ def _reconstruction_judged(found: ReconstructionAudit | NotPossible) -> Iterator
     for one in (found.released, *found.under_other_protections):
         yield (
             f"Reconstruction, {one.protection}: {one.judged.r_recon:.1%} of the records of {one.judged.areas} areas "
-            f"(guessing {one.judged.baseline:.1%}), {one.confirmed.r_reid:.1%} re-identified{_unsolved(one.made)}"
+            f"(guessing {one.judged.baseline:.1%}), {one.confirmed.r_reid:.1%} re-identified "
+            f"({one.confirmed.gain:.1%} beyond guessing){_unsolved(one.made)}"
         )
     for name, why in found.left_out.items():
         yield f"Reconstruction, {name}: not possible: {why}"

@@ -99,7 +99,7 @@ class DifferencingGate:
 
 @dataclass(frozen=True, kw_only=True)
 class ReconstructionGate:
-    """At most these shares of the records of sampled areas may be reconstructed, and re-identified."""
+    """At most these shares of the records of sampled areas may be reconstructed, and re-identified, beyond a guess."""
 
     place: str
     variables: tuple[str, ...]
