@@ -13,6 +13,7 @@ from typing import TypeVar
 from discreet.audit.averaging import Averaging, AveragingFindings, average
 from discreet.audit.bayes import Belief, ExposedValues, exposed
 from discreet.audit.bounds import BoundFindings, bound_attack
+from discreet.audit.corrections import Corrections, corrections
 from discreet.audit.differencing import Subtraction, Update, difference, difference_releases
 from discreet.audit.differencing_areas import Crossing, MapDifferences, difference_maps
 from discreet.audit.disclosure import DisclosureRule, Disclosures, disclosures
@@ -53,6 +54,7 @@ class Outsider:
     seconds: float
     threads: int
     progress: Progress
+    same_ptable: bool = True  # whether both have the same noise for the same people, if they have one secret
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,7 @@ class OutsiderDifferences:
     bases: tuple[Subtraction, ...]
     earlier_release: Update | None = None
     maps: MapDifferences | None = None
+    corrections: Corrections | None = None  # whom the earlier release and this one expose together
 
     def as_json(self) -> Mapping[str, object]:
         """The document; what was not compared is left out."""
@@ -179,6 +182,15 @@ def _differencing(outsider: Outsider) -> OutsiderDifferences:
         if earlier is None
         else difference_releases(earlier, seen, same_keys=outsider.same_secret, progress=progress),
         None if lookup is None else difference_maps(seen, lookup, progress=progress),
+        None
+        if earlier is None
+        else corrections(
+            earlier,
+            seen,
+            same_secret=outsider.same_secret,
+            same_ptable=outsider.same_ptable,
+            progress=progress,
+        ),
     )
 
 

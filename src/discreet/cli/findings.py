@@ -22,6 +22,7 @@ from discreet.audit.audit import (
 from discreet.audit.averaging import AveragingFindings
 from discreet.audit.bayes import ExposedValues
 from discreet.audit.bounds import BoundFindings
+from discreet.audit.corrections import Corrections
 from discreet.audit.differencing import UpdateJudgement
 from discreet.audit.differencing_areas import MapJudgement
 from discreet.audit.disclosure import Disclosures, Tally
@@ -122,7 +123,8 @@ def _attack(found: Finding) -> Iterator[str]:
         case ReconstructionFindings():
             yield (
                 f"Reconstruction: {found.areas} areas of {found.geography}, {found.records:,} records, "
-                f"{found.certain:,} of them for certain{_unsolved(found)}"
+                f"{found.certain:,} of them for certain ({found.r_certain:.1%}; the best guess has "
+                f"{found.r_guessed:.1%} of the records){_unsolved(found)}"
             )
         case Disclosures():
             yield from _disclosure(found)
@@ -268,6 +270,8 @@ def _differencing(found: OutsiderDifferences) -> Iterator[str]:
     update, maps = found.earlier_release, found.maps
     if update is not None:
         yield f"Earlier release: {update.changed:,} of {update.compared:,} cells changed"
+    if found.corrections is not None:
+        yield from _corrections(found.corrections)
     if maps is not None:
         yield (
             f"Differencing: {' and '.join(maps.geographies)}: {maps.small:,} small differences among "
@@ -304,6 +308,9 @@ def _releases_judged(update: ReleaseDifference | None) -> Iterator[str]:
     if update is None:
         return
     yield f"Earlier release: {update.seen.changed:,} of {update.seen.compared:,} cells changed"
+    yield from _corrections(update.corrections)
+    if update.corrections_judged is not None and update.corrections_judged.listed:
+        yield f"  {update.corrections_judged.right:,} of {update.corrections_judged.listed:,} exposed persons are real"
     judged = update.judged
     if judged is None:
         yield "  not compared with true counts: give --earlier-programme for those of the earlier release"
@@ -312,6 +319,15 @@ def _releases_judged(update: ReleaseDifference | None) -> Iterator[str]:
         f"  {_right(judged, 'published small changes')}; {judged.revealed:,} of "
         f"{judged.moved:,} true small changes are published with their true size"
     )
+
+
+def _corrections(found: Corrections) -> Iterator[str]:
+    if found.reveals:
+        yield from (f"  {sentence}" for sentence in found.sentences())
+    for one in found.people[:NAMED]:
+        rest = {name: code for name, code in one.attributes.items() if name not in one.known}
+        known = {name: one.attributes[name] for name in one.known}
+        yield f"  {one.unit}, known {_cell(known)}: {_cell(rest)} ({one.cells} changed cells)"
 
 
 def _right(judged: UpdateJudgement | MapJudgement, what: str) -> str:
@@ -331,7 +347,8 @@ def _reconstruction_judged(found: ReconstructionAudit | NotPossible) -> Iterator
     for one in (found.released, *found.under_other_protections):
         yield (
             f"Reconstruction, {one.protection}: {one.judged.r_recon:.1%} of the records of {one.judged.areas} areas "
-            f"(guessing {one.judged.baseline:.1%}), {one.confirmed.r_reid:.1%} re-identified{_unsolved(one.made)}"
+            f"(guessing {one.judged.baseline:.1%}), {one.confirmed.r_reid:.1%} re-identified "
+            f"({one.confirmed.gain:.1%} beyond guessing){_unsolved(one.made)}"
         )
     for name, why in found.left_out.items():
         yield f"Reconstruction, {name}: not possible: {why}"
