@@ -26,7 +26,6 @@ from discreet.io.progress import Progress
 from discreet.maths.attacks.disclosure import side
 from discreet.maths.attacks.redundancy import Exposure, Redundancy, cells
 from discreet.maths.attacks.tuples import Groups
-from discreet.maths.cells.lookup import Order
 from discreet.maths.feasible import three_tuples
 from discreet.maths.noise.additive import LawKind
 from discreet.perturb.choose import cell_key_mechanism
@@ -130,7 +129,7 @@ def declared_facts(programme: Programme, mode: Mode, population: int | None) -> 
 def counted_facts(programme: Programme, mode: Mode, threads: int, progress: Progress) -> Facts:
     """The facts of a programme with its data, without empty cells. Records are counted before swapping."""
     declared = declared_facts(programme, mode, None)
-    counting = cell_key_mechanism(CellKeyNoise(USUAL, Order.PLAIN), NO_KEY)
+    counting = cell_key_mechanism(CellKeyNoise(USUAL), NO_KEY)
     cubes = [cube for cube in programme.cubes if not cube.weight]
     unswapped = replace(programme, swap=None)
     run = Run(programme=unswapped, secret=NO_KEY, mechanism=counting, threads=threads, progress=progress)

@@ -13,10 +13,12 @@ from typing import TypeVar
 from discreet.audit.averaging import Averaging, AveragingFindings, average
 from discreet.audit.bayes import Belief, ExposedValues, exposed
 from discreet.audit.bounds import BoundFindings, bound_attack
+from discreet.audit.corrections import Corrections, corrections
 from discreet.audit.differencing import Subtraction, Update, difference, difference_releases
 from discreet.audit.differencing_areas import Crossing, MapDifferences, difference_maps
 from discreet.audit.disclosure import DisclosureRule, Disclosures, disclosures
 from discreet.audit.evidence import Published
+from discreet.audit.key_gaps import KeyGapFindings, key_gaps
 from discreet.audit.reconstruction import ReconstructionFindings, SolverLimits, reconstruct
 from discreet.audit.removal import RemovalFindings, remove_noise
 from discreet.audit.weights import WeightFindings, attack_weights
@@ -26,6 +28,7 @@ from discreet.io.progress import Progress
 ATTACKS = (
     "averaging",
     "removal",
+    "key_gaps",
     "bounds",
     "weights",
     "bayes",
@@ -51,6 +54,7 @@ class Outsider:
     seconds: float
     threads: int
     progress: Progress
+    same_ptable: bool = True  # whether both have the same noise for the same people, if they have one secret
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,7 @@ class OutsiderDifferences:
     bases: tuple[Subtraction, ...]
     earlier_release: Update | None = None
     maps: MapDifferences | None = None
+    corrections: Corrections | None = None  # whom the earlier release and this one expose together
 
     def as_json(self) -> Mapping[str, object]:
         """The document; what was not compared is left out."""
@@ -80,6 +85,7 @@ class OutsiderDifferences:
 Finding = (
     AveragingFindings
     | RemovalFindings
+    | KeyGapFindings
     | BoundFindings
     | WeightFindings
     | ExposedValues
@@ -95,6 +101,7 @@ class OutsiderFindings:
 
     averaging: AveragingFindings | NotPossible | None = None
     removal: RemovalFindings | NotPossible | None = None
+    key_gaps: KeyGapFindings | NotPossible | None = None
     bounds: BoundFindings | NotPossible | None = None
     weights: WeightFindings | NotPossible | None = None
     bayes: ExposedValues | NotPossible | None = None
@@ -133,6 +140,7 @@ def attack(outsider: Outsider, without: Collection[str] = ()) -> OutsiderFinding
             "removal",
             lambda outsider: _removal(outsider, None if "averaging" in without else averages(outsider)),
         ),
+        key_gaps=tried("key_gaps", _key_gaps),
         bounds=tried("bounds", _bounds),
         weights=tried("weights", _weights) if outsider.published.weighted else None,
         bayes=tried("bayes", _bayes),
@@ -148,6 +156,10 @@ def _averaging(outsider: Outsider) -> Averaging:
 
 def _removal(outsider: Outsider, averages: Averaging | None) -> RemovalFindings:
     return remove_noise(outsider.published, averages, progress=outsider.progress).findings()
+
+
+def _key_gaps(outsider: Outsider) -> KeyGapFindings:
+    return key_gaps(outsider.published, progress=outsider.progress).findings()
 
 
 def _bounds(outsider: Outsider) -> BoundFindings:
@@ -170,6 +182,15 @@ def _differencing(outsider: Outsider) -> OutsiderDifferences:
         if earlier is None
         else difference_releases(earlier, seen, same_keys=outsider.same_secret, progress=progress),
         None if lookup is None else difference_maps(seen, lookup, progress=progress),
+        None
+        if earlier is None
+        else corrections(
+            earlier,
+            seen,
+            same_secret=outsider.same_secret,
+            same_ptable=outsider.same_ptable,
+            progress=progress,
+        ),
     )
 
 

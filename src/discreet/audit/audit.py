@@ -17,6 +17,7 @@ from discreet.audit.differencing import Judgement
 from discreet.audit.differencing_areas import AreaDifferences
 from discreet.audit.disclosure import Disclosures
 from discreet.audit.gates import GateVerdict
+from discreet.audit.key_gaps import KeyGapFindings, KeyGapJudgement
 from discreet.audit.measures import MapDifference, Privacy, Rebuilt, ReleaseDifference, RepeatedStatistics
 from discreet.audit.removal import RemovalFindings, RemovalJudgement
 from discreet.audit.utility import Utility
@@ -45,6 +46,14 @@ class RemovalAudit:
 
     attack: RemovalFindings
     realised: RemovalJudgement
+
+
+@dataclass(frozen=True)
+class KeyGapAudit:
+    """The gap attack on cell keys, and how many noises of totals it guesses right."""
+
+    attack: KeyGapFindings
+    realised: KeyGapJudgement
 
 
 @dataclass(frozen=True)
@@ -181,6 +190,7 @@ class Audit:
     redundancy: RedundancyAudit | None = None
     averaging: AveragingAudit | None = None
     removal: RemovalAudit | NotPossible | None = None
+    key_gaps: KeyGapAudit | NotPossible | None = None
     bounds: BoundsAudit | None = None
     weights: WeightsAudit | NotPossible | None = None
     privacy: Privacy | None = None

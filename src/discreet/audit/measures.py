@@ -21,6 +21,12 @@ from discreet.audit import (
 from discreet.audit.bounds import BoundAttack, BoundJudgement, bound_attack
 from discreet.audit.bounds import judge as judge_bounds
 from discreet.audit.case import EXACT, Case, Earlier, variants
+from discreet.audit.corrections import (
+    Corrections,
+    CorrectionsJudgement,
+    corrections,
+    judge_corrections,
+)
 from discreet.audit.differencing import (
     OutsiderNoise,
     Update,
@@ -38,6 +44,8 @@ from discreet.audit.differencing_areas import (
     judge_maps,
 )
 from discreet.audit.evidence import Published
+from discreet.audit.key_gaps import KeyGapJudgement, KeyGaps, key_gaps
+from discreet.audit.key_gaps import judge as judge_key_gaps
 from discreet.audit.redundancy import Mode, programme_redundancy
 from discreet.audit.removal import NoiseRemoval, remove_noise
 from discreet.audit.sparsity import Sparsity, sparsities
@@ -45,9 +53,11 @@ from discreet.io.progress import Progress
 from discreet.maths.attacks.redundancy import Redundancy
 from discreet.maths.noise.additive import Law
 from discreet.maths.noise.certificates import fixed_zeros_delta, same_participants_delta
+from discreet.perturb.cell_key import CellKeyMechanism
 from discreet.perturb.noise import Guarantee
 from discreet.programme.cube import Signature
 from discreet.programme.gates import DifferencingGate, PosteriorGate, ReconstructionGate
+from discreet.programme.noise import KeyKind
 from discreet.programme.variables import Variable
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 5.0)
@@ -135,10 +145,18 @@ class ReleaseDifference:
     release: str  # the earlier one
     seen: Update
     judged: UpdateJudgement | None
+    corrections: Corrections  # whom the pair exposes
+    corrections_judged: CorrectionsJudgement | None
 
     def as_json(self) -> Mapping[str, object]:
         """The document: what is seen, then how many of these are true."""
-        return {"release": self.release, **vars(self.seen), "judged": self.judged}
+        return {
+            "release": self.release,
+            **vars(self.seen),
+            "judged": self.judged,
+            "corrections": self.corrections,
+            "corrections_judged": self.corrections_judged,
+        }
 
 
 @dataclass(frozen=True)
@@ -183,6 +201,20 @@ class Measures:
         return remove_noise(self.case.published, self.averaging, progress=self._progress)
 
     @cached_property
+    def key_gaps(self) -> KeyGaps:
+        """The gap attack on cell keys, with the lookup of the office."""
+        chosen = self.case.mechanism
+        lookup = chosen.lookup if isinstance(chosen, CellKeyMechanism) else None
+        return key_gaps(self.case.published, lookup, self._progress)
+
+    @cached_property
+    def key_gaps_judged(self) -> KeyGapJudgement:
+        """How many noises of totals it guesses right."""
+        chosen = self.case.mechanism
+        keys = chosen.keys if isinstance(chosen, CellKeyMechanism) else KeyKind.PERMUTED
+        return judge_key_gaps(self.key_gaps, self.case.truth, keys, self._progress)
+
+    @cached_property
     def bounds(self) -> BoundAttack:
         """Bound and margins, the bound being known."""
         return bound_attack(self.case.published, progress=self._progress)
@@ -191,7 +223,10 @@ class Measures:
     def bounds_judged(self) -> BoundJudgement:
         """How many deductions are right."""
         case = self.case
-        return judge_bounds(self.bounds, case.published, case.truth, case.published.noise)
+        chosen = case.mechanism
+        sums = isinstance(chosen, CellKeyMechanism) and chosen.keys is KeyKind.PLAIN
+        lookup = chosen.lookup if isinstance(chosen, CellKeyMechanism) and sums else None
+        return judge_bounds(self.bounds, case.published, case.truth, case.published.noise, lookup)
 
     @cached_property
     def disclosures(self) -> disclosure.Disclosures:
@@ -210,6 +245,7 @@ class Measures:
         """Differences of population bases."""
         return differencing.judge(self.case.published, self.case.truth, progress=self._progress)
 
+    @cached_property
     def release_difference(self) -> ReleaseDifference | None:
         """What changed since the earlier release, and how many of the changes are true; None without one."""
         earlier, case = self._earlier, self.case
@@ -217,10 +253,18 @@ class Measures:
             return None
         pair = (earlier.published, case.published)
         seen = difference_releases(*pair, same_keys=earlier.same_secret, progress=self._progress)
-        judged = None
+        exposed = corrections(
+            *pair,
+            same_secret=earlier.same_secret,
+            same_ptable=earlier.same_ptable,
+            progress=self._progress,
+        )
+        judged, really = None, None
         if earlier.truth is not None:
-            judged = judge_releases(*pair, (earlier.truth, case.truth), progress=self._progress)
-        return ReleaseDifference(earlier.published.name, seen, judged)
+            truths = (earlier.truth, case.truth)
+            judged = judge_releases(*pair, truths, progress=self._progress)
+            really = judge_corrections(exposed, *pair, truths)
+        return ReleaseDifference(earlier.published.name, seen, judged, exposed, really)
 
     def map_difference(self) -> MapDifference | None:
         """Differences of areas that a map suggests, and how many are true; None without a map."""

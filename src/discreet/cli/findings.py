@@ -11,6 +11,7 @@ from discreet.audit.audit import (
     BayesAudit,
     BoundsAudit,
     DifferencingAudit,
+    KeyGapAudit,
     Protection,
     ReconstructionAudit,
     RedundancyAudit,
@@ -21,10 +22,12 @@ from discreet.audit.audit import (
 from discreet.audit.averaging import AveragingFindings
 from discreet.audit.bayes import ExposedValues
 from discreet.audit.bounds import BoundFindings
+from discreet.audit.corrections import Corrections
 from discreet.audit.differencing import UpdateJudgement
 from discreet.audit.differencing_areas import MapJudgement
 from discreet.audit.disclosure import Disclosures, Tally
 from discreet.audit.evidence import Published
+from discreet.audit.key_gaps import KeyGapFindings
 from discreet.audit.measures import Privacy, ReleaseDifference
 from discreet.audit.reconstruction import ReconstructionFindings
 from discreet.audit.removal import RemovalFindings
@@ -58,6 +61,8 @@ def _about_tables(found: Audit) -> Iterator[str]:
         yield from _averaging_judged(found.averaging)
     if found.removal is not None:
         yield from _removal_judged(found.removal)
+    if found.key_gaps is not None:
+        yield from _key_gaps_judged(found.key_gaps)
     if found.bounds is not None:
         yield from _bounds_judged(found.bounds)
     if isinstance(found.weights, WeightsAudit):
@@ -105,6 +110,8 @@ def _attack(found: Finding) -> Iterator[str]:
             yield from _averaging(found)
         case RemovalFindings():
             yield from _removal(found)
+        case KeyGapFindings():
+            yield from _key_gaps(found)
         case BoundFindings():
             yield from _bounds(found)
         case WeightFindings():
@@ -116,7 +123,8 @@ def _attack(found: Finding) -> Iterator[str]:
         case ReconstructionFindings():
             yield (
                 f"Reconstruction: {found.areas} areas of {found.geography}, {found.records:,} records, "
-                f"{found.certain:,} of them for certain{_unsolved(found)}"
+                f"{found.certain:,} of them for certain ({found.r_certain:.1%}; the best guess has "
+                f"{found.r_guessed:.1%} of the records){_unsolved(found)}"
             )
         case Disclosures():
             yield from _disclosure(found)
@@ -166,6 +174,26 @@ def _removal_judged(found: RemovalAudit | NotPossible) -> Iterator[str]:
             f"  {judged.right:,} of these are correct, {judged.wrong:,} wrong; {judged.published_right:,} are "
             "published unchanged"
         )
+
+
+def _key_gaps(found: KeyGapFindings) -> Iterator[str]:
+    yield (
+        f"Key gaps: from {found.tuples:,} gaps of totals a total's noise is guessed right with probability "
+        f"{found.chance:.3f}; {found.independent:.3f} if it is independent of the parts, "
+        f"{found.unaided:.3f} without a gap"
+    )
+    if found.shows_sums is not None:
+        yield f"  the gaps show that keys {'are' if found.shows_sums else 'are not'} plain sums"
+
+
+def _key_gaps_judged(found: KeyGapAudit | NotPossible) -> Iterator[str]:
+    if isinstance(found, NotPossible):
+        yield f"Key gaps: not possible: {found.reason}"
+        return
+    yield from _key_gaps(found.attack)
+    judged = found.realised
+    expected = "" if judged.expected is None else f", expected {judged.expected / judged.tuples:.3f}"
+    yield f"  realised with {judged.keys} keys: {judged.share:.3f} of {judged.tuples:,} guessed right{expected}"
 
 
 def _bounds(found: BoundFindings) -> Iterator[str]:
@@ -241,6 +269,8 @@ def _differencing(found: OutsiderDifferences) -> Iterator[str]:
     update, maps = found.earlier_release, found.maps
     if update is not None:
         yield f"Earlier release: {update.changed:,} of {update.compared:,} cells changed"
+    if found.corrections is not None:
+        yield from _corrections(found.corrections)
     if maps is not None:
         yield (
             f"Differencing: {' and '.join(maps.geographies)}: {maps.small:,} small differences among "
@@ -277,6 +307,9 @@ def _releases_judged(update: ReleaseDifference | None) -> Iterator[str]:
     if update is None:
         return
     yield f"Earlier release: {update.seen.changed:,} of {update.seen.compared:,} cells changed"
+    yield from _corrections(update.corrections)
+    if update.corrections_judged is not None and update.corrections_judged.listed:
+        yield f"  {update.corrections_judged.right:,} of {update.corrections_judged.listed:,} exposed persons are real"
     judged = update.judged
     if judged is None:
         yield "  not compared with true counts: give --earlier-programme for those of the earlier release"
@@ -285,6 +318,15 @@ def _releases_judged(update: ReleaseDifference | None) -> Iterator[str]:
         f"  {_right(judged, 'published small changes')}; {judged.revealed:,} of "
         f"{judged.moved:,} true small changes are published with their true size"
     )
+
+
+def _corrections(found: Corrections) -> Iterator[str]:
+    if found.reveals:
+        yield from (f"  {sentence}" for sentence in found.sentences())
+    for one in found.people[:NAMED]:
+        rest = {name: code for name, code in one.attributes.items() if name not in one.known}
+        known = {name: one.attributes[name] for name in one.known}
+        yield f"  {one.unit}, known {_cell(known)}: {_cell(rest)} ({one.cells} changed cells)"
 
 
 def _right(judged: UpdateJudgement | MapJudgement, what: str) -> str:
@@ -304,7 +346,8 @@ def _reconstruction_judged(found: ReconstructionAudit | NotPossible) -> Iterator
     for one in (found.released, *found.under_other_protections):
         yield (
             f"Reconstruction, {one.protection}: {one.judged.r_recon:.1%} of the records of {one.judged.areas} areas "
-            f"(guessing {one.judged.baseline:.1%}), {one.confirmed.r_reid:.1%} re-identified{_unsolved(one.made)}"
+            f"(guessing {one.judged.baseline:.1%}), {one.confirmed.r_reid:.1%} re-identified "
+            f"({one.confirmed.gain:.1%} beyond guessing){_unsolved(one.made)}"
         )
     for name, why in found.left_out.items():
         yield f"Reconstruction, {name}: not possible: {why}"

@@ -1,4 +1,4 @@
-"""The cell key mechanism: each non-empty cell's key picks its change from a p-table; zeros stay zero."""
+"""The cell key mechanism: each non-empty cell's permuted key picks its change from a p-table; zeros stay zero."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from numpy.typing import NDArray
 
 from discreet.errors import Problem
 from discreet.maths.cells.lookup import Lookup, change_of
+from discreet.maths.cells.permutation import KeyPermutation, permuted_key
 from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.ptable import ptable_of_rows
 from discreet.perturb.noise import Noise, ScaledWeights, cell_key_noise
 from discreet.perturb.weights import WeightedSums
+from discreet.programme.noise import KeyKind
 from discreet.tabulate.tables import ConfidentialTable, NoisyTable, ProtectedTable
 
 ANY_BIAS = 1.0  # a p-table file is used as it is, whatever the mean of its changes
+AT_ONCE = 1024  # cells whose keys are permuted together
 _LOW = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)
 
@@ -32,17 +35,27 @@ def _occupied(cells: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _publish(cells: Any, table: Any, places: Any, values: Any) -> Any:
-    """Write the place and value of every cell whose published count is positive; return how many."""
+def _publish(cells: Any, permutation: Any, table: Any, places: Any, values: Any) -> Any:
+    """Write the place and value of every cell whose published count is positive; return how many.
+
+    Keys are permuted some at a time, because a processor overlaps lookups that no branch separates.
+    """
+    at = np.empty(AT_ONCE, dtype=np.int64)
+    keys = np.empty(AT_ONCE, dtype=np.uint32)
     number = 0
-    for c in range(cells.size):
-        count = np.int64(cells[c] & _LOW)
-        if count != 0:
-            value = count + change_of(count, np.uint32(cells[c] >> _32), *table)
-            if value > 0:
-                places[number] = c
-                values[number] = value
-                number += 1
+    for first in range(0, cells.size, AT_ONCE):
+        found = 0
+        for c in range(first, min(first + AT_ONCE, cells.size)):
+            at[found] = c
+            found += cells[c] & _LOW != 0
+        for k in range(found):
+            keys[k] = permuted_key(np.uint32(cells[at[k]] >> _32), *permutation)
+        for k in range(found):
+            count = np.int64(cells[at[k]] & _LOW)
+            value = count + change_of(count, keys[k], *table)
+            places[number] = at[k]
+            values[number] = value
+            number += value > 0
     return number
 
 
@@ -51,6 +64,7 @@ class CellKeyMechanism:
     """Maximum-entropy or given noise by cell keys: the same group of records always has the same noise."""
 
     lookup: Lookup
+    permutation: KeyPermutation  # of the sums of record keys, before the lookup
     notes: tuple[str, ...] = ()  # constraints that the p-table's solver had to relax; always reported
     weights: WeightedSums | None = None  # of weighted cubes, where there are any
 
@@ -79,10 +93,14 @@ class CellKeyMechanism:
 
     @property
     def identity(self) -> bytes:
-        """The thresholds and changes of the lookup."""
-        return b"".join(
-            array.tobytes() for array in (self.lookup.offsets, self.lookup.upper, self.lookup.change)
-        )
+        """The thresholds and changes of the lookup, and whether keys are permuted: the secret decides how."""
+        arrays = (self.lookup.offsets, self.lookup.upper, self.lookup.change)
+        return self.keys.value.encode() + b"".join(array.tobytes() for array in arrays)
+
+    @property
+    def keys(self) -> KeyKind:
+        """Whether the sums of record keys are permuted."""
+        return KeyKind.PLAIN if self.permutation.is_plain else KeyKind.PERMUTED
 
     def noise(self) -> Noise:
         """The p-table behind the lookup; the office chooses how much of it is disclosed."""
@@ -109,7 +127,7 @@ class CellKeyMechanism:
         occupied = int(_occupied(table.cells))
         places = np.empty(occupied, dtype=np.int64)
         values = np.empty(occupied, dtype=np.int64)
-        number = int(_publish(table.cells, self.lookup.arrays, places, values))
+        number = int(_publish(table.cells, self.permutation.arrays, self.lookup.arrays, places, values))
         places, values = places[:number].copy(), values[:number].copy()
         cells = places if table.positions is None else table.positions[places]
         return ProtectedTable(table.cube, cells, values, self._weighted(table, places, values))

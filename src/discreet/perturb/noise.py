@@ -308,6 +308,47 @@ class Noise:
         """The law of a cross-tabulation's published counts."""
         return self.published(self.law_of(signature))
 
+    @property
+    def _every(self) -> tuple[PublishedLaw, ...]:
+        """The laws of published counts, of all cross-tabulations; none where they are not known."""
+        return tuple(self.published(law) for law in dict.fromkeys((self.law, *self.laws.values())) if law)
+
+    @property
+    def spread(self) -> float | None:
+        """The standard error of a large published count, of no cross-tabulation more; None where it is not known."""
+        if self._every:
+            return sqrt(_mean_square(self.widest, LARGE))
+        return None if self.variance is None else sqrt(self.variance)
+
+    @property
+    def widest(self) -> PublishedLaw:
+        """The law with the largest error, of those that are known."""
+        return max(self._every, key=lambda law: _mean_square(law, LARGE))
+
+    @property
+    def has_one_law(self) -> bool:
+        """Whether one known law is that of all published counts, so that its error is exact and not a limit."""
+        return len(self._every) == 1 and not self.sums
+
+    @property
+    def listed_if_empty(self) -> float | None:
+        """The probability that an empty cell is published as another number, at most; None where it is not known."""
+        if self.keeps_zeros:
+            return 0.0
+        return max((1 - law.row(0).at(0) for law in self._every), default=None)
+
+    @property
+    def mean_if_empty(self) -> float | None:
+        """What is published for an empty cell on average, at most; more than 0 where negative counts become zero."""
+        if self.keeps_zeros:
+            return 0.0
+        return max((law.row(0).mean for law in self._every), default=None)
+
+    @property
+    def hides_presence(self) -> bool:
+        """Whether every published count is possible for an empty cell: noise without a bound that moves zeros too."""
+        return not self.keeps_zeros and self.bound is None and not self.totals
+
     def public(self, disclose: Disclosure) -> Noise:
         """What the disclosure rule lets the public know; a variance and a bound are rounded up."""
         if self.is_open or disclose is Disclosure.LAW:
@@ -464,6 +505,12 @@ def cell_key_noise(
         law=law,
         weighted=weighted,
     )
+
+
+def _mean_square(law: PublishedLaw, count: int) -> float:
+    """The mean square of the change of a count."""
+    row = law.row(count)
+    return float(row.p @ (row.values - count) ** 2)
 
 
 def largest_variance(law: PTableLaw) -> float:

@@ -16,6 +16,7 @@ from discreet.audit.audit import (
     BayesAudit,
     BoundsAudit,
     DifferencingAudit,
+    KeyGapAudit,
     Protection,
     ReconstructionAudit,
     RedundancyAudit,
@@ -27,7 +28,7 @@ from discreet.audit.case import Case, Earlier, informed, recognise, true_counts
 from discreet.audit.differencing import require_common
 from discreet.audit.differencing_areas import Crossing
 from discreet.audit.disclosure import Disclosures
-from discreet.audit.evidence import published, refuse_adjusted, same_secret
+from discreet.audit.evidence import published, refuse_adjusted, same_ptable, same_secret
 from discreet.audit.gates import judge_gates
 from discreet.audit.measures import USUAL_POSTERIOR, Measures, Privacy
 from discreet.audit.utility import Utility
@@ -65,6 +66,7 @@ def audit(
         redundancy=measured("redundancy", _redundancy),
         averaging=measured("averaging", _averaging),
         removal=measured("removal", _removal),
+        key_gaps=measured("key_gaps", _key_gaps),
         bounds=measured("bounds", _bounds),
         weights=measured("weights", _weights),
         privacy=measured("privacy", _privacy),
@@ -91,11 +93,11 @@ def open_earlier(
     refuse_adjusted(release)
     seen = published(release)
     require_common(seen, published(present))
-    same = same_secret(release, present)
+    same = (same_secret(release, present), same_ptable(release, present))
     if programme is None:
-        return Earlier(seen, None, same)
+        return Earlier(seen, None, *same)
     run = recognise(programme, secret, release, threads, progress)
-    return Earlier(informed(seen, run.mechanism), true_counts(run, programme.cubes), same)
+    return Earlier(informed(seen, run.mechanism), true_counts(run, programme.cubes), *same)
 
 
 def write_audit(
@@ -147,6 +149,14 @@ def _removal(measures: Measures) -> RemovalAudit | NotPossible:
     return RemovalAudit(found.findings().without_counts(), removal.judge(found, measures.case.truth))
 
 
+def _key_gaps(measures: Measures) -> KeyGapAudit | NotPossible:
+    try:
+        found = measures.key_gaps
+    except Mistakes as missing:  # noise that has no cell keys, or a release without large counts
+        return NotPossible(str(missing))
+    return KeyGapAudit(found.findings(), measures.key_gaps_judged)
+
+
 def _bounds(measures: Measures) -> BoundsAudit:
     return BoundsAudit(measures.bounds.findings().without_counts(), measures.bounds_judged)
 
@@ -176,7 +186,7 @@ def _differencing(measures: Measures) -> DifferencingAudit:
     return DifferencingAudit(
         measures.base_differences,
         tuple(measures.area_differences(gate)) if gate else (),
-        measures.release_difference(),
+        measures.release_difference,
         measures.map_difference(),
     )
 

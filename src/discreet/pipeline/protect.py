@@ -13,6 +13,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Self
 
+from discreet.audit.corrections import Corrections
 from discreet.audit.gates import GateVerdict, require_passed
 from discreet.errors import DiscreetError, mistake
 from discreet.formats.publication import Publication
@@ -25,6 +26,7 @@ from discreet.maths.privacy.accounting import EpsilonDelta, PrivacyLoss, Rho
 from discreet.perturb.ledger import Entry, Ledger
 from discreet.perturb.mechanism import Mechanism
 from discreet.perturb.private import PrivateMechanism
+from discreet.pipeline.earlier import NO_EARLIER, EarlierReleases, compare_with_earlier, require_releases
 from discreet.population.place_columns import place_column_problems
 from discreet.programme.noise import Claim
 from discreet.programme.programme import Programme
@@ -93,6 +95,7 @@ class Protected:
     resumed: int  # cubes that an interrupted run had finished
     notes: tuple[str, ...]  # where noise and swapping deviate from the declaration
     verdicts: tuple[GateVerdict, ...] = ()  # of the gates that are declared; all passed
+    revealed: tuple[Corrections, ...] = ()  # together with releases that were published before
 
 
 def protect(
@@ -106,15 +109,17 @@ def protect(
     progress: Progress | None = None,
     spending: Spending | None = None,
     register: Register | None = None,
+    earlier: EarlierReleases = NO_EARLIER,
 ) -> Protected:
     """Count and perturb every cube of a programme and publish them atomically at ``out``.
 
     The private manifest (full parameters, row counts) goes to ``private``, which must be outside the release. With
     ``spending`` the release is charged to its account before any noise is drawn: what a killed run leaves behind is
-    paid for. ``register`` is that of the secret; a declared snapshot needs it. If a gate of the programme is broken,
-    nothing is published.
+    paid for. ``register`` is that of the secret; a declared snapshot needs it. If a gate of the programme is broken, or
+    the release exposes persons together with one that it replaces or that is in ``earlier``, nothing is published.
     """
     require_private_place(private, out)
+    require_releases(earlier)
     making = _Protecting(*begin(programme, secret, threads, progress, register), spending)
     if spending is not None:
         spending.loss(making.mechanism)
@@ -123,6 +128,7 @@ def protect(
             made = making.make(folder)
             verdicts = making.judged(folder, made)
             require_passed(verdicts)
+            revealed = making.revealed(folder, made, out, earlier)
         except DiscreetError:
             folder.discard()
             raise
@@ -133,7 +139,7 @@ def protect(
     if programme.noise.is_guaranteed and making.identity.snapshot is None and spending is None:
         notes += (UNCHARGED,)
     return Protected(
-        out, making.run_id, len(made.manifest.cubes), cells, made.resumed, notes, tuple(verdicts)
+        out, making.run_id, len(made.manifest.cubes), cells, made.resumed, notes, tuple(verdicts), revealed
     )
 
 
@@ -242,6 +248,15 @@ class _Protecting:
         from discreet.audit.gates import judge_release  # noqa: PLC0415
 
         return judge_release(self.run, Release(folder.tree, made.manifest))
+
+    def revealed(
+        self, folder: ReleaseFolder, made: _Made, out: Path, earlier: EarlierReleases
+    ) -> tuple[Corrections, ...]:
+        """What the release reveals beside those published before; refused beyond the declared limit."""
+        release = Release(folder.tree, made.manifest)
+        limit, noise = self.programme.gates.corrections, self.mechanism.noise()
+        known = noise.of_adjusted() if self.programme.release.consistent else noise
+        return compare_with_earlier(release, out, earlier, limit, known, self.run.progress)
 
     def _cubes(
         self, folder: ReleaseFolder, swapped: SwapResult | None

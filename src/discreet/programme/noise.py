@@ -13,7 +13,6 @@ import numpy as np
 from pydantic import Discriminator, Field, Tag
 
 from discreet.errors import Mistakes
-from discreet.maths.cells.lookup import Order
 from discreet.maths.noise.additive import LawKind
 from discreet.maths.noise.exponential import UtilityTable
 from discreet.maths.noise.ptable_solver import PTableParameters, Variance
@@ -35,6 +34,7 @@ __all__ = [
     "DeclaredPrivate",
     "Draw",
     "KeptZeros",
+    "KeyKind",
     "NoiseEntry",
     "NoiseRule",
     "PrivateNoise",
@@ -65,7 +65,7 @@ class DeclaredCellKey(Declared):
     js: Annotated[int, Field(ge=0)] | None = None
     pstay: PerRow | None = None
     variance: Literal["at-most", "equal", "equal-where-feasible"] | None = None
-    order: Literal["shuffled", "split", "plain"] = "shuffled"
+    keys: Literal["permuted", "plain"] = "permuted"
     ptable: Text | None = None
 
 
@@ -112,12 +112,19 @@ NoiseEntry = Annotated[
 ]
 
 
+class KeyKind(StrEnum):
+    """What is looked up in the p-table: the sum of record keys permuted by the secret, or the sum itself."""
+
+    PERMUTED = "permuted"
+    PLAIN = "plain"
+
+
 @dataclass(frozen=True)
 class CellKeyNoise:
     """Noise by the cell key method: a p-table to compute, or a file that contains one."""
 
     table: PTableParameters | Path
-    order: Order
+    keys: KeyKind = KeyKind.PERMUTED
     kind: ClassVar[LawKind] = LawKind.CELL_KEY
     is_guaranteed: ClassVar[bool] = False
     is_fresh: ClassVar[bool] = False
@@ -244,10 +251,10 @@ def check_sample(population: PopulationRule | None, noise: NoiseRule | None, fin
 
 
 def _cell_key(declared: DeclaredCellKey, findings: Findings) -> CellKeyNoise | None:
-    order = Order(declared.order)
+    keys = KeyKind(declared.keys)
     if declared.ptable is None:
         parameters = _parameters(declared, findings)
-        return None if parameters is None else CellKeyNoise(parameters, order)
+        return None if parameters is None else CellKeyNoise(parameters, keys)
     for key in ("V", "D", "js", "pstay", "variance"):
         if getattr(declared, key) is not None:
             findings.add(
@@ -256,7 +263,7 @@ def _cell_key(declared: DeclaredCellKey, findings: Findings) -> CellKeyNoise | N
     path = findings.folder / declared.ptable
     if not path.is_file():
         findings.add("noise.ptable", f"no file {declared.ptable!r}", "correct the path of the p-table")
-    return CellKeyNoise(path, order)
+    return CellKeyNoise(path, keys)
 
 
 def _parameters(declared: DeclaredCellKey, findings: Findings) -> PTableParameters | None:

@@ -239,7 +239,7 @@ def _noise(noise: NoiseRule) -> dict[str, Any]:
     if not isinstance(noise, CellKeyNoise):
         return json.loads(json.dumps(asdict(noise), default=str))  # type: ignore[no-any-return]
     table: Any = noise.table.name if isinstance(noise.table, Path) else _parameters(noise.table)
-    return {"kind": "cell-key", "table": table, "order": noise.order.value}
+    return {"kind": "cell-key", "table": table, "keys": noise.keys.value}
 
 
 def _parameters(table: PTableParameters) -> dict[str, Any]:

@@ -58,6 +58,7 @@ from discreet.report.tables import (
     bounds_part,
     differencing_part,
     disclosure_part,
+    key_gaps_part,
     removal_part,
     weights_part,
 )
@@ -355,6 +356,8 @@ def _removed_noise(found: Audit, names: Names) -> Iterator[Part]:
         yield averaging_part(found.averaging, found.redundancy, names)
     if found.removal is not None:
         yield removal_part(found.removal, names)
+    if found.key_gaps is not None:
+        yield key_gaps_part(found.key_gaps)
     if found.bounds is not None:
         yield bounds_part(found.bounds, names)
     if isinstance(found.weights, WeightsAudit):

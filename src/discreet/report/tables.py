@@ -9,6 +9,7 @@ from discreet.audit.audit import (
     AveragingAudit,
     BoundsAudit,
     DifferencingAudit,
+    KeyGapAudit,
     RedundancyAudit,
     RemovalAudit,
     WeightsAudit,
@@ -152,6 +153,20 @@ def removal_part(found: RemovalAudit | NotPossible, names: Names) -> Part:
         rows = [(one.counted, names.cell(one.cell)) for one in attack.named]
         blocks.append(table("Counts whose noise was removed, rightly or wrongly", head, rows))
     return Part("removal", title, lead, tuple(blocks), "bad" if judged.changed_right else "")
+
+
+def key_gaps_part(found: KeyGapAudit | NotPossible) -> Part:
+    """The gap attack on cell keys."""
+    title = "Do gaps show the noise of totals?"
+    if isinstance(found, NotPossible):
+        return Part("key_gaps", title, f"This was not possible: {found.reason}.")
+    attack, judged = found.attack, found.realised
+    lead = (
+        f"From the gap between a total and its parts its noise is guessed right for {share(judged.share)} of"
+        f" {several(judged.tuples, 'total', 'totals')}; {share(attack.independent)} are expected where noise is"
+        f" independent, {share(attack.unaided)} without a gap. Keys are {judged.keys}."
+    )
+    return Part("key_gaps", title, lead, (), "bad" if judged.keys == "plain" else "")
 
 
 def bounds_part(found: BoundsAudit, names: Names) -> Part:
@@ -337,7 +352,9 @@ def _beside_rows(found: DifferencingAudit) -> list[Beside]:
     rows: list[Beside] = []
     if found.earlier_release is not None:
         update = found.earlier_release
-        rows.append(_beside("an earlier release", update.release, update.seen, update.judged))
+        sentence, row = _beside("an earlier release", update.release, update.seen, update.judged)
+        said = "; ".join(update.corrections.sentences()) if update.corrections.reveals else ""
+        rows.append((f"{sentence} {said[:1].upper()}{said[1:]}." if said else sentence, row))
     if found.maps is not None:
         name = " and ".join(found.maps.seen.geographies)
         rows.append(_beside("areas of two geographies", name, found.maps.seen, found.maps.judged))
