@@ -354,7 +354,7 @@ def _bounds(found: BoundFindings) -> Iterator[str]:
 
 def _differences(found: OutsiderDifferences) -> str:
     if not found.bases:
-        return "No published population contains another: nothing can be subtracted."
+        return "No published population contains another: nothing was subtracted."
     small = sum(one.small for one in found.bases)
     return f"Subtracting populations gives {several(small, 'small difference', 'small differences')}, true or not."
 

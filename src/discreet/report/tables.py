@@ -173,11 +173,11 @@ def bounds_part(found: BoundsAudit, names: Names) -> Part:
     """Bounds and margins."""
     attack, judged = found.attack, found.realised
     if attack.bound is None:
-        lead = "The noise has no bound, so no true count can be deduced from sums and totals."
+        lead = "The noise has no bound, so sums and totals prove no true count."
     elif not attack.pinned:
         lead = (
-            f"Even an attacker who knows that no count changes by more than {attack.bound} cannot deduce a"
-            " single true count from sums and totals."
+            f"An attacker who knows that no count changes by more than {attack.bound} deduces no true count from sums"
+            " and totals by this attack."
         )
     else:
         lead = (
@@ -317,8 +317,8 @@ def differencing_part(found: DifferencingAudit) -> Part:
     beside = _beside_rows(found)
     if not bases and not places and not beside:
         lead = (
-            "No published population contains another and no pair of geographies is declared: nothing can"
-            " be subtracted."
+            "No published population contains another and no pair of geographies is declared: nothing was"
+            " subtracted."
         )
     else:
         lead = (
