@@ -120,6 +120,7 @@ class Earlier:
     published: Published
     truth: Truth | None  # its own true counts; None where its programme is not given
     same_secret: bool  # whether both releases were made with one secret
+    same_ptable: bool = True  # and with one p-table
 
 
 def informed(seen: Published, chosen: Mechanism) -> Published:

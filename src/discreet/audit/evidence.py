@@ -157,6 +157,11 @@ def same_secret(first: Release, second: Release) -> bool:
     return first.manifest.secret_fingerprint == second.manifest.secret_fingerprint
 
 
+def same_ptable(first: Release, second: Release) -> bool:
+    """Whether two releases of one secret have the same p-table and use of keys, by the digests in their manifests."""
+    return first.manifest.digests.ptable == second.manifest.digests.ptable
+
+
 class _Reader:
     """Rebuilds axes and trees from the published lists of codes, each once."""
 

@@ -10,7 +10,7 @@ import typer
 
 from discreet.audit.attack import ATTACKS, Outsider
 from discreet.audit.attack import attack as run_attack
-from discreet.audit.evidence import Published, published, refuse_adjusted, same_secret
+from discreet.audit.evidence import Published, published, refuse_adjusted, same_ptable, same_secret
 from discreet.cli.findings import attack_lines
 from discreet.cli.noise_options import PTABLE, ptable_law
 from discreet.cli.output import JSON, QUIET, THREADS, emit_json, shown_progress
@@ -61,6 +61,7 @@ def attack(
             seconds,
             threads,
             progress,
+            same_ptable=before is None or same_ptable(before, opened),
         )
         found = run_attack(outsider, without or ())
     if json:

@@ -27,6 +27,7 @@ from discreet.audit.disclosure import Disclosures, Tally
 from discreet.audit.evidence import Published
 from discreet.audit.key_gaps import KeyGapFindings
 from discreet.audit.measures import Privacy, ReleaseDifference
+from discreet.audit.ptable_change import PTableChange
 from discreet.audit.reconstruction import ReconstructionFindings
 from discreet.audit.removal import RemovalFindings
 from discreet.audit.utility import Utility
@@ -241,6 +242,8 @@ def _differencing(found: OutsiderDifferences) -> Iterator[str]:
     update, maps = found.earlier_release, found.maps
     if update is not None:
         yield f"Earlier release: {update.changed:,} of {update.compared:,} cells changed"
+    if found.ptable_change is not None:
+        yield from _ptable_change(found.ptable_change)
     if maps is not None:
         yield (
             f"Differencing: {' and '.join(maps.geographies)}: {maps.small:,} small differences among "
@@ -262,6 +265,14 @@ def _differencing_judged(found: DifferencingAudit) -> Iterator[str]:
             f"{pair.threshold} records, {pair.revealed:,} revealed"
         )
     yield from _releases_judged(found.earlier_release)
+    if found.ptable_change is not None:
+        yield from _ptable_change(found.ptable_change.seen)
+        judged = found.ptable_change.judged
+        if judged is not None:
+            yield (
+                f"  {judged.right:,} of {judged.cells:,} are guessed right from both, {judged.published_right:,} are "
+                "published unchanged in the earlier one"
+            )
     if found.maps is not None:
         seen = found.maps.seen
         yield (
@@ -285,6 +296,18 @@ def _releases_judged(update: ReleaseDifference | None) -> Iterator[str]:
         f"  {_right(judged, 'published small changes')}; {judged.revealed:,} of "
         f"{judged.moved:,} true small changes are published with their true size"
     )
+
+
+def _ptable_change(found: PTableChange) -> Iterator[str]:
+    yield (
+        f"Another p-table under the same secret: {found.changed:,} of {found.cells:,} large counts differ, not because "
+        "people moved"
+    )
+    if found.together is not None and found.alone is not None:
+        yield (
+            f"  from both releases a large count is guessed right with probability {found.together:.3f}, from one "
+            f"{found.alone:.3f} (by {found.knowledge.value})"
+        )
 
 
 def _right(judged: UpdateJudgement | MapJudgement, what: str) -> str:

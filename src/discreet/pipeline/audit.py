@@ -27,7 +27,7 @@ from discreet.audit.case import Case, Earlier, informed, recognise, true_counts
 from discreet.audit.differencing import require_common
 from discreet.audit.differencing_areas import Crossing
 from discreet.audit.disclosure import Disclosures
-from discreet.audit.evidence import published, refuse_adjusted, same_secret
+from discreet.audit.evidence import published, refuse_adjusted, same_ptable, same_secret
 from discreet.audit.gates import judge_gates
 from discreet.audit.measures import USUAL_POSTERIOR, Measures, Privacy
 from discreet.audit.utility import Utility
@@ -91,11 +91,11 @@ def open_earlier(
     refuse_adjusted(release)
     seen = published(release)
     require_common(seen, published(present))
-    same = same_secret(release, present)
+    same = (same_secret(release, present), same_ptable(release, present))
     if programme is None:
-        return Earlier(seen, None, same)
+        return Earlier(seen, None, *same)
     run = recognise(programme, secret, release, threads, progress)
-    return Earlier(informed(seen, run.mechanism), true_counts(run, programme.cubes), same)
+    return Earlier(informed(seen, run.mechanism), true_counts(run, programme.cubes), *same)
 
 
 def write_audit(
@@ -176,6 +176,7 @@ def _differencing(measures: Measures) -> DifferencingAudit:
         measures.base_differences,
         tuple(measures.area_differences(gate)) if gate else (),
         measures.release_difference(),
+        measures.ptable_change(),
         measures.map_difference(),
     )
 
