@@ -185,7 +185,7 @@ def _key_gaps_judged(found: KeyGapAudit | NotPossible) -> Iterator[str]:
         return
     yield from _key_gaps(found.attack)
     judged = found.realised
-    expected = "" if judged.expected is None else f", expected {judged.expected / judged.tuples:.3f}"
+    expected = "" if judged.expected_share is None else f", expected {judged.expected_share:.3f}"
     yield f"  realised with {judged.keys} keys: {judged.share:.3f} of {judged.tuples:,} guessed right{expected}"
 
 

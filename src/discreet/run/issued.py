@@ -79,13 +79,14 @@ def another_ptable(register: Register, others: Sequence[Issue], issue: Issue) ->
 
 def _risk(others: Sequence[Issue], issue: Issue) -> str:
     """What an attacker with both releases and both p-tables can do, for the riskiest of the earlier ones."""
-    chances = {}
-    for one in others:
-        joint = (same_key if one.keys == issue.keys else unrelated_keys)(one.large, issue.large)
-        chances[one.release] = chance_together(joint)
-    worst = max(chances, key=lambda name: chances[name])
+    joints = (
+        (same_key if one.keys == issue.keys else unrelated_keys)(one.large, issue.large) for one in others
+    )
+    together, worst = max(
+        (chance_together(joint), one.release) for joint, one in zip(joints, others, strict=True)
+    )
     alone = max(chance_alone(issue.large), *(chance_alone(one.large) for one in others))
     return (
-        f"release {worst!r} has another one, or other keys, under this secret; from both {chances[worst]:.0%} of large "
+        f"release {worst!r} has another one, or other keys, under this secret; from both {together:.0%} of large "
         f"counts are guessed exactly, from one {alone:.0%}"
     )

@@ -2,8 +2,8 @@
 
 Of a large count n the published ones are n + v and n + w; with d = w - v known, v is guessed as the most probable one.
 The guess is right with the probability sum over d of max over v of P(v, d). An attacker who knows both p-tables knows
-P: both changes are looked up by the same key. One who knows nothing estimates P from sums: the gap of a total and its two parts
-is a sum of three noises, each of which has its own visible d (``estimated_joint``, expectation maximisation).
+P: both changes are looked up by the same key. One who knows nothing estimates P from sums: the gap of a total and its
+two parts is a sum of three noises, each of which has its own visible d (``estimated_joint``, expectation maximisation).
 """
 
 from __future__ import annotations
