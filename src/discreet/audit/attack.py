@@ -19,11 +19,13 @@ from discreet.audit.differencing_areas import Crossing, MapDifferences, differen
 from discreet.audit.disclosure import DisclosureRule, Disclosures, disclosures
 from discreet.audit.evidence import Published
 from discreet.audit.key_gaps import KeyGapFindings, key_gaps
+from discreet.audit.ptable_change import PTableChange, ptable_change
 from discreet.audit.reconstruction import ReconstructionFindings, SolverLimits, reconstruct
 from discreet.audit.removal import RemovalFindings, remove_noise
 from discreet.audit.weights import WeightFindings, attack_weights
 from discreet.errors import Mistakes, mistake
 from discreet.io.progress import Progress
+from discreet.maths.noise.additive import LawKind
 
 ATTACKS = (
     "averaging",
@@ -74,6 +76,7 @@ class OutsiderDifferences:
 
     bases: tuple[Subtraction, ...]
     earlier_release: Update | None = None
+    ptable_change: PTableChange | None = None
     maps: MapDifferences | None = None
     corrections: Corrections | None = None  # whom the earlier release and this one expose together
 
@@ -176,11 +179,11 @@ def _bayes(outsider: Outsider) -> ExposedValues:
 
 def _differencing(outsider: Outsider) -> OutsiderDifferences:
     seen, earlier, lookup, progress = outsider.published, outsider.earlier, outsider.lookup, outsider.progress
+    follows = outsider.same_secret and outsider.same_ptable
     return OutsiderDifferences(
         difference(seen, progress=progress),
-        None
-        if earlier is None
-        else difference_releases(earlier, seen, same_keys=outsider.same_secret, progress=progress),
+        None if earlier is None else difference_releases(earlier, seen, same_keys=follows, progress=progress),
+        None if earlier is None or follows else _ptable_change(outsider, earlier),
         None if lookup is None else difference_maps(seen, lookup, progress=progress),
         None
         if earlier is None
@@ -192,6 +195,14 @@ def _differencing(outsider: Outsider) -> OutsiderDifferences:
             progress=progress,
         ),
     )
+
+
+def _ptable_change(outsider: Outsider, earlier: Published) -> PTableChange | None:
+    """None where nothing connects the noises: by another secret, or by another method."""
+    noises = (earlier.noise, outsider.published.noise)
+    if not outsider.same_secret or not all(noise.kind is LawKind.CELL_KEY for noise in noises):
+        return None
+    return ptable_change(earlier, outsider.published, outsider.progress).findings
 
 
 def _reconstruction(outsider: Outsider) -> ReconstructionFindings:

@@ -18,7 +18,14 @@ from discreet.audit.differencing_areas import AreaDifferences
 from discreet.audit.disclosure import Disclosures
 from discreet.audit.gates import GateVerdict
 from discreet.audit.key_gaps import KeyGapFindings, KeyGapJudgement
-from discreet.audit.measures import MapDifference, Privacy, Rebuilt, ReleaseDifference, RepeatedStatistics
+from discreet.audit.measures import (
+    MapDifference,
+    Privacy,
+    PTableDifference,
+    Rebuilt,
+    ReleaseDifference,
+    RepeatedStatistics,
+)
 from discreet.audit.removal import RemovalFindings, RemovalJudgement
 from discreet.audit.utility import Utility
 from discreet.audit.weights import WeightFindings, WeightJudgement
@@ -88,11 +95,16 @@ class DifferencingAudit:
     bases: tuple[Judgement, ...]
     geographies: tuple[AreaDifferences, ...]
     earlier_release: ReleaseDifference | None = None
+    ptable_change: PTableDifference | None = None
     maps: MapDifference | None = None
 
     def as_json(self) -> Mapping[str, object]:
         """The document; an earlier release and a map only where they were given."""
-        given = {"earlier_release": self.earlier_release, "maps": self.maps}
+        given = {
+            "earlier_release": self.earlier_release,
+            "ptable_change": self.ptable_change,
+            "maps": self.maps,
+        }
         return {
             "bases": self.bases,
             "geographies": self.geographies,

@@ -61,7 +61,7 @@ def attack(
             seconds,
             threads,
             progress,
-            before is None or same_ptable(before, opened),
+            same_ptable=before is None or same_ptable(before, opened),
         )
         found = run_attack(outsider, without or ())
     if json:

@@ -29,6 +29,7 @@ from discreet.audit.disclosure import Disclosures, Tally
 from discreet.audit.evidence import Published
 from discreet.audit.key_gaps import KeyGapFindings
 from discreet.audit.measures import Privacy, ReleaseDifference
+from discreet.audit.ptable_change import PTableChange
 from discreet.audit.reconstruction import ReconstructionFindings
 from discreet.audit.removal import RemovalFindings
 from discreet.audit.utility import Utility
@@ -192,7 +193,7 @@ def _key_gaps_judged(found: KeyGapAudit | NotPossible) -> Iterator[str]:
         return
     yield from _key_gaps(found.attack)
     judged = found.realised
-    expected = "" if judged.expected is None else f", expected {judged.expected / judged.tuples:.3f}"
+    expected = "" if judged.expected_share is None else f", expected {judged.expected_share:.3f}"
     yield f"  realised with {judged.keys} keys: {judged.share:.3f} of {judged.tuples:,} guessed right{expected}"
 
 
@@ -271,6 +272,8 @@ def _differencing(found: OutsiderDifferences) -> Iterator[str]:
         yield f"Earlier release: {update.changed:,} of {update.compared:,} cells changed"
     if found.corrections is not None:
         yield from _corrections(found.corrections)
+    if found.ptable_change is not None:
+        yield from _ptable_change(found.ptable_change)
     if maps is not None:
         yield (
             f"Differencing: {' and '.join(maps.geographies)}: {maps.small:,} small differences among "
@@ -292,6 +295,14 @@ def _differencing_judged(found: DifferencingAudit) -> Iterator[str]:
             f"{pair.threshold} records, {pair.revealed:,} revealed"
         )
     yield from _releases_judged(found.earlier_release)
+    if found.ptable_change is not None:
+        yield from _ptable_change(found.ptable_change.seen)
+        judged = found.ptable_change.judged
+        if judged is not None:
+            yield (
+                f"  {judged.right:,} of {judged.cells:,} are guessed right from both, {judged.published_right:,} are "
+                "published unchanged in the earlier one"
+            )
     if found.maps is not None:
         seen = found.maps.seen
         yield (
@@ -327,6 +338,18 @@ def _corrections(found: Corrections) -> Iterator[str]:
         rest = {name: code for name, code in one.attributes.items() if name not in one.known}
         known = {name: one.attributes[name] for name in one.known}
         yield f"  {one.unit}, known {_cell(known)}: {_cell(rest)} ({one.cells} changed cells)"
+
+
+def _ptable_change(found: PTableChange) -> Iterator[str]:
+    yield (
+        f"Another p-table under the same secret: {found.changed:,} of {found.cells:,} large counts differ, not because "
+        "people moved"
+    )
+    if found.together is not None and found.alone is not None:
+        yield (
+            f"  from both releases a large count is guessed right with probability {found.together:.3f}, from one "
+            f"{found.alone:.3f} (by {found.knowledge.value})"
+        )
 
 
 def _right(judged: UpdateJudgement | MapJudgement, what: str) -> str:

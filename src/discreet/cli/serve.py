@@ -10,7 +10,16 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.output import JSON, QUIET, REGISTER, THREADS, emit_json, register_path, shown_progress
+from discreet.cli.output import (
+    ANOTHER_PTABLE,
+    JSON,
+    QUIET,
+    REGISTER,
+    THREADS,
+    emit_json,
+    register_path,
+    shown_progress,
+)
 from discreet.errors import mistake
 from discreet.io.secret import read_secret
 from discreet.serve.http.limits import Limits, RateLimit
@@ -30,6 +39,7 @@ def serve(
         str, typer.Option("--ledger", help="The ledger of budgets, where the noise has a guarantee.")
     ] = "",
     register: REGISTER = None,
+    another_ptable: ANOTHER_PTABLE = False,
     rules: Annotated[
         Path | None, typer.Option("--rules", help="For a release: a programme whose [serve] section applies.")
     ] = None,
@@ -98,6 +108,7 @@ def serve(
         secret=read_secret(secret, os.environ) if secret else None,
         ledger=ledger,
         register=register_path(register, secret),
+        another_ptable=another_ptable,
         rules=rules,
         tokens=tokens,
         tokens_only=tokens_only,

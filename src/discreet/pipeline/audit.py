@@ -187,6 +187,7 @@ def _differencing(measures: Measures) -> DifferencingAudit:
         measures.base_differences,
         tuple(measures.area_differences(gate)) if gate else (),
         measures.release_difference,
+        measures.ptable_change(),
         measures.map_difference(),
     )
 

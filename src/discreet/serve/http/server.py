@@ -22,6 +22,7 @@ from discreet.io.progress import Progress
 from discreet.io.register import Register
 from discreet.maths.cells.keys import derive
 from discreet.perturb.ledger import Ledger
+from discreet.programme.noise import CellKeyNoise
 from discreet.programme.programme import load_declaration, load_programme
 from discreet.programme.serve import DEFAULT_SERVE, HistoryRule
 from discreet.release.reader import open_release
@@ -47,6 +48,7 @@ class Serving:
     secret: bytes | None = None
     ledger: str = ""
     register: Path | None = None  # of the secret
+    another_ptable: bool = False  # accept another p-table than those recorded there
     rules: Path | None = None  # a programme whose [serve] section rules over a release
     tokens: Path | None = None
     tokens_only: bool = False
@@ -113,12 +115,16 @@ class Serving:
         if self.secret is None:
             raise mistake(self.source, "secret", "is missing", "name the secret of its release with --secret")
         programme = load_programme(self.source)
+        if self.register is None and isinstance(programme.noise, CellKeyNoise):
+            remedy = "give its path with --register: it records what is published under the secret"
+            raise mistake(self.source, "register", "no secret file next to which to store it", remedy)
         return serve_programme(
             programme,
             self.secret,
             store,
             ledger=self._ledger(),
             register=None if self.register is None else Register.of(self.register, self.secret),
+            another_ptable=self.another_ptable,
             threads=self.threads,
             progress=progress,
         )
