@@ -145,7 +145,8 @@ class History:
         after = (before[0] + added[0], before[1] + added[1])
         sums = {name: Sums(after[0][at].reshape(-1), after[1][at].reshape(-1)) for name, at in blocks}
         worst = self._worst(seen.sides, seen.space, before, after)
-        for name in self._others(read.known, sums):
+        is_refused = self._rule.success is not None and worst[0] > self._rule.success
+        for name in () if is_refused else self._others(read.known, sums):
             sides = [_side_of(one, seen.space) for one in json.loads(name)]
             parts = tuple(_blocks(sides, tuple("" for _ in sides)))
             pair = (_tensors(sides, parts, of) for of in (read.known.sums, {**read.known.sums, **sums}))
@@ -181,8 +182,9 @@ class History:
         after: tuple[Floats, Floats],
     ) -> tuple[float, str]:
         """The largest probability of finding a guarded count exactly, where it grows, and the name of the counts."""
-        chances = exact(least_variances(*after, sides), self._variance)
-        grows = chances > exact(least_variances(*before, sides), self._variance)
+        plain, bounded = (np.stack(states) for states in zip(before, after, strict=True))
+        earlier, chances = exact(least_variances(plain, bounded, sides), self._variance)
+        grows = chances > earlier
         if self._rule.largest is not None:
             grows &= typical([one.shares[one.targets] for one in sides], space.records) <= self._rule.largest
         if not grows.any():

@@ -32,6 +32,8 @@ Mask = NDArray[np.bool_]
 FEWEST = 4  # people: fewer make at most 7 groups, whose answers have at most 2.7/V of information, whatever is asked
 DENSEST = 4_000_000  # rows x leaves of groups whose products between rungs are computed
 CLOSE = 1e-12
+TINY = 1e-280  # in the place of no information
+LARGEST = 1e100  # a variance above this is infinite
 
 
 @dataclass(frozen=True, eq=False)
@@ -306,21 +308,20 @@ def information(sides: Sequence[Side], new: Floats, records: float) -> tuple[Flo
 
 
 def least_variances(plain: Floats, bounded: Floats, sides: Sequence[Side]) -> Floats:
-    """The least variance of linear estimates of each target, in units of V; infinite where there is no estimate."""
-    with np.errstate(divide="ignore"):
-        one, every = 1 / plain, 1 / bounded
-    for k, along in enumerate(sides):
-        one = np.moveaxis(_weighed(one, along.floors, k).max(axis=1), 0, k)
-        every = np.moveaxis(_weighed(every, along.sums, k).sum(axis=1), 0, k)
-    return np.maximum(one, every)
+    """The least variance of linear estimates of each target, in units of V; infinite where there is no estimate.
 
-
-def _weighed(tensor: Floats, floor: Floats, k: int) -> Floats:
-    """(target, rung of variable k, the other indices): the tensor times (u't)^2, zero where u't is."""
-    moved = np.moveaxis(tensor, k, 0)
-    squares = (floor**2).reshape(*floor.shape, *(1 for _ in range(tensor.ndim - 1)))
-    shape = np.broadcast_shapes(squares.shape, moved[None].shape)
-    return np.multiply(squares, moved[None], out=np.zeros(shape), where=np.broadcast_to(squares > 0, shape))
+    The first index may number several states of knowledge, where the sums have one index more than there are sides.
+    """
+    states = plain.ndim > len(sides)
+    one, every = (np.moveaxis(x, 0, -1) if states else x for x in (1 / (plain + TINY), 1 / (bounded + TINY)))
+    for along in sides:  # each takes the first index away, and adds that of its targets at the end
+        targets, rungs = along.floors.shape
+        rest = one.shape[1:]
+        weighed = (along.floors**2)[:, :, None] * one.reshape(1, rungs, -1)
+        one = weighed.max(axis=1).T.reshape(*rest, targets)
+        every = ((along.sums**2) @ every.reshape(rungs, -1)).T.reshape(*rest, targets)
+    found = np.maximum(one, every)
+    return np.where(found > LARGEST, np.inf, found)
 
 
 def exact(variances: Floats, variance: float) -> Floats:
