@@ -71,7 +71,10 @@ class SessionFindings:
 
 
 def attack_server(
-    session: Session, *, clock: Callable[[], float] = time.monotonic, sleep: Callable[[float], None] = time.sleep
+    session: Session,
+    *,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
 ) -> SessionFindings:
     """Run a session within its bounds."""
     server = _Server(session, clock, sleep)
@@ -82,7 +85,11 @@ def attack_server(
     rng = np.random.default_rng(session.seed)
     sums: list[Floats] = []
     while server.goes_on:
-        some = [code for code, is_in in zip(codes, rng.permutation(len(codes)) < len(codes) // 2, strict=True) if is_in]
+        some = [
+            code
+            for code, is_in in zip(codes, rng.permutation(len(codes)) < len(codes) // 2, strict=True)
+            if is_in
+        ]
         listed = f"({', '.join(map(json.dumps, some))},)"
         halves = [server.table(unit, axes, f"{filtered} {word} {listed}") for word in ("in", "not in")]
         if halves[0] is not None and halves[1] is not None:
@@ -138,7 +145,9 @@ def _chosen(session: Session, catalogue: Mapping[str, object]) -> tuple[str, tup
     return unit, tuple(axes), filtered
 
 
-def _filtered(mine: list[dict[str, object]], sizes: Mapping[str, Mapping[str, int]], axes: tuple[str, ...]) -> str:
+def _filtered(
+    mine: list[dict[str, object]], sizes: Mapping[str, Mapping[str, int]], axes: tuple[str, ...]
+) -> str:
     """The variable with the most codes that is neither a place nor an axis."""
     free = [
         str(one["name"])
@@ -194,7 +203,9 @@ class _Server:
     def table(self, unit: str, axes: tuple[str, ...], where: str) -> Floats | None:
         """The values of a table; None where it is refused."""
         self.asked += 1
-        status, content = self._request("POST", "/api/v1/table", {"unit": unit, "axes": list(axes), "where": where})
+        status, content = self._request(
+            "POST", "/api/v1/table", {"unit": unit, "axes": list(axes), "where": where}
+        )
         values = content.get("value")
         if status == OK and isinstance(values, list):
             self.answered += 1
@@ -203,7 +214,9 @@ class _Server:
             self.refused[str(content.get("rule") or content.get("title") or status)] += 1
             return None
         detail = str(content.get("detail") or f"status {status}").splitlines()[0][:200]
-        raise mistake(self._session.address, "table", detail, "name other breakdowns with --axes and --filter")
+        raise mistake(
+            self._session.address, "table", detail, "name other breakdowns with --axes and --filter"
+        )
 
     def _request(self, method: str, path: str, body: object) -> tuple[int, Mapping[str, object]]:
         self._sleep(max(0.0, self._next - self._clock()))
