@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from discreet.maths.cells.lookup import KEYS, Order, build
+from discreet.maths.cells.permutation import secret_permutation
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
 from discreet.perturb.cell_key import CellKeyMechanism
 from discreet.perturb.noise import Noise, ScaledWeights
@@ -25,7 +26,8 @@ UNIT = 1_000_000
 
 
 def mechanism(secret: bytes = SECRET, V: float = V) -> CellKeyMechanism:
-    made = CellKeyMechanism(build(solve(PTableParameters(5, V)), Order.PLAIN, None))
+    lookup = build(solve(PTableParameters(5, V)), Order.PLAIN, None)
+    made = CellKeyMechanism(lookup, secret_permutation(secret))
     return replace(made, weights=weighted_sums(secret, made.variance))
 
 

@@ -32,6 +32,7 @@ from discreet.audit.measures import Privacy, ReleaseDifference
 from discreet.audit.ptable_change import PTableChange
 from discreet.audit.reconstruction import ReconstructionFindings
 from discreet.audit.removal import RemovalFindings
+from discreet.audit.session import SessionFindings
 from discreet.audit.utility import Utility
 from discreet.audit.weights import WeightFindings
 from discreet.maths.attacks.averaging import Method
@@ -103,6 +104,23 @@ def attack_lines(seen: Published, found: OutsiderFindings) -> Iterator[str]:
             yield f"{name}: not possible: {one.reason}"
         else:
             yield from _attack(one)
+
+
+def session_lines(address: str, found: SessionFindings) -> Iterator[str]:
+    """A session against a table builder as readable lines."""
+    refused = ", ".join(f"{number:,} by {rule}" for rule, number in sorted(found.refused.items())) or "none"
+    yield (
+        f"{address}: {found.answered:,} of {found.requests:,} requests answered; refused: {refused}. "
+        f"{' x '.join(found.axes)} under opposite filters of {found.filtered}: {found.pairs:,} pairs."
+    )
+    if found.standard_error is None or found.success is None:
+        yield "Filters: the variance of the noise is not known; give it with --variance."
+        return
+    declared = "" if found.declared is None else f"; the server declares at most {found.declared:.0%}"
+    yield (
+        f"Filters: {found.cells:,} counts known with a standard error of {found.standard_error:.2f}, "
+        f"{found.success:.0%} of them exactly{declared}."
+    )
 
 
 def _attack(found: Finding) -> Iterator[str]:
