@@ -17,12 +17,22 @@ from discreet.audit.differencing import Subtraction, Update, difference, differe
 from discreet.audit.differencing_areas import Crossing, MapDifferences, difference_maps
 from discreet.audit.disclosure import DisclosureRule, Disclosures, disclosures
 from discreet.audit.evidence import Published
+from discreet.audit.least_squares import LeastSquaresFindings, least_squares
 from discreet.audit.reconstruction import ReconstructionFindings, SolverLimits, reconstruct
 from discreet.audit.removal import RemovalFindings, remove_noise
 from discreet.errors import Mistakes, mistake
 from discreet.io.progress import Progress
 
-ATTACKS = ("averaging", "removal", "bounds", "bayes", "differencing", "reconstruction", "disclosure")
+ATTACKS = (
+    "averaging",
+    "least_squares",
+    "removal",
+    "bounds",
+    "bayes",
+    "differencing",
+    "reconstruction",
+    "disclosure",
+)
 
 _Found = TypeVar("_Found")
 
@@ -69,6 +79,7 @@ class OutsiderDifferences:
 
 Finding = (
     AveragingFindings
+    | LeastSquaresFindings
     | RemovalFindings
     | BoundFindings
     | ExposedValues
@@ -83,6 +94,7 @@ class OutsiderFindings:
     """What each attack found, or why it could not run; None where it was left out."""
 
     averaging: AveragingFindings | NotPossible | None = None
+    least_squares: LeastSquaresFindings | NotPossible | None = None
     removal: RemovalFindings | NotPossible | None = None
     bounds: BoundFindings | NotPossible | None = None
     bayes: ExposedValues | NotPossible | None = None
@@ -117,6 +129,7 @@ def attack(outsider: Outsider, without: Collection[str] = ()) -> OutsiderFinding
 
     return OutsiderFindings(
         averaging=tried("averaging", lambda outsider: averages(outsider).findings()),
+        least_squares=tried("least_squares", _least_squares),
         removal=tried(
             "removal",
             lambda outsider: _removal(outsider, None if "averaging" in without else averages(outsider)),
@@ -131,6 +144,10 @@ def attack(outsider: Outsider, without: Collection[str] = ()) -> OutsiderFinding
 
 def _averaging(outsider: Outsider) -> Averaging:
     return average(outsider.published, outsider.progress)
+
+
+def _least_squares(outsider: Outsider) -> LeastSquaresFindings:
+    return least_squares(outsider.published, outsider.progress).findings()
 
 
 def _removal(outsider: Outsider, averages: Averaging | None) -> RemovalFindings:

@@ -17,6 +17,7 @@ from discreet.audit.differencing import Judgement
 from discreet.audit.differencing_areas import AreaDifferences
 from discreet.audit.disclosure import Disclosures
 from discreet.audit.gates import GateVerdict
+from discreet.audit.least_squares import LeastSquaresFindings, LeastSquaresJudgement
 from discreet.audit.measures import MapDifference, Privacy, Rebuilt, ReleaseDifference, RepeatedStatistics
 from discreet.audit.removal import RemovalFindings, RemovalJudgement
 from discreet.audit.utility import Utility
@@ -36,6 +37,14 @@ class AveragingAudit:
 
     attack: AveragingFindings
     realised: Realised
+
+
+@dataclass(frozen=True)
+class LeastSquaresAudit:
+    """The strongest linear adversary, predicted and realised."""
+
+    attack: LeastSquaresFindings
+    realised: LeastSquaresJudgement
 
 
 @dataclass(frozen=True)
@@ -171,6 +180,7 @@ class Audit:
     verdicts: tuple[GateVerdict, ...]
     redundancy: RedundancyAudit | None = None
     averaging: AveragingAudit | None = None
+    least_squares: LeastSquaresAudit | None = None
     removal: RemovalAudit | NotPossible | None = None
     bounds: BoundsAudit | None = None
     privacy: Privacy | None = None

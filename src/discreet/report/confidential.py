@@ -50,6 +50,7 @@ from discreet.report.tables import (
     bounds_part,
     differencing_part,
     disclosure_part,
+    least_squares_part,
     removal_part,
 )
 from discreet.report.utility import utility_part
@@ -344,6 +345,8 @@ def _removed_noise(found: Audit, names: Names) -> Iterator[Part]:
     """What noise can be removed: by averages, step by step, by bounds."""
     if found.averaging is not None:
         yield averaging_part(found.averaging, found.redundancy, names)
+    if found.least_squares is not None:
+        yield least_squares_part(found.least_squares, names)
     if found.removal is not None:
         yield removal_part(found.removal, names)
     if found.bounds is not None:

@@ -12,6 +12,7 @@ from discreet.audit.averaging import AveragingFindings
 from discreet.audit.bayes import ExposedValues
 from discreet.audit.bounds import BoundFindings
 from discreet.audit.disclosure import Disclosures
+from discreet.audit.least_squares import LeastSquaresFindings
 from discreet.audit.reconstruction import ReconstructionFindings
 from discreet.audit.removal import RemovalFindings
 from discreet.maths.attacks.averaging import Method
@@ -267,6 +268,13 @@ def _sentences(found: Finding) -> Iterator[str]:
                 f"{count(best.expected)} of {several(found.targets, 'count', 'counts')} are expected to be"
                 f" recovered exactly, {count(best.beyond_baseline)} more than are published unchanged."
             )
+        case LeastSquaresFindings():
+            best = found.within_bounds
+            yield (
+                f"All sums of all tables are fitted at once. If the fit is right about what is not listed,"
+                f" {count(best.expected)} of {several(found.targets, 'count', 'counts')} are recovered exactly,"
+                f" and {count(found.baseline)} are published unchanged."
+            )
         case RemovalFindings():
             yield (
                 f"{count(found.recovered)} of {several(found.cells, 'count', 'counts')} are taken as known when"
@@ -288,14 +296,7 @@ def _sentences(found: Finding) -> Iterator[str]:
         case OutsiderDifferences():
             yield _differences(found)
         case ReconstructionFindings():
-            yield (
-                f"For {several(found.areas, 'area', 'areas')} a solver reconstructed"
-                f" {several(found.records, 'record', 'records')};"
-                f" {count(found.certain)} of them are certain."
-            )
-            stopped = found.status.get(Status.TIMEOUT, 0)
-            if stopped:
-                yield f"In {several(stopped, 'area', 'areas')} the solver reached its work limit."
+            yield from _reconstructed(found)
         case Disclosures():
             rows = found.total.rows
             yield (
@@ -303,6 +304,17 @@ def _sentences(found: Finding) -> Iterator[str]:
                 f" {count(rows[RowKind.INDIVIDUAL].seen)} persons and"
                 f" {count(rows[RowKind.GROUP].seen)} groups appear to share an attribute."
             )
+
+
+def _reconstructed(found: ReconstructionFindings) -> Iterator[str]:
+    yield (
+        f"For {several(found.areas, 'area', 'areas')} a solver reconstructed"
+        f" {several(found.records, 'record', 'records')};"
+        f" {count(found.certain)} of them are certain."
+    )
+    stopped = found.status.get(Status.TIMEOUT, 0)
+    if stopped:
+        yield f"In {several(stopped, 'area', 'areas')} the solver reached its work limit."
 
 
 def _differences(found: OutsiderDifferences) -> str:
@@ -318,6 +330,7 @@ def _why(reason: str) -> str:
 
 TITLES = {
     "averaging": "Averaging",
+    "least_squares": "Least squares",
     "removal": "Removal of noise, step by step",
     "bounds": "Bounds and margins",
     "bayes": "Posteriors",
