@@ -12,6 +12,7 @@ from discreet.audit.audit import (
     BoundsAudit,
     DifferencingAudit,
     KeyGapAudit,
+    LeastSquaresAudit,
     Protection,
     ReconstructionAudit,
     RedundancyAudit,
@@ -28,6 +29,7 @@ from discreet.audit.differencing_areas import MapJudgement
 from discreet.audit.disclosure import Disclosures, Tally
 from discreet.audit.evidence import Published
 from discreet.audit.key_gaps import KeyGapFindings
+from discreet.audit.least_squares import LeastSquaresFindings
 from discreet.audit.measures import Privacy, ReleaseDifference
 from discreet.audit.ptable_change import PTableChange
 from discreet.audit.reconstruction import ReconstructionFindings
@@ -61,6 +63,8 @@ def _about_tables(found: Audit) -> Iterator[str]:
         yield from _redundancy(found.redundancy)
     if found.averaging is not None:
         yield from _averaging_judged(found.averaging)
+    if found.least_squares is not None:
+        yield from _least_squares_judged(found.least_squares)
     if found.removal is not None:
         yield from _removal_judged(found.removal)
     if found.key_gaps is not None:
@@ -125,20 +129,6 @@ def session_lines(address: str, found: SessionFindings) -> Iterator[str]:
 
 def _attack(found: Finding) -> Iterator[str]:
     match found:
-        case AveragingFindings():
-            yield from _averaging(found)
-        case RemovalFindings():
-            yield from _removal(found)
-        case KeyGapFindings():
-            yield from _key_gaps(found)
-        case BoundFindings():
-            yield from _bounds(found)
-        case WeightFindings():
-            yield from _weights(found)
-        case ExposedValues():
-            yield _exposed(found)
-        case OutsiderDifferences():
-            yield from _differencing(found)
         case ReconstructionFindings():
             yield (
                 f"Reconstruction: {found.areas} areas of {found.geography}, {found.records:,} records, "
@@ -147,6 +137,35 @@ def _attack(found: Finding) -> Iterator[str]:
             )
         case Disclosures():
             yield from _disclosure(found)
+        case OutsiderDifferences():
+            yield from _differencing(found)
+        case ExposedValues():
+            yield _exposed(found)
+        case _:
+            yield from _about_noise(found)
+
+
+def _about_noise(
+    found: AveragingFindings
+    | LeastSquaresFindings
+    | RemovalFindings
+    | KeyGapFindings
+    | BoundFindings
+    | WeightFindings,
+) -> Iterator[str]:
+    match found:
+        case AveragingFindings():
+            yield from _averaging(found)
+        case LeastSquaresFindings():
+            yield from _least_squares(found)
+        case RemovalFindings():
+            yield from _removal(found)
+        case KeyGapFindings():
+            yield from _key_gaps(found)
+        case BoundFindings():
+            yield from _bounds(found)
+        case WeightFindings():
+            yield from _weights(found)
 
 
 def _redundancy(found: RedundancyAudit) -> Iterator[str]:
@@ -171,6 +190,24 @@ def _averaging(found: AveragingFindings) -> Iterator[str]:
 def _averaging_judged(found: AveragingAudit) -> Iterator[str]:
     yield from _averaging(found.attack)
     yield f"  realised: {found.realised.hit[Method.WEIGHTED]:,} recovered exactly"
+
+
+def _least_squares(found: LeastSquaresFindings) -> Iterator[str]:
+    yield (
+        f"Least squares: {found.targets:,} cells in {found.equations:,} sums, {found.linear.expected:,.0f} expected to "
+        f"be recovered exactly, {found.within_bounds.expected:,.0f} with bounds ({found.baseline:,.0f} are published "
+        "unchanged)"
+    )
+    for one in found.exposed[:NAMED]:
+        yield (
+            f"  {one.counted}: {_cell(one.cell)}: {one.ratio:.3g} of one count's variance, "
+            f"probability {one.success:.3f}"
+        )
+
+
+def _least_squares_judged(found: LeastSquaresAudit) -> Iterator[str]:
+    yield from _least_squares(found.attack)
+    yield f"  realised: {found.realised.linear:,} recovered exactly, {found.realised.within_bounds:,} with bounds"
 
 
 def _removal(found: RemovalFindings) -> Iterator[str]:
