@@ -142,10 +142,10 @@ def _attack(found: Finding) -> Iterator[str]:
         case ExposedValues():
             yield _exposed(found)
         case _:
-            yield from _about_noise(found)
+            yield from _noise_attack(found)
 
 
-def _about_noise(
+def _noise_attack(
     found: AveragingFindings
     | LeastSquaresFindings
     | RemovalFindings
