@@ -26,9 +26,8 @@ UNIT = 1_000_000
 
 
 def mechanism(secret: bytes = SECRET, V: float = V) -> CellKeyMechanism:
-    made = CellKeyMechanism(
-        build(solve(PTableParameters(5, V)), Order.PLAIN, None), secret_permutation(SECRET)
-    )
+    lookup = build(solve(PTableParameters(5, V)), Order.PLAIN, None)
+    made = CellKeyMechanism(lookup, secret_permutation(secret))
     return replace(made, weights=weighted_sums(secret, made.variance))
 
 

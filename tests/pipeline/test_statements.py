@@ -1,6 +1,7 @@
 """What a release states about its protection is true of the release: every count is compared with the records."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.audit.case import make_case, recognise
-from discreet.audit.evidence import Truth, published, values_at
+from discreet.audit.evidence import Cells, Integers, Truth, published, values_at
 from discreet.formats.publication import FILLED, promise
 from discreet.io.progress import Quiet
 from discreet.perturb.noise import Noise
@@ -30,18 +31,12 @@ def audited(folder: Path, release: Path) -> tuple[Release, Noise, Truth]:
     return opened, case.published.noise, case.truth
 
 
-def errors(
-    release: Release, truth: dict[str, object], cube: str
-) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def errors(release: Release, truth: Mapping[str, Cells], cube: str) -> Integers:
     """Published minus true count of every cell that has either."""
-    shown = next(
-        table.load()
-        for universe in published(release).universes
-        for table in universe.tables
-        if table.id == cube
-    )
-    cells = np.union1d(shown[0], truth[cube][0])  # type: ignore[index]
-    return values_at(shown, cells) - values_at(truth[cube], cells)  # type: ignore[arg-type]
+    every = (table for universe in published(release).universes for table in universe.tables)
+    shown = next(table.load() for table in every if table.id == cube)
+    cells = np.union1d(shown[0], truth[cube][0])
+    return values_at(shown, cells) - values_at(truth[cube], cells)
 
 
 def text_of(page: str) -> str:
@@ -59,8 +54,8 @@ def test_no_bound_is_stated_that_swapping_breaks(swapped: tuple[Path, Path]) -> 
     folder, place = swapped
     release, noise, truth = audited(folder, place)
     cubes = [cube.id for cube in release.manifest.cubes if not cube.weight]
-    by_noise = np.concatenate([errors(release, dict(truth.counted), cube) for cube in cubes])
-    in_all = np.concatenate([errors(release, dict(truth.original), cube) for cube in cubes])
+    by_noise = np.concatenate([errors(release, truth.counted, cube) for cube in cubes])
+    in_all = np.concatenate([errors(release, truth.original, cube) for cube in cubes])
     # the noise keeps what is stated of it, the release does not: swapping adds to it and fills empty cells
     assert np.abs(by_noise).max() <= (release.noise.bound or 0)
     assert (by_noise**2).mean() <= (release.noise.variance or 0.0)
@@ -88,7 +83,7 @@ def test_without_swapping_the_stated_bound_holds_and_listed_cells_have_people(
     assert not truth.is_swapped
     for cube in release.manifest.cubes:
         if not cube.weight:
-            assert np.abs(errors(release, dict(truth.original), cube.id)).max() <= (release.noise.bound or 0)
+            assert np.abs(errors(release, truth.original, cube.id)).max() <= (release.noise.bound or 0)
             shown = next(
                 table.load()
                 for one in published(release).universes

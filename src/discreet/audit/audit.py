@@ -18,7 +18,15 @@ from discreet.audit.differencing_areas import AreaDifferences
 from discreet.audit.disclosure import Disclosures
 from discreet.audit.gates import GateVerdict
 from discreet.audit.key_gaps import KeyGapFindings, KeyGapJudgement
-from discreet.audit.measures import MapDifference, Privacy, Rebuilt, ReleaseDifference, RepeatedStatistics
+from discreet.audit.least_squares import LeastSquaresFindings, LeastSquaresJudgement
+from discreet.audit.measures import (
+    MapDifference,
+    Privacy,
+    PTableDifference,
+    Rebuilt,
+    ReleaseDifference,
+    RepeatedStatistics,
+)
 from discreet.audit.removal import RemovalFindings, RemovalJudgement
 from discreet.audit.utility import Utility
 from discreet.audit.weights import WeightFindings, WeightJudgement
@@ -38,6 +46,14 @@ class AveragingAudit:
 
     attack: AveragingFindings
     realised: Realised
+
+
+@dataclass(frozen=True)
+class LeastSquaresAudit:
+    """The strongest linear adversary, predicted and realised."""
+
+    attack: LeastSquaresFindings
+    realised: LeastSquaresJudgement
 
 
 @dataclass(frozen=True)
@@ -88,11 +104,16 @@ class DifferencingAudit:
     bases: tuple[Judgement, ...]
     geographies: tuple[AreaDifferences, ...]
     earlier_release: ReleaseDifference | None = None
+    ptable_change: PTableDifference | None = None
     maps: MapDifference | None = None
 
     def as_json(self) -> Mapping[str, object]:
         """The document; an earlier release and a map only where they were given."""
-        given = {"earlier_release": self.earlier_release, "maps": self.maps}
+        given = {
+            "earlier_release": self.earlier_release,
+            "ptable_change": self.ptable_change,
+            "maps": self.maps,
+        }
         return {
             "bases": self.bases,
             "geographies": self.geographies,
@@ -189,6 +210,7 @@ class Audit:
     verdicts: tuple[GateVerdict, ...]
     redundancy: RedundancyAudit | None = None
     averaging: AveragingAudit | None = None
+    least_squares: LeastSquaresAudit | None = None
     removal: RemovalAudit | NotPossible | None = None
     key_gaps: KeyGapAudit | NotPossible | None = None
     bounds: BoundsAudit | None = None

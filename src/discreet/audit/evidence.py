@@ -176,7 +176,7 @@ def same_secret(first: Release, second: Release) -> bool:
 
 
 def same_ptable(first: Release, second: Release) -> bool:
-    """Whether two releases under one secret have one p-table, by the keyed digests in their manifests."""
+    """Whether two releases of one secret have the same p-table and use of keys, by the digests in their manifests."""
     return first.manifest.digests.ptable == second.manifest.digests.ptable
 
 

@@ -170,7 +170,12 @@ class KeyGapJudgement:
     @property
     def share(self) -> float:
         """The share that the better rule guesses right."""
-        return max(self.independent, self.plain_sums or 0) / self.tuples
+        return max(self.independent, self.plain_sums or 0) / self.tuples if self.tuples else 0.0
+
+    @property
+    def expected_share(self) -> float | None:
+        """The share that the best rule for these keys is expected to guess right."""
+        return None if self.expected is None or not self.tuples else self.expected / self.tuples
 
     def as_json(self) -> Mapping[str, object]:
         """The document."""

@@ -18,6 +18,7 @@ from discreet.audit import (
     reconstruction,
     utility,
 )
+from discreet.audit.averaging import ExposedCell
 from discreet.audit.bounds import BoundAttack, BoundJudgement, bound_attack
 from discreet.audit.bounds import judge as judge_bounds
 from discreet.audit.case import EXACT, Case, Earlier, variants
@@ -46,12 +47,15 @@ from discreet.audit.differencing_areas import (
 from discreet.audit.evidence import Published
 from discreet.audit.key_gaps import KeyGapJudgement, KeyGaps, key_gaps
 from discreet.audit.key_gaps import judge as judge_key_gaps
+from discreet.audit.least_squares import LeastSquares, least_squares, most_recovered
+from discreet.audit.ptable_change import PTableChange, PTableChangeJudgement, ptable_change
+from discreet.audit.ptable_change import judge as judge_ptable_change
 from discreet.audit.redundancy import Mode, programme_redundancy
 from discreet.audit.removal import NoiseRemoval, remove_noise
 from discreet.audit.sparsity import Sparsity, sparsities
 from discreet.io.progress import Progress
 from discreet.maths.attacks.redundancy import Redundancy
-from discreet.maths.noise.additive import Law
+from discreet.maths.noise.additive import Law, LawKind
 from discreet.maths.noise.certificates import fixed_zeros_delta, same_participants_delta
 from discreet.perturb.cell_key import CellKeyMechanism
 from discreet.perturb.noise import Guarantee
@@ -160,6 +164,18 @@ class ReleaseDifference:
 
 
 @dataclass(frozen=True)
+class PTableDifference:
+    """What another p-table under the same secret reveals, judged where the earlier release's true counts are known."""
+
+    seen: PTableChange
+    judged: PTableChangeJudgement | None
+
+    def as_json(self) -> Mapping[str, object]:
+        """The document: what is seen, then how much of it is true."""
+        return {**vars(self.seen), "judged": self.judged}
+
+
+@dataclass(frozen=True)
 class MapDifference:
     """What the areas of two geographies disclose to an attacker with a map, judged by the true counts."""
 
@@ -189,6 +205,16 @@ class Measures:
     def averaging(self) -> averaging.Averaging:
         """The averaging attack."""
         return averaging.average(self.case.published, self._progress, truth=self.case.truth)
+
+    @cached_property
+    def least_squares(self) -> LeastSquares:
+        """The strongest linear adversary."""
+        return least_squares(self.case.published, self._progress, truth=self.case.truth)
+
+    @cached_property
+    def recovered(self) -> tuple[ExposedCell, ...]:
+        """The most exposed counts by averaging or least squares, whichever is stronger: what verdicts use."""
+        return most_recovered(self.averaging, self.least_squares)
 
     @cached_property
     def sparsity(self) -> tuple[Sparsity, ...]:
@@ -252,7 +278,8 @@ class Measures:
         if earlier is None:
             return None
         pair = (earlier.published, case.published)
-        seen = difference_releases(*pair, same_keys=earlier.same_secret, progress=self._progress)
+        follows = earlier.same_secret and earlier.same_ptable
+        seen = difference_releases(*pair, same_keys=follows, progress=self._progress)
         exposed = corrections(
             *pair,
             same_secret=earlier.same_secret,
@@ -265,6 +292,17 @@ class Measures:
             judged = judge_releases(*pair, truths, progress=self._progress)
             really = judge_corrections(exposed, *pair, truths)
         return ReleaseDifference(earlier.published.name, seen, judged, exposed, really)
+
+    def ptable_change(self) -> PTableDifference | None:
+        """What two p-tables under one secret reveal; None without an earlier release of the secret with another one."""
+        earlier, case = self._earlier, self.case
+        if earlier is None or not earlier.same_secret or earlier.same_ptable:
+            return None
+        if not all(one.noise.kind is LawKind.CELL_KEY for one in (earlier.published, case.published)):
+            return None
+        found = ptable_change(earlier.published, case.published, self._progress)
+        judged = None if earlier.truth is None else judge_ptable_change(found, earlier.truth)
+        return PTableDifference(found.findings, judged)
 
     def map_difference(self) -> MapDifference | None:
         """Differences of areas that a map suggests, and how many are true; None without a map."""

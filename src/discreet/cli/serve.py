@@ -10,9 +10,19 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.output import JSON, QUIET, REGISTER, THREADS, emit_json, register_path, shown_progress
+from discreet.cli.output import (
+    ANOTHER_PTABLE,
+    JSON,
+    QUIET,
+    REGISTER,
+    THREADS,
+    emit_json,
+    register_path,
+    shown_progress,
+)
 from discreet.errors import mistake
 from discreet.io.secret import read_secret
+from discreet.serve.http.api import UNLIMITED
 from discreet.serve.http.limits import Limits, RateLimit
 from discreet.serve.http.server import Serving, run
 
@@ -30,9 +40,13 @@ def serve(
         str, typer.Option("--ledger", help="The ledger of budgets, where the noise has a guarantee.")
     ] = "",
     register: REGISTER = None,
+    another_ptable: ANOTHER_PTABLE = False,
     rules: Annotated[
         Path | None, typer.Option("--rules", help="For a release: a programme whose [serve] section applies.")
     ] = None,
+    without_rules: Annotated[
+        bool, typer.Option("--without-rules", help="Let users collect without limit; not for the public.")
+    ] = False,
     tokens: Annotated[
         Path | None, typer.Option("--tokens", help="A file of API tokens (discreet token).")
     ] = None,
@@ -98,7 +112,9 @@ def serve(
         secret=read_secret(secret, os.environ) if secret else None,
         ledger=ledger,
         register=register_path(register, secret),
+        another_ptable=another_ptable,
         rules=rules,
+        without_rules=without_rules,
         tokens=tokens,
         tokens_only=tokens_only,
         threads=threads,
@@ -110,11 +126,13 @@ def serve(
         hosts=_listed(hosts),
     )
 
-    def ready(address: str) -> None:
+    def ready(address: str, is_unlimited: bool) -> None:
         if json:
-            emit_json({"address": address})
+            emit_json({"address": address, "unlimited": is_unlimited})
         elif not quiet:
             typer.echo(f"Serving {source} on {address} (Ctrl-C stops it).")
+        if is_unlimited:
+            typer.echo(f"warning: {UNLIMITED}", err=True)
 
     with shown_progress(quiet or json) as progress:
         run(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -96,6 +97,14 @@ class CellKeyMechanism:
         """The thresholds and changes of the lookup, and whether keys are permuted: the secret decides how."""
         arrays = (self.lookup.offsets, self.lookup.upper, self.lookup.change)
         return self.keys.value.encode() + b"".join(array.tobytes() for array in arrays)
+
+    @property
+    def large(self) -> tuple[tuple[int, int], ...]:
+        """(change, number of keys) of large counts, in the order of the keys."""
+        begin, end = int(self.lookup.offsets[-2]), int(self.lookup.offsets[-1])
+        upper = [0, *(int(bound) for bound in self.lookup.upper[begin:end])]
+        lengths = (high - low for low, high in pairwise(upper))
+        return tuple(zip(self.lookup.change[begin:end].tolist(), lengths, strict=True))
 
     @property
     def keys(self) -> KeyKind:

@@ -78,8 +78,9 @@ def added_up(
 
 def cell_key_mechanism(noise: CellKeyNoise, secret: bytes) -> CellKeyMechanism:
     """The cell key method; the secret decides the permutation of the cell keys."""
+    notes: tuple[str, ...] = ()
     if isinstance(noise.table, Path):
-        lookup, notes = read_ptable(noise.table).lookup, ()
+        lookup = read_ptable(noise.table).lookup
     else:
         law = solve(noise.table)
         lookup, notes = build(law, Order.PLAIN), law.notes

@@ -13,6 +13,7 @@ from discreet.io.progress import Progress, Quiet
 from discreet.maths.cells.keys import SECRET_BYTES
 from discreet.perturb.choose import cell_key_mechanism, mechanism
 from discreet.perturb.mechanism import Mechanism
+from discreet.perturb.weak import weak_problems
 from discreet.perturb.weights import reach_of
 from discreet.population.household_sizes import household_problems
 from discreet.population.place_columns import place_column_problems
@@ -57,6 +58,8 @@ def _problems(programme: Programme, threads: int, progress: Progress) -> Iterato
         yield from mistakes.problems
     except DiscreetError as error:
         yield Problem(str(programme.path), "noise", str(error), "change the parameters")
+    if chosen is not None:
+        yield from weak_problems(programme, chosen)
     yield from block_problems(programme)
     for unit in programme.population.units.values() if programme.population else ():
         progress.stage(f"checking {unit.name}")

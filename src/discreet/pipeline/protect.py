@@ -26,6 +26,7 @@ from discreet.maths.privacy.accounting import EpsilonDelta, PrivacyLoss, Rho
 from discreet.perturb.ledger import Entry, Ledger
 from discreet.perturb.mechanism import Mechanism
 from discreet.perturb.private import PrivateMechanism
+from discreet.perturb.weak import weak_problems
 from discreet.pipeline.earlier import NO_EARLIER, EarlierReleases, compare_with_earlier, require_releases
 from discreet.population.place_columns import place_column_problems
 from discreet.programme.noise import Claim
@@ -43,7 +44,8 @@ from discreet.release.manifest import (
     write_private_manifest,
 )
 from discreet.release.reader import Release
-from discreet.run.identity import Identity, begin, begin_again, keyed_digest
+from discreet.run.identity import Identity, RunDigests, begin, begin_again, keyed_digest
+from discreet.run.issued import Issuing, issuing
 from discreet.run.run import Run, require_none
 from discreet.run.tabulating import CELLS_AT_ONCE, tabulate
 from discreet.swap.result import SwapResult
@@ -110,17 +112,25 @@ def protect(
     spending: Spending | None = None,
     register: Register | None = None,
     earlier: EarlierReleases = NO_EARLIER,
+    another_ptable: bool = False,
 ) -> Protected:
     """Count and perturb every cube of a programme and publish them atomically at ``out``.
 
     The private manifest (full parameters, row counts) goes to ``private``, which must be outside the release. With
     ``spending`` the release is charged to its account before any noise is drawn: what a killed run leaves behind is
-    paid for. ``register`` is that of the secret; a declared snapshot needs it. If a gate of the programme is broken, or
-    the release exposes persons together with one that it replaces or that is in ``earlier``, nothing is published.
+    paid for. ``register`` is that of the secret; a declared snapshot needs it, and releases by the cell key method are
+    recorded in it: another p-table than those recorded is refused, unless ``another_ptable`` accepts the risk. If a
+    gate of the programme is broken, or the release exposes persons together with one that it replaces or that is in
+    ``earlier``, nothing is published.
     """
     require_private_place(private, out)
     require_releases(earlier)
     making = _Protecting(*begin(programme, secret, threads, progress, register), spending)
+    require_none(weak_problems(programme, making.mechanism))
+    issued = making.issuing(register, clock(), another_ptable)
+    accepted = () if issued is None else issued.notes
+    if issued is not None:
+        issued.require()
     if spending is not None:
         spending.loss(making.mechanism)
     with ReleaseFolder(out, making.run_id) as folder:
@@ -133,9 +143,11 @@ def protect(
             folder.discard()
             raise
         write_private_manifest(making.private(made, clock()), private)
+        if issued is not None:
+            issued.record()
         folder.publish(made.manifest)
     cells = sum(entry.cells for entry in made.manifest.cubes)
-    notes = made.notes
+    notes = made.notes + accepted
     if programme.noise.is_guaranteed and making.identity.snapshot is None and spending is None:
         notes += (UNCHARGED,)
     return Protected(
@@ -151,6 +163,7 @@ def rehearse(
     Noise with a guarantee is drawn for this only: it is not that of any release.
     """
     making = _Protecting(*begin_again(programme, secret, "", threads, progress))
+    require_none(weak_problems(programme, making.mechanism))
     with ReleaseFolder(out, f"{making.run_id}rehearsal") as folder:
         try:
             return making.judged(folder, making.make(folder))
@@ -218,6 +231,14 @@ class _Protecting:
         self.run_id = identity.run_id()
         # before anything is counted, because it may be refused
         self.blocks = blocks_of(run.programme) if run.programme.release.consistent else ()
+
+    def issuing(self, register: Register | None, time: datetime, forced: bool) -> Issuing | None:
+        """What is recorded of the release, where its noise has cell keys."""
+        identity = self.identity
+        digests = RunDigests(identity.inputs, identity.parameters, identity.ptable)
+        return issuing(
+            self.programme, self.mechanism, digests, register, run_id=self.run_id, time=time, forced=forced
+        )
 
     def make(self, folder: ReleaseFolder) -> _Made:
         """Swap, count, perturb and write everything that an earlier run of the same identity has not finished."""

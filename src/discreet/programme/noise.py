@@ -67,6 +67,7 @@ class DeclaredCellKey(Declared):
     variance: Literal["at-most", "equal", "equal-where-feasible"] | None = None
     keys: Literal["permuted", "plain"] = "permuted"
     ptable: Text | None = None
+    allow_weak: bool = False
 
 
 class DeclaredPrivate(Declared):
@@ -96,6 +97,7 @@ class DeclaredPrivate(Declared):
     largest_weight: Amount | None = None
     claim: Literal["dp", "none"] = "dp"
     large_delta: bool = False
+    allow_weak: bool = False
 
 
 PRIVATE_KINDS = ("laplace", "normal", "geometric", "discrete-gaussian", "hellinger", "exponential")
@@ -125,6 +127,7 @@ class CellKeyNoise:
 
     table: PTableParameters | Path
     keys: KeyKind = KeyKind.PERMUTED
+    allow_weak: bool = False  # accept noise below any protection
     kind: ClassVar[LawKind] = LawKind.CELL_KEY
     is_guaranteed: ClassVar[bool] = False
     is_fresh: ClassVar[bool] = False
@@ -184,6 +187,7 @@ class PrivateNoise:
     largest_weight: Fraction | None = None  # of a record, where cubes have weights
     utility: UtilityTable | None = None  # of the exponential mechanism
     composition: Composition = Composition.BASIC  # of its cross-tabulations
+    allow_weak: bool = False  # accept noise below any protection
 
     @property
     def is_guaranteed(self) -> bool:
@@ -254,7 +258,7 @@ def _cell_key(declared: DeclaredCellKey, findings: Findings) -> CellKeyNoise | N
     keys = KeyKind(declared.keys)
     if declared.ptable is None:
         parameters = _parameters(declared, findings)
-        return None if parameters is None else CellKeyNoise(parameters, keys)
+        return None if parameters is None else CellKeyNoise(parameters, keys, declared.allow_weak)
     for key in ("V", "D", "js", "pstay", "variance"):
         if getattr(declared, key) is not None:
             findings.add(
@@ -263,7 +267,7 @@ def _cell_key(declared: DeclaredCellKey, findings: Findings) -> CellKeyNoise | N
     path = findings.folder / declared.ptable
     if not path.is_file():
         findings.add("noise.ptable", f"no file {declared.ptable!r}", "correct the path of the p-table")
-    return CellKeyNoise(path, keys)
+    return CellKeyNoise(path, keys, declared.allow_weak)
 
 
 def _parameters(declared: DeclaredCellKey, findings: Findings) -> PTableParameters | None:
@@ -318,6 +322,7 @@ def _private(declared: DeclaredPrivate, findings: Findings) -> PrivateNoise | No
         largest_weight=None if declared.largest_weight is None else Fraction(str(declared.largest_weight)),
         utility=utility,
         composition=Composition(declared.composition),
+        allow_weak=declared.allow_weak,
     )
 
 

@@ -237,7 +237,9 @@ def _cube(cube: Cube, ready: ReadyMade | None) -> dict[str, Any]:
 
 def _noise(noise: NoiseRule) -> dict[str, Any]:
     if not isinstance(noise, CellKeyNoise):
-        return json.loads(json.dumps(asdict(noise), default=str))  # type: ignore[no-any-return]
+        declared: dict[str, Any] = json.loads(json.dumps(asdict(noise), default=str))
+        declared.pop("allow_weak")  # it changes nothing that is published
+        return declared
     table: Any = noise.table.name if isinstance(noise.table, Path) else _parameters(noise.table)
     return {"kind": "cell-key", "table": table, "keys": noise.keys.value}
 

@@ -59,6 +59,7 @@ from discreet.report.tables import (
     differencing_part,
     disclosure_part,
     key_gaps_part,
+    least_squares_part,
     removal_part,
     weights_part,
 )
@@ -354,6 +355,8 @@ def _removed_noise(found: Audit, names: Names) -> Iterator[Part]:
     """What noise can be removed: by averages, step by step, by bounds."""
     if found.averaging is not None:
         yield averaging_part(found.averaging, found.redundancy, names)
+    if found.least_squares is not None:
+        yield least_squares_part(found.least_squares, names)
     if found.removal is not None:
         yield removal_part(found.removal, names)
     if found.key_gaps is not None:

@@ -42,7 +42,7 @@ def simulated(lookup: Lookup, permutation: KeyPermutation, parts: int) -> NDArra
 
 def off(share: float, chance: float) -> float:
     """In standard deviations."""
-    return (share - chance) / np.sqrt(chance * (1 - chance) / TUPLES)
+    return float((share - chance) / np.sqrt(chance * (1 - chance) / TUPLES))
 
 
 @pytest.mark.parametrize("parts", [2, 3, 5])

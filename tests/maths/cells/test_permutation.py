@@ -19,7 +19,7 @@ def undone(keys: NDArray[np.uint32]) -> NDArray[np.uint32]:
         k0, k1 = hash_key(SECRET, f"cell-key-permutation/{number}")
         added = np.array([int(hash_word(np.uint64(half), k0, k1)) & 0xFFFF for half in left.tolist()])
         left, right = right ^ added.astype(np.uint32), left
-    return (left << 16) | right
+    return ((left << 16) | right).astype(np.uint32)
 
 
 @pytest.mark.parametrize("bits", [0, 1, 2, 3, 8, 12, 13, 16, 17])

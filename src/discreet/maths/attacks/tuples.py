@@ -31,7 +31,9 @@ def keyed_joint_law(lookup: Lookup, parts: int) -> Floats:
     reach = len(shares) // 2
     size = 2 * reach * parts + 1
     joint = np.fft.ifft2(np.fft.fft2(shares, (size, BINS)) ** parts).real  # (summed change, bin) -> p
-    carried = sum(p * np.roll(joint, k, axis=1) for k, p in enumerate(_eulerian_shares(parts)))
+    carried = np.zeros_like(joint)
+    for k, p in enumerate(_eulerian_shares(parts)):
+        carried += p * np.roll(joint, k, axis=1)
     found: Floats = np.maximum((shares * BINS) @ carried.T, 0.0)
     return found
 
