@@ -6,12 +6,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from discreet.audit.evidence import Published
+from discreet.audit.gates import JUDGES
 from discreet.audit.linkage import Auxiliary, Confirmed, auxiliary, confirm, link, made_auxiliary
+from discreet.audit.measures import Rebuilt
 from discreet.audit.reconstruction import (
     JudgedReconstruction,
     Reconstruction,
@@ -30,8 +33,10 @@ from discreet.perturb.mechanism import Mechanism
 from discreet.perturb.noise import Noise
 from discreet.perturb.private import PrivateMechanism
 from discreet.programme.cube import Cube
+from discreet.programme.gates import Gates, ReconstructionGate
 from discreet.programme.noise import BudgetRule, PrivateNoise
 from discreet.programme.statistic import Statistics
+from discreet.report.published import sentences
 from discreet.tabulate.tables import ConfidentialTable, NoisyTable, ProtectedTable
 from tests.attributes import own
 from tests.audit.known import known as known_noise
@@ -43,6 +48,9 @@ CODELISTS = {tree.name: tree for tree in TREES}
 WHOLE = [["GEO", "SEX", "AGE", "OCC"]]
 PAIRS = [["GEO", "SEX", "AGE"], ["GEO", "SEX", "OCC"], ["GEO", "AGE", "OCC"]]
 QUICK = SolverLimits(work=5, workers=2)
+GATE = ReconstructionGate(
+    place="GEO", variables=(), quasi=(), errors={}, areas=20, seconds=5.0, reconstructed=0.1, reidentified=0.1
+)
 
 
 @dataclass(frozen=True)
@@ -129,6 +137,7 @@ def test_exact_tables_of_all_variables_are_the_records() -> None:
         "records": PERSONS,
         "certain": PERSONS,
         "r_certain": 1.0,
+        "r_guessed": found.findings().r_guessed,
         "unique_areas": 20,
         "confidence": 1.0,
         "seconds": found.findings().seconds,
@@ -282,3 +291,40 @@ def test_wrong_linkages_are_told() -> None:
         made_auxiliary(found, TRUTH, ["INC"])
     with pytest.raises(Mistakes, match=r"OCC = 0\.1"):
         made_auxiliary(found, TRUTH, ["SEX"], {"OCC": 0.1})
+
+
+def test_where_nearly_all_are_alike_certain_records_are_no_attack() -> None:
+    """Exact tables give every record for certain, and a guess of the most frequent categories nearly all as well."""
+    generator = np.random.default_rng(7)
+    alike = {name: np.zeros(PERSONS, dtype=np.uint32) for name in ("SEX", "AGE", "OCC")}
+    odd = generator.permutation(PERSONS)[:18]
+    alike["AGE"][odd] = generator.integers(1, 9, len(odd))
+    columns = {"GEO": town()["GEO"], **alike}
+    release = made(TREES, WHOLE, columns, Bare(), NO_NOISE, seed=1)
+    found = reconstruct(release.published, limits=QUICK)
+    judged, findings = judge(found, TrueRecords(columns, CODELISTS)), found.findings()
+    assert judged.r_recon == findings.r_certain == 1
+    assert judged.by_commonest == PERSONS - len(odd)
+    assert judged.baseline == findings.r_guessed >= 1 - len(odd) / PERSONS
+    assert judged.gain <= len(odd) / PERSONS
+    file = made_auxiliary(found, TrueRecords(columns, CODELISTS), ["AGE"])
+    confirmed = confirm(link(found, file), TrueRecords(columns, CODELISTS), judged)
+    rebuilt = Rebuilt("as released", findings, judged, confirmed)
+    gates = Gates(reconstruction=GATE)
+    verdicts = {one.gate: one for one in JUDGES["reconstruction"](gates, SimpleNamespace(rebuilt=rebuilt))}  # type: ignore[arg-type]
+    reconstructed = verdicts["reconstruction.reconstructed"]
+    assert reconstructed.found == pytest.approx(judged.gain)
+    assert reconstructed.passed  # the limit is on what the attack adds
+    assert "beyond the best guess" in str(reconstructed)
+    assert verdicts["reconstruction.reidentified"].found == max(confirmed.gain, 0)
+    told = " ".join(sentences(findings))
+    assert f"{PERSONS} of them (100%) are certain" in told
+    assert "the solver adds" in told
+
+
+def test_a_gate_on_reconstruction_still_refuses_an_attack() -> None:
+    found, judged = attacked((Bare(), NO_NOISE), WHOLE)
+    rebuilt = Rebuilt("as released", found.findings(), judged, named(found, judged, errors=0.0))
+    (first, _) = JUDGES["reconstruction"](Gates(reconstruction=GATE), SimpleNamespace(rebuilt=rebuilt))  # type: ignore[arg-type]
+    assert not first.passed
+    assert first.found == judged.r_recon - judged.baseline > 0.3

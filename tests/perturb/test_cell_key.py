@@ -250,12 +250,10 @@ def test_the_facts_are_those_of_the_p_table(js: int) -> None:
         assert all(held.get(change, 0.0) == pytest.approx(p, abs=1e-9) for change, p in expected.items())
 
 
-def test_weighted_counts_are_the_published_count_times_the_mean_weight() -> None:
+def test_a_table_with_weights_needs_noise_for_them() -> None:
     _, cell_key = mechanism(2.0)
-    counts = np.arange(1, 200)
-    plain = table(counts, uniform(5)[: len(counts)])
-    weights = (counts * 1_500_000).astype(np.uint64)  # a mean of 1.5
-    made = cell_key.perturb(ConfidentialTable(plain.cube, plain.cells, plain.positions, weights))
-    assert made.weighted is not None
-    assert made.weighted == pytest.approx(1.5 * made.values)
+    plain = table(np.arange(1, 20), uniform(5)[:19])
     assert cell_key.perturb(plain).weighted is None
+    weights = np.full(19, 1_500_000, dtype=np.uint64)
+    with pytest.raises(ValueError, match="no noise for them"):
+        cell_key.perturb(ConfidentialTable(plain.cube, plain.cells, plain.positions, weights, weights))

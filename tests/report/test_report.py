@@ -157,6 +157,7 @@ def test_a_reconstruction_that_beats_guessing_is_no_good_news() -> None:
         records=40,
         certain=20,
         r_certain=0.5,
+        r_guessed=0.2,
         unique_areas=0,
         confidence=1.0,
         seconds=1.0,

@@ -13,6 +13,7 @@ from typing import TypeVar
 from discreet.audit.averaging import Averaging, AveragingFindings, average
 from discreet.audit.bayes import Belief, ExposedValues, exposed
 from discreet.audit.bounds import BoundFindings, bound_attack
+from discreet.audit.corrections import Corrections, corrections
 from discreet.audit.differencing import Subtraction, Update, difference, difference_releases
 from discreet.audit.differencing_areas import Crossing, MapDifferences, difference_maps
 from discreet.audit.disclosure import DisclosureRule, Disclosures, disclosures
@@ -21,6 +22,7 @@ from discreet.audit.key_gaps import KeyGapFindings, key_gaps
 from discreet.audit.ptable_change import PTableChange, ptable_change
 from discreet.audit.reconstruction import ReconstructionFindings, SolverLimits, reconstruct
 from discreet.audit.removal import RemovalFindings, remove_noise
+from discreet.audit.weights import WeightFindings, attack_weights
 from discreet.errors import Mistakes, mistake
 from discreet.io.progress import Progress
 from discreet.maths.noise.additive import LawKind
@@ -30,6 +32,7 @@ ATTACKS = (
     "removal",
     "key_gaps",
     "bounds",
+    "weights",
     "bayes",
     "differencing",
     "reconstruction",
@@ -53,7 +56,7 @@ class Outsider:
     seconds: float
     threads: int
     progress: Progress
-    same_ptable: bool = True  # whether both releases were made with one p-table
+    same_ptable: bool = True  # whether both have the same noise for the same people, if they have one secret
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,7 @@ class OutsiderDifferences:
     earlier_release: Update | None = None
     ptable_change: PTableChange | None = None
     maps: MapDifferences | None = None
+    corrections: Corrections | None = None  # whom the earlier release and this one expose together
 
     def as_json(self) -> Mapping[str, object]:
         """The document; what was not compared is left out."""
@@ -86,6 +90,7 @@ Finding = (
     | RemovalFindings
     | KeyGapFindings
     | BoundFindings
+    | WeightFindings
     | ExposedValues
     | OutsiderDifferences
     | ReconstructionFindings
@@ -101,6 +106,7 @@ class OutsiderFindings:
     removal: RemovalFindings | NotPossible | None = None
     key_gaps: KeyGapFindings | NotPossible | None = None
     bounds: BoundFindings | NotPossible | None = None
+    weights: WeightFindings | NotPossible | None = None
     bayes: ExposedValues | NotPossible | None = None
     differencing: OutsiderDifferences | NotPossible | None = None
     reconstruction: ReconstructionFindings | NotPossible | None = None
@@ -139,6 +145,7 @@ def attack(outsider: Outsider, without: Collection[str] = ()) -> OutsiderFinding
         ),
         key_gaps=tried("key_gaps", _key_gaps),
         bounds=tried("bounds", _bounds),
+        weights=tried("weights", _weights) if outsider.published.weighted else None,
         bayes=tried("bayes", _bayes),
         differencing=tried("differencing", _differencing),
         reconstruction=tried("reconstruction", _reconstruction),
@@ -162,6 +169,10 @@ def _bounds(outsider: Outsider) -> BoundFindings:
     return bound_attack(outsider.published, outsider.bound, progress=outsider.progress).findings()
 
 
+def _weights(outsider: Outsider) -> WeightFindings:
+    return attack_weights(outsider.published, bound=outsider.bound, progress=outsider.progress).findings()
+
+
 def _bayes(outsider: Outsider) -> ExposedValues:
     return exposed(outsider.published, Belief(), outsider.progress)
 
@@ -174,6 +185,15 @@ def _differencing(outsider: Outsider) -> OutsiderDifferences:
         None if earlier is None else difference_releases(earlier, seen, same_keys=follows, progress=progress),
         None if earlier is None or follows else _ptable_change(outsider, earlier),
         None if lookup is None else difference_maps(seen, lookup, progress=progress),
+        None
+        if earlier is None
+        else corrections(
+            earlier,
+            seen,
+            same_secret=outsider.same_secret,
+            same_ptable=outsider.same_ptable,
+            progress=progress,
+        ),
     )
 
 

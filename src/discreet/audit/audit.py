@@ -28,6 +28,7 @@ from discreet.audit.measures import (
 )
 from discreet.audit.removal import RemovalFindings, RemovalJudgement
 from discreet.audit.utility import Utility
+from discreet.audit.weights import WeightFindings, WeightJudgement
 from discreet.maths.feasible import UTILITY, Constraint, RiskLimits
 
 
@@ -68,6 +69,14 @@ class BoundsAudit:
 
     attack: BoundFindings
     realised: BoundJudgement
+
+
+@dataclass(frozen=True)
+class WeightsAudit:
+    """The attack on weighted tables, and how many of the counts that follow are right."""
+
+    attack: WeightFindings
+    realised: WeightJudgement
 
 
 @dataclass(frozen=True)
@@ -195,6 +204,7 @@ class Audit:
     removal: RemovalAudit | NotPossible | None = None
     key_gaps: KeyGapAudit | NotPossible | None = None
     bounds: BoundsAudit | None = None
+    weights: WeightsAudit | NotPossible | None = None
     privacy: Privacy | None = None
     bayes: BayesAudit | None = None
     differencing: DifferencingAudit | None = None

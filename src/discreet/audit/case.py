@@ -120,7 +120,7 @@ class Earlier:
     published: Published
     truth: Truth | None  # its own true counts; None where its programme is not given
     same_secret: bool  # whether both releases were made with one secret
-    same_ptable: bool = True  # and with one p-table
+    same_ptable: bool = True  # whether that gives the same people the same noise in both
 
 
 def informed(seen: Published, chosen: Mechanism) -> Published:

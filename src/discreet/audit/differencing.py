@@ -416,6 +416,40 @@ def difference_releases(
     return Update(len(both), compared, changed, small, certain, skipped, tuple(examples))
 
 
+@dataclass(frozen=True, eq=False)
+class ChangedCells:
+    """The cells of one cross-tabulation that two releases publish with different values."""
+
+    universe: Universe
+    levels: Levels
+    tables: tuple[str, ...]  # of the second release that show it
+    compared: int  # cells that are not zero in one of the two
+    numbers: Integers  # of those that changed, ascending
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many codes each of its levels has."""
+        return tuple(len(codes_at(self.universe.codelists[name], depth)) for name, depth in self.levels)
+
+
+def changed_cells(
+    first: Published,
+    second: Published,
+    progress: Progress | None = None,
+    instead: tuple[Read, Read] | None = None,
+) -> list[ChangedCells]:
+    """What changed between two releases, by cross-tabulation of both; ``instead`` replaces what they publish."""
+    both, _ = _both(first, second)
+    progress, found = _stage(progress, "comparing with the earlier release", len(both)), []
+    readers = (Reader(), Reader()) if instead is None else (Reader(instead[0]), Reader(instead[1]))
+    for one, old, new in _cells(both, *readers):
+        numbers, change = _change(one, old, new)
+        tables = tuple(part.owned.table.id for part in one.second.parts)
+        found.append(ChangedCells(one.universe, one.levels, tables, len(numbers), numbers[change != 0]))
+        progress.step()
+    return found
+
+
 def judge_releases(
     first: Published,
     second: Published,

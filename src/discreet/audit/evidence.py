@@ -60,6 +60,22 @@ class Universe:
 
 
 @dataclass(frozen=True, eq=False)
+class WeightedTable:
+    """One published table of weighted sums; its cells are read on demand."""
+
+    cube: Cube
+    unit: str
+    base: str  # normal form, as that of a universe
+    count: str
+    load: Callable[[], tuple[Integers, NDArray[np.float64]]]
+
+    @property
+    def id(self) -> str:
+        """The id of the cube."""
+        return self.cube.id
+
+
+@dataclass(frozen=True, eq=False)
 class Published:
     """All public content of a release."""
 
@@ -67,7 +83,8 @@ class Published:
     universes: tuple[Universe, ...]
     noise: Noise
     places: tuple[str, ...] = ()  # the variables that are places
-    left_out: tuple[str, ...] = ()  # cubes that no attack can use: weighted sums
+    left_out: tuple[str, ...] = ()  # cubes that only the attack on weights uses: weighted sums
+    weighted: tuple[WeightedTable, ...] = ()
 
     @property
     def variables(self) -> list[str]:
@@ -149,6 +166,7 @@ def published(release: Release) -> Published:
         release.noise,
         release.manifest.places,
         tuple(entry.id for entry in release.manifest.cubes if entry.weight),
+        tuple(reader.weighted(entry) for entry in release.manifest.cubes if entry.weight),
     )
 
 
@@ -185,6 +203,12 @@ class _Reader:
             groups.setdefault(entry.population, []).append(entry)
         for (unit, base, count, _, source), members in groups.items():
             yield Universe(unit, base, count, tuple(map(self._table, members)), self._trees, source)
+
+    def weighted(self, entry: CubeEntry) -> WeightedTable:
+        """A cube of weighted sums."""
+        table = self._table(entry)
+        cube = replace(table.cube, weight=entry.weight)
+        return WeightedTable(cube, entry.unit, entry.base_normal, entry.count, table.load)
 
     def _table(self, entry: CubeEntry) -> PublishedTable:
         file = entry.file(ReleaseFormat.PARQUET)

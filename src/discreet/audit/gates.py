@@ -9,6 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from discreet.audit.case import make_case
+from discreet.audit.corrections import Corrections, Relation
 from discreet.audit.declared_averaging import most_exposed
 from discreet.audit.measures import Measures
 from discreet.errors import GateBroken
@@ -244,11 +245,34 @@ def _reconstruction(gates: Gates, measures: Measures) -> Iterable[GateVerdict]:
         what = "the number of places that no table about persons has"
         yield GateVerdict("reconstruction", 0, 1, what, remedy="name a place that the cubes have")
         return
-    for name, limit, found, what in (
-        ("reconstructed", gate.reconstructed, rebuilt.judged.r_recon, "records that were reconstructed"),
-        ("reidentified", gate.reidentified, rebuilt.confirmed.r_reid, "persons who were re-identified"),
+    for name, limit, gain, what in (
+        ("reconstructed", gate.reconstructed, rebuilt.judged.gain, "records that were reconstructed"),
+        ("reidentified", gate.reidentified, rebuilt.confirmed.gain, "persons who were re-identified"),
     ):
-        yield GateVerdict(f"reconstruction.{name}", limit, found, f"the share of {what}", remedy=remedy)
+        beyond = f"the share of {what} beyond the best guess"
+        yield GateVerdict(f"reconstruction.{name}", limit, max(gain, 0.0), beyond, remedy=remedy)
+
+
+def _corrections(gates: Gates, measures: Measures) -> Iterable[GateVerdict]:
+    """Beside an earlier release only; ``protect`` compares with the one that it replaces."""
+    pair = measures.release_difference
+    if pair is not None:
+        yield correction_verdict(pair.corrections, gates.corrections)
+
+
+def correction_verdict(found: Corrections, limit: int | None) -> GateVerdict:
+    """Whether a pair of releases exposes more persons than is allowed; where nothing is declared, none may be."""
+    if found.relation is Relation.ADJUSTED:
+        what = f"the number of comparisons with {found.release} in which exposed persons cannot be estimated"
+        remedy = "give the release another secret, or judge both without consistent = true"
+        return GateVerdict("corrections", 0, int(found.changed > 0), what, remedy=remedy)
+    return GateVerdict(
+        "corrections",
+        limit or 0,
+        found.exposed,
+        f"the number of persons whom this release and {found.release} expose together",
+        remedy="give the release another secret, or collect corrections until many cells of every area change",
+    )
 
 
 JUDGES: Mapping[str, Callable[[Gates, Measures], Iterable[GateVerdict]]] = {
@@ -263,6 +287,7 @@ JUDGES: Mapping[str, Callable[[Gates, Measures], Iterable[GateVerdict]]] = {
     "posterior": _posterior,
     "differencing": _differencing,
     "reconstruction": _reconstruction,
+    "corrections": _corrections,
 }
 
 

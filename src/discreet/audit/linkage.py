@@ -70,6 +70,11 @@ class Confirmed:
         return share_of(self.confirmed, self.persons)
 
     @property
+    def gain(self) -> float:
+        """The share of persons who are re-identified beyond those whose other variables are guessed as well."""
+        return share_of(self.confirmed - self.guessed, self.persons)
+
+    @property
     def precision(self) -> float:
         """The share of putative re-identifications that are right."""
         return share_of(self.confirmed, self.matched)
@@ -81,6 +86,7 @@ class Confirmed:
             "r_match": self.r_match,
             "r_reid": self.r_reid,
             "r_recon_times_r_match": self.r_recon * self.r_match,
+            "r_reid_gain": self.gain,
             "precision": self.precision,
             "precision_by_guessing": share_of(self.guessed, self.matched),
         }

@@ -21,6 +21,12 @@ from discreet.audit import (
 from discreet.audit.bounds import BoundAttack, BoundJudgement, bound_attack
 from discreet.audit.bounds import judge as judge_bounds
 from discreet.audit.case import EXACT, Case, Earlier, variants
+from discreet.audit.corrections import (
+    Corrections,
+    CorrectionsJudgement,
+    corrections,
+    judge_corrections,
+)
 from discreet.audit.differencing import (
     OutsiderNoise,
     Update,
@@ -141,10 +147,18 @@ class ReleaseDifference:
     release: str  # the earlier one
     seen: Update
     judged: UpdateJudgement | None
+    corrections: Corrections  # whom the pair exposes
+    corrections_judged: CorrectionsJudgement | None
 
     def as_json(self) -> Mapping[str, object]:
         """The document: what is seen, then how many of these are true."""
-        return {"release": self.release, **vars(self.seen), "judged": self.judged}
+        return {
+            "release": self.release,
+            **vars(self.seen),
+            "judged": self.judged,
+            "corrections": self.corrections,
+            "corrections_judged": self.corrections_judged,
+        }
 
 
 @dataclass(frozen=True)
@@ -245,6 +259,7 @@ class Measures:
         """Differences of population bases."""
         return differencing.judge(self.case.published, self.case.truth, progress=self._progress)
 
+    @cached_property
     def release_difference(self) -> ReleaseDifference | None:
         """What changed since the earlier release, and how many of the changes are true; None without one."""
         earlier, case = self._earlier, self.case
@@ -253,10 +268,18 @@ class Measures:
         pair = (earlier.published, case.published)
         follows = earlier.same_secret and earlier.same_ptable
         seen = difference_releases(*pair, same_keys=follows, progress=self._progress)
-        judged = None
+        exposed = corrections(
+            *pair,
+            same_secret=earlier.same_secret,
+            same_ptable=earlier.same_ptable,
+            progress=self._progress,
+        )
+        judged, really = None, None
         if earlier.truth is not None:
-            judged = judge_releases(*pair, (earlier.truth, case.truth), progress=self._progress)
-        return ReleaseDifference(earlier.published.name, seen, judged)
+            truths = (earlier.truth, case.truth)
+            judged = judge_releases(*pair, truths, progress=self._progress)
+            really = judge_corrections(exposed, *pair, truths)
+        return ReleaseDifference(earlier.published.name, seen, judged, exposed, really)
 
     def ptable_change(self) -> PTableDifference | None:
         """What two p-tables under one secret reveal; None without an earlier release of the secret with another one."""

@@ -87,6 +87,9 @@ class ReconstructionFindings:
     records: int
     certain: int  # of them right, if the noise is as assumed
     r_certain: float
+    r_guessed: (
+        float  # the share of the reconstructed records that the best guess without tables of pairs has too
+    )
     unique_areas: int  # nothing else fits their tables
     confidence: float
     seconds: float
@@ -113,8 +116,10 @@ class Reconstruction:
         """(area, joint cell) -> records."""
         return np.array([area.histogram(self.space.size) for area in self.areas], dtype=np.int64)
 
-    def findings(self) -> ReconstructionFindings:
-        """The numbers, without the records."""
+    def findings(self, seed: int = 1) -> ReconstructionFindings:
+        """The numbers, without the records; a guess is compared with the reconstructed records themselves."""
+        made = self.histograms
+        guessed = guesses(made, made, self.space, np.random.default_rng(seed))
         records, certain = sum(a.records for a in self.areas), sum(a.certain for a in self.areas)
         return ReconstructionFindings(
             counted=self.counted,
@@ -126,6 +131,7 @@ class Reconstruction:
             records=records,
             certain=certain,
             r_certain=share_of(certain, records),
+            r_guessed=share_of(guessed.best, records),
             unique_areas=sum(area.unique for area in self.areas),
             confidence=self.confidence,
             seconds=round(sum(area.seconds for area in self.areas), 3),
@@ -282,6 +288,7 @@ class JudgedReconstruction:
     broken_promises: (
         int  # areas in which fewer records are right than were certain: the noise was not as assumed
     )
+    by_commonest: float = 0.0  # overlap if all records of an area have its most frequent categories
 
     @property
     def r_recon(self) -> float:
@@ -290,8 +297,13 @@ class JudgedReconstruction:
 
     @property
     def baseline(self) -> float:
-        """The share that the better of both guesses gets right: an attack must beat it to be one."""
-        return share_of(max(self.by_margins, self.by_elsewhere), self.records)
+        """The share that the best of the guesses gets right: an attack must beat it to be one."""
+        return share_of(max(self.by_margins, self.by_elsewhere, self.by_commonest), self.records)
+
+    @property
+    def gain(self) -> float:
+        """What the attack adds to the best guess; negative where guessing is better."""
+        return self.r_recon - self.baseline
 
     def as_json(self) -> Mapping[str, object]:
         """The shares."""
@@ -302,7 +314,8 @@ class JudgedReconstruction:
             "baseline": self.baseline,
             "baseline_margins": share_of(self.by_margins, self.records),
             "baseline_elsewhere": share_of(self.by_elsewhere, self.records),
-            "gain": self.r_recon - self.baseline,
+            "baseline_commonest": share_of(self.by_commonest, self.records),
+            "gain": self.gain,
             "r_recon_uniques": share_of(self.uniques_found, self.uniques),
             "true_share_of_apparent_uniques": share_of(self.true_uniques, self.apparent_uniques),
             "areas_outside_assumed_noise": self.broken_promises,
@@ -313,7 +326,7 @@ def judge(reconstruction: Reconstruction, records: TrueRecords, seed: int = 1) -
     """Compare a reconstruction with the true records; an area without one counts as nothing found."""
     true, made = records.histograms(reconstruction), reconstruction.histograms
     overlap = np.minimum(true, made).sum(axis=1)
-    margins, elsewhere = _guessed(true, made, reconstruction.space, np.random.default_rng(seed))
+    guessed = guesses(true, made, reconstruction.space, np.random.default_rng(seed))
     certain = np.array([area.certain for area in reconstruction.areas], dtype=np.int64)
     return JudgedReconstruction(
         len(true),
@@ -323,21 +336,36 @@ def judge(reconstruction: Reconstruction, records: TrueRecords, seed: int = 1) -
         int(((true == 1) & (made > 0)).sum()),
         int((made == 1).sum()),
         int(((true == 1) & (made == 1)).sum()),
-        margins,
-        elsewhere,
+        guessed.margins,
+        guessed.elsewhere,
         int((overlap < certain).sum()),
+        guessed.commonest,
     )
 
 
-def _guessed(
-    true: Integers, made: Integers, space: Space, generator: np.random.Generator
-) -> tuple[float, float]:
+@dataclass(frozen=True)
+class Guesses:
+    """How many records guesses get right that use no more than statistics of the areas."""
+
+    margins: float  # drawn from the product of the area's own margins
+    elsewhere: float  # drawn from the other areas
+    commonest: float  # all with the most frequent categories of the area
+
+    @property
+    def best(self) -> float:
+        """The best of them."""
+        return max(self.margins, self.elsewhere, self.commonest)
+
+
+def guesses(true: Integers, made: Integers, space: Space, generator: np.random.Generator) -> Guesses:
     """Expected overlaps of as many guessed as reconstructed records with the true ones, summed over areas."""
-    pool, margins, elsewhere = made.sum(axis=0), 0.0, 0.0
+    pool, margins, elsewhere, commonest = made.sum(axis=0), 0.0, 0.0, 0.0
     for truth, own in zip(true, made, strict=True):
-        margins += _overlap(truth, _independent(own, space), int(own.sum()), generator)
-        elsewhere += _overlap(truth, (pool - own).astype(np.float64), int(own.sum()), generator)
-    return margins, elsewhere
+        records, product = int(own.sum()), _independent(own, space)
+        margins += _overlap(truth, product, records, generator)
+        elsewhere += _overlap(truth, (pool - own).astype(np.float64), records, generator)
+        commonest += min(records, int(truth[int(product.argmax())]))
+    return Guesses(margins, elsewhere, commonest)
 
 
 def _independent(histogram: Integers, space: Space) -> NDArray[np.float64]:

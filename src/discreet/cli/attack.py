@@ -61,7 +61,7 @@ def attack(
             seconds,
             threads,
             progress,
-            same_ptable=before is None or same_ptable(before, opened),
+            before is None or same_ptable(before, opened),
         )
         found = run_attack(outsider, without or ())
     if json:

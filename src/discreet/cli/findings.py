@@ -17,10 +17,12 @@ from discreet.audit.audit import (
     RedundancyAudit,
     Region,
     RemovalAudit,
+    WeightsAudit,
 )
 from discreet.audit.averaging import AveragingFindings
 from discreet.audit.bayes import ExposedValues
 from discreet.audit.bounds import BoundFindings
+from discreet.audit.corrections import Corrections
 from discreet.audit.differencing import UpdateJudgement
 from discreet.audit.differencing_areas import MapJudgement
 from discreet.audit.disclosure import Disclosures, Tally
@@ -31,6 +33,7 @@ from discreet.audit.ptable_change import PTableChange
 from discreet.audit.reconstruction import ReconstructionFindings
 from discreet.audit.removal import RemovalFindings
 from discreet.audit.utility import Utility
+from discreet.audit.weights import WeightFindings
 from discreet.maths.attacks.averaging import Method
 from discreet.maths.attacks.disclosure import RowKind
 from discreet.maths.attacks.reconstruction import Status
@@ -63,6 +66,8 @@ def _about_tables(found: Audit) -> Iterator[str]:
         yield from _key_gaps_judged(found.key_gaps)
     if found.bounds is not None:
         yield from _bounds_judged(found.bounds)
+    if found.weights is not None:
+        yield from _weights_judged(found.weights)
 
 
 def _about_people(found: Audit) -> Iterator[str]:
@@ -110,6 +115,8 @@ def _attack(found: Finding) -> Iterator[str]:
             yield from _key_gaps(found)
         case BoundFindings():
             yield from _bounds(found)
+        case WeightFindings():
+            yield from _weights(found)
         case ExposedValues():
             yield _exposed(found)
         case OutsiderDifferences():
@@ -117,7 +124,8 @@ def _attack(found: Finding) -> Iterator[str]:
         case ReconstructionFindings():
             yield (
                 f"Reconstruction: {found.areas} areas of {found.geography}, {found.records:,} records, "
-                f"{found.certain:,} of them for certain{_unsolved(found)}"
+                f"{found.certain:,} of them for certain ({found.r_certain:.1%}; the best guess has "
+                f"{found.r_guessed:.1%} of the records){_unsolved(found)}"
             )
         case Disclosures():
             yield from _disclosure(found)
@@ -205,6 +213,27 @@ def _bounds_judged(found: BoundsAudit) -> Iterator[str]:
         yield f"  {found.realised.right:,} of these are correct"
 
 
+def _weights(found: WeightFindings) -> Iterator[str]:
+    sums = (
+        "sums show the exact mean weight"
+        if found.reach is None
+        else "sums have noise scaled by their weights"
+    )
+    yield (
+        f"Weighted tables: {sums}; with whole weights {found.certain:,} of {found.cells:,} small counts follow for "
+        f"certain ({found.certain_without:,} without weights), {found.left:.1f} counts stay possible on average"
+    )
+
+
+def _weights_judged(found: WeightsAudit | NotPossible) -> Iterator[str]:
+    if isinstance(found, NotPossible):
+        yield f"Weighted tables: not possible: {found.reason}"
+        return
+    yield from _weights(found.attack)
+    if found.realised.certain:
+        yield f"  {found.realised.right:,} of these are correct"
+
+
 def _privacy(found: Privacy) -> Iterator[str]:
     if found.guarantee is not None:
         yield f"Privacy: {found.guarantee.loss()} for the whole release"
@@ -244,6 +273,8 @@ def _differencing(found: OutsiderDifferences) -> Iterator[str]:
         yield f"Earlier release: {update.changed:,} of {update.compared:,} cells changed"
     if found.ptable_change is not None:
         yield from _ptable_change(found.ptable_change)
+    if found.corrections is not None:
+        yield from _corrections(found.corrections)
     if maps is not None:
         yield (
             f"Differencing: {' and '.join(maps.geographies)}: {maps.small:,} small differences among "
@@ -288,6 +319,9 @@ def _releases_judged(update: ReleaseDifference | None) -> Iterator[str]:
     if update is None:
         return
     yield f"Earlier release: {update.seen.changed:,} of {update.seen.compared:,} cells changed"
+    yield from _corrections(update.corrections)
+    if update.corrections_judged is not None and update.corrections_judged.listed:
+        yield f"  {update.corrections_judged.right:,} of {update.corrections_judged.listed:,} exposed persons are real"
     judged = update.judged
     if judged is None:
         yield "  not compared with true counts: give --earlier-programme for those of the earlier release"
@@ -310,6 +344,15 @@ def _ptable_change(found: PTableChange) -> Iterator[str]:
         )
 
 
+def _corrections(found: Corrections) -> Iterator[str]:
+    if found.reveals:
+        yield from (f"  {sentence}" for sentence in found.sentences())
+    for one in found.people[:NAMED]:
+        rest = {name: code for name, code in one.attributes.items() if name not in one.known}
+        known = {name: one.attributes[name] for name in one.known}
+        yield f"  {one.unit}, known {_cell(known)}: {_cell(rest)} ({one.cells} changed cells)"
+
+
 def _right(judged: UpdateJudgement | MapJudgement, what: str) -> str:
     share = "" if judged.apparent_share is None else f" ({judged.apparent_share:.1%})"
     return f"{judged.apparent_right:,} of {judged.apparent:,} {what} are correct{share}"
@@ -327,7 +370,8 @@ def _reconstruction_judged(found: ReconstructionAudit | NotPossible) -> Iterator
     for one in (found.released, *found.under_other_protections):
         yield (
             f"Reconstruction, {one.protection}: {one.judged.r_recon:.1%} of the records of {one.judged.areas} areas "
-            f"(guessing {one.judged.baseline:.1%}), {one.confirmed.r_reid:.1%} re-identified{_unsolved(one.made)}"
+            f"(guessing {one.judged.baseline:.1%}), {one.confirmed.r_reid:.1%} re-identified "
+            f"({one.confirmed.gain:.1%} beyond guessing){_unsolved(one.made)}"
         )
     for name, why in found.left_out.items():
         yield f"Reconstruction, {name}: not possible: {why}"

@@ -24,6 +24,7 @@ from discreet.cli.output import (
 from discreet.errors import mistake
 from discreet.io.register import Register
 from discreet.io.secret import read_secret
+from discreet.pipeline.earlier import EarlierReleases
 from discreet.pipeline.protect import Spending, rehearse
 from discreet.pipeline.protect import protect as run_protect
 from discreet.programme.noise import CellKeyNoise
@@ -50,6 +51,21 @@ def protect(
         bool,
         typer.Option(
             "--report-only", help="Check the gates and publish nothing; exit code 1 if one is broken."
+        ),
+    ] = False,
+    earlier: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--earlier",
+            help="A release of the same population that is published already; may be repeated. The one that --out "
+            "replaces is always compared.",
+        ),
+    ] = None,
+    accept_corrections: Annotated[
+        bool,
+        typer.Option(
+            "--accept-corrections",
+            help="Publish even if the release exposes persons together with an earlier one.",
         ),
     ] = False,
     json: JSON = False,
@@ -80,6 +96,11 @@ def protect(
             spending=spending,
             register=None if known is None else Register.of(known, key),
             another_ptable=another_ptable,
+            earlier=EarlierReleases(
+                tuple(earlier or ()),
+                accept_corrections,
+                (lambda line: None) if json else (lambda line: typer.echo(f"Note: {line}", err=True)),
+            ),
         )
     if json:
         emit_json({**vars(done), "private_manifest": private_manifest})

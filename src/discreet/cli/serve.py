@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated
 
@@ -56,6 +57,13 @@ def serve(
     proxies: Annotated[
         str, typer.Option("--proxies", help="Addresses of proxies whose X-Forwarded-For is trusted.")
     ] = "",
+    hosts: Annotated[
+        str,
+        typer.Option(
+            "--hosts",
+            help="Names under which the server may be addressed, separated by commas; others are refused.",
+        ),
+    ] = "",
     origins: Annotated[
         str,
         typer.Option(
@@ -106,10 +114,11 @@ def serve(
         tokens_only=tokens_only,
         threads=threads,
         limits=_limits(rate, waiting, time_limit, threads),
-        origins=tuple(origin.strip() for origin in origins.split(",") if origin.strip()),
+        origins=_listed(origins),
         language=language,
         log_queries=log_queries,
         geometry=geometry,
+        hosts=_listed(hosts),
     )
 
     def ready(address: str) -> None:
@@ -124,10 +133,30 @@ def serve(
             host,
             port,
             workers=workers,
-            proxies=proxies,
+            proxies=_proxies(proxies),
             ready=ready,
             progress=progress,
         )
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _proxies(text: str) -> str:
+    """The addresses of proxies; with * every client would be a proxy, and could state any address."""
+    for part in _listed(text):
+        try:
+            network = ip_network(part)
+        except ValueError:
+            raise mistake(
+                "", "--proxies", part, "name addresses or networks, such as 10.0.0.7,10.1.0.0/24"
+            ) from None
+        if network.prefixlen == 0:
+            raise mistake(
+                "", "--proxies", part, "name the addresses of your proxies: this means every client"
+            )
+    return text
 
 
 def _limits(rate: str, waiting: int, time_limit: float, threads: int) -> Limits:

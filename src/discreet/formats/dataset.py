@@ -22,18 +22,19 @@ from discreet.errors import mistake
 from discreet.formats.publication import (
     NOT_PUBLISHED,
     PARTS_ADD_UP,
-    SAME_CELL,
     SUMS,
-    ZEROS,
+    SWAPPED,
     Publication,
     additivity,
+    same_everywhere,
     weighted_note,
+    zeros,
 )
 from discreet.perturb.noise import Noise
 from discreet.programme.codelist import Breakdown
 from discreet.programme.cube import Cube, crossed
 from discreet.tabulate.tables import ProtectedTable
-from discreet.text.phrase import Language, phrase, said
+from discreet.text.phrase import Language, joined, phrase, said
 
 VALUE = "value"  # the column of the value
 LABEL_SUFFIX = "_label"  # of the column of labels that follows that of codes
@@ -233,7 +234,7 @@ def dataset_of(table: ProtectedTable, publication: Publication) -> Dataset:
     cube, labels = table.cube, publication.labels
     _require_distinct_columns(cube)
     cells, values = published(table)
-    noise = publication.noise.sentence()
+    noise = joined(publication.noise.sentence(), SWAPPED if publication.swapped else "")
     return Dataset(
         id=cube.id,
         table=cube.id,
@@ -248,7 +249,7 @@ def dataset_of(table: ProtectedTable, publication: Publication) -> Dataset:
         values=values,
         cells=cells,
         part=part_of(cube),
-        notes=(*_margin_notes(cube, publication.noise), ZEROS, noise),
+        notes=(*_margin_notes(cube, publication.noise), zeros(publication.noise, publication.swapped), noise),
         headed_notes=_headed_notes(cube, publication, noise),
         facts={**facts(cube), **({"adjusted": "true"} if publication.noise.adjusted else {})},
     )
@@ -311,8 +312,8 @@ def _headed_notes(cube: Cube, publication: Publication, noise: str) -> tuple[tup
             "Sums" if publication.noise.adjusted else "Why totals may differ",
             " ".join(_margin_notes(cube, publication.noise)),
         ),
-        ("Zeros", ZEROS),
-        ("Other tables", SAME_CELL),
+        ("Zeros", zeros(publication.noise, publication.swapped)),
+        ("Other tables", same_everywhere(publication.noise)),
         ("Noise", noise),
     )
 

@@ -31,10 +31,11 @@ from pysdmx.model import (
 from pysdmx.model.message import Header
 
 from discreet.errors import Mistakes, Problem
-from discreet.formats.publication import Publication, additivity
+from discreet.formats.publication import SWAPPED, Publication, additivity
 from discreet.programme.codelist import Breakdown
 from discreet.programme.cube import Cube
 from discreet.programme.labels import Labels
+from discreet.text.phrase import joined
 
 _FORBIDDEN = re.compile(r"[^A-Za-z0-9_@$-]")
 _FORBIDDEN_IN_NAME = re.compile(r"[^A-Za-z0-9_-]")
@@ -264,8 +265,9 @@ def _concept(name: str, publication: Publication) -> ItemReference:
 
 
 def _dataflow(table: Described, publication: Publication) -> Dataflow:
-    noise = publication.noise
-    notes = {"NOISE": str(noise.sentence()), "ADDITIVITY": str(additivity(noise))}  # no subclass of str
+    noise, exchanged = publication.noise, SWAPPED if publication.swapped else ""
+    stated = joined(noise.sentence(), exchanged)
+    notes = {"NOISE": str(stated), "ADDITIVITY": str(additivity(noise))}  # no subclass of str
     return Dataflow(
         id=dataflow_id(table.id),
         name=table.title or table.id,

@@ -12,13 +12,12 @@ from numba import njit
 from numpy.typing import NDArray
 
 from discreet.errors import Problem
-from discreet.maths.cells.counting import counts_of
 from discreet.maths.cells.lookup import Lookup, change_of
 from discreet.maths.cells.permutation import KeyPermutation, permuted_key
 from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.ptable import ptable_of_rows
-from discreet.perturb.noise import Noise, cell_key_noise
-from discreet.population.encode import WEIGHT_UNIT
+from discreet.perturb.noise import Noise, ScaledWeights, cell_key_noise
+from discreet.perturb.weights import WeightedSums
 from discreet.programme.noise import KeyKind
 from discreet.tabulate.tables import ConfidentialTable, NoisyTable, ProtectedTable
 
@@ -68,6 +67,7 @@ class CellKeyMechanism:
     lookup: Lookup
     permutation: KeyPermutation  # of the sums of record keys, before the lookup
     notes: tuple[str, ...] = ()  # constraints that the p-table's solver had to relax; always reported
+    weights: WeightedSums | None = None  # of weighted cubes, where there are any
 
     @property
     def variance(self) -> float:
@@ -115,7 +115,8 @@ class CellKeyMechanism:
         """The p-table behind the lookup; the office chooses how much of it is disclosed."""
         rows = [([row + change for change in law], list(law.values())) for row, law in enumerate(self.law)]
         law = PTableLaw(ptable_of_rows(rows, tolerance=ANY_BIAS))
-        return cell_key_noise(law, variance=self.variance, bound=self.bound)
+        scaled = None if self.weights is None else ScaledWeights(self.weights.reach)
+        return cell_key_noise(law, variance=self.variance, bound=self.bound, weighted=scaled)
 
     def problems(self, records: int) -> Iterator[Problem]:
         """None: the method does not depend on the size of the population."""
@@ -138,20 +139,19 @@ class CellKeyMechanism:
         number = int(_publish(table.cells, self.permutation.arrays, self.lookup.arrays, places, values))
         places, values = places[:number].copy(), values[:number].copy()
         cells = places if table.positions is None else table.positions[places]
-        return ProtectedTable(table.cube, cells, values, _weighted(table, places, values))
+        return ProtectedTable(table.cube, cells, values, self._weighted(table, places, values))
+
+    def _weighted(
+        self, table: ConfidentialTable, places: NDArray[np.int64], values: NDArray[np.int64]
+    ) -> NDArray[np.float64] | None:
+        if table.weights is None:
+            return None
+        if self.weights is None:
+            raise ValueError(f"{table!r} has weights, and the mechanism no noise for them")
+        return self.weights.published(table, places, values)
 
     def measure(self, table: ConfidentialTable) -> NoisyTable:
         """What perturb publishes; every count is taken to have the largest variance of the p-table."""
         made = self.perturb(table)
         levels = [int(axis.depths.max()) + 1 for axis in table.cube.axes]
         return NoisyTable(table.cube, made.cells, made.values, np.full(levels, self.variance or 1.0))
-
-
-def _weighted(
-    table: ConfidentialTable, places: NDArray[np.int64], values: NDArray[np.int64]
-) -> NDArray[np.float64] | None:
-    """Perturbed count x mean weight of the cell, as R's cellKey."""
-    if table.weights is None:
-        return None
-    mean: NDArray[np.float64] = table.weights[places] / (counts_of(table.cells[places]) * float(WEIGHT_UNIT))
-    return mean * values

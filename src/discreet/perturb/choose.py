@@ -19,6 +19,7 @@ from discreet.perturb.cell_key import CellKeyMechanism
 from discreet.perturb.mechanism import Mechanism
 from discreet.perturb.private import PrivateMechanism, drawing_distances
 from discreet.perturb.reach import neighbour_problems
+from discreet.perturb.weights import weighted_sums
 from discreet.programme.cube import Cube, Signature, signatures
 from discreet.programme.noise import CellKeyNoise, Claim, KeyKind, PrivateNoise
 from discreet.programme.programme import Programme
@@ -31,6 +32,8 @@ def mechanism(programme: Programme, secret: bytes, noise_key: bytes) -> Mechanis
     noise = programme.noise
     if isinstance(noise, CellKeyNoise):
         made = cell_key_mechanism(noise, secret)
+        if any(cube.weight for cube in programme.cubes):
+            made = replace(made, weights=weighted_sums(secret, made.variance))
         if programme.release.consistent and made.smallest > 1:
             value = (
                 f"never publishes a count below {made.smallest}, which release.consistent = true cannot keep"

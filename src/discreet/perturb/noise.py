@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from math import ceil
+from math import ceil, sqrt
 
 from discreet.errors import mistake
 from discreet.maths.noise.additive import Law, LawKind
@@ -59,6 +59,17 @@ class WeightNoise:
 
     largest: Fraction
     unit: Fraction
+
+
+@dataclass(frozen=True)
+class ScaledWeights:
+    """Sums of weights under the cell key method: their own noise reaches so many largest weights of the cell.
+
+    The law is in ``perturb.weights``; without it (releases of format 1 by version 0.1) a sum is the published count
+    times the exact mean weight.
+    """
+
+    reach: float | None  # None where that is not disclosed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,6 +234,7 @@ class Noise:
     sums: Mapping[str, SumOf] = field(default_factory=dict)  # signature -> what its cells add up
     totals: Mapping[str, int] = field(default_factory=dict)  # unit -> a public total, published without noise
     weights: WeightNoise | None = None  # where cubes have weights
+    weighted: ScaledWeights | None = None  # the same under the cell key method
     budget: NoiseBudget | None = None
     guarantee: Guarantee | None = None
     adjusted: bool = False  # whether counts were fitted to each other afterwards, so that totals add up
@@ -296,6 +308,47 @@ class Noise:
         """The law of a cross-tabulation's published counts."""
         return self.published(self.law_of(signature))
 
+    @property
+    def _every(self) -> tuple[PublishedLaw, ...]:
+        """The laws of published counts, of all cross-tabulations; none where they are not known."""
+        return tuple(self.published(law) for law in dict.fromkeys((self.law, *self.laws.values())) if law)
+
+    @property
+    def spread(self) -> float | None:
+        """The standard error of a large published count, of no cross-tabulation more; None where it is not known."""
+        if self._every:
+            return sqrt(_mean_square(self.widest, LARGE))
+        return None if self.variance is None else sqrt(self.variance)
+
+    @property
+    def widest(self) -> PublishedLaw:
+        """The law with the largest error, of those that are known."""
+        return max(self._every, key=lambda law: _mean_square(law, LARGE))
+
+    @property
+    def has_one_law(self) -> bool:
+        """Whether one known law is that of all published counts, so that its error is exact and not a limit."""
+        return len(self._every) == 1 and not self.sums
+
+    @property
+    def listed_if_empty(self) -> float | None:
+        """The probability that an empty cell is published as another number, at most; None where it is not known."""
+        if self.keeps_zeros:
+            return 0.0
+        return max((1 - law.row(0).at(0) for law in self._every), default=None)
+
+    @property
+    def mean_if_empty(self) -> float | None:
+        """What is published for an empty cell on average, at most; more than 0 where negative counts become zero."""
+        if self.keeps_zeros:
+            return 0.0
+        return max((law.row(0).mean for law in self._every), default=None)
+
+    @property
+    def hides_presence(self) -> bool:
+        """Whether every published count is possible for an empty cell: noise without a bound that moves zeros too."""
+        return not self.keeps_zeros and self.bound is None and not self.totals
+
     def public(self, disclose: Disclosure) -> Noise:
         """What the disclosure rule lets the public know; a variance and a bound are rounded up."""
         if self.is_open or disclose is Disclosure.LAW:
@@ -308,6 +361,9 @@ class Noise:
             disclosed=disclose,
             variance=_rough_variance(self.variance) if rounded else None,
             bound=_rough_bound(self.bound) if rounded else None,
+            weighted=None
+            if self.weighted is None
+            else ScaledWeights(_rough_variance(self.weighted.reach) if rounded else None),
         )
 
     def knowing(self, law: PTableLaw) -> Noise:
@@ -319,6 +375,7 @@ class Noise:
             bound=law.ptable.reach,
             law=law,
             laws={},
+            weighted=None if self.weighted is None else ScaledWeights(sqrt(3 * largest_variance(law))),
         )
 
     @property
@@ -422,6 +479,11 @@ class Noise:
                 unit=self.weights.unit,
                 largest=self.weights.largest,
             )
+        if self.weighted is not None:
+            yield phrase(
+                "A weighted sum is perturbed by the noise of its count times the mean weight of the cell, and by a "
+                "noise of its own that is scaled by the largest weight in the cell."
+            )
 
 
 def cell_key_noise(
@@ -430,6 +492,7 @@ def cell_key_noise(
     variance: float | None = None,
     bound: int | None = None,
     disclosed: Disclosure = Disclosure.LAW,
+    weighted: ScaledWeights | None = None,
 ) -> Noise:
     """The noise of the cell key method: the same participants have the same noise, and zeros stay zero."""
     return Noise(
@@ -440,7 +503,14 @@ def cell_key_noise(
         variance=variance,
         bound=bound,
         law=law,
+        weighted=weighted,
     )
+
+
+def _mean_square(law: PublishedLaw, count: int) -> float:
+    """The mean square of the change of a count."""
+    row = law.row(count)
+    return float(row.p @ (row.values - count) ** 2)
 
 
 def largest_variance(law: PTableLaw) -> float:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from discreet.advise.advise import region
-from discreet.audit import averaging, removal
+from discreet.audit import averaging, removal, weights
 from discreet.audit.attack import NotPossible
 from discreet.audit.audit import (
     MEASURES,
@@ -22,6 +22,7 @@ from discreet.audit.audit import (
     RedundancyAudit,
     RemovalAudit,
     SwapProtection,
+    WeightsAudit,
 )
 from discreet.audit.case import Case, Earlier, informed, recognise, true_counts
 from discreet.audit.differencing import require_common
@@ -67,6 +68,7 @@ def audit(
         removal=measured("removal", _removal),
         key_gaps=measured("key_gaps", _key_gaps),
         bounds=measured("bounds", _bounds),
+        weights=measured("weights", _weights) if case.published.weighted else None,
         privacy=measured("privacy", _privacy),
         bayes=measured("bayes", _bayes),
         differencing=measured("differencing", _differencing),
@@ -159,6 +161,15 @@ def _bounds(measures: Measures) -> BoundsAudit:
     return BoundsAudit(measures.bounds.findings().without_counts(), measures.bounds_judged)
 
 
+def _weights(measures: Measures) -> WeightsAudit | NotPossible:
+    case = measures.case
+    try:
+        found = weights.attack_weights(case.published)
+    except Mistakes as missing:  # noise with a guarantee, which no weight undoes
+        return NotPossible(str(missing))
+    return WeightsAudit(found.findings(), weights.judge(found, case.truth))
+
+
 def _privacy(measures: Measures) -> Privacy:
     return measures.privacy
 
@@ -175,7 +186,7 @@ def _differencing(measures: Measures) -> DifferencingAudit:
     return DifferencingAudit(
         measures.base_differences,
         tuple(measures.area_differences(gate)) if gate else (),
-        measures.release_difference(),
+        measures.release_difference,
         measures.ptable_change(),
         measures.map_difference(),
     )

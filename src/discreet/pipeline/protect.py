@@ -13,6 +13,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Self
 
+from discreet.audit.corrections import Corrections
 from discreet.audit.gates import GateVerdict, require_passed
 from discreet.errors import DiscreetError, mistake
 from discreet.formats.publication import Publication
@@ -26,6 +27,8 @@ from discreet.perturb.ledger import Entry, Ledger
 from discreet.perturb.mechanism import Mechanism
 from discreet.perturb.private import PrivateMechanism
 from discreet.perturb.weak import weak_problems
+from discreet.pipeline.earlier import NO_EARLIER, EarlierReleases, compare_with_earlier, require_releases
+from discreet.population.place_columns import place_column_problems
 from discreet.programme.noise import Claim
 from discreet.programme.programme import Programme
 from discreet.programme.statistic import together
@@ -94,6 +97,7 @@ class Protected:
     resumed: int  # cubes that an interrupted run had finished
     notes: tuple[str, ...]  # where noise and swapping deviate from the declaration
     verdicts: tuple[GateVerdict, ...] = ()  # of the gates that are declared; all passed
+    revealed: tuple[Corrections, ...] = ()  # together with releases that were published before
 
 
 def protect(
@@ -108,6 +112,7 @@ def protect(
     spending: Spending | None = None,
     register: Register | None = None,
     another_ptable: bool = False,
+    earlier: EarlierReleases = NO_EARLIER,
 ) -> Protected:
     """Count and perturb every cube of a programme and publish them atomically at ``out``.
 
@@ -115,9 +120,11 @@ def protect(
     ``spending`` the release is charged to its account before any noise is drawn: what a killed run leaves behind is
     paid for. ``register`` is that of the secret; a declared snapshot needs it, and releases by the cell key method are
     recorded in it: another p-table than those recorded is refused, unless ``another_ptable`` accepts the risk. If a
-    gate of the programme is broken, nothing is published.
+    gate of the programme is broken, or the release exposes persons together with one that it replaces or that is in
+    ``earlier``, nothing is published.
     """
     require_private_place(private, out)
+    require_releases(earlier)
     making = _Protecting(*begin(programme, secret, threads, progress, register), spending)
     require_none(weak_problems(programme, making.mechanism))
     issued = making.issuing(register, clock(), another_ptable)
@@ -131,6 +138,7 @@ def protect(
             made = making.make(folder)
             verdicts = making.judged(folder, made)
             require_passed(verdicts)
+            revealed = making.revealed(folder, made, out, earlier)
         except DiscreetError:
             folder.discard()
             raise
@@ -143,7 +151,7 @@ def protect(
     if programme.noise.is_guaranteed and making.identity.snapshot is None and spending is None:
         notes += (UNCHARGED,)
     return Protected(
-        out, making.run_id, len(made.manifest.cubes), cells, made.resumed, notes, tuple(verdicts)
+        out, making.run_id, len(made.manifest.cubes), cells, made.resumed, notes, tuple(verdicts), revealed
     )
 
 
@@ -234,6 +242,7 @@ class _Protecting:
 
     def make(self, folder: ReleaseFolder) -> _Made:
         """Swap, count, perturb and write everything that an earlier run of the same identity has not finished."""
+        require_none(place_column_problems(self.programme))
         swapped = self.run.swap()
         entries, rows, resumed = self._cubes(folder, swapped)
         self.run.progress.stage("writing codelists and notes")
@@ -260,6 +269,15 @@ class _Protecting:
         from discreet.audit.gates import judge_release  # noqa: PLC0415
 
         return judge_release(self.run, Release(folder.tree, made.manifest))
+
+    def revealed(
+        self, folder: ReleaseFolder, made: _Made, out: Path, earlier: EarlierReleases
+    ) -> tuple[Corrections, ...]:
+        """What the release reveals beside those published before; refused beyond the declared limit."""
+        release = Release(folder.tree, made.manifest)
+        limit, noise = self.programme.gates.corrections, self.mechanism.noise()
+        known = noise.of_adjusted() if self.programme.release.consistent else noise
+        return compare_with_earlier(release, out, earlier, limit, known, self.run.progress)
 
     def _cubes(
         self, folder: ReleaseFolder, swapped: SwapResult | None
@@ -332,7 +350,7 @@ class _Protecting:
         rule, population = self.programme.release, self.programme.population
         columns = population.geography if population else ()
         noise = replace(self.mechanism.noise().public(rule.disclose), adjusted=rule.consistent)
-        places = {v.name for v in self.programme.variables.values() if v.column in columns}
+        places = {v.name for v in self.programme.variables.values() if v.column in columns or v.place}
         swapped = self.programme.swap is not None
         return Publication(
             rule.name,

@@ -73,6 +73,7 @@ class DeclaredGates(Declared):
     posterior: DeclaredPosteriorGate | None = None
     differencing: DeclaredDifferencingGate | None = None
     reconstruction: DeclaredReconstructionGate | None = None
+    corrections: Most | None = None
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ class DifferencingGate:
 
 @dataclass(frozen=True, kw_only=True)
 class ReconstructionGate:
-    """At most these shares of the records of sampled areas may be reconstructed, and re-identified."""
+    """At most these shares of the records of sampled areas may be reconstructed, and re-identified, beyond a guess."""
 
     place: str
     variables: tuple[str, ...]
@@ -134,6 +135,7 @@ class Gates:
     posterior: PosteriorGate | None = None
     differencing: DifferencingGate | None = None
     reconstruction: ReconstructionGate | None = None
+    corrections: int | None = None  # most persons that this release and an earlier one may expose together
 
     @property
     def declared(self) -> tuple[str, ...]:
@@ -174,6 +176,7 @@ def resolve_gates(
         posterior=PosteriorGate(**posterior.model_dump()) if posterior else None,
         differencing=resolver.differencing(declared.differencing) if declared.differencing else None,
         reconstruction=resolver.reconstruction(declared.reconstruction) if declared.reconstruction else None,
+        corrections=declared.corrections,
     )
 
 

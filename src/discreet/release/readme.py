@@ -6,13 +6,15 @@ from collections.abc import Iterator, Sequence
 
 from discreet.formats.publication import (
     PARTS_ADD_UP,
-    SAME_CELL,
     SUMS,
     SWAPPED,
-    ZEROS,
     Publication,
     additivity,
+    purpose,
+    same_everywhere,
+    small_counts,
     weighted_note,
+    zeros,
 )
 from discreet.formats.writers import SDMX_STRUCTURES
 from discreet.programme.labels import Labels
@@ -29,9 +31,6 @@ _FORMATS = {
     ReleaseFormat.XLSX: "`xlsx/`: the same as Excel workbooks with notes",
     ReleaseFormat.PX: "`px/`: the same as PX files for PxWeb and PC-Axis, zeros written out",
 }
-
-_PURPOSE = "It is there so that a small count does not tell with certainty who was in the group."
-_SMALL_COUNTS = "Noise weighs most on small counts: take a count below about ten as an indication only."
 
 
 def readme(publication: Publication, cubes: Sequence[CubeEntry]) -> str:
@@ -76,15 +75,16 @@ def _variables(labels: Labels, cubes: Sequence[CubeEntry]) -> Iterator[str]:
 
 
 def _protection(publication: Publication, cubes: Sequence[CubeEntry]) -> str:
+    noise = publication.noise
     return "\n\n".join(
         (
             "## How the people behind the numbers are protected",
-            f"{publication.noise.sentence()} {_PURPOSE}",
+            f"{noise.sentence()} {purpose(noise, publication.swapped)}",
             *([f"**Households were exchanged.** {SWAPPED}"] if publication.swapped else []),
             *_totals(cubes, publication),
-            f"**Zeros are not listed.** {ZEROS} A program that needs them fills in 0.",
-            f"**One cell, one value.** {SAME_CELL} Asking again or elsewhere gives nothing new.",
-            _SMALL_COUNTS,
+            f"**Zeros are not listed.** {zeros(noise, publication.swapped)} A program that needs them fills in 0.",
+            f"**One cell, one value.** {same_everywhere(noise)} Its value in another table gives nothing new.",
+            small_counts(noise),
             *([weighted_note(publication.noise)] if any(cube.weight for cube in cubes) else []),
         )
     )

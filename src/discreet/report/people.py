@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import exp
 
 from discreet.audit.attack import NotPossible
 from discreet.audit.audit import BayesAudit, ReconstructionAudit
@@ -25,16 +26,18 @@ from discreet.page.markup import (
 )
 from discreet.page.skeleton import Block, Part
 from discreet.page.style import BLUE, GREY, ORANGE
+from discreet.perturb.noise import Guarantee
 from discreet.programme.cube import crossed
 from discreet.report.published import Names
 
+MILLION, LARGEST_EXPONENT = 1e6, 700.0
 FOUND, GUESSED, REIDENTIFIED = "records found by the solver", "found by guessing", "persons re-identified"
 
 
 def privacy_part(found: Privacy) -> Part:
     """The guarantee, if any, and the exact privacy loss of one count."""
     if found.guarantee is not None:
-        lead = f"{found.guarantee.sentence()} What can be learned about a person hardly depends on that person's data."
+        lead = f"{found.guarantee.sentence()} {_meaning(found.guarantee)}"
     else:
         lead = "The release has no formal guarantee for a single person; its safety depends on what is measured here."
     blocks: list[Block] = []
@@ -49,10 +52,22 @@ def privacy_part(found: Privacy) -> Part:
     return Part("privacy", "Is there a guarantee?", lead, tuple(blocks))
 
 
+def _meaning(guarantee: Guarantee) -> str:
+    """What epsilon bounds: the factor by which the odds of anything about a person change."""
+    figures = guarantee.figures()
+    if "epsilon" not in figures:
+        return "It limits what can be learned about a person, whatever an attacker knows of all others."
+    factor, delta = exp(min(figures["epsilon"], LARGEST_EXPONENT)), figures["delta"]
+    if factor > MILLION:
+        return "Odds of anything about a person may change by a factor of more than a million: that is no protection."
+    but = f", but for a probability of {delta:.3g}" if delta else ""
+    return f"Odds of anything about a person change by a factor of at most {factor:.3g}{but}."
+
+
 def _leaks(cell: CellPrivacy) -> Iterator[str]:
     if cell.fixed_zeros_delta:
         yield (
-            "Zeros stay zero: a count above zero proves that a person is there. With probability"
+            "Zeros stay zero: a count above zero proves that a person was counted there. With probability"
             f" {share(cell.fixed_zeros_delta)} a count of 1 is published above zero."
         )
     if cell.same_participants_delta:
@@ -156,7 +171,8 @@ def reconstruction_part(found: ReconstructionAudit | NotPossible) -> Part:
     lead = (
         f"A solver that looks for records which fit the tables gets {share(judged.r_recon)} of the records of"
         f" {several(judged.areas, 'area', 'areas')} right, {verdict} ({share(judged.baseline)});"
-        f" {share(one.confirmed.r_reid)} of the persons would be re-identified."
+        f" {share(one.confirmed.r_reid)} of the persons would be re-identified,"
+        f" {share(max(one.confirmed.gain, 0.0))} beyond those whose attributes a guess has as well."
     )
     blocks: list[Block] = [_protections_chart(every), _protections_table(every)]
     timeouts = one.made.status.get(Status.TIMEOUT, 0)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from discreet.audit.attack import ATTACKS, Outsider, OutsiderFindings, attack
 from discreet.audit.evidence import published
 from discreet.io.progress import Progress
-from discreet.page.markup import Tile, decimal, tiles
+from discreet.page.markup import Tile, decimal, share, tiles
 from discreet.page.skeleton import Page
 from discreet.perturb.noise import Noise
 from discreet.release.manifest import Manifest
@@ -66,11 +66,11 @@ def public_page(view: PublicView) -> Page:
         " · ".join(filter(None, [origin_of(manifest), "for all users of these tables"])),
         "Public: this page was made from only the published files and may be published with them.",
         False,
-        (tiles([*size_tiles(manifest), *_noise_tiles(view.noise)]),),
+        (tiles([*size_tiles(manifest), *_noise_tiles(view.noise, manifest.swapped)]),),
         (
             published_part(manifest),
             protection_part(manifest, view.noise),
-            expected_part(view.noise),
+            expected_part(view.noise, manifest.swapped),
             attack_part(view.attacks),
             public_caveats(manifest),
         ),
@@ -78,11 +78,26 @@ def public_page(view: PublicView) -> Page:
     )
 
 
-def _noise_tiles(noise: Noise) -> list[Tile]:
+def _noise_tiles(noise: Noise, swapped: bool) -> list[Tile]:
+    """The error by the noise, never called that of a count where households were swapped as well."""
     errors = expected_errors(noise)
-    most = "" if noise.law is not None else ", at most"
+    most = "" if noise.has_one_law else ", at most"
     error = f"±{decimal(errors[-1].deviation)}" if errors else "not published"
+    more = "; swapping adds an error that is not published" if swapped else ""
+    note = f"one standard deviation{most}{more}" if errors else more.removeprefix("; ")
     return [
-        Tile("Error of a count", error, f"one standard deviation{most}" if errors else ""),
-        Tile("Zeros", "stay zero" if noise.keeps_zeros else "are perturbed"),
+        Tile("Error by noise" if swapped else "Error of a count", error, note),
+        _zeros_tile(noise, swapped),
     ]
+
+
+def _zeros_tile(noise: Noise, swapped: bool) -> Tile:
+    if not noise.keeps_zeros:
+        chance = noise.listed_if_empty
+        note = (
+            "" if chance is None else f"an empty cell is listed with a probability of up to {share(chance)}"
+        )
+        return Tile("Zeros", "are perturbed", note)
+    if swapped:
+        return Tile("Zeros", "get no noise", "swapping may fill or empty a cell")
+    return Tile("Zeros", "stay zero")

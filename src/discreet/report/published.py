@@ -15,6 +15,7 @@ from discreet.audit.disclosure import Disclosures
 from discreet.audit.key_gaps import KeyGapFindings
 from discreet.audit.reconstruction import ReconstructionFindings
 from discreet.audit.removal import RemovalFindings
+from discreet.audit.weights import WeightFindings
 from discreet.maths.attacks.averaging import Method
 from discreet.maths.attacks.disclosure import RowKind
 from discreet.maths.attacks.reconstruction import Status
@@ -127,7 +128,8 @@ def public_statement(manifest: Manifest) -> Iterator[Html]:
     if manifest.swapped:
         yield paragraph(
             "Before counting, some households at risk were swapped with similar ones elsewhere."
-            " How many, and which, is not published."
+            " How many, and which, is not published; nor is the error of a count by it, which is not part of any"
+            " figure for the noise."
         )
     else:
         yield paragraph("No households were swapped before counting.")
@@ -138,9 +140,18 @@ def protection_part(manifest: Manifest, noise: Noise) -> Part:
     blocks: list[Block] = list(public_statement(manifest))
     if noise.law is not None:
         blocks.append(law_chart(changes(noise.law, 1), changes(noise.law, LARGE)))
-    zeros = " A count of zero stays zero." if noise.keeps_zeros else " Zeros are perturbed as well."
-    lead = f"Every count was changed by random noise so that no count is certain to be the true one.{zeros}"
+    lead = f"Random noise was added to the counts, which may leave a count as it is. {_zeros(noise, manifest.swapped)}"
     return Part("protection", "How it was protected", lead, tuple(blocks))
+
+
+def _zeros(noise: Noise, swapped: bool) -> str:
+    if not noise.keeps_zeros:
+        return "Zeros are perturbed as well: a listed cell may be empty, and one that is not listed may have people."
+    if swapped:
+        return (
+            "An empty cell gets no noise; whether it was empty before households were swapped is not shown."
+        )
+    return "A count of zero stays zero: a listed cell is not empty."
 
 
 def law_chart(one: Changes, many: Changes) -> Chart:
@@ -202,7 +213,7 @@ def attack_part(found: OutsiderFindings) -> Part:
         if isinstance(one, NotPossible):
             missing.append(f"{TITLES[name]}: {_why(one.reason)}")
         else:
-            rows.append((TITLES[name], " ".join(_sentences(one))))
+            rows.append((TITLES[name], " ".join(sentences(one))))
     lead = (
         f"{several(len(rows), 'attack was', 'attacks were')} run with only the public files;"
         " these are the results an outsider would see, without knowing which of them are right."
@@ -259,7 +270,7 @@ def _chances_chart(found: AveragingFindings) -> Chart:
     return Chart("outsider-averaging", title, says, lambda width: bars(rows, colours, axis, width), colours)
 
 
-def _sentences(found: Finding) -> Iterator[str]:
+def sentences(found: Finding) -> Iterator[str]:
     """The findings of an attack, in one or two sentences."""
     match found:
         case AveragingFindings():
@@ -278,6 +289,12 @@ def _sentences(found: Finding) -> Iterator[str]:
             yield _gaps(found)
         case BoundFindings():
             yield from _bounds(found)
+        case WeightFindings():
+            yield (
+                f"Whole weights leave one possible count in {count(found.certain)} of"
+                f" {several(found.cells, 'small cell', 'small cells')} with a weighted sum,"
+                f" and {found.left:.1f} on average."
+            )
         case ExposedValues():
             yield (
                 f"{count(found.alone)} of {several(found.cells, 'count', 'counts')} would disclose"
@@ -285,11 +302,27 @@ def _sentences(found: Finding) -> Iterator[str]:
             )
         case OutsiderDifferences():
             yield _differences(found)
+        case _:
+            yield from _about_records(found)
+
+
+def _about_records(found: ReconstructionFindings | Disclosures) -> Iterator[str]:
+    match found:
         case ReconstructionFindings():
             yield (
                 f"For {several(found.areas, 'area', 'areas')} a solver reconstructed"
                 f" {several(found.records, 'record', 'records')};"
-                f" {count(found.certain)} of them are certain."
+                f" {count(found.certain)} of them ({share(found.r_certain)}) are certain."
+            )
+            added = found.r_certain - found.r_guessed
+            yield (
+                f"The best guess from the totals of these areas and from other areas has {share(found.r_guessed)}"
+                " of these records: "
+                + (
+                    f"the solver adds {share(added)}."
+                    if added > 0
+                    else "the solver is certain of no more than that."
+                )
             )
             stopped = found.status.get(Status.TIMEOUT, 0)
             if stopped:
@@ -335,6 +368,7 @@ TITLES = {
     "removal": "Removal of noise, step by step",
     "key_gaps": "Gaps of totals",
     "bounds": "Bounds and margins",
+    "weights": "Weighted tables",
     "bayes": "Posteriors",
     "differencing": "Subtraction",
     "reconstruction": "Reconstruction",

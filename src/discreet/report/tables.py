@@ -335,7 +335,9 @@ def _beside_rows(found: DifferencingAudit) -> list[Beside]:
     rows: list[Beside] = []
     if found.earlier_release is not None:
         update = found.earlier_release
-        rows.append(_beside("an earlier release", update.release, update.seen, update.judged))
+        sentence, row = _beside("an earlier release", update.release, update.seen, update.judged)
+        said = "; ".join(update.corrections.sentences()) if update.corrections.reveals else ""
+        rows.append((f"{sentence} {said[:1].upper()}{said[1:]}." if said else sentence, row))
     if found.maps is not None:
         name = " and ".join(found.maps.seen.geographies)
         rows.append(_beside("areas of two geographies", name, found.maps.seen, found.maps.judged))

@@ -28,8 +28,9 @@ from discreet.page.markup import (
 )
 from discreet.page.skeleton import Block, Part
 from discreet.page.style import BLUE, GREY, ORANGE, RED
-from discreet.perturb.noise import Noise
+from discreet.perturb.noise import LARGE, Noise
 
+SMALL = 10
 SIZES = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 EXPECTED, REALISED = "expected by the law of the noise", "found against the true counts"
 CONFIDENT = 0.95
@@ -222,12 +223,12 @@ class ExpectedError:
 
 
 def expected_errors(noise: Noise) -> tuple[ExpectedError, ...]:
-    """By the law where it is public, by the variance where that is; empty otherwise."""
+    """By the widest law where laws are public, by the variance where that is; empty otherwise."""
     if noise.law is None:
         if noise.variance is None:
             return ()
         return tuple(ExpectedError(size, sqrt(noise.variance), None, None) for size in SIZES)
-    law = noise.published(noise.law)
+    law = noise.widest
     each = ExpectedLosses(law).at(np.array(SIZES, dtype=np.int64))
     return tuple(
         ExpectedError(size, float(sqrt(row[Measure.L2])), float(row[Measure.UNCHANGED]), _within(law, size))
@@ -244,7 +245,7 @@ def _within(law: PublishedLaw, size: int) -> int:
     return int(away[order][min(int(reached), len(order) - 1)])
 
 
-def expected_part(noise: Noise) -> Part:
+def expected_part(noise: Noise, swapped: bool = False) -> Part:
     """What users of the tables should expect."""
     title = "What the noise means for your analysis"
     errors = expected_errors(noise)
@@ -252,12 +253,14 @@ def expected_part(noise: Noise) -> Part:
         lead = "The size of the noise is not published, so the error of a count is unknown."
         return Part("expected", title, lead, tuple(_advice(None)))
     large = errors[-1]
-    most = "about" if noise.law is not None else "at most about"
+    most = "about" if noise.has_one_law else "at most about"
     lead = (
-        f"A count is off by {most} {decimal(large.deviation)} (one standard deviation) whatever its size:"
-        " hardly anything"
-        " for thousands, a great deal for a handful."
+        f"The noise changes a count by {most} {decimal(large.deviation)} (one standard deviation):"
+        f" {share(large.deviation / SMALL)} of a count of {SMALL}, {share(large.deviation / LARGE)} of one of"
+        f" {count(LARGE)}."
     )
+    if swapped:
+        lead += " Swapping of households adds an error to counts of areas that is not published."
     blocks: list[Block] = [_expected_chart(errors), _expected_table(errors), *_advice(large.deviation)]
     return Part("expected", title, lead, tuple(blocks))
 

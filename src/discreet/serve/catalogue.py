@@ -150,7 +150,7 @@ def _variable(
         variable.codelist,
         by_name(variable.breakdowns.values()),
         units,
-        variable.column in geography,
+        variable.column in geography or bool(variable.place),
         variable.name in groupings,
     )
 

@@ -17,6 +17,7 @@ from discreet.perturb.mechanism import Mechanism
 from discreet.perturb.private import PrivateMechanism
 from discreet.perturb.reach import neighbour_problems
 from discreet.perturb.weak import weak_problems
+from discreet.population.place_columns import place_column_problems
 from discreet.programme.noise import Claim
 from discreet.programme.programme import Programme
 from discreet.programme.serve import DEFAULT_SERVE, ServeRule
@@ -55,6 +56,7 @@ def serve_programme(
     """
     _refuse_fresh(programme)
     _refuse_adjusted(programme)
+    require_none(place_column_problems(programme))
     key = bound_key(programme, secret, register)
     chosen = mechanism(programme, secret, key)
     require_none(weak_problems(programme, chosen))

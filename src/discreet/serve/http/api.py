@@ -11,7 +11,7 @@ from fastapi.responses import Response
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from discreet.formats.columns import Texts
-from discreet.formats.publication import additivity
+from discreet.formats.publication import additivity, promise
 from discreet.programme.codelist import Breakdown
 from discreet.programme.labels import Labels
 from discreet.serve.answer import Answer, Balance, Preview
@@ -279,6 +279,7 @@ def catalogue_json(catalogue: Catalogue) -> dict[str, Any]:
         "place": rule.place,
         "noise": catalogue.noise.sentence(),
         "additivity": additivity(catalogue.noise),
+        "protection": promise(catalogue.noise, catalogue.swapped),
         "swapped": catalogue.swapped,
         "charged": rule.account is not None,
     }

@@ -58,6 +58,7 @@ class Serving:
     language: str = "en"
     log_queries: bool = False
     geometry: Path | None = None
+    hosts: tuple[str, ...] = ()
 
     def __call__(self) -> FastAPI:
         """Open everything and make the application, in each worker process."""
@@ -88,6 +89,7 @@ class Serving:
             self.language,
             self.log_queries,
             self.geometry,
+            self.hosts,
         )
         app = create_app(builder, settings)
         gc.collect()

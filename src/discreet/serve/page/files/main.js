@@ -86,12 +86,14 @@ function drawTop(state) {
       ),
     ),
   );
-  replace(at("bottom"), el("p", {}, t("foot"), " ", el("a", { href: "openapi.json" }, t("foot.api"))));
+  replace(at("bottom"), el("p", {}, catalogue.protection, " ", el("a", { href: "openapi.json" }, t("foot.api"))));
   replace(places.heading, el("h2", { id: "builder-title" }, t("builder")));
 }
 
 /** Request everything again: texts differ by language, and trusted users get more. */
 async function renew() {
+  const { catalogue } = store.state.world;
+  catalogue.protection = (await api.catalogue()).protection;
   drawTop(store.state);
   await actions.recallJobs();
   const { answer } = store.state;

@@ -1,0 +1,100 @@
+"""What a new release reveals beside one that is already published: reported, and judged, before it replaces it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from discreet.audit.corrections import Corrections, corrections
+from discreet.audit.evidence import published, same_ptable, same_secret
+from discreet.audit.gates import correction_verdict
+from discreet.errors import BrokenRelease, GateBroken, Mistakes, mistake
+from discreet.io.progress import Progress
+from discreet.perturb.noise import Noise
+from discreet.release.manifest import is_release
+from discreet.release.reader import Release, open_release
+
+ACCEPT = "--accept-corrections"
+
+
+def _say_nothing(line: str) -> None:
+    """For callers who print nothing."""
+
+
+@dataclass(frozen=True)
+class EarlierReleases:
+    """Releases of the same population that are already published, and how a run deals with what they reveal."""
+
+    folders: tuple[Path, ...] = ()  # beside the one that is replaced
+    accepted: bool = False  # publish whatever is revealed
+    tell: Callable[[str], None] = _say_nothing  # called before anything is replaced
+
+
+NO_EARLIER = EarlierReleases()
+
+
+def require_releases(earlier: EarlierReleases) -> None:
+    """Refuse folders that are not releases, before any work is done."""
+    for folder in earlier.folders:
+        open_release(folder)
+
+
+def compare_with_earlier(
+    made: Release,
+    out: Path,
+    earlier: EarlierReleases,
+    limit: int | None,
+    noise: Noise,
+    progress: Progress | None = None,
+) -> tuple[Corrections, ...]:
+    """What ``made`` reveals beside the release that it replaces and others; beyond the limit it is refused.
+
+    ``noise`` is what the office knows of the noise of ``made``. A run that reproduces a release reveals nothing.
+    """
+    found: list[Corrections] = []
+    refused: list[str] = []
+    for folder in _folders(out, earlier.folders):
+        pair = _compared(folder, made, noise, earlier, progress)
+        if pair is None or not pair.reveals:
+            continue
+        found.append(pair)
+        said = f"{folder}, published before: {'; '.join(pair.sentences())}"
+        verdict = correction_verdict(pair, limit)
+        if verdict.passed or earlier.accepted:
+            earlier.tell(said)
+        else:
+            refused.append(f"{said}\n{verdict}, or publish it all the same with {ACCEPT}")
+    if refused:
+        raise GateBroken("\n".join(refused))
+    return tuple(found)
+
+
+def _folders(out: Path, others: tuple[Path, ...]) -> Iterator[Path]:
+    if is_release(out):
+        yield out
+    yield from (folder for folder in others if folder.resolve() != out.resolve())
+
+
+def _compared(
+    folder: Path, made: Release, noise: Noise, earlier: EarlierReleases, progress: Progress | None
+) -> Corrections | None:
+    """The pair; None where the releases have no table in common, so that nothing can be subtracted."""
+    try:
+        before = open_release(folder)
+        old, new = published(before), published(made)
+        return corrections(
+            old,
+            replace(new, noise=noise),
+            same_secret=same_secret(before, made),
+            same_ptable=same_ptable(before, made),
+            progress=progress,
+        )
+    except BrokenRelease as broken:
+        if earlier.accepted:
+            earlier.tell(f"{broken}; what it reveals together with the new release is not known")
+            return None
+        remedy = f"restore it to have both compared, or publish without that with {ACCEPT}"
+        raise mistake(folder, "release", f"cannot be compared: {broken}", remedy) from None
+    except Mistakes:  # no cross-tabulation in common
+        return None
