@@ -1,21 +1,27 @@
-"""Record keys from ids: the hash kernel against a loop over BLAKE2b in Python."""
+"""Record keys from ids against a loop over BLAKE2b in Python; noise by permuted cell keys against plain sums."""
 
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.census import SECRET
+from benchmarks.census import SECRET, noise
 from benchmarks.costs import Cost, Stopwatch, measured
 from benchmarks.lines import Line, Section, against
 from discreet.io.files import BATCH
 from discreet.maths.cells.keys import record_keys
+from discreet.maths.cells.permutation import no_permutation
 from discreet.population.encode import hashed_ids
+from discreet.programme.codelist import Code, breakdown, codelist
+from discreet.programme.cube import Cube
+from discreet.tabulate.tables import ConfidentialTable
 
 PERSONS = 10_000_000
+CELLS = 5_000_000
 SAMPLE = 20  # the loop hashes every so manieth id, and its time is multiplied
 
 
@@ -31,7 +37,20 @@ def sections(data: Path, persons: int, repeats: int) -> list[Section]:
             against(work, "BLAKE2b in a Python loop", ours, theirs),
         ]
     note = f"The loop hashed one id in {SAMPLE}; its times are multiplied by {SAMPLE}."
-    return [Section("Record keys", tuple(lines), (note,))]
+    return [Section("Record keys", tuple(lines), (note,)), _cell_keys(repeats)]
+
+
+def _cell_keys(repeats: int) -> Section:
+    work = f"{CELLS:,} cells"
+    permuted = measured("keys", "perturbed", repeats, cells=CELLS, permute=True)
+    plain = measured("keys", "perturbed", repeats, cells=CELLS, permute=False)
+    lines = (
+        Line(work, "Discreet: permuted keys", permuted),
+        against(work, "Discreet: plain sums of keys", permuted, plain),
+    )
+    return Section(
+        "Noise by cell keys", lines, ("The kernel of one table, all cells occupied, D = 5 and V = 2.",)
+    )
 
 
 def _ids(count: int, kind: str) -> pa.Array:
@@ -47,6 +66,22 @@ def kernel(watch: Stopwatch, ids: int, kind: str) -> None:
     with watch.running():
         for start in range(0, ids, BATCH):
             record_keys(hashed_ids(column[start : start + BATCH], SECRET, "keys"))
+
+
+def perturbed(watch: Stopwatch, cells: int, permute: bool) -> None:
+    generator = np.random.default_rng(3)
+    keys = generator.integers(0, 2**32, cells, dtype=np.uint64) << np.uint64(32)
+    tree = codelist("X", [Code("x", "", "")])
+    cube = Cube("cells", "persons", (breakdown("X", "X", tree, tree.leaves),))
+    counted = keys | generator.integers(1, 2000, cells, dtype=np.uint64)
+    mechanism = noise()
+    if not permute:
+        mechanism = replace(mechanism, permutation=no_permutation())
+    few = slice(10)
+    mechanism.perturb(ConfidentialTable(cube, counted[few], np.arange(10)))  # loads the compiled kernel
+    table = ConfidentialTable(cube, counted, np.arange(cells))
+    with watch.running():
+        mechanism.perturb(table)
 
 
 def loop(watch: Stopwatch, ids: int, kind: str) -> None:

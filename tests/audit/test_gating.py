@@ -24,7 +24,7 @@ true_attributes = 0.99
 posterior = { prior = 0.1, above = 0.99, share = 0.2, alone = false }
 reconstruction = { areas = 3, seconds = 5, reconstructed = 0.98, quasi = ["SEX"] }
 """
-WEAK = '[noise]\nkind = "cell-key"\nV = 0.05\nD = 1\n'
+WEAK = '[noise]\nallow_weak = true\nkind = "cell-key"\nV = 0.05\nD = 1\n'
 NARROW = '[noise]\nkind = "cell-key"\nV = 0.6\nD = 1\n'
 SOUND = '[noise]\nkind = "cell-key"\nV = 3.0\nD = 8\n'
 

@@ -18,7 +18,7 @@ def census(tmp_path_factory: pytest.TempPathFactory) -> Path:
     programme = folder / "programme.toml"
     programme.write_text(
         programme.read_text().partition("[noise]")[0]
-        + '[noise]\nkind = "geometric"\nepsilon = 60\nsnapshot = "2021"\n'
+        + '[noise]\nallow_weak = true\nkind = "geometric"\nepsilon = 60\nsnapshot = "2021"\n'
     )
     return folder
 

@@ -26,8 +26,7 @@ UNIT = 1_000_000
 
 
 def mechanism(secret: bytes = SECRET, V: float = V) -> CellKeyMechanism:
-    lookup = build(solve(PTableParameters(5, V)), Order.PLAIN, None)
-    made = CellKeyMechanism(lookup, secret_permutation(secret))
+    made = CellKeyMechanism(build(solve(PTableParameters(5, V)), Order.PLAIN), secret_permutation(secret))
     return replace(made, weights=weighted_sums(secret, made.variance))
 
 

@@ -45,7 +45,7 @@ def declare(
     shutil.copytree(census, folder)
     programme = folder / "programme.toml"
     text = with_cubes(programme.read_text(), CUBES)
-    programme.write_text(f"{text}{more}\n[noise]\n{noise}\n[release]\n{release}\n")
+    programme.write_text(f"{text}{more}\n[noise]\nallow_weak = true\n{noise}\n[release]\n{release}\n")
     return folder
 
 

@@ -61,7 +61,7 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def declared(town: Path, folder: Path, noise: str, more: str = "") -> Programme:
     shutil.copytree(town, folder, dirs_exist_ok=True)
     text = with_cubes((town / "programme.toml").read_text(), AXES)
-    (folder / "programme.toml").write_text(f"{text}{more}[noise]\n{noise}{FORMATS}")
+    (folder / "programme.toml").write_text(f"{text}{more}[noise]\nallow_weak = true\n{noise}{FORMATS}")
     return load_programme(folder / "programme.toml")
 
 

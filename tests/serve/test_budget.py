@@ -45,7 +45,7 @@ def declared(census: Path, folder: Path, noise: str, serve: str) -> Programme:
     text = (census / "programme.toml").read_text()
     before = text.partition("[noise]")[0]
     before = before.partition("[swap]")[0]
-    (folder / "programme.toml").write_text(f"{before}[noise]\n{noise}\n[serve]\n{serve}\n")
+    (folder / "programme.toml").write_text(f"{before}[noise]\nallow_weak = true\n{noise}\n[serve]\n{serve}\n")
     return load_programme(folder / "programme.toml")
 
 
