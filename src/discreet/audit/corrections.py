@@ -38,7 +38,9 @@ from discreet.programme.cube import Levels, codes_at
 KNOWN = 2  # attributes of a newcomer that an attacker knows before
 SURE = 0.95  # posterior of a code that is taken as known
 CERTAIN = 0.999  # of several that are taken together
-MOST_SEEDS = 300  # changed cells that are followed; more are sampled evenly
+MOST_SEEDS = 300  # changed cells that are all followed; of more a sample is
+SAMPLED = 100
+MOST_CROSSTABS = 64  # that a code is judged by, those with fewest changed cells first
 MOST_OTHERS = 20_000  # changed cells that a profile is told apart from
 
 Node = tuple[int, int]  # depth, and place among the codes of that depth
@@ -306,7 +308,7 @@ class _Crosstab:
     def __init__(self, changed: ChangedCells, hidden_chance: float) -> None:
         self.changed, self.levels, sizes = changed, changed.levels, changed.sizes
         self.strides = [int(np.prod(sizes[k + 1 :], dtype=np.int64)) for k in range(len(sizes))]
-        self.sizes = sizes
+        self.sizes, self.names = sizes, frozenset(name for name, _ in changed.levels)
         self.hit, self.miss = evidence(hidden_chance, len(changed.numbers) / max(changed.compared, 1))
 
     def has(self, numbers: Integers) -> NDArray[np.bool_]:
@@ -339,7 +341,8 @@ class _Unit:
 
     def __init__(self, unit: str, changed: Sequence[ChangedCells], hidden_chance: float) -> None:
         self._unit = unit
-        self._crosstabs = [_Crosstab(one, hidden_chance) for one in changed if len(one.numbers)]
+        crosstabs = (_Crosstab(one, hidden_chance) for one in changed if len(one.numbers))
+        self._crosstabs = sorted(crosstabs, key=lambda one: one.hit, reverse=True)
         self._of: dict[str, list[_Crosstab]] = {}
         for one in self._crosstabs:
             for name, _ in one.levels:
@@ -355,7 +358,7 @@ class _Unit:
         if len(every) > MOST_SEEDS:  # of one cross-tabulation, in which every person is once
             whole = [one for one in seeds if not one.changed.universe.base and not one.changed.universe.count]
             widest = max(whole or seeds, key=lambda one: len(one.changed.numbers))
-            numbers = _evenly(widest.changed.numbers.tolist(), MOST_SEEDS)
+            numbers = _evenly(widest.changed.numbers.tolist(), SAMPLED)
             chosen, scale = (
                 [(widest, number) for number in numbers],
                 len(widest.changed.numbers) / len(numbers),
@@ -396,11 +399,15 @@ class _Unit:
             return None
         leaves = tree.below(before)
         scores, hits = np.zeros(len(leaves)), np.zeros(len(leaves), dtype=bool)
+        names, judged = {name, *known}, 0
         for crosstab in self._of[name]:
-            seen = self._seen(crosstab, name, leaves, known)
+            seen = self._seen(crosstab, name, leaves, known) if crosstab.names <= names else None
             if seen is not None:
                 scores += np.where(seen, crosstab.hit, crosstab.miss)
                 hits |= seen
+                judged += 1
+            if judged == MOST_CROSSTABS:
+                break
         if not hits.any():
             return None
         chances = posterior(scores)
@@ -419,9 +426,7 @@ class _Unit:
     def _seen(
         self, crosstab: _Crosstab, name: str, leaves: Integers, known: Profile
     ) -> NDArray[np.bool_] | None:
-        """For each finest code whether its cell changed; None where the other codes of the cell are not known."""
-        if any(variable != name and variable not in known for variable, _ in crosstab.levels):
-            return None
+        """For each finest code whether its cell changed; None where another code of the cell is not known as deep."""
         numbers = np.zeros(len(leaves), dtype=np.int64)
         there = np.ones(len(leaves), dtype=bool)
         for (variable, depth), stride in zip(crosstab.levels, crosstab.strides, strict=True):
@@ -477,9 +482,11 @@ class _Unit:
         )
 
     def _fits(self, crosstab: _Crosstab, profile: Profile) -> bool:
+        if not crosstab.names <= profile.keys():
+            return False
         number = 0
         for (name, depth), stride in zip(crosstab.levels, crosstab.strides, strict=True):
-            place = self._trees[name].at(profile[name], depth) if name in profile else -1
+            place = self._trees[name].at(profile[name], depth)
             if place < 0:
                 return False
             number += stride * place
