@@ -57,7 +57,10 @@ LEAST_DOUBT = 0.1  # variance of an outsider's sums: groups that look alike need
 LEAST_HIDDEN = 0.05  # variance of one cell that is not listed
 HIDDEN_NEGATIVE = 25.0  # times the variance: a zero that may hide a negative value reveals little
 UNBOUNDED = 2**31
-EFFORT, STEPS = 2 * 10**8, 60  # parts added up for exact variances beyond the rule's number, and about how often each
+EFFORT, STEPS = (
+    2 * 10**8,
+    60,
+)  # parts added up for exact variances beyond the rule's number, and about how often each
 PRIOR = 8.0  # prior observations of a cross-tabulation's mean in the estimate of one cell's variance
 
 
