@@ -79,15 +79,16 @@ def exact_variances(tables: Universe) -> dict[tuple[int, ...], float]:
     for key in pieces.measured:
         numbers = dict(key)
         codes = [
-            np.flatnonzero(pieces.members[numbers[name]]) if name in numbers else [0] for name in pieces.trees
+            np.flatnonzero(pieces.members[numbers[name]]).tolist() if name in numbers else [0]
+            for name in pieces.trees
         ]
         for cell in product(*codes):
-            row = np.ones(1)
+            row: NDArray[np.float64] = np.ones(1)
             for tree, code in zip(trees, cell, strict=True):
                 leaves = np.zeros(tree.leaves_of[0].stop)
                 leaves[tree.leaves_of[code]] = 1
-                row = np.kron(row, leaves)
-            rows[tuple(map(int, cell))] = row
+                row = np.kron(row, leaves).astype(np.float64)
+            rows[cell] = row
     every = np.array(list(rows.values()))
     gram = np.linalg.pinv(every.T @ every, hermitian=True)
     return {cell: float(row @ gram @ row) for cell, row in rows.items()}

@@ -92,11 +92,11 @@ def _exposed(
             information = np.bincount(at, others[once], minlength=len(axis.shares)) @ axis.shares[:, codes]
             times = np.bincount(at, minlength=len(axis.shares)) @ (axis.shares[:, codes] > 0)
             most = max(most, float(information.max()))
-            found = np.where(information > 0, least[k][codes], np.inf)
-            best = int(np.flatnonzero(found <= found.min() * (1 + 1e-9))[0])
+            lowest = np.where(information > 0, least[k][codes], np.inf)
+            best = int(np.flatnonzero(lowest <= lowest.min() * (1 + 1e-9))[0])
             if information[best] > 0:
                 name = TOTAL if codes[best] == WHOLE else f"{names[k]}={axis.codes[int(codes[best])]}"
-                yield ExposedCount(universe.counted, name, int(times[best]), float(found[best]))
+                yield ExposedCount(universe.counted, name, int(times[best]), float(lowest[best]))
     place = {name: k for k, name in enumerate(names)}
     together = {
         some
@@ -154,13 +154,13 @@ class Design:
             > MOST_CLASSES
         ):
             return np.inf
-        matrix = 0.0
+        matrix = np.zeros((1, 1))
         for numbers, weight in self._weights(some):
             part = np.full((1, 1), weight)
             for spread, k, code, number in zip(spreads, some, codes, numbers.tolist(), strict=True):
                 part = np.kron(part, spread.gram(code, self._squares[k][number], self._members[k][number]))
             matrix = matrix + part
-        return float(_first_of_inverse(np.asarray(matrix)[None])[0])
+        return float(_first_of_inverse(matrix[None])[0])
 
     def _weights(self, some: tuple[int, ...]) -> Iterator[tuple[Integers, float]]:
         """The sets of codes of some variables, and the sum of what the others leave of each."""

@@ -18,6 +18,7 @@ from discreet.audit import (
     reconstruction,
     utility,
 )
+from discreet.audit.averaging import ExposedCell
 from discreet.audit.bounds import BoundAttack, BoundJudgement, bound_attack
 from discreet.audit.bounds import judge as judge_bounds
 from discreet.audit.case import EXACT, Case, Earlier, variants
@@ -179,7 +180,7 @@ class Measures:
         return least_squares(self.case.published, self._progress, truth=self.case.truth)
 
     @cached_property
-    def recovered(self) -> tuple[averaging.ExposedCell, ...]:
+    def recovered(self) -> tuple[ExposedCell, ...]:
         """The most exposed counts by averaging or least squares, whichever is stronger: what verdicts use."""
         return most_recovered(self.averaging, self.least_squares)
 
