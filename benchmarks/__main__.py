@@ -27,6 +27,7 @@ SUBJECTS = (
     "inference",
     "reconstruction",
     "differencing",
+    "least_squares",
     "sixway",
     "ons",
     "counting",

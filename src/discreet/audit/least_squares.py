@@ -180,7 +180,7 @@ def least_squares(
         if not pieces.cells:
             continue
         progress.stage(f"least squares of {universe.counted}", 3 + rule.trials)
-        attack = _Attack(pieces, published.noise, bounds, informed=known is not None)
+        attack = System(pieces, published.noise, bounds, informed=known is not None)
         fits.append(attack.fitted(within=rule.trials > 0))
         progress.step()
         tally, errors_found = attack.probed(fits[-1], rule, generator, progress)
@@ -196,6 +196,12 @@ def least_squares(
         tuple(nlargest(rule.listed, exposed, _rank)),
         tuple(left_out),
     )
+
+
+def system(universe: Universe, noise: Noise) -> System:
+    """The cells and sums of one population as an outsider sees them."""
+    pieces = read_pieces(universe, noise, None, Quiet())
+    return System(pieces, noise, assumption(noise, None), informed=False)
 
 
 def most_recovered(averaging: Averaging, found: LeastSquares) -> tuple[ExposedCell, ...]:
@@ -258,8 +264,8 @@ def _in_order(groups: NDArray[np.int32]) -> tuple[Integers, int]:
     return place[numbers], len(first)
 
 
-class _Attack:
-    """The attack on one population."""
+class System:
+    """The cells and sums of one population, as an attacker sees them."""
 
     def __init__(
         self, pieces: PublishedPieces, noise: Noise, bounds: Assumption | None, informed: bool

@@ -134,12 +134,12 @@ class PublishedPieces:
         used = {axis.variable for table in universe.tables for axis in table.cube.axes}
         self.trees = {name: tree_of(universe.codelists[name]) for name in sorted(used)}
         self.pieces: dict[Key, Piece] = {}
-        self._measured: set[Key] = set()  # what some cube publishes with noise of its own
+        self.measured: dict[Key, Levels] = {}  # what some cube publishes with noise of its own
         self.refinements: dict[Cuts, Refinement] = {}
         self.crosstabs: dict[Levels, None] = {}
         self.cells = 0
         self._levels: dict[tuple[str, bytes], int] = {}
-        self._members: dict[int, Mask] = {}  # number of a set of codes -> which codes are in it
+        self.members: dict[int, Mask] = {}  # number of a set of codes -> which codes are in it
         self._places = cache(self._make_places)
 
     def add(self, cube: Cube, load: Callable[[], NoisyCells]) -> None:
@@ -240,7 +240,7 @@ class PublishedPieces:
             tree, above = self.trees[variable], depths.get(variable, 0)
             if above < depth:
                 codes[:, axis] = tree.above(above)[codes[:, axis]]
-                whole &= tree.divided(self._members[key[axis][1]])[codes[:, axis]]
+                whole &= tree.divided(self.members[key[axis][1]])[codes[:, axis]]
         return np.where(whole, self.find(codes, piece, other), -1)
 
     def _join_same(self, parents: Places, piece: Piece, others: list[Piece]) -> None:
@@ -291,9 +291,9 @@ class PublishedPieces:
             here = axis.depths == depth
             codes = "\0".join(axis.codes[node] for node in np.flatnonzero(here)).encode()
             found.append(self._levels.setdefault((axis.variable, codes), len(self._levels) + 1))
-            if found[-1] not in self._members:
-                self._members[found[-1]] = np.zeros(len(self.trees[axis.variable].codes), dtype=bool)
-                self._members[found[-1]][self._places(axis)[here]] = True
+            if found[-1] not in self.members:
+                self.members[found[-1]] = np.zeros(len(self.trees[axis.variable].codes), dtype=bool)
+                self.members[found[-1]][self._places(axis)[here]] = True
         return found
 
     def _take(
@@ -334,7 +334,7 @@ class PublishedPieces:
         return np.array([0, *(position[code] + 1 for code in axis.codes[1:])], dtype=np.int32)
 
     def _refine(self, cube: Cube, axes: Sequence[Breakdown], levels: Sequence[list[int]]) -> None:
-        self._measured.update(_key(axes, levels, depths) for depths in _measured(cube, axes))
+        self.measured |= {_key(axes, levels, one): _levels(axes, one) for one in _measured(cube, axes)}
         choices = [self._cuts(axis, len(level)) for axis, level in zip(axes, levels, strict=True)]
         for chosen in product(*(choice.items() for choice in choices)):
             cuts = tuple(
@@ -343,7 +343,7 @@ class PublishedPieces:
             if cuts not in self.refinements:
                 crossed = list(product(*(depths for _, depths in chosen)))
                 pieces = tuple(_key(axes, levels, depths) for depths in crossed)
-                if self._measured.issuperset(pieces):
+                if self.measured.keys() >= set(pieces):
                     self.refinements[cuts] = Refinement(
                         cuts, pieces, tuple(_levels(axes, depths) for depths in crossed)
                     )

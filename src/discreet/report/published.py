@@ -281,11 +281,10 @@ def sentences(found: Finding) -> Iterator[str]:
                 f" recovered exactly, {count(best.beyond_baseline)} more than are published unchanged."
             )
         case LeastSquaresFindings():
-            fitted = found.within_bounds
             yield (
                 f"All sums of all tables are fitted at once. If the fit is right about what is not listed,"
-                f" {count(fitted.expected)} of {several(found.targets, 'count', 'counts')} are recovered exactly,"
-                f" and {count(found.baseline)} are published unchanged."
+                f" {count(found.within_bounds.expected)} of {several(found.targets, 'count', 'counts')} are"
+                f" recovered exactly, and {count(found.baseline)} are published unchanged."
             )
         case RemovalFindings():
             yield (

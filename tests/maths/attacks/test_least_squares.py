@@ -46,7 +46,7 @@ def table(*sizes: int) -> tuple[Sums, Floats]:
     return made, adds.astype(float)
 
 
-def best(adds: Floats, variances: Floats) -> Floats:
+def best(adds: Floats, variances: NDArray[np.float32]) -> Floats:
     """The matrix of the best linear unbiased estimates of all cells: A (A' W A)^-1 A' W."""
     weighted = adds.T / variances
     found: Floats = adds @ np.linalg.solve(weighted @ adds, weighted)

@@ -102,8 +102,14 @@ def equations_of(cells: int, every: Iterable[Families]) -> Sums:
         hidden.append(one.hidden[first][telling].astype(np.float32))
         doubt.append(one.doubt[first][telling].astype(np.float32))
         used += int(kept.sum())
-    arrays = [np.concatenate(some) for some in (totals, starts, parts, hidden, doubt)]
-    return Sums(cells, *arrays)
+    return Sums(
+        cells,
+        np.concatenate(totals),
+        np.concatenate(starts),
+        np.concatenate(parts),
+        np.concatenate(hidden),
+        np.concatenate(doubt),
+    )
 
 
 @dataclass(frozen=True, eq=False)
