@@ -35,6 +35,7 @@ SUBJECTS = (
     "streaming",
     "swap",
     "serve",
+    "history",
 )
 LIBRARIES = ("numpy", "numba", "pyarrow", "duckdb", "pandas", "cell-key-perturbation", "opendp")
 RESULTS = Path(__file__).parent / "results"
