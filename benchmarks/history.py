@@ -14,16 +14,17 @@ import numpy as np
 from benchmarks.costs import Stopwatch, measured
 from benchmarks.lines import Line, Section, Target
 from discreet.io.store import Database, Journal
-from discreet.maths.attacks.information import Ladder, Side, seen, seen_of_parts, side, with_sets
+from discreet.maths.attacks.information import Ladder, Side, information, seen, seen_of_parts, side, with_sets
 from discreet.programme.serve import HistoryRule
 from discreet.serve.answer import Refusal
 from discreet.serve.history import History
-from discreet.serve.history_store import Collected
+from discreet.serve.history_store import Collected, HistoryStore, Sums
 from discreet.serve.information import Shown, Space
 
 PERSONS = 100_000  # answers of one user
 MILLISECONDS = 5.0  # of CPU that the guard may add to an answer
 LAST = 500  # requests that are timed
+AT_ONCE = 5000  # answers that are stored in one transaction
 AREAS, AGES, VARIANCE = 100, 101, 2.0
 
 
@@ -58,16 +59,34 @@ def sections(data: Path, persons: int, repeats: int) -> list[Section]:
 
 
 def filtered(watch: Stopwatch, answers: int, success: float) -> dict[str, float]:
-    """The last requests of many; the earlier ones are not timed."""
+    """The last requests of many; the earlier ones are not timed, and stored many at a time."""
     with tempfile.TemporaryDirectory() as place:
-        kept = History(
-            Database(Path(place) / "h.sqlite", "store", Journal.AHEAD), HistoryRule(success=success), VARIANCE
-        )
+        database = Database(Path(place) / "h.sqlite", "store", Journal.AHEAD)
+        kept = History(database, HistoryRule(success=success), VARIANCE)
         rng, space = np.random.default_rng(5), Town()
-        before = sum(_is_answered(kept, rng, space) for _ in range(answers - LAST))
+        if success < 1:
+            before = sum(_is_answered(kept, rng, space) for _ in range(answers - LAST))
+        else:
+            before = answers - LAST
+            _store(database, rng, space, before)
         with watch.running():
             after = sum(_is_answered(kept, rng, space) for _ in range(LAST))
     return {"answered": before + after}
+
+
+def _store(database: Database, rng: np.random.Generator, space: Town, answers: int) -> None:
+    """Store as many answers as a user has, each with its sets."""
+    store = HistoryStore(database)
+    for start in range(0, answers, AT_ONCE):
+        with database.writing() as connection:
+            for _ in range(start, min(answers, start + AT_ONCE)):
+                table = _table(rng, space)
+                plain, bounded = information(table.shown.sides, np.ones((1, 3, 2)), space.records)
+                sums = {
+                    name: Sums(plain[at].reshape(-1), bounded[at].reshape(-1))
+                    for name, at in table.shown.blocks
+                }
+                store.remember(connection, "u", table, sums)
 
 
 def _is_answered(kept: History, rng: np.random.Generator, space: Town) -> bool:
