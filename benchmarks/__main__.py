@@ -36,6 +36,7 @@ SUBJECTS = (
     "streaming",
     "swap",
     "serve",
+    "history",
 )
 LIBRARIES = ("numpy", "numba", "pyarrow", "duckdb", "pandas", "cell-key-perturbation", "opendp")
 RESULTS = Path(__file__).parent / "results"

@@ -103,6 +103,22 @@ def test_looking_remembers_nothing(where: str) -> None:
             assert kept.look("u", table("X", name), no_difference) == ()
 
 
+def test_users_without_a_token_may_have_one_history(where: str) -> None:
+    """What several addresses have together is within the declared success, and free for each of them."""
+    alone = answered(history(where, HistoryRule(success=0.38)), "address:alone")
+    kept = history(where, HistoryRule(success=0.38, together=True))
+    found = [
+        kept.collect(f"address:{turn % 3}", table("X", name), no_difference)
+        for turn, name in enumerate("ABCDEFGHIJKLMNOP")
+    ]
+    assert [isinstance(one, Refusal) for one in found] == [turn >= alone for turn in range(16)]
+    assert kept.collect("address:new", table("X", "A"), no_difference) == ()
+    assert isinstance(kept.look("address:new", table("X", "Q"), no_difference), Refusal)
+    assert answered(kept, "token:ann") == alone, "who has a token has an own history"
+    apart = history(where, HistoryRule(success=0.38))
+    assert answered(apart, "address:other") == alone
+
+
 def test_a_refused_table_is_not_remembered(where: str) -> None:
     kept = history(where, HistoryRule(success=0.38))
     first = answered(kept)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 from sqlalchemy import Connection
@@ -26,7 +25,7 @@ from discreet.programme.filter import NOBODY
 from discreet.programme.serve import Action, HistoryRule
 from discreet.serve.answer import Refusal, Rule
 from discreet.serve.history_store import ANONYMOUS, Collected, HistoryStore, Known, Near, Population, Sums
-from discreet.serve.information import SET, Shown, Space, Spaces, shown
+from discreet.serve.information import Block, Shown, Space, Spaces, blocks_of, shown
 from discreet.serve.query import Query
 from discreet.serve.question import Question, resolve
 from discreet.serve.records import TableSource
@@ -37,9 +36,6 @@ SLACK = 50  # noisy totals may differ by this much more than their populations d
 
 Differing = Callable[[str, str], int | None]  # two bases -> published number who are in only one of them
 Pairs = tuple[tuple[str, str], ...]
-Block = tuple[
-    str, tuple[slice, ...]
-]  # names of variables, as JSON, and where their contrasts are in a tensor
 
 
 @dataclass(frozen=True)
@@ -140,15 +136,15 @@ class History:
             return _Judged({})
         seen = table.shown
         added = information(seen.sides, _new(table, read.new), seen.space.records)
-        blocks = tuple(_blocks(seen.sides, seen.names))
-        before = _tensors(seen.sides, blocks, read.known.sums)
+        blocks = seen.blocks
+        before = _tensors(seen.sides, blocks, read.known.every)
         after = (before[0] + added[0], before[1] + added[1])
         sums = {name: Sums(after[0][at].reshape(-1), after[1][at].reshape(-1)) for name, at in blocks}
         worst = self._worst(seen.sides, seen.space, before, after)
         is_refused = self._rule.success is not None and worst[0] > self._rule.success
         for name in () if is_refused else self._others(read.known, sums):
             sides = [_side_of(one, seen.space) for one in json.loads(name)]
-            parts = tuple(_blocks(sides, tuple("" for _ in sides)))
+            parts = blocks_of(sides, tuple("" for _ in sides))
             pair = (_tensors(sides, parts, of) for of in (read.known.sums, {**read.known.sums, **sums}))
             worst = max(worst, self._worst(sides, seen.space, *pair))
         return self._verdict(worst, sums)
@@ -199,7 +195,7 @@ class History:
         changed = {name for names in sums for name in json.loads(names)}
         limits = [limit for limit in (self._rule.success, self._rule.warn) if limit is not None]
         for name, one in known.sums.items():
-            if name in sums or SET in name:
+            if name in sums:
                 continue
             is_settled = float(exact(1 / one.plain.max(initial=1e-300), self._variance)) <= min(limits)
             if not is_settled and changed.intersection(json.loads(name)):
@@ -238,17 +234,6 @@ def _new(table: Collected, names: Sequence[str]) -> Floats:
     for name in names:
         new[table.tables[name]] = 1.0
     return new
-
-
-def _blocks(sides: Sequence[Side], names: Sequence[str]) -> Iterator[Block]:
-    """The parts of a tensor: of each variable nothing, the contrasts of its nodes, or that of a user's sets."""
-    kinds = []
-    for one, sets in zip(sides, names, strict=True):
-        nodes = one.rungs - bool(sets)
-        kind = [("", slice(0, 1)), (one.name, slice(1, nodes))]
-        kinds.append([*kind, (f"{one.name}{SET}{sets}", slice(nodes, nodes + 1))] if sets else kind)
-    for chosen in product(*kinds):
-        yield json.dumps([name for name, _ in chosen if name]), tuple(at for _, at in chosen)
 
 
 def _tensors(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import OrderedDict
+from collections import ChainMap, OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from threading import Lock
 from typing import Any
@@ -34,7 +34,7 @@ from sqlalchemy import (
 )
 
 from discreet.io.store import Book, Database, add_new, lay_out
-from discreet.serve.information import Shown
+from discreet.serve.information import SET, Shown
 
 Floats = NDArray[np.float64]
 
@@ -53,10 +53,14 @@ class Known:
 
     number: int = 0  # of the last answer among them
     sums: Mapping[str, Sums] = field(default_factory=dict)  # names of variables, as JSON -> sums
+    sets: Mapping[str, Sums] = field(
+        default_factory=dict
+    )  # the same where users defined sets: those of one table only
 
-    def extended(self, number: int, more: Mapping[str, Sums]) -> Known:
-        """With newer sums."""
-        return Known(number, {**self.sums, **more}) if more else self
+    @property
+    def every(self) -> Mapping[str, Sums]:
+        """All of them."""
+        return ChainMap(dict(self.sets), dict(self.sums)) if self.sets else self.sums
 
 
 MOST_COMPARED = 100  # earlier populations of nearly the same size that are compared with a new one
@@ -82,6 +86,15 @@ _sums = Table(
     Column("number", BigInteger, nullable=False),  # of the answer: later ones have larger numbers
     Column("sums", LargeBinary, nullable=False),
     Index("serve_information_order", "owner", "counted", "number"),
+)
+_sets = Table(  # of which a user may have many, and each table few: they are looked up, and not cached
+    "serve_sets",
+    _tables,
+    Column("owner", String, primary_key=True),
+    Column("counted", String, primary_key=True),
+    Column("name", String, primary_key=True),
+    Column("variables", String, nullable=False),
+    Column("sums", LargeBinary, nullable=False),
 )
 _populations = Table(
     "serve_bases",
@@ -153,9 +166,11 @@ class HistoryStore:
         rows = connection.execute(_SINCE, whose).all()
         if rows:
             more = {row.variables: _sums_of(row.sums) for row in rows}
-            known = known.extended(max(row.number for row in rows), more)
+            known = Known(max(row.number for row in rows), {**known.sums, **more})
         self._put(key, known)
-        return known
+        wanted = [_name(one) for one in table.shown.sets]
+        found = connection.execute(_SETS, {**whose, "names": wanted}).all() if wanted else ()
+        return replace(known, sets={row.variables: _sums_of(row.sums) for row in found})
 
     def new_tables(self, connection: Connection, user: str, table: Collected) -> tuple[str, ...]:
         """The cross-tabulations of a table that the user does not have."""
@@ -202,19 +217,15 @@ class HistoryStore:
         who = {"owner": user, "counted": table.counted}
         if sums:
             number = (connection.execute(_LAST, who).scalar() or 0) + 1
-            names = {variables: _name(variables) for variables in sums}
-            connection.execute(_OLD, {**who, "names": list(names.values())})
             rows = [
-                {
-                    **who,
-                    "name": names[variables],
-                    "variables": variables,
-                    "number": number,
-                    "sums": _bytes_of(one),
-                }
+                {**who, "name": _name(variables), "variables": variables, "sums": _bytes_of(one)}
                 for variables, one in sums.items()
             ]
-            add_new(connection, _sums, rows)
+            of_sets = [row for row in rows if SET in str(row["variables"])]
+            of_nodes = [{**row, "number": number} for row in rows if SET not in str(row["variables"])]
+            for old, into, some in ((_OLD, _sums, of_nodes), (_OLD_SETS, _sets, of_sets)):
+                connection.execute(old, {**who, "names": [row["name"] for row in some]})
+                add_new(connection, into, some)
         bases = [
             {**who, "name": _name(one.base), "base": one.base, "total": one.total}
             for one in table.populations
@@ -260,6 +271,8 @@ _SINCE = select(_sums.c.variables, _sums.c.sums, _sums.c.number).where(
 )
 _LAST = select(func.max(_sums.c.number)).where(*_of(_sums, "counted"))
 _OLD = delete(_sums).where(*_of(_sums, "counted"), _sums.c.name.in_(_NAMES))
+_OLD_SETS = delete(_sets).where(*_of(_sets, "counted"), _sets.c.name.in_(_NAMES))
+_SETS = select(_sets.c.variables, _sets.c.sums).where(*_of(_sets, "counted"), _sets.c.name.in_(_NAMES))
 _KNOWN = select(_answered.c.levels).where(*_of(_answered, "population"), _answered.c.levels.in_(_NAMES))
 _KNOWN_POPULATIONS = select(func.count()).where(
     *_of(_populations, "counted"), _populations.c.name.in_(_NAMES)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from threading import Lock
 
 import numpy as np
@@ -30,6 +32,9 @@ from discreet.serve.question import EVERY_CODE, Mask, comparisons
 from discreet.serve.records import TableSource
 
 Integers = NDArray[np.int64]
+Block = tuple[
+    str, tuple[slice, ...]
+]  # names of variables, as JSON, and where their contrasts are in a tensor
 SET = "#"  # between the name of a variable and that of a user's sets of its codes
 
 
@@ -127,6 +132,29 @@ class Shown:
         str, ...
     ]  # side -> name of the sets that the user defined of its codes, empty where there are none
     order: tuple[int, ...]  # axis of the table -> side
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """The parts of a tensor of the rungs of all sides."""
+        return blocks_of(self.sides, self.names)
+
+    @property
+    def sets(self) -> list[str]:
+        """The names of the parts with sets that the user defined."""
+        return [name for name, _ in self.blocks if SET in name]
+
+
+def blocks_of(sides: Sequence[Side], names: Sequence[str]) -> tuple[Block, ...]:
+    """The parts of a tensor: of each variable nothing, the contrasts of its nodes, or that of a user's sets."""
+    kinds = []
+    for one, sets in zip(sides, names, strict=True):
+        nodes = one.rungs - bool(sets)
+        kind = [("", slice(0, 1)), (one.name, slice(1, nodes))]
+        kinds.append([*kind, (f"{one.name}{SET}{sets}", slice(nodes, nodes + 1))] if sets else kind)
+    return tuple(
+        (json.dumps([name for name, _ in chosen if name]), tuple(at for _, at in chosen))
+        for chosen in product(*kinds)
+    )
 
 
 def shown(cube: Cube, space: Space) -> Shown:

@@ -175,3 +175,15 @@ def test_sets_of_a_user_are_counts_of_their_own() -> None:
 
 def test_the_probability_is_that_of_the_gates() -> None:
     assert exact(np.array([np.inf, 0.5496 / 2]), 2.0) == pytest.approx([0.0, 0.5], abs=1e-4)
+
+
+def test_what_users_who_pool_have_together() -> None:
+    """The sums of users add up: as much of each is k times as much, and 0.5 becomes 0.66, 0.82 and 0.97."""
+    one = Ladder((np.zeros(4, dtype=np.int64), np.arange(4)), np.ones(4))
+    axis = side("", one, [seen(one, depth, np.ones(4, dtype=bool)) for depth in (0, 1)])
+    plain, bounded = information([axis], np.ones(2), MANY)
+    alone = least_variances(plain, bounded, [axis])
+    for users, success in ((2, 0.66), (4, 0.82), (10, 0.97)):
+        together = least_variances(users * plain, users * bounded, [axis])
+        assert together == pytest.approx(alone / users)
+        assert exact(np.array([0.5496 / users]), 1.0) == pytest.approx([success], abs=0.005)
