@@ -146,7 +146,7 @@ def listed(codes: Sequence[str]) -> str:
 
 
 def filters(builder: TableBuilder, rng: np.random.Generator) -> Iterator[Query]:
-    """The attack of the issue: ages in a random S, and ages that are not."""
+    """Random filters: ages in a random S, and ages that are not."""
     ages = builder.catalogue.variables["AGE"].codelist.leaf_codes
     while True:
         chosen = listed(some(rng, ages))

@@ -1,6 +1,7 @@
 """Sessions against the history guard: what solving all answers at once finds, and what an honest person is refused."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -37,6 +38,15 @@ def test_no_session_finds_more_than_is_declared(ruled: Make, kind: Kind) -> None
     assert AGAINST.success is not None
     assert 0 < found.answered < found.asked / 2, "the guard has refused, and not from the start"
     assert max(found.pairs, found.triples) <= AGAINST.success + TOLERANCE
+
+
+@pytest.mark.parametrize("kind", [filters, groups], ids=lambda kind: str(kind.__name__))
+def test_nor_do_filters_and_groups_find_counts_above_the_largest(ruled: Make, kind: Kind) -> None:
+    """With 5 as the largest count that other tables may not show, all counts by area and sex are above it."""
+    found = attacked(ruled, kind, 60, replace(AGAINST, largest=5))
+    assert AGAINST.success is not None
+    assert 0 < found.answered < found.asked / 2, "the guard has refused, and not from the start"
+    assert found.pairs <= AGAINST.success + TOLERANCE
 
 
 @pytest.mark.long

@@ -46,6 +46,7 @@ class _Read:
     new: tuple[str, ...]  # cross-tabulations of the table that the user does not have
     near: Near
     is_new: bool  # whether there is anything to store
+    chosen: Known | None = None  # from tables with filters or groups only, where these are guarded separately
 
     def same(self, other: _Read) -> bool:
         """Whether nothing of it has changed."""
@@ -58,6 +59,7 @@ class _Judged:
 
     sums: Mapping[str, Sums]
     warnings: tuple[str, ...] = ()
+    chosen: Mapping[str, Sums] | None = None  # the same from tables with filters or groups only
 
 
 class History:
@@ -94,6 +96,8 @@ class History:
                 now = self._read(connection, user, table)
                 if now.same(read):
                     self._store.remember(connection, user, table, found.sums)
+                    if found.chosen is not None:
+                        self._store.remember(connection, user, table.as_choice, found.chosen)
                     return found.warnings
             read = now  # another request of this user came in between, and is to be judged, too
 
@@ -117,36 +121,52 @@ class History:
         if self._rule.difference is not None:
             near = self._store.near(connection, user, table, self._rule.difference + SLACK)
         is_new = bool(new) or not self._store.has_populations(connection, user, table)
-        return _Read(known, new, near, is_new)
+        chosen = None
+        if table.chosen and self._rule.averages and self._rule.largest is not None:
+            chosen = self._store.known(connection, user, table.as_choice)
+        return _Read(known, new, near, is_new, chosen)
 
     def _judge(
         self, table: Collected, read: _Read, differing: Mapping[tuple[str, str], int | None]
     ) -> Refusal | _Judged:
-        averaging = self._averaging(table, read)
+        averaging = self._averaging(table, read.new, read.known)
         if isinstance(averaging, Refusal):
             return averaging
+        choosing = _Judged({})
+        if read.chosen is not None:
+            new = [name for name in read.new if name in table.chosen]
+            found = self._averaging(table, new, read.chosen, large=True)
+            if isinstance(found, Refusal):
+                return found
+            choosing = found
         differences = self._differences(read.near, [(pair, differing[pair]) for pair in read.near.pairs])
         if isinstance(differences, Refusal):
             return differences
-        return _Judged(averaging.sums, (*averaging.warnings, *differences))
+        warnings = (*averaging.warnings, *choosing.warnings, *differences)
+        return _Judged(averaging.sums, warnings, None if read.chosen is None else choosing.sums)
 
-    def _averaging(self, table: Collected, read: _Read) -> Refusal | _Judged:
-        """The most exposed count among those that the table adds to, with all that the user would have."""
-        if not self._rule.averages or not read.new:
+    def _averaging(
+        self, table: Collected, new: Sequence[str], known: Known, *, large: bool = False
+    ) -> Refusal | _Judged:
+        """The most exposed count among those that the table adds to, with all that is known.
+
+        With ``large`` it is one of the counts above ``largest``, otherwise one of the others.
+        """
+        if not self._rule.averages or not new:
             return _Judged({})
         seen = table.shown
-        added = information(seen.sides, _new(table, read.new), seen.space.records)
+        added = information(seen.sides, _new(table, new), seen.space.records)
         blocks = seen.blocks
-        before = _tensors(seen.sides, blocks, read.known.every)
+        before = _tensors(seen.sides, blocks, known.every)
         after = (before[0] + added[0], before[1] + added[1])
         sums = {name: Sums(after[0][at].reshape(-1), after[1][at].reshape(-1)) for name, at in blocks}
-        worst = self._worst(seen.sides, seen.space, before, after)
+        worst = self._worst(seen.sides, seen.space, before, after, large=large)
         is_refused = self._rule.success is not None and worst[0] > self._rule.success
-        for name in () if is_refused else self._others(read.known, sums):
+        for name in () if is_refused else self._others(known, sums):
             sides = [_side_of(one, seen.space) for one in json.loads(name)]
             parts = blocks_of(sides, tuple("" for _ in sides))
-            pair = (_tensors(sides, parts, of) for of in (read.known.sums, {**read.known.sums, **sums}))
-            worst = max(worst, self._worst(sides, seen.space, *pair))
+            pair = (_tensors(sides, parts, of) for of in (known.sums, {**known.sums, **sums}))
+            worst = max(worst, self._worst(sides, seen.space, *pair, large=large))
         return self._verdict(worst, sums)
 
     def _verdict(self, worst: tuple[float, str], sums: Mapping[str, Sums]) -> Refusal | _Judged:
@@ -176,13 +196,16 @@ class History:
         space: Space,
         before: tuple[Floats, Floats],
         after: tuple[Floats, Floats],
+        *,
+        large: bool,
     ) -> tuple[float, str]:
         """The largest probability of finding a guarded count exactly, where it grows, and the name of the counts."""
         plain, bounded = (np.stack(states) for states in zip(before, after, strict=True))
         earlier, chances = exact(least_variances(plain, bounded, sides), self._variance)
         grows = chances > earlier
         if self._rule.largest is not None:
-            grows &= typical([one.shares[one.targets] for one in sides], space.records) <= self._rule.largest
+            sizes = typical([one.shares[one.targets] for one in sides], space.records)
+            grows &= (sizes > self._rule.largest) == large
         if not grows.any():
             return 0.0, ""
         at = int(np.argmax(np.where(grows, chances, 0.0)))
@@ -273,7 +296,12 @@ class Collecting:
         tables = {json.dumps(cube.signature(depths).levels): _places(seen, depths) for depths in cube.depths}
         populations = tuple({one.base: one for one in self._populations(table)}.values())
         base = cube.base.canonical if cube.base else ""
-        return Collected(cube.unit, base, cube.count or "", tables, seen, populations)
+        groups = [seen.order[k] for k, axis in enumerate(cube.axes) if axis.is_grouping]
+        filters = not self.question.is_declared
+        chosen = frozenset(
+            name for name, depths in tables.items() if filters or any(depths[at] for at in groups)
+        )
+        return Collected(cube.unit, base, cube.count or "", tables, seen, populations, chosen)
 
     def differing(self, new: str, earlier: str) -> int | None:
         """The published number of records that are in only one of two populations; None where none can be."""

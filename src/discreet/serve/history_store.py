@@ -129,16 +129,28 @@ class Collected:
     ]  # levels of a cross-tabulation, as JSON -> its depth along each side
     shown: Shown
     populations: tuple[Population, ...]
+    chosen: frozenset[str] = frozenset()  # of the tables, those of a filter or of groups that the user chose
+    book: str = ""  # tables of different books do not add up
 
     @cached_property
     def population(self) -> str:
         """Who is counted, as a short text."""
-        return _name(json.dumps([self.unit, self.base, self.count]))
+        return _name(json.dumps([self.unit, self.base, self.count, *self._book]))
 
     @cached_property
     def counted(self) -> str:
         """What is counted, for any population: populations with the same value are compared, and add up."""
-        return json.dumps([self.unit, self.count])
+        return json.dumps([self.unit, self.count, *self._book])
+
+    @cached_property
+    def as_choice(self) -> Collected:
+        """The chosen cross-tabulations, in a book of their own, which has no populations to compare."""
+        tables = {name: depths for name, depths in self.tables.items() if name in self.chosen}
+        return replace(self, tables=tables, populations=(), book="chosen")
+
+    @property
+    def _book(self) -> tuple[str, ...]:
+        return (self.book,) if self.book else ()
 
 
 @dataclass(frozen=True)
