@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from benchmarks.costs import Stopwatch, measured
 from discreet.maths.cells.lookup import Order, build
+from discreet.maths.cells.permutation import secret_permutation
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
 from discreet.perturb.cell_key import CellKeyMechanism
 from discreet.population.encode import EncodedRecords
@@ -93,7 +94,9 @@ def loaded(declared: Programme, cubes: Sequence[Cube], threads: int) -> list[Enc
 
 def noise() -> CellKeyMechanism:
     """The cell key method with D = 5 and V = 2."""
-    return CellKeyMechanism(build(solve(PTableParameters(5, 2.0, 0)), Order.PLAIN))
+    return CellKeyMechanism(
+        build(solve(PTableParameters(5, 2.0, 0)), Order.PLAIN), secret_permutation(SECRET)
+    )
 
 
 @dataclass(frozen=True)

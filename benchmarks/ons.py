@@ -18,6 +18,7 @@ from benchmarks.costs import Stopwatch, measured
 from benchmarks.lines import Line, Section, Target
 from discreet.io.files import BATCH
 from discreet.io.ptable_files import read_ptable
+from discreet.maths.cells.permutation import no_permutation
 from discreet.perturb.cell_key import CellKeyMechanism
 from discreet.population import encode
 from discreet.population.encode import EncodedRecords
@@ -103,7 +104,8 @@ def noise_of(table: pd.DataFrame) -> CellKeyMechanism:
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / "ptable.csv"
         table.to_csv(path, index=False)
-        return CellKeyMechanism(read_ptable(path).lookup)
+        lookup = read_ptable(path).lookup
+        return CellKeyMechanism(lookup, no_permutation(lookup.modulus))
 
 
 def blocks_of(data: pd.DataFrame, cube: Cube) -> list[EncodedRecords]:

@@ -23,7 +23,7 @@ name = "town"   # its name
 kind = "cell-key"  # the method
 V = 2.0   # variance, not #1
 D=5
-order = "plain"
+keys = "plain"
 
 # the end
 [limits]
@@ -34,7 +34,7 @@ cells = 1000
 def test_values_change_in_their_places_and_comments_stay() -> None:
     found = changed(TEXT, {"kind": "cell-key", "V": 3.3, "D": 7, "js": 0})
     assert found == TEXT.replace("V = 2.0 ", "V = 3.3 ").replace("D=5", "D=7").replace(
-        'order = "plain"\n', 'order = "plain"\njs = 0\n'
+        'keys = "plain"\n', 'keys = "plain"\njs = 0\n'
     )
 
 
@@ -54,7 +54,7 @@ def test_line_ends_are_kept() -> None:
 def test_whatever_is_proposed_is_declared_afterwards(V: float, D: int, js: int) -> None:
     noise: dict[str, str | float | int] = {"kind": "cell-key", "V": V, "D": D, "js": js}
     found = tomllib.loads(changed(TEXT, noise))
-    assert found["noise"] == {**noise, "order": "plain"}
+    assert found["noise"] == {**noise, "keys": "plain"}
     assert {**found, "noise": 0} == {**tomllib.loads(TEXT), "noise": 0}
     assert changed(changed(TEXT, noise), noise) == changed(TEXT, noise)
 

@@ -13,6 +13,7 @@ from discreet.audit.case import alike
 from discreet.audit.evidence import Cells, Published, PublishedTable, Truth, Universe
 from discreet.maths.cells.counting import counts_of
 from discreet.maths.cells.lookup import Order, build
+from discreet.maths.cells.permutation import secret_permutation
 from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
 from discreet.perturb.cell_key import CellKeyMechanism
@@ -68,7 +69,7 @@ def cell_key(V: float, D: int, js: int = 0) -> tuple[CellKeyMechanism, Noise]:
     """The cell key method, and an outsider who knows all of its law."""
     table = solve(PTableParameters(D, V, js))
     known = known_noise(True, True, V, D, PTableLaw(table))
-    return CellKeyMechanism(build(table, Order.PLAIN, None)), known
+    return CellKeyMechanism(build(table, Order.PLAIN), secret_permutation(bytes(32))), known
 
 
 def made(

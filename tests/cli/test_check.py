@@ -17,6 +17,10 @@ from discreet.cli.app import main
 from tests.cli.town import CODELISTS, Columns, build, edit, households, persons
 
 CHECK = ("check", "programme.toml")
+WEIGHTED = (
+    "Weighted: workers. A sum has the noise of its count times the mean weight, and one of its own within 2.45 times "
+    "the largest weight of the cell."
+)
 PROTECT = ("protect", "programme.toml", "--secret", "secret.key", "--out", "out/release")
 Told = tuple[int, str]
 Command = Callable[..., Told]
@@ -69,7 +73,7 @@ def as_arrow(kind: pa.DataType) -> Callable[[list[Any]], Any]:
 
 def test_the_town_is_sound_and_protected(tmp_path: Path, command: Command) -> None:
     build(tmp_path)
-    assert command(tmp_path, *CHECK) == (0, "programme.toml: no mistakes. 3 cubes.\n")
+    assert command(tmp_path, *CHECK) == (0, f"programme.toml: no mistakes. 3 cubes.\n{WEIGHTED}\n")
     assert command(tmp_path, *PROTECT, "--quiet") == (0, "")
     assert command(tmp_path, "verify", "out/release", "--quiet")[0] == 0
 
@@ -421,7 +425,11 @@ def test_columns_as_other_tools_write_them_are_accepted(tmp_path: Path, command:
 
 def test_check_as_json(tmp_path: Path, command: Command) -> None:
     build(tmp_path)
-    assert json.loads(command(tmp_path, *CHECK, "--json")[1]) == {"sound": True, "problems": []}
+    assert json.loads(command(tmp_path, *CHECK, "--json")[1]) == {
+        "sound": True,
+        "problems": [],
+        "notes": [WEIGHTED],
+    }
     build(tmp_path, persons=with_column(persons(), "sex", set_first("7")))
     code, said = command(tmp_path, *CHECK, "--json")
     assert code == 2

@@ -13,7 +13,7 @@ from discreet.io.databases import open_source, quoted
 from discreet.pipeline.check import check_data
 from discreet.pipeline.protect import protect
 from discreet.programme.programme import load_programme
-from discreet.programme.sources import DeclaredSource, Source, resolve_source
+from discreet.programme.sources import DatabaseSource, DeclaredSource, QuerySource, Source, resolve_source
 from tests.cli.town import build, edit
 
 
@@ -63,7 +63,7 @@ def test_what_the_database_refuses_is_told_in_one_line(tmp_path: Path, scheme: s
     for table, query, says in (
         ("nowhere", None, "nowhere"),
         (None, "SELECT nix FROM people", "nix"),
-        (None, "DELETE FROM people", "syntax error"),
+        (None, "DELETE FROM people", "no SELECT"),
     ):
         with pytest.raises(Mistakes) as caught:
             open_source(source(tmp_path, f"{scheme}://census.db", table, query), "population.persons")
@@ -145,3 +145,70 @@ def test_no_record_is_spilled_to_a_file_that_a_killed_run_would_leave(tmp_path: 
         source = resolve_source(declared, tmp_path, "programme.toml", "population.persons")
         (batch,) = open_source(source, "population.persons").batches(["place"], [])
         assert batch.column("place").to_pylist() == [""]
+
+
+HOSTILE = (
+    ("SELECT 1 AS pid; COPY (SELECT 1) TO '{out}'", "several statements"),
+    (
+        "SELECT 1 AS pid) AS a; COPY (SELECT 1) TO '{out}'; SELECT * FROM (SELECT 1 AS pid",
+        "several statements",
+    ),
+    ("COPY (SELECT 1) TO '{out}'", "no SELECT"),
+    ("INSTALL httpfs", "no SELECT"),
+    ("-- SELECT\nATTACH '{out}'", "no SELECT"),
+    ("SELECT 1 AS pid) AS a JOIN (SELECT 1", "a bracket that nothing opens"),
+    ("", "no SELECT"),
+)
+
+
+@pytest.mark.parametrize(("query", "says"), HOSTILE)
+def test_a_query_is_one_statement_that_reads(tmp_path: Path, scheme: str, query: str, says: str) -> None:
+    out, text = tmp_path / "written.csv", query.format(out=tmp_path / "written.csv")
+    for declared in (
+        QuerySource(text, tmp_path),
+        DatabaseSource(f"{scheme}://census.db", query=text, folder=tmp_path),
+    ):
+        with pytest.raises(Mistakes) as caught:
+            open_source(declared, "population.persons")
+        assert says in str(caught.value)
+        assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM read_csv('/' || '{other}')",  # computed, not named
+        "SELECT * FROM read_csv('htt' || 'ps://127.0.0.1/x.csv')",
+        "SELECT * FROM 'https://127.0.0.1:9/x.csv'",
+        "SELECT * FROM read_text(concat('{folder}', '/other.csv'))",
+        "SELECT * FROM glob(concat('{folder}', '/', chr(42)))",
+        "SELECT * FROM 'sub/*.csv' JOIN read_csv(concat('sub', '/../other.csv')) USING (pid)",
+    ],
+)
+def test_a_query_reads_only_the_files_that_it_names(tmp_path: Path, query: str) -> None:
+    (tmp_path / "sub").mkdir()
+    for name in ("people.csv", "other.csv", "sub/more.csv"):
+        (tmp_path / name).write_text("pid\n1\n")
+    named = (
+        "SELECT * FROM 'people.csv' JOIN \"sub/*.csv\" USING (pid) JOIN read_csv(['other.csv']) USING (pid)"
+    )
+    for ordinary in (named, "SELECT * FROM '*.csv'", f"SELECT * FROM '{tmp_path}/s*/*.csv'"):
+        assert open_source(QuerySource(ordinary, tmp_path), "k").schema.names == ["pid"]
+    text = query.format(other=str(tmp_path / "other.csv").lstrip("/"), folder=tmp_path)
+    with pytest.raises(Mistakes, match="disabled by configuration"):
+        open_source(QuerySource(text, tmp_path), "k")
+
+
+def test_settings_cannot_be_changed_and_extensions_are_not_loaded(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("pid\n1\n")
+    query = (
+        "SELECT name || '=' || value AS text FROM duckdb_settings() WHERE name IN ('lock_configuration', "
+        "'enable_external_access', 'autoload_known_extensions', 'autoinstall_known_extensions')"
+    )
+    rows = next(open_source(QuerySource(query, tmp_path), "k").batches(["text"], []))
+    assert sorted(rows.column("text").to_pylist()) == [
+        "autoinstall_known_extensions=false",
+        "autoload_known_extensions=false",
+        "enable_external_access=false",
+        "lock_configuration=true",
+    ]

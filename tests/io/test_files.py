@@ -174,11 +174,11 @@ def test_a_query_joins_files_below_the_programme(tmp_path: Path) -> None:
     ("query", "says"),
     [
         ("SELECT * FROM 'nowhere.parquet'", "nowhere.parquet"),
-        ("SELEC 1", "syntax error"),
+        ("SELEC 1", "no SELECT"),
         ("SELECT nix FROM 'people.parquet'", "nix"),
-        ("SELECT * FROM records; DROP TABLE x", "database error"),
+        ("SELECT * FROM records; DROP TABLE x", "several statements"),
         ("SELECT * FROM PEOPLE", "PEOPLE does not exist"),  # never a variable of the program that asks
-        ("COPY (SELECT 1) TO 'out.csv'", "syntax error"),
+        ("COPY (SELECT 1) TO 'out.csv'", "no SELECT"),
     ],
 )
 def test_a_wrong_query_is_answered_in_one_line(tmp_path: Path, query: str, says: str) -> None:

@@ -176,3 +176,20 @@ def test_a_refused_connection_is_a_mistake() -> None:
     with pytest.raises(Mistakes, match=r"database error: .*refused") as caught:
         open_source(DatabaseSource(f"postgresql://{ROLE}@127.0.0.1:1/x", "t"), "population.persons")
     assert ROLE not in str(caught.value)
+
+
+def test_a_query_cannot_change_the_database(loaded: Server) -> None:
+    loaded.execute("CREATE SEQUENCE persons_read")
+    writes = open_source(DatabaseSource(loaded.uri, query="SELECT nextval('persons_read') AS pid"), "k")
+    with pytest.raises(Mistakes, match="failed while records were read"):
+        list(writes.batches(["pid"], []))
+    used = open_source(DatabaseSource(loaded.uri, query="SELECT is_called FROM persons_read"), "k")
+    assert next(used.batches(["is_called"], [])).column(0).to_pylist() == [False]
+    modifying = "WITH gone AS (DELETE FROM persons RETURNING *) SELECT * FROM gone"
+    for query, says in (
+        ("SELECT 1 AS pid; DROP TABLE persons", "several statements"),
+        ("DROP TABLE persons", "no SELECT"),
+        (modifying, "data-modifying statement"),
+    ):
+        with pytest.raises(Mistakes, match=says):
+            open_source(DatabaseSource(loaded.uri, query=query), "k")

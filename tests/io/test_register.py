@@ -4,12 +4,13 @@ import json
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from discreet.errors import Mistakes
-from discreet.io.register import Register, Snapshot
+from discreet.io.register import Issue, Register, Snapshot
 
 SECRET = bytes(range(32))
 
@@ -85,3 +86,38 @@ def test_many_processes_agree_on_one_seed(register: Register) -> None:
         seeds = {one.stdout for one in runs}
     assert len(seeds) == 1
     assert json.loads(register.path.read_text())["snapshots"]["a"]["seed"] == seeds.pop().decode().strip()
+
+
+def issue(ptable: str, release: str = "r", forced: bool = False) -> Issue:
+    return Issue(
+        release=release, version="1", run_id="id", time=datetime(2026, 1, 1, tzinfo=UTC), ptable=ptable, keys="plain",
+        large=((-1, 1), (1, 1)), inputs="i", parameters="p", forced=forced,
+    )  # fmt: skip
+
+
+def test_issues_are_recorded_once_and_another_ptable_only_if_forced(register: Register) -> None:
+    assert register.record(issue("a")) == ()
+    assert register.record(issue("a")) == ()
+    assert register.others(issue("a", "s")) == ()
+    assert register.others(issue("b")) == register.record(issue("b")) == (issue("a"),)
+    assert register.record(issue("b", "s", forced=True)) == ()
+    assert register.others(issue("b", "t")) == ()
+    assert [one["ptable"] for one in json.loads(register.path.read_text())["issued"]] == ["a", "b"]
+    assert register.path.stat().st_mode & 0o077 == 0
+
+
+def test_of_many_runs_at_once_all_recorded_ones_have_one_ptable(register: Register) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        refused = list(pool.map(lambda k: register.record(issue("ab"[k % 2], f"r{k}")), range(16)))
+    held = json.loads(register.path.read_text())["issued"]
+    assert len({one["ptable"] for one in held}) == 1
+    assert len(held) == sum(not others for others in refused) == 8
+
+
+def test_snapshots_and_issues_do_not_disturb_each_other(register: Register) -> None:
+    register.record(issue("a"))
+    register.snapshot("2021", {"persons": "aa"}).bind()
+    register.record(issue("a", "s"))
+    content = json.loads(register.path.read_text())
+    assert len(content["issued"]) == 2
+    assert list(content["snapshots"]) == ["2021"]

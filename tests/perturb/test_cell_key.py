@@ -17,13 +17,14 @@ import discreet
 from discreet.errors import Mistakes, UncoveredCount
 from discreet.formats.dataset import dataset_of as release_dataset
 from discreet.maths.cells.counting import increments
-from discreet.maths.cells.keys import derive
-from discreet.maths.cells.lookup import KEYS, Order, build, change, lookup_of_rows
+from discreet.maths.cells.lookup import KEYS, change, lookup_of_rows
 from discreet.maths.noise.ptable import PTable
 from discreet.maths.noise.ptable_solver import PTableParameters, Variance, solve
 from discreet.perturb.cell_key import CellKeyMechanism
+from discreet.perturb.choose import cell_key_mechanism
 from discreet.programme.codelist import Code, breakdown, codelist
 from discreet.programme.cube import Cube
+from discreet.programme.noise import CellKeyNoise, KeyKind
 from discreet.serve.answer import Answer
 from discreet.serve.dataset import dataset_of as answer_dataset
 from discreet.serve.dataset import keys_only
@@ -56,11 +57,10 @@ def changes(mechanism: CellKeyMechanism, count: int, keys: NDArray[np.uint32]) -
 
 
 def mechanism(
-    V: float, D: int = 5, js: int = 0, order: Order = Order.SHUFFLED
+    V: float, D: int = 5, js: int = 0, keys: KeyKind = KeyKind.PERMUTED
 ) -> tuple[PTable, CellKeyMechanism]:
-    law = solve(PTableParameters(D, V, js=js, variance=Variance.AT_MOST))
-    key = None if order is Order.PLAIN else derive(SECRET, "lookup-order")
-    return law, CellKeyMechanism(build(law, order, key))
+    parameters = PTableParameters(D, V, js=js, variance=Variance.AT_MOST)
+    return solve(parameters), cell_key_mechanism(CellKeyNoise(parameters, keys), SECRET)
 
 
 def uniform(seed: int) -> NDArray[np.uint32]:
@@ -81,13 +81,13 @@ def p_value(drawn: NDArray[np.int64], law: PTable, row: int) -> float:
     return float(stats.chisquare(observed, wanted).pvalue)
 
 
-@pytest.mark.parametrize("order", list(Order))
+@pytest.mark.parametrize("keys", KeyKind)
 @pytest.mark.parametrize(("V", "js"), [(2.0, 0), (3.0, 2)])
 def test_changes_follow_their_row_and_not_one_with_a_tenth_more_variance(
-    order: Order, V: float, js: int
+    keys: KeyKind, V: float, js: int
 ) -> None:
-    law, cell_key = mechanism(V, js=js, order=order)
-    other, _ = mechanism(1.1 * V, js=js, order=order)
+    law, cell_key = mechanism(V, js=js, keys=keys)
+    other, _ = mechanism(1.1 * V, js=js, keys=keys)
     for row in range(1, law.last_row + 2):
         drawn = changes(cell_key, row, uniform(row))
         at = min(row, law.last_row)
@@ -174,6 +174,31 @@ def test_the_same_participants_have_the_same_noise_in_overlapping_cubes(
             assert values.setdefault(members, published.get(code, 0)) == published.get(code, 0)
 
 
+def noises_of_sums(keys: KeyKind, cells: int) -> NDArray[np.int64]:
+    """The noises of two large disjoint groups and of their union, whose key is the sum of theirs: (3, cell)."""
+    _, cell_key = mechanism(2.0, keys=keys)
+    first, second = np.random.default_rng(4).integers(0, KEYS, (2, cells), dtype=np.uint32)
+    return np.array([changes(cell_key, 1000, key) for key in (first, second, first + second)])
+
+
+def test_noise_of_a_total_is_independent_of_its_parts_with_permuted_keys_and_not_with_plain_sums() -> None:
+    for keys, is_independent in ((KeyKind.PERMUTED, True), (KeyKind.PLAIN, False)):
+        noises = np.clip(noises_of_sums(keys, 400_000), -3, 3) + 3
+        parts, total = 7 * noises[0] + noises[1], noises[2]
+        seen = np.bincount(7 * parts + total, minlength=343).reshape(49, 7)
+        assert (float(stats.chi2_contingency(seen).pvalue) > 1e-4) is is_independent
+
+
+def test_the_order_of_the_records_of_a_cell_does_not_matter_and_another_secret_gives_other_noise() -> None:
+    _, cell_key = mechanism(2.0)
+    other = cell_key_mechanism(CellKeyNoise(PTableParameters(5, 2.0)), bytes(32))
+    drawn = changes(cell_key, 1000, uniform(8))
+    assert (drawn == changes(cell_key, 1000, uniform(8))).all()
+    agree = float((drawn == changes(other, 1000, uniform(8))).mean())
+    law = solve(PTableParameters(5, 2.0)).probabilities[-1]
+    assert agree == pytest.approx(float((law**2).sum()), abs=0.01)
+
+
 def test_a_confidential_table_shows_nothing_of_its_values() -> None:
     shown = repr(table(np.array([123_456]), np.array([987_654], dtype=np.uint32)))
     assert shown == "ConfidentialTable(line)"
@@ -225,12 +250,10 @@ def test_the_facts_are_those_of_the_p_table(js: int) -> None:
         assert all(held.get(change, 0.0) == pytest.approx(p, abs=1e-9) for change, p in expected.items())
 
 
-def test_weighted_counts_are_the_published_count_times_the_mean_weight() -> None:
+def test_a_table_with_weights_needs_noise_for_them() -> None:
     _, cell_key = mechanism(2.0)
-    counts = np.arange(1, 200)
-    plain = table(counts, uniform(5)[: len(counts)])
-    weights = (counts * 1_500_000).astype(np.uint64)  # a mean of 1.5
-    made = cell_key.perturb(ConfidentialTable(plain.cube, plain.cells, plain.positions, weights))
-    assert made.weighted is not None
-    assert made.weighted == pytest.approx(1.5 * made.values)
+    plain = table(np.arange(1, 20), uniform(5)[:19])
     assert cell_key.perturb(plain).weighted is None
+    weights = np.full(19, 1_500_000, dtype=np.uint64)
+    with pytest.raises(ValueError, match="no noise for them"):
+        cell_key.perturb(ConfidentialTable(plain.cube, plain.cells, plain.positions, weights, weights))

@@ -7,13 +7,13 @@ import pytest
 
 from discreet.errors import Mistakes
 from discreet.io.ptable_files import PTableFormat, lookup_for, write_ptable
-from discreet.maths.cells.keys import derive
-from discreet.maths.cells.lookup import Order, build, change
+from discreet.maths.cells.lookup import Order, change
+from discreet.maths.cells.permutation import permuted, secret_permutation
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
 from discreet.perturb.cell_key import CellKeyMechanism
 from discreet.perturb.choose import cell_key_mechanism, mechanism
 from discreet.perturb.private import PrivateMechanism
-from discreet.programme.noise import CellKeyNoise
+from discreet.programme.noise import CellKeyNoise, KeyKind
 from discreet.programme.programme import Programme, load_declaration
 
 SECRET = bytes(range(32))
@@ -65,17 +65,19 @@ def test_weights_are_refused_under_noise_with_a_guarantee(tmp_path: Path) -> Non
     mechanism(programme(tmp_path, 'kind = "cell-key"\nV = 2\nD = 5', weighted), SECRET, SECRET)
 
 
+@pytest.mark.parametrize("keys", KeyKind)
 @pytest.mark.parametrize("order", Order)
 @pytest.mark.parametrize("kind", [PTableFormat.R, PTableFormat.ONS])
-def test_a_file_of_probabilities_is_laid_out_by_the_rule_and_one_of_keys_as_it_says(
-    tmp_path: Path, kind: PTableFormat, order: Order
+def test_a_file_is_looked_up_as_it_is_laid_out_by_plain_or_permuted_sums(
+    tmp_path: Path, kind: PTableFormat, order: Order, keys: KeyKind
 ) -> None:
-    held = lookup_for(TABLE, kind)
+    held = lookup_for(TABLE, kind, order, None if order is Order.PLAIN else bytes(32))
     write_ptable(tmp_path / "t.csv", kind, held)
-    key = None if order is Order.PLAIN else derive(SECRET, "lookup-order")
-    expected = held if kind is PTableFormat.ONS else build(TABLE, order, key)
-    found = cell_key_mechanism(CellKeyNoise(tmp_path / "t.csv", order), SECRET).lookup
-    keys = np.random.default_rng(1).integers(0, found.modulus, 500)
+    made = cell_key_mechanism(CellKeyNoise(tmp_path / "t.csv", keys), SECRET)
+    assert made.keys is keys
+    sums = np.random.default_rng(1).integers(0, made.lookup.modulus, 500).astype(np.uint32)
+    used = sums if keys is KeyKind.PLAIN else permuted(secret_permutation(SECRET, made.lookup.modulus), sums)
+    assert (permuted(made.permutation, sums) == used).all()
     for count in (1, 2, TABLE.last_row, 900):
-        drawn = change(found, np.full(len(keys), count), keys)
-        assert (drawn == change(expected, np.full(len(keys), count), keys)).all()
+        drawn = change(made.lookup, np.full(len(sums), count), used)
+        assert (drawn == change(held, np.full(len(sums), count), used)).all()

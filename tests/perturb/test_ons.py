@@ -11,6 +11,7 @@ from cell_key_perturbation.create_perturbed_table import create_perturbed_table
 from cell_key_perturbation.utils.generate_test_ptable import generate_ptable_10_5_rule
 
 from discreet.io.ptable_files import read_ptable
+from discreet.maths.cells.permutation import no_permutation
 from discreet.perturb.cell_key import CellKeyMechanism
 from discreet.population import encode
 from discreet.population.encode import EncodedRecords
@@ -62,7 +63,8 @@ def ours(records: pd.DataFrame, table: pd.DataFrame, tmp_path: Path) -> np.ndarr
     with ThreadPoolExecutor(2) as pool:
         counter = CubeCounter([cube], pool)
         counter.add(EncodedRecords(codes, keys, {}, {}))
-        noise = CellKeyMechanism(read_ptable(tmp_path / "ptable.csv").lookup)
+        lookup = read_ptable(tmp_path / "ptable.csv").lookup
+        noise = CellKeyMechanism(lookup, no_permutation(lookup.modulus))
         published = noise.perturb(counter.table(0))
     grid = np.zeros(cube.shape, dtype=np.int64)
     grid.reshape(-1)[published.cells] = published.values

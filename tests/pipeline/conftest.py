@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
@@ -32,6 +33,7 @@ def run(
     folder: Path, out: Path, secret: bytes = SECRET, threads: int = 1, register: Path | None = None
 ) -> Protected:
     """Protect; the register of the secret is beside the census where no other is given."""
+    register = register or folder.with_name(f"{folder.name}.{crc32(secret)}.register")
     private = out.with_name(out.name + ".private.json")
     return protect(
         load_programme(folder / "programme.toml"),
@@ -40,7 +42,7 @@ def run(
         private,
         clock=lambda: NOON,
         threads=threads,
-        register=Register.of(register or folder.with_name(f"{folder.name}.register"), secret),
+        register=Register.of(register, secret),
     )
 
 

@@ -19,7 +19,9 @@ from tests.pipeline.conftest import contents, run
 def with_noise(census: Path, folder: Path, noise: str) -> Path:
     shutil.copytree(census, folder)
     programme = folder / "programme.toml"
-    programme.write_text(programme.read_text().partition("[noise]")[0] + f"[noise]\n{noise}\n")
+    programme.write_text(
+        programme.read_text().partition("[noise]")[0] + f"[noise]\nallow_weak = true\n{noise}\n"
+    )
     return folder
 
 

@@ -172,3 +172,15 @@ def test_indented_round_trip(tmp_path: Path, tree: Codelist, form: tuple[str, st
     text = "\n".join([*head, *(line if root else line[1:] for line in lines)])
     back = read_codelist(file(tmp_path, name, text), "X")
     assert (back.codes, back.parents) == (tree.codes, tree.parents)
+
+
+def test_a_file_of_too_many_codes_is_refused_before_it_is_read_for_minutes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("discreet.programme.codelist.MOST_CODES", 3)
+    path = tmp_path / "codes.csv"
+    path.write_text("code,parent,label\na,,\nb,,\nc,,\n")
+    assert read_codelist(path, "X").codes == ("a", "b", "c")
+    path.write_text("code,parent,label\na,,\nb,,\nc,,\nd,,\n")
+    with pytest.raises(Mistakes, match="more than 3 codes; declare larger areas"):
+        read_codelist(path, "X")

@@ -13,10 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import Mistakes, Problem
-from discreet.maths.cells.lookup import Order
 from discreet.maths.noise.ptable_solver import PTableParameters
 from discreet.programme import reading
-from discreet.programme.noise import CellKeyNoise
+from discreet.programme.noise import CellKeyNoise, KeyKind
 from discreet.programme.programme import Disclosure, Programme, ReleaseFormat, load_programme
 from discreet.programme.sources import DatabaseSource, FileFormat, FileSource, QuerySource
 
@@ -134,7 +133,7 @@ def test_a_good_programme(load: Load, tmp_path: Path) -> None:
     assert persons.source.paths() == (tmp_path / "persons.parquet",)
     assert persons.source.format is FileFormat.PARQUET
     assert population.geography == ("region", "town")
-    assert programme.noise == CellKeyNoise(PTableParameters(5, 2.0), Order.SHUFFLED)
+    assert programme.noise == CellKeyNoise(PTableParameters(5, 2.0), KeyKind.PERMUTED)
     assert programme.release.formats == (ReleaseFormat.PARQUET,)
     assert programme.release.disclose is Disclosure.VARIANCE
     assert programme.limits.cells == 200_000_000
@@ -142,12 +141,12 @@ def test_a_good_programme(load: Load, tmp_path: Path) -> None:
 
 def test_release_and_noise_choices(load: Load, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("i,j,p\n")
-    text = GOOD.replace("V = 2.0\nD = 5", 'ptable = "t.csv"\norder = "plain"')
+    text = GOOD.replace("V = 2.0\nD = 5", 'ptable = "t.csv"\nkeys = "plain"')
     programme = load(
         text
         + '[release]\nname = "c21"\nagency = "NSI"\nversion = "2.1"\nformats = ["csv", "csv"]\ndisclose = "law"\n'
     )
-    assert programme.noise == CellKeyNoise(tmp_path / "t.csv", Order.PLAIN)
+    assert programme.noise == CellKeyNoise(tmp_path / "t.csv", KeyKind.PLAIN)
     assert programme.name == programme.release.name == "c21"
     assert programme.release.formats == (ReleaseFormat.PARQUET, ReleaseFormat.CSV)
 

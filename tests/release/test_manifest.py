@@ -248,3 +248,16 @@ def test_a_place_for_the_private_manifest_that_does_not_exist_is_refused(tmp_pat
     require_private_place(tmp_path / "private.json", tmp_path / "release")
     with pytest.raises(Mistakes, match="cannot be written"):
         require_private_place(tmp_path / "missing" / "private.json", tmp_path / "release")
+
+
+def test_what_is_not_a_private_manifest_is_never_replaced(tmp_path: Path) -> None:
+    payroll, link = tmp_path / "payroll.json", tmp_path / "link.json"
+    payroll.write_text('{"salaries": [1, 2]}')
+    link.symlink_to(payroll)
+    for path in (payroll, link, tmp_path):
+        with pytest.raises(Mistakes, match="exists and is not a private manifest"):
+            require_private_place(path, tmp_path / "release")
+    assert payroll.read_text() == '{"salaries": [1, 2]}'
+    kept = tmp_path / "secret.key.release.json"
+    write_private_manifest(private(), kept)
+    require_private_place(kept, tmp_path / "release")

@@ -44,6 +44,7 @@ k = 3
 risk = ["AGE.L", "SEX"]
 similar = [["HHSIZE"]]
 rate = 0.05
+carry = ["loc"]
 """
 
 

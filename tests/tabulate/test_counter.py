@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,13 +11,24 @@ import pytest
 from discreet.maths.cells.lookup import change
 from discreet.perturb.cell_key import CellKeyMechanism
 from discreet.perturb.choose import cell_key_mechanism
+from discreet.perturb.weights import weighted_sums
 from discreet.population.reading import UnitReader, needs_of
 from discreet.programme.noise import CellKeyNoise
 from discreet.programme.programme import Programme
 from discreet.tabulate import counter as grids
 from discreet.tabulate.counter import CubeCounter, groups
 from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
-from tests.tabulate.village import SECRET, Cell, Record, brute_force, cells_of, content, people, programme
+from tests.tabulate.village import (
+    SECRET,
+    Cell,
+    Record,
+    brute_force,
+    brute_force_largest,
+    cells_of,
+    content,
+    people,
+    programme,
+)
 
 CUBES = """
 [[cubes]]
@@ -76,7 +88,8 @@ def tables(asked: Programme, threads: int = 1) -> dict[str, ConfidentialTable]:
 
 def cell_key(asked: Programme) -> CellKeyMechanism:
     assert isinstance(asked.noise, CellKeyNoise)
-    return cell_key_mechanism(asked.noise, SECRET)
+    made = cell_key_mechanism(asked.noise, SECRET)
+    return replace(made, weights=weighted_sums(SECRET, made.variance))
 
 
 def protected(asked: Programme, table: ConfidentialTable) -> ProtectedTable:
@@ -120,19 +133,27 @@ def test_noise_is_that_of_the_counted_records_keys(asked: Programme, records: li
         assert published(asked, table) == wanted, name
 
 
-def test_weighted_values_are_perturbed_counts_times_mean_weights(
-    asked: Programme, records: list[Record]
+@pytest.mark.parametrize("dense", [grids.DENSE_CELLS, 0], ids=["dense", "sparse"])
+def test_weighted_values_have_noise_scaled_by_the_largest_weight(
+    asked: Programme, records: list[Record], monkeypatch: pytest.MonkeyPatch, dense: int
 ) -> None:
+    monkeypatch.setattr(grids, "DENSE_CELLS", dense)
     held = tables(asked)
+    noise = cell_key(asked).weights
+    assert noise is not None
     for name in ("weighted", "weighted-workers"):
-        true = brute_force(held[name].cube, records, TAKEN[name])
-        made = protected(asked, held[name])
+        table = held[name]
+        true = brute_force(table.cube, records, TAKEN[name])
+        largest = brute_force_largest(table.cube, records, TAKEN[name])
+        made = protected(asked, table)
         assert made.weighted is not None
+        places = made.cells if table.positions is None else np.searchsorted(table.positions, made.cells)
+        drawn = noise.uniform(table.cells, places, "weight")
+        wanted = []
         cells = cells_of(made.cube, made.cells.tolist())
-        wanted = [
-            value * true[cell][2] / (true[cell][0] * 10**6)
-            for cell, value in zip(cells, made.values.tolist(), strict=True)
-        ]
+        for cell, value, u in zip(cells, made.values.tolist(), drawn.tolist(), strict=True):
+            core = value * true[cell][2] / (true[cell][0] * 10**6)
+            wanted.append(core + u * min(noise.reach * largest[cell] / 10**6, core))
         np.testing.assert_allclose(made.weighted, wanted, rtol=1e-12)
     assert protected(asked, held["plain"]).weighted is None
 
@@ -200,6 +221,35 @@ base = 'AGE in ("y10", "y11")'
             assert held["by-leaves"].get((geo, "1"), 0) == group
             compared += group > 0
     assert compared == 3
+
+
+def test_the_same_group_has_the_same_weighted_sum_however_it_is_reached(
+    tmp_path: Path, records: list[Record]
+) -> None:
+    cubes = """
+[[cubes]]
+id = "by-code"
+axes = ["GEO.H", "AGE.H", "SEX"]
+weight = "weight"
+[[cubes]]
+id = "by-base"
+axes = ["GEO.H"]
+base = 'AGE == "y1" and SEX == "1"'
+weight = "weight"
+"""
+    asked = programme(tmp_path, records, cubes)
+    held = {}
+    for name, table in tables(asked).items():
+        made = protected(asked, table)
+        assert made.weighted is not None
+        cells = cells_of(made.cube, made.cells.tolist())
+        held[name] = dict(zip(cells, made.weighted.tolist(), strict=True))
+    groups_compared = 0
+    for geo in ("_T", "N", "S", "N1", "N2", "S1", "S2", "S3"):
+        group = held["by-code"].get((geo, "y1", "1"), 0.0)
+        assert held["by-base"].get((geo,), 0.0) == group
+        groups_compared += group > 0
+    assert groups_compared >= 5
 
 
 def test_counted_flags_are_the_same_group_as_a_code_that_says_the_same(

@@ -14,6 +14,7 @@ import pytest
 
 from discreet.errors import Mistakes
 from discreet.maths.cells.lookup import Order, build
+from discreet.maths.cells.permutation import secret_permutation
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
 from discreet.perturb.cell_key import CellKeyMechanism
 from discreet.pipeline.check import check_data
@@ -92,7 +93,8 @@ def test_keys_of_a_smaller_modulus_give_the_noise_of_that_modulus(
     rows = [{**row, "ckey": row["ckey"] % modulus} for row in counted]  # totals too, reduced
     loaded = load_programme(ready(tmp_path, records, rows, more=f", modulus = {modulus}"))
     table = ready_made_table(loaded.cubes[0], loaded.ready_made["c"])
-    small = CellKeyMechanism(build(solve(PTableParameters(6, 3.0)), Order.PLAIN, modulus=modulus))
+    lookup = build(solve(PTableParameters(6, 3.0)), Order.PLAIN, modulus=modulus)
+    small = CellKeyMechanism(lookup, secret_permutation(bytes(32), modulus))
     from_records = {tuple(row[axis] for axis in AXES): (row["n"], row["ckey"] % modulus) for row in counted}
     assert {cell: (n, key % modulus) for cell, (n, key, _) in content(table).items()} == from_records
     assert len(small.perturb(table)) > 0

@@ -109,6 +109,17 @@ def brute_force(
     return dict(cells)
 
 
+def brute_force_largest(
+    cube: Cube, records: Iterable[Record], counts: Callable[[Record], bool] = lambda record: True
+) -> dict[Cell, int]:
+    """The largest weight in every cell with anybody in it, in millionths."""
+    cells: dict[Cell, int] = defaultdict(int)
+    for record in filter(counts, records):
+        for cell in itertools.product(*(chain(axis, record[COLUMNS[axis.variable]]) for axis in cube.axes)):
+            cells[cell] = max(cells[cell], round(record["weight"] * 10**6))
+    return dict(cells)
+
+
 def finest(cube: Cube, cell: Cell) -> bool:
     return all(axis.finest[axis.position[code]] for axis, code in zip(cube.axes, cell, strict=True))
 

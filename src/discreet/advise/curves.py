@@ -28,7 +28,6 @@ from discreet.maths.attacks.averaging import success
 from discreet.maths.attacks.disclosure import side
 from discreet.maths.cells.alignment import aligned
 from discreet.maths.cells.counting import counts_of, keys_of
-from discreet.maths.cells.lookup import Order
 from discreet.maths.feasible import GAUSSIAN, GEOMETRIC
 from discreet.maths.noise.additive import LawKind
 from discreet.maths.noise.ptable_solver import PTableParameters
@@ -166,8 +165,8 @@ def _points(task: Task, D: int, also: float | None) -> list[float]:
 
 def _mechanism(programme: Programme, task: Task, D: int, point: float, seed: int) -> Mechanism:
     if task.kind is LawKind.CELL_KEY:
-        noise = CellKeyNoise(PTableParameters(D, point, task.js), Order.SHUFFLED)
-        return cell_key_mechanism(noise, seeded_secret(seed, "order"))
+        noise = CellKeyNoise(PTableParameters(D, point, task.js))
+        return cell_key_mechanism(noise, seeded_secret(seed, "keys"))
     if task.rule is None or task.parameters is None:
         raise mistake("", "--curves", task.kind.value, "give a programme whose budget can be divided")
     total = Fraction(str(point)) / Fraction(task.parameters[0])

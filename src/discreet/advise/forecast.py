@@ -15,7 +15,7 @@ import numpy as np
 from discreet.errors import Mistakes, mistake
 from discreet.hierarchy.blocks import blocks_of
 from discreet.hierarchy.errors import AdjustedError, adjusted_errors
-from discreet.maths.cells.lookup import Lookup, Order
+from discreet.maths.cells.lookup import Lookup
 from discreet.maths.noise.additive import AdditiveLaw, LawKind, exact
 from discreet.maths.noise.hellinger import HellingerLaw
 from discreet.maths.noise.law import Pmf, Symmetric, checked_support
@@ -387,7 +387,7 @@ def _every(programme: Programme, epsilons: Sequence[Fraction]) -> Iterator[Candi
     noise = programme.noise
     yield declared(programme)
     if not (isinstance(noise, CellKeyNoise) and noise.table == USUAL):
-        yield _cell_key("cell-key, V 2, D 5", CellKeyNoise(USUAL, Order.PLAIN))
+        yield _cell_key("cell-key, V 2, D 5", CellKeyNoise(USUAL))
     attributes = attributes_of(programme.variables, programme.population)
     template = (
         noise

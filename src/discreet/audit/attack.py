@@ -18,12 +18,28 @@ from discreet.audit.differencing import Subtraction, Update, difference, differe
 from discreet.audit.differencing_areas import Crossing, MapDifferences, difference_maps
 from discreet.audit.disclosure import DisclosureRule, Disclosures, disclosures
 from discreet.audit.evidence import Published
+from discreet.audit.key_gaps import KeyGapFindings, key_gaps
+from discreet.audit.least_squares import LeastSquaresFindings, least_squares
+from discreet.audit.ptable_change import PTableChange, ptable_change
 from discreet.audit.reconstruction import ReconstructionFindings, SolverLimits, reconstruct
 from discreet.audit.removal import RemovalFindings, remove_noise
+from discreet.audit.weights import WeightFindings, attack_weights
 from discreet.errors import Mistakes, mistake
 from discreet.io.progress import Progress
+from discreet.maths.noise.additive import LawKind
 
-ATTACKS = ("averaging", "removal", "bounds", "bayes", "differencing", "reconstruction", "disclosure")
+ATTACKS = (
+    "averaging",
+    "least_squares",
+    "removal",
+    "key_gaps",
+    "bounds",
+    "weights",
+    "bayes",
+    "differencing",
+    "reconstruction",
+    "disclosure",
+)
 
 _Found = TypeVar("_Found")
 
@@ -62,6 +78,7 @@ class OutsiderDifferences:
 
     bases: tuple[Subtraction, ...]
     earlier_release: Update | None = None
+    ptable_change: PTableChange | None = None
     maps: MapDifferences | None = None
     corrections: Corrections | None = None  # whom the earlier release and this one expose together
 
@@ -72,8 +89,11 @@ class OutsiderDifferences:
 
 Finding = (
     AveragingFindings
+    | LeastSquaresFindings
     | RemovalFindings
+    | KeyGapFindings
     | BoundFindings
+    | WeightFindings
     | ExposedValues
     | OutsiderDifferences
     | ReconstructionFindings
@@ -86,8 +106,11 @@ class OutsiderFindings:
     """What each attack found, or why it could not run; None where it was left out."""
 
     averaging: AveragingFindings | NotPossible | None = None
+    least_squares: LeastSquaresFindings | NotPossible | None = None
     removal: RemovalFindings | NotPossible | None = None
+    key_gaps: KeyGapFindings | NotPossible | None = None
     bounds: BoundFindings | NotPossible | None = None
+    weights: WeightFindings | NotPossible | None = None
     bayes: ExposedValues | NotPossible | None = None
     differencing: OutsiderDifferences | NotPossible | None = None
     reconstruction: ReconstructionFindings | NotPossible | None = None
@@ -120,11 +143,14 @@ def attack(outsider: Outsider, without: Collection[str] = ()) -> OutsiderFinding
 
     return OutsiderFindings(
         averaging=tried("averaging", lambda outsider: averages(outsider).findings()),
+        least_squares=tried("least_squares", _least_squares),
         removal=tried(
             "removal",
             lambda outsider: _removal(outsider, None if "averaging" in without else averages(outsider)),
         ),
+        key_gaps=tried("key_gaps", _key_gaps),
         bounds=tried("bounds", _bounds),
+        weights=tried("weights", _weights) if outsider.published.weighted else None,
         bayes=tried("bayes", _bayes),
         differencing=tried("differencing", _differencing),
         reconstruction=tried("reconstruction", _reconstruction),
@@ -136,12 +162,24 @@ def _averaging(outsider: Outsider) -> Averaging:
     return average(outsider.published, outsider.progress)
 
 
+def _least_squares(outsider: Outsider) -> LeastSquaresFindings:
+    return least_squares(outsider.published, outsider.progress).findings()
+
+
 def _removal(outsider: Outsider, averages: Averaging | None) -> RemovalFindings:
     return remove_noise(outsider.published, averages, progress=outsider.progress).findings()
 
 
+def _key_gaps(outsider: Outsider) -> KeyGapFindings:
+    return key_gaps(outsider.published, progress=outsider.progress).findings()
+
+
 def _bounds(outsider: Outsider) -> BoundFindings:
     return bound_attack(outsider.published, outsider.bound, progress=outsider.progress).findings()
+
+
+def _weights(outsider: Outsider) -> WeightFindings:
+    return attack_weights(outsider.published, bound=outsider.bound, progress=outsider.progress).findings()
 
 
 def _bayes(outsider: Outsider) -> ExposedValues:
@@ -150,11 +188,11 @@ def _bayes(outsider: Outsider) -> ExposedValues:
 
 def _differencing(outsider: Outsider) -> OutsiderDifferences:
     seen, earlier, lookup, progress = outsider.published, outsider.earlier, outsider.lookup, outsider.progress
+    follows = outsider.same_secret and outsider.same_ptable
     return OutsiderDifferences(
         difference(seen, progress=progress),
-        None
-        if earlier is None
-        else difference_releases(earlier, seen, same_keys=outsider.same_secret, progress=progress),
+        None if earlier is None else difference_releases(earlier, seen, same_keys=follows, progress=progress),
+        None if earlier is None or follows else _ptable_change(outsider, earlier),
         None if lookup is None else difference_maps(seen, lookup, progress=progress),
         None
         if earlier is None
@@ -166,6 +204,14 @@ def _differencing(outsider: Outsider) -> OutsiderDifferences:
             progress=progress,
         ),
     )
+
+
+def _ptable_change(outsider: Outsider, earlier: Published) -> PTableChange | None:
+    """None where nothing connects the noises: by another secret, or by another method."""
+    noises = (earlier.noise, outsider.published.noise)
+    if not outsider.same_secret or not all(noise.kind is LawKind.CELL_KEY for noise in noises):
+        return None
+    return ptable_change(earlier, outsider.published, outsider.progress).findings
 
 
 def _reconstruction(outsider: Outsider) -> ReconstructionFindings:

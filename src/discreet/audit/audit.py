@@ -17,9 +17,19 @@ from discreet.audit.differencing import Judgement
 from discreet.audit.differencing_areas import AreaDifferences
 from discreet.audit.disclosure import Disclosures
 from discreet.audit.gates import GateVerdict
-from discreet.audit.measures import MapDifference, Privacy, Rebuilt, ReleaseDifference, RepeatedStatistics
+from discreet.audit.key_gaps import KeyGapFindings, KeyGapJudgement
+from discreet.audit.least_squares import LeastSquaresFindings, LeastSquaresJudgement
+from discreet.audit.measures import (
+    MapDifference,
+    Privacy,
+    PTableDifference,
+    Rebuilt,
+    ReleaseDifference,
+    RepeatedStatistics,
+)
 from discreet.audit.removal import RemovalFindings, RemovalJudgement
 from discreet.audit.utility import Utility
+from discreet.audit.weights import WeightFindings, WeightJudgement
 from discreet.maths.feasible import UTILITY, Constraint, RiskLimits
 
 
@@ -39,6 +49,14 @@ class AveragingAudit:
 
 
 @dataclass(frozen=True)
+class LeastSquaresAudit:
+    """The strongest linear adversary, predicted and realised."""
+
+    attack: LeastSquaresFindings
+    realised: LeastSquaresJudgement
+
+
+@dataclass(frozen=True)
 class RemovalAudit:
     """The successive removal of noise without the counts that it recovers, and how many of these are right."""
 
@@ -47,11 +65,27 @@ class RemovalAudit:
 
 
 @dataclass(frozen=True)
+class KeyGapAudit:
+    """The gap attack on cell keys, and how many noises of totals it guesses right."""
+
+    attack: KeyGapFindings
+    realised: KeyGapJudgement
+
+
+@dataclass(frozen=True)
 class BoundsAudit:
     """The attack by bounds and margins without the counts that it deduces, and how many of these are right."""
 
     attack: BoundFindings
     realised: BoundJudgement
+
+
+@dataclass(frozen=True)
+class WeightsAudit:
+    """The attack on weighted tables, and how many of the counts that follow are right."""
+
+    attack: WeightFindings
+    realised: WeightJudgement
 
 
 @dataclass(frozen=True)
@@ -70,11 +104,16 @@ class DifferencingAudit:
     bases: tuple[Judgement, ...]
     geographies: tuple[AreaDifferences, ...]
     earlier_release: ReleaseDifference | None = None
+    ptable_change: PTableDifference | None = None
     maps: MapDifference | None = None
 
     def as_json(self) -> Mapping[str, object]:
         """The document; an earlier release and a map only where they were given."""
-        given = {"earlier_release": self.earlier_release, "maps": self.maps}
+        given = {
+            "earlier_release": self.earlier_release,
+            "ptable_change": self.ptable_change,
+            "maps": self.maps,
+        }
         return {
             "bases": self.bases,
             "geographies": self.geographies,
@@ -171,8 +210,11 @@ class Audit:
     verdicts: tuple[GateVerdict, ...]
     redundancy: RedundancyAudit | None = None
     averaging: AveragingAudit | None = None
+    least_squares: LeastSquaresAudit | None = None
     removal: RemovalAudit | NotPossible | None = None
+    key_gaps: KeyGapAudit | NotPossible | None = None
     bounds: BoundsAudit | None = None
+    weights: WeightsAudit | NotPossible | None = None
     privacy: Privacy | None = None
     bayes: BayesAudit | None = None
     differencing: DifferencingAudit | None = None

@@ -525,3 +525,18 @@ def _same_codes(one: Universe, other: Universe, variable: str, depth: int) -> bo
 def _cells(both: list[_Both], first: Reader, second: Reader) -> Iterator[tuple[_Both, Cells, Cells]]:
     for one in both:
         yield one, first.cells(one.first), second.cells(one.second)
+
+
+def common_values(
+    first: Published, second: Published, truth: Truth | None = None
+) -> Iterator[tuple[Integers, Integers, Integers]]:
+    """The cells of all cross-tabulations of both releases: values in the first, in the second, and counts of the first.
+
+    The counts are the true ones, or without them the published.
+    """
+    both, _ = _both(first, second)
+    counted = Reader(None if truth is None else truth.counted)
+    for one, old, new in _cells(both, Reader(), Reader()):
+        numbers, change = _change(one, old, new)
+        shown = values_at(old, numbers)
+        yield shown, shown + change, values_at(counted.cells(one.first), numbers)

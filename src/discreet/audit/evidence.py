@@ -60,6 +60,22 @@ class Universe:
 
 
 @dataclass(frozen=True, eq=False)
+class WeightedTable:
+    """One published table of weighted sums; its cells are read on demand."""
+
+    cube: Cube
+    unit: str
+    base: str  # normal form, as that of a universe
+    count: str
+    load: Callable[[], tuple[Integers, NDArray[np.float64]]]
+
+    @property
+    def id(self) -> str:
+        """The id of the cube."""
+        return self.cube.id
+
+
+@dataclass(frozen=True, eq=False)
 class Published:
     """All public content of a release."""
 
@@ -67,7 +83,8 @@ class Published:
     universes: tuple[Universe, ...]
     noise: Noise
     places: tuple[str, ...] = ()  # the variables that are places
-    left_out: tuple[str, ...] = ()  # cubes that no attack can use: weighted sums
+    left_out: tuple[str, ...] = ()  # cubes that only the attack on weights uses: weighted sums
+    weighted: tuple[WeightedTable, ...] = ()
 
     @property
     def variables(self) -> list[str]:
@@ -149,6 +166,7 @@ def published(release: Release) -> Published:
         release.noise,
         release.manifest.places,
         tuple(entry.id for entry in release.manifest.cubes if entry.weight),
+        tuple(reader.weighted(entry) for entry in release.manifest.cubes if entry.weight),
     )
 
 
@@ -158,7 +176,7 @@ def same_secret(first: Release, second: Release) -> bool:
 
 
 def same_ptable(first: Release, second: Release) -> bool:
-    """Whether two releases under one secret have one p-table, by the keyed digests in their manifests."""
+    """Whether two releases of one secret have the same p-table and use of keys, by the digests in their manifests."""
     return first.manifest.digests.ptable == second.manifest.digests.ptable
 
 
@@ -186,7 +204,17 @@ class _Reader:
         for (unit, base, count, _, source), members in groups.items():
             yield Universe(unit, base, count, tuple(map(self._table, members)), self._trees, source)
 
+    def weighted(self, entry: CubeEntry) -> WeightedTable:
+        """A cube of weighted sums."""
+        cube, rows = self._file(entry)
+        cube = replace(cube, weight=entry.weight)
+        return WeightedTable(cube, entry.unit, entry.base_normal, entry.count, partial(_sums, rows))
+
     def _table(self, entry: CubeEntry) -> PublishedTable:
+        cube, rows = self._file(entry)
+        return PublishedTable(cube, partial(_cells, rows))
+
+    def _file(self, entry: CubeEntry) -> tuple[Cube, CubeFile]:
         file = entry.file(ReleaseFormat.PARQUET)
         if file is None or not (self._release.folder / file.path).is_file():
             raise BrokenRelease(f"cube {entry.id}: its Parquet file is missing; fetch the release again")
@@ -197,7 +225,7 @@ class _Reader:
         cube = replace(cube, shown=entry.shown(cube))
         signed = self._release.manifest.noise.keeps_negatives
         rows = CubeFile(entry, self._release.folder / file.path, tuple(axis.codes for axis in axes), signed)
-        return PublishedTable(cube, partial(_cells, rows))
+        return cube, rows
 
     def _axis(self, entry: AxisEntry) -> Breakdown:
         tree, listed = self._trees[entry.variable], self._codes[entry.breakdown]
@@ -230,3 +258,8 @@ def _cells(file: CubeFile) -> Cells:
     if not parts:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     return np.concatenate([cells for cells, _ in parts]), np.concatenate([values for _, values in parts])
+
+
+def _sums(file: CubeFile) -> tuple[Integers, NDArray[np.float64]]:
+    cells, values = _cells(file)
+    return cells, values.astype(np.float64)

@@ -86,9 +86,9 @@ def _averaging(gates: Gates, measures: Measures) -> Iterable[GateVerdict]:
     if isinstance(chosen, PrivateMechanism) and chosen.rule.is_guaranteed:
         yield _averaging_by_law(limit, measures)
         return
-    found = measures.averaging
-    worst = max((one.success for one in found.exposed), default=0.0)
-    over = [one for one in found.exposed if one.success > limit]
+    found = measures.recovered
+    worst = max((one.success for one in found), default=0.0)
+    over = [one for one in found if one.success > limit]
     remedy = "lower epsilon, or publish fewer tables"
     if over and isinstance(measures.case.programme.noise, CellKeyNoise):
         needed = max(least_variance(one.ratio, limit) for one in over)
@@ -262,6 +262,10 @@ def _corrections(gates: Gates, measures: Measures) -> Iterable[GateVerdict]:
 
 def correction_verdict(found: Corrections, limit: int | None) -> GateVerdict:
     """Whether a pair of releases exposes more persons than is allowed; where nothing is declared, none may be."""
+    if found.relation is Relation.RELATED:
+        what = f"the number of comparisons with {found.release} under one secret and another p-table or other keys"
+        remedy = "make a new secret, or declare the p-table and the keys of the earlier release"
+        return GateVerdict("corrections", 0, int(found.changed > 0), what, remedy=remedy)
     if found.relation is Relation.ADJUSTED:
         what = f"the number of comparisons with {found.release} in which exposed persons cannot be estimated"
         remedy = "give the release another secret, or judge both without consistent = true"

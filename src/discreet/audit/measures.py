@@ -18,6 +18,7 @@ from discreet.audit import (
     reconstruction,
     utility,
 )
+from discreet.audit.averaging import ExposedCell
 from discreet.audit.bounds import BoundAttack, BoundJudgement, bound_attack
 from discreet.audit.bounds import judge as judge_bounds
 from discreet.audit.case import EXACT, Case, Earlier, variants
@@ -44,16 +45,23 @@ from discreet.audit.differencing_areas import (
     judge_maps,
 )
 from discreet.audit.evidence import Published
+from discreet.audit.key_gaps import KeyGapJudgement, KeyGaps, key_gaps
+from discreet.audit.key_gaps import judge as judge_key_gaps
+from discreet.audit.least_squares import LeastSquares, least_squares, most_recovered
+from discreet.audit.ptable_change import PTableChange, PTableChangeJudgement, ptable_change
+from discreet.audit.ptable_change import judge as judge_ptable_change
 from discreet.audit.redundancy import Mode, programme_redundancy
 from discreet.audit.removal import NoiseRemoval, remove_noise
 from discreet.audit.sparsity import Sparsity, sparsities
 from discreet.io.progress import Progress
 from discreet.maths.attacks.redundancy import Redundancy
-from discreet.maths.noise.additive import Law
+from discreet.maths.noise.additive import Law, LawKind
 from discreet.maths.noise.certificates import fixed_zeros_delta, same_participants_delta
+from discreet.perturb.cell_key import CellKeyMechanism
 from discreet.perturb.noise import Guarantee
 from discreet.programme.cube import Signature
 from discreet.programme.gates import DifferencingGate, PosteriorGate, ReconstructionGate
+from discreet.programme.noise import KeyKind
 from discreet.programme.variables import Variable
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 5.0)
@@ -156,6 +164,18 @@ class ReleaseDifference:
 
 
 @dataclass(frozen=True)
+class PTableDifference:
+    """What another p-table under the same secret reveals, judged where the earlier release's true counts are known."""
+
+    seen: PTableChange
+    judged: PTableChangeJudgement | None
+
+    def as_json(self) -> Mapping[str, object]:
+        """The document: what is seen, then how much of it is true."""
+        return {**vars(self.seen), "judged": self.judged}
+
+
+@dataclass(frozen=True)
 class MapDifference:
     """What the areas of two geographies disclose to an attacker with a map, judged by the true counts."""
 
@@ -187,6 +207,16 @@ class Measures:
         return averaging.average(self.case.published, self._progress, truth=self.case.truth)
 
     @cached_property
+    def least_squares(self) -> LeastSquares:
+        """The strongest linear adversary."""
+        return least_squares(self.case.published, self._progress, truth=self.case.truth)
+
+    @cached_property
+    def recovered(self) -> tuple[ExposedCell, ...]:
+        """The most exposed counts by averaging or least squares, whichever is stronger: what verdicts use."""
+        return most_recovered(self.averaging, self.least_squares)
+
+    @cached_property
     def sparsity(self) -> tuple[Sparsity, ...]:
         """How sparse every cross-tabulation is."""
         return tuple(sparsities(self.case.published, self.case.truth))
@@ -197,6 +227,20 @@ class Measures:
         return remove_noise(self.case.published, self.averaging, progress=self._progress)
 
     @cached_property
+    def key_gaps(self) -> KeyGaps:
+        """The gap attack on cell keys, with the lookup of the office."""
+        chosen = self.case.mechanism
+        lookup = chosen.lookup if isinstance(chosen, CellKeyMechanism) else None
+        return key_gaps(self.case.published, lookup, self._progress)
+
+    @cached_property
+    def key_gaps_judged(self) -> KeyGapJudgement:
+        """How many noises of totals it guesses right."""
+        chosen = self.case.mechanism
+        keys = chosen.keys if isinstance(chosen, CellKeyMechanism) else KeyKind.PERMUTED
+        return judge_key_gaps(self.key_gaps, self.case.truth, keys, self._progress)
+
+    @cached_property
     def bounds(self) -> BoundAttack:
         """Bound and margins, the bound being known."""
         return bound_attack(self.case.published, progress=self._progress)
@@ -205,7 +249,10 @@ class Measures:
     def bounds_judged(self) -> BoundJudgement:
         """How many deductions are right."""
         case = self.case
-        return judge_bounds(self.bounds, case.published, case.truth, case.published.noise)
+        chosen = case.mechanism
+        sums = isinstance(chosen, CellKeyMechanism) and chosen.keys is KeyKind.PLAIN
+        lookup = chosen.lookup if isinstance(chosen, CellKeyMechanism) and sums else None
+        return judge_bounds(self.bounds, case.published, case.truth, case.published.noise, lookup)
 
     @cached_property
     def disclosures(self) -> disclosure.Disclosures:
@@ -231,7 +278,8 @@ class Measures:
         if earlier is None:
             return None
         pair = (earlier.published, case.published)
-        seen = difference_releases(*pair, same_keys=earlier.same_secret, progress=self._progress)
+        follows = earlier.same_secret and earlier.same_ptable
+        seen = difference_releases(*pair, same_keys=follows, progress=self._progress)
         exposed = corrections(
             *pair,
             same_secret=earlier.same_secret,
@@ -244,6 +292,17 @@ class Measures:
             judged = judge_releases(*pair, truths, progress=self._progress)
             really = judge_corrections(exposed, *pair, truths)
         return ReleaseDifference(earlier.published.name, seen, judged, exposed, really)
+
+    def ptable_change(self) -> PTableDifference | None:
+        """What two p-tables under one secret reveal; None without an earlier release of the secret with another one."""
+        earlier, case = self._earlier, self.case
+        if earlier is None or not earlier.same_secret or earlier.same_ptable:
+            return None
+        if not all(one.noise.kind is LawKind.CELL_KEY for one in (earlier.published, case.published)):
+            return None
+        found = ptable_change(earlier.published, case.published, self._progress)
+        judged = None if earlier.truth is None else judge_ptable_change(found, earlier.truth)
+        return PTableDifference(found.findings, judged)
 
     def map_difference(self) -> MapDifference | None:
         """Differences of areas that a map suggests, and how many are true; None without a map."""

@@ -9,7 +9,7 @@ import typer
 
 from discreet.cli.output import JSON, QUIET, THREADS, emit_json, shown_progress
 from discreet.errors import Mistakes
-from discreet.pipeline.check import check_data
+from discreet.pipeline.check import check_data, check_notes
 from discreet.programme.programme import inspect_programme
 
 WRONG_INPUT = 2
@@ -32,10 +32,15 @@ def check(
         fresh = (one for one in found if one.file or (one.value, one.remedy) not in reported)
         problems = (*problems, *fresh)
     if json:
-        emit_json({"sound": not problems, "problems": [vars(problem) for problem in problems]})
+        notes = list(check_notes(inspected.sound)) if inspected.sound is not None and not problems else []
+        emit_json(
+            {"sound": not problems, "problems": [vars(problem) for problem in problems], "notes": notes}
+        )
     elif problems:
         raise Mistakes(problems)
     elif not quiet and inspected.sound is not None:
         typer.echo(f"{programme}: no mistakes. {len(inspected.sound.cubes)} cubes.")
+        for note in check_notes(inspected.sound):
+            typer.echo(note)
     if problems:
         raise typer.Exit(WRONG_INPUT)

@@ -14,6 +14,7 @@ import typer
 
 from discreet.cli.output import JSON, QUIET, THREADS, emit_json, shown_progress
 from discreet.errors import BrokenRelease, Mistakes, mistake
+from discreet.io.register import Register
 from discreet.io.secret import make_secret, read_secret
 from discreet.pipeline.check import check_data
 from discreet.pipeline.protect import protect
@@ -67,6 +68,7 @@ def demo(
             clock=lambda: datetime.now(UTC),
             threads=threads,
             progress=progress,
+            register=Register.of(out / "secret.key.register", key),
         )
     with _timed("verify", release, quiet):
         outcome = verify(release)

@@ -11,11 +11,14 @@ from discreet.audit.audit import (
     BayesAudit,
     BoundsAudit,
     DifferencingAudit,
+    KeyGapAudit,
+    LeastSquaresAudit,
     Protection,
     ReconstructionAudit,
     RedundancyAudit,
     Region,
     RemovalAudit,
+    WeightsAudit,
 )
 from discreet.audit.averaging import AveragingFindings
 from discreet.audit.bayes import ExposedValues
@@ -25,10 +28,15 @@ from discreet.audit.differencing import UpdateJudgement
 from discreet.audit.differencing_areas import MapJudgement
 from discreet.audit.disclosure import Disclosures, Tally
 from discreet.audit.evidence import Published
+from discreet.audit.key_gaps import KeyGapFindings
+from discreet.audit.least_squares import LeastSquaresFindings
 from discreet.audit.measures import Privacy, ReleaseDifference
+from discreet.audit.ptable_change import PTableChange
 from discreet.audit.reconstruction import ReconstructionFindings
 from discreet.audit.removal import RemovalFindings
+from discreet.audit.session import SessionFindings
 from discreet.audit.utility import Utility
+from discreet.audit.weights import WeightFindings
 from discreet.maths.attacks.averaging import Method
 from discreet.maths.attacks.disclosure import RowKind
 from discreet.maths.attacks.reconstruction import Status
@@ -55,10 +63,16 @@ def _about_tables(found: Audit) -> Iterator[str]:
         yield from _redundancy(found.redundancy)
     if found.averaging is not None:
         yield from _averaging_judged(found.averaging)
+    if found.least_squares is not None:
+        yield from _least_squares_judged(found.least_squares)
     if found.removal is not None:
         yield from _removal_judged(found.removal)
+    if found.key_gaps is not None:
+        yield from _key_gaps_judged(found.key_gaps)
     if found.bounds is not None:
         yield from _bounds_judged(found.bounds)
+    if isinstance(found.weights, WeightsAudit):
+        yield from _weights_judged(found.weights)
 
 
 def _about_people(found: Audit) -> Iterator[str]:
@@ -96,18 +110,25 @@ def attack_lines(seen: Published, found: OutsiderFindings) -> Iterator[str]:
             yield from _attack(one)
 
 
+def session_lines(address: str, found: SessionFindings) -> Iterator[str]:
+    """A session against a table builder as readable lines."""
+    refused = ", ".join(f"{number:,} by {rule}" for rule, number in sorted(found.refused.items())) or "none"
+    yield (
+        f"{address}: {found.answered:,} of {found.requests:,} requests answered; refused: {refused}. "
+        f"{' x '.join(found.axes)} under opposite filters of {found.filtered}: {found.pairs:,} pairs."
+    )
+    if found.standard_error is None or found.success is None:
+        yield "Filters: the variance of the noise is not known; give it with --variance."
+        return
+    declared = "" if found.declared is None else f"; the server declares at most {found.declared:.0%}"
+    yield (
+        f"Filters: {found.cells:,} counts known with a standard error of {found.standard_error:.2f}, "
+        f"{found.success:.0%} of them exactly{declared}."
+    )
+
+
 def _attack(found: Finding) -> Iterator[str]:
     match found:
-        case AveragingFindings():
-            yield from _averaging(found)
-        case RemovalFindings():
-            yield from _removal(found)
-        case BoundFindings():
-            yield from _bounds(found)
-        case ExposedValues():
-            yield _exposed(found)
-        case OutsiderDifferences():
-            yield from _differencing(found)
         case ReconstructionFindings():
             yield (
                 f"Reconstruction: {found.areas} areas of {found.geography}, {found.records:,} records, "
@@ -116,6 +137,35 @@ def _attack(found: Finding) -> Iterator[str]:
             )
         case Disclosures():
             yield from _disclosure(found)
+        case OutsiderDifferences():
+            yield from _differencing(found)
+        case ExposedValues():
+            yield _exposed(found)
+        case _:
+            yield from _noise_attack(found)
+
+
+def _noise_attack(
+    found: AveragingFindings
+    | LeastSquaresFindings
+    | RemovalFindings
+    | KeyGapFindings
+    | BoundFindings
+    | WeightFindings,
+) -> Iterator[str]:
+    match found:
+        case AveragingFindings():
+            yield from _averaging(found)
+        case LeastSquaresFindings():
+            yield from _least_squares(found)
+        case RemovalFindings():
+            yield from _removal(found)
+        case KeyGapFindings():
+            yield from _key_gaps(found)
+        case BoundFindings():
+            yield from _bounds(found)
+        case WeightFindings():
+            yield from _weights(found)
 
 
 def _redundancy(found: RedundancyAudit) -> Iterator[str]:
@@ -142,6 +192,24 @@ def _averaging_judged(found: AveragingAudit) -> Iterator[str]:
     yield f"  realised: {found.realised.hit[Method.WEIGHTED]:,} recovered exactly"
 
 
+def _least_squares(found: LeastSquaresFindings) -> Iterator[str]:
+    yield (
+        f"Least squares: {found.targets:,} cells in {found.equations:,} sums, {found.linear.expected:,.0f} expected to "
+        f"be recovered exactly, {found.within_bounds.expected:,.0f} with bounds ({found.baseline:,.0f} are published "
+        "unchanged)"
+    )
+    for one in found.exposed[:NAMED]:
+        yield (
+            f"  {one.counted}: {_cell(one.cell)}: {one.ratio:.3g} of one count's variance, "
+            f"probability {one.success:.3f}"
+        )
+
+
+def _least_squares_judged(found: LeastSquaresAudit) -> Iterator[str]:
+    yield from _least_squares(found.attack)
+    yield f"  realised: {found.realised.linear:,} recovered exactly, {found.realised.within_bounds:,} with bounds"
+
+
 def _removal(found: RemovalFindings) -> Iterator[str]:
     rounds = len(found.by_round)
     yield (
@@ -164,6 +232,26 @@ def _removal_judged(found: RemovalAudit | NotPossible) -> Iterator[str]:
         )
 
 
+def _key_gaps(found: KeyGapFindings) -> Iterator[str]:
+    yield (
+        f"Key gaps: from {found.tuples:,} gaps of totals a total's noise is guessed right with probability "
+        f"{found.chance:.3f}; {found.independent:.3f} if it is independent of the parts, "
+        f"{found.unaided:.3f} without a gap"
+    )
+    if found.shows_sums is not None:
+        yield f"  the gaps show that keys {'are' if found.shows_sums else 'are not'} plain sums"
+
+
+def _key_gaps_judged(found: KeyGapAudit | NotPossible) -> Iterator[str]:
+    if isinstance(found, NotPossible):
+        yield f"Key gaps: not possible: {found.reason}"
+        return
+    yield from _key_gaps(found.attack)
+    judged = found.realised
+    expected = "" if judged.expected_share is None else f", expected {judged.expected_share:.3f}"
+    yield f"  realised with {judged.keys} keys: {judged.share:.3f} of {judged.tuples:,} guessed right{expected}"
+
+
 def _bounds(found: BoundFindings) -> Iterator[str]:
     assumed = "without an assumed bound" if found.bound is None else f"assuming {found.bound}"
     yield (
@@ -177,6 +265,26 @@ def _bounds(found: BoundFindings) -> Iterator[str]:
 def _bounds_judged(found: BoundsAudit) -> Iterator[str]:
     yield from _bounds(found.attack)
     if found.realised.pinned:
+        yield f"  {found.realised.right:,} of these are correct"
+
+
+def _weights(found: WeightFindings) -> Iterator[str]:
+    sums = (
+        "sums show the exact mean weight"
+        if found.reach is None
+        else "sums have noise scaled by their weights"
+    )
+    yield (
+        f"Weighted tables: {sums}; with whole weights {found.certain:,} of {found.cells:,} small counts follow for "
+        f"certain ({found.certain_without:,} without weights), {found.left:.1f} counts stay possible on average"
+    )
+    if found.alone:
+        yield f"  {found.alone:,} weighted cells have no published count: a constant weight makes noisy counts of them"
+
+
+def _weights_judged(found: WeightsAudit) -> Iterator[str]:
+    yield from _weights(found.attack)
+    if found.realised.certain:
         yield f"  {found.realised.right:,} of these are correct"
 
 
@@ -219,6 +327,8 @@ def _differencing(found: OutsiderDifferences) -> Iterator[str]:
         yield f"Earlier release: {update.changed:,} of {update.compared:,} cells changed"
     if found.corrections is not None:
         yield from _corrections(found.corrections)
+    if found.ptable_change is not None:
+        yield from _ptable_change(found.ptable_change)
     if maps is not None:
         yield (
             f"Differencing: {' and '.join(maps.geographies)}: {maps.small:,} small differences among "
@@ -240,6 +350,14 @@ def _differencing_judged(found: DifferencingAudit) -> Iterator[str]:
             f"{pair.threshold} records, {pair.revealed:,} revealed"
         )
     yield from _releases_judged(found.earlier_release)
+    if found.ptable_change is not None:
+        yield from _ptable_change(found.ptable_change.seen)
+        judged = found.ptable_change.judged
+        if judged is not None:
+            yield (
+                f"  {judged.right:,} of {judged.cells:,} are guessed right from both, {judged.published_right:,} are "
+                "published unchanged in the earlier one"
+            )
     if found.maps is not None:
         seen = found.maps.seen
         yield (
@@ -275,6 +393,18 @@ def _corrections(found: Corrections) -> Iterator[str]:
         rest = {name: code for name, code in one.attributes.items() if name not in one.known}
         known = {name: one.attributes[name] for name in one.known}
         yield f"  {one.unit}, known {_cell(known)}: {_cell(rest)} ({one.cells} changed cells)"
+
+
+def _ptable_change(found: PTableChange) -> Iterator[str]:
+    yield (
+        f"Another p-table under the same secret: {found.changed:,} of {found.cells:,} large counts differ, not because "
+        "people moved"
+    )
+    if found.together is not None and found.alone is not None:
+        yield (
+            f"  from both releases a large count is guessed right with probability {found.together:.3f}, from one "
+            f"{found.alone:.3f} (by {found.knowledge.value})"
+        )
 
 
 def _right(judged: UpdateJudgement | MapJudgement, what: str) -> str:

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from discreet.errors import Mistakes, Problem, mistake
+from discreet.io.databases import open_source
 from discreet.population.look import look
+from discreet.population.place_columns import related_columns
 from discreet.programme.codelist import codelist, write_codelist
-from discreet.programme.draft import Draft, TableFacts, draft, programme_text, unit_of
+from discreet.programme.draft import (
+    GEOGRAPHY,
+    Draft,
+    TableFacts,
+    draft,
+    programme_text,
+    unit_of,
+    with_places,
+)
 from discreet.programme.population import UNITS
-from discreet.programme.sources import file_source
+from discreet.programme.sources import FileSource, file_source
 
 PROGRAMME = "programme.toml"
 
@@ -33,7 +43,8 @@ def init(
     Nothing that exists is overwritten. Exit code 2: a file cannot be read or would be overwritten.
     """
     _refuse_present(out, [PROGRAMME])
-    proposed = draft([_look(unit, file, out) for unit, file in _units(data).items()])
+    files = _units(data)
+    proposed = _with_places(draft([_look(unit, file, out) for unit, file in files.items()]), files)
     written = _write(proposed, out)
     if json_:
         typer.echo(json.dumps({"files": written, "notes": proposed.notes}, ensure_ascii=False))
@@ -58,9 +69,25 @@ def _units(data: Iterable[str]) -> dict[str, str]:
     return {unit: units[unit] for unit in UNITS if unit in units}
 
 
+def _with_places(proposed: Draft, files: Mapping[str, str]) -> Draft:
+    """Declare the variables that the data show to be places beside the geography."""
+    columns = {one.column for one in proposed.variables if one.name != GEOGRAPHY} - set(proposed.geography)
+    found: dict[str, str] = {}
+    for unit, file in files.items():
+        records = open_source(_source(file), unit)
+        geography = [column for column in proposed.geography if column in records.schema.names]
+        if geography:
+            household = proposed.ids.get("households")
+            found |= {one.column: str(one) for one in related_columns(records, geography, columns, household)}
+    return with_places(proposed, found)
+
+
+def _source(file: str) -> FileSource:
+    return file_source(str(Path(file).absolute()), Path.cwd(), file, "")
+
+
 def _look(unit: str, file: str, out: Path) -> TableFacts:
-    source = file_source(str(Path(file).absolute()), Path.cwd(), file, "")
-    return look(source, unit, os.path.relpath(Path(file).absolute(), out.absolute()))
+    return look(_source(file), unit, os.path.relpath(Path(file).absolute(), out.absolute()))
 
 
 def _write(proposed: Draft, out: Path) -> list[str]:

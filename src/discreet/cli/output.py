@@ -33,7 +33,15 @@ REGISTER = Annotated[
     Path | None,
     typer.Option(
         "--register",
-        help="The register of the secret, for a declared snapshot; default: next to the secret file.",
+        help="The register of the secret: what was published under it; default: next to the secret file.",
+    ),
+]
+
+
+ANOTHER_PTABLE = Annotated[
+    bool,
+    typer.Option(
+        "--another-ptable", help="Accept the risk of a p-table other than those published under this secret."
     ),
 ]
 

@@ -11,6 +11,7 @@ import typer
 
 from discreet.cli.ledger import ledger_at
 from discreet.cli.output import (
+    ANOTHER_PTABLE,
     FAILED,
     JSON,
     QUIET,
@@ -26,6 +27,7 @@ from discreet.io.secret import read_secret
 from discreet.pipeline.earlier import EarlierReleases
 from discreet.pipeline.protect import Spending, rehearse
 from discreet.pipeline.protect import protect as run_protect
+from discreet.programme.noise import CellKeyNoise
 from discreet.programme.programme import Programme, load_programme
 
 
@@ -44,6 +46,7 @@ def protect(
     ] = "",
     account: Annotated[str, typer.Option("--account", help="The account in the ledger.")] = "",
     register: REGISTER = None,
+    another_ptable: ANOTHER_PTABLE = False,
     report_only: Annotated[
         bool,
         typer.Option(
@@ -83,6 +86,9 @@ def protect(
         return
     spending = _spending(ledger, account, secret)
     known = register_path(register, secret)
+    if known is None and isinstance(loaded.noise, CellKeyNoise):
+        remedy = "give its path with --register: it records what is published under the secret"
+        raise mistake(secret, "register", "no secret file next to which to store it", remedy)
     with shown_progress(quiet or json) as progress:
         done = run_protect(
             loaded,
@@ -95,6 +101,7 @@ def protect(
             spending=spending,
             register=None if known is None else Register.of(known, key),
             earlier=beside,
+            another_ptable=another_ptable,
         )
     if json:
         emit_json({**vars(done), "private_manifest": private_manifest})

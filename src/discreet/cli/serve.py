@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from discreet.cli.output import JSON, QUIET, REGISTER, THREADS, emit_json, register_path, shown_progress
+from discreet.cli.output import (
+    ANOTHER_PTABLE,
+    JSON,
+    QUIET,
+    REGISTER,
+    THREADS,
+    emit_json,
+    register_path,
+    shown_progress,
+)
 from discreet.errors import mistake
 from discreet.io.secret import read_secret
+from discreet.serve.http.api import UNLIMITED
 from discreet.serve.http.limits import Limits, RateLimit
 from discreet.serve.http.server import Serving, run
 
@@ -29,9 +40,13 @@ def serve(
         str, typer.Option("--ledger", help="The ledger of budgets, where the noise has a guarantee.")
     ] = "",
     register: REGISTER = None,
+    another_ptable: ANOTHER_PTABLE = False,
     rules: Annotated[
         Path | None, typer.Option("--rules", help="For a release: a programme whose [serve] section applies.")
     ] = None,
+    without_rules: Annotated[
+        bool, typer.Option("--without-rules", help="Let users collect without limit; not for the public.")
+    ] = False,
     tokens: Annotated[
         Path | None, typer.Option("--tokens", help="A file of API tokens (discreet token).")
     ] = None,
@@ -45,6 +60,13 @@ def serve(
     ] = 1,
     proxies: Annotated[
         str, typer.Option("--proxies", help="Addresses of proxies whose X-Forwarded-For is trusted.")
+    ] = "",
+    hosts: Annotated[
+        str,
+        typer.Option(
+            "--hosts",
+            help="Names under which the server may be addressed, separated by commas; others are refused.",
+        ),
     ] = "",
     origins: Annotated[
         str,
@@ -90,22 +112,27 @@ def serve(
         secret=read_secret(secret, os.environ) if secret else None,
         ledger=ledger,
         register=register_path(register, secret),
+        another_ptable=another_ptable,
         rules=rules,
+        without_rules=without_rules,
         tokens=tokens,
         tokens_only=tokens_only,
         threads=threads,
         limits=_limits(rate, waiting, time_limit, threads),
-        origins=tuple(origin.strip() for origin in origins.split(",") if origin.strip()),
+        origins=_listed(origins),
         language=language,
         log_queries=log_queries,
         geometry=geometry,
+        hosts=_listed(hosts),
     )
 
-    def ready(address: str) -> None:
+    def ready(address: str, is_unlimited: bool) -> None:
         if json:
-            emit_json({"address": address})
+            emit_json({"address": address, "unlimited": is_unlimited})
         elif not quiet:
             typer.echo(f"Serving {source} on {address} (Ctrl-C stops it).")
+        if is_unlimited:
+            typer.echo(f"warning: {UNLIMITED}", err=True)
 
     with shown_progress(quiet or json) as progress:
         run(
@@ -113,10 +140,30 @@ def serve(
             host,
             port,
             workers=workers,
-            proxies=proxies,
+            proxies=_proxies(proxies),
             ready=ready,
             progress=progress,
         )
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _proxies(text: str) -> str:
+    """The addresses of proxies; with * every client would be a proxy, and could state any address."""
+    for part in _listed(text):
+        try:
+            network = ip_network(part)
+        except ValueError:
+            raise mistake(
+                "", "--proxies", part, "name addresses or networks, such as 10.0.0.7,10.1.0.0/24"
+            ) from None
+        if network.prefixlen == 0:
+            raise mistake(
+                "", "--proxies", part, "name the addresses of your proxies: this means every client"
+            )
+    return text
 
 
 def _limits(rate: str, waiting: int, time_limit: float, threads: int) -> Limits:

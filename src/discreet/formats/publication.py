@@ -23,6 +23,10 @@ FILLED = (
 MAYBE_OCCUPIED = "Cells that are not listed were published as zero; people may be in them."
 LEAST_ADDED = 0.005  # to a sum by an empty part: less is not mentioned
 WEIGHTED = "A weighted value is the perturbed count of the cell times the mean weight of its records, to one decimal."
+SCALED_WEIGHTS = (
+    "A weighted value is the perturbed count of the cell times the mean weight of its records, plus noise that is "
+    "scaled by the largest of these weights, to one decimal."
+)
 NOISY_WEIGHTS = "A weighted value is the sum of the weights of the cell plus noise, to one decimal."
 NOT_PUBLISHED = (
     "Only some cross-tabulations of this table are published, and cells of others are not zero: {names}."
@@ -49,7 +53,9 @@ FEW_PARTS, MANY_PARTS = 10, 100
 
 def weighted_note(noise: Noise) -> str:
     """What a weighted value is."""
-    return WEIGHTED if noise.weights is None else NOISY_WEIGHTS
+    if noise.weights is not None:
+        return NOISY_WEIGHTS
+    return WEIGHTED if noise.weighted is None else SCALED_WEIGHTS
 
 
 def additivity(noise: Noise) -> Phrase:

@@ -1,9 +1,14 @@
-"""The register of a secret: a private file that binds the id of a snapshot to its data and to a random seed.
+"""The register of a secret: a private file of what was published under it.
+
+It binds the id of a snapshot to its data and to a random seed, and records every release by the cell key method.
 
 An office declares a snapshot (``noise.snapshot``) for records that do not change any more. All noise under its id is
 drawn from the seed that the register has for it, so that it is repeated and not averaged away; data that differ from
 those at the first use are refused. Neither the seed nor the digests are ever published: neither the
 secret nor a release together with it gives the noise.
+
+Of a release by the cell key method it has the p-table: the same people under another p-table have two published counts,
+from which their noise follows. A p-table that is not in the register yet is refused where there is another one.
 """
 
 from __future__ import annotations
@@ -16,6 +21,7 @@ import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -36,6 +42,28 @@ class _Snapshot(BaseModel):
     inputs: dict[str, str]  # name of an input -> keyed digest of its contents
 
 
+class Issue(BaseModel):
+    """A release, or a table builder, by the cell key method; its digests are keyed by the secret."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    release: str
+    version: str
+    run_id: str
+    time: datetime
+    ptable: str  # digest of the p-table and of the use of keys
+    keys: str  # permuted or plain
+    large: tuple[tuple[int, int], ...]  # (change, number of keys) of large counts, in the order of the keys
+    inputs: str  # digest
+    parameters: str  # digest
+    forced: bool = False  # another p-table was accepted
+
+    @property
+    def what(self) -> tuple[str, str]:
+        """What is recorded once."""
+        return self.release, self.run_id
+
+
 class _Content(BaseModel):
     """The file."""
 
@@ -44,6 +72,7 @@ class _Content(BaseModel):
     kind: str = Field(default="discreet register", pattern="^discreet register$")
     secret_fingerprint: str
     snapshots: dict[str, _Snapshot] = {}
+    issued: tuple[Issue, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -91,6 +120,23 @@ class Register:
                 self._store(content.model_copy(update={"snapshots": {**content.snapshots, name: entry}}))
         return Snapshot(self, name, bytes.fromhex(used), inputs)
 
+    def others(self, issue: Issue) -> tuple[Issue, ...]:
+        """What was issued with other p-tables; nothing where this p-table was issued before."""
+        return _others(self._read(), issue)
+
+    def record(self, issue: Issue) -> tuple[Issue, ...]:
+        """Record an issue, on disk when this returns; return what was issued with other p-tables, without recording.
+
+        A forced issue is recorded whatever there is; the same release of the same run only once.
+        """
+        with self._locked() as content:
+            others = _others(content, issue)
+            if others and not issue.forced:
+                return others
+            kept = (one for one in content.issued if one.what != issue.what)
+            self._store(content.model_copy(update={"issued": (*kept, issue)}))
+        return ()
+
     @contextmanager
     def _locked(self) -> Iterator[_Content]:
         """The content, while no other process may change it."""
@@ -111,7 +157,7 @@ class Register:
             draft.unlink(missing_ok=True)
             descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.write(json.dumps(content.model_dump(), indent=1, ensure_ascii=False) + "\n")
+                file.write(json.dumps(content.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n")
                 file.flush()
                 os.fsync(file.fileno())
             draft.replace(self.path)
@@ -146,6 +192,12 @@ class Register:
     def _unusable(self, error: Exception) -> Exception:
         reason = getattr(error, "strerror", None) or "cannot be read"
         return mistake(self.path, "register", reason.lower(), "give a file that you can read and write")
+
+
+def _others(content: _Content, issue: Issue) -> tuple[Issue, ...]:
+    if any(one.ptable == issue.ptable for one in content.issued):
+        return ()
+    return content.issued
 
 
 def _checked(path: Path, name: str, bound: _Snapshot | None, inputs: Mapping[str, str]) -> _Snapshot | None:

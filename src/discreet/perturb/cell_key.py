@@ -1,9 +1,10 @@
-"""The cell key mechanism: each non-empty cell's key picks its change from a p-table; zeros stay zero."""
+"""The cell key mechanism: each non-empty cell's permuted key picks its change from a p-table; zeros stay zero."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,15 +12,17 @@ from numba import njit
 from numpy.typing import NDArray
 
 from discreet.errors import Problem
-from discreet.maths.cells.counting import counts_of
 from discreet.maths.cells.lookup import Lookup, change_of
+from discreet.maths.cells.permutation import KeyPermutation, permuted_key
 from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.ptable import ptable_of_rows
-from discreet.perturb.noise import Noise, cell_key_noise
-from discreet.population.encode import WEIGHT_UNIT
+from discreet.perturb.noise import Noise, ScaledWeights, cell_key_noise
+from discreet.perturb.weights import WeightedSums
+from discreet.programme.noise import KeyKind
 from discreet.tabulate.tables import ConfidentialTable, NoisyTable, ProtectedTable
 
 ANY_BIAS = 1.0  # a p-table file is used as it is, whatever the mean of its changes
+AT_ONCE = 1024  # cells whose keys are permuted together
 _LOW = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)
 
@@ -33,17 +36,27 @@ def _occupied(cells: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _publish(cells: Any, table: Any, places: Any, values: Any) -> Any:
-    """Write the place and value of every cell whose published count is positive; return how many."""
+def _publish(cells: Any, permutation: Any, table: Any, places: Any, values: Any) -> Any:
+    """Write the place and value of every cell whose published count is positive; return how many.
+
+    Keys are permuted some at a time, because a processor overlaps lookups that no branch separates.
+    """
+    at = np.empty(AT_ONCE, dtype=np.int64)
+    keys = np.empty(AT_ONCE, dtype=np.uint32)
     number = 0
-    for c in range(cells.size):
-        count = np.int64(cells[c] & _LOW)
-        if count != 0:
-            value = count + change_of(count, np.uint32(cells[c] >> _32), *table)
-            if value > 0:
-                places[number] = c
-                values[number] = value
-                number += 1
+    for first in range(0, cells.size, AT_ONCE):
+        found = 0
+        for c in range(first, min(first + AT_ONCE, cells.size)):
+            at[found] = c
+            found += cells[c] & _LOW != 0
+        for k in range(found):
+            keys[k] = permuted_key(np.uint32(cells[at[k]] >> _32), *permutation)
+        for k in range(found):
+            count = np.int64(cells[at[k]] & _LOW)
+            value = count + change_of(count, keys[k], *table)
+            places[number] = at[k]
+            values[number] = value
+            number += value > 0
     return number
 
 
@@ -52,7 +65,9 @@ class CellKeyMechanism:
     """Maximum-entropy or given noise by cell keys: the same group of records always has the same noise."""
 
     lookup: Lookup
+    permutation: KeyPermutation  # of the sums of record keys, before the lookup
     notes: tuple[str, ...] = ()  # constraints that the p-table's solver had to relax; always reported
+    weights: WeightedSums | None = None  # of weighted cubes, where there are any
 
     @property
     def variance(self) -> float:
@@ -79,16 +94,29 @@ class CellKeyMechanism:
 
     @property
     def identity(self) -> bytes:
-        """The thresholds and changes of the lookup."""
-        return b"".join(
-            array.tobytes() for array in (self.lookup.offsets, self.lookup.upper, self.lookup.change)
-        )
+        """The thresholds and changes of the lookup, and whether keys are permuted: the secret decides how."""
+        arrays = (self.lookup.offsets, self.lookup.upper, self.lookup.change)
+        return self.keys.value.encode() + b"".join(array.tobytes() for array in arrays)
+
+    @property
+    def large(self) -> tuple[tuple[int, int], ...]:
+        """(change, number of keys) of large counts, in the order of the keys."""
+        begin, end = int(self.lookup.offsets[-2]), int(self.lookup.offsets[-1])
+        upper = [0, *(int(bound) for bound in self.lookup.upper[begin:end])]
+        lengths = (high - low for low, high in pairwise(upper))
+        return tuple(zip(self.lookup.change[begin:end].tolist(), lengths, strict=True))
+
+    @property
+    def keys(self) -> KeyKind:
+        """Whether the sums of record keys are permuted."""
+        return KeyKind.PLAIN if self.permutation.is_plain else KeyKind.PERMUTED
 
     def noise(self) -> Noise:
         """The p-table behind the lookup; the office chooses how much of it is disclosed."""
         rows = [([row + change for change in law], list(law.values())) for row, law in enumerate(self.law)]
         law = PTableLaw(ptable_of_rows(rows, tolerance=ANY_BIAS))
-        return cell_key_noise(law, variance=self.variance, bound=self.bound)
+        scaled = None if self.weights is None else ScaledWeights(self.weights.reach)
+        return cell_key_noise(law, variance=self.variance, bound=self.bound, weighted=scaled)
 
     def problems(self, records: int) -> Iterator[Problem]:
         """None: the method does not depend on the size of the population."""
@@ -108,23 +136,22 @@ class CellKeyMechanism:
         occupied = int(_occupied(table.cells))
         places = np.empty(occupied, dtype=np.int64)
         values = np.empty(occupied, dtype=np.int64)
-        number = int(_publish(table.cells, self.lookup.arrays, places, values))
+        number = int(_publish(table.cells, self.permutation.arrays, self.lookup.arrays, places, values))
         places, values = places[:number].copy(), values[:number].copy()
         cells = places if table.positions is None else table.positions[places]
-        return ProtectedTable(table.cube, cells, values, _weighted(table, places, values))
+        return ProtectedTable(table.cube, cells, values, self._weighted(table, places, values))
+
+    def _weighted(
+        self, table: ConfidentialTable, places: NDArray[np.int64], values: NDArray[np.int64]
+    ) -> NDArray[np.float64] | None:
+        if table.weights is None:
+            return None
+        if self.weights is None:
+            raise ValueError(f"{table!r} has weights, and the mechanism no noise for them")
+        return self.weights.published(table, places, values)
 
     def measure(self, table: ConfidentialTable) -> NoisyTable:
         """What perturb publishes; every count is taken to have the largest variance of the p-table."""
         made = self.perturb(table)
         levels = [int(axis.depths.max()) + 1 for axis in table.cube.axes]
         return NoisyTable(table.cube, made.cells, made.values, np.full(levels, self.variance or 1.0))
-
-
-def _weighted(
-    table: ConfidentialTable, places: NDArray[np.int64], values: NDArray[np.int64]
-) -> NDArray[np.float64] | None:
-    """Perturbed count x mean weight of the cell, as R's cellKey."""
-    if table.weights is None:
-        return None
-    mean: NDArray[np.float64] = table.weights[places] / (counts_of(table.cells[places]) * float(WEIGHT_UNIT))
-    return mean * values

@@ -8,9 +8,9 @@ from fractions import Fraction
 from pathlib import Path
 
 from discreet.errors import Mistakes, Problem, mistake
-from discreet.io.ptable_files import PTableFormat, read_ptable
-from discreet.maths.cells.keys import derive
-from discreet.maths.cells.lookup import Lookup, Order, build
+from discreet.io.ptable_files import read_ptable
+from discreet.maths.cells.lookup import Order, build
+from discreet.maths.cells.permutation import no_permutation, secret_permutation
 from discreet.maths.noise.ptable_solver import solve
 from discreet.maths.privacy.accounting import epsilon_of_drawn_rho
 from discreet.maths.privacy.composition import Composition
@@ -19,8 +19,9 @@ from discreet.perturb.cell_key import CellKeyMechanism
 from discreet.perturb.mechanism import Mechanism
 from discreet.perturb.private import PrivateMechanism, drawing_distances
 from discreet.perturb.reach import neighbour_problems
+from discreet.perturb.weights import weighted_sums
 from discreet.programme.cube import Cube, Signature, signatures
-from discreet.programme.noise import CellKeyNoise, Claim, PrivateNoise
+from discreet.programme.noise import CellKeyNoise, Claim, KeyKind, PrivateNoise
 from discreet.programme.programme import Programme
 from discreet.programme.split import public_totals, summed_cells
 from discreet.programme.statistic import statistics
@@ -31,6 +32,8 @@ def mechanism(programme: Programme, secret: bytes, noise_key: bytes) -> Mechanis
     noise = programme.noise
     if isinstance(noise, CellKeyNoise):
         made = cell_key_mechanism(noise, secret)
+        if any(cube.weight for cube in programme.cubes):
+            made = replace(made, weights=weighted_sums(secret, made.variance))
         if programme.release.consistent and made.smallest > 1:
             value = (
                 f"never publishes a count below {made.smallest}, which release.consistent = true cannot keep"
@@ -74,20 +77,19 @@ def added_up(
 
 
 def cell_key_mechanism(noise: CellKeyNoise, secret: bytes) -> CellKeyMechanism:
-    """The cell key method; the secret decides the order of the lookup intervals."""
-    shuffle = None if noise.order is Order.PLAIN else derive(secret, "lookup-order")
+    """The cell key method; the secret decides the permutation of the cell keys."""
+    notes: tuple[str, ...] = ()
     if isinstance(noise.table, Path):
-        return CellKeyMechanism(_lookup_of_file(noise.table, noise.order, shuffle))
-    law = solve(noise.table)
-    return CellKeyMechanism(build(law, noise.order, shuffle), law.notes)
-
-
-def _lookup_of_file(path: Path, order: Order, shuffle: bytes | None) -> Lookup:
-    """A file that lists keys assigns a change to each key; for one of probabilities the rule orders the intervals."""
-    file = read_ptable(path)
-    if file.format is not PTableFormat.R or order is Order.PLAIN:
-        return file.lookup
-    return build(file.law(), order, shuffle)
+        lookup = read_ptable(noise.table).lookup
+    else:
+        law = solve(noise.table)
+        lookup, notes = build(law, Order.PLAIN), law.notes
+    permutation = (
+        secret_permutation(secret, lookup.modulus)
+        if noise.keys is KeyKind.PERMUTED
+        else no_permutation(lookup.modulus)
+    )
+    return CellKeyMechanism(lookup, permutation, notes)
 
 
 def _private_problems(programme: Programme, noise: PrivateNoise) -> Iterator[Problem]:

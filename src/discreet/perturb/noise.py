@@ -61,6 +61,17 @@ class WeightNoise:
     unit: Fraction
 
 
+@dataclass(frozen=True)
+class ScaledWeights:
+    """Sums of weights under the cell key method: their own noise reaches so many largest weights of the cell.
+
+    The law is in ``perturb.weights``; without it (releases of format 1 by version 0.1) a sum is the published count
+    times the exact mean weight.
+    """
+
+    reach: float | None  # None where that is not disclosed
+
+
 @dataclass(frozen=True, kw_only=True)
 class Amplified:
     """What a guarantee means for the population that a secret sample was drawn from (maths.privacy.amplification)."""
@@ -223,6 +234,7 @@ class Noise:
     sums: Mapping[str, SumOf] = field(default_factory=dict)  # signature -> what its cells add up
     totals: Mapping[str, int] = field(default_factory=dict)  # unit -> a public total, published without noise
     weights: WeightNoise | None = None  # where cubes have weights
+    weighted: ScaledWeights | None = None  # the same under the cell key method
     budget: NoiseBudget | None = None
     guarantee: Guarantee | None = None
     adjusted: bool = False  # whether counts were fitted to each other afterwards, so that totals add up
@@ -349,6 +361,9 @@ class Noise:
             disclosed=disclose,
             variance=_rough_variance(self.variance) if rounded else None,
             bound=_rough_bound(self.bound) if rounded else None,
+            weighted=None
+            if self.weighted is None
+            else ScaledWeights(_rough_variance(self.weighted.reach) if rounded else None),
         )
 
     def knowing(self, law: PTableLaw) -> Noise:
@@ -360,6 +375,7 @@ class Noise:
             bound=law.ptable.reach,
             law=law,
             laws={},
+            weighted=None if self.weighted is None else ScaledWeights(sqrt(3 * largest_variance(law))),
         )
 
     @property
@@ -463,6 +479,11 @@ class Noise:
                 unit=self.weights.unit,
                 largest=self.weights.largest,
             )
+        if self.weighted is not None:
+            yield phrase(
+                "A weighted sum is perturbed by the noise of its count times the mean weight of the cell, and by a "
+                "noise of its own that is scaled by the largest weight in the cell."
+            )
 
 
 def cell_key_noise(
@@ -471,6 +492,7 @@ def cell_key_noise(
     variance: float | None = None,
     bound: int | None = None,
     disclosed: Disclosure = Disclosure.LAW,
+    weighted: ScaledWeights | None = None,
 ) -> Noise:
     """The noise of the cell key method: the same participants have the same noise, and zeros stay zero."""
     return Noise(
@@ -481,6 +503,7 @@ def cell_key_noise(
         variance=variance,
         bound=bound,
         law=law,
+        weighted=weighted,
     )
 
 

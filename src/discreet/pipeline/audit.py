@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from discreet.advise.advise import region
-from discreet.audit import averaging, removal
+from discreet.audit import averaging, least_squares, removal, weights
 from discreet.audit.attack import NotPossible
 from discreet.audit.audit import (
     MEASURES,
@@ -16,11 +16,14 @@ from discreet.audit.audit import (
     BayesAudit,
     BoundsAudit,
     DifferencingAudit,
+    KeyGapAudit,
+    LeastSquaresAudit,
     Protection,
     ReconstructionAudit,
     RedundancyAudit,
     RemovalAudit,
     SwapProtection,
+    WeightsAudit,
 )
 from discreet.audit.case import Case, Earlier, informed, recognise, true_counts
 from discreet.audit.differencing import require_common
@@ -63,8 +66,11 @@ def audit(
         release=case.published.name,
         redundancy=measured("redundancy", _redundancy),
         averaging=measured("averaging", _averaging),
+        least_squares=measured("least_squares", _least_squares),
         removal=measured("removal", _removal),
+        key_gaps=measured("key_gaps", _key_gaps),
         bounds=measured("bounds", _bounds),
+        weights=measured("weights", _weights),
         privacy=measured("privacy", _privacy),
         bayes=measured("bayes", _bayes),
         differencing=measured("differencing", _differencing),
@@ -137,6 +143,11 @@ def _averaging(measures: Measures) -> AveragingAudit:
     return AveragingAudit(found.findings(), averaging.judge(found, measures.case.truth))
 
 
+def _least_squares(measures: Measures) -> LeastSquaresAudit:
+    found = measures.least_squares
+    return LeastSquaresAudit(found.findings(), least_squares.judge(found, measures.case.truth))
+
+
 def _removal(measures: Measures) -> RemovalAudit | NotPossible:
     try:
         found = measures.removal
@@ -145,8 +156,25 @@ def _removal(measures: Measures) -> RemovalAudit | NotPossible:
     return RemovalAudit(found.findings().without_counts(), removal.judge(found, measures.case.truth))
 
 
+def _key_gaps(measures: Measures) -> KeyGapAudit | NotPossible:
+    try:
+        found = measures.key_gaps
+    except Mistakes as missing:  # noise that has no cell keys, or a release without large counts
+        return NotPossible(str(missing))
+    return KeyGapAudit(found.findings(), measures.key_gaps_judged)
+
+
 def _bounds(measures: Measures) -> BoundsAudit:
     return BoundsAudit(measures.bounds.findings().without_counts(), measures.bounds_judged)
+
+
+def _weights(measures: Measures) -> WeightsAudit | NotPossible:
+    case = measures.case
+    try:
+        found = weights.attack_weights(case.published)
+    except Mistakes as missing:  # no weighted table, or noise of a law of its own
+        return NotPossible(str(missing))
+    return WeightsAudit(found.findings(), weights.judge(found, case.truth))
 
 
 def _privacy(measures: Measures) -> Privacy:
@@ -166,6 +194,7 @@ def _differencing(measures: Measures) -> DifferencingAudit:
         measures.base_differences,
         tuple(measures.area_differences(gate)) if gate else (),
         measures.release_difference,
+        measures.ptable_change(),
         measures.map_difference(),
     )
 

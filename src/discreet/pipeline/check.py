@@ -11,12 +11,16 @@ from discreet.hierarchy.blocks import block_problems
 from discreet.io.databases import open_source
 from discreet.io.progress import Progress, Quiet
 from discreet.maths.cells.keys import SECRET_BYTES
-from discreet.perturb.choose import mechanism
+from discreet.perturb.choose import cell_key_mechanism, mechanism
 from discreet.perturb.mechanism import Mechanism
+from discreet.perturb.weak import weak_problems
+from discreet.perturb.weights import reach_of
 from discreet.population.household_sizes import household_problems
+from discreet.population.place_columns import place_column_problems
 from discreet.population.places import place_problems
 from discreet.population.reading import UnitReader, missing_columns, needs_of, only_present, with_all_rules
 from discreet.programme.cube import Cube
+from discreet.programme.noise import CellKeyNoise
 from discreet.programme.programme import Programme, ReadyMade, Unit
 from discreet.run.run import checked_blocks
 from discreet.run.tabulating import modulus_problems
@@ -33,6 +37,18 @@ def check_data(programme: Programme, threads: int = 1, progress: Progress | None
     return list(dict.fromkeys(_problems(programme, threads, progress or Quiet())))
 
 
+def check_notes(programme: Programme) -> Iterator[str]:
+    """What a sound programme publishes that its counts do not show: sums of weights."""
+    weighted = [cube.id for cube in programme.cubes if cube.weight]
+    if not weighted or not isinstance(programme.noise, CellKeyNoise):
+        return
+    reach = reach_of(cell_key_mechanism(programme.noise, bytes(SECRET_BYTES)).variance)
+    yield (
+        f"Weighted: {', '.join(weighted)}. A sum has the noise of its count times the mean weight, and one of its own "
+        f"within {reach:.2f} times the largest weight of the cell."
+    )
+
+
 def _problems(programme: Programme, threads: int, progress: Progress) -> Iterator[Problem]:
     passing = secrets.token_bytes(SECRET_BYTES)
     chosen = None
@@ -42,11 +58,14 @@ def _problems(programme: Programme, threads: int, progress: Progress) -> Iterato
         yield from mistakes.problems
     except DiscreetError as error:
         yield Problem(str(programme.path), "noise", str(error), "change the parameters")
+    if chosen is not None:
+        yield from weak_problems(programme, chosen)
     yield from block_problems(programme)
     for unit in programme.population.units.values() if programme.population else ():
         progress.stage(f"checking {unit.name}")
         yield from _noted(partial(_unit_problems, programme, unit, chosen, passing, threads, progress))
         yield from _noted(partial(place_problems, programme, unit))
+    yield from _noted(partial(place_column_problems, programme))
     if programme.swap is not None:
         yield from _noted(partial(_swap_problems, programme, passing, threads, progress))
     yield from _noted(partial(household_problems, programme, {cube.unit for cube in programme.cubes}))

@@ -26,6 +26,7 @@ from discreet.maths.privacy.accounting import EpsilonDelta, PrivacyLoss, Rho
 from discreet.perturb.ledger import Entry, Ledger
 from discreet.perturb.mechanism import Mechanism
 from discreet.perturb.private import PrivateMechanism
+from discreet.perturb.weak import weak_problems
 from discreet.pipeline.earlier import (
     NO_EARLIER,
     EarlierReleases,
@@ -34,6 +35,7 @@ from discreet.pipeline.earlier import (
     pairs_with_earlier,
     require_releases,
 )
+from discreet.population.place_columns import place_column_problems
 from discreet.programme.noise import Claim
 from discreet.programme.programme import Programme
 from discreet.programme.statistic import together
@@ -49,8 +51,9 @@ from discreet.release.manifest import (
     write_private_manifest,
 )
 from discreet.release.reader import Release
-from discreet.run.identity import Identity, begin, begin_again, keyed_digest
-from discreet.run.run import Run
+from discreet.run.identity import Identity, RunDigests, begin, begin_again, keyed_digest
+from discreet.run.issued import Issuing, issuing
+from discreet.run.run import Run, require_none
 from discreet.run.tabulating import CELLS_AT_ONCE, tabulate
 from discreet.swap.result import SwapResult
 from discreet.tabulate.tables import ConfidentialTable, NoisyTable
@@ -116,17 +119,25 @@ def protect(
     spending: Spending | None = None,
     register: Register | None = None,
     earlier: EarlierReleases = NO_EARLIER,
+    another_ptable: bool = False,
 ) -> Protected:
     """Count and perturb every cube of a programme and publish them atomically at ``out``.
 
     The private manifest (full parameters, row counts) goes to ``private``, which must be outside the release. With
     ``spending`` the release is charged to its account before any noise is drawn: what a killed run leaves behind is
-    paid for. ``register`` is that of the secret; a declared snapshot needs it. If a gate of the programme is broken, or
-    the release exposes persons together with one that it replaces or that is in ``earlier``, nothing is published.
+    paid for. ``register`` is that of the secret; a declared snapshot needs it, and releases by the cell key method are
+    recorded in it: another p-table than those recorded is refused, unless ``another_ptable`` accepts the risk. If a
+    gate of the programme is broken, or the release exposes persons together with one that it replaces or that is in
+    ``earlier``, nothing is published.
     """
     require_private_place(private, out)
     require_releases(earlier)
     making = _Protecting(*begin(programme, secret, threads, progress, register), spending)
+    require_none(weak_problems(programme, making.mechanism))
+    issued = making.issuing(register, clock(), another_ptable)
+    accepted = () if issued is None else issued.notes
+    if issued is not None:
+        issued.require()
     if spending is not None:
         spending.loss(making.mechanism)
     with ReleaseFolder(out, making.run_id) as folder:
@@ -135,14 +146,17 @@ def protect(
             verdicts = making.judged(folder, made)
             require_passed(verdicts)
             pairs = making.pairs(folder, made, out, earlier)
-            revealed = judge_pairs(pairs, programme.gates.corrections, earlier)
+            beside = replace(earlier, another_ptable=another_ptable)
+            revealed = judge_pairs(pairs, programme.gates.corrections, beside)
         except DiscreetError:
             folder.discard()
             raise
         write_private_manifest(making.private(made, clock()), private)
+        if issued is not None:
+            issued.record()
         folder.publish(made.manifest)
     cells = sum(entry.cells for entry in made.manifest.cubes)
-    notes = made.notes
+    notes = made.notes + accepted
     if programme.noise.is_guaranteed and making.identity.snapshot is None and spending is None:
         notes += (UNCHARGED,)
     return Protected(
@@ -164,6 +178,7 @@ def rehearse(
     """
     require_releases(earlier)
     making = _Protecting(*begin_again(programme, secret, "", threads, progress))
+    require_none(weak_problems(programme, making.mechanism))
     with ReleaseFolder(out, f"{making.run_id}rehearsal") as folder:
         try:
             made = making.make(folder)
@@ -235,8 +250,17 @@ class _Protecting:
         # before anything is counted, because it may be refused
         self.blocks = blocks_of(run.programme) if run.programme.release.consistent else ()
 
+    def issuing(self, register: Register | None, time: datetime, forced: bool) -> Issuing | None:
+        """What is recorded of the release, where its noise has cell keys."""
+        identity = self.identity
+        digests = RunDigests(identity.inputs, identity.parameters, identity.ptable)
+        return issuing(
+            self.programme, self.mechanism, digests, register, run_id=self.run_id, time=time, forced=forced
+        )
+
     def make(self, folder: ReleaseFolder) -> _Made:
         """Swap, count, perturb and write everything that an earlier run of the same identity has not finished."""
+        require_none(place_column_problems(self.programme))
         swapped = self.run.swap()
         entries, rows, resumed = self._cubes(folder, swapped)
         self.run.progress.stage("writing codelists and notes")
@@ -343,7 +367,7 @@ class _Protecting:
         rule, population = self.programme.release, self.programme.population
         columns = population.geography if population else ()
         noise = replace(self.mechanism.noise().public(rule.disclose), adjusted=rule.consistent)
-        places = {v.name for v in self.programme.variables.values() if v.column in columns}
+        places = {v.name for v in self.programme.variables.values() if v.column in columns or v.place}
         swapped = self.programme.swap is not None
         return Publication(
             rule.name,

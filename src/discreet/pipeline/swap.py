@@ -12,10 +12,12 @@ from pathlib import Path
 from discreet.errors import mistake
 from discreet.io.atomic_folder import AtomicFolder, require_free
 from discreet.io.progress import Progress, Quiet
+from discreet.population.place_columns import place_column_problems
 from discreet.programme.programme import PopulationRule, Programme
 from discreet.programme.sources import FileSource
 from discreet.programme.swap import SwapRule
 from discreet.report.swap import write_report
+from discreet.run.run import require_none
 from discreet.swap.figures import SwapFigures, figures_of, read_members
 from discreet.swap.output import public_summary, write_log, write_microdata, write_summary
 from discreet.swap.result import SwapResult, profile_names
@@ -46,6 +48,7 @@ def write_swap(
     progress = progress or Quiet()
     rule, population = _declared(programme)
     _require_apart(programme, out, private)
+    require_none(place_column_problems(programme))
     with AtomicFolder(out, OUT) as public, AtomicFolder(private, PRIVATE) as confidential:
         result = swap(programme, secret, threads, progress)
         progress.stage("writing microdata")

@@ -18,6 +18,10 @@ from discreet.errors import Mistakes, Problem, mistake
 TOTAL = "_T"
 TOTAL_LABEL = "Total"
 
+MOST_CODES = (
+    5_000_000  # a million take some ten seconds to read; the 1 km grid of the EU has 4.5 million cells
+)
+
 
 @dataclass(frozen=True)
 class Code:
@@ -321,8 +325,13 @@ def write_codelist(path: Path, tree: Codelist) -> None:
 
 
 def _text(path: Path) -> str:
+    """The whole file; one of more lines than a codelist may have codes is refused before it takes minutes."""
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        content = path.read_bytes()
+        if content.count(b"\n") > MOST_CODES + 1:
+            value = f"more than {MOST_CODES:,} codes"
+            raise mistake(path, "", value, "declare larger areas or coarser categories")
+        return content.decode("utf-8-sig")
     except OSError as error:
         reason = (error.strerror or "unreadable").lower()
         raise mistake(path, "", f"cannot be read: {reason}", "correct the path of the codelist") from None

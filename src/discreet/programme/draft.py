@@ -89,6 +89,7 @@ class DraftVariable:
     breakdowns: Mapping[str, int]  # empty: one breakdown, the leaves
     label: str
     breakdown_labels: Mapping[str, str]
+    is_place: bool = False  # beside the geography
 
     @property
     def file(self) -> str:
@@ -161,6 +162,20 @@ def draft(tables: Sequence[TableFacts]) -> Draft:
         )
     notes = tuple(_notes(tables, ids, taken | set(geography), variables))
     return Draft(tuple(tables), linked | ids, geography, variables, cubes, notes)
+
+
+def with_places(proposed: Draft, found: Mapping[str, str]) -> Draft:
+    """The draft with variables declared as places: column -> how it depends on the geography."""
+    variables = tuple(
+        replace(one, is_place=True) if one.name != GEOGRAPHY and one.column in found else one
+        for one in proposed.variables
+    )
+    notes = [
+        f"column {found[one.column]}: {one.name} is declared as a place, which a swap exchanges too"
+        for one in variables
+        if one.is_place
+    ]
+    return replace(proposed, variables=variables, notes=(*proposed.notes, *notes))
 
 
 def _own_ids(tables: Sequence[TableFacts]) -> dict[str, str | None]:
@@ -459,6 +474,8 @@ def _variable_lines(draft: Draft) -> Iterator[str]:
             yield f"units = [{', '.join(quote(unit) for unit in variable.units)}]"
         yield f"codelist = {quote(variable.file)}"
         yield _attribute(variable)
+        if variable.is_place:
+            yield "place = true"
         if variable.breakdowns:
             levels = ", ".join(f"{name} = {level}" for name, level in variable.breakdowns.items())
             yield f"breakdowns = {{ {levels} }}"

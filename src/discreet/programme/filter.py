@@ -97,9 +97,18 @@ class Filter:
         return next(masks([self], columns))
 
     @property
+    def steps(self) -> int:
+        """How often each record is looked at: once for every comparison and every join of two terms."""
+        return _steps(self.term)
+
+    @property
     def passes_all(self) -> bool:
         """Whether every record passes, whatever its codes."""
         return isinstance(self.term, Comparison) and all(self.term.passing)
+
+
+def _steps(term: Term) -> int:
+    return 1 if isinstance(term, Comparison) else sum(_steps(part) + 1 for part in term.terms) - 1
 
 
 def masks(filters: Iterable[Filter], columns: Columns) -> Iterator[NDArray[np.bool_]]:

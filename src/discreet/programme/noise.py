@@ -13,7 +13,6 @@ import numpy as np
 from pydantic import Discriminator, Field, Tag
 
 from discreet.errors import Mistakes
-from discreet.maths.cells.lookup import Order
 from discreet.maths.noise.additive import LawKind
 from discreet.maths.noise.exponential import UtilityTable
 from discreet.maths.noise.ptable_solver import PTableParameters, Variance
@@ -35,6 +34,7 @@ __all__ = [
     "DeclaredPrivate",
     "Draw",
     "KeptZeros",
+    "KeyKind",
     "NoiseEntry",
     "NoiseRule",
     "PrivateNoise",
@@ -65,8 +65,9 @@ class DeclaredCellKey(Declared):
     js: Annotated[int, Field(ge=0)] | None = None
     pstay: PerRow | None = None
     variance: Literal["at-most", "equal", "equal-where-feasible"] | None = None
-    order: Literal["shuffled", "split", "plain"] = "shuffled"
+    keys: Literal["permuted", "plain"] = "permuted"
     ptable: Text | None = None
+    allow_weak: bool = False
 
 
 class DeclaredPrivate(Declared):
@@ -96,6 +97,7 @@ class DeclaredPrivate(Declared):
     largest_weight: Amount | None = None
     claim: Literal["dp", "none"] = "dp"
     large_delta: bool = False
+    allow_weak: bool = False
 
 
 PRIVATE_KINDS = ("laplace", "normal", "geometric", "discrete-gaussian", "hellinger", "exponential")
@@ -112,12 +114,20 @@ NoiseEntry = Annotated[
 ]
 
 
+class KeyKind(StrEnum):
+    """What is looked up in the p-table: the sum of record keys permuted by the secret, or the sum itself."""
+
+    PERMUTED = "permuted"
+    PLAIN = "plain"
+
+
 @dataclass(frozen=True)
 class CellKeyNoise:
     """Noise by the cell key method: a p-table to compute, or a file that contains one."""
 
     table: PTableParameters | Path
-    order: Order
+    keys: KeyKind = KeyKind.PERMUTED
+    allow_weak: bool = False  # accept noise below any protection
     kind: ClassVar[LawKind] = LawKind.CELL_KEY
     is_guaranteed: ClassVar[bool] = False
     is_fresh: ClassVar[bool] = False
@@ -177,6 +187,7 @@ class PrivateNoise:
     largest_weight: Fraction | None = None  # of a record, where cubes have weights
     utility: UtilityTable | None = None  # of the exponential mechanism
     composition: Composition = Composition.BASIC  # of its cross-tabulations
+    allow_weak: bool = False  # accept noise below any protection
 
     @property
     def is_guaranteed(self) -> bool:
@@ -244,10 +255,10 @@ def check_sample(population: PopulationRule | None, noise: NoiseRule | None, fin
 
 
 def _cell_key(declared: DeclaredCellKey, findings: Findings) -> CellKeyNoise | None:
-    order = Order(declared.order)
+    keys = KeyKind(declared.keys)
     if declared.ptable is None:
         parameters = _parameters(declared, findings)
-        return None if parameters is None else CellKeyNoise(parameters, order)
+        return None if parameters is None else CellKeyNoise(parameters, keys, declared.allow_weak)
     for key in ("V", "D", "js", "pstay", "variance"):
         if getattr(declared, key) is not None:
             findings.add(
@@ -256,7 +267,7 @@ def _cell_key(declared: DeclaredCellKey, findings: Findings) -> CellKeyNoise | N
     path = findings.folder / declared.ptable
     if not path.is_file():
         findings.add("noise.ptable", f"no file {declared.ptable!r}", "correct the path of the p-table")
-    return CellKeyNoise(path, order)
+    return CellKeyNoise(path, keys, declared.allow_weak)
 
 
 def _parameters(declared: DeclaredCellKey, findings: Findings) -> PTableParameters | None:
@@ -311,6 +322,7 @@ def _private(declared: DeclaredPrivate, findings: Findings) -> PrivateNoise | No
         largest_weight=None if declared.largest_weight is None else Fraction(str(declared.largest_weight)),
         utility=utility,
         composition=Composition(declared.composition),
+        allow_weak=declared.allow_weak,
     )
 
 

@@ -237,9 +237,11 @@ def _cube(cube: Cube, ready: ReadyMade | None) -> dict[str, Any]:
 
 def _noise(noise: NoiseRule) -> dict[str, Any]:
     if not isinstance(noise, CellKeyNoise):
-        return json.loads(json.dumps(asdict(noise), default=str))  # type: ignore[no-any-return]
+        declared: dict[str, Any] = json.loads(json.dumps(asdict(noise), default=str))
+        declared.pop("allow_weak")  # it changes nothing that is published
+        return declared
     table: Any = noise.table.name if isinstance(noise.table, Path) else _parameters(noise.table)
-    return {"kind": "cell-key", "table": table, "order": noise.order.value}
+    return {"kind": "cell-key", "table": table, "keys": noise.keys.value}
 
 
 def _parameters(table: PTableParameters) -> dict[str, Any]:

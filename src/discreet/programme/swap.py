@@ -200,7 +200,7 @@ class _Resolver:
             levels=levels,
             donors=Donors(declared.donors),
             inside_parent=declared.inside_parent,
-            carry=tuple(dict.fromkeys(declared.carry)),
+            carry=tuple(dict.fromkeys((*declared.carry, *self._places()))),
             exclude=self._exclude(),
             risk_column=declared.risk_column,
             exclude_zero_risk=declared.exclude_zero_risk,
@@ -209,6 +209,12 @@ class _Resolver:
         )
         self._check_exchanged(rule)
         return rule
+
+    def _places(self) -> Iterator[str]:
+        """The columns of variables that are declared as places and are not in the geography."""
+        for variable in self.variables.values():
+            if variable.place and variable.column not in self.population.geography:
+                yield variable.column
 
     def _check_population(self) -> None:
         population, findings = self.population, self.findings

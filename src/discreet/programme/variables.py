@@ -47,6 +47,7 @@ class DeclaredVariable(Declared):
     column: Text | None = None
     of: HolderName | None = None
     fixed: bool | None = None
+    place: bool | None = None
     units: Annotated[list[UnitName], Field(min_length=1)] | None = None
     codelist: CodelistEntry | None = None
     breakdowns: Annotated[dict[Word, BreakdownEntry], Field(min_length=1)] | None = None
@@ -71,6 +72,7 @@ class Variable:
     breakdowns: Mapping[str, Breakdown]
     units: tuple[str, ...] | None  # None: any unit whose table has the column
     attribute: Attribute = UNDECLARED  # whose it is
+    place: bool | None = None  # whether it is a place; None: not declared, and then that of the geography
 
 
 SHOWN = 5  # codes named in a message
@@ -133,7 +135,8 @@ def _declared_variable(
     else:
         axes = {name: breakdown(name, name, tree, tree.leaves)}
     units = None if entry.units is None else tuple(dict.fromkeys(entry.units))
-    return Variable(name, entry.column or name.lower(), tree, axes, units, _attribute(name, entry, standard))
+    whose = _attribute(name, entry, standard)
+    return Variable(name, entry.column or name.lower(), tree, axes, units, whose, entry.place)
 
 
 def _attribute(name: str, entry: DeclaredVariable, standard: set[str]) -> Attribute:

@@ -281,6 +281,18 @@ def require_private_place(path: Path, release: Path) -> None:
         )
     if not os.access(path.resolve().parent, os.W_OK):
         raise mistake(path, "private manifest", "cannot be written there", "give another path")
+    if path.is_symlink() or (path.exists() and not _is_private_manifest(path)):
+        value = "exists and is not a private manifest"
+        raise mistake(path, "private manifest", value, "give another path, or remove what is there")
+
+
+def _is_private_manifest(path: Path) -> bool:
+    """Whether a file may be replaced: it has the fields of a private manifest."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(content, dict) and {"release", "run_id", "secret_fingerprint"} <= content.keys()
 
 
 def write_private_manifest(manifest: PrivateManifest, path: Path) -> None:

@@ -25,7 +25,7 @@ from discreet.maths.noise.ptable import ptable_of_rows
 from discreet.maths.noise.publishing import UNCHANGED, Negatives, Publishing
 from discreet.maths.privacy.accounting import Neighbours
 from discreet.maths.privacy.composition import Composition
-from discreet.perturb.noise import Amplified, Guarantee, Noise, NoiseBudget, SumOf, WeightNoise
+from discreet.perturb.noise import Amplified, Guarantee, Noise, NoiseBudget, ScaledWeights, SumOf, WeightNoise
 from discreet.programme.noise import Draw, KeptZeros, Protects, Split
 from discreet.programme.population import SampleMethod
 from discreet.programme.release import Disclosure
@@ -82,6 +82,13 @@ class WeightEntry(_Entry):
 
     largest: Exact
     unit: Exact
+
+
+class ScaledEntry(_Entry):
+    """Noise of weighted sums under the cell key method: what scales it, and its reach where that is disclosed."""
+
+    scale: Literal["largest-weight"] = "largest-weight"
+    reach: float | None = None
 
 
 class ParametersEntry(_Entry):
@@ -143,6 +150,7 @@ class NoiseEntry(_Entry):
     sums: dict[str, SumEntry] | None = None  # cross-tabulation -> what its cells add up
     public_totals: dict[str, int] | None = None  # unit -> its total, published exactly and not protected
     weights: WeightEntry | None = None
+    weighted: ScaledEntry | None = None
     publishing: PublishingEntry | None = None  # absent where noisy counts are published as they are
     parameters: ParametersEntry | None = None
     law: tuple[dict[int, float], ...] | None = None  # of a p-table: true count -> change -> probability
@@ -174,6 +182,7 @@ class NoiseEntry(_Entry):
             sums={name: SumOf(one.of, one.cells) for name, one in (self.sums or {}).items()},
             totals=self.public_totals or {},
             weights=None if self.weights is None else WeightNoise(self.weights.largest, self.weights.unit),
+            weighted=None if self.weighted is None else ScaledWeights(self.weighted.reach),
             budget=_budget(given),
             guarantee=None if self.guarantee is None else _guarantee(self.guarantee),
         )
@@ -216,6 +225,9 @@ def entry_of(noise: Noise) -> NoiseEntry:
         weights=None
         if noise.weights is None
         else WeightEntry(largest=noise.weights.largest, unit=noise.weights.unit),
+        weighted=None
+        if noise.weighted is None
+        else ScaledEntry(reach=None if noise.weighted.reach is None else _rounded(noise.weighted.reach)),
         publishing=None
         if rule == UNCHANGED
         else PublishingEntry(negatives=rule.negatives, rounding=rule.rounding, threshold=rule.threshold),

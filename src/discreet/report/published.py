@@ -12,8 +12,11 @@ from discreet.audit.averaging import AveragingFindings
 from discreet.audit.bayes import ExposedValues
 from discreet.audit.bounds import BoundFindings
 from discreet.audit.disclosure import Disclosures
+from discreet.audit.key_gaps import KeyGapFindings
+from discreet.audit.least_squares import LeastSquaresFindings
 from discreet.audit.reconstruction import ReconstructionFindings
 from discreet.audit.removal import RemovalFindings
+from discreet.audit.weights import WeightFindings
 from discreet.maths.attacks.averaging import Method
 from discreet.maths.attacks.disclosure import RowKind
 from discreet.maths.attacks.reconstruction import Status
@@ -277,19 +280,29 @@ def sentences(found: Finding) -> Iterator[str]:
                 f"{count(best.expected)} of {several(found.targets, 'count', 'counts')} are expected to be"
                 f" recovered exactly, {count(best.beyond_baseline)} more than are published unchanged."
             )
+        case LeastSquaresFindings():
+            fitted = found.within_bounds
+            yield (
+                f"All sums of all tables are fitted at once. If the fit is right about what is not listed,"
+                f" {count(fitted.expected)} of {several(found.targets, 'count', 'counts')} are recovered exactly,"
+                f" and {count(found.baseline)} are published unchanged."
+            )
         case RemovalFindings():
             yield (
                 f"{count(found.recovered)} of {several(found.cells, 'count', 'counts')} are taken as known when"
                 " nearly certain counts are removed from the sums they belong to,"
                 f" {count(found.changed)} of them other than published."
             )
+        case KeyGapFindings():
+            yield _gaps(found)
         case BoundFindings():
-            yield f"Sums and totals prove that some count changed by at least {found.least_bound}."
-            if found.bound is not None:
-                yield (
-                    f"Assuming a largest change of {found.bound},"
-                    f" {several(found.pinned, 'true count', 'true counts')} can be deduced."
-                )
+            yield from _bounds(found)
+        case WeightFindings():
+            yield (
+                f"Whole weights leave one possible count in {count(found.certain)} of"
+                f" {several(found.cells, 'small cell', 'small cells')} with a weighted sum,"
+                f" and {found.left:.1f} on average."
+            )
         case ExposedValues():
             yield (
                 f"{count(found.alone)} of {several(found.cells, 'count', 'counts')} would disclose"
@@ -297,6 +310,12 @@ def sentences(found: Finding) -> Iterator[str]:
             )
         case OutsiderDifferences():
             yield _differences(found)
+        case _:
+            yield from _about_records(found)
+
+
+def _about_records(found: ReconstructionFindings | Disclosures) -> Iterator[str]:
+    match found:
         case ReconstructionFindings():
             yield (
                 f"For {several(found.areas, 'area', 'areas')} a solver reconstructed"
@@ -325,6 +344,22 @@ def sentences(found: Finding) -> Iterator[str]:
             )
 
 
+def _gaps(found: KeyGapFindings) -> str:
+    return (
+        f"The noise of {several(found.tuples, 'total', 'totals')} is guessed from the gaps to their parts,"
+        f" right in {share(found.chance)} on average; {share(found.unaided)} without the gaps."
+    )
+
+
+def _bounds(found: BoundFindings) -> Iterator[str]:
+    yield f"Sums and totals prove that some count changed by at least {found.least_bound}."
+    if found.bound is not None:
+        yield (
+            f"Assuming a largest change of {found.bound},"
+            f" {several(found.pinned, 'true count', 'true counts')} can be deduced."
+        )
+
+
 def _differences(found: OutsiderDifferences) -> str:
     if not found.bases:
         return "No published population contains another: nothing was subtracted."
@@ -338,8 +373,11 @@ def _why(reason: str) -> str:
 
 TITLES = {
     "averaging": "Averaging",
+    "least_squares": "Least squares",
     "removal": "Removal of noise, step by step",
+    "key_gaps": "Gaps of totals",
     "bounds": "Bounds and margins",
+    "weights": "Weighted tables",
     "bayes": "Posteriors",
     "differencing": "Subtraction",
     "reconstruction": "Reconstruction",

@@ -18,6 +18,7 @@ from discreet.io.progress import Progress, Quiet
 from discreet.io.register import Register, Snapshot
 from discreet.maths.cells.keys import SECRET_BYTES, derive
 from discreet.perturb.choose import mechanism
+from discreet.perturb.mechanism import Mechanism
 from discreet.programme.noise import Draw, PrivateNoise
 from discreet.programme.programme import Programme
 from discreet.programme.sources import FileSource, Source
@@ -88,19 +89,39 @@ def _begun(
     run = Run(
         programme=programme, secret=secret, mechanism=chosen, threads=threads, progress=progress or Quiet()
     )
-    own = derive(secret, "manifest")
+    found = run_digests(programme, secret, chosen, digests, salt)
     identity = Identity(
-        inputs=keyed_digest(f"{salt}{list(digests.values())!r}".encode(), own),
-        parameters=keyed_digest(
-            json.dumps(programme.canonical(), sort_keys=True, ensure_ascii=False).encode(), own
-        ),
-        ptable=keyed_digest(chosen.identity, own),
+        inputs=found.inputs,
+        parameters=found.parameters,
+        ptable=found.ptable,
         fingerprint=derive(secret, "fingerprint", 8).hex(),
         resumable=_are_files(programme) and not programme.noise.is_fresh,
         salt=salt,
         snapshot=snapshot,
     )
     return run, identity
+
+
+@dataclass(frozen=True)
+class RunDigests:
+    """Keyed digests of what a run reads, of its parameters, and of its p-table with the use of keys."""
+
+    inputs: str
+    parameters: str
+    ptable: str
+
+
+def run_digests(
+    programme: Programme, secret: bytes, chosen: Mechanism, digests: Mapping[str, str], salt: str = ""
+) -> RunDigests:
+    """The digests of a run, under the secret."""
+    own = derive(secret, "manifest")
+    canonical = json.dumps(programme.canonical(), sort_keys=True, ensure_ascii=False)
+    return RunDigests(
+        inputs=keyed_digest(f"{salt}{list(digests.values())!r}".encode(), own),
+        parameters=keyed_digest(canonical.encode(), own),
+        ptable=keyed_digest(chosen.identity, own),
+    )
 
 
 def digest_inputs(programme: Programme, secret: bytes) -> dict[str, str]:

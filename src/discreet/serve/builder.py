@@ -17,9 +17,11 @@ from discreet.programme.codelist import Breakdown
 from discreet.programme.cube import Cube, Signature
 from discreet.serve.answer import Answer, AnswerAxis, Nearest, NoiseRange, Preview, Refusal, Rule
 from discreet.serve.budget import Accounts
+from discreet.serve.cache import key_of
 from discreet.serve.catalogue import Catalogue
 from discreet.serve.history import Collecting, Differing, History
 from discreet.serve.history_store import Collected
+from discreet.serve.information import Spaces
 from discreet.serve.query import Axis, Query
 from discreet.serve.question import Question, resolve
 from discreet.serve.records import TableSource
@@ -219,6 +221,7 @@ class TableBuilder:
 
     def __init__(self, source: TableSource, history: History, accounts: Accounts | None = None) -> None:
         self._source, self._history, self._accounts = source, history, accounts
+        self._spaces = Spaces(source)
 
     @property
     def catalogue(self) -> Catalogue:
@@ -241,6 +244,13 @@ class TableBuilder:
         Unknown names and codes raise ``Mistakes`` that name the alternatives (a client error).
         """
         return resolve(query, self.catalogue).query
+
+    def seconds(self, query: Query) -> float:
+        """About how long an answer would take now: the table itself, and what is judged where a rule looks at cells."""
+        question = resolve(query, self.catalogue)
+        looked_at = (question.judged, question.ungrouped) if self.catalogue.rule.looks_at_cells else ()
+        cubes = {key_of(cube): cube for cube in (question.cube, *looked_at)}
+        return sum(self._source.seconds(cube) for cube in cubes.values())
 
     def ask(self, query: Query, user: str, *, job: bool = False) -> Answer | Refusal:
         """Answer a question of a user (an opaque id), or refuse; a mistake in the question raises ``Mistakes``.
@@ -314,5 +324,5 @@ class TableBuilder:
         return replace(refusal, nearest=nearest(question.query, self.catalogue, passes))
 
     def _collecting(self, question: Question, table: ProtectedTable) -> tuple[Collected, Differing]:
-        collecting = Collecting(self._source, question)
+        collecting = Collecting(self._source, question, self._spaces)
         return collecting.collected(table), collecting.differing

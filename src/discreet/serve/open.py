@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from discreet.errors import Mistakes, Problem, mistake
 from discreet.io.progress import Progress, Quiet
 from discreet.io.register import Register
 from discreet.maths.cells.keys import derive
 from discreet.maths.privacy.accounting import EpsilonDelta
+from discreet.perturb.cell_key import CellKeyMechanism
 from discreet.perturb.choose import mechanism
 from discreet.perturb.ledger import Ledger
+from discreet.perturb.mechanism import Mechanism
+from discreet.perturb.noise import LARGE
 from discreet.perturb.private import PrivateMechanism
 from discreet.perturb.reach import neighbour_problems
+from discreet.perturb.weak import weak_problems
+from discreet.population.place_columns import place_column_problems
 from discreet.programme.noise import Claim
 from discreet.programme.programme import Programme
-from discreet.programme.serve import DEFAULT_SERVE, ServeRule
+from discreet.programme.serve import DEFAULT_SERVE, HistoryRule, ServeRule
 from discreet.release.reader import Release
-from discreet.run.identity import bound_key
+from discreet.run.identity import bound_key, digest_inputs, run_digests
+from discreet.run.issued import issuing
 from discreet.run.run import Run, require_none
 from discreet.serve.budget import Accounts, PrivateTables, account_guarantee
 from discreet.serve.builder import TableBuilder
-from discreet.serve.catalogue import programme_catalogue
+from discreet.serve.catalogue import Catalogue, programme_catalogue
 from discreet.serve.history import History
 from discreet.serve.jobs_store import Store
 from discreet.serve.noise_ranges import NoiseRanges
@@ -38,18 +45,23 @@ def serve_programme(
     *,
     ledger: Ledger | None = None,
     register: Register | None = None,
+    another_ptable: bool = False,
     threads: int = 1,
     progress: Progress | None = None,
 ) -> TableBuilder:
     """A table builder over the records of a programme: read once, swapped as in its release, and stored in memory.
 
     The rules are ``programme.serve``. Noise with a guarantee needs a ledger: each user has an account in it. Its
-    snapshot is bound in the ``register`` of the secret.
+    snapshot is bound in the ``register`` of the secret, in which a builder by the cell key method is recorded: another
+    p-table than those recorded is refused, unless ``another_ptable`` accepts the risk.
     """
     _refuse_fresh(programme)
     _refuse_adjusted(programme)
+    require_none(place_column_problems(programme))
     key = bound_key(programme, secret, register)
     chosen = mechanism(programme, secret, key)
+    require_none(weak_problems(programme, chosen))
+    _record(programme, secret, chosen, register, another_ptable)
     noise = chosen.noise().public(programme.release.disclose)
     accounts, private = None, None
     if isinstance(chosen, PrivateMechanism):
@@ -71,7 +83,10 @@ def serve_programme(
         source = MicrodataSource(catalogue, units, lambda cube: chosen, NoiseRanges(noise))
     else:
         source = MicrodataSource(catalogue, units, private.mechanism, NoiseRanges(noise, private.law))
-    return TableBuilder(source, History(store.database, programme.serve.history), accounts)
+    rule = programme.serve.history
+    variance = _variance(chosen, private, catalogue) if rule.is_guarded else 0.0
+    history = History(store.database, rule, variance)
+    return TableBuilder(source, history, accounts)
 
 
 def serve_release(release: Release, store: Store, *, rule: ServeRule = DEFAULT_SERVE) -> TableBuilder:
@@ -80,7 +95,27 @@ def serve_release(release: Release, store: Store, *, rule: ServeRule = DEFAULT_S
     if not source.catalogue.units:
         remedy = "serve a release that has some; weighted tables cannot be served"
         raise mistake(release.folder, "cubes", "the release has no tables of counts", remedy)
-    return TableBuilder(source, History(store.database, rule.history))
+    return TableBuilder(source, History(store.database, HistoryRule()))  # it is public as a whole
+
+
+def _variance(chosen: Mechanism, private: PrivateTables | None, catalogue: Catalogue) -> float:
+    """The variance of the noise of a large count, the least of all cross-tabulations."""
+    if private is None:
+        return chosen.noise().law_of(catalogue.statistics()[0]).row(LARGE).variance
+    return min(private.law(one).row(LARGE).variance for one in catalogue.statistics())
+
+
+def _record(
+    programme: Programme, secret: bytes, chosen: Mechanism, register: Register | None, forced: bool
+) -> None:
+    """Record the builder under the secret before it answers; noise without cell keys is not recorded."""
+    if register is None or not isinstance(chosen, CellKeyMechanism):
+        return
+    digests = run_digests(programme, secret, chosen, digest_inputs(programme, secret))
+    now = datetime.now(UTC)
+    issued = issuing(programme, chosen, digests, register, run_id="", time=now, forced=forced, served=True)
+    if issued is not None:
+        issued.record()
 
 
 def _accounts(

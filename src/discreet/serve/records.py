@@ -26,6 +26,8 @@ from discreet.swap.relocate import Relocations
 from discreet.tabulate.counter import AxisRows, Nodes, counted, grid_for
 from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
 
+RECORD_STEPS = 4e8  # records that one step of counting looks at in a second, on a slow core
+CELLS = 2e7  # cells that are rolled up and perturbed in a second
 NARROW = 256  # axes of at most this many nodes are stored as bytes
 
 Mask = NDArray[np.bool_]
@@ -136,6 +138,9 @@ class TableSource(Protocol):
     def table(self, cube: Cube) -> ProtectedTable:
         """The protected cells of a table with all its margins."""
 
+    def seconds(self, cube: Cube) -> float:
+        """About how long a table would take now."""
+
     def prepare(self) -> None:
         """Do the work that would slow down the first questions; safe while questions are answered."""
 
@@ -172,6 +177,13 @@ class MicrodataSource:
     def lacks(self, cube: Cube) -> str:
         """Nothing: any cross can be counted."""
         return ""
+
+    def seconds(self, cube: Cube) -> float:
+        """The steps of all records (one for each axis, and those of the filter) and the cells; 0 from the cache."""
+        if self._cache.get(key_of(cube)) is not None:
+            return 0.0
+        steps = 1 + len(cube.axes) + (cube.base.steps if cube.base else 0)
+        return len(self._units[cube.unit]) * steps / RECORD_STEPS + cube.size / CELLS
 
     def table(self, cube: Cube) -> ProtectedTable:
         """Count and perturb a table, or take it from the cache."""

@@ -86,11 +86,29 @@ class DenseGrid:
         return None, cells
 
 
-class SparseGrid:
-    """Accumulators of the non-empty cells, by sorted positions."""
+class LargestDenseGrid(DenseGrid):
+    """The largest value of every cell of the cube, margins included."""
 
-    def __init__(self, cube: Cube, rows: AxisRows) -> None:
-        self._cube, self._rows = cube, rows
+    def add(self, nodes: Nodes, added: Sums) -> None:
+        """Raise each record's finest cell to the record's value."""
+        rows, (narrow, wide) = self._rows, self._strides
+        counting.largest_in_cube(
+            self._cells, added, nodes.narrow, rows.narrow, narrow, nodes.wide, rows.wide, wide
+        )
+
+    def rolled_up(self) -> tuple[None, Sums]:
+        """Roll up in place and return the grid."""
+        cells, self._cells = self._cells, np.zeros(0, dtype=np.uint64)
+        for k, axis in enumerate(self._cube.axes):
+            counting.largest_up(cells, self._cube.shape, k, axis.parents)
+        return None, cells
+
+
+class SparseGrid:
+    """Accumulators of the non-empty cells, by sorted positions: sums, or the largest values."""
+
+    def __init__(self, cube: Cube, rows: AxisRows, largest: bool = False) -> None:
+        self._cube, self._rows, self._largest = cube, rows, largest
         self._pieces: list[tuple[Sums, Sums]] = []
         self._pending = 0
 
@@ -116,7 +134,7 @@ class SparseGrid:
 
     def add_cells(self, position: Sums, added: Sums) -> None:
         """Add sums at finest cells."""
-        piece = counting.aggregate(position, added, self._cube.size)
+        piece = counting.aggregate(position, added, self._cube.size, self._largest)
         self._pieces.append(piece)
         self._pending += len(piece[0])
         if self._pending > max(_PENDING, 2 * len(self._pieces[0][0])):
@@ -127,7 +145,9 @@ class SparseGrid:
         self._merge()
         position, sums = self._pieces[0]
         for k, axis in enumerate(self._cube.axes):
-            position, sums = counting.roll_up_sparse(position, sums, self._cube.shape, k, axis.parents)
+            position, sums = counting.roll_up_sparse(
+                position, sums, self._cube.shape, k, axis.parents, self._largest
+            )
         return position.astype(np.int64), sums
 
     def _merge(self) -> None:
@@ -135,13 +155,19 @@ class SparseGrid:
         pieces = self._pieces or [(empty, empty)]
         position = np.concatenate([p for p, _ in pieces])
         sums = np.concatenate([s for _, s in pieces])
-        self._pieces = [counting.aggregate(position, sums, self._cube.size)]
+        self._pieces = [counting.aggregate(position, sums, self._cube.size, self._largest)]
         self._pending = 0
 
 
 def grid_for(cube: Cube, rows: AxisRows) -> DenseGrid | SparseGrid:
     """The accumulator of a cube: a dense grid if it is not too large."""
     return DenseGrid(cube, rows) if cube.size <= DENSE_CELLS else SparseGrid(cube, rows)
+
+
+def largest_grid_for(cube: Cube, rows: AxisRows) -> DenseGrid | SparseGrid:
+    """The same for the largest values of cells."""
+    small = cube.size <= DENSE_CELLS
+    return LargestDenseGrid(cube, rows) if small else SparseGrid(cube, rows, largest=True)
 
 
 _NARROW = 256
@@ -159,8 +185,9 @@ class CubeCounter:
         wide = {axis.full_name: row for row, axis in enumerate(self._wide)}
         rows = [AxisRows(cube, narrow, wide) for cube in cubes]
         self._grids = [grid_for(cube, row) for cube, row in zip(cubes, rows, strict=True)]
-        self._weights = [
-            grid_for(cube, row) if cube.weight else None for cube, row in zip(cubes, rows, strict=True)
+        self._weights = [  # sums of weights, and the largest of them
+            (grid_for(cube, row), largest_grid_for(cube, row)) if cube.weight else None
+            for cube, row in zip(cubes, rows, strict=True)
         ]
         self._room = Nodes(np.empty(0, dtype=np.uint8), np.empty(0, dtype=np.uint32))
 
@@ -175,7 +202,9 @@ class CubeCounter:
             self._grids[k].add(nodes, value)
             weights = self._weights[k]
             if weights is not None and cube.weight:
-                weights.add(nodes, np.where(value != 0, block.weights[cube.weight], np.uint64(0)))
+                given = np.where(value != 0, block.weights[cube.weight], np.uint64(0))
+                for grid in weights:
+                    grid.add(nodes, given)
 
         for _ in self._pool.map(count, range(len(self._cubes))):
             pass
@@ -211,8 +240,10 @@ class CubeCounter:
         """Roll up the k-th cube and return its table; its accumulators are then released."""
         positions, cells = self._grids[k].rolled_up()
         weights = self._weights[k]
-        sums = None if weights is None else _beside(positions, weights)
-        return ConfidentialTable(self._cubes[k], cells, positions, sums)
+        if weights is None:
+            return ConfidentialTable(self._cubes[k], cells, positions)
+        sums, largest = (_beside(positions, grid) for grid in weights)
+        return ConfidentialTable(self._cubes[k], cells, positions, sums, largest)
 
 
 def counted(cube: Cube, grid: DenseGrid | SparseGrid) -> ConfidentialTable:
@@ -236,7 +267,7 @@ def _added(block: EncodedRecords, base: Filter | None, count: str | None) -> Sum
 
 
 def _beside(positions: NDArray[np.int64] | None, weights: DenseGrid | SparseGrid) -> Sums:
-    """The sums of weights of the same cells; a cell whose weights are all zero has no entry."""
+    """The sums of weights of the same cells, or the largest; a cell whose weights are all zero has no entry."""
     where, sums = weights.rolled_up()
     if positions is None or where is None:
         return sums
@@ -250,7 +281,7 @@ def groups(cubes: Iterable[Cube], cells: int) -> Iterator[tuple[Cube, ...]]:
     group: list[Cube] = []
     total = 0
     for cube in cubes:
-        size = min(cube.size, DENSE_CELLS) * (2 if cube.weight else 1)
+        size = min(cube.size, DENSE_CELLS) * (3 if cube.weight else 1)
         if group and total + size > cells:
             yield tuple(group)
             group, total = [], 0

@@ -19,6 +19,7 @@ class ConfidentialTable:
     cells: NDArray[np.uint64]  # accumulators: of the whole grid, or of the positions below
     positions: NDArray[np.int64] | None = None  # ascending; None where the whole grid is stored
     weights: NDArray[np.uint64] | None = None  # sums of weights in millionths, parallel to ``cells``
+    largest: NDArray[np.uint64] | None = None  # the largest weight of each, beside ``weights``
 
     def __repr__(self) -> str:
         return f"ConfidentialTable({self.cube.id})"
@@ -54,7 +55,7 @@ class ProtectedTable:
     cube: Cube
     cells: NDArray[np.int64]  # flat positions in the cube's grid, ascending
     values: NDArray[np.int64]  # published counts, all positive
-    weighted: NDArray[np.float64] | None = None  # perturbed count x mean weight, where the cube has a weight
+    weighted: NDArray[np.float64] | None = None  # published sums of weights, where the cube has a weight
 
     def __len__(self) -> int:
         return len(self.cells)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from discreet.errors import InfeasiblePTable, Mistakes
+from discreet.maths.noise import ptable_solver
 from discreet.maths.noise.ptable import PTable
 from discreet.maths.noise.ptable_solver import (
     NegativeEntropy,
@@ -251,3 +252,20 @@ def test_parameters_are_refused_beyond_their_limits_only(
     assert name in [problem.key for problem in told.value.problems]
     with suppress(InfeasiblePTable):  # a law may be missing; the parameter itself is allowed
         solve(PTableParameters(**(usual | right)))  # type: ignore[arg-type]
+
+
+def test_many_changes_have_the_same_law_whether_monotony_is_left_out_at_first_or_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    parameters = PTableParameters(30, 6.0)
+    quickly = solve(parameters)
+    monkeypatch.setattr(ptable_solver, "FEW_CHANGES", 30)
+    slowly = solve(parameters)
+    for count in (1, 2, 3, 5, 8, 13, 21, 30):
+        assert quickly.probabilities[count] == pytest.approx(slowly.probabilities[count], abs=1e-7)
+
+
+@pytest.mark.parametrize("D", [101, 400, 10**6, 2**63])
+def test_more_changes_than_can_be_solved_in_seconds_are_refused(D: int) -> None:
+    with pytest.raises(Mistakes, match="give at most 100, or a p-table file"):
+        PTableParameters(D, 10.0)

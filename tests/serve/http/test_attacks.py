@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 from httpx import Client, Response
+from typer.testing import CliRunner
 
+from discreet.cli.app import app
 from discreet.errors import Mistakes
 from discreet.io.register import Register
 from discreet.perturb.ledger import Ledger
@@ -351,3 +353,25 @@ def test_every_door_shows_the_same_values(client: Client) -> None:
     found = {name: values_of(door(client)) for name, door in doors.items()}
     assert len(found["post"]) > 1_000
     assert all(values == found["post"] for values in found.values()), {k: len(v) for k, v in found.items()}
+
+
+def test_no_answer_sends_a_browser_to_the_host_that_a_request_names(web: Web) -> None:
+    client = web()
+    for path in ("/api/v1/catalogue/", "/api/v1/table/", "/page", "/health/", "/sdmx/v2/", "/pxweb/api/v1/"):
+        answer = client.get(path, headers={"Host": "evil.example"}, follow_redirects=False)
+        assert "evil.example" not in answer.headers.get("location", ""), path
+
+
+def test_a_host_that_is_not_declared_is_refused(web: Web) -> None:
+    client = web(hosts=("tables.example", "127.0.0.1"))
+    assert client.get("/api/v1/catalogue").status_code == 200
+    assert client.get("/api/v1/catalogue", headers={"Host": "tables.example"}).status_code == 200
+    assert client.get("/api/v1/catalogue", headers={"Host": "evil.example"}).status_code == 400
+
+
+@pytest.mark.parametrize("proxies", ["*", "0.0.0.0/0", "::/0", "10.0.0.7,*", "proxy.example", "10.0.0.7/33"])
+def test_proxies_are_named_and_never_everybody(tmp_path: Path, proxies: str) -> None:
+    (tmp_path / "programme.toml").write_text("")
+    answer = CliRunner().invoke(app, ["serve", str(tmp_path / "programme.toml"), "--proxies", proxies])
+    assert isinstance(answer.exception, Mistakes)
+    assert "--proxies" in str(answer.exception)

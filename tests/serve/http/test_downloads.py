@@ -15,11 +15,12 @@ from openpyxl.utils.escape import unescape
 from pysdmx.io import read_sdmx
 
 from discreet.formats.columns import Texts
+from discreet.formats.csv import harmless
 from discreet.formats.xlsx import Cell
 from discreet.serve.answer import Answer, AnswerAxis, Area, Rule
 from discreet.serve.dataset import dataset_of
 from discreet.serve.http.downloads import Format, written
-from discreet.serve.http.layout import Layout, Percent, harmless
+from discreet.serve.http.layout import Layout, Percent
 from discreet.serve.http.layout import laid_out as laid_out_dataset
 from discreet.serve.http.problems import HttpProblem
 from discreet.serve.open import TableBuilder

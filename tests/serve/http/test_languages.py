@@ -166,9 +166,9 @@ def test_histories_refuse_and_warn_in_both_languages(web: Web, ruled: Ruled) -> 
     assert "differ by fewer than 10,000 records; only one of them is answered." in english["detail"]
     assert said["detail"].endswith("um weniger als 10.000 Einheiten; nur eine von beiden wird beantwortet.")
     assert "und für alle " in said["detail"]
-    client = web(ruled(history=HistoryRule(warn=100.0)))
+    client = web(ruled(history=HistoryRule(warn=0.01)))
     warned = client.post("/api/v1/table?lang=de", json={"axes": ["EDU", "SEX"]}).json()
-    assert "bereits abgefragten Darstellungen auf das" in warned["extension"]["warnings"][0]
+    assert "mit einer Wahrscheinlichkeit über 0,01 genau bestimmen" in warned["extension"]["warnings"][0]
     assert warned["extension"]["warnings"][0] in warned["note"]
 
 

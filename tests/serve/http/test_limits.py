@@ -6,10 +6,10 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from httpx import Client
+from httpx import Client, Response
 
 from discreet.serve.answer import Answer, Refusal
-from discreet.serve.http.limits import Limits, WorkerPool
+from discreet.serve.http.limits import Limits, RateLimit, WorkerPool
 from discreet.serve.http.problems import HttpProblem
 from discreet.serve.open import TableBuilder
 from discreet.serve.query import Query
@@ -57,18 +57,81 @@ def test_work_that_takes_too_long_is_answered_and_keeps_its_place_until_it_is_do
     asyncio.run(scene())
 
 
+def test_users_take_turns_and_one_has_only_a_share_of_the_queue() -> None:
+    async def scene() -> None:
+        pool, go, done = WorkerPool(Limits(running=1, waiting=7, share=2)), threading.Event(), list[str]()
+
+        def work(name: str) -> None:
+            go.wait(PATIENCE)
+            done.append(name)
+
+        def ask(name: str) -> asyncio.Task[None]:
+            return asyncio.create_task(pool.run(lambda: work(name), name[0]))
+
+        first = [ask(f"a{n}") for n in range(4)]
+        await waiting(lambda: pool.pending == 4)
+        with pytest.raises(HttpProblem) as found:
+            await ask("a4")
+        assert (found.value.status, found.value.kind) == (429, "rate")
+        others = [ask(name) for name in ("b0", "b1", "c0")]
+        await waiting(lambda: pool.pending == 7)
+        go.set()
+        await asyncio.gather(*first, *others)
+        assert done == ["a0", "a1", "b0", "c0", "a2", "b1", "a3"]
+        pool.close()
+
+    asyncio.run(scene())
+
+
+def test_the_seconds_of_an_answer_are_limited_before_it_is_computed(web: Web, builder: TableBuilder) -> None:
+    class Costly:
+        catalogue = builder.catalogue
+        prepare = builder.prepare
+        ask = builder.ask
+        cost = 45.0
+
+        def seconds(self, query: Query) -> float:
+            return self.cost
+
+    costly = Costly()
+    client = web(costly, limits=Limits(public=OFTEN, work=RateLimit(60, 60)))
+
+    def asked(variable: str) -> Response:
+        return client.post("/api/v1/table", json={"axes": [variable]})
+
+    assert asked("SEX").status_code == 200
+    late = asked("AGE.L")
+    assert problem(late, 429)["type"] == "/problems/rate"
+    assert 20 <= int(late.headers["retry-after"]) <= 30
+    costly.cost = 61.0
+    assert "take about 61 seconds" in str(problem(asked("CAS.H"), 403)["detail"])
+
+
+def test_estimates_grow_with_the_steps_of_a_filter(builder: TableBuilder) -> None:
+    plain = builder.seconds(Query("persons", ()))
+    codes = builder.catalogue.variables["AGE"].codelist.leaf_codes
+    few, many = (
+        Query("persons", (), " or ".join(f'(AGE == "{code}" and SEX == "1")' for code in codes[:number]))
+        for number in (2, 30)
+    )
+    assert plain < builder.seconds(few) < builder.seconds(many) / 10
+    assert isinstance(builder.ask(few, "u"), Answer)
+    assert builder.seconds(few) == 0  # from the cache
+
+
 def test_an_overloaded_server_answers_503_with_a_time_and_recovers(web: Web, builder: TableBuilder) -> None:
     go = threading.Event()
 
     class Slow:
         catalogue = builder.catalogue
         prepare = builder.prepare
+        seconds = builder.seconds
 
         def ask(self, query: Query, user: str, *, job: bool = False) -> Answer | Refusal:
             go.wait(PATIENCE)
             return builder.ask(query, user, job=job)
 
-    client = web(Slow(), limits=Limits(running=1, waiting=2, seconds=PATIENCE, public=OFTEN))
+    client = web(Slow(), limits=Limits(running=1, waiting=2, share=1, seconds=PATIENCE, public=OFTEN))
 
     def asked(_number: int) -> int:
         with Client(base_url=client.base_url, timeout=PATIENCE) as one:

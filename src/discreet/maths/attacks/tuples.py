@@ -20,21 +20,37 @@ from discreet.maths.noise.law import Floats, Pmf
 BINS = 4096  # of equally many keys
 
 
-def keyed_gap_law(lookup: Lookup, parts: int) -> Pmf:
-    """The law of sum of parts - total for large counts, whose n parts have independent, uniform keys.
+def keyed_joint_law(lookup: Lookup, parts: int) -> Floats:
+    """(change of the total, summed change of its n parts) -> probability, for large counts and plain sums of keys.
 
-    The keys are taken in bins. The offsets within the bins sum up to k whole bins with the probability A(n, k)/n! (the
-    Eulerian numbers: Irwin and Hall's law), so that only bins with an interval's end in them are approximate.
+    The parts have independent, uniform keys. Changes begin with -reach, sums with -n reach. The keys are taken in bins.
+    The offsets within the bins sum up to k whole bins with the probability A(n, k)/n! (the Eulerian numbers: Irwin and
+    Hall's law), so that only bins with an interval's end in them are approximate.
     """
     shares = _shares(lookup)
     reach = len(shares) // 2
     size = 2 * reach * parts + 1
     joint = np.fft.ifft2(np.fft.fft2(shares, (size, BINS)) ** parts).real  # (summed change, bin) -> p
-    carried = sum(p * np.roll(joint, k, axis=1) for k, p in enumerate(_eulerian_shares(parts)))
-    gap = np.zeros(size + 2 * reach)
-    for at, given in enumerate(shares * BINS):  # the total's change, from -reach on
-        gap[2 * reach - at : 2 * reach - at + size] += carried @ given
-    return Pmf(-reach * (parts + 1), np.maximum(gap, 0.0))
+    carried = np.zeros_like(joint)
+    for k, p in enumerate(_eulerian_shares(parts)):
+        carried += p * np.roll(joint, k, axis=1)
+    found: Floats = np.maximum((shares * BINS) @ carried.T, 0.0)
+    return found
+
+
+def by_gap(joint: Floats) -> Floats:
+    """The same by (change of the total, gap): sum of parts - total, from -(n + 1) reach on."""
+    changes, size = joint.shape
+    found = np.zeros((changes, size + changes - 1))
+    for at, sums in enumerate(joint):
+        found[at, changes - 1 - at : changes - 1 - at + size] = sums
+    return found
+
+
+def keyed_gap_law(lookup: Lookup, parts: int) -> Pmf:
+    """The law of sum of parts - total for large counts, whose n parts have independent, uniform keys."""
+    gap = by_gap(keyed_joint_law(lookup, parts)).sum(axis=0)
+    return Pmf(-(len(gap) // 2), gap)
 
 
 def _shares(lookup: Lookup) -> Floats:

@@ -91,6 +91,26 @@ def count_cube(
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def largest_in_cube(
+    cells: Any,
+    given: Any,
+    narrow: Any,
+    narrow_rows: Any,
+    narrow_strides: Any,
+    wide: Any,
+    wide_rows: Any,
+    wide_strides: Any,
+) -> None:
+    """As count_cube for all records, but a cell holds the largest of its records' values instead of their sum."""
+    position = np.empty(TILE, dtype=np.uint32)
+    for start in range(0, given.size, TILE):
+        size = min(TILE, given.size - start)
+        _place(position, narrow, narrow_rows, narrow_strides, wide, wide_rows, wide_strides, start, size)
+        for r in range(size):
+            cells[position[r]] = max(cells[position[r]], given[start + r])
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def count_keys(
     cells: Any,
     keys: Any,
@@ -165,6 +185,22 @@ def _roll_up_last(cells: Any, parents: Any) -> None:
             cells[o, parents[node]] += cells[o, node]
 
 
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _largest_up(cells: Any, parents: Any) -> None:
+    outer, nodes, inner = cells.shape
+    for o in range(outer):
+        for node in range(nodes - 1, 0, -1):
+            for i in range(inner):
+                cells[o, parents[node], i] = max(cells[o, parents[node], i], cells[o, node, i])
+
+
+def largest_up(cells: Accumulators, shape: tuple[int, ...], axis: int, parents: NDArray[np.int32]) -> None:
+    """As roll_up, but a parent holds the largest value of its nodes."""
+    outer = int(np.prod(shape[:axis], dtype=np.int64))
+    inner = int(np.prod(shape[axis + 1 :], dtype=np.int64))
+    _largest_up(cells.reshape(outer, shape[axis], inner), parents)
+
+
 def roll_up(cells: Accumulators, shape: tuple[int, ...], axis: int, parents: NDArray[np.int32]) -> None:
     """Add every node of one axis to its parent, in place; parents come before their children."""
     outer = int(np.prod(shape[:axis], dtype=np.int64))
@@ -211,6 +247,19 @@ def _add_equal(position: Any, added: Any) -> Any:
     return last + 1
 
 
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _largest_equal(position: Any, added: Any) -> Any:
+    last = 0
+    for r in range(1, position.size):
+        if position[r] == position[last]:
+            added[last] = max(added[last], added[r])
+        else:
+            last += 1
+            position[last] = position[r]
+            added[last] = added[r]
+    return last + 1
+
+
 def ordered(position: Positions, added: Sums, size: int) -> tuple[Positions, Sums]:
     """Sort by position (below ``size``), least significant digits first; equal ones keep their order.
 
@@ -223,12 +272,12 @@ def ordered(position: Positions, added: Sums, size: int) -> tuple[Positions, Sum
     return position, added
 
 
-def aggregate(position: Positions, added: Sums, size: int) -> tuple[Positions, Sums]:
-    """Sort by position and add up equal ones in one sweep; the given arrays are overwritten."""
+def aggregate(position: Positions, added: Sums, size: int, largest: bool = False) -> tuple[Positions, Sums]:
+    """Sort by position and add up equal ones in one sweep, or keep the largest; the given arrays are overwritten."""
     if len(position) == 0:
         return position, added
     position, added = ordered(position, added, size)
-    distinct = _add_equal(position, added)
+    distinct = _largest_equal(position, added) if largest else _add_equal(position, added)
     return position[:distinct].copy(), added[:distinct].copy()
 
 
@@ -249,9 +298,14 @@ def absent(wanted: NDArray[np.int64], present: NDArray[np.int64]) -> NDArray[np.
 
 
 def roll_up_sparse(
-    position: Positions, added: Sums, shape: tuple[int, ...], axis: int, parents: NDArray[np.int32]
+    position: Positions,
+    added: Sums,
+    shape: tuple[int, ...],
+    axis: int,
+    parents: NDArray[np.int32],
+    largest: bool = False,
 ) -> tuple[Positions, Sums]:
-    """Add the ancestors along one axis of cells that are still finest on it."""
+    """Add the ancestors along one axis of cells that are still finest on it: sums, or the largest values."""
     stride = int(np.prod(shape[axis + 1 :], dtype=np.int64))
     size = int(np.prod(shape, dtype=np.int64))
     node = ((position // np.uint64(stride)) % np.uint64(shape[axis])).astype(np.int64)
@@ -268,8 +322,8 @@ def roll_up_sparse(
             above[has_parent].astype(np.int64),
         )
         at = at - (node - above).astype(np.uint64) * np.uint64(stride)
-        at, sums = aggregate(at, sums, size)
+        at, sums = aggregate(at, sums, size, largest)
         node = ((at // np.uint64(stride)) % np.uint64(shape[axis])).astype(np.int64)
         pieces.append((at, sums))
     together = np.concatenate([p for p, _ in pieces]), np.concatenate([s for _, s in pieces])
-    return aggregate(*together, size)
+    return aggregate(*together, size, largest)

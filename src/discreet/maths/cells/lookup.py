@@ -63,18 +63,16 @@ def _centred(keys: list[int], exact: list[Fraction], v: Sequence[int]) -> list[i
 
 def _best_move(keys: list[int], wanted: list[float], v: Sequence[int], bias: int) -> tuple[int, int] | None:
     """Find the move that harms the law least per unit of bias removed; the harm is the squared relative error."""
-    less = [_harm(number, share, -1) for number, share in zip(keys, wanted, strict=True)]
-    more = [_harm(number, share, 1) for number, share in zip(keys, wanted, strict=True)]
-    best, least = None, float("inf")
-    for giver in range(len(keys)):
-        for taker in range(len(keys)):
-            removed = abs(bias) - abs(bias + v[taker] - v[giver])
-            if removed <= 0 or keys[giver] == 0 or wanted[taker] == 0:
-                continue
-            harm = (less[giver] + more[taker]) / removed
-            if harm < least:
-                best, least = (giver, taker), harm
-    return best
+    less = np.array([_harm(number, share, -1) for number, share in zip(keys, wanted, strict=True)])
+    more = np.array([_harm(number, share, 1) for number, share in zip(keys, wanted, strict=True)])
+    change = np.array(v, dtype=np.int64)
+    removed = abs(bias) - np.abs(bias + change - change[:, None])  # (giver, taker)
+    allowed = (removed > 0) & (np.array(keys) > 0)[:, None] & (np.array(wanted) != 0)
+    if not allowed.any():
+        return None
+    harm = np.where(allowed, (less[:, None] + more) / np.where(allowed, removed, 1), np.inf)
+    giver, taker = divmod(int(np.argmin(harm)), len(keys))
+    return giver, taker
 
 
 def _harm(keys: int, wanted: float, step: int) -> float:

@@ -12,6 +12,7 @@ from typing import Any
 from fastapi import APIRouter, FastAPI
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.middleware.gzip import GZipMiddleware
+from fastapi.middleware.trustedhost import TrustedHostMiddleware
 
 from discreet.serve.http import admin, api, jobs, problems, pxweb, pxweb1, saved
 from discreet.serve.http.limits import Rates, Settings, WorkerPool
@@ -48,7 +49,7 @@ def create_app(
     builder: TableBuilder, settings: Settings, routers: Sequence[APIRouter] | None = None
 ) -> FastAPI:
     """The application that serves a table builder, with all routers or with some."""
-    pool = WorkerPool(settings.limits)
+    pool, rates = WorkerPool(settings.limits), Rates(time.monotonic)
     worker = jobs.JobWorker(builder, settings.store, settings.limits)
 
     @asynccontextmanager
@@ -66,13 +67,14 @@ def create_app(
         lifespan=life,
         docs_url=None,  # the usual page loads scripts from elsewhere
         redoc_url=None,
+        redirect_slashes=False,  # a redirect would repeat the Host header, which the sender of a request chooses
         responses=_RESPONSES,
     )
-    app.state.service, app.state.worker = Service(builder, settings, pool), worker
+    app.state.service, app.state.worker = Service(builder, settings, pool, rates), worker
     problems.install(app)
     for router in routers_of(builder) if routers is None else routers:
         app.include_router(router)
-    _surround(app, settings)
+    _surround(app, settings, rates)
     return app
 
 
@@ -84,11 +86,9 @@ def _prepare(builder: TableBuilder) -> None:
         errors.error("%s", where_of(error))
 
 
-def _surround(app: FastAPI, settings: Settings) -> None:
+def _surround(app: FastAPI, settings: Settings, rates: Rates) -> None:
     """Add the middleware, innermost first."""
-    app.add_middleware(
-        Admission, settings=settings, authenticator=Authenticator(settings, Rates(time.monotonic))
-    )
+    app.add_middleware(Admission, settings=settings, authenticator=Authenticator(settings, rates))
     app.add_middleware(Errors)
     app.add_middleware(GZipMiddleware, minimum_size=GZIP_FROM, compresslevel=GZIP_LEVEL)
     app.add_middleware(
@@ -98,4 +98,6 @@ def _surround(app: FastAPI, settings: Settings) -> None:
         allow_headers=["Authorization", "Content-Type", "If-None-Match"],
         expose_headers=["ETag", "Location", "Retry-After", "Content-Disposition"],
     )
+    if settings.hosts:
+        app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(settings.hosts), www_redirect=False)
     app.add_middleware(HeadersAndLog, settings=settings)

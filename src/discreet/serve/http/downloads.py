@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Any, BinaryIO, Concatenate, ParamSpec
 
-from discreet.formats.csv import write_csv, write_lines
+from discreet.formats.csv import harmless, write_csv, write_lines
 from discreet.formats.dataset import Dataset
 from discreet.formats.parquet import write_parquet
 from discreet.formats.px import MEDIA_TYPE, write_px
@@ -22,7 +22,7 @@ from discreet.serve.cache import LruCache
 from discreet.serve.catalogue import Catalogue
 from discreet.serve.dataset import dataset_of
 from discreet.serve.http.json_stat import json_stat
-from discreet.serve.http.layout import NO_PERCENT, Layout, check, harmless, laid_out, long_form
+from discreet.serve.http.layout import NO_PERCENT, Layout, check, laid_out, long_form
 from discreet.serve.http.problems import HttpProblem
 from discreet.serve.http.workbook import workbook
 from discreet.serve.query import Query

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -21,8 +20,6 @@ from discreet.text.phrase import phrase
 
 DECIMALS = 2  # of a percentage
 NO_PERCENT = phrase("percent: CSV and XLSX can have percentages, other formats cannot.")
-# what a spreadsheet could take for a formula: plain numbers and a single sign are not
-_FORMULA = re.compile(r"\s*([=@]|[+-](?!(\d+([.,]\d+)?)?$))")
 
 
 class Percent(StrEnum):
@@ -105,12 +102,6 @@ def long_form(dataset: Dataset, layout: Layout, spelled: Callable[[str], str] | 
     return LongForm(
         layout.texts, spelled, {} if share is None else {share.heading: percentages(dataset, layout)}
     )
-
-
-def harmless(text: str) -> str:
-    """A text that no spreadsheet takes for a formula, nor for two lines: an apostrophe marks it as text."""
-    line = text.replace("\r", " ")
-    return f"'{line}" if _FORMULA.match(line) else line
 
 
 def laid_out(dataset: Dataset, layout: Layout) -> Iterator[list[Cell]]:

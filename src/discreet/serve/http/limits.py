@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -35,6 +35,11 @@ class Limits:
     seconds: float = 60.0  # of an answer
     running: int = 2  # answers that are computed at once
     waiting: int = 64  # answers that wait for their turn; 503 beyond
+    share: int = 4  # one user may have a 1/share of them, computed ones included
+    work: RateLimit = RateLimit(
+        60, 60
+    )  # seconds of computing, as estimated, that a public user may have in how many
+    trusted_work: RateLimit = RateLimit(600, 60)
     cached: int = 128 << 20  # bytes of answers that are cached
     retry: int = 2  # seconds after which rejected clients may retry
     public: RateLimit = RateLimit(100, 10)
@@ -60,6 +65,7 @@ class Settings:
     language: str = "en"  # of the labels, and the default of messages
     log_queries: bool = False  # whether the access log contains the questions
     geometry: Path | None = None  # GeoJSON of the areas, for maps
+    hosts: tuple[str, ...] = ()  # names under which the server may be addressed; empty: any
 
 
 T = TypeVar("T")
@@ -78,44 +84,63 @@ class Rates:
 
     def take(self, user: str, limit: RateLimit) -> None:
         """Let a request pass, or raise a problem with the time to retry."""
+        wait = self._taken(user, limit, 1.0)
+        if wait:
+            message = phrase(
+                "More than {calls} requests in {seconds} seconds.", calls=limit.calls, seconds=limit.seconds
+            )
+            raise HttpProblem(429, message, kind="rate", headers=retry_after(wait))
+
+    def work(self, user: str, limit: RateLimit, seconds: float) -> None:
+        """Let work of so many seconds pass, or raise a problem with the time to retry."""
+        if seconds > limit.calls:
+            message = phrase(
+                "The table would take about {need} seconds; {most} are allowed. "
+                "Write a shorter filter, or take fewer axes.",
+                need=ceil(seconds),
+                most=limit.calls,
+            )
+            raise HttpProblem(403, message, kind="work")
+        wait = self._taken(f"{user} work", limit, seconds)
+        if wait:
+            message = phrase("Your tables of the last minute took too long; wait before you request more.")
+            raise HttpProblem(429, message, kind="rate", headers=retry_after(wait))
+
+    def _taken(self, user: str, limit: RateLimit, amount: float) -> int:
+        """Take an amount; return 0, or the seconds after which it will be there."""
         now, speed = self._clock(), limit.calls / limit.seconds
         with self._lock:
             left, then = self._buckets.pop(user, (float(limit.calls), now))
             left = min(float(limit.calls), left + (now - then) * speed)
-            self._buckets[user] = (left - 1 if left >= 1 else left, now)
+            self._buckets[user] = (left - amount if left >= amount else left, now)
             while len(self._buckets) > MOST_USERS:
                 self._buckets.popitem(last=False)
-        if left < 1:
-            message = phrase(
-                "More than {calls} requests in {seconds} seconds.", calls=limit.calls, seconds=limit.seconds
-            )
-            raise HttpProblem(
-                429, message, kind="rate", headers=retry_after(max(1, ceil((1 - left) / speed)))
-            )
+        return 0 if left >= amount else max(1, ceil((amount - left) / speed))
 
 
 class WorkerPool:
-    """Bounded worker pool: ``running`` answers at once, ``waiting`` queued, 503 beyond."""
+    """Bounded worker pool in which users take turns: ``running`` answers at once, ``waiting`` queued, 503 beyond."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._pool = ThreadPoolExecutor(limits.running, thread_name_prefix="answer")
-        self._pending = 0
+        self._turns: OrderedDict[str, deque[Callable[[], None]]] = (
+            OrderedDict()
+        )  # user -> what waits, next first
+        self._pending: Counter[str] = Counter()
         self._lock = Lock()
 
     @property
     def pending(self) -> int:
         """The number of answers that are computed or queued."""
-        return self._pending
+        return self._pending.total()
 
-    async def run(self, work: Callable[[], T]) -> T:
-        """Run ``work`` in the pool; a full queue or a timeout is a problem with the time to retry."""
-        with self._lock:
-            if self._pending >= self._limits.running + self._limits.waiting:
-                raise self._busy(phrase("Too many tables are requested at once."))
-            self._pending += 1
-        future = self._pool.submit(work)
-        future.add_done_callback(self._done)
+    async def run(self, work: Callable[[], T], user: str = "") -> T:
+        """Run ``work`` in the pool; a full queue, a user's full share or a timeout is a problem with the time to retry.
+
+        Short work that no user can make long needs no ``user``; it has a turn of its own, and no share.
+        """
+        future = self._queued(work, user)
         try:
             return await asyncio.wait_for(asyncio.wrap_future(future), self._limits.seconds)
         except TimeoutError:
@@ -124,13 +149,49 @@ class WorkerPool:
             message = phrase("The table took too long; request a smaller one or a background job.")
             raise self._busy(message) from None
 
+    def _queued(self, work: Callable[[], T], user: str) -> Future[T]:
+        future: Future[T] = Future()
+        places = self._limits.running + self._limits.waiting
+        share = max(1, places // self._limits.share)
+        with self._lock:
+            if self.pending >= places:
+                raise self._busy(phrase("Too many tables are requested at once."))
+            if user and self._pending[user] >= share:
+                message = phrase("You have {share} tables in the queue; wait for one of them.", share=share)
+                raise HttpProblem(429, message, kind="rate", headers=retry_after(self._limits.retry))
+            self._pending[user] += 1
+            self._turns.setdefault(user, deque()).append(lambda: _work(future, work))
+        future.add_done_callback(lambda _: self._done(user))
+        self._pool.submit(self._next)
+        return future
+
+    def _next(self) -> None:
+        """Do the first work of the user whose turn it is; the user's other work waits for all others' turns."""
+        with self._lock:
+            user, waiting = self._turns.popitem(last=False)
+            work = waiting.popleft()
+            if waiting:
+                self._turns[user] = waiting
+        work()
+
     def close(self) -> None:
         """Accept no more work."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def _done(self, _future: Future[T]) -> None:
+    def _done(self, user: str) -> None:
         with self._lock:
-            self._pending -= 1
+            self._pending[user] -= 1
+            if not self._pending[user]:
+                del self._pending[user]
 
     def _busy(self, message: str) -> HttpProblem:
         return HttpProblem(503, message, kind="busy", headers=retry_after(self._limits.retry))
+
+
+def _work(future: Future[T], work: Callable[[], T]) -> None:
+    """Do the work of a future, unless it was cancelled."""
+    if future.set_running_or_notify_cancel():
+        try:
+            future.set_result(work())
+        except BaseException as error:
+            future.set_exception(error)

@@ -9,7 +9,7 @@ import os
 import re
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from discreet.io.progress import Progress
 from discreet.io.register import Register
 from discreet.maths.cells.keys import derive
 from discreet.perturb.ledger import Ledger
+from discreet.programme.noise import CellKeyNoise
 from discreet.programme.programme import load_declaration, load_programme
 from discreet.programme.serve import DEFAULT_SERVE, HistoryRule
 from discreet.release.reader import open_release
@@ -47,7 +48,9 @@ class Serving:
     secret: bytes | None = None
     ledger: str = ""
     register: Path | None = None  # of the secret
+    another_ptable: bool = False  # accept another p-table than those recorded there
     rules: Path | None = None  # a programme whose [serve] section rules over a release
+    without_rules: bool = False  # whether users may collect without limit
     tokens: Path | None = None
     tokens_only: bool = False
     threads: int = 1
@@ -56,11 +59,19 @@ class Serving:
     language: str = "en"
     log_queries: bool = False
     geometry: Path | None = None
+    hosts: tuple[str, ...] = ()
 
     def __call__(self) -> FastAPI:
         """Open everything and make the application, in each worker process."""
         _log()
         return self.app()
+
+    def is_unlimited(self) -> bool:
+        """Whether users may collect so much of records that any count can be found."""
+        if self.source.is_dir():
+            return False
+        rule = load_declaration(self.source).serve
+        return rule.account is None and (self.without_rules or rule.history.success is None)
 
     def lay_out(self) -> None:
         """Open the databases before the workers do, so that their problems are reported once and before listening."""
@@ -86,6 +97,7 @@ class Serving:
             self.language,
             self.log_queries,
             self.geometry,
+            self.hosts,
         )
         app = create_app(builder, settings)
         gc.collect()
@@ -111,12 +123,18 @@ class Serving:
         if self.secret is None:
             raise mistake(self.source, "secret", "is missing", "name the secret of its release with --secret")
         programme = load_programme(self.source)
+        if self.register is None and isinstance(programme.noise, CellKeyNoise):
+            remedy = "give its path with --register: it records what is published under the secret"
+            raise mistake(self.source, "register", "no secret file next to which to store it", remedy)
+        if self.without_rules:
+            programme = replace(programme, serve=replace(programme.serve, history=HistoryRule()))
         return serve_programme(
             programme,
             self.secret,
             store,
             ledger=self._ledger(),
             register=None if self.register is None else Register.of(self.register, self.secret),
+            another_ptable=self.another_ptable,
             threads=self.threads,
             progress=progress,
         )
@@ -134,23 +152,27 @@ def run(
     *,
     workers: int = 1,
     proxies: str = "",
-    ready: Callable[[str], None],
+    ready: Callable[[str, bool], None],
     progress: Progress | None = None,
 ) -> None:
-    """Serve until a signal ends it; ``ready`` is called with the address once requests are accepted."""
+    """Serve until a signal ends it.
+
+    ``ready`` is called once requests are accepted, with the address and whether users may collect without limit.
+    """
     _log()
     listening = _socket(host, port)
     shown = f"[{host}]" if ":" in host else host
     address = f"http://{shown}:{listening.getsockname()[1]}"
     with listening:
         if workers == 1:
-            config = _config(serving.app(progress), proxies)
-            ready(address)
+            app = serving.app(progress)
+            config = _config(app, proxies)
+            ready(address, app.state.service.catalogue.is_unlimited)
             uvicorn.Server(config).run(sockets=[listening])
             return
         serving.lay_out()
         config = _config(serving, proxies, workers)
-        ready(address)
+        ready(address, serving.is_unlimited())
         Multiprocess(config, [listening]).run()
 
 

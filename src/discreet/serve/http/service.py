@@ -8,11 +8,10 @@ from typing import Annotated, TypeVar
 
 from fastapi import Depends, Request
 
-from discreet.programme.serve import HistoryRule
 from discreet.serve.answer import Answer, Preview, Refusal
 from discreet.serve.catalogue import Catalogue
 from discreet.serve.http.downloads import File, file_cache
-from discreet.serve.http.limits import Settings, WorkerPool
+from discreet.serve.http.limits import Rates, Settings, WorkerPool
 from discreet.serve.http.problems import HttpProblem, Refused
 from discreet.serve.http.security import Caller
 from discreet.serve.jobs_store import Store
@@ -26,10 +25,10 @@ T = TypeVar("T")
 class Service:
     """One table builder, as served."""
 
-    def __init__(self, builder: TableBuilder, settings: Settings, pool: WorkerPool) -> None:
-        self.builder, self.settings, self.pool = builder, settings, pool
+    def __init__(self, builder: TableBuilder, settings: Settings, pool: WorkerPool, rates: Rates) -> None:
+        self.builder, self.settings, self.pool, self._rates = builder, settings, pool, rates
         rule = builder.catalogue.rule
-        self._is_per_user = rule.account is not None or rule.history != HistoryRule()
+        self._is_per_user = rule.account is not None or rule.history.is_guarded
         self._files = file_cache(settings.limits.cached)
 
     @property
@@ -60,11 +59,12 @@ class Service:
 
     async def answer(self, caller: Caller, query: Query, write: Callable[[Answer], T]) -> T:
         """Answer a question and write the answer, both in the worker pool; a refusal raises ``Refused``."""
-        return await self.pool.run(lambda: write(self.ask(caller, query)))
+        return await self.pool.run(lambda: write(self.ask(caller, query)), caller.user)
 
     def ask(self, caller: Caller, query: Query) -> Answer:
         """Answer a question of a caller, in their language; trusted ones need no job for large tables."""
         self.check(caller)
+        self._afford(caller, query)
         found = self.builder.ask(query, caller.user, job=caller.is_trusted)
         if isinstance(found, Refusal):
             raise Refused(found)
@@ -78,13 +78,22 @@ class Service:
 
     async def preview(self, caller: Caller, query: Query) -> Preview:
         """A preview of an answer."""
-        return await self.pool.run(lambda: self._preview(caller, query))
+        return await self.pool.run(lambda: self._preview(caller, query), caller.user)
 
     async def preview_with_nearest(self, caller: Caller, query: Query) -> Preview:
         """The same, with the tables that would pass where it would be refused."""
-        return await self.pool.run(lambda: self.builder.with_nearest(self._preview(caller, query)))
+        return await self.pool.run(
+            lambda: self.builder.with_nearest(self._preview(caller, query)), caller.user
+        )
+
+    def _afford(self, caller: Caller, query: Query) -> None:
+        """Raise the problem where the computing that a question needs is more than the caller may have."""
+        limits = self.settings.limits
+        limit = limits.trusted_work if caller.is_trusted else limits.work
+        self._rates.work(caller.user, limit, self.builder.seconds(query))
 
     def _preview(self, caller: Caller, query: Query) -> Preview:
+        self._afford(caller, query)
         found = self.builder.preview(query, caller.user)
         return replace(found, needs_job=found.needs_job and not caller.is_trusted)
 

@@ -1,0 +1,100 @@
+"""A secret permutation of cell keys, between the sum of record keys and the p-table.
+
+Sums of record keys add up: the key of a total is the sum of its parts' keys, so that the noises of the parts show
+something of the noise of the total. A pseudo-random permutation of the sums, which only the secret determines,
+leaves nothing of that: equal sums still have equal keys (the same people have the same noise), every key is still
+equally likely (the law of the noise is exact), and sums of permuted keys mean nothing.
+
+It is a Feistel network (Luby & Rackoff 1988) over the two halves of a key, whose round functions are tables filled by
+SipHash-2-4 under keys of their own: six table lookups for a cell. Keys below a modulus that is not the square of a
+power of two are permuted by walking the cycle of the next larger one (Black & Rogaway 2002).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from discreet.maths.cells.keys import hash_key, hash_word
+from discreet.maths.cells.lookup import KEYS
+
+ROUNDS = 6
+
+
+@dataclass(frozen=True, eq=False)
+class KeyPermutation:
+    """A permutation of the keys below a modulus, which is a power of two; without rounds it changes nothing."""
+
+    modulus: int
+    rounds: NDArray[np.uint16] = field(
+        repr=False
+    )  # [round, half of a key] -> what is added to the other half
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """The arguments of ``permuted_key`` after the key."""
+        return self.rounds, np.uint32(_half(self.modulus)), np.uint32(self.modulus - 1)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether keys are left as they are."""
+        return len(self.rounds) == 0
+
+
+def secret_permutation(secret: bytes, modulus: int = KEYS) -> KeyPermutation:
+    """The permutation that the secret determines; it does not depend on the p-table."""
+    rounds = np.empty((ROUNDS, 1 << _half(modulus)), dtype=np.uint16)
+    for number in range(ROUNDS):
+        _fill(rounds[number], *hash_key(secret, f"cell-key-permutation/{number}"))
+    rounds.setflags(write=False)
+    return KeyPermutation(modulus, rounds)
+
+
+def no_permutation(modulus: int = KEYS) -> KeyPermutation:
+    """Plain sums, as other software has them."""
+    return KeyPermutation(modulus, np.empty((0, 1), dtype=np.uint16))
+
+
+def _half(modulus: int) -> int:
+    """Bits of one half of a key, rounded up."""
+    return modulus.bit_length() // 2
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _fill(table: Any, k0: Any, k1: Any) -> None:
+    low = np.uint64(table.size - 1)
+    for half in range(table.size):
+        table[half] = np.uint16(hash_word(np.uint64(half), k0, k1) & low)
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def permuted_key(key: Any, rounds: Any, half: Any, last: Any) -> Any:
+    """Permute one key: (uint32 key, *permutation.arrays) -> uint32, for use inside other kernels."""
+    word = key & last
+    if rounds.shape[0] == 0:
+        return word
+    low = np.uint32(rounds.shape[1] - 1)
+    while True:
+        left, right = word >> half, word & low
+        for number in range(ROUNDS):
+            left, right = right, left ^ np.uint32(rounds[number, right])
+        word = (left << half) | right
+        if word <= last:
+            return word
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _permute(keys: Any, out: Any, rounds: Any, half: Any, last: Any) -> None:
+    for at in range(keys.size):
+        out[at] = permuted_key(keys[at], rounds, half, last)
+
+
+def permuted(permutation: KeyPermutation, keys: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Permute some keys."""
+    out = np.empty(len(keys), dtype=np.uint32)
+    _permute(np.ascontiguousarray(keys, dtype=np.uint32), out, *permutation.arrays)
+    return out
