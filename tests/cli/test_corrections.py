@@ -183,6 +183,20 @@ def test_a_damaged_release_is_replaced_only_where_that_is_accepted(office: Offic
     assert "is not known" in errors
 
 
+def test_another_p_table_is_refused_where_the_register_does_not_know_the_release(
+    office: Office, run: Run
+) -> None:
+    office.persons(PERSONS - 1)
+    office.declare(CELL_KEY.replace("2.0", "3.0"))
+    (office.folder / "secret.key.register").unlink()  # as for a release of version 0.1
+    before = contents(office.out)
+    code, _, errors = run(*office.protect("--quiet"))
+    assert code == FAILED
+    assert "one secret and different p-tables or keys" in errors
+    assert contents(office.out) == before
+    assert run(*office.protect("--quiet", "--another-ptable"))[0] == 0
+
+
 def test_attack_and_audit_find_the_newcomer(office: Office, run: Run) -> None:
     second = office.folder / "second"
     assert run(*office.protect("--quiet", out=second))[0] == 0

@@ -119,8 +119,8 @@ class Corrections:
                 )
             case Relation.RELATED:
                 yield (
-                    "both releases have one secret and different p-tables: their noises are related, and together "
-                    "reveal more than independent ones"
+                    "both releases have one secret and different p-tables or keys: their noises may be related, and "
+                    "then reveal more than independent ones"
                 )
             case Relation.INDEPENDENT:
                 yield (

@@ -262,6 +262,10 @@ def _corrections(gates: Gates, measures: Measures) -> Iterable[GateVerdict]:
 
 def correction_verdict(found: Corrections, limit: int | None) -> GateVerdict:
     """Whether a pair of releases exposes more persons than is allowed; where nothing is declared, none may be."""
+    if found.relation is Relation.RELATED:
+        what = f"the number of comparisons with {found.release} under one secret and another p-table or other keys"
+        remedy = "make a new secret, or declare the p-table and the keys of the earlier release"
+        return GateVerdict("corrections", 0, int(found.changed > 0), what, remedy=remedy)
     if found.relation is Relation.ADJUSTED:
         what = f"the number of comparisons with {found.release} in which exposed persons cannot be estimated"
         remedy = "give the release another secret, or judge both without consistent = true"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from discreet.audit.corrections import Corrections, corrections
+from discreet.audit.corrections import Corrections, Relation, corrections
 from discreet.audit.evidence import published, same_ptable, same_secret
 from discreet.audit.gates import correction_verdict
 from discreet.errors import BrokenRelease, GateBroken, Mistakes, mistake
@@ -30,6 +30,7 @@ class EarlierReleases:
     folders: tuple[Path, ...] = ()  # beside the one that is replaced
     accepted: bool = False  # publish whatever is revealed
     tell: Callable[[str], None] = _say_nothing  # called before anything is replaced
+    another_ptable: bool = False  # the same for one secret with another p-table
 
 
 NO_EARLIER = EarlierReleases()
@@ -74,7 +75,8 @@ def judge_pairs(
     for pair in pairs:
         found.append(pair.found)
         verdict = correction_verdict(pair.found, limit)
-        if verdict.passed or earlier.accepted:
+        accepted = earlier.accepted or (earlier.another_ptable and pair.found.relation is Relation.RELATED)
+        if verdict.passed or accepted:
             earlier.tell(str(pair))
         else:
             refused.append(f"{pair}\n{verdict}, or publish it all the same with {ACCEPT}")

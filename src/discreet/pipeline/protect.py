@@ -146,7 +146,8 @@ def protect(
             verdicts = making.judged(folder, made)
             require_passed(verdicts)
             pairs = making.pairs(folder, made, out, earlier)
-            revealed = judge_pairs(pairs, programme.gates.corrections, earlier)
+            beside = replace(earlier, another_ptable=another_ptable)
+            revealed = judge_pairs(pairs, programme.gates.corrections, beside)
         except DiscreetError:
             folder.discard()
             raise
