@@ -27,6 +27,7 @@ SUBJECTS = (
     "inference",
     "reconstruction",
     "differencing",
+    "least_squares",
     "sixway",
     "ons",
     "counting",
@@ -35,6 +36,7 @@ SUBJECTS = (
     "streaming",
     "swap",
     "serve",
+    "history",
 )
 LIBRARIES = ("numpy", "numba", "pyarrow", "duckdb", "pandas", "cell-key-perturbation", "opendp")
 RESULTS = Path(__file__).parent / "results"

@@ -1,20 +1,20 @@
 """Averaging by the declaration of a programme: what the attack finds where every cell has noise."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
-from discreet.audit.averaging import average
-from discreet.audit.declared_averaging import most_exposed
+from discreet.audit.declared_averaging import Design, most_exposed
 from discreet.audit.evidence import PublishedTable, Universe
-from discreet.maths.attacks.averaging import Method
-from discreet.maths.noise.publishing import UNCHANGED
+from discreet.audit.refinements import PublishedPieces
 from discreet.programme.codelist import Code, Codelist, codelist
 from discreet.programme.cube import Cube, Signature
-from tests.audit.known import known
 from tests.audit.made import axis, flat, nested
-from tests.audit.test_averaging import dense, release
+from tests.audit.test_averaging import dense
 
 
 def universe(trees: list[Codelist], crosses: list[list[str]]) -> Universe:
@@ -43,11 +43,11 @@ def test_a_region_that_is_the_whole_country_is_the_same_group() -> None:
 
 
 def test_a_branch_that_ends_early_is_one_cell_at_every_depth() -> None:
-    """2 has no parts: at depth 2 it is the cell of depth 1 again. 1 + 2 and 1.1 + 1.2 + 2 are two sums."""
+    """2 has no parts, and is one observation: 1 is itself, 1.1 + 1.2, and the total less 2."""
     tree = codelist("R", [Code("1", "", ""), Code("2", "", ""), Code("1.1", "1", ""), Code("1.2", "1", "")])
     one = most_exposed([universe([tree], [["R"]])], same_noise=False)
-    assert (one.name, one.t) == ("total", 3)
-    assert one.ratio == pytest.approx(1 / (1 + 1 / 2 + 1 / 3))
+    assert one.name == "R=1"
+    assert one.ratio == pytest.approx(1 / (1 + 1 / 2 + 1 / 2))
 
 
 def test_each_cross_tabulation_has_its_own_variance() -> None:
@@ -55,7 +55,8 @@ def test_each_cross_tabulation_has_its_own_variance() -> None:
         return 5.0 if signature.levels else 100.0
 
     one = most_exposed([universe([flat("A", 3)], [["A"]])], same_noise=False, variance=variance)
-    assert (one.name, one.ratio) == ("A=A0", 5.0), "the total: 1 / (1/100 + 1/15) = 13"
+    assert one.name == "A=A0", "the total: 1 / (1/100 + 1/15) = 13"
+    assert one.ratio == pytest.approx(1 / (1 / 5 + 1 / 110)), "itself, and the total less two others"
 
 
 TREES = st.lists(
@@ -68,22 +69,77 @@ TREES = st.lists(
 )
 
 
+def exact_variances(tables: Universe) -> dict[tuple[int, ...], float]:
+    """Published cell by its codes -> the variance of its best linear unbiased estimate, by dense algebra."""
+    pieces = PublishedPieces(tables)
+    for table in tables.tables:
+        pieces.declare(table.cube)
+    trees = list(pieces.trees.values())
+    rows: dict[tuple[int, ...], NDArray[np.float64]] = {}
+    for key in pieces.measured:
+        numbers = dict(key)
+        codes = [
+            np.flatnonzero(pieces.members[numbers[name]]).tolist() if name in numbers else [0]
+            for name in pieces.trees
+        ]
+        for cell in product(*codes):
+            row: NDArray[np.float64] = np.ones(1)
+            for tree, code in zip(trees, cell, strict=True):
+                leaves = np.zeros(tree.leaves_of[0].stop)
+                leaves[tree.leaves_of[code]] = 1
+                row = np.kron(row, leaves).astype(np.float64)
+            rows[cell] = row
+    every = np.array(list(rows.values()))
+    gram = np.linalg.pinv(every.T @ every, hermitian=True)
+    return {cell: float(row @ gram @ row) for cell, row in rows.items()}
+
+
 @settings(max_examples=40, deadline=None)
-@given(TREES, st.integers(0, 2**31), st.floats(0.5, 5.0))
-def test_it_is_what_the_attack_finds(shapes: list[tuple[str, int, int]], seed: int, V: float) -> None:
-    """On tables without empty cells: the most exposed cell of any cross-tabulation is not more exposed."""
+@given(TREES, st.booleans())
+def test_it_is_what_the_strongest_linear_adversary_finds(
+    shapes: list[tuple[str, int, int]], whole: bool
+) -> None:
+    """Trees whose siblings are alike: the most exposed cell of one table or of two is found exactly."""
     trees = [
         flat(name, first) if kind == "flat" else nested(name, first, second)
         for name, (kind, first, second) in zip("ABC", shapes, strict=False)
     ]
     names = [tree.name for tree in trees]
-    crosses = [names, *([names[:1]] if len(names) > 1 else [])]
-    axes = {tree.name: axis(tree) for tree in trees}
-    cubes = [Cube("x".join(one), "persons", tuple(axes[name] for name in one)) for one in crosses]
-    generator = np.random.default_rng(seed)
-    shown = [(cube, dense(generator.integers(50, 99, cube.shape))) for cube in cubes]
-    noise = known(False, False, V, publishing=UNCHANGED)
-    found = average(release(shown, trees, noise))
-    least = min(float(one.averages.variances[Method.WEIGHTED].min()) for one in found.tables)
-    declared = most_exposed(release(shown, trees, noise).universes, same_noise=False, variance=lambda _: V)
-    assert declared.ratio == pytest.approx(least)
+    tables = universe(trees, [names] if whole or len(names) < 2 else [names[:2], names[1:]])
+    least = min(exact_variances(tables).values())
+    declared = most_exposed([tables], same_noise=False).ratio
+    assert declared <= least * (1 + 1e-6), "never less exposed than it is"
+    assert declared == pytest.approx(least, rel=1e-6 if whole else 0.05)
+
+
+def uneven() -> Codelist:
+    rows = [Code("1", "", ""), Code("2", "", ""), Code("3", "", "")]
+    below = [Code(f"1.{k}", "1", "") for k in range(5)] + [Code("2.1", "2", ""), Code("2.2", "2", "")]
+    return codelist("A", [*rows, *below])
+
+
+def test_no_count_by_one_variable_is_less_exposed_than_declared_where_siblings_differ() -> None:
+    tables = universe([uneven(), flat("B", 3), flat("C", 2)], [["A", "B"], ["B", "C"]])
+    pieces = PublishedPieces(tables)
+    for table in tables.tables:
+        pieces.declare(table.cube)
+    design = Design(pieces, same_noise=False, variance=lambda _: 1.0)
+    close = []
+    for cell, wanted in exact_variances(tables).items():
+        crossed = [k for k, code in enumerate(cell) if code]
+        if len(crossed) <= 1:
+            found = design.one(crossed[0] if crossed else 0)[cell[crossed[0]] if crossed else 0]
+        else:
+            found = design.several(tuple(crossed), [cell[k] for k in crossed])
+        assert found <= wanted * (1 + 1e-6)
+        close.append(found / wanted)
+    assert min(close) > 0.9
+    assert max(close) == pytest.approx(1, rel=1e-3)
+
+
+def test_subtraction_makes_parts_as_exposed_as_their_total() -> None:
+    """Averaging leaves a part of a full table as it is: only the adversary who subtracts has n/(n+1) of it."""
+    pieces = PublishedPieces(universe([flat("A", 4)], [["A"]]))
+    pieces.declare(pieces.universe.tables[0].cube)
+    found = Design(pieces, same_noise=False, variance=lambda _: 3.0).one(0)
+    assert found == pytest.approx([3 * 4 / 5] * 5)

@@ -131,6 +131,19 @@ def test_it_is_published_where_it_is_accepted_or_allowed_and_said_first(office: 
     assert "1 person exposed" in errors
 
 
+def test_a_rehearsal_judges_the_pair_as_well(office: Office, run: Run) -> None:
+    office.declare(CELL_KEY, "[gates]\ncorrections = 0\n")
+    before = everything(office.folder)
+    code, output, _ = run(*office.protect("--report-only"))
+    assert code == FAILED
+    assert "Broken gates.corrections: the number of persons" in output
+    office.persons(PERSONS - 1)
+    code, output, _ = run(*office.protect("--report-only"))
+    assert (code, output) == (0, "")
+    office.persons(PERSONS)
+    assert everything(office.folder) == before
+
+
 def test_an_earlier_release_elsewhere_is_compared_too(office: Office, run: Run) -> None:
     words = office.protect("--earlier", office.out, "--quiet", out=office.folder / "second")
     code, _, errors = run(*words)

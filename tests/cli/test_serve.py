@@ -1,6 +1,8 @@
 """``discreet serve`` and ``discreet token``: mistakes are told before anything listens, and tokens are shown once."""
 
+import gc
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,7 +10,9 @@ from typer.testing import CliRunner
 
 from discreet.cli.app import app
 from discreet.errors import Mistakes
+from discreet.serve.http.api import catalogue_json
 from discreet.serve.http.security import Role, TokenFile, read_tokens
+from discreet.serve.http.server import Serving
 from tests.cli.town import build
 
 
@@ -96,3 +100,31 @@ def test_a_plain_token_stands_alone_on_its_line(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text("[]")
     with pytest.raises(Mistakes, match="not a file of tokens"):
         read_tokens(tmp_path / "t.json")
+
+
+@pytest.mark.parametrize(
+    ("rules", "options", "warned"),
+    [("", (), False), ('[serve]\nrules = "none"\n', (), True), ("", ("--without-rules",), True)],
+    ids=["default", "declared", "option"],
+)
+def test_a_server_without_rules_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rules: str, options: tuple[str, ...], warned: bool
+) -> None:
+    town = build(tmp_path / "town")
+    path = town / "programme.toml"
+    path.write_text(path.read_text() + rules)
+
+    def run(
+        serving: Serving, *_address: object, ready: Callable[[str, bool], None], **_options: object
+    ) -> None:
+        content = catalogue_json(serving.app().state.service.catalogue)
+        gc.unfreeze()  # of what a server keeps for good
+        assert bool(content["warnings"]) == serving.is_unlimited() == warned
+        assert (content["history"]["success"] is None) == warned
+        ready("http://x", serving.is_unlimited())
+
+    monkeypatch.setattr("discreet.cli.serve.run", run)
+    given = ("--secret", str(town / "secret.key"), "--store", str(tmp_path / "s.sqlite"), *options)
+    found = CliRunner().invoke(app, ["serve", str(path), *given])
+    assert found.exit_code == 0, found.output
+    assert ("No rule limits what a user may collect" in found.stderr) == warned

@@ -187,6 +187,19 @@ def test_places_of_persons_are_found_through_their_households(tmp_path: Path) ->
     assert UNDECLARED in " ".join(said.split())
 
 
+def test_a_counted_flag_that_follows_from_the_area_is_refused(tmp_path: Path) -> None:
+    cube = '[[cubes]]\nid = "flag"\naxes = ["AGE"]\ncount = "coastal"\n\n[swap]'
+    for declared, code in (("", 2), ("flags = { coastal = { place = false } }\n", 0)):
+        text = PROGRAMME.replace("[swap]", cube).replace("geography =", f"{declared}geography =")
+        programme = census(tmp_path / f"census{code}", "place = true\n", text)
+        people = pq.read_table(programme.with_name("persons.parquet"))
+        coastal = pa.array([int(one[1:]) % 4 == 0 for one in people["town"].to_pylist()])
+        pq.write_table(people.append_column("coastal", coastal), programme.with_name("persons.parquet"))
+        found, said = discreet("check", programme)
+        assert found == code
+        assert ("population.flags: column 'coastal' follows from 'town'" in said) is (code == 2)
+
+
 def test_a_draft_declares_the_places_that_it_finds(tmp_path: Path) -> None:
     programme = census(tmp_path / "census")
     code, said = discreet(

@@ -1,6 +1,7 @@
 """What a release states about its protection is true of the release: every count is compared with the records."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.audit.case import make_case, recognise
-from discreet.audit.evidence import Truth, published, values_at
+from discreet.audit.evidence import Cells, Integers, Truth, published, values_at
 from discreet.formats.publication import FILLED, promise
 from discreet.io.progress import Quiet
 from discreet.perturb.noise import Noise
@@ -30,18 +31,12 @@ def audited(folder: Path, release: Path) -> tuple[Release, Noise, Truth]:
     return opened, case.published.noise, case.truth
 
 
-def errors(
-    release: Release, truth: dict[str, object], cube: str
-) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def errors(release: Release, truth: Mapping[str, Cells], cube: str) -> Integers:
     """Published minus true count of every cell that has either."""
-    shown = next(
-        table.load()
-        for universe in published(release).universes
-        for table in universe.tables
-        if table.id == cube
-    )
-    cells = np.union1d(shown[0], truth[cube][0])  # type: ignore[index]
-    return values_at(shown, cells) - values_at(truth[cube], cells)  # type: ignore[arg-type]
+    every = (table for universe in published(release).universes for table in universe.tables)
+    shown = next(table.load() for table in every if table.id == cube)
+    cells = np.union1d(shown[0], truth[cube][0])
+    return values_at(shown, cells) - values_at(truth[cube], cells)
 
 
 def text_of(page: str) -> str:
@@ -59,8 +54,8 @@ def test_no_bound_is_stated_that_swapping_breaks(swapped: tuple[Path, Path]) -> 
     folder, place = swapped
     release, noise, truth = audited(folder, place)
     cubes = [cube.id for cube in release.manifest.cubes if not cube.weight]
-    by_noise = np.concatenate([errors(release, dict(truth.counted), cube) for cube in cubes])
-    in_all = np.concatenate([errors(release, dict(truth.original), cube) for cube in cubes])
+    by_noise = np.concatenate([errors(release, truth.counted, cube) for cube in cubes])
+    in_all = np.concatenate([errors(release, truth.original, cube) for cube in cubes])
     # the noise keeps what is stated of it, the release does not: swapping adds to it and fills empty cells
     assert np.abs(by_noise).max() <= (release.noise.bound or 0)
     assert (by_noise**2).mean() <= (release.noise.variance or 0.0)
@@ -88,7 +83,7 @@ def test_without_swapping_the_stated_bound_holds_and_listed_cells_have_people(
     assert not truth.is_swapped
     for cube in release.manifest.cubes:
         if not cube.weight:
-            assert np.abs(errors(release, dict(truth.original), cube.id)).max() <= (release.noise.bound or 0)
+            assert np.abs(errors(release, truth.original, cube.id)).max() <= (release.noise.bound or 0)
             shown = next(
                 table.load()
                 for one in published(release).universes
@@ -101,12 +96,9 @@ def test_without_swapping_the_stated_bound_holds_and_listed_cells_have_people(
     assert "exchanged" not in readme
 
 
-@pytest.fixture(scope="module", params=["keep", "zero"])
-def private(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[str, Path, Path]:
-    """Two hundred areas by twenty ages, most of them empty, and geometric noise."""
-    folder, generator = tmp_path_factory.mktemp("private"), np.random.default_rng(4)
+def small_town(folder: Path, noise: str) -> Path:
+    """Two hundred areas by twenty ages, most of them empty, and a release."""
+    generator = np.random.default_rng(4)
     for name, size in (("GEO", 200), ("AGE", 20)):
         rows = "".join(f"{name}{k},,\n" for k in range(size))
         (folder / f"{name.lower()}.csv").write_text(f"code,parent,label\n{rows}")
@@ -122,10 +114,44 @@ def private(
     )
     (folder / "programme.toml").write_text(
         '[population]\npersons = "persons.parquet"\nperson_id = "pid"\n'
-        f'{variables}[[cubes]]\nid = "a"\naxes = ["GEO", "AGE"]\n{PRIVATE}negatives = "{request.param}"\n'
+        f'{variables}[[cubes]]\nid = "a"\naxes = ["GEO", "AGE"]\n{noise}'
     )
     run(folder, folder / "release")
-    return request.param, folder, folder / "release"
+    return folder / "release"
+
+
+@pytest.fixture(scope="module", params=["keep", "zero"])
+def private(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[str, Path, Path]:
+    folder = tmp_path_factory.mktemp("private")
+    place = small_town(folder, f'{PRIVATE}negatives = "{request.param}"\n')
+    return request.param, folder, place
+
+
+@pytest.mark.parametrize("disclose", ["law", "variance"])
+def test_with_cell_keys_totals_differ_as_stated_too(disclose: str, tmp_path: Path) -> None:
+    noise = f'[noise]\nkind = "cell-key"\nV = 2.0\nD = 5\n[release]\ndisclose = "{disclose}"\n'
+    release, _, truth = audited(tmp_path, small_town(tmp_path, noise))
+    readme = " ".join((tmp_path / "release/README.md").read_text().split())
+    few = float(re.search(r"up to about ([\d.]+) on average if it has 10 parts", readme)[1])  # type: ignore[index]
+    realised, parts, empty = differences(release, truth, "a")
+    by_occupied = few * np.sqrt(
+        (parts - empty + 1) / 11
+    )  # empty cells have no noise: the statement is a limit
+    assert np.abs(realised).mean() == pytest.approx(by_occupied.mean(), rel=LEVEL)
+    assert np.abs(realised).mean() < (few * np.sqrt((parts + 1) / 11)).mean()
+    word = "is" if disclose == "law" else "may be"
+    assert f"of a count below 15 one standard deviation of the noise {word} more than a tenth" in readme
+    assert np.sqrt(2.0) / 15 < 0.1 < np.sqrt(2.0) / 14
+
+
+def test_where_nothing_is_disclosed_no_number_is_stated(tmp_path: Path) -> None:
+    noise = '[noise]\nkind = "cell-key"\nV = 2.0\nD = 5\n[release]\ndisclose = "none"\n'
+    readme = (small_town(tmp_path, noise) / "README.md").read_text()
+    assert "by an amount that is not published" in readme
+    assert "take them as an indication only" in readme
+    assert not re.search(r"up to about|below \d", readme)
 
 
 def test_totals_differ_from_their_parts_as_stated(private: tuple[str, Path, Path]) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from discreet.errors import Mistakes
 from discreet.programme.programme import load_programme
-from discreet.programme.serve import DEFAULT_SERVE, Action, HistoryRule, ServeRule, SparsityRule
+from discreet.programme.serve import SAFE_HISTORY, Action, HistoryRule, ServeRule, SparsityRule
 from tests.programme.test_swap_rule import GOOD, programme
 
 
@@ -17,20 +17,29 @@ def serve(folder: Path, text: str) -> ServeRule:
 
 
 def test_nothing_declared_is_the_default(tmp_path: Path) -> None:
-    assert serve(tmp_path, "") == DEFAULT_SERVE
-    assert serve(tmp_path, "[serve]\n") == DEFAULT_SERVE
+    assert serve(tmp_path, "") == ServeRule(history=SAFE_HISTORY)
+    assert serve(tmp_path, "[serve]\n") == ServeRule(history=SAFE_HISTORY)
+    assert SAFE_HISTORY.success == 0.5
+
+
+def test_safe_rules_are_switched_off_by_name_only(tmp_path: Path) -> None:
+    assert serve(tmp_path, '[serve]\nrules = "none"\n') == ServeRule()
+    some = serve(tmp_path, '[serve]\nrules = "none"\nhistory = { difference = 4 }\n')
+    assert some.history == HistoryRule(difference=4)
+    less = serve(tmp_path, '[serve]\nhistory = { success = 0.75, difference = 0, anonymous = "together" }\n')
+    assert less.history == HistoryRule(success=0.75, largest=SAFE_HISTORY.largest, together=True)
 
 
 def test_rules_resolve_with_their_defaults(tmp_path: Path) -> None:
     found = serve(
         tmp_path,
         '[serve]\naxes = 3\nplace = "GEO"\narea_population = 50\nsparsity = { ones = 0.1 }\n'
-        'forbidden = [["AGE", "GEO"]]\nhistory = { refuse = 0.1, on_difference = "warn" }\n',
+        'forbidden = [["AGE", "GEO"]]\nhistory = { success = 0.1, on_difference = "warn" }\n',
     )
     assert (found.axes, found.place, found.area_population) == (3, "GEO", 50)
     assert found.sparsity == SparsityRule(0.1, 0.5)
     assert found.forbidden == (("AGE", "GEO"),)
-    assert found.history == HistoryRule(None, 0.1, None, Action.WARN)
+    assert found.history == HistoryRule(success=0.1, largest=1000, difference=10, on_difference=Action.WARN)
     assert found.looks_at_cells
 
 
@@ -51,6 +60,9 @@ def test_the_rules_change_nothing_in_a_release(tmp_path: Path) -> None:
         ("[serve]\narea_population = 5\n", r"serve\.area_population: no place is declared"),
         ("[serve]\ncells = 10\njob_cells = 5\n", r"serve\.job_cells: 5 is below serve\.cells"),
         ("[serve]\naxis = 3\n", r"axes"),
+        ('[serve]\nrules = "no"\n', r"serve\.rules"),
+        ("[serve]\nhistory = { success = 1.5 }\n", r"serve\.history\.success"),
+        ("[serve]\nhistory = { refuse = 0.1 }\n", r"serve\.history: unknown key 'refuse'"),
         ("[serve]\naccount = { each = 1, user = 2 }\n", r"serve\.account: the noise has no guarantee"),
     ],
 )

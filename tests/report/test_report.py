@@ -2,6 +2,7 @@ import json
 import re
 import stat
 from dataclasses import replace
+from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,19 +14,23 @@ from discreet.audit.audit import NoiseChoice, ReconstructionAudit, Region
 from discreet.audit.evidence import Cells, Truth, published
 from discreet.audit.gates import GateVerdict
 from discreet.audit.linkage import Confirmed
-from discreet.audit.measures import Rebuilt
+from discreet.audit.measures import Privacy, Rebuilt
 from discreet.audit.reconstruction import JudgedReconstruction, ReconstructionFindings
 from discreet.io.serialize import to_json
 from discreet.maths.attacks.reconstruction import Status
 from discreet.maths.feasible import Constraint, RiskLimits
 from discreet.maths.noise.additive import discrete_laplace
+from discreet.maths.privacy.accounting import Neighbours
+from discreet.perturb.noise import Guarantee, cell_key_noise
 from discreet.pipeline.audit import audit, write_audit
+from discreet.programme.noise import Protects
+from discreet.programme.release import Disclosure
 from discreet.release.reader import open_release
 from discreet.report.confidential import confidential_page, gates_part, measured_parts, region_part
-from discreet.report.people import reconstruction_part
+from discreet.report.people import privacy_part, reconstruction_part
 from discreet.report.public import PublicView, public_page
 from discreet.report.published import names_of
-from discreet.report.utility import expected_errors
+from discreet.report.utility import expected_errors, expected_part
 from tests.audit.known import known as known_noise
 from tests.report.conftest import Reported
 
@@ -208,3 +213,32 @@ def test_expected_errors_are_the_laws_own() -> None:
     known = known_noise(same_noise=True, keeps_zeros=True, variance=2.0)
     assert {one.deviation for one in expected_errors(known)} == {2**0.5}
     assert expected_errors(known_noise(same_noise=True, keeps_zeros=True)) == ()
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "stated"),
+    [
+        (1, "change by a factor of at most 2.72, but for a probability of 1e-09."),
+        (20, "that is no protection."),
+    ],
+)
+def test_a_guarantee_is_explained_by_its_epsilon(epsilon: int, stated: str) -> None:
+    guarantee = Guarantee(
+        neighbours=Neighbours.ADD_REMOVE,
+        unit=Protects.PERSON,
+        epsilon=Fraction(epsilon),
+        delta=Fraction(1, 10**9),
+    )
+    lead = privacy_part(Privacy(guarantee, None)).lead
+    assert lead.endswith(stated)
+    assert "hardly" not in lead
+
+
+def test_the_error_of_swapping_is_not_passed_over() -> None:
+    noise = cell_key_noise(variance=2.0, bound=10, disclosed=Disclosure.VARIANCE)
+    assert "at most about 1.41" in expected_part(noise, swapped=False).lead
+    assert "that is not published" not in expected_part(noise, swapped=False).lead
+    assert "Swapping of households adds an error" in expected_part(noise, swapped=True).lead
+    adjusted = expected_part(replace(noise, adjusted=True)).html()
+    assert "All totals and sub-totals are the sums of their parts" in adjusted
+    assert "differs from the sum" not in adjusted

@@ -2,22 +2,16 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from discreet.io.store import Database, Journal
-from discreet.maths.attacks.averaging import recovery
-from discreet.maths.attacks.redundancy import exposure
 from discreet.programme.serve import HistoryRule
 from discreet.serve import history_store as collected
 from discreet.serve.answer import Refusal
 from discreet.serve.history import History
-from discreet.serve.history_store import MOST_COMPARED, Collected, HistoryStore, Population, Received
-from tests.serve.test_history import no_difference, statistic, table
+from discreet.serve.history_store import MOST_COMPARED, Collected, HistoryStore, Population, Sums
+from tests.serve.test_history import VARIANCE, answered, no_difference, table
 
-LEVELS = st.dictionaries(st.sampled_from("ABCD"), st.integers(1, 3), max_size=4).map(
-    lambda levels: tuple(sorted(levels.items()))
-)
+RULE = HistoryRule(success=0.38)
 
 
 @pytest.fixture
@@ -28,74 +22,75 @@ def database(where: str) -> Database:
 def remember(database: Database, one: Collected, user: str = "u") -> None:
     store = HistoryStore(database)
     with database.writing() as connection:
-        store.remember(connection, user, one)
+        store.remember(connection, user, one, {})
 
 
-@given(
-    st.lists(st.tuples(LEVELS, st.integers(1, 10**6)), min_size=1, max_size=30), LEVELS, st.integers(1, 29)
-)
-def test_what_is_held_is_found_as_if_all_were_looked_through(
-    every: list[tuple[tuple[tuple[str, int], ...], int]], wanted: tuple[tuple[str, int], ...], cut: int
-) -> None:
-    received = Received()
-    for part in (every[:cut], every[cut:]):
-        received = received.extended([levels for levels, _ in part], [cells for _, cells in part], 1)
-    refining = sorted(
-        cells
-        for levels, cells in every
-        if all(dict(levels).get(variable, 0) >= depth for variable, depth in wanted)
-    )
-    found = received.refining(wanted)
-    assert found.tolist() == refining
-    if refining:
-        assert recovery(found / 7) == exposure(refining, 7).best
+def test_sums_are_read_as_they_were_written(database: Database) -> None:
+    one = table("A", "B")
+    rng = np.random.default_rng(3)
+    store = HistoryStore(database)
+    written: dict[str, Sums] = {}
+    for number in range(1, 4):
+        sums = {name: Sums(rng.random(number), rng.random(number)) for name in ("[]", '["A"]')}
+        written |= sums
+        with database.writing() as connection:
+            store.remember(connection, "u", one, sums)
+    for reader in (store, HistoryStore(database)):
+        with database.reading() as connection:
+            known = reader.known(connection, "u", one)
+        assert known.number == 3
+        assert known.sums.keys() == written.keys()
+        for name, found in known.sums.items():
+            assert np.array_equal(found.plain, written[name].plain)
+            assert np.array_equal(found.bounded, written[name].bounded)
 
 
 def test_workers_see_what_the_others_wrote(where: str) -> None:
-    rule = HistoryRule(refuse=0.5)
-    workers = [History(Database(where, "store", Journal.AHEAD), rule) for _ in range(2)]
-    asked = [table(statistic(1), statistic(2, **{name: 1})) for name in "ABC"]
-    assert workers[0].collect("u", asked[0], no_difference) == ()
-    assert workers[1].collect("u", asked[1], no_difference) == ()
-    assert isinstance(workers[0].collect("u", asked[2], no_difference), Refusal)
-    assert isinstance(workers[1].collect("u", asked[2], no_difference), Refusal)
+    alone = answered(History(Database(where, "store", Journal.AHEAD), RULE, VARIANCE), "alone")
+    workers = [History(Database(where, "store", Journal.AHEAD), RULE, VARIANCE) for _ in range(2)]
+    for turn, name in enumerate("ABCDEFGHIJKLMNOP"):
+        found = workers[turn % 2].collect("u", table("X", name), no_difference)
+        assert isinstance(found, Refusal) == (turn >= alone)
+    assert isinstance(workers[0].collect("u", table("X", "Q"), no_difference), Refusal)
 
 
 def test_users_who_were_forgotten_are_read_again(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = History(Database(where, "store", Journal.AHEAD), RULE, VARIANCE)
+    alone = answered(kept, "alone")
     monkeypatch.setattr(collected, "MOST_CACHED", 3)
-    kept = History(Database(where, "store", Journal.AHEAD), HistoryRule(refuse=0.5))
-    asked = [table(statistic(1), statistic(2, **{name: 1})) for name in "ABC"]
-    for one in asked[:2]:
+    for turn, name in enumerate("ABCDEFGHIJKLMNOP"):
         for user in ("ann", "bob", "cec"):
-            assert kept.collect(user, one, no_difference) == ()
-    for user in ("ann", "bob", "cec"):
-        assert isinstance(kept.collect(user, asked[2], no_difference), Refusal)
+            found = kept.collect(user, table("X", name), no_difference)
+            assert isinstance(found, Refusal) == (turn >= alone)
 
 
-def test_the_nearest_populations_on_both_sides_are_compared(database: Database) -> None:
+def test_all_near_populations_are_compared_or_the_crowd_is_told(database: Database) -> None:
     earlier = tuple(Population(f"b{total}", total) for total in range(0, 4000, 2))
-    remember(database, Collected((statistic(1),), earlier))
-    asked = Collected((statistic(1),), (Population("new", 1000), Population("far", 9000), Population("", 5)))
+    remember(database, table(populations=earlier))
     store = HistoryStore(database)
+    some = table(populations=(Population("new", 1000), Population("far", 9000), Population("", 5)))
     with database.reading() as connection:
-        pairs = store.near(connection, "u", asked, 60)
-        assert store.near(connection, "another", asked, 60) == ()
-    near = sorted(int(base[1:]) for new, base in pairs if new == "new")
-    assert len(near) == MOST_COMPARED
-    assert (near[0], near[-1]) in {(980, 1018), (982, 1020)}
-    assert not [pair for pair in pairs if pair[0] == "far"]
-    assert {int(base[1:]) for new, base in pairs if new == ""} == set(range(0, 40, 2))
+        near = store.near(connection, "u", some, 60)
+        assert store.near(connection, "another", some, 60).pairs == ()
+        crowded = store.near(connection, "u", some, 110)
+    assert near.crowded is None
+    found = sorted(int(base[1:]) for new, base in near.pairs if new == "new")
+    assert found == list(range(942, 1060, 2))
+    assert not [pair for pair in near.pairs if pair[0] == "far"]
+    assert {int(base[1:]) for new, base in near.pairs if new == ""} == set(range(0, 65, 2))
+    assert len(found) <= MOST_COMPARED
+    assert crowded.crowded == "new"
 
 
 def test_filters_and_groupings_of_any_length_are_kept(database: Database) -> None:
     codes = np.random.default_rng(5).integers(0, 10**9, 2000)
     long = f"GEO in ({', '.join(map(repr, map(str, codes)))},)"
     groups = tuple(Population(f"{long} and X == {k}", 10 * k) for k in range(250))
-    one = Collected((statistic(1),), groups)
+    one = table(populations=groups)
     remember(database, one)
     store = HistoryStore(database)
     with database.reading() as connection:
         assert store.has_populations(connection, "u", one)
         assert not store.has_populations(connection, "another", one)
-        assert len(store.near(connection, "u", one, 10)) == 0
-        assert len(store.near(connection, "u", one, 11)) == 2 * 249
+        assert len(store.near(connection, "u", one, 10).pairs) == 0
+        assert len(store.near(connection, "u", one, 11).pairs) == 2 * 249

@@ -1,31 +1,56 @@
 """What a user has collected is counted, judged, kept through a kill, and apart from what others have."""
 
+import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
+from typing import cast
 
+import numpy as np
 import pytest
 
 from discreet.io.store import Database, Journal
-from discreet.maths.attacks.redundancy import exposure
-from discreet.programme.cube import Signature
+from discreet.maths.attacks.information import Ladder, seen, side
 from discreet.programme.serve import Action, HistoryRule
 from discreet.serve.answer import Answer, Refusal, Rule
-from discreet.serve.history import History, averaged
-from discreet.serve.history_store import Collected, Levels, Population, Received, Statistic
+from discreet.serve.history import History
+from discreet.serve.history_store import Collected, Population
+from discreet.serve.information import Shown, Space
 from discreet.serve.jobs_store import Store
 from discreet.serve.open import TableBuilder
 from discreet.serve.query import Axis, Group, Query
 from tests.serve.conftest import NOON, cells, query
 
 Make = Callable[..., TableBuilder]
+VARIANCE = 2.0
 
 
-def statistic(cells: int, **levels: int) -> Statistic:
-    return Statistic(Signature("persons", "", "", tuple(sorted(levels.items()))), cells)
+class Even:
+    """A population of a million records; variables have 10 codes of the same size, those in small letters 2."""
+
+    records = 1_000_000
+
+    def ladder(self, variable: str) -> Ladder:
+        codes = 2 if variable.islower() else 10
+        return Ladder((np.zeros(codes, dtype=np.int64), np.arange(codes)), np.full(codes, 1e6 / codes))
 
 
-def table(*statistics: Statistic, populations: tuple[Population, ...] = ()) -> Collected:
-    return Collected(statistics, populations)
+def table(*variables: str, populations: tuple[Population, ...] = ()) -> Collected:
+    """A table by some variables with all its margins."""
+    space = Even()
+    ladders = {name: space.ladder(name) for name in sorted(variables)}
+    sides = [
+        side(name, one, [seen(one, depth, np.ones(len(one.sizes), dtype=bool)) for depth in (0, 1)])
+        for name, one in ladders.items()
+    ]
+    depths = product((0, 1), repeat=len(sides))
+    tables = {
+        json.dumps([(one.name, 1) for one, depth in zip(sides, along, strict=True) if depth]): along
+        for along in depths
+    }
+    names = tuple("" for _ in sides)
+    shown = Shown(cast("Space", space), tuple(sides), names, tuple(range(len(sides))))
+    return Collected("persons", "", "", tables, shown, populations)
 
 
 @pytest.fixture
@@ -34,62 +59,90 @@ def store(where: str) -> Store:
 
 
 def history(where: str, rule: HistoryRule) -> History:
-    return History(Database(where, "store", Journal.AHEAD), rule)
-
-
-def received(of: dict[Levels, int]) -> Received:
-    return Received().extended(list(of), list(of.values()), 1)
+    return History(Database(where, "store", Journal.AHEAD), rule, VARIANCE)
 
 
 def no_difference(_new: str, _earlier: str) -> int | None:
     raise AssertionError("nothing to compare")
 
 
-def test_representations_are_those_that_add_up_to_the_statistic() -> None:
-    """Bach's example: a total shown by itself, by 2, by 2 and by 4 cells, and by 50: the best weights are 1/cells."""
-    have = received({(): 1, (("A", 1),): 2, (("B", 1),): 2, (("A", 1), ("B", 1)): 4, (("A", 2),): 50})
-    total = averaged(statistic(1), have)
-    assert total.t == 5
-    assert total.variance == pytest.approx(1 / (1 + 1 / 2 + 1 / 2 + 1 / 4 + 1 / 50))
-    assert averaged(statistic(2, A=1), have).variance == pytest.approx(1 / (1 + 2 / 4 + 2 / 50))
-    assert averaged(statistic(50, A=2), have).variance == 1.0
-
-
-def test_the_guard_asks_the_function_that_judges_programmes() -> None:
-    """What a user collects of a whole programme is as exposed as the programme's redundancy says."""
-    sizes = [1, 2, 2, 4, 8, 8]
-    have = received({tuple((f"V{n}_{k}", 1) for k in range(n)): size for n, size in enumerate(sizes)})
-    assert averaged(statistic(1), have) == exposure(sizes).best
+def answered(kept: History, user: str = "u", *, names: str = "ABCDEFGHIJKLMNOP") -> int:
+    """How many tables of two variables a user gets."""
+    asked = (kept.collect(user, table("X", name), no_difference) for name in names)
+    return sum(not isinstance(one, Refusal) for one in asked)
 
 
 def test_the_guard_warns_and_then_refuses(where: str) -> None:
-    kept = history(where, HistoryRule(warn=0.6, refuse=0.45))
-    total = statistic(1)
-    assert kept.collect("u", table(total, statistic(2, A=1)), no_difference) == ()
-    warned = kept.collect("u", table(total, statistic(2, B=1)), no_difference)
-    assert isinstance(warned, tuple)
-    assert "could be averaged from 3 representations to 0.5 times the variance of one count" in warned[0]
-    refused = kept.collect("u", table(total, statistic(2, C=1)), no_difference)
+    """Each table adds a tenth of a count of X: its success rises until a table would pass the declared one."""
+    rule = HistoryRule(success=0.38, warn=0.34)
+    kept = history(where, rule)
+    found = [kept.collect("u", table("X", name), no_difference) for name in "ABCDEFGHIJKLMNOP"]
+    kinds = ["refused" if isinstance(one, Refusal) else "warned" if one else "free" for one in found]
+    assert kinds == sorted(kinds, key=["free", "warned", "refused"].index)
+    assert set(kinds) == {"free", "warned", "refused"}
+    refused = found[-1]
     assert isinstance(refused, Refusal)
     assert refused.rule is Rule.HISTORY
-    assert kept.collect("u", table(total, statistic(2, B=1)), no_difference) == (), "a repeated one is free"
-    assert kept.collect("other", table(total, statistic(2, C=1)), no_difference) == ()
-    again = history(where, HistoryRule(warn=0.6, refuse=0.45))
-    assert isinstance(again.collect("u", table(total, statistic(2, C=1)), no_difference), Refusal)
+    assert "found exactly with a probability above 0.38" in refused.message
+    assert kept.collect("u", table("X", "A"), no_difference) == (), "a repeated one is free"
+    assert not isinstance(kept.collect("other", table("X", "P"), no_difference), Refusal)
+    assert isinstance(history(where, rule).collect("u", table("X", "P"), no_difference), Refusal)
+
+
+def test_counts_of_many_people_need_no_guard(where: str) -> None:
+    """Counts of X alone have 100,000 people, of X and another 10,000."""
+    few = answered(history(where, HistoryRule(success=0.38)))
+    assert few < 16
+    assert answered(history(where, HistoryRule(success=0.38, largest=50_000)), "another") == 16
 
 
 def test_looking_remembers_nothing(where: str) -> None:
-    kept = history(where, HistoryRule(refuse=0.5))
-    for name in "ABCD":
-        assert kept.look("u", table(statistic(1), statistic(2, **{name: 1})), no_difference) == ()
+    kept = history(where, HistoryRule(success=0.38))
+    for _ in range(3):
+        for name in "ABCDEFGHIJKLMNOP":
+            assert kept.look("u", table("X", name), no_difference) == ()
+
+
+def test_users_without_a_token_may_have_one_history(where: str) -> None:
+    """What several addresses have together is within the declared success, and free for each of them."""
+    alone = answered(history(where, HistoryRule(success=0.38)), "address:alone")
+    kept = history(where, HistoryRule(success=0.38, together=True))
+    found = [
+        kept.collect(f"address:{turn % 3}", table("X", name), no_difference)
+        for turn, name in enumerate("ABCDEFGHIJKLMNOP")
+    ]
+    assert [isinstance(one, Refusal) for one in found] == [turn >= alone for turn in range(16)]
+    assert kept.collect("address:new", table("X", "A"), no_difference) == ()
+    assert isinstance(kept.look("address:new", table("X", "Q"), no_difference), Refusal)
+    assert answered(kept, "token:ann") == alone, "who has a token has an own history"
+    apart = history(where, HistoryRule(success=0.38))
+    assert answered(apart, "address:other") == alone
+
+
+def test_a_refused_table_is_not_remembered(where: str) -> None:
+    kept = history(where, HistoryRule(success=0.38))
+    first = answered(kept)
+    assert answered(kept, names="QRSTUVW") == 0
+    kept.collect("other", table("X", "Q"), no_difference)
+    assert answered(kept) == first
 
 
 def test_requests_at_the_same_time_do_not_slip_past_the_level(where: str) -> None:
-    kept = history(where, HistoryRule(refuse=0.45))
-    asked = [table(statistic(1), statistic(2, **{name: 1})) for name in "ABCDEFGH"]
+    alone = answered(history(where, HistoryRule(success=0.38)), "alone")
+    kept = history(where, HistoryRule(success=0.38))
+    asked = [table("X", name) for name in "ABCDEFGHIJKLMNOP"]
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda one: kept.collect("u", one, no_difference), asked))
-    assert sum(not isinstance(one, Refusal) for one in found) == 2
+    assert sum(not isinstance(one, Refusal) for one in found) == alone
+
+
+def test_a_margin_that_others_sharpen_is_judged_again(where: str) -> None:
+    """A table by a and x, then others by a: what they tell of a adds to what is known of a by x, 0.404 at first."""
+    kept = history(where, HistoryRule(success=0.42, largest=300_000))
+    assert kept.collect("u", table("a", "x"), no_difference) == ()
+    found = [kept.collect("u", table("a", name), no_difference) for name in "BCDEFGHIJKLMNOP"]
+    assert not isinstance(found[0], Refusal)
+    assert any(isinstance(one, Refusal) and "a:1 x x:1" in one.message for one in found)
 
 
 @pytest.mark.parametrize("action", list(Action))
@@ -98,7 +151,7 @@ def test_populations_that_differ_by_few_are_told(where: str, action: Action) -> 
     differences = {("b", "a"): 3, ("c", "a"): 400, ("b", "c"): 400}
 
     def collect(base: str, total: int) -> Refusal | tuple[str, ...]:
-        one = table(statistic(1), populations=(Population(base, total),))
+        one = table(populations=(Population(base, total),))
         return kept.collect("u", one, lambda new, old: differences[new, old])
 
     assert collect("a", 1000) == ()
@@ -141,8 +194,28 @@ def test_an_asker_cannot_subtract_two_groups(ruled: Make) -> None:
     assert isinstance(builder.ask(first, "u"), Answer)
 
 
+def test_decoys_do_not_hide_a_population(where: str) -> None:
+    """A user who first collects more populations of one size than can be compared gets no further one of that size."""
+    kept = history(where, HistoryRule(difference=10))
+    crowd = tuple(Population(f"b{number}", 1000) for number in range(100))
+
+    def far(_new: str, _earlier: str) -> int | None:
+        return 500
+
+    def collect(name: str, total: int) -> Refusal | tuple[str, ...]:
+        return kept.collect("u", table(populations=(Population(name, total),)), far)
+
+    for one in crowd:
+        assert collect(one.base, one.total) == ()
+    assert collect("the last that is compared with all", 1001) == ()
+    refused = collect("hidden", 1002)
+    assert isinstance(refused, Refusal)
+    assert refused.rule is Rule.DIFFERENCE
+    assert collect("elsewhere", 5000) == ()
+
+
 def test_averaging_is_guarded_from_question_to_question(ruled: Make) -> None:
-    builder = ruled(history=HistoryRule(warn=0.45, refuse=0.35), axes=6)
+    builder = ruled(history=HistoryRule(warn=0.4, success=0.5), axes=6)
     answers = [
         builder.ask(query("SEX", name), "u")
         for name in ("AGE.L", "EDU", "CAS.L", "LMS.L", "HAR", "LOC", "OCC")

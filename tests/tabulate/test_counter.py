@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from discreet.maths.cells.lookup import change
+from discreet.maths.cells.permutation import permuted
 from discreet.perturb.cell_key import CellKeyMechanism
 from discreet.perturb.choose import cell_key_mechanism
 from discreet.perturb.weights import weighted_sums
@@ -124,11 +125,11 @@ def test_every_cell_with_its_key_and_weight_is_what_brute_force_counts(
 
 
 def test_noise_is_that_of_the_counted_records_keys(asked: Programme, records: list[Record]) -> None:
-    lookup = cell_key(asked).lookup
+    mechanism = cell_key(asked)
     for name, table in tables(asked).items():
         true = brute_force(table.cube, records, TAKEN[name])
         counts, keys = np.array([(n, key) for n, key, _ in true.values()]).T
-        perturbed = counts + change(lookup, counts, keys)
+        perturbed = counts + change(mechanism.lookup, counts, permuted(mechanism.permutation, keys))
         wanted = {cell: int(value) for cell, value in zip(true, perturbed, strict=True) if value}
         assert published(asked, table) == wanted, name
 

@@ -256,9 +256,9 @@ def _attacked(law: PTableLaw, facts: Facts, exposed: ExposedCount) -> tuple[floa
     if facts.attack is None:
         return success(variance, exposed.ratio), exposed
     found = facts.attack(cell_key_noise(law, variance=variance, bound=law.ptable.reach))
-    if not found.exposed:
+    if not found:
         return 0.0, exposed
-    worst = found.exposed[0]
+    worst = found[0]
     name = ", ".join(f"{variable}={code}" for variable, code in worst.cell.items()) or TOTAL
     ratio = min(worst.ratio, contour(worst.success) / variance) if worst.success < 1 else LEAST_RATIO
     return worst.success, ExposedCount(worst.counted, name, worst.t, max(ratio, LEAST_RATIO))
@@ -380,7 +380,7 @@ def region(measures: Measures) -> Region | NotPossible:
     if not isinstance(programme.noise, CellKeyNoise):
         return NotPossible("only the cell key method has a plane of variance and largest change")
     task = task_of(programme, None, USUAL_LIMITS)
-    ratio = min((one.ratio for one in measures.averaging.exposed[:1]), default=1.0)
+    ratio = min((one.ratio for one in measures.recovered[:1]), default=1.0)
     exposed = ProgrammeExposure(ratio, measures.bounds.groups)
     found = plane(*grid(exposed, task.limits), exposed, task.limits, task.js)
     return Region(

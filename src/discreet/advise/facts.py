@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.advise.forecast import NO_KEY, USUAL
-from discreet.audit.averaging import Averaging, average
+from discreet.audit.averaging import ExposedCell, average
 from discreet.audit.case import true_counts
 from discreet.audit.cells import OwnedTable, once
 from discreet.audit.declared_averaging import ExposedCount, most_exposed
 from discreet.audit.evidence import Cells, Published, PublishedTable, Truth, Universe
+from discreet.audit.least_squares import VARIANCES, least_squares, most_recovered
 from discreet.audit.redundancy import Mode, Regions, UniverseRedundancy, eu_redundancy, programme_redundancy
 from discreet.io.progress import Progress
 from discreet.maths.attacks.disclosure import side
@@ -73,8 +74,8 @@ class Facts:
     place: str
     population: int | None
     area_totals: NDArray[np.int64] | None = field(default=None)  # true ones: confidential
-    attack: Callable[[Noise], Averaging] | None = (
-        None  # averaging of the true tables under a noise; needs data
+    attack: Callable[[Noise], tuple[ExposedCell, ...]] | None = (
+        None  # the counts of the true tables that averaging or least squares recovers best under a noise; needs data
     )
 
     def exposed(self, kind: LawKind) -> ExposedCount:
@@ -152,12 +153,16 @@ def counted_facts(programme: Programme, mode: Mode, threads: int, progress: Prog
     )
 
 
-def _attack(programme: Programme, truth: Truth, progress: Progress) -> Callable[[Noise], Averaging]:
+def _attack(
+    programme: Programme, truth: Truth, progress: Progress
+) -> Callable[[Noise], tuple[ExposedCell, ...]]:
     """The attack that judges a release, on tables whose noise is not yet drawn."""
     universes = tuple(tables_of(programme, truth))
 
-    def attack(noise: Noise) -> Averaging:
-        return average(Published(programme.name, universes, noise), progress, truth=truth)
+    def attack(noise: Noise) -> tuple[ExposedCell, ...]:
+        seen = Published(programme.name, universes, noise)
+        averages = average(seen, progress, truth=truth)
+        return most_recovered(averages, least_squares(seen, progress, VARIANCES, truth))
 
     return attack
 

@@ -19,6 +19,7 @@ from discreet.audit.differencing_areas import Crossing, MapDifferences, differen
 from discreet.audit.disclosure import DisclosureRule, Disclosures, disclosures
 from discreet.audit.evidence import Published
 from discreet.audit.key_gaps import KeyGapFindings, key_gaps
+from discreet.audit.least_squares import LeastSquaresFindings, least_squares
 from discreet.audit.ptable_change import PTableChange, ptable_change
 from discreet.audit.reconstruction import ReconstructionFindings, SolverLimits, reconstruct
 from discreet.audit.removal import RemovalFindings, remove_noise
@@ -29,6 +30,7 @@ from discreet.maths.noise.additive import LawKind
 
 ATTACKS = (
     "averaging",
+    "least_squares",
     "removal",
     "key_gaps",
     "bounds",
@@ -87,6 +89,7 @@ class OutsiderDifferences:
 
 Finding = (
     AveragingFindings
+    | LeastSquaresFindings
     | RemovalFindings
     | KeyGapFindings
     | BoundFindings
@@ -103,6 +106,7 @@ class OutsiderFindings:
     """What each attack found, or why it could not run; None where it was left out."""
 
     averaging: AveragingFindings | NotPossible | None = None
+    least_squares: LeastSquaresFindings | NotPossible | None = None
     removal: RemovalFindings | NotPossible | None = None
     key_gaps: KeyGapFindings | NotPossible | None = None
     bounds: BoundFindings | NotPossible | None = None
@@ -139,6 +143,7 @@ def attack(outsider: Outsider, without: Collection[str] = ()) -> OutsiderFinding
 
     return OutsiderFindings(
         averaging=tried("averaging", lambda outsider: averages(outsider).findings()),
+        least_squares=tried("least_squares", _least_squares),
         removal=tried(
             "removal",
             lambda outsider: _removal(outsider, None if "averaging" in without else averages(outsider)),
@@ -155,6 +160,10 @@ def attack(outsider: Outsider, without: Collection[str] = ()) -> OutsiderFinding
 
 def _averaging(outsider: Outsider) -> Averaging:
     return average(outsider.published, outsider.progress)
+
+
+def _least_squares(outsider: Outsider) -> LeastSquaresFindings:
+    return least_squares(outsider.published, outsider.progress).findings()
 
 
 def _removal(outsider: Outsider, averages: Averaging | None) -> RemovalFindings:

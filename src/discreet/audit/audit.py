@@ -18,6 +18,7 @@ from discreet.audit.differencing_areas import AreaDifferences
 from discreet.audit.disclosure import Disclosures
 from discreet.audit.gates import GateVerdict
 from discreet.audit.key_gaps import KeyGapFindings, KeyGapJudgement
+from discreet.audit.least_squares import LeastSquaresFindings, LeastSquaresJudgement
 from discreet.audit.measures import (
     MapDifference,
     Privacy,
@@ -45,6 +46,14 @@ class AveragingAudit:
 
     attack: AveragingFindings
     realised: Realised
+
+
+@dataclass(frozen=True)
+class LeastSquaresAudit:
+    """The strongest linear adversary, predicted and realised."""
+
+    attack: LeastSquaresFindings
+    realised: LeastSquaresJudgement
 
 
 @dataclass(frozen=True)
@@ -201,6 +210,7 @@ class Audit:
     verdicts: tuple[GateVerdict, ...]
     redundancy: RedundancyAudit | None = None
     averaging: AveragingAudit | None = None
+    least_squares: LeastSquaresAudit | None = None
     removal: RemovalAudit | NotPossible | None = None
     key_gaps: KeyGapAudit | NotPossible | None = None
     bounds: BoundsAudit | None = None

@@ -85,14 +85,14 @@ class Laying:
 
     def __init__(self, sums: PublishedPieces, noise: Noise, informed: bool) -> None:
         self._sums, self._noise, self._informed = sums, noise, informed
-        self._rows = cache(self._make_rows)
+        self.rows = cache(self._make_rows)
         self.divides = cache(lambda variable, cut: sums.trees[variable].divides(cut))
         self._place, self._divided = cache(self._make_place), cache(self._make_divided)
         self._level = cache(self._make_level)
         self._last: tuple[tuple[Levels, Refinement], Laid] | None = None
         self._runs = cache(self._make_runs)
         self._hides = noise.publishing.hides_negatives and not noise.keeps_zeros
-        self._groups = sums.groups(self._same_noise)
+        self.groups = sums.groups(self._same_noise)
         self._cells, self._codes_at = sums.together()
         self._used = np.zeros(sums.cells, dtype=np.int32)
         self._weights = np.zeros(sums.cells)
@@ -100,7 +100,7 @@ class Laying:
 
     def variance(self, levels: Levels) -> float:
         """The variance of a large count of a cross-tabulation."""
-        return float(self._rows(levels)[-1])
+        return float(self.rows(levels)[-1])
 
     def _same_noise(self, one: Levels, other: Levels) -> bool:
         """Whether a group has the same noise in two cross-tabulations, and can be seen to be the same."""
@@ -128,7 +128,7 @@ class Laying:
         """The sums of a refinement's cells by target cell."""
         size, laid = prod(self.shape(target)), self._lay(target, one)
         found = Measured.nothing(size)
-        add_cells(*self._cells, self._groups, *laid.arrays, found.s, found.n, found.k, found.q, found.marks)
+        add_cells(*self._cells, self.groups, *laid.arrays, found.s, found.n, found.k, found.q, found.marks)
         self.visited += int((laid.lasts - laid.firsts).sum())
         cuts = dict(one.cuts)
         valid = _over(self._divided(variable, cuts[variable], depth) for variable, depth in target)
@@ -157,7 +157,7 @@ class Laying:
         """Covariances of a representation with earlier ones: sums of 2 c_ij and 2 c_ij / (q_i q_j)."""
         shared, weighted = np.zeros((2, len(q)))
         arrays = (*self._lay(target, one).arrays, q, self._used, self._weights, shared, weighted)
-        add_shared(self._cells[0], self._cells[2], self._groups, *arrays)
+        add_shared(self._cells[0], self._cells[2], self.groups, *arrays)
         return shared, weighted
 
     def take_groups(self, target: Levels, every: Iterable[Refinement]) -> Groups:
@@ -166,7 +166,7 @@ class Laying:
         found = Groups(np.zeros(size, np.int64), np.zeros((size, FEW)), np.zeros((size, FEW), np.int64))
         for one in every:
             arrays = (*self._make_laid(target, one).arrays, self._used, self._weights)
-            take_groups(self._cells[0], self._cells[2], self._groups, *arrays, *vars(found).values())
+            take_groups(self._cells[0], self._cells[2], self.groups, *arrays, *vars(found).values())
         return found
 
     def _pieces(self, one: Refinement) -> list[Piece]:
@@ -178,7 +178,7 @@ class Laying:
         firsts = np.array([piece.first for piece in pieces], dtype=np.int64)
         lasts = firsts + np.array([len(piece.values) for piece in pieces], dtype=np.int64)
         codes_at = np.array([self._codes_at[key] for key in one.pieces], dtype=np.int64)
-        rows = [self._rows(piece.levels) for piece in pieces]
+        rows = [self.rows(piece.levels) for piece in pieces]
         longest = max(map(len, rows))
         filled = np.array([np.pad(row, (0, longest - len(row)), mode="edge") for row in rows])
         return firsts, lasts, codes_at, filled
@@ -399,7 +399,7 @@ def average(
     exposed: list[ExposedCell] = []
     visited = attacked = 0
     for universe in published.universes:
-        sums = _sums(universe, published.noise, known, progress)
+        sums = read_pieces(universe, published.noise, known, progress)
         attack = _Attack(sums, published.noise, informed=known is not None)
         attack.lay.visited = visited
         progress.stage(f"averaging {universe.counted}", len(attack.targets))
@@ -420,7 +420,8 @@ def average(
     return Averaging(published, tuple(found), tuple(exposed), dict(left_out), visited)
 
 
-def _sums(universe: Universe, noise: Noise, truth: Truth | None, progress: Progress) -> PublishedPieces:
+def read_pieces(universe: Universe, noise: Noise, truth: Truth | None, progress: Progress) -> PublishedPieces:
+    """The cells of a universe that have noise, as far as the attacker knows them."""
     progress.stage(f"reading {universe.counted}", len(universe.tables))
     sums = PublishedPieces(universe)
     for table in universe.tables:

@@ -9,10 +9,11 @@ independent noises of the same count are averaged, and losses of noise with a gu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import combinations
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,11 +37,15 @@ from discreet.programme.cube import Levels, codes_at
 
 KNOWN = 2  # attributes of a newcomer that an attacker knows before
 SURE = 0.95  # posterior of a code that is taken as known
-MOST_SEEDS = 300  # changed cells that are followed; more are sampled evenly
+CERTAIN = 0.999  # of several that are taken together
+MOST_SEEDS = 300  # changed cells that are all followed; of more a sample is
+SAMPLED = 100
+MOST_CROSSTABS = 64  # that a code is judged by, those with fewest changed cells first
 MOST_OTHERS = 20_000  # changed cells that a profile is told apart from
 
 Node = tuple[int, int]  # depth, and place among the codes of that depth
 Profile = Mapping[str, Node]  # variable -> what is known of it
+_Item = TypeVar("_Item")
 
 
 class Relation(StrEnum):
@@ -303,7 +308,7 @@ class _Crosstab:
     def __init__(self, changed: ChangedCells, hidden_chance: float) -> None:
         self.changed, self.levels, sizes = changed, changed.levels, changed.sizes
         self.strides = [int(np.prod(sizes[k + 1 :], dtype=np.int64)) for k in range(len(sizes))]
-        self.sizes = sizes
+        self.sizes, self.names = sizes, frozenset(name for name, _ in changed.levels)
         self.hit, self.miss = evidence(hidden_chance, len(changed.numbers) / max(changed.compared, 1))
 
     def has(self, numbers: Integers) -> NDArray[np.bool_]:
@@ -336,7 +341,8 @@ class _Unit:
 
     def __init__(self, unit: str, changed: Sequence[ChangedCells], hidden_chance: float) -> None:
         self._unit = unit
-        self._crosstabs = [_Crosstab(one, hidden_chance) for one in changed if len(one.numbers)]
+        crosstabs = (_Crosstab(one, hidden_chance) for one in changed if len(one.numbers))
+        self._crosstabs = sorted(crosstabs, key=lambda one: one.hit, reverse=True)
         self._of: dict[str, list[_Crosstab]] = {}
         for one in self._crosstabs:
             for name, _ in one.levels:
@@ -346,41 +352,45 @@ class _Unit:
 
     def found(self) -> _Found:
         """Follow the changed cells, and compare the profiles."""
-        seeds = list(self._seeds())
-        chosen = seeds
-        if len(seeds) > MOST_SEEDS:  # of one cross-tabulation, so that a person is met once
-            first = [one for one in seeds if one[0] is seeds[0][0]]
-            many = min(MOST_SEEDS, len(first))
-            chosen = [first[k] for k in np.linspace(0, len(first) - 1, many).astype(int).tolist()]
-            scale = len(first) / many
-        else:
-            scale = 1.0
+        seeds = self._seeds()
+        every = [(one, number) for one in seeds for number in one.changed.numbers.tolist()]
+        chosen, scale = every, 1.0
+        if len(every) > MOST_SEEDS:  # of one cross-tabulation, in which every person is once
+            whole = [one for one in seeds if not one.changed.universe.base and not one.changed.universe.count]
+            widest = max(whole or seeds, key=lambda one: len(one.changed.numbers))
+            numbers = _evenly(widest.changed.numbers.tolist(), SAMPLED)
+            chosen, scale = (
+                [(widest, number) for number in numbers],
+                len(widest.changed.numbers) / len(numbers),
+            )
         profiles: list[Profile] = []
         for crosstab, number in chosen:
             begun = crosstab.profile(number)
             if not any(self._same(begun, one) for one in profiles):
                 profiles.append(self._followed(begun))
-        others = [one.profile(number) for one, number in _evenly(seeds, MOST_OTHERS)]
-        people = list(self._exposed(profiles, others))
-        return _Found(round(scale * len(people)), len(seeds), len(chosen), tuple(people))
+        others = [one.profile(number) for one, number in _evenly(every, MOST_OTHERS)]
+        people = list(self._exposed(profiles, others, {frozenset(dict(one.levels)) for one in seeds}))
+        return _Found(round(scale * len(people)), len(every), len(chosen), tuple(people))
 
-    def _seeds(self) -> Iterator[tuple[_Crosstab, int]]:
-        """The changed cells of the cross-tabulations that no other refines, those with most variables first."""
-        every = {one.levels for one in self._crosstabs}
-        finest = [one for one in self._crosstabs if not any(_refines(other, one.levels) for other in every)]
-        for one in sorted(finest, key=lambda one: (-len(one.levels), -len(one.changed.numbers))):
-            for number in one.changed.numbers.tolist():
-                yield one, number
+    def _seeds(self) -> list[_Crosstab]:
+        """The finest cross-tabulation of each table that has changed cells, those with most variables first."""
+        finest: dict[str, _Crosstab] = {}
+        for one in self._crosstabs:
+            table = one.changed.tables[0]
+            if table not in finest or _fineness(one.levels) > _fineness(finest[table].levels):
+                finest[table] = one
+        return sorted(finest.values(), key=lambda one: _fineness(one.levels), reverse=True)
 
     def _followed(self, begun: dict[str, Node]) -> Profile:
-        """Add attributes as long as one follows, the surest first."""
+        """Add attributes as long as one follows: all that are certain, or else the surest."""
         known = dict(begun)
         while True:
             added = [found for name in self._trees if (found := self._next(name, known)) is not None]
             if not added:
                 return known
-            _, name, node = max(added, key=lambda one: one[0])
-            known[name] = node
+            certain = [one for one in added if one[0] >= CERTAIN]
+            chosen = certain or [max(added, key=lambda one: one[0])]
+            known |= {name: node for _, name, node in chosen}
 
     def _next(self, name: str, known: Profile) -> tuple[float, str, Node] | None:
         """The code of a variable, or a finer one, that the changed cells leave; None where they leave several."""
@@ -389,11 +399,15 @@ class _Unit:
             return None
         leaves = tree.below(before)
         scores, hits = np.zeros(len(leaves)), np.zeros(len(leaves), dtype=bool)
+        names, judged = {name, *known}, 0
         for crosstab in self._of[name]:
-            seen = self._seen(crosstab, name, leaves, known)
+            seen = self._seen(crosstab, name, leaves, known) if crosstab.names <= names else None
             if seen is not None:
                 scores += np.where(seen, crosstab.hit, crosstab.miss)
                 hits |= seen
+                judged += 1
+            if judged == MOST_CROSSTABS:
+                break
         if not hits.any():
             return None
         chances = posterior(scores)
@@ -412,7 +426,7 @@ class _Unit:
     def _seen(
         self, crosstab: _Crosstab, name: str, leaves: Integers, known: Profile
     ) -> NDArray[np.bool_] | None:
-        """For each finest code whether its cell changed; None where the other codes of the cell are not known."""
+        """For each finest code whether its cell changed; None where another code of the cell is not known as deep."""
         numbers = np.zeros(len(leaves), dtype=np.int64)
         there = np.ones(len(leaves), dtype=bool)
         for (variable, depth), stride in zip(crosstab.levels, crosstab.strides, strict=True):
@@ -421,8 +435,7 @@ class _Unit:
                 there = places >= 0
                 numbers += stride * np.where(there, places, 0)
                 continue
-            node = known.get(variable)
-            place = -1 if node is None else self._trees[variable].at(node, depth)
+            place = self._trees[variable].at(known[variable], depth)
             if place < 0:
                 return None
             numbers += stride * place
@@ -436,15 +449,27 @@ class _Unit:
             for name, (depth, place) in one.items()
         )
 
-    def _exposed(self, profiles: Sequence[Profile], others: Sequence[Profile]) -> Iterator[ExposedPerson]:
-        """The profiles of which a few known attributes leave one only."""
+    def _exposed(
+        self, profiles: Sequence[Profile], others: Sequence[Profile], crossed: Collection[frozenset[str]]
+    ) -> Iterator[ExposedPerson]:
+        """The profiles of which a few known attributes, crossed in some table, leave one only.
+
+        A profile that lacks a known attribute may be that person; a changed cell counts where it has all of them.
+        """
         every = [*profiles, *others]
         nodes = {name: [one.get(name) for one in every] for name in self._trees}
-        for profile in profiles:
+        lacks = {name: np.array([one is None for one in nodes[name]]) for name in self._trees}
+        cells = np.arange(len(every)) >= len(profiles)
+        before: list[int] = []
+        for at, profile in enumerate(profiles):
             agree = {name: self._trees[name].agree(node, nodes[name]) for name, node in profile.items()}
             same = np.logical_and.reduce(list(agree.values()))
-            for known in _few(profile):
-                if not (np.logical_and.reduce([agree[name] for name in known]) & ~same).any():
+            if same[before].any():  # one person, met twice
+                continue
+            for known in _few(profile, crossed):
+                alike = np.logical_and.reduce([agree[name] & ~(cells & lacks[name]) for name in known])
+                if not (alike & ~same).any():
+                    before.append(at)
                     yield self._person(profile, known)
                     break
 
@@ -457,31 +482,33 @@ class _Unit:
         )
 
     def _fits(self, crosstab: _Crosstab, profile: Profile) -> bool:
+        if not crosstab.names <= profile.keys():
+            return False
         number = 0
         for (name, depth), stride in zip(crosstab.levels, crosstab.strides, strict=True):
-            place = self._trees[name].at(profile[name], depth) if name in profile else -1
+            place = self._trees[name].at(profile[name], depth)
             if place < 0:
                 return False
             number += stride * place
         return bool(crosstab.has(np.array([number], dtype=np.int64))[0])
 
 
-def _few(profile: Profile) -> Iterator[tuple[str, ...]]:
+def _few(profile: Profile, crossed: Collection[frozenset[str]]) -> Iterator[tuple[str, ...]]:
     """The sets of known attributes that leave at least one to learn, the smallest first."""
     for many in range(1, min(KNOWN, len(profile) - 1) + 1):
-        yield from combinations(sorted(profile), many)
+        for known in combinations(sorted(profile), many):
+            if any(names.issuperset(known) for names in crossed):
+                yield known
 
 
-def _refines(one: Levels, other: Levels) -> bool:
-    """Whether a cross-tabulation has all levels of another, as deep or deeper, and more."""
-    depths = dict(one)
-    return one != other and all(depths.get(name, 0) >= depth for name, depth in other)
+def _fineness(levels: Levels) -> tuple[int, int]:
+    return len(levels), sum(depth for _, depth in levels)
 
 
-def _evenly(seeds: Sequence[tuple[_Crosstab, int]], most: int) -> Iterable[tuple[_Crosstab, int]]:
-    if len(seeds) <= most:
-        return seeds
-    return (seeds[k] for k in np.linspace(0, len(seeds) - 1, most).astype(int).tolist())
+def _evenly(some: Sequence[_Item], most: int) -> Sequence[_Item]:
+    if len(some) <= most:
+        return some
+    return [some[k] for k in np.linspace(0, len(some) - 1, most).astype(int).tolist()]
 
 
 def judge_corrections(

@@ -1,11 +1,17 @@
-"""How well averaging can recover the counts of a programme whose cells all have noise, by its declaration only.
+"""How well a linear adversary can recover the counts of a programme whose cells all have noise, by its declaration.
 
 A refinement S adds up, below a count with the codes c_v, the product over the variables v of the m_v(S, c_v) codes of
 its cuts below them; independent noise of variance V in every cell gives the sum the variance V times that product. The
 best combination of all refinements has the variance V / sum over S of the product of 1/m_v (``averaging.recovery``).
-The total and all counts by one variable are computed, and those counts by several variables that can be more exposed.
 Sums of the same cells count once; cells that two different sums share are taken as independent, so that the variance is
-at most too small.
+at most too small. So are those counts by several variables judged that can be more exposed than all others.
+
+The total and all counts by one variable are judged by the strongest linear adversary, who also subtracts. With the
+cells j of all tables as rows a_j of the finest records and the target as t, the least variance of an unbiased
+combination is max_u (u't)^2 / sum_j (a_j'u)^2 / V_j, so that every u gives a variance that no such adversary is below.
+Here u is constant on the target, and on what its path from the whole divides off at each level, spread evenly over the
+codes at each branching; over all such u the maximum is 1 / (M^-1)_00 of a matrix with one row per level. It is exact
+where siblings are alike: products of balanced trees with all margins.
 """
 
 from __future__ import annotations
@@ -17,10 +23,13 @@ from itertools import combinations, product
 import numpy as np
 
 from discreet.audit.evidence import Universe
-from discreet.audit.refinements import CodeTree, Floats, Integers, PublishedPieces
+from discreet.audit.refinements import CodeTree, Floats, Integers, Mask, PublishedPieces
 from discreet.programme.cube import Signature
 
 TOTAL = "total"
+MOST_CROSSED = 4  # variables of a count that the strongest linear adversary is asked for ..
+MOST_CLASSES = 256  # .. and rows of its matrix
+RIDGE = 1e-12  # keeps a matrix that does not determine a count from being singular
 WHOLE = 0  # the cut that does not divide, and the code of the whole
 
 
@@ -46,7 +55,7 @@ def most_exposed(
     cross-tabulation's cells; where codes end at different depths a sum has the smallest of several.
     """
     every = (one for universe in universes for one in _exposed(universe, same_noise, variance))
-    return min(every, key=lambda one: one.ratio)
+    return min(every, key=lambda one: float(f"{one.ratio:.9g}"))  # the first of equal ones
 
 
 def _exposed(
@@ -71,6 +80,8 @@ def _exposed(
     whole = np.stack([axis.shares[cuts[:, k], WHOLE] for k, axis in enumerate(axes)], axis=1)
     below_whole = np.stack([axis.whole[cuts[:, k]] for k, axis in enumerate(axes)], axis=1)
     most = 0.0
+    design = Design(pieces, same_noise, variance)
+    least = [design.one(k) for k in range(len(names))]
     for k, axis in enumerate(axes):
         others = np.delete(whole, k, axis=1).prod(axis=1) / variances  # without the 1/m of this variable
         for codes, first in axis.kinds:
@@ -80,11 +91,12 @@ def _exposed(
             at = seen[once, k]
             information = np.bincount(at, others[once], minlength=len(axis.shares)) @ axis.shares[:, codes]
             times = np.bincount(at, minlength=len(axis.shares)) @ (axis.shares[:, codes] > 0)
-            best = int(information.argmax())
-            most = max(most, float(information[best]))
+            most = max(most, float(information.max()))
+            lowest = np.where(information > 0, least[k][codes], np.inf)
+            best = int(np.flatnonzero(lowest <= lowest.min() * (1 + 1e-9))[0])
             if information[best] > 0:
                 name = TOTAL if codes[best] == WHOLE else f"{names[k]}={axis.codes[int(codes[best])]}"
-                yield ExposedCount(universe.counted, name, int(times[best]), float(1 / information[best]))
+                yield ExposedCount(universe.counted, name, int(times[best]), float(lowest[best]))
     place = {name: k for k, name in enumerate(names)}
     together = {
         some
@@ -93,9 +105,170 @@ def _exposed(
         for some in combinations(sorted(place[axis.variable] for axis in table.cube.axes), size)
     }
     for some in sorted(together):
+        yield from _strongest(universe, axes, design, least, some)
         for cell, often, found in _crossed(axes, cuts, (whole, below_whole, variances), some, most):
             named = [f"{names[k]}={axes[k].codes[code]}" for k, code in zip(some, cell, strict=True)]
             yield ExposedCount(universe.counted, ", ".join(named), often, 1 / found)
+
+
+class Design:
+    """Which cells a programme publishes of a population, as the strongest linear adversary sees them."""
+
+    def __init__(
+        self, pieces: PublishedPieces, same_noise: bool, variance: Callable[[Signature], float]
+    ) -> None:
+        self.names = list(pieces.trees)
+        trees = list(pieces.trees.values())
+        once = same_noise and all(table.cube.shown is None for table in pieces.universe.tables)
+        self.spreads = [Spread(tree, once) for tree in trees]
+        place = {name: k for k, name in enumerate(self.names)}
+        self._members = [{0: tree.cuts[WHOLE]} for tree in trees]
+        self._numbers = np.zeros((len(pieces.measured), len(trees)), dtype=np.int64)
+        for row, key in enumerate(pieces.measured):
+            for name, number in key:
+                self._numbers[row, place[name]] = number
+                self._members[place[name]][number] = pieces.members[number]
+        self._squares = [
+            {number: spread.squares(members) for number, members in every.items()}
+            for spread, every in zip(self.spreads, self._members, strict=True)
+        ]
+        self._precision = np.array(
+            [1 / variance(pieces.universe.signature(levels)) for levels in pieces.measured.values()]
+        )
+        self._whole = np.array(
+            [[self._squares[k][int(number)][WHOLE] for k, number in enumerate(row)] for row in self._numbers]
+        ).reshape(self._numbers.shape)
+        self.cross_tabulations = len(self._numbers)
+
+    def one(self, k: int) -> Floats:
+        """Code of a variable -> a variance that no linear unbiased estimate of its count is below."""
+        weights = {int(numbers[0]): weight for numbers, weight in self._weights((k,))}
+        sets = [(self._squares[k][n], self._members[k][n], weight) for n, weight in weights.items()]
+        return self.spreads[k].variances(sets)
+
+    def several(self, some: tuple[int, ...], codes: Sequence[int]) -> float:
+        """The same of the count with these codes of some variables; infinite where that is too large to compute."""
+        spreads = [self.spreads[k] for k in some]
+        if (
+            np.prod([spread.classes(code) for spread, code in zip(spreads, codes, strict=True)])
+            > MOST_CLASSES
+        ):
+            return np.inf
+        matrix = np.zeros((1, 1))
+        for numbers, weight in self._weights(some):
+            part = np.full((1, 1), weight)
+            for spread, k, code, number in zip(spreads, some, codes, numbers.tolist(), strict=True):
+                part = np.kron(part, spread.gram(code, self._squares[k][number], self._members[k][number]))
+            matrix = matrix + part
+        return float(_first_of_inverse(matrix[None])[0])
+
+    def _weights(self, some: tuple[int, ...]) -> Iterator[tuple[Integers, float]]:
+        """The sets of codes of some variables, and the sum of what the others leave of each."""
+        rest = np.delete(self._whole, some, axis=1).prod(axis=1) * self._precision
+        sets, of = np.unique(self._numbers[:, some], axis=0, return_inverse=True)
+        yield from zip(sets, np.bincount(of.ravel(), rest).tolist(), strict=True)
+
+
+def _first_of_inverse(matrices: Floats) -> Floats:
+    """(M^-1)_00 of each matrix; very large where M does not determine it."""
+    size = matrices.shape[1]
+    scale = np.trace(matrices, axis1=1, axis2=2)[:, None, None]
+    first = np.broadcast_to(np.eye(size)[:, :1], (len(matrices), size, 1))
+    found: Floats = np.linalg.solve(matrices + (RIDGE * scale + 1e-300) * np.eye(size), first)[:, 0, 0]
+    return found
+
+
+class Spread:
+    """A tree whose leaves have the weights of an even division at each branching."""
+
+    def __init__(self, tree: CodeTree, same_noise: bool) -> None:
+        self._tree = tree
+        children = np.bincount(tree.parents[1:], minlength=len(tree.codes))
+        self._share = np.ones(len(tree.codes))
+        for code in range(1, len(tree.codes)):
+            parent = tree.parents[code]
+            self._share[code] = self._share[parent] / children[parent]
+        only = np.r_[False, children[tree.parents[1:]] == 1]
+        self._counted = ~(only & same_noise)  # a code that is all of its parent is the same group
+
+    def squares(self, members: Mask) -> Floats:
+        """Code -> the sum of squared shares of some codes at or below it."""
+        found = np.where(members & self._counted, self._share**2, 0.0)
+        for code in range(len(found) - 1, 0, -1):
+            found[self._tree.parents[code]] += found[code]
+        return found
+
+    def variances(self, sets: Sequence[tuple[Floats, Mask, float]]) -> Floats:
+        """Code -> 1 / information of the best u; each set of codes with its sums of squares and its weight."""
+        found = np.full(len(self._tree.codes), np.inf)
+        for depth in np.unique(self._tree.depths).tolist():
+            codes = np.flatnonzero(self._tree.depths == depth)
+            path = self._path(codes)
+            matrix = np.zeros((len(codes), depth + 1, depth + 1))
+            for squares, members, weight in sets:
+                self._add(matrix, path, squares, members & self._counted, weight)
+            for level in range(1, depth + 1):  # where nothing is beside the code, nothing is asked of it
+                matrix[self._share[path[level - 1]] <= self._share[path[level]], level, level] += 1.0
+            found[codes] = _first_of_inverse(matrix)
+        return found
+
+    def gram(self, code: int, squares: Floats, members: Mask) -> Floats:
+        """What one set of codes tells of a code and of what its path divides off, level by level."""
+        path = self._path(np.array([code]))
+        matrix = np.zeros((1, len(path), len(path)))
+        self._add(matrix, path, squares, members & self._counted, 1.0)
+        share = self._share[path[:, 0]]
+        kept = np.r_[0, 1 + np.flatnonzero(share[:-1] > share[1:])]
+        found: Floats = matrix[0][np.ix_(kept, kept)]
+        return found
+
+    def classes(self, code: int) -> int:
+        """How many rows that has."""
+        share = self._share[self._path(np.array([code]))[:, 0]]
+        return 1 + int((share[:-1] > share[1:]).sum())
+
+    def _path(self, codes: Integers) -> Integers:
+        """The codes from the whole down to each of some codes of one depth."""
+        path = [codes]
+        while self._tree.depths[path[0][0]] > 0:
+            path.insert(0, self._tree.parents[path[0]].astype(np.int64))
+        return np.stack(path)
+
+    def _add(self, matrix: Floats, path: Integers, squares: Floats, members: Mask, weight: float) -> None:
+        depth = len(path) - 1
+        share = self._share
+        for level in range(depth + 1):
+            inside = np.zeros((len(matrix), depth + 1))  # the classes that the code of this level contains
+            inside[:, 0] = 1.0
+            for lower in range(level + 1, depth + 1):
+                inside[:, lower] = share[path[lower - 1]] > share[path[lower]]
+            at = members[path[level]]
+            if level < depth:
+                matrix += weight * at[:, None, None] * inside[:, :, None] * inside[:, None, :]
+        matrix[:, 0, 0] += weight * squares[path[depth]] / share[path[depth]] ** 2
+        for level in range(1, depth + 1):
+            mass = share[path[level - 1]] - share[path[level]]
+            own = np.where(members[path[level - 1]], share[path[level - 1]] ** 2, 0.0)
+            beside = squares[path[level - 1]] - own - squares[path[level]]
+            matrix[:, level, level] += weight * np.divide(
+                beside, mass**2, out=np.zeros_like(mass), where=mass > 0
+            )
+
+
+def _strongest(
+    universe: Universe, axes: Sequence[_Axis], design: Design, least: Sequence[Floats], some: tuple[int, ...]
+) -> Iterator[ExposedCount]:
+    """The count by several variables whose codes are each the most exposed of their variable.
+
+    In a table with all margins the variance is the product over its variables, so that no other is more exposed.
+    """
+    if len(some) > MOST_CROSSED or any(len(least[k]) < 2 for k in some):
+        return
+    codes = [1 + int(least[k][1:].argmin()) for k in some]
+    found = design.several(some, codes)
+    if np.isfinite(found):
+        named = [f"{design.names[k]}={axes[k].codes[code]}" for k, code in zip(some, codes, strict=True)]
+        yield ExposedCount(universe.counted, ", ".join(named), design.cross_tabulations, found)
 
 
 def _crossed(

@@ -19,6 +19,7 @@ from discreet.errors import Mistakes, mistake
 from discreet.io.progress import Progress, Quiet
 from discreet.maths.attacks.averaging import success
 from discreet.maths.attacks.differencing import cancel
+from discreet.maths.noise.additive import LawKind
 from discreet.maths.noise.publishing import PublishedLaw
 from discreet.perturb.noise import Noise
 from discreet.programme.codelist import Codelist
@@ -411,7 +412,8 @@ def difference_releases(
             cell = described(one.levels, one.universe.codelists, int(numbers[at]))
             examples.append(Apparent(cell, int(change[at])))
         progress.step()
-    follows = same_keys and first.noise.same_noise and second.noise.same_noise
+    # other noise that follows the people is bound to its data, and new where these change
+    follows = same_keys and all(one.noise.kind is LawKind.CELL_KEY for one in (first, second))
     certain = changed if follows else None
     return Update(len(both), compared, changed, small, certain, skipped, tuple(examples))
 
@@ -425,11 +427,7 @@ class ChangedCells:
     tables: tuple[str, ...]  # of the second release that show it
     compared: int  # cells that are not zero in one of the two
     numbers: Integers  # of those that changed, ascending
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """How many codes each of its levels has."""
-        return tuple(len(codes_at(self.universe.codelists[name], depth)) for name, depth in self.levels)
+    sizes: tuple[int, ...]  # how many codes each of its levels has
 
 
 def changed_cells(
@@ -445,7 +443,10 @@ def changed_cells(
     for one, old, new in _cells(both, *readers):
         numbers, change = _change(one, old, new)
         tables = tuple(part.owned.table.id for part in one.second.parts)
-        found.append(ChangedCells(one.universe, one.levels, tables, len(numbers), numbers[change != 0]))
+        crosstab = one.first.parts[0].crosstab
+        sizes = tuple(crosstab.levels[k].size for k in crosstab.order if crosstab.depths[k])
+        changed = numbers[change != 0]
+        found.append(ChangedCells(one.universe, one.levels, tables, len(numbers), changed, sizes))
         progress.step()
     return found
 
@@ -500,13 +501,14 @@ def _both(first: Published, second: Published) -> tuple[list[_Both], tuple[str, 
     others = {(one.unit, one.base, one.count): one for one in second.universes}
     found: list[_Both] = []
     skipped: list[str] = []
+    same_codes = cache(_same_codes)
     for universe in first.universes:
         other = others.get((universe.unit, universe.base, universe.count))
         if other is None:
             continue
         ours, theirs = located_crosstabs(universe), located_crosstabs(other)
         for levels in (levels for levels in ours if levels in theirs):
-            if all(_same_codes(universe, other, *level) for level in levels):
+            if all(same_codes(universe, other, *level) for level in levels):
                 found.append(_Both(universe, levels, ours[levels], theirs[levels]))
             else:
                 skipped.append(str(universe.signature(levels)))

@@ -206,11 +206,15 @@ class _Reader:
 
     def weighted(self, entry: CubeEntry) -> WeightedTable:
         """A cube of weighted sums."""
-        table = self._table(entry)
-        cube = replace(table.cube, weight=entry.weight)
-        return WeightedTable(cube, entry.unit, entry.base_normal, entry.count, table.load)
+        cube, rows = self._file(entry)
+        cube = replace(cube, weight=entry.weight)
+        return WeightedTable(cube, entry.unit, entry.base_normal, entry.count, partial(_sums, rows))
 
     def _table(self, entry: CubeEntry) -> PublishedTable:
+        cube, rows = self._file(entry)
+        return PublishedTable(cube, partial(_cells, rows))
+
+    def _file(self, entry: CubeEntry) -> tuple[Cube, CubeFile]:
         file = entry.file(ReleaseFormat.PARQUET)
         if file is None or not (self._release.folder / file.path).is_file():
             raise BrokenRelease(f"cube {entry.id}: its Parquet file is missing; fetch the release again")
@@ -221,7 +225,7 @@ class _Reader:
         cube = replace(cube, shown=entry.shown(cube))
         signed = self._release.manifest.noise.keeps_negatives
         rows = CubeFile(entry, self._release.folder / file.path, tuple(axis.codes for axis in axes), signed)
-        return PublishedTable(cube, partial(_cells, rows))
+        return cube, rows
 
     def _axis(self, entry: AxisEntry) -> Breakdown:
         tree, listed = self._trees[entry.variable], self._codes[entry.breakdown]
@@ -254,3 +258,8 @@ def _cells(file: CubeFile) -> Cells:
     if not parts:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     return np.concatenate([cells for cells, _ in parts]), np.concatenate([values for _, values in parts])
+
+
+def _sums(file: CubeFile) -> tuple[Integers, NDArray[np.float64]]:
+    cells, values = _cells(file)
+    return cells, values.astype(np.float64)

@@ -86,9 +86,9 @@ def _averaging(gates: Gates, measures: Measures) -> Iterable[GateVerdict]:
     if isinstance(chosen, PrivateMechanism) and chosen.rule.is_guaranteed:
         yield _averaging_by_law(limit, measures)
         return
-    found = measures.averaging
-    worst = max((one.success for one in found.exposed), default=0.0)
-    over = [one for one in found.exposed if one.success > limit]
+    found = measures.recovered
+    worst = max((one.success for one in found), default=0.0)
+    over = [one for one in found if one.success > limit]
     remedy = "lower epsilon, or publish fewer tables"
     if over and isinstance(measures.case.programme.noise, CellKeyNoise):
         needed = max(least_variance(one.ratio, limit) for one in over)

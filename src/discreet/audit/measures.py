@@ -18,6 +18,7 @@ from discreet.audit import (
     reconstruction,
     utility,
 )
+from discreet.audit.averaging import ExposedCell
 from discreet.audit.bounds import BoundAttack, BoundJudgement, bound_attack
 from discreet.audit.bounds import judge as judge_bounds
 from discreet.audit.case import EXACT, Case, Earlier, variants
@@ -46,6 +47,7 @@ from discreet.audit.differencing_areas import (
 from discreet.audit.evidence import Published
 from discreet.audit.key_gaps import KeyGapJudgement, KeyGaps, key_gaps
 from discreet.audit.key_gaps import judge as judge_key_gaps
+from discreet.audit.least_squares import LeastSquares, least_squares, most_recovered
 from discreet.audit.ptable_change import PTableChange, PTableChangeJudgement, ptable_change
 from discreet.audit.ptable_change import judge as judge_ptable_change
 from discreet.audit.redundancy import Mode, programme_redundancy
@@ -203,6 +205,16 @@ class Measures:
     def averaging(self) -> averaging.Averaging:
         """The averaging attack."""
         return averaging.average(self.case.published, self._progress, truth=self.case.truth)
+
+    @cached_property
+    def least_squares(self) -> LeastSquares:
+        """The strongest linear adversary."""
+        return least_squares(self.case.published, self._progress, truth=self.case.truth)
+
+    @cached_property
+    def recovered(self) -> tuple[ExposedCell, ...]:
+        """The most exposed counts by averaging or least squares, whichever is stronger: what verdicts use."""
+        return most_recovered(self.averaging, self.least_squares)
 
     @cached_property
     def sparsity(self) -> tuple[Sparsity, ...]:

@@ -74,19 +74,10 @@ class CodeTree:
 
     def divides(self, cut: int) -> Mask:
         """The codes all of whose leaves are below codes of the cut that are themselves not above it."""
-        covered = np.zeros(self.leaves_of[0].stop + 1, dtype=np.int64)
-        for code in np.flatnonzero(self.cuts[cut]).tolist():
-            covered[self.leaves_of[code].start + 1 : self.leaves_of[code].stop + 1] = 1
-        before = np.cumsum(covered)
-        sizes = [
-            before[leaves.stop] - before[leaves.start] - (leaves.stop - leaves.start)
-            for leaves in self.leaves_of
-        ]
-        whole = np.array(sizes) == 0
         inside = np.zeros(len(self.codes), dtype=bool)  # below a code of the cut
         for code in range(1, len(self.codes)):
             inside[code] = inside[self.parents[code]] or self.cuts[cut][self.parents[code]]
-        found: Mask = whole & ~inside
+        found: Mask = self.divided(self.cuts[cut]) & ~inside
         return found
 
     def shares(self) -> Floats:
@@ -98,6 +89,16 @@ class CodeTree:
             inside = np.sort(firsts[members])
             parts = np.searchsorted(inside, ends) - np.searchsorted(inside, firsts)
             found[number] = np.where(self.divides(number), 1 / np.maximum(parts, 1), 0.0)
+        return found
+
+    def divided(self, members: Mask) -> Mask:
+        """The codes all of whose leaves are below some members, which have no leaf in common."""
+        covered = np.zeros(self.leaves_of[0].stop + 1, dtype=np.int64)
+        for code in np.flatnonzero(members).tolist():
+            covered[self.leaves_of[code].start + 1 : self.leaves_of[code].stop + 1] = 1
+        before = np.cumsum(covered)
+        firsts, ends = (np.array([getattr(one, end) for one in self.leaves_of]) for end in ("start", "stop"))
+        found: Mask = before[ends] - before[firsts] == ends - firsts
         return found
 
     def above(self, depth: int) -> Places:
@@ -133,11 +134,12 @@ class PublishedPieces:
         used = {axis.variable for table in universe.tables for axis in table.cube.axes}
         self.trees = {name: tree_of(universe.codelists[name]) for name in sorted(used)}
         self.pieces: dict[Key, Piece] = {}
-        self._measured: set[Key] = set()  # what some cube publishes with noise of its own
+        self.measured: dict[Key, Levels] = {}  # what some cube publishes with noise of its own
         self.refinements: dict[Cuts, Refinement] = {}
         self.crosstabs: dict[Levels, None] = {}
         self.cells = 0
         self._levels: dict[tuple[str, bytes], int] = {}
+        self.members: dict[int, Mask] = {}  # number of a set of codes -> which codes are in it
         self._places = cache(self._make_places)
 
     def add(self, cube: Cube, load: Callable[[], NoisyCells]) -> None:
@@ -170,7 +172,7 @@ class PublishedPieces:
             for axis, key in enumerate(piece.above):
                 above = self.pieces.get(key)
                 if above is not None and joins(piece.levels, above.levels):
-                    at = self._find(self._up(piece, axis), piece, above)
+                    at = self.find(self._up(piece, axis), piece, above)
                     join_only_children(parents, piece.first, at, piece.counts, above.counts, above.first)
         return _flat(parents)
 
@@ -194,10 +196,57 @@ class PublishedPieces:
             first += len(distinct)
         return groups
 
+    def families(self) -> Iterator[tuple[Piece, Piece, Integers]]:
+        """Which cells of a piece add up to which of a coarser one: pairs of pieces, and for each cell of the finer one
+        the row of the coarser that it is a part of, -1 for none.
+
+        One level up along one axis where that is published, else to the nearest published pieces above; then only what
+        the finer codes divide completely.
+        """
+        for key, piece in self.pieces.items():
+            near = [self.pieces[above] for above in piece.above if above in self.pieces]
+            for axis, above in enumerate(piece.above):
+                if above in self.pieces:
+                    yield (
+                        piece,
+                        self.pieces[above],
+                        self.find(self._up(piece, axis), piece, self.pieces[above]),
+                    )
+            if len(near) < len(piece.above):
+                for other in self._nearest(piece, near):
+                    yield piece, other, self._parts(key, piece, other)
+
+    def _nearest(self, piece: Piece, near: Sequence[Piece]) -> list[Piece]:
+        """The published pieces that are coarser than one, without those that are coarser than another of them."""
+        depths = dict(piece.levels)
+        coarser = [
+            one
+            for one in self.pieces.values()
+            if one is not piece
+            and one.levels != piece.levels
+            and all(depth <= depths.get(variable, 0) for variable, depth in one.levels)
+        ]
+        found: list[Piece] = []
+        for one in sorted(coarser, key=lambda one: -sum(depth for _, depth in one.levels)):
+            if not any(_is_coarser(one, between) for between in (*near, *found)):
+                found.append(one)
+        return found
+
+    def _parts(self, key: Key, piece: Piece, other: Piece) -> Integers:
+        """Cell of a piece -> the row of a coarser one that it is a part of, -1 where that is not wholly divided."""
+        depths = dict(other.levels)
+        codes, whole = piece.codes.copy(), np.ones(len(piece.values), dtype=bool)
+        for axis, (variable, depth) in enumerate(piece.levels):
+            tree, above = self.trees[variable], depths.get(variable, 0)
+            if above < depth:
+                codes[:, axis] = tree.above(above)[codes[:, axis]]
+                whole &= tree.divided(self.members[key[axis][1]])[codes[:, axis]]
+        return np.where(whole, self.find(codes, piece, other), -1)
+
     def _join_same(self, parents: Places, piece: Piece, others: list[Piece]) -> None:
         """Join the cells that are in other pieces of the same cross-tabulation: its cubes differ in codes."""
         for other in others:
-            at = self._find(piece.codes, piece, other)
+            at = self.find(piece.codes, piece, other)
             present = np.flatnonzero(at >= 0)
             join_same(parents, piece.first + present, other.first + at[present])
         others.append(piece)
@@ -207,7 +256,7 @@ class PublishedPieces:
         codes[:, axis] = self.trees[piece.levels[axis][0]].parents[codes[:, axis]]
         return codes
 
-    def _find(self, codes: Places, piece: Piece, other: Piece) -> Integers:
+    def find(self, codes: Places, piece: Piece, other: Piece) -> Integers:
         """The row in another piece of cells with these codes along the axes of a piece, -1 where it has none."""
         sizes = [len(self.trees[name].codes) for name, _ in piece.levels]
         wanted, there = _numbers(codes, sizes), _numbers(self._aligned(piece, other), sizes)
@@ -239,8 +288,12 @@ class PublishedPieces:
         """Depth -> a number for the codes that the axis has there."""
         found = [0]
         for depth in range(1, int(axis.depths.max()) + 1):
-            codes = "\0".join(axis.codes[node] for node in np.flatnonzero(axis.depths == depth)).encode()
+            here = axis.depths == depth
+            codes = "\0".join(axis.codes[node] for node in np.flatnonzero(here)).encode()
             found.append(self._levels.setdefault((axis.variable, codes), len(self._levels) + 1))
+            if found[-1] not in self.members:
+                self.members[found[-1]] = np.zeros(len(self.trees[axis.variable].codes), dtype=bool)
+                self.members[found[-1]][self._places(axis)[here]] = True
         return found
 
     def _take(
@@ -281,7 +334,7 @@ class PublishedPieces:
         return np.array([0, *(position[code] + 1 for code in axis.codes[1:])], dtype=np.int32)
 
     def _refine(self, cube: Cube, axes: Sequence[Breakdown], levels: Sequence[list[int]]) -> None:
-        self._measured.update(_key(axes, levels, depths) for depths in _measured(cube, axes))
+        self.measured |= {_key(axes, levels, one): _levels(axes, one) for one in _measured(cube, axes)}
         choices = [self._cuts(axis, len(level)) for axis, level in zip(axes, levels, strict=True)]
         for chosen in product(*(choice.items() for choice in choices)):
             cuts = tuple(
@@ -290,7 +343,7 @@ class PublishedPieces:
             if cuts not in self.refinements:
                 crossed = list(product(*(depths for _, depths in chosen)))
                 pieces = tuple(_key(axes, levels, depths) for depths in crossed)
-                if self._measured.issuperset(pieces):
+                if self.measured.keys() >= set(pieces):
                     self.refinements[cuts] = Refinement(
                         cuts, pieces, tuple(_levels(axes, depths) for depths in crossed)
                     )
@@ -305,6 +358,11 @@ class PublishedPieces:
             members[self._places(axis)[inside]] = True
             found.setdefault(tree.cut(members), np.unique(axis.depths[inside]).tolist())
         return found
+
+
+def _is_coarser(one: Piece, other: Piece) -> bool:
+    depths = dict(other.levels)
+    return all(depth <= depths.get(variable, 0) for variable, depth in one.levels)
 
 
 def _measured(cube: Cube, axes: Sequence[Breakdown]) -> list[tuple[int, ...]]:

@@ -1,4 +1,4 @@
-"""``discreet attack``: a release attacked from its public files only."""
+"""``discreet attack``: a release attacked from its public files only, or one's own table builder by its answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import typer
 from discreet.audit.attack import ATTACKS, Outsider
 from discreet.audit.attack import attack as run_attack
 from discreet.audit.evidence import Published, published, refuse_adjusted, same_ptable, same_secret
-from discreet.cli.findings import attack_lines
+from discreet.audit.session import RATE, REQUESTS, SECONDS, Session, attack_server
+from discreet.cli.findings import attack_lines, session_lines
 from discreet.cli.noise_options import PTABLE, ptable_law
 from discreet.cli.output import JSON, QUIET, THREADS, emit_json, shown_progress
 from discreet.cli.release_options import EARLIER, GEOGRAPHIES, LOOKUP, WITHOUT, read_lookup
@@ -20,7 +21,9 @@ from discreet.release.reader import open_release
 
 
 def attack(
-    release: Annotated[Path, typer.Argument(help="The release folder.")],
+    release: Annotated[
+        str, typer.Argument(help="The release folder, or http://.. of a table builder that you run.")
+    ],
     ptable: PTABLE = None,
     variance: Annotated[
         float | None, typer.Option("--variance", help="The variance of the noise, if known.")
@@ -38,12 +41,44 @@ def attack(
         typer.Option("--seconds", help="Work to solve an area, in seconds of an idle machine.", min=0.1),
     ] = 5.0,
     without: WITHOUT = None,
+    axes: Annotated[
+        str, typer.Option("--axes", help="Table builder: the breakdowns of the table, by commas.")
+    ] = "",
+    filtered: Annotated[
+        str, typer.Option("--filter", help="Table builder: the variable of the filters.")
+    ] = "",
+    requests: Annotated[
+        int, typer.Option("--requests", help="Table builder: requests at most.", min=3, max=1_000_000)
+    ] = REQUESTS,
+    duration: Annotated[
+        float, typer.Option("--duration", help="Table builder: seconds at most.", min=1)
+    ] = SECONDS,
+    rate: Annotated[
+        float, typer.Option("--rate", help="Table builder: requests per second at most.", min=0.01, max=1000)
+    ] = RATE,
+    own_server: Annotated[
+        bool,
+        typer.Option("--own-server", help="Confirm that a table builder on another machine is your own."),
+    ] = False,
     json: JSON = False,
     threads: THREADS = 0,
     quiet: QUIET = False,
 ) -> None:
     """Report what anyone with the public files can find out, and what else they would need to know for more."""
-    opened = open_release(release)
+    if release.startswith(("http://", "https://")):
+        session = Session(
+            address=release.rstrip("/"),
+            axes=tuple(name.strip() for name in axes.split(",") if name.strip()),
+            filtered=filtered,
+            requests=requests,
+            seconds=duration,
+            rate=rate,
+            variance=variance,
+            own_server=own_server,
+        )
+        _attack_server(session, json=json, quiet=quiet)
+        return
+    opened = open_release(Path(release))
     seen = _supposing(published(opened), ptable, variance)
     before = None if earlier is None else open_release(earlier)
     for one in (opened, before):
@@ -61,13 +96,22 @@ def attack(
             seconds,
             threads,
             progress,
-            before is None or same_ptable(before, opened),
+            same_ptable=before is None or same_ptable(before, opened),
         )
         found = run_attack(outsider, without or ())
     if json:
         emit_json({"release": seen.name, **dict(found.items())})
     elif not quiet:
         for line in attack_lines(seen, found):
+            typer.echo(line)
+
+
+def _attack_server(session: Session, *, json: bool, quiet: bool) -> None:
+    found = attack_server(session)
+    if json:
+        emit_json({"address": session.address, **found.as_json()})
+    elif not quiet:
+        for line in session_lines(session.address, found):
             typer.echo(line)
 
 

@@ -12,6 +12,7 @@ from discreet.audit.audit import (
     BoundsAudit,
     DifferencingAudit,
     KeyGapAudit,
+    LeastSquaresAudit,
     Protection,
     ReconstructionAudit,
     RedundancyAudit,
@@ -28,10 +29,12 @@ from discreet.audit.differencing_areas import MapJudgement
 from discreet.audit.disclosure import Disclosures, Tally
 from discreet.audit.evidence import Published
 from discreet.audit.key_gaps import KeyGapFindings
+from discreet.audit.least_squares import LeastSquaresFindings
 from discreet.audit.measures import Privacy, ReleaseDifference
 from discreet.audit.ptable_change import PTableChange
 from discreet.audit.reconstruction import ReconstructionFindings
 from discreet.audit.removal import RemovalFindings
+from discreet.audit.session import SessionFindings
 from discreet.audit.utility import Utility
 from discreet.audit.weights import WeightFindings
 from discreet.maths.attacks.averaging import Method
@@ -60,13 +63,15 @@ def _about_tables(found: Audit) -> Iterator[str]:
         yield from _redundancy(found.redundancy)
     if found.averaging is not None:
         yield from _averaging_judged(found.averaging)
+    if found.least_squares is not None:
+        yield from _least_squares_judged(found.least_squares)
     if found.removal is not None:
         yield from _removal_judged(found.removal)
     if found.key_gaps is not None:
         yield from _key_gaps_judged(found.key_gaps)
     if found.bounds is not None:
         yield from _bounds_judged(found.bounds)
-    if found.weights is not None:
+    if isinstance(found.weights, WeightsAudit):
         yield from _weights_judged(found.weights)
 
 
@@ -105,22 +110,25 @@ def attack_lines(seen: Published, found: OutsiderFindings) -> Iterator[str]:
             yield from _attack(one)
 
 
+def session_lines(address: str, found: SessionFindings) -> Iterator[str]:
+    """A session against a table builder as readable lines."""
+    refused = ", ".join(f"{number:,} by {rule}" for rule, number in sorted(found.refused.items())) or "none"
+    yield (
+        f"{address}: {found.answered:,} of {found.requests:,} requests answered; refused: {refused}. "
+        f"{' x '.join(found.axes)} under opposite filters of {found.filtered}: {found.pairs:,} pairs."
+    )
+    if found.standard_error is None or found.success is None:
+        yield "Filters: the variance of the noise is not known; give it with --variance."
+        return
+    declared = "" if found.declared is None else f"; the server declares at most {found.declared:.0%}"
+    yield (
+        f"Filters: {found.cells:,} counts known with a standard error of {found.standard_error:.2f}, "
+        f"{found.success:.0%} of them exactly{declared}."
+    )
+
+
 def _attack(found: Finding) -> Iterator[str]:
     match found:
-        case AveragingFindings():
-            yield from _averaging(found)
-        case RemovalFindings():
-            yield from _removal(found)
-        case KeyGapFindings():
-            yield from _key_gaps(found)
-        case BoundFindings():
-            yield from _bounds(found)
-        case WeightFindings():
-            yield from _weights(found)
-        case ExposedValues():
-            yield _exposed(found)
-        case OutsiderDifferences():
-            yield from _differencing(found)
         case ReconstructionFindings():
             yield (
                 f"Reconstruction: {found.areas} areas of {found.geography}, {found.records:,} records, "
@@ -129,6 +137,35 @@ def _attack(found: Finding) -> Iterator[str]:
             )
         case Disclosures():
             yield from _disclosure(found)
+        case OutsiderDifferences():
+            yield from _differencing(found)
+        case ExposedValues():
+            yield _exposed(found)
+        case _:
+            yield from _noise_attack(found)
+
+
+def _noise_attack(
+    found: AveragingFindings
+    | LeastSquaresFindings
+    | RemovalFindings
+    | KeyGapFindings
+    | BoundFindings
+    | WeightFindings,
+) -> Iterator[str]:
+    match found:
+        case AveragingFindings():
+            yield from _averaging(found)
+        case LeastSquaresFindings():
+            yield from _least_squares(found)
+        case RemovalFindings():
+            yield from _removal(found)
+        case KeyGapFindings():
+            yield from _key_gaps(found)
+        case BoundFindings():
+            yield from _bounds(found)
+        case WeightFindings():
+            yield from _weights(found)
 
 
 def _redundancy(found: RedundancyAudit) -> Iterator[str]:
@@ -153,6 +190,24 @@ def _averaging(found: AveragingFindings) -> Iterator[str]:
 def _averaging_judged(found: AveragingAudit) -> Iterator[str]:
     yield from _averaging(found.attack)
     yield f"  realised: {found.realised.hit[Method.WEIGHTED]:,} recovered exactly"
+
+
+def _least_squares(found: LeastSquaresFindings) -> Iterator[str]:
+    yield (
+        f"Least squares: {found.targets:,} cells in {found.equations:,} sums, {found.linear.expected:,.0f} expected to "
+        f"be recovered exactly, {found.within_bounds.expected:,.0f} with bounds ({found.baseline:,.0f} are published "
+        "unchanged)"
+    )
+    for one in found.exposed[:NAMED]:
+        yield (
+            f"  {one.counted}: {_cell(one.cell)}: {one.ratio:.3g} of one count's variance, "
+            f"probability {one.success:.3f}"
+        )
+
+
+def _least_squares_judged(found: LeastSquaresAudit) -> Iterator[str]:
+    yield from _least_squares(found.attack)
+    yield f"  realised: {found.realised.linear:,} recovered exactly, {found.realised.within_bounds:,} with bounds"
 
 
 def _removal(found: RemovalFindings) -> Iterator[str]:
@@ -223,12 +278,11 @@ def _weights(found: WeightFindings) -> Iterator[str]:
         f"Weighted tables: {sums}; with whole weights {found.certain:,} of {found.cells:,} small counts follow for "
         f"certain ({found.certain_without:,} without weights), {found.left:.1f} counts stay possible on average"
     )
+    if found.alone:
+        yield f"  {found.alone:,} weighted cells have no published count: a constant weight makes noisy counts of them"
 
 
-def _weights_judged(found: WeightsAudit | NotPossible) -> Iterator[str]:
-    if isinstance(found, NotPossible):
-        yield f"Weighted tables: not possible: {found.reason}"
-        return
+def _weights_judged(found: WeightsAudit) -> Iterator[str]:
     yield from _weights(found.attack)
     if found.realised.certain:
         yield f"  {found.realised.right:,} of these are correct"
@@ -271,10 +325,10 @@ def _differencing(found: OutsiderDifferences) -> Iterator[str]:
     update, maps = found.earlier_release, found.maps
     if update is not None:
         yield f"Earlier release: {update.changed:,} of {update.compared:,} cells changed"
-    if found.ptable_change is not None:
-        yield from _ptable_change(found.ptable_change)
     if found.corrections is not None:
         yield from _corrections(found.corrections)
+    if found.ptable_change is not None:
+        yield from _ptable_change(found.ptable_change)
     if maps is not None:
         yield (
             f"Differencing: {' and '.join(maps.geographies)}: {maps.small:,} small differences among "
@@ -332,6 +386,15 @@ def _releases_judged(update: ReleaseDifference | None) -> Iterator[str]:
     )
 
 
+def _corrections(found: Corrections) -> Iterator[str]:
+    if found.reveals:
+        yield from (f"  {sentence}" for sentence in found.sentences())
+    for one in found.people[:NAMED]:
+        rest = {name: code for name, code in one.attributes.items() if name not in one.known}
+        known = {name: one.attributes[name] for name in one.known}
+        yield f"  {one.unit}, known {_cell(known)}: {_cell(rest)} ({one.cells} changed cells)"
+
+
 def _ptable_change(found: PTableChange) -> Iterator[str]:
     yield (
         f"Another p-table under the same secret: {found.changed:,} of {found.cells:,} large counts differ, not because "
@@ -342,15 +405,6 @@ def _ptable_change(found: PTableChange) -> Iterator[str]:
             f"  from both releases a large count is guessed right with probability {found.together:.3f}, from one "
             f"{found.alone:.3f} (by {found.knowledge.value})"
         )
-
-
-def _corrections(found: Corrections) -> Iterator[str]:
-    if found.reveals:
-        yield from (f"  {sentence}" for sentence in found.sentences())
-    for one in found.people[:NAMED]:
-        rest = {name: code for name, code in one.attributes.items() if name not in one.known}
-        known = {name: one.attributes[name] for name in one.known}
-        yield f"  {one.unit}, known {_cell(known)}: {_cell(rest)} ({one.cells} changed cells)"
 
 
 def _right(judged: UpdateJudgement | MapJudgement, what: str) -> str:

@@ -72,7 +72,7 @@ def _units(data: Iterable[str]) -> dict[str, str]:
 def _with_places(proposed: Draft, files: Mapping[str, str]) -> Draft:
     """Declare the variables that the data show to be places beside the geography."""
     columns = {one.column for one in proposed.variables if one.name != GEOGRAPHY} - set(proposed.geography)
-    found = {}
+    found: dict[str, str] = {}
     for unit, file in files.items():
         records = open_source(_source(file), unit)
         geography = [column for column in proposed.geography if column in records.schema.names]

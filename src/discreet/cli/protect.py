@@ -76,8 +76,13 @@ def protect(
     key = read_secret(secret, os.environ)
     private_manifest = private or _next_to(secret, out)
     loaded = load_programme(programme)
+    beside = EarlierReleases(
+        tuple(earlier or ()),
+        accept_corrections,
+        (lambda line: None) if json else (lambda line: typer.echo(f"Note: {line}", err=True)),
+    )
     if report_only:
-        _report(loaded, key, out, threads, quiet, json)
+        _report(loaded, key, out, threads, quiet, json, beside)
         return
     spending = _spending(ledger, account, secret)
     known = register_path(register, secret)
@@ -95,12 +100,8 @@ def protect(
             progress=progress,
             spending=spending,
             register=None if known is None else Register.of(known, key),
+            earlier=beside,
             another_ptable=another_ptable,
-            earlier=EarlierReleases(
-                tuple(earlier or ()),
-                accept_corrections,
-                (lambda line: None) if json else (lambda line: typer.echo(f"Note: {line}", err=True)),
-            ),
         )
     if json:
         emit_json({**vars(done), "private_manifest": private_manifest})
@@ -115,13 +116,21 @@ def protect(
         typer.echo(f"Private manifest: {private_manifest}")
 
 
-def _report(programme: Programme, key: bytes, out: Path, threads: int, quiet: bool, json: bool) -> None:
+def _report(
+    programme: Programme,
+    key: bytes,
+    out: Path,
+    threads: int,
+    quiet: bool,
+    json: bool,
+    earlier: EarlierReleases,
+) -> None:
     """Report whether the gates would pass; exit code 1 if one is broken."""
     if not programme.gates.declared:
         remedy = "declare [gates], or leave --report-only out"
         raise mistake(programme.path, "gates", "none declared", remedy)
     with shown_progress(quiet or json) as progress:
-        verdicts = rehearse(programme, key, out, threads, progress)
+        verdicts = rehearse(programme, key, out, threads, progress, earlier)
     passed = all(verdict.passed for verdict in verdicts)
     if json:
         emit_json({"passed": passed, "verdicts": verdicts})

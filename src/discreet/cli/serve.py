@@ -22,6 +22,7 @@ from discreet.cli.output import (
 )
 from discreet.errors import mistake
 from discreet.io.secret import read_secret
+from discreet.serve.http.api import UNLIMITED
 from discreet.serve.http.limits import Limits, RateLimit
 from discreet.serve.http.server import Serving, run
 
@@ -43,6 +44,9 @@ def serve(
     rules: Annotated[
         Path | None, typer.Option("--rules", help="For a release: a programme whose [serve] section applies.")
     ] = None,
+    without_rules: Annotated[
+        bool, typer.Option("--without-rules", help="Let users collect without limit; not for the public.")
+    ] = False,
     tokens: Annotated[
         Path | None, typer.Option("--tokens", help="A file of API tokens (discreet token).")
     ] = None,
@@ -110,6 +114,7 @@ def serve(
         register=register_path(register, secret),
         another_ptable=another_ptable,
         rules=rules,
+        without_rules=without_rules,
         tokens=tokens,
         tokens_only=tokens_only,
         threads=threads,
@@ -121,11 +126,13 @@ def serve(
         hosts=_listed(hosts),
     )
 
-    def ready(address: str) -> None:
+    def ready(address: str, is_unlimited: bool) -> None:
         if json:
-            emit_json({"address": address})
+            emit_json({"address": address, "unlimited": is_unlimited})
         elif not quiet:
             typer.echo(f"Serving {source} on {address} (Ctrl-C stops it).")
+        if is_unlimited:
+            typer.echo(f"warning: {UNLIMITED}", err=True)
 
     with shown_progress(quiet or json) as progress:
         run(

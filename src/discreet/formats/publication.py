@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import floor, log10, pi, sqrt
+from math import ceil, pi, sqrt
 
 from discreet.perturb.noise import Noise
 from discreet.programme.labels import NO_LABELS, Labels
@@ -133,11 +133,10 @@ def small_counts(noise: Noise) -> str:
     """Which counts are small beside the noise."""
     if noise.adjusted or noise.spread is None:
         return "Noise weighs most on small counts: take them as an indication only."
-    small = float(f"{10 * noise.spread:.1g}")
-    small = small if small >= 10 * noise.spread else small + 10 ** floor(log10(small))
+    verb = "is" if noise.has_one_law else "may be"
     return (
-        f"Noise weighs most on small counts: of a count below {max(small, 1):,.0f} one standard deviation of the noise "
-        "can be more than a tenth."
+        f"Noise weighs most on small counts: of a count below {ceil(10 * noise.spread):,} one standard deviation of "
+        f"the noise {verb} more than a tenth."
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from discreet.advise.advise import region
-from discreet.audit import averaging, removal, weights
+from discreet.audit import averaging, least_squares, removal, weights
 from discreet.audit.attack import NotPossible
 from discreet.audit.audit import (
     MEASURES,
@@ -17,6 +17,7 @@ from discreet.audit.audit import (
     BoundsAudit,
     DifferencingAudit,
     KeyGapAudit,
+    LeastSquaresAudit,
     Protection,
     ReconstructionAudit,
     RedundancyAudit,
@@ -65,10 +66,11 @@ def audit(
         release=case.published.name,
         redundancy=measured("redundancy", _redundancy),
         averaging=measured("averaging", _averaging),
+        least_squares=measured("least_squares", _least_squares),
         removal=measured("removal", _removal),
         key_gaps=measured("key_gaps", _key_gaps),
         bounds=measured("bounds", _bounds),
-        weights=measured("weights", _weights) if case.published.weighted else None,
+        weights=measured("weights", _weights),
         privacy=measured("privacy", _privacy),
         bayes=measured("bayes", _bayes),
         differencing=measured("differencing", _differencing),
@@ -141,6 +143,11 @@ def _averaging(measures: Measures) -> AveragingAudit:
     return AveragingAudit(found.findings(), averaging.judge(found, measures.case.truth))
 
 
+def _least_squares(measures: Measures) -> LeastSquaresAudit:
+    found = measures.least_squares
+    return LeastSquaresAudit(found.findings(), least_squares.judge(found, measures.case.truth))
+
+
 def _removal(measures: Measures) -> RemovalAudit | NotPossible:
     try:
         found = measures.removal
@@ -165,7 +172,7 @@ def _weights(measures: Measures) -> WeightsAudit | NotPossible:
     case = measures.case
     try:
         found = weights.attack_weights(case.published)
-    except Mistakes as missing:  # noise with a guarantee, which no weight undoes
+    except Mistakes as missing:  # no weighted table, or noise of a law of its own
         return NotPossible(str(missing))
     return WeightsAudit(found.findings(), weights.judge(found, case.truth))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from discreet.audit.gates import correction_verdict
 from discreet.errors import BrokenRelease, GateBroken, Mistakes, mistake
 from discreet.io.progress import Progress
 from discreet.perturb.noise import Noise
+from discreet.programme.release import ReleaseFormat
 from discreet.release.manifest import is_release
 from discreet.release.reader import Release, open_release
 
@@ -40,31 +41,43 @@ def require_releases(earlier: EarlierReleases) -> None:
         open_release(folder)
 
 
-def compare_with_earlier(
-    made: Release,
-    out: Path,
-    earlier: EarlierReleases,
-    limit: int | None,
-    noise: Noise,
-    progress: Progress | None = None,
-) -> tuple[Corrections, ...]:
-    """What ``made`` reveals beside the release that it replaces and others; beyond the limit it is refused.
+@dataclass(frozen=True)
+class Pair:
+    """A release that is published already, and what it reveals beside the new one."""
 
-    ``noise`` is what the office knows of the noise of ``made``. A run that reproduces a release reveals nothing.
+    folder: Path
+    found: Corrections
+
+    def __str__(self) -> str:
+        return f"{self.folder}, published before: {'; '.join(self.found.sentences())}"
+
+
+def pairs_with_earlier(
+    made: Release, out: Path, earlier: EarlierReleases, noise: Noise, progress: Progress | None = None
+) -> Iterator[Pair]:
+    """What ``made`` reveals beside the release that it replaces and others; one that is reproduced is left out.
+
+    ``noise`` is what the office knows of the noise of ``made``.
     """
+    for folder in _folders(out, earlier.folders):
+        found = _compared(folder, made, noise, earlier, progress)
+        if found is not None and found.reveals:
+            yield Pair(folder, found)
+
+
+def judge_pairs(
+    pairs: Iterable[Pair], limit: int | None, earlier: EarlierReleases
+) -> tuple[Corrections, ...]:
+    """Report what the pairs reveal; beyond the limit the release is refused unless that was accepted."""
     found: list[Corrections] = []
     refused: list[str] = []
-    for folder in _folders(out, earlier.folders):
-        pair = _compared(folder, made, noise, earlier, progress)
-        if pair is None or not pair.reveals:
-            continue
-        found.append(pair)
-        said = f"{folder}, published before: {'; '.join(pair.sentences())}"
-        verdict = correction_verdict(pair, limit)
+    for pair in pairs:
+        found.append(pair.found)
+        verdict = correction_verdict(pair.found, limit)
         if verdict.passed or earlier.accepted:
-            earlier.tell(said)
+            earlier.tell(str(pair))
         else:
-            refused.append(f"{said}\n{verdict}, or publish it all the same with {ACCEPT}")
+            refused.append(f"{pair}\n{verdict}, or publish it all the same with {ACCEPT}")
     if refused:
         raise GateBroken("\n".join(refused))
     return tuple(found)
@@ -82,6 +95,8 @@ def _compared(
     """The pair; None where the releases have no table in common, so that nothing can be subtracted."""
     try:
         before = open_release(folder)
+        if _values(before) == _values(made):
+            return None
         old, new = published(before), published(made)
         return corrections(
             old,
@@ -98,3 +113,9 @@ def _compared(
         raise mistake(folder, "release", f"cannot be compared: {broken}", remedy) from None
     except Mistakes:  # no cross-tabulation in common
         return None
+
+
+def _values(release: Release) -> dict[str, str]:
+    """The digests of the files that have the values: equal ones reveal nothing new."""
+    files = {cube.id: cube.file(ReleaseFormat.PARQUET) for cube in release.manifest.cubes}
+    return {cube: file.sha256 for cube, file in files.items() if file is not None}

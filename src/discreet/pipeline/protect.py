@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -14,7 +14,7 @@ from threading import Lock
 from typing import Self
 
 from discreet.audit.corrections import Corrections
-from discreet.audit.gates import GateVerdict, require_passed
+from discreet.audit.gates import GateVerdict, correction_verdict, require_passed
 from discreet.errors import DiscreetError, mistake
 from discreet.formats.publication import Publication
 from discreet.formats.writers import with_parquet
@@ -27,7 +27,14 @@ from discreet.perturb.ledger import Entry, Ledger
 from discreet.perturb.mechanism import Mechanism
 from discreet.perturb.private import PrivateMechanism
 from discreet.perturb.weak import weak_problems
-from discreet.pipeline.earlier import NO_EARLIER, EarlierReleases, compare_with_earlier, require_releases
+from discreet.pipeline.earlier import (
+    NO_EARLIER,
+    EarlierReleases,
+    Pair,
+    judge_pairs,
+    pairs_with_earlier,
+    require_releases,
+)
 from discreet.population.place_columns import place_column_problems
 from discreet.programme.noise import Claim
 from discreet.programme.programme import Programme
@@ -111,8 +118,8 @@ def protect(
     progress: Progress | None = None,
     spending: Spending | None = None,
     register: Register | None = None,
-    another_ptable: bool = False,
     earlier: EarlierReleases = NO_EARLIER,
+    another_ptable: bool = False,
 ) -> Protected:
     """Count and perturb every cube of a programme and publish them atomically at ``out``.
 
@@ -138,7 +145,8 @@ def protect(
             made = making.make(folder)
             verdicts = making.judged(folder, made)
             require_passed(verdicts)
-            revealed = making.revealed(folder, made, out, earlier)
+            pairs = making.pairs(folder, made, out, earlier)
+            revealed = judge_pairs(pairs, programme.gates.corrections, earlier)
         except DiscreetError:
             folder.discard()
             raise
@@ -156,17 +164,26 @@ def protect(
 
 
 def rehearse(
-    programme: Programme, secret: bytes, out: Path, threads: int = 1, progress: Progress | None = None
+    programme: Programme,
+    secret: bytes,
+    out: Path,
+    threads: int = 1,
+    progress: Progress | None = None,
+    earlier: EarlierReleases = NO_EARLIER,
 ) -> list[GateVerdict]:
     """Run all steps of protect up to its gates, and judge them; nothing is published, charged or stored.
 
     Noise with a guarantee is drawn for this only: it is not that of any release.
     """
+    require_releases(earlier)
     making = _Protecting(*begin_again(programme, secret, "", threads, progress))
     require_none(weak_problems(programme, making.mechanism))
     with ReleaseFolder(out, f"{making.run_id}rehearsal") as folder:
         try:
-            return making.judged(folder, making.make(folder))
+            made = making.make(folder)
+            pairs = making.pairs(folder, made, out, earlier)
+            beside = [correction_verdict(pair.found, programme.gates.corrections) for pair in pairs]
+            return [*making.judged(folder, made), *beside]
         finally:
             folder.discard()
 
@@ -270,14 +287,13 @@ class _Protecting:
 
         return judge_release(self.run, Release(folder.tree, made.manifest))
 
-    def revealed(
+    def pairs(
         self, folder: ReleaseFolder, made: _Made, out: Path, earlier: EarlierReleases
-    ) -> tuple[Corrections, ...]:
-        """What the release reveals beside those published before; refused beyond the declared limit."""
-        release = Release(folder.tree, made.manifest)
-        limit, noise = self.programme.gates.corrections, self.mechanism.noise()
+    ) -> Iterator[Pair]:
+        """What the release reveals beside those published before."""
+        release, noise = Release(folder.tree, made.manifest), self.mechanism.noise()
         known = noise.of_adjusted() if self.programme.release.consistent else noise
-        return compare_with_earlier(release, out, earlier, limit, known, self.run.progress)
+        return pairs_with_earlier(release, out, earlier, known, self.run.progress)
 
     def _cubes(
         self, folder: ReleaseFolder, swapped: SwapResult | None

@@ -291,18 +291,22 @@ def place_column_problems(programme: Programme) -> Iterator[Problem]:
     if programme.swap is not None and population.geography:
         exchanged = {*population.geography, *programme.swap.carry}
         open_ = [v for v in programme.variables.values() if v.place is None and v.column not in exchanged]
-        yield from _swap_problems(programme, population, open_)
+        flags = {cube.count for cube in programme.cubes if cube.count} | set(programme.serve.counts)
+        yield from _swap_problems(programme, population, open_, flags - population.not_places)
     if programme.serve.place is not None:
         yield from _serve_problems(programme, population, programme.serve)
 
 
 def _swap_problems(
-    programme: Programme, population: PopulationRule, variables: Sequence[Variable]
+    programme: Programme, population: PopulationRule, variables: Sequence[Variable], flags: Collection[str]
 ) -> Iterator[Problem]:
-    for variable, found in _found(population, population.geography, variables):
+    for variable, found in _found(population, population.geography, variables, flags):
         value = f"column {found}, and is not exchanged with it: its tables would undo the swap"
-        remedy = "add place = true to exchange it too, or place = false if it is no place"
-        yield Problem(str(programme.path), f"variables.{variable.name}", value, remedy)
+        key, remedy = "population.flags", "make it a variable with place = true, or state place = false"
+        if variable is not None:
+            key = f"variables.{variable.name}"
+            remedy = "add place = true to exchange it too, or place = false if it is no place"
+        yield Problem(str(programme.path), key, value, remedy)
 
 
 def _serve_problems(programme: Programme, population: PopulationRule, rule: ServeRule) -> Iterator[Problem]:
@@ -315,27 +319,33 @@ def _serve_problems(programme: Programme, population: PopulationRule, rule: Serv
         if name in served and name != place.name and v.place is not False
     ]
     for variable, found in _found(population, (place.column,), others):
-        if found.relation is not Relation.FOLLOWS:
+        if variable is not None and found.relation is not Relation.FOLLOWS:
             value = f"column {found}, so that tables by {variable.name} evade the rules about {place.name}"
             remedy = f"leave {variable.name} out of serve.variables, or add place = false if it is no place"
             yield Problem(str(programme.path), f"variables.{variable.name}", value, remedy)
 
 
 def _found(
-    population: PopulationRule, geography: Sequence[str], variables: Iterable[Variable]
-) -> Iterator[tuple[Variable, PlaceColumn]]:
-    """The variables that are places in any table that has them, each once."""
+    population: PopulationRule,
+    geography: Sequence[str],
+    variables: Iterable[Variable],
+    flags: Collection[str] = (),
+) -> Iterator[tuple[Variable | None, PlaceColumn]]:
+    """The variables, and 0/1 columns (None), that are places in any table that has them, each once."""
     opened = {n: open_source(unit.source, f"population.{n}") for n, unit in population.units.items()}
     household = population.ids.get(HOUSEHOLDS)
-    left = {variable.name: variable for variable in variables}
+    left, left_flags = {variable.name: variable for variable in variables}, set(flags)
     for unit, records in opened.items():
         wanted = {n: v for n, v in left.items() if v.units is None or unit in v.units}
-        columns = {v.column for v in wanted.values()}
+        columns = {v.column for v in wanted.values()} | left_flags
         by_column = {one.column: one for one in _in_table(records, opened, geography, columns, household)}
         for name, variable in wanted.items():
             if variable.column in by_column:
                 yield variable, by_column[variable.column]
                 del left[name]
+        for flag in sorted(left_flags & by_column.keys()):
+            yield None, by_column[flag]
+        left_flags -= by_column.keys()
 
 
 def _in_table(

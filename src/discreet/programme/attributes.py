@@ -34,6 +34,7 @@ class DeclaredAttribute(Declared):
 
     of: HolderName | None = None
     fixed: bool = False
+    place: Literal[False] | None = None
 
 
 @dataclass(frozen=True)

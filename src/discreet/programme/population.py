@@ -89,6 +89,7 @@ class PopulationRule:
     record_key: str | None  # a column with the office's own record keys
     flags: Mapping[str, Attribute] = field(default_factory=dict)  # 0/1 column -> whose it is
     fixed_families: bool = False  # who belongs to which family does not change for the others
+    not_places: frozenset[str] = frozenset()  # 0/1 columns that are declared to be no places
     sample: Sample | None = (
         None  # None where all of the population is there, or nothing follows from sampling
     )
@@ -110,6 +111,7 @@ def resolve_population(declared: DeclaredPopulation | None, findings: Findings) 
         declared.record_key,
         {column: attribute(flag.of, flag.fixed) for column, flag in declared.flags.items()},
         declared.fixed_families,
+        frozenset(column for column, flag in declared.flags.items() if flag.place is False),
         None if declared.sample is None else _sample(declared.sample, findings),
     )
 

@@ -17,7 +17,7 @@ from discreet.programme.variables import Variable
 
 Few = Annotated[int, Field(ge=1, le=16)]
 Many = Annotated[int, Field(ge=1, le=10**10)]
-Ratio = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Chance = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 
 
 class DeclaredSparsity(Declared):
@@ -30,10 +30,12 @@ class DeclaredSparsity(Declared):
 class DeclaredHistory(Declared):
     """What one user may collect."""
 
-    warn: Ratio | None = None
-    refuse: Ratio | None = None
-    difference: Annotated[int, Field(ge=1)] | None = None
+    success: Chance | None = None
+    warn: Chance | None = None
+    largest: Annotated[int, Field(ge=1)] | None = None
+    difference: Annotated[int, Field(ge=0)] | None = None
     on_difference: Literal["warn", "refuse"] = "refuse"
+    anonymous: Literal["each", "together"] = "each"
 
 
 class DeclaredAccount(Declared):
@@ -47,6 +49,7 @@ class DeclaredAccount(Declared):
 class DeclaredServe(Declared):
     """What the table builder may answer."""
 
+    rules: Literal["safe", "none"] = "safe"
     variables: Annotated[list[Text], Field(min_length=1)] | None = None
     counts: list[Text] = []
     filters: bool = True
@@ -80,14 +83,26 @@ class SparsityRule:
     ones_and_twos: float = 0.5
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class HistoryRule:
-    """What a user may collect: by the best average of a statistic, and how similar two populations may be."""
+    """What a user may collect: how likely a count may be found exactly, and how similar two populations may be."""
 
-    warn: float | None = None  # warn of a statistic whose best average has less of one count's variance
-    refuse: float | None = None  # below this it is refused
+    success: float | None = None  # the largest probability with which a count may be found exactly
+    warn: float | None = None  # warn above this probability
+    largest: int | None = None  # only counts of cross-tabulations that typically count fewer are guarded
     difference: int | None = None  # populations that differ by fewer records
     on_difference: Action = Action.REFUSE
+    together: bool = False  # whether all users without a token count as one
+
+    @property
+    def averages(self) -> bool:
+        """Whether averaging is guarded."""
+        return self.success is not None or self.warn is not None
+
+    @property
+    def is_guarded(self) -> bool:
+        """Whether anything is guarded."""
+        return self.averages or self.difference is not None
 
 
 @dataclass(frozen=True)
@@ -132,7 +147,10 @@ class ServeRule:
         return any(rule is not None for rule in (self.area_population, self.sparsity, self.attribute))
 
 
-DEFAULT_SERVE = ServeRule()
+DEFAULT_SERVE = ServeRule()  # of a release, which is public as a whole
+SAFE_HISTORY = HistoryRule(
+    success=0.5, largest=1000, difference=10
+)  # of records, where nothing else is declared
 
 
 ON_CELLS = ("area_population", "sparsity", "attribute")
@@ -145,7 +163,7 @@ def resolve_serve(
     _check_names(declared, variables, findings)
     _check_sizes(declared, findings)
     _check_noise(declared, noise, findings)
-    history, sparsity = declared.history, declared.sparsity
+    sparsity = declared.sparsity
     return ServeRule(
         variables=None if declared.variables is None else tuple(declared.variables),
         counts=tuple(declared.counts),
@@ -161,8 +179,24 @@ def resolve_serve(
         sparsity=SparsityRule(sparsity.ones, sparsity.ones_and_twos) if sparsity else None,
         attribute=declared.attribute,
         forbidden=tuple(tuple(names) for names in declared.forbidden),
-        history=HistoryRule(history.warn, history.refuse, history.difference, Action(history.on_difference)),
+        history=_history(declared, noise),
         account=_account(declared.account, findings) if declared.account else None,
+    )
+
+
+def _history(serve: DeclaredServe, noise: NoiseRule | None) -> HistoryRule:
+    """What is declared; of the rest what is safe, unless it is switched off or a budget limits users."""
+    if noise is not None and noise.is_guaranteed:
+        return HistoryRule()
+    declared, default = serve.history, SAFE_HISTORY if serve.rules == "safe" else HistoryRule()
+    difference = default.difference if declared.difference is None else declared.difference
+    return HistoryRule(
+        success=declared.success or default.success,
+        warn=declared.warn,
+        largest=declared.largest or default.largest,
+        difference=difference or None,
+        on_difference=Action(declared.on_difference),
+        together=declared.anonymous == "together",
     )
 
 

@@ -7,7 +7,15 @@ from functools import partial
 from itertools import groupby
 
 from discreet.audit.attack import NotPossible
-from discreet.audit.audit import Audit, NoiseChoice, Protection, ReconstructionAudit, Region, SwapProtection
+from discreet.audit.audit import (
+    Audit,
+    NoiseChoice,
+    Protection,
+    ReconstructionAudit,
+    Region,
+    SwapProtection,
+    WeightsAudit,
+)
 from discreet.audit.gates import GateVerdict
 from discreet.io.atomic_folder import AtomicFolder
 from discreet.io.progress import Progress
@@ -51,7 +59,9 @@ from discreet.report.tables import (
     differencing_part,
     disclosure_part,
     key_gaps_part,
+    least_squares_part,
     removal_part,
+    weights_part,
 )
 from discreet.report.utility import utility_part
 
@@ -345,12 +355,16 @@ def _removed_noise(found: Audit, names: Names) -> Iterator[Part]:
     """What noise can be removed: by averages, step by step, by bounds."""
     if found.averaging is not None:
         yield averaging_part(found.averaging, found.redundancy, names)
+    if found.least_squares is not None:
+        yield least_squares_part(found.least_squares, names)
     if found.removal is not None:
         yield removal_part(found.removal, names)
     if found.key_gaps is not None:
         yield key_gaps_part(found.key_gaps)
     if found.bounds is not None:
         yield bounds_part(found.bounds, names)
+    if isinstance(found.weights, WeightsAudit):
+        yield weights_part(found.weights)
 
 
 def _protection(found: Protection | None, view: PublicView) -> Part:

@@ -13,6 +13,7 @@ from discreet.audit.bayes import ExposedValues
 from discreet.audit.bounds import BoundFindings
 from discreet.audit.disclosure import Disclosures
 from discreet.audit.key_gaps import KeyGapFindings
+from discreet.audit.least_squares import LeastSquaresFindings
 from discreet.audit.reconstruction import ReconstructionFindings
 from discreet.audit.removal import RemovalFindings
 from discreet.audit.weights import WeightFindings
@@ -279,6 +280,12 @@ def sentences(found: Finding) -> Iterator[str]:
                 f"{count(best.expected)} of {several(found.targets, 'count', 'counts')} are expected to be"
                 f" recovered exactly, {count(best.beyond_baseline)} more than are published unchanged."
             )
+        case LeastSquaresFindings():
+            yield (
+                f"All sums of all tables are fitted at once. If the fit is right about what is not listed,"
+                f" {count(found.within_bounds.expected)} of {several(found.targets, 'count', 'counts')} are"
+                f" recovered exactly, and {count(found.baseline)} are published unchanged."
+            )
         case RemovalFindings():
             yield (
                 f"{count(found.recovered)} of {several(found.cells, 'count', 'counts')} are taken as known when"
@@ -354,7 +361,7 @@ def _bounds(found: BoundFindings) -> Iterator[str]:
 
 def _differences(found: OutsiderDifferences) -> str:
     if not found.bases:
-        return "No published population contains another: nothing can be subtracted."
+        return "No published population contains another: nothing was subtracted."
     small = sum(one.small for one in found.bases)
     return f"Subtracting populations gives {several(small, 'small difference', 'small differences')}, true or not."
 
@@ -365,6 +372,7 @@ def _why(reason: str) -> str:
 
 TITLES = {
     "averaging": "Averaging",
+    "least_squares": "Least squares",
     "removal": "Removal of noise, step by step",
     "key_gaps": "Gaps of totals",
     "bounds": "Bounds and margins",

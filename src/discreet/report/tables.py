@@ -10,8 +10,10 @@ from discreet.audit.audit import (
     BoundsAudit,
     DifferencingAudit,
     KeyGapAudit,
+    LeastSquaresAudit,
     RedundancyAudit,
     RemovalAudit,
+    WeightsAudit,
 )
 from discreet.audit.averaging import ExposedCell, Realised
 from discreet.audit.bounds import BoundFindings
@@ -55,8 +57,31 @@ def averaging_part(found: AveragingAudit, redundancy: RedundancyAudit | None, na
     return Part("averaging", "Can noise be removed by averaging?", lead, tuple(blocks))
 
 
-def exposed_table(exposed: Sequence[ExposedCell], names: Names) -> Html:
-    """The counts that averaging threatens most."""
+def least_squares_part(found: LeastSquaresAudit, names: Names) -> Part:
+    """The strongest linear adversary, predicted and realised."""
+    attack, realised = found.attack, found.realised
+    targets = attack.targets
+    lead = (
+        f"An attacker who fits all tables at once, so that every total is the sum of its parts, recovers"
+        f" {share(_part(realised.linear, targets))} of the counts exactly, and"
+        f" {share(_part(realised.within_bounds, targets))} with the bounds of the noise;"
+        f" {share(_part(realised.baseline, targets))} are published unchanged."
+    )
+    rows = [
+        ("published unchanged", attack.baseline, realised.baseline),
+        ("best linear estimate", attack.linear.expected, realised.linear),
+        ("the same within bounds", attack.within_bounds.expected, realised.within_bounds),
+    ]
+    head = [Column("estimate", As.LONG), Column("predicted", As.COUNT), Column("right", As.COUNT)]
+    title = f"Of {count(targets)} counts, how many are recovered exactly"
+    blocks: list[Block] = [table(title, head, [(name, round(expected), hit) for name, expected, hit in rows])]
+    if attack.exposed:
+        blocks.append(exposed_table(attack.exposed, names, "a fit of all tables"))
+    return Part("least-squares", "Can noise be removed by fitting all tables at once?", lead, tuple(blocks))
+
+
+def exposed_table(exposed: Sequence[ExposedCell], names: Names, attack: str = "averaging") -> Html:
+    """The counts that an attack threatens most."""
     head = [
         Column("counted"),
         Column("cell", As.LONG),
@@ -65,7 +90,7 @@ def exposed_table(exposed: Sequence[ExposedCell], names: Names) -> Html:
         Column("probability of success", As.SHARE),
     ]
     rows = [(one.counted, names.cell(one.cell), one.t, one.ratio, one.success) for one in exposed]
-    return table("The counts that averaging threatens most", head, rows)
+    return table(f"The counts that {attack} threatens most", head, rows)
 
 
 def _methods_chart(audited: AveragingAudit) -> Chart:
@@ -172,11 +197,11 @@ def bounds_part(found: BoundsAudit, names: Names) -> Part:
     """Bounds and margins."""
     attack, judged = found.attack, found.realised
     if attack.bound is None:
-        lead = "The noise has no bound, so no true count can be deduced from sums and totals."
+        lead = "The noise has no bound, so sums and totals prove no true count."
     elif not attack.pinned:
         lead = (
-            f"Even an attacker who knows that no count changes by more than {attack.bound} cannot deduce a"
-            " single true count from sums and totals."
+            f"An attacker who knows that no count changes by more than {attack.bound} deduces no true count from sums"
+            " and totals by this attack."
         )
     else:
         lead = (
@@ -194,6 +219,22 @@ def bounds_part(found: BoundsAudit, names: Names) -> Part:
         blocks.append(table("True counts that can be deduced from bounds and margins", head, rows))
     mood = "bad" if attack.pinned else ""
     return Part("bounds", "Do sums and totals disclose counts?", lead, tuple(blocks), mood)
+
+
+def weights_part(found: WeightsAudit) -> Part:
+    """Weighted sums beside counts."""
+    title = "Do weighted tables disclose counts?"
+    attack, judged = found.attack, found.realised
+    cells = several(attack.cells, "small count", "small counts")
+    lead = (
+        f"An attacker who knows that weights are whole numbers can deduce {count(attack.certain)} of {cells} with a"
+        f" weighted sum beside them for certain; on average {attack.left:.1f} counts stay possible."
+    )
+    if attack.certain:
+        lead += f" {count(judged.right)} of the deductions are right."
+    if attack.reach is None:
+        lead += " The sums show the exact mean weight: protect the release again with this version."
+    return Part("weights", title, lead, (), "bad" if judged.right else "")
 
 
 def _gaps_chart(attack: BoundFindings) -> Chart:
@@ -300,8 +341,8 @@ def differencing_part(found: DifferencingAudit) -> Part:
     beside = _beside_rows(found)
     if not bases and not places and not beside:
         lead = (
-            "No published population contains another and no pair of geographies is declared: nothing can"
-            " be subtracted."
+            "No published population contains another and no pair of geographies is declared: nothing was"
+            " subtracted."
         )
     else:
         lead = (

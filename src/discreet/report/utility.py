@@ -10,6 +10,7 @@ import numpy as np
 
 from discreet.audit.utility import AreaDistortion, Utility
 from discreet.audit.utility_figures import ErrorComparison
+from discreet.formats.publication import additivity, same_everywhere
 from discreet.maths.noise.publishing import PublishedLaw
 from discreet.maths.utility import ExpectedLosses, Measure
 from discreet.page.charts import Axis, Bar, Chart, Point, bars, lines
@@ -251,7 +252,7 @@ def expected_part(noise: Noise, swapped: bool = False) -> Part:
     errors = expected_errors(noise)
     if not errors:
         lead = "The size of the noise is not published, so the error of a count is unknown."
-        return Part("expected", title, lead, tuple(_advice(None)))
+        return Part("expected", title, lead, tuple(_advice(noise, None)))
     large = errors[-1]
     most = "about" if noise.has_one_law else "at most about"
     lead = (
@@ -261,7 +262,7 @@ def expected_part(noise: Noise, swapped: bool = False) -> Part:
     )
     if swapped:
         lead += " Swapping of households adds an error to counts of areas that is not published."
-    blocks: list[Block] = [_expected_chart(errors), _expected_table(errors), *_advice(large.deviation)]
+    blocks: list[Block] = [_expected_chart(errors), _expected_table(errors), *_advice(noise, large.deviation)]
     return Part("expected", title, lead, tuple(blocks))
 
 
@@ -298,22 +299,17 @@ def _expected_table(errors: Sequence[ExpectedError]) -> Html:
     return table("Expected error of a count, by its true size", head, rows)
 
 
-def _advice(deviation: float | None) -> Iterator[Html]:
+def _advice(noise: Noise, deviation: float | None) -> Iterator[Html]:
     yield heading("Working with these tables")
-    if deviation is not None:
+    if deviation is not None and not noise.adjusted:
+        most = "about" if noise.has_one_law else "at most about"
         yield paragraph(
-            f"The difference of two counts is off by about {decimal(deviation * sqrt(2))}, the sum of 100"
-            " separate counts by"
-            f" about {decimal(deviation * 10)}: take a published total where there is one instead of adding"
-            " up its parts."
+            f"By the noise the difference of two large counts is off by {most} {decimal(deviation * sqrt(2))} (one"
+            " standard deviation): take a published total where there is one instead of adding up its parts."
         )
+    yield paragraph(f"{additivity(noise)} {same_everywhere(noise)}")
     yield paragraph(
-        "Totals differ from the sum of their parts, because each was perturbed separately; this is no"
-        " mistake. The same"
-        " count has the same value in every table of the release."
-    )
-    yield paragraph(
-        "Shares and averages of small groups are mostly noise. Tests and intervals should allow for it:"
+        "Shares and averages of small groups have large errors. Tests and intervals should allow for the noise:"
         " discreet infer, or"
         " the Python package discreet.inference, does so with what is published here."
     )

@@ -21,6 +21,7 @@ from discreet.serve.cache import key_of
 from discreet.serve.catalogue import Catalogue
 from discreet.serve.history import Collecting, Differing, History
 from discreet.serve.history_store import Collected
+from discreet.serve.information import Spaces
 from discreet.serve.query import Axis, Query
 from discreet.serve.question import Question, resolve
 from discreet.serve.records import TableSource
@@ -220,6 +221,7 @@ class TableBuilder:
 
     def __init__(self, source: TableSource, history: History, accounts: Accounts | None = None) -> None:
         self._source, self._history, self._accounts = source, history, accounts
+        self._spaces = Spaces(source)
 
     @property
     def catalogue(self) -> Catalogue:
@@ -322,5 +324,5 @@ class TableBuilder:
         return replace(refusal, nearest=nearest(question.query, self.catalogue, passes))
 
     def _collecting(self, question: Question, table: ProtectedTable) -> tuple[Collected, Differing]:
-        collecting = Collecting(self._source, question)
+        collecting = Collecting(self._source, question, self._spaces)
         return collecting.collected(table), collecting.differing

@@ -63,6 +63,11 @@ class Catalogue:
     labels: Labels = NO_LABELS
 
     @property
+    def is_unlimited(self) -> bool:
+        """Whether users may collect so much of records that any count can be found."""
+        return self.may_filter and self.rule.account is None and self.rule.history.success is None
+
+    @property
     def heading(self) -> str:
         """What readers see of the whole: its title, or its name."""
         return self.title or self.name

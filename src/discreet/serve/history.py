@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
 
 import numpy as np
 from sqlalchemy import Connection
 
 from discreet.errors import Mistakes
 from discreet.io.store import Database, one_at_a_time
-from discreet.maths.attacks.averaging import Recovery, recovery
-from discreet.programme.codelist import Breakdown
-from discreet.programme.cube import Signature, crossed, signatures
+from discreet.maths.attacks.information import (
+    Floats,
+    Side,
+    exact,
+    information,
+    least_variances,
+    side,
+    typical,
+)
+from discreet.programme.cube import crossed
 from discreet.programme.filter import NOBODY
 from discreet.programme.serve import Action, HistoryRule
 from discreet.serve.answer import Refusal, Rule
-from discreet.serve.history_store import Collected, HistoryStore, Population, Received, Statistic
+from discreet.serve.history_store import ANONYMOUS, Collected, HistoryStore, Known, Near, Population, Sums
+from discreet.serve.information import Block, Shown, Space, Spaces, blocks_of, shown
 from discreet.serve.query import Query
 from discreet.serve.question import Question, resolve
 from discreet.serve.records import TableSource
@@ -31,137 +39,223 @@ Pairs = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _Read:
     """What is stored about a user and a new table: all that a judgement depends on."""
 
-    received: Received  # empty where averaging is not guarded
-    new: tuple[Statistic, ...]  # of the table, that the user does not have
-    near: Pairs
+    known: Known  # empty where averaging is not guarded
+    new: tuple[str, ...]  # cross-tabulations of the table that the user does not have
+    near: Near
     is_new: bool  # whether there is anything to store
+
+    def same(self, other: _Read) -> bool:
+        """Whether nothing of it has changed."""
+        return (self.known.number, self.new, self.near) == (other.known.number, other.new, other.near)
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """What would be known with a table, and the warnings."""
+
+    sums: Mapping[str, Sums]
+    warnings: tuple[str, ...] = ()
 
 
 class History:
     """The guards on what users have collected; safe for threads, processes, and processes that are killed."""
 
-    def __init__(self, database: Database, rule: HistoryRule) -> None:
-        self._database, self._rule, self._store = database, rule, HistoryStore(database)
+    def __init__(self, database: Database, rule: HistoryRule, variance: float = 0.0) -> None:
+        """``variance`` is that of the noise of a count."""
+        self._database, self._rule, self._variance = database, rule, variance
+        self._store = HistoryStore(database)
 
     @property
     def is_guarded(self) -> bool:
         """Whether any guard is declared."""
-        return self._averages or self._rule.difference is not None
-
-    @property
-    def _averages(self) -> bool:
-        return self._rule.warn is not None or self._rule.refuse is not None
+        return self._rule.is_guarded
 
     def collect(self, user: str, table: Collected, differing: Differing) -> Refusal | tuple[str, ...]:
         """Judge another table and store it, or refuse and store nothing; return the warnings."""
         if not self.is_guarded:
             return ()
+        user = self._owner(user)
         with self._database.reading() as connection:
-            seen = self._read(connection, user, table)
-        judged: dict[tuple[str, str], int | None] = {}
+            read = self._read(connection, user, table)
+        compared: dict[tuple[str, str], int | None] = {}
         while True:
             # populations are compared outside of the transaction, because that may mean counting
-            judged |= {pair: differing(*pair) for pair in seen.near if pair not in judged}
-            found = self._judge(table, seen, judged)
-            if isinstance(found, Refusal) or not seen.is_new:
+            compared |= {pair: differing(*pair) for pair in read.near.pairs if pair not in compared}
+            found = self._judge(table, read, compared)
+            if isinstance(found, Refusal):
                 return found
+            if not read.is_new:
+                return found.warnings
             with self._database.writing() as connection:
                 one_at_a_time(connection, user)
                 now = self._read(connection, user, table)
-                if (now.received.number, now.new, now.near) == (seen.received.number, seen.new, seen.near):
-                    self._store.remember(connection, user, table)
-                    return found
-            seen = now  # another request of this user came in between, and is to be judged, too
+                if now.same(read):
+                    self._store.remember(connection, user, table, found.sums)
+                    return found.warnings
+            read = now  # another request of this user came in between, and is to be judged, too
 
     def look(self, user: str, table: Collected, differing: Differing) -> Refusal | tuple[str, ...]:
         """Judge another table and store nothing."""
         if not self.is_guarded:
             return ()
         with self._database.reading() as connection:
-            seen = self._read(connection, user, table)
-        return self._judge(table, seen, {pair: differing(*pair) for pair in seen.near})
+            read = self._read(connection, self._owner(user), table)
+        found = self._judge(table, read, {pair: differing(*pair) for pair in read.near.pairs})
+        return found if isinstance(found, Refusal) else found.warnings
 
-    def _read(self, connection: Connection, user: str, table: Collected) -> _Seen:
-        received = self._store.received(connection, user, table) if self._averages else Received()
-        new = self._store.new_statistics(connection, user, table)
-        near: Pairs = ()
+    def _owner(self, user: str) -> str:
+        """Whose history a table is added to: that of the user, or of all users without a token together."""
+        return ANONYMOUS if self._rule.together and user.startswith(ANONYMOUS) else user
+
+    def _read(self, connection: Connection, user: str, table: Collected) -> _Read:
+        known = self._store.known(connection, user, table) if self._rule.averages else Known()
+        new = self._store.new_tables(connection, user, table)
+        near = Near()
         if self._rule.difference is not None:
             near = self._store.near(connection, user, table, self._rule.difference + SLACK)
         is_new = bool(new) or not self._store.has_populations(connection, user, table)
-        return _Seen(received, new, near, is_new)
+        return _Read(known, new, near, is_new)
 
     def _judge(
-        self, table: Collected, seen: _Seen, differing: Mapping[tuple[str, str], int | None]
-    ) -> Refusal | tuple[str, ...]:
-        averaging = self._averaging(table.statistics, seen)
+        self, table: Collected, read: _Read, differing: Mapping[tuple[str, str], int | None]
+    ) -> Refusal | _Judged:
+        averaging = self._averaging(table, read)
         if isinstance(averaging, Refusal):
             return averaging
-        differences = self._differences([(pair, differing[pair]) for pair in seen.near])
-        return differences if isinstance(differences, Refusal) else (*averaging, *differences)
+        differences = self._differences(read.near, [(pair, differing[pair]) for pair in read.near.pairs])
+        if isinstance(differences, Refusal):
+            return differences
+        return _Judged(averaging.sums, (*averaging.warnings, *differences))
 
-    def _averaging(self, statistics: Sequence[Statistic], seen: _Seen) -> Refusal | list[Phrase]:
-        """The most exposed statistic of the table, among all that the user would have."""
+    def _averaging(self, table: Collected, read: _Read) -> Refusal | _Judged:
+        """The most exposed count among those that the table adds to, with all that the user would have."""
+        if not self._rule.averages or not read.new:
+            return _Judged({})
+        seen = table.shown
+        added = information(seen.sides, _new(table, read.new), seen.space.records)
+        blocks = seen.blocks
+        before = _tensors(seen.sides, blocks, read.known.every)
+        after = (before[0] + added[0], before[1] + added[1])
+        sums = {name: Sums(after[0][at].reshape(-1), after[1][at].reshape(-1)) for name, at in blocks}
+        worst = self._worst(seen.sides, seen.space, before, after)
+        is_refused = self._rule.success is not None and worst[0] > self._rule.success
+        for name in () if is_refused else self._others(read.known, sums):
+            sides = [_side_of(one, seen.space) for one in json.loads(name)]
+            parts = blocks_of(sides, tuple("" for _ in sides))
+            pair = (_tensors(sides, parts, of) for of in (read.known.sums, {**read.known.sums, **sums}))
+            worst = max(worst, self._worst(sides, seen.space, *pair))
+        return self._verdict(worst, sums)
+
+    def _verdict(self, worst: tuple[float, str], sums: Mapping[str, Sums]) -> Refusal | _Judged:
+        chance, statistic = worst
         rule = self._rule
-        if not self._averages or not seen.new:
-            return []
-        every = seen.received.extended(
-            [one.signature.levels for one in seen.new], [one.cells for one in seen.new], seen.received.number
-        )
-        worst, average = min(
-            ((one, averaged(one, every)) for one in statistics), key=lambda pair: pair[1].variance
-        )
-        finding = phrase(
-            "{statistic} could be averaged from {times} representations "
-            "to {ratio} times the variance of one count in what you have collected",
-            statistic=_named(worst.signature),
-            times=average.t,
-            ratio=float(f"{average.variance:.3g}"),
-        )
-        if rule.refuse is not None and average.variance < rule.refuse:
-            message = phrase("{finding}; no further table that adds to it is answered.", finding=finding)
+        if rule.success is not None and chance > rule.success:
+            message = phrase(
+                "Together with what you have collected, this table would let counts of {statistic} be found exactly "
+                "with a probability above {most}; no further table that adds to them is answered.",
+                statistic=statistic,
+                most=rule.success,
+            )
             return Refusal(Rule.HISTORY, message)
-        warned = rule.warn is not None and average.variance < rule.warn
-        return [joined(finding, ".", by="")] if warned else []
+        if rule.warn is None or chance <= rule.warn:
+            return _Judged(sums)
+        warning = phrase(
+            "Together with what you have collected, this table lets counts of {statistic} be found exactly with a "
+            "probability above {most}.",
+            statistic=statistic,
+            most=rule.warn,
+        )
+        return _Judged(sums, (warning,))
 
-    def _differences(self, numbers: Sequence[tuple[tuple[str, str], int | None]]) -> Refusal | list[Phrase]:
+    def _worst(
+        self,
+        sides: Sequence[Side],
+        space: Space,
+        before: tuple[Floats, Floats],
+        after: tuple[Floats, Floats],
+    ) -> tuple[float, str]:
+        """The largest probability of finding a guarded count exactly, where it grows, and the name of the counts."""
+        plain, bounded = (np.stack(states) for states in zip(before, after, strict=True))
+        earlier, chances = exact(least_variances(plain, bounded, sides), self._variance)
+        grows = chances > earlier
+        if self._rule.largest is not None:
+            grows &= typical([one.shares[one.targets] for one in sides], space.records) <= self._rule.largest
+        if not grows.any():
+            return 0.0, ""
+        at = int(np.argmax(np.where(grows, chances, 0.0)))
+        depths = np.unravel_index(at, chances.shape)
+        levels = [(one.name, int(depth)) for one, depth in zip(sides, depths, strict=True) if depth]
+        return float(chances.reshape(-1)[at]), crossed(tuple(levels))
+
+    def _others(self, known: Known, sums: Mapping[str, Sums]) -> Iterator[str]:
+        """Other variables of the user whose bound depends on what is added: their own contrasts are not enough."""
+        changed = {name for names in sums for name in json.loads(names)}
+        limits = [limit for limit in (self._rule.success, self._rule.warn) if limit is not None]
+        for name, one in known.sums.items():
+            if name in sums:
+                continue
+            is_settled = float(exact(1 / one.plain.max(initial=1e-300), self._variance)) <= min(limits)
+            if not is_settled and changed.intersection(json.loads(name)):
+                yield name
+
+    def _differences(
+        self, near: Near, numbers: Sequence[tuple[tuple[str, str], int | None]]
+    ) -> Refusal | tuple[Phrase, ...]:
         rule = self._rule
         alike = [pair for pair, number in numbers if number is not None and number < (rule.difference or 0)]
-        if not alike:
-            return []
-        new, earlier = alike[0]
-        finding = phrase(
-            "The counts of {one} and of {other} differ by fewer than {least} records",
-            one=_who(new),
-            other=_who(earlier),
-            least=rule.difference,
-        )
+        if not alike and near.crowded is None:
+            return ()
+        if near.crowded is not None:
+            finding = phrase(
+                "You have counts of too many populations of nearly the size of {one} to compare them",
+                one=_who(near.crowded),
+            )
+            message = joined(finding, ".", by="")
+        else:
+            new, earlier = alike[0]
+            finding = phrase(
+                "The counts of {one} and of {other} differ by fewer than {least} records",
+                one=_who(new),
+                other=_who(earlier),
+                least=rule.difference,
+            )
+            message = phrase("{finding}; only one of them is answered.", finding=finding)
         if rule.on_difference is Action.WARN:
-            return [phrase("{finding}: their difference reveals a count of few people.", finding=finding)]
-        message = phrase("{finding}; only one of them is answered.", finding=finding)
+            return (phrase("{finding}: their difference reveals a count of few people.", finding=finding),)
         return Refusal(Rule.DIFFERENCE, message)
 
 
-def averaged(statistic: Statistic, received: Received) -> Recovery:
-    """The best combination of the collected cross-tabulations that add up to a statistic; one count has variance 1."""
-    return recovery(received.refining(statistic.signature.levels) / statistic.cells)
+def _new(table: Collected, names: Sequence[str]) -> Floats:
+    """1 for each cross-tabulation that is new, by its depth along each side."""
+    new = np.zeros([len(one.inside) for one in table.shown.sides])
+    for name in names:
+        new[table.tables[name]] = 1.0
+    return new
 
 
-def cells_of(signature: Signature, sizes: dict[str, tuple[int, ...]]) -> int:
-    """The number of cells of a cross-tabulation; ``sizes`` has the number of codes of each depth of a variable."""
-    return prod(sizes[variable][depth] for variable, depth in signature.levels)
+def _tensors(
+    sides: Sequence[Side], blocks: Sequence[Block], sums: Mapping[str, Sums]
+) -> tuple[Floats, Floats]:
+    shape = [one.rungs for one in sides]
+    plain, bounded = np.zeros(shape), np.zeros(shape)
+    for name, at in blocks:
+        found = sums.get(name)
+        if found is not None:
+            plain[at] = found.plain.reshape(plain[at].shape)
+            bounded[at] = found.bounded.reshape(plain[at].shape)
+    return plain, bounded
+
+
+def _side_of(variable: str, space: Space) -> Side:
+    """A variable without rows, for what is known of its rungs."""
+    return side(variable, space.ladder(variable))
 
 
 def _who(base: str) -> Phrase:
     return phrase("those with {base}", base=base) if base else phrase("all records")
-
-
-def _named(signature: Signature) -> str:
-    """A cross-tabulation as readers know it: what is counted by what, of whom."""
-    of = [part for part in (signature.unit, signature.count, signature.base) if part]
-    return f"{crossed(signature.levels)} ({', '.join(of)})"
 
 
 @dataclass(frozen=True)
@@ -170,13 +264,16 @@ class Collecting:
 
     source: TableSource
     question: Question
+    spaces: Spaces
 
     def collected(self, table: ProtectedTable) -> Collected:
         """Every cross-tabulation and every population of an answer."""
-        cube = self.question.judged  # a filter shows cells of the table that has its variables as axes
-        sizes = {axis.variable: self._sizes(axis) for axis in cube.axes}
-        statistics = tuple(Statistic(one, cells_of(one, sizes)) for one in signatures([cube]))
-        return Collected(statistics, tuple({one.base: one for one in self._populations(table)}.values()))
+        cube = self.question.cube
+        seen = shown(cube, self.spaces.of(cube))
+        tables = {json.dumps(cube.signature(depths).levels): _places(seen, depths) for depths in cube.depths}
+        populations = tuple({one.base: one for one in self._populations(table)}.values())
+        base = cube.base.canonical if cube.base else ""
+        return Collected(cube.unit, base, cube.count or "", tables, seen, populations)
 
     def differing(self, new: str, earlier: str) -> int | None:
         """The published number of records that are in only one of two populations; None where none can be."""
@@ -197,13 +294,6 @@ class Collecting:
         asked = Query(cube.unit, (), where, cube.count or "")
         return value_at(self.source.table(resolve(asked, self.source.catalogue).cube), 0)
 
-    def _sizes(self, axis: Breakdown) -> tuple[int, ...]:
-        """The number of codes of each depth of a variable, or of a grouping of it."""
-        if axis.is_grouping:
-            return (1, len(axis) - 1)
-        tree = self.source.catalogue.variables[axis.variable].codelist
-        return tuple(np.bincount(np.array([0, *tree.depths])).tolist())
-
     def _populations(self, table: ProtectedTable) -> Iterator[Population]:
         """The populations of a table: all records, those that pass the filter, and each group of a grouping.
 
@@ -223,6 +313,14 @@ class Collecting:
                 both = f"({base}) and {text}" if base else text
                 normal = resolve(Query(cube.unit, (), both, cube.count or ""), catalogue).query.where
                 yield Population(normal, value_at(table, node * cube.strides[k]))
+
+
+def _places(seen: Shown, depths: Sequence[int]) -> tuple[int, ...]:
+    """The depths of a cross-tabulation along each side; a variable that is only filtered has depth 0."""
+    places = [0] * len(seen.sides)
+    for at, depth in zip(seen.order, depths, strict=True):
+        places[at] = depth
+    return tuple(places)
 
 
 def value_at(table: ProtectedTable, cell: int) -> int:

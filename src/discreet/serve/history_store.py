@@ -1,12 +1,12 @@
-"""Stored history: the cross-tabulations each user has received, and which of them add up to others."""
+"""Stored history: the cross-tabulations each user has received, and the information that they have together."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections import OrderedDict, defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import ChainMap, OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from threading import Lock
 from typing import Any
@@ -21,10 +21,12 @@ from sqlalchemy import (
     CompoundSelect,
     Connection,
     Index,
+    LargeBinary,
     MetaData,
     String,
     Table,
     bindparam,
+    delete,
     func,
     literal,
     select,
@@ -32,74 +34,67 @@ from sqlalchemy import (
 )
 
 from discreet.io.store import Book, Database, add_new, lay_out
-from discreet.programme.cube import Signature
+from discreet.serve.information import SET, Shown
 
-Levels = Sequence[tuple[str, int]]  # variable, depth
-Integers = NDArray[np.int64]
-_NONE: Integers = np.empty(0, dtype=np.int64)
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """The information on all contrasts of some variables, one of each: I and J of maths.attacks.information."""
+
+    plain: Floats
+    bounded: Floats
 
 
 @dataclass(frozen=True)
-class Received:
-    """Sizes of all cross-tabulations, and for each variable which of them have it, and how deep."""
+class Known:
+    """What a user has collected of one population: the sums of each set of variables."""
 
     number: int = 0  # of the last answer among them
-    cells: Integers = field(default_factory=lambda: _NONE)  # (cross-tabulation) -> cells
-    depths: Mapping[str, tuple[Integers, Integers]] = field(default_factory=dict)  # where, how deep
+    sums: Mapping[str, Sums] = field(default_factory=dict)  # names of variables, as JSON -> sums
+    sets: Mapping[str, Sums] = field(
+        default_factory=dict
+    )  # the same where users defined sets: those of one table only
 
-    def __len__(self) -> int:
-        return len(self.cells)
-
-    def extended(self, levels: Sequence[Levels], cells: Sequence[int], number: int) -> Received:
-        """With more cross-tabulations."""
-        added: defaultdict[str, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
-        for place, one in enumerate(levels, start=len(self)):
-            for variable, depth in one:
-                added[variable][0].append(place)
-                added[variable][1].append(depth)
-        joined = {name: _joined(self.depths.get(name, (_NONE, _NONE)), more) for name, more in added.items()}
-        every = np.concatenate([self.cells, np.array(cells, dtype=np.int64)])
-        return Received(number, every, {**self.depths, **joined})
-
-    def refining(self, wanted: Levels) -> Integers:
-        """The sizes of the cross-tabulations whose cells add up to those of another, the smallest first."""
-        order, ordered = self._sorted
-        if not wanted:
-            return ordered
-        times = np.zeros(len(self), dtype=np.int64)
-        for variable, depth in wanted:
-            where, depths = self.depths.get(variable, (_NONE, _NONE))
-            times[where[depths >= depth]] += 1
-        found: Integers = ordered[times[order] == len(wanted)]
-        return found
-
-    @cached_property
-    def _sorted(self) -> tuple[Integers, Integers]:
-        order = np.argsort(self.cells, kind="stable")
-        return order, self.cells[order]
+    @property
+    def every(self) -> Mapping[str, Sums]:
+        """All of them."""
+        return ChainMap(dict(self.sets), dict(self.sums)) if self.sets else self.sums
 
 
-def _joined(
-    received: tuple[Integers, Integers], more: tuple[Sequence[int], Sequence[int]]
-) -> tuple[Integers, Integers]:
-    where, depths = (np.concatenate([one, np.array(two)]) for one, two in zip(received, more, strict=True))
-    return where, depths
-
-
-MOST_COMPARED = 20  # earlier populations that are compared with a new one, the nearest first
-MOST_CACHED = 1_000_000  # cross-tabulations of users that a process caches
+MOST_COMPARED = 100  # earlier populations of nearly the same size that are compared with a new one
+MOST_CACHED = 200_000  # sums of users that a process caches
+ANONYMOUS = "address:"  # ids of users without a token begin with this
 AT_ONCE = 100  # populations of one statement: SQLite joins at most 500 parts
 
 _tables = MetaData()
-_statistics = Table(
-    "serve_statistics",
+_answered = Table(
+    "serve_answered",
     _tables,
     Column("owner", String, primary_key=True),
     Column("population", String, primary_key=True),
     Column("levels", String, primary_key=True),
-    Column("cells", BigInteger, nullable=False),
+)
+_sums = Table(
+    "serve_information",
+    _tables,
+    Column("owner", String, primary_key=True),
+    Column("counted", String, primary_key=True),
+    Column("name", String, primary_key=True),  # a digest of the variables
+    Column("variables", String, nullable=False),
     Column("number", BigInteger, nullable=False),  # of the answer: later ones have larger numbers
-    Index("serve_statistics_order", "owner", "population", "number"),
+    Column("sums", LargeBinary, nullable=False),
+    Index("serve_information_order", "owner", "counted", "number"),
+)
+_sets = Table(  # of which a user may have many, and each table few: they are looked up, and not cached
+    "serve_sets",
+    _tables,
+    Column("owner", String, primary_key=True),
+    Column("counted", String, primary_key=True),
+    Column("name", String, primary_key=True),
+    Column("variables", String, nullable=False),
+    Column("sums", LargeBinary, nullable=False),
 )
 _populations = Table(
     "serve_bases",
@@ -115,14 +110,6 @@ _BOOK = Book("history", _tables)
 
 
 @dataclass(frozen=True)
-class Statistic:
-    """A cross-tabulation and how many cells it has."""
-
-    signature: Signature
-    cells: int
-
-
-@dataclass(frozen=True)
 class Population:
     """Who is counted in a table or in a group of it, and the published number of them."""
 
@@ -130,24 +117,36 @@ class Population:
     total: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Collected:
     """What a user gets with one answer: all cross-tabulations of a table, and the populations that it shows."""
 
-    statistics: tuple[Statistic, ...]
+    unit: str
+    base: str
+    count: str
+    tables: Mapping[
+        str, tuple[int, ...]
+    ]  # levels of a cross-tabulation, as JSON -> its depth along each side
+    shown: Shown
     populations: tuple[Population, ...]
 
-    @property
+    @cached_property
     def population(self) -> str:
         """Who is counted, as a short text."""
-        one = self.statistics[0].signature
-        return _name(json.dumps([one.unit, one.base, one.count]))
+        return _name(json.dumps([self.unit, self.base, self.count]))
 
-    @property
+    @cached_property
     def counted(self) -> str:
-        """What is counted, for any population: populations with the same value are compared."""
-        one = self.statistics[0].signature
-        return json.dumps([one.unit, one.count])
+        """What is counted, for any population: populations with the same value are compared, and add up."""
+        return json.dumps([self.unit, self.count])
+
+
+@dataclass(frozen=True)
+class Near:
+    """Pairs of populations to compare, or one that has too many neighbours for that."""
+
+    pairs: tuple[tuple[str, str], ...] = ()
+    crowded: str | None = None
 
 
 class HistoryStore:
@@ -155,30 +154,31 @@ class HistoryStore:
 
     def __init__(self, database: Database) -> None:
         lay_out(database, _BOOK)
-        self._cache: OrderedDict[tuple[str, str], Received] = OrderedDict()
+        self._cache: OrderedDict[tuple[str, str], Known] = OrderedDict()
         self._lock = Lock()
 
-    def received(self, connection: Connection, user: str, table: Collected) -> Received:
-        """The user's cross-tabulations of the same population: those cached, and newer ones from the database."""
-        key = (user, table.population)
+    def known(self, connection: Connection, user: str, table: Collected) -> Known:
+        """The sums of a user: those cached, and newer ones from the database."""
+        key = (user, table.counted)
         with self._lock:
-            known = self._cache.get(key, Received())
-        whose = {"owner": user, "population": table.population}
-        rows = connection.execute(_SINCE, {**whose, "known": known.number}).all()
+            known = self._cache.get(key, Known())
+        whose = {"owner": user, "counted": table.counted, "known": known.number}
+        rows = connection.execute(_SINCE, whose).all()
         if rows:
-            levels = json.loads(f"[{','.join(row.levels for row in rows)}]")
-            number = max(row.number for row in rows)
-            known = known.extended(levels, [row.cells for row in rows], number)
+            more = {row.variables: _sums_of(row.sums) for row in rows}
+            known = Known(max(row.number for row in rows), {**known.sums, **more})
         self._put(key, known)
-        return known
+        wanted = [_name(one) for one in table.shown.sets]
+        found = connection.execute(_SETS, {**whose, "names": wanted}).all() if wanted else ()
+        return replace(known, sets={row.variables: _sums_of(row.sums) for row in found})
 
-    def new_statistics(self, connection: Connection, user: str, table: Collected) -> tuple[Statistic, ...]:
+    def new_tables(self, connection: Connection, user: str, table: Collected) -> tuple[str, ...]:
         """The cross-tabulations of a table that the user does not have."""
-        names = {_levels_text(one): one for one in table.statistics}
+        names = dict.fromkeys(table.tables)
         asked = {"owner": user, "population": table.population, "names": list(names)}
-        for known in connection.execute(_KNOWN, asked).scalars():
-            del names[known]
-        return tuple(names.values())
+        for found in connection.execute(_KNOWN, asked).scalars():
+            del names[found]
+        return tuple(names)
 
     def has_populations(self, connection: Connection, user: str, table: Collected) -> bool:
         """Whether the user has seen all populations of a table."""
@@ -186,65 +186,76 @@ class HistoryStore:
         asked = {"owner": user, "counted": table.counted, "names": list(names)}
         return connection.execute(_KNOWN_POPULATIONS, asked).scalar_one() == len(names)
 
-    def near(
-        self, connection: Connection, user: str, table: Collected, reach: int
-    ) -> tuple[tuple[str, str], ...]:
-        """Pairs of a new and an earlier population whose totals differ by less; those of one table are pairs, too."""
+    def near(self, connection: Connection, user: str, table: Collected, reach: int) -> Near:
+        """Pairs of a new and an earlier population whose totals differ by less; those of one table are pairs, too.
+
+        Where one has more such neighbours than can be compared, it is returned instead of them.
+        """
         every = table.populations
-        earlier: list[list[tuple[int, str]]] = [[] for _ in every]
+        earlier: list[list[str]] = [[] for _ in every]
         for start in range(0, len(every), AT_ONCE):
             some = every[start : start + AT_ONCE]
             asked: dict[str, Any] = {"owner": user, "counted": table.counted, "reach": reach}
             for k, new in enumerate(some):
                 asked |= {f"total{k}": new.total, f"name{k}": _name(new.base)}
             for row in connection.execute(_nearest(len(some)), asked):
-                place = start + row.k
-                earlier[place].append((abs(row.total - every[place].total), row.base))
+                earlier[start + row.k].append(row.base)
+        crowded = next(
+            (one.base for one, found in zip(every, earlier, strict=True) if len(found) > MOST_COMPARED), None
+        )
         pairs: dict[tuple[str, str], None] = {}
         for found, new in zip(earlier, every, strict=True):
             others = [one for one in every if one.base != new.base]
             beside = [one.base for one in others if abs(one.total - new.total) < reach]
-            nearest = [base for _, base in sorted(found)[:MOST_COMPARED]]
-            pairs.update(dict.fromkeys((new.base, base) for base in (*nearest, *beside)))
-        return tuple(pairs)
+            pairs.update(dict.fromkeys((new.base, base) for base in (*found, *beside)))
+        return Near(tuple(pairs) if crowded is None else (), crowded)
 
-    def remember(self, connection: Connection, user: str, table: Collected) -> None:
-        """Store what the user receives now."""
+    def remember(self, connection: Connection, user: str, table: Collected, sums: Mapping[str, Sums]) -> None:
+        """Store what the user receives now, and what is known with it."""
         whose = {"owner": user, "population": table.population}
-        answer = {**whose, "number": (connection.execute(_LAST, whose).scalar() or 0) + 1}
-        tables = [{**answer, "levels": _levels_text(one), "cells": one.cells} for one in table.statistics]
-        add_new(connection, _statistics, tables)
+        add_new(connection, _answered, [{**whose, "levels": levels} for levels in table.tables])
         who = {"owner": user, "counted": table.counted}
+        if sums:
+            number = (connection.execute(_LAST, who).scalar() or 0) + 1
+            rows = [
+                {**who, "name": _name(variables), "variables": variables, "sums": _bytes_of(one)}
+                for variables, one in sums.items()
+            ]
+            of_sets = [row for row in rows if SET in str(row["variables"])]
+            of_nodes = [{**row, "number": number} for row in rows if SET not in str(row["variables"])]
+            for old, into, some in ((_OLD, _sums, of_nodes), (_OLD_SETS, _sets, of_sets)):
+                connection.execute(old, {**who, "names": [row["name"] for row in some]})
+                add_new(connection, into, some)
         bases = [
             {**who, "name": _name(one.base), "base": one.base, "total": one.total}
             for one in table.populations
         ]
         add_new(connection, _populations, bases)
 
-    def _put(self, key: tuple[str, str], received: Received) -> None:
+    def _put(self, key: tuple[str, str], known: Known) -> None:
         """Cache what was read, and evict the least recently used first."""
         with self._lock:
-            self._cache[key] = received
+            self._cache[key] = known
             self._cache.move_to_end(key)
-            while len(self._cache) > 1 and sum(map(len, self._cache.values())) > MOST_CACHED:
+            while len(self._cache) > 1 and sum(len(one.sums) for one in self._cache.values()) > MOST_CACHED:
                 self._cache.popitem(last=False)
 
 
 @cache
 def _nearest(number: int) -> CompoundSelect[Any]:
-    """For ``number`` new populations the earlier ones with the nearest totals on both sides, in order of an index."""
+    """For ``number`` new populations the earlier ones with near totals, one more than can be compared."""
     columns, reach = _populations.c, bindparam("reach", type_=BigInteger)
     total, base = columns.total, columns.name
     parts = []
     for k in range(number):
         at = bindparam(f"total{k}", type_=BigInteger)
-        other = base != bindparam(f"name{k}")
-        wanted = select(literal(k).label("k"), total, columns.base).where(
-            *_of(_populations, "counted"), other
+        wanted = select(literal(k).label("k"), columns.base).where(
+            *_of(_populations, "counted"),
+            base != bindparam(f"name{k}"),
+            total > at - reach,
+            total < at + reach,
         )
-        above = wanted.where(total >= at, total < at + reach).order_by(total, base)
-        below = wanted.where(total < at, total > at - reach).order_by(total.desc(), base.desc())
-        parts += [select(one.limit(MOST_COMPARED).subquery()) for one in (above, below)]
+        parts.append(select(wanted.limit(MOST_COMPARED + 1).subquery()))
     return union_all(*parts)
 
 
@@ -254,13 +265,15 @@ def _of(table: Table, kind: str) -> tuple[ColumnElement[bool], ColumnElement[boo
 
 
 # built once: building a statement takes longer than SQLite needs to execute it
-_MINE = _of(_statistics, "population")
 _NAMES: BindParameter[str] = bindparam("names", expanding=True)
-_SINCE = select(_statistics.c.levels, _statistics.c.cells, _statistics.c.number).where(
-    *_MINE, _statistics.c.number > bindparam("known")
+_SINCE = select(_sums.c.variables, _sums.c.sums, _sums.c.number).where(
+    *_of(_sums, "counted"), _sums.c.number > bindparam("known")
 )
-_KNOWN = select(_statistics.c.levels).where(*_MINE, _statistics.c.levels.in_(_NAMES))
-_LAST = select(func.max(_statistics.c.number)).where(*_MINE)
+_LAST = select(func.max(_sums.c.number)).where(*_of(_sums, "counted"))
+_OLD = delete(_sums).where(*_of(_sums, "counted"), _sums.c.name.in_(_NAMES))
+_OLD_SETS = delete(_sets).where(*_of(_sets, "counted"), _sets.c.name.in_(_NAMES))
+_SETS = select(_sets.c.variables, _sets.c.sums).where(*_of(_sets, "counted"), _sets.c.name.in_(_NAMES))
+_KNOWN = select(_answered.c.levels).where(*_of(_answered, "population"), _answered.c.levels.in_(_NAMES))
 _KNOWN_POPULATIONS = select(func.count()).where(
     *_of(_populations, "counted"), _populations.c.name.in_(_NAMES)
 )
@@ -270,5 +283,10 @@ def _name(text: str) -> str:
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def _levels_text(statistic: Statistic) -> str:
-    return json.dumps(statistic.signature.levels)
+def _bytes_of(sums: Sums) -> bytes:
+    return np.stack([sums.plain, sums.bounded]).astype("<f8").tobytes()
+
+
+def _sums_of(content: bytes) -> Sums:
+    plain, bounded = np.frombuffer(content, dtype="<f8").reshape(2, -1)
+    return Sums(plain, bounded)

@@ -14,20 +14,21 @@ from discreet.perturb.cell_key import CellKeyMechanism
 from discreet.perturb.choose import mechanism
 from discreet.perturb.ledger import Ledger
 from discreet.perturb.mechanism import Mechanism
+from discreet.perturb.noise import LARGE
 from discreet.perturb.private import PrivateMechanism
 from discreet.perturb.reach import neighbour_problems
 from discreet.perturb.weak import weak_problems
 from discreet.population.place_columns import place_column_problems
 from discreet.programme.noise import Claim
 from discreet.programme.programme import Programme
-from discreet.programme.serve import DEFAULT_SERVE, ServeRule
+from discreet.programme.serve import DEFAULT_SERVE, HistoryRule, ServeRule
 from discreet.release.reader import Release
 from discreet.run.identity import bound_key, digest_inputs, run_digests
 from discreet.run.issued import issuing
 from discreet.run.run import Run, require_none
 from discreet.serve.budget import Accounts, PrivateTables, account_guarantee
 from discreet.serve.builder import TableBuilder
-from discreet.serve.catalogue import programme_catalogue
+from discreet.serve.catalogue import Catalogue, programme_catalogue
 from discreet.serve.history import History
 from discreet.serve.jobs_store import Store
 from discreet.serve.noise_ranges import NoiseRanges
@@ -82,7 +83,10 @@ def serve_programme(
         source = MicrodataSource(catalogue, units, lambda cube: chosen, NoiseRanges(noise))
     else:
         source = MicrodataSource(catalogue, units, private.mechanism, NoiseRanges(noise, private.law))
-    return TableBuilder(source, History(store.database, programme.serve.history), accounts)
+    rule = programme.serve.history
+    variance = _variance(chosen, private, catalogue) if rule.is_guarded else 0.0
+    history = History(store.database, rule, variance)
+    return TableBuilder(source, history, accounts)
 
 
 def serve_release(release: Release, store: Store, *, rule: ServeRule = DEFAULT_SERVE) -> TableBuilder:
@@ -91,7 +95,14 @@ def serve_release(release: Release, store: Store, *, rule: ServeRule = DEFAULT_S
     if not source.catalogue.units:
         remedy = "serve a release that has some; weighted tables cannot be served"
         raise mistake(release.folder, "cubes", "the release has no tables of counts", remedy)
-    return TableBuilder(source, History(store.database, rule.history))
+    return TableBuilder(source, History(store.database, HistoryRule()))  # it is public as a whole
+
+
+def _variance(chosen: Mechanism, private: PrivateTables | None, catalogue: Catalogue) -> float:
+    """The variance of the noise of a large count, the least of all cross-tabulations."""
+    if private is None:
+        return chosen.noise().law_of(catalogue.statistics()[0]).row(LARGE).variance
+    return min(private.law(one).row(LARGE).variance for one in catalogue.statistics())
 
 
 def _record(

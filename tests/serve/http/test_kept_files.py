@@ -49,7 +49,7 @@ def test_a_table_is_made_once_for_everybody_where_no_books_are_kept(
 def test_where_books_are_kept_each_user_gets_as_far_as_the_books_once(
     web: Web, ruled: Ruled, tmp_path: Path
 ) -> None:
-    rule = HistoryRule(warn=0.1)
+    rule = HistoryRule(warn=0.9)
     assert asked(web, Counted(ruled(history=rule)), tmp_path) == ["token:ann"] * 2 + ["token:bob"] * 2
 
 

@@ -127,7 +127,7 @@ def test_a_killed_server_has_remembered_every_answer_that_left(
     shutil.copytree(census, tmp_path / "census")
     programme = tmp_path / "census" / "programme.toml"
     with programme.open("a") as file:
-        file.write("\n[serve]\nhistory = { warn = 0.1, difference = 5 }\n")
+        file.write("\n[serve]\nhistory = { success = 0.9, difference = 5 }\n")
     key = tmp_path / "secret.key"
     key.write_text(SECRET.hex())
     key.chmod(0o600)
@@ -157,7 +157,7 @@ def test_a_killed_server_has_remembered_every_answer_that_left(
 
 def remembered(where: str) -> list[str]:
     with Store(where, now).database.reading() as connection:
-        return list(connection.execute(text("SELECT levels FROM serve_statistics")).scalars())
+        return list(connection.execute(text("SELECT levels FROM serve_answered")).scalars())
 
 
 def test_several_workers_share_a_database_until_they_are_told_to_stop(

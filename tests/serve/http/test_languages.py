@@ -17,6 +17,7 @@ from discreet.io.register import Register
 from discreet.perturb.ledger import Ledger
 from discreet.programme.serve import HistoryRule, ServeRule, SparsityRule
 from discreet.release.reader import Release
+from discreet.serve import page
 from discreet.serve.http.jobs import JobWorker
 from discreet.serve.http.limits import Limits, RateLimit
 from discreet.serve.jobs_store import JobState, Store
@@ -165,9 +166,9 @@ def test_histories_refuse_and_warn_in_both_languages(web: Web, ruled: Ruled) -> 
     assert "differ by fewer than 10,000 records; only one of them is answered." in english["detail"]
     assert said["detail"].endswith("um weniger als 10.000 Einheiten; nur eine von beiden wird beantwortet.")
     assert "und für alle " in said["detail"]
-    client = web(ruled(history=HistoryRule(warn=100.0)))
+    client = web(ruled(history=HistoryRule(warn=0.01)))
     warned = client.post("/api/v1/table?lang=de", json={"axes": ["EDU", "SEX"]}).json()
-    assert "bereits abgefragten Darstellungen auf das" in warned["extension"]["warnings"][0]
+    assert "mit einer Wahrscheinlichkeit über 0,01 genau bestimmen" in warned["extension"]["warnings"][0]
     assert warned["extension"]["warnings"][0] in warned["note"]
 
 
@@ -384,3 +385,18 @@ def test_the_language_in_an_address_of_pxwebapi_1_holds_for_errors_too(client: C
     assert {"id": "de", "text": "Deutsch"} in client.get("/pxweb/api/v1").json()
     answer = client.get("/pxweb/api/v1/de/nothing", headers={"Accept-Language": "en"})
     assert speaks(answer, "de")["detail"].startswith("Diese Datenbank gibt es nicht")
+
+
+def test_the_line_below_every_table_promises_no_more_than_is_proven(
+    client: Client, builder: TableBuilder
+) -> None:
+    """The page shows the server's sentence, which is computed from the noise."""
+    assert builder.catalogue.noise.guarantee is None
+    english = client.get("/api/v1/catalogue", headers={"Accept-Language": "en"}).json()["protection"]
+    german = client.get("/api/v1/catalogue", headers={"Accept-Language": "de"}).json()["protection"]
+    assert "no formal guarantee that no one can be recognised" in english
+    assert "keine formale Garantie" in german
+    files = Path(page.__file__).parent / "files"
+    assert "catalogue.protection" in (files / "main.js").read_text()
+    texts = "".join((files / "texts" / f"{name}.js").read_text() for name in ("en", "de"))
+    assert not re.search(r"cannot be recognised|zu erkennen|small random change|ein wenig", texts)

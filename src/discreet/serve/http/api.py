@@ -258,6 +258,11 @@ def read_query(text: str) -> Query:
         raise invalid_problem(error.errors(include_input=False, include_url=False), ("query",)) from None
 
 
+UNLIMITED = phrase(
+    "No rule limits what a user may collect: with some hundred tables, counts can be found exactly."
+)
+
+
 def catalogue_json(catalogue: Catalogue) -> dict[str, Any]:
     """The catalogue without the codes, which can be many."""
     rule = catalogue.rule
@@ -282,6 +287,13 @@ def catalogue_json(catalogue: Catalogue) -> dict[str, Any]:
         "protection": promise(catalogue.noise, catalogue.swapped),
         "swapped": catalogue.swapped,
         "charged": rule.account is not None,
+        "history": {
+            "success": rule.history.success,
+            "largest": rule.history.largest,
+            "difference": rule.history.difference,
+            "together": rule.history.together,
+        },
+        "warnings": [UNLIMITED] if catalogue.is_unlimited else [],
     }
 
 

@@ -18,6 +18,7 @@ from starlette.requests import HTTPConnection
 
 from discreet.errors import Mistakes, mistake
 from discreet.io.store import Book, Database, add_new, lay_out
+from discreet.serve.history_store import ANONYMOUS
 from discreet.serve.http.limits import RateLimit, Rates, Settings
 from discreet.serve.http.problems import HttpProblem
 from discreet.text.phrase import Language, phrase
@@ -227,7 +228,7 @@ class Authenticator:
     def _anonymous(self, connection: HTTPConnection) -> str:
         host = connection.client.host if connection.client else ""
         digest = hashlib.blake2b(_network(host).encode(), digest_size=16, key=self._settings.user_key)
-        return f"address:{digest.hexdigest()}"
+        return f"{ANONYMOUS}{digest.hexdigest()}"
 
 
 def _network(host: str) -> str:

@@ -9,7 +9,7 @@ import os
 import re
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -50,6 +50,7 @@ class Serving:
     register: Path | None = None  # of the secret
     another_ptable: bool = False  # accept another p-table than those recorded there
     rules: Path | None = None  # a programme whose [serve] section rules over a release
+    without_rules: bool = False  # whether users may collect without limit
     tokens: Path | None = None
     tokens_only: bool = False
     threads: int = 1
@@ -64,6 +65,13 @@ class Serving:
         """Open everything and make the application, in each worker process."""
         _log()
         return self.app()
+
+    def is_unlimited(self) -> bool:
+        """Whether users may collect so much of records that any count can be found."""
+        if self.source.is_dir():
+            return False
+        rule = load_declaration(self.source).serve
+        return rule.account is None and (self.without_rules or rule.history.success is None)
 
     def lay_out(self) -> None:
         """Open the databases before the workers do, so that their problems are reported once and before listening."""
@@ -118,6 +126,8 @@ class Serving:
         if self.register is None and isinstance(programme.noise, CellKeyNoise):
             remedy = "give its path with --register: it records what is published under the secret"
             raise mistake(self.source, "register", "no secret file next to which to store it", remedy)
+        if self.without_rules:
+            programme = replace(programme, serve=replace(programme.serve, history=HistoryRule()))
         return serve_programme(
             programme,
             self.secret,
@@ -142,23 +152,27 @@ def run(
     *,
     workers: int = 1,
     proxies: str = "",
-    ready: Callable[[str], None],
+    ready: Callable[[str, bool], None],
     progress: Progress | None = None,
 ) -> None:
-    """Serve until a signal ends it; ``ready`` is called with the address once requests are accepted."""
+    """Serve until a signal ends it.
+
+    ``ready`` is called once requests are accepted, with the address and whether users may collect without limit.
+    """
     _log()
     listening = _socket(host, port)
     shown = f"[{host}]" if ":" in host else host
     address = f"http://{shown}:{listening.getsockname()[1]}"
     with listening:
         if workers == 1:
-            config = _config(serving.app(progress), proxies)
-            ready(address)
+            app = serving.app(progress)
+            config = _config(app, proxies)
+            ready(address, app.state.service.catalogue.is_unlimited)
             uvicorn.Server(config).run(sockets=[listening])
             return
         serving.lay_out()
         config = _config(serving, proxies, workers)
-        ready(address)
+        ready(address, serving.is_unlimited())
         Multiprocess(config, [listening]).run()
 
 

@@ -8,7 +8,6 @@ from typing import Annotated, TypeVar
 
 from fastapi import Depends, Request
 
-from discreet.programme.serve import HistoryRule
 from discreet.serve.answer import Answer, Preview, Refusal
 from discreet.serve.catalogue import Catalogue
 from discreet.serve.http.downloads import File, file_cache
@@ -29,7 +28,7 @@ class Service:
     def __init__(self, builder: TableBuilder, settings: Settings, pool: WorkerPool, rates: Rates) -> None:
         self.builder, self.settings, self.pool, self._rates = builder, settings, pool, rates
         rule = builder.catalogue.rule
-        self._is_per_user = rule.account is not None or rule.history != HistoryRule()
+        self._is_per_user = rule.account is not None or rule.history.is_guarded
         self._files = file_cache(settings.limits.cached)
 
     @property

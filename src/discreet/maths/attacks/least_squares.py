@@ -1,0 +1,360 @@
+"""The strongest linear adversary: least squares over all published cells and every sum that connects them.
+
+The unknowns are the true counts c of the published cells, not those of a common refinement, which need not exist. With
+published values y, independent noise of variance V_i in each cell and the equations total = sum of parts (B c = 0),
+
+    minimise sum_i (c_i - y_i)^2 / V_i  subject to  B c = 0,   low <= c <= high,
+
+whose solution without bounds is c = y - V B' l with (B V B') l = B y. It is unbiased, and no linear unbiased estimate
+has a smaller variance (Aitken 1935): that of cell i is [V - V B' (B V B')^+ B V]_ii. The multipliers l are found by
+conjugate gradients with the diagonal as preconditioner. All families of all axes are used, though many follow from
+others: the equations of one axis are then orthogonal projections that commute with those of the other axes, so that
+the eigenvalues of a full table of d axes lie between 1 and d (Hestenes & Stiefel 1952 for the method). Bounds are met
+by Newton's method on the dual, whose gradient is B c(l) with c(l) cut off at the bounds (Qi & Sun 1993).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Integers = NDArray[np.int64]
+Cells = NDArray[np.int32]
+Singles = NDArray[np.float32]
+Floats = NDArray[np.float64]
+
+TOLERANCE = (
+    1e-2  # of the largest gap that is left, in its standard deviations: far below the rounding of a count
+)
+MOST_STEPS = 200  # of one solution
+MOST_SWEEPS = 20  # over all equations
+MOST_EXCHANGES = 15  # of the cells that are held at their bounds
+HALVINGS = 8
+ROUGHLY = 0.3  # of the largest gap: how exactly a step towards the bounds is computed ..
+FEW_STEPS = 20  # .. and in at most so many steps
+NEAR_ENOUGH = 0.05  # the largest gap of estimates within bounds, in its standard deviations
+HELD = 0.3  # of the variance of a cell at its bound, so that a step stays finite
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Equations: cell ``totals[f]`` is the sum of the cells ``parts[starts[f]:starts[f + 1]]``, plus what is hidden.
+
+    What no cell shows of a family is taken as a number of mean ``hidden`` and variance ``doubt``; zero where all parts
+    are known.
+    """
+
+    cells: int
+    totals: Cells
+    starts: Integers
+    parts: Cells
+    hidden: Singles
+    doubt: Singles
+
+    def __len__(self) -> int:
+        return len(self.totals)
+
+    def gaps(self, values: NDArray[Any]) -> Floats:
+        """Total less the sum of its parts and of what is hidden, for each column of values (cell, column)."""
+        found = np.zeros((len(self), values.shape[1]))
+        _gaps(values, self.totals, self.starts, self.parts, found)
+        return found - self.hidden[:, None]
+
+    @cached_property
+    def uses(self) -> Integers:
+        """Cell -> how many equations it is in."""
+        found: Integers = np.bincount(self.totals, minlength=self.cells)
+        return found + np.bincount(self.parts, minlength=self.cells)
+
+
+@dataclass(frozen=True, eq=False)
+class Families:
+    """Parts of totals, sorted by total: one entry for each part, with what is hidden of its family."""
+
+    which: Integers  # part -> its family: equal for the parts of one total
+    totals: Integers  # part -> the cell of its total
+    parts: Integers
+    hidden: Floats
+    doubt: Floats
+
+
+def equations_of(cells: int, every: Iterable[Families]) -> Sums:
+    """All families as equations; one part that is the total itself says nothing and is left out."""
+    totals, starts, parts = [np.empty(0, np.int32)], [np.zeros(1, np.int64)], [np.empty(0, np.int32)]
+    hidden, doubt = [np.empty(0, np.float32)], [np.empty(0, np.float32)]
+    used = 0
+    for one in every:
+        if not len(one.which):
+            continue
+        first = np.flatnonzero(np.r_[True, one.which[1:] != one.which[:-1]])
+        sizes = np.diff(np.r_[first, len(one.which)])
+        telling = (sizes > 1) | (one.totals[first] != one.parts[first])
+        kept = np.repeat(telling, sizes)
+        totals.append(one.totals[first][telling].astype(np.int32))
+        parts.append(one.parts[kept].astype(np.int32))
+        starts.append(used + np.cumsum(sizes[telling]))
+        hidden.append(one.hidden[first][telling].astype(np.float32))
+        doubt.append(one.doubt[first][telling].astype(np.float32))
+        used += int(kept.sum())
+    return Sums(
+        cells,
+        np.concatenate(totals),
+        np.concatenate(starts),
+        np.concatenate(parts),
+        np.concatenate(hidden),
+        np.concatenate(doubt),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """What the values must change by so that all sums hold, (cell, column), and how many steps it took."""
+
+    change: Singles
+    multipliers: Singles
+    steps: int
+
+
+def solve(
+    equations: Sums, variances: Singles, gaps: Floats, tolerance: float = TOLERANCE, most: int = MOST_STEPS
+) -> Solution:
+    """V B' l with (B V B') l = gaps, for each column: subtract it from the values and all sums hold.
+
+    Steps end when the largest gap that is left is below the tolerance, in standard deviations of a gap.
+    """
+    rows, columns = gaps.shape
+    change = np.zeros((equations.cells, columns), np.float32)
+    multipliers = np.zeros((rows, columns), np.float32)
+    if not rows:
+        return Solution(change, multipliers, 0)
+    scale = np.zeros(rows, np.float32)
+    _diagonal(variances, *_arrays(equations), scale)
+    scale += equations.doubt
+    inverse = np.divide(1, scale, out=np.zeros_like(scale), where=scale > 0)
+    residual = np.where(scale[:, None] > 0, gaps, 0).astype(np.float32)
+    direction = residual * inverse[:, None]
+    square = _products(residual, residual, inverse)
+    ahead = np.zeros_like(residual)
+    steps = 0
+    while steps < most and _largest(residual, inverse) > tolerance:
+        _times(direction, variances, equations.doubt, *_arrays(equations), change, ahead)
+        curvature = _products(direction, ahead, np.ones(1, np.float32))
+        step = np.divide(square, curvature, out=np.zeros_like(square), where=curvature > 0)
+        _advance(multipliers, residual, direction, ahead, step.astype(np.float32))
+        before, square = square, _products(residual, residual, inverse)
+        turn = np.divide(square, before, out=np.zeros_like(square), where=before > 0)
+        _turn(direction, residual, inverse, turn.astype(np.float32))
+        steps += 1
+    change[:] = 0
+    _spread(multipliers, *_arrays(equations), change)
+    change *= variances[:, None]
+    return Solution(change, multipliers, steps)
+
+
+def project(equations: Sums, variances: Singles, values: NDArray[Any]) -> Floats:
+    """The best linear unbiased estimates of all cells, for each column of values."""
+    return values - solve(equations, variances, equations.gaps(values)).change
+
+
+def errors(
+    equations: Sums, variances: Singles, noise: NDArray[Any], surprise: NDArray[Any] | float = 0.0
+) -> Floats:
+    """The errors of these estimates where the noise of each cell is this, and what is hidden differs so from its mean.
+
+    One column for each noise; ``surprise`` by equation and column.
+    """
+    gaps = equations.gaps(noise) + equations.hidden[:, None] + surprise
+    return noise - solve(equations, variances, gaps).change
+
+
+def exact_variances(equations: Sums, variances: Singles, cells: Integers, at_once: int = 8) -> Floats:
+    """The variance of the estimate of some cells: V_i - (V B' (B V B')^+ B V)_ii, one solution each."""
+    found = np.zeros(len(cells))
+    for first in range(0, len(cells), at_once):
+        here = cells[first : first + at_once]
+        columns = np.arange(len(here))
+        noise = np.zeros((equations.cells, len(here)), np.float32)
+        noise[here, columns] = variances[here]
+        found[first : first + len(here)] = errors(equations, variances, noise)[here, columns]
+    return np.maximum(found, 0.0)
+
+
+def bounded(
+    equations: Sums, variances: Singles, values: NDArray[Any], low: NDArray[Any], high: NDArray[Any]
+) -> Floats:
+    """The least squares estimates within bounds: values, low and high by cell.
+
+    Where the bounds and the sums contradict each other, as near as the steps come.
+    """
+    multipliers = np.zeros((len(equations), 1), np.float32)
+    y = values.astype(np.float64)
+    found, gaps, worth = _dual(equations, variances, y, low, high, multipliers)
+    scale = np.zeros(len(equations), np.float32)
+    _diagonal(variances, *_arrays(equations), scale)
+    scale += equations.doubt
+    inverse = np.divide(1, scale, out=np.zeros_like(scale), where=scale > 0)
+    for _ in range(MOST_EXCHANGES):
+        left = float(_largest(gaps, inverse))
+        if left <= NEAR_ENOUGH:
+            break
+        free = np.where((found > low) & (found < high), variances, HELD * variances).astype(np.float32)
+        step = solve(equations, free, gaps, ROUGHLY * left, FEW_STEPS).multipliers
+        for halving in range(HALVINGS):
+            tried = multipliers + step / np.float32(2**halving)
+            ahead = _dual(equations, variances, y, low, high, tried)
+            if ahead[2] > worth:
+                break
+        else:
+            break
+        multipliers, (found, gaps, worth) = tried, ahead
+    return found
+
+
+def _dual(
+    equations: Sums,
+    variances: Singles,
+    y: Floats,
+    low: NDArray[Any],
+    high: NDArray[Any],
+    multipliers: Singles,
+) -> tuple[Floats, Floats, float]:
+    """The cells that these multipliers lead to, the gaps that are left, and the dual function there."""
+    change = np.zeros((equations.cells, 1), np.float32)
+    _spread(multipliers, *_arrays(equations), change)
+    found = np.clip(y - variances * change[:, 0].astype(np.float64), low, high)
+    gaps = equations.gaps(found[:, None]) - equations.doubt[:, None] * multipliers
+    spread = np.divide((found - y) ** 2, 2 * variances, out=np.zeros_like(y), where=variances > 0)
+    squares = equations.doubt * multipliers[:, 0].astype(np.float64) ** 2
+    worth = float(spread.sum() + multipliers[:, 0].astype(np.float64) @ gaps[:, 0] + squares.sum() / 2)
+    return found, gaps, worth
+
+
+def tighten(equations: Sums, low: Integers, high: Integers) -> int:
+    """Tighten whole-number bounds of the cells by every sum without hidden parts, in place; how often that was done.
+
+    total <= sum of the parts' upper bounds, part >= total's lower bound less the upper bounds of the others, and so on.
+    """
+    sweeps = 0
+    while sweeps < MOST_SWEEPS and _tighten(low, high, equations.doubt, *_arrays(equations)):
+        sweeps += 1
+    return sweeps
+
+
+def _arrays(equations: Sums) -> tuple[Cells, Integers, Cells]:
+    return equations.totals, equations.starts, equations.parts
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _tighten(low: Any, high: Any, doubt: Any, totals: Any, starts: Any, parts: Any) -> Any:
+    changed = False
+    for f in range(totals.size):
+        if doubt[f] > 0:
+            continue
+        total, lowest, highest = totals[f], 0, 0
+        for k in range(starts[f], starts[f + 1]):
+            lowest += low[parts[k]]
+            highest += high[parts[k]]
+        if lowest > low[total] or highest < high[total]:
+            low[total], high[total] = max(low[total], lowest), min(high[total], highest)
+            changed = True
+        for k in range(starts[f], starts[f + 1]):
+            part = parts[k]
+            least = low[total] - (highest - high[part])
+            most = high[total] - (lowest - low[part])
+            if least > low[part] or most < high[part]:
+                lowest += max(0, least - low[part])
+                highest -= max(0, high[part] - most)
+                low[part], high[part] = max(low[part], least), min(high[part], most)
+                changed = True
+    return changed
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _gaps(values: Any, totals: Any, starts: Any, parts: Any, found: Any) -> None:
+    for f in range(totals.size):
+        for r in range(found.shape[1]):
+            found[f, r] = values[totals[f], r]
+        for k in range(starts[f], starts[f + 1]):
+            for r in range(found.shape[1]):
+                found[f, r] -= values[parts[k], r]
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _diagonal(variances: Any, totals: Any, starts: Any, parts: Any, found: Any) -> None:
+    for f in range(totals.size):
+        whole = np.float64(variances[totals[f]])
+        for k in range(starts[f], starts[f + 1]):
+            whole += variances[parts[k]]
+        found[f] = whole
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _spread(multipliers: Any, totals: Any, starts: Any, parts: Any, found: Any) -> None:
+    """Add B' l."""
+    for f in range(totals.size):
+        for r in range(found.shape[1]):
+            found[totals[f], r] += multipliers[f, r]
+        for k in range(starts[f], starts[f + 1]):
+            for r in range(found.shape[1]):
+                found[parts[k], r] -= multipliers[f, r]
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _times(
+    direction: Any, variances: Any, doubt: Any, totals: Any, starts: Any, parts: Any, work: Any, found: Any
+) -> None:
+    """(B V B' + doubt) direction; ``work`` has one row for each cell."""
+    work[:] = 0
+    _spread(direction, totals, starts, parts, work)
+    for c in range(work.shape[0]):
+        for r in range(work.shape[1]):
+            work[c, r] *= variances[c]
+    for f in range(totals.size):
+        for r in range(found.shape[1]):
+            found[f, r] = doubt[f] * direction[f, r] + work[totals[f], r]
+        for k in range(starts[f], starts[f + 1]):
+            for r in range(found.shape[1]):
+                found[f, r] -= work[parts[k], r]
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _products(one: Any, other: Any, weights: Any) -> Any:
+    """The weighted inner product of each column, summed in double precision; one weight serves all rows."""
+    found = np.zeros(one.shape[1])
+    several = weights.size > 1
+    for f in range(one.shape[0]):
+        weight = np.float64(weights[f] if several else weights[0])
+        for r in range(one.shape[1]):
+            found[r] += weight * one[f, r] * other[f, r]
+    return found
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _largest(gaps: Any, inverse: Any) -> Any:
+    """The largest gap in its standard deviations."""
+    largest = 0.0
+    for f in range(gaps.shape[0]):
+        for r in range(gaps.shape[1]):
+            largest = max(largest, inverse[f] * gaps[f, r] * gaps[f, r])
+    return np.sqrt(largest)
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _advance(multipliers: Any, residual: Any, direction: Any, ahead: Any, step: Any) -> None:
+    for f in range(residual.shape[0]):
+        for r in range(residual.shape[1]):
+            multipliers[f, r] += step[r] * direction[f, r]
+            residual[f, r] -= step[r] * ahead[f, r]
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _turn(direction: Any, residual: Any, inverse: Any, turn: Any) -> None:
+    for f in range(residual.shape[0]):
+        for r in range(residual.shape[1]):
+            direction[f, r] = inverse[f] * residual[f, r] + turn[r] * direction[f, r]
