@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,12 +11,10 @@ from discreet.audit.bound_propagation import Deductions, PropagationLimits
 from discreet.audit.bounds import bound_attack, judge
 from discreet.audit.evidence import Published, PublishedTable, Truth, Universe
 from discreet.io.serialize import json_text
-from discreet.maths.cells.counting import counts_of, keys_of
+from discreet.maths.cells.permutation import no_permutation
 from discreet.maths.noise.additive import truncated_laplace
-from discreet.perturb.mechanism import Mechanism
 from discreet.perturb.noise import Noise
 from discreet.programme.cube import Cube
-from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
 from tests.audit.known import known as known_noise
 from tests.audit.made import Made, axis, cell_key, flat, made, nested, random_columns
 
@@ -24,27 +22,11 @@ TREES = [nested("GEO", 10, 20), flat("SEX", 2), flat("AGE", 6)]
 CROSSES = [["GEO", "SEX"], ["GEO", "SEX", "AGE"]]
 
 
-@dataclass(frozen=True)
-class Mixed:
-    """A mechanism whose cell keys are mixed, so that the key of a total is not the sum of its parts' keys."""
-
-    mechanism: Mechanism
-
-    def perturb(self, table: ConfidentialTable) -> ProtectedTable:
-        mixed = keys_of(table.cells).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-        mixed ^= mixed >> np.uint64(29)
-        mixed *= np.uint64(0xBF58476D1CE4E5B9)
-        mixed = (mixed >> np.uint64(32)) << np.uint64(32)
-        return self.mechanism.perturb(replace(table, cells=mixed | counts_of(table.cells).astype(np.uint64)))
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self.mechanism, name)
-
-
-def world(V: float, D: int, persons: int, mixed: bool = True, seed: int = 2) -> Made:
+def world(V: float, D: int, persons: int, permuted: bool = True, seed: int = 2) -> Made:
     mechanism, known = cell_key(V, D)
     columns = random_columns(TREES, persons, 1)
-    return made(TREES, CROSSES, columns, Mixed(mechanism) if mixed else mechanism, known, seed)  # type: ignore[arg-type]
+    plain = replace(mechanism, permutation=no_permutation())
+    return made(TREES, CROSSES, columns, mechanism if permuted else plain, known, seed)
 
 
 def by_hand(shown: list[int], noise: Noise, truth: list[int] | None = None) -> Made:
@@ -91,7 +73,7 @@ def test_gaps_of_large_counts_show_the_bound_as_often_as_predicted() -> None:
 def test_sums_of_keys_in_plain_order_make_extreme_tuples_rare() -> None:
     """Parts with the lowest keys add up to a total with a low key: the three noises are not independent."""
     mechanism, known = cell_key(1.9, 2)
-    plain = world(1.9, 2, 2_000_000, mixed=False)
+    plain = world(1.9, 2, 2_000_000, permuted=False)
     judged = judge(bound_attack(plain.published), plain.published, plain.truth, known, mechanism.lookup)
     assert judged.expected is not None
     assert judged.expected_by_keys is not None

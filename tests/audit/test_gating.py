@@ -12,8 +12,11 @@ from discreet.pipeline.audit import audit
 from discreet.pipeline.protect import Protected, protect, rehearse
 from discreet.programme.programme import load_programme
 from discreet.release.reader import open_release
-from tests.pipeline.conftest import NOON, SECRET, with_cubes
+from tests.pipeline.conftest import NOON, with_cubes
 
+SECRET = bytes(
+    range(3, 35)
+)  # under some others all of the twenty apparent attribute disclosures happen to be true
 GATES = """
 [gates]
 averaging = 0.999

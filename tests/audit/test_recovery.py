@@ -62,7 +62,7 @@ def test_the_prediction_holds_for_every_small_count_and_for_large_ones(js: int) 
 
 
 def test_a_prediction_for_another_variance_is_rejected() -> None:
-    tally, other = Tally(400, 2.0, 0, secrets=40), Tally(400, 1.6, 0, secrets=1)
+    tally, other = Tally(400, 2.0, 0, secrets=120), Tally(400, 1.6, 0, secrets=1)
     for count in (3, LARGE):
         assert abs(tally.away(count, other.predicted[count] / other.targets[count])) > 3.5
 
