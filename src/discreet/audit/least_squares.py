@@ -358,7 +358,7 @@ class System:
         return low, np.maximum(low, high)
 
     def fitted(self, within: bool) -> Fitted:
-        """The estimates of the release; those within bounds where they are asked for."""
+        """The estimates of the release; those within bounds where they are required."""
         linear = project(self.equations, self.variances, self.values[:, None].astype(np.float64))[:, 0]
         return Fitted(
             self._pieces.universe,
