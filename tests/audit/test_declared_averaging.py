@@ -143,3 +143,13 @@ def test_subtraction_makes_parts_as_exposed_as_their_total() -> None:
     pieces.declare(pieces.universe.tables[0].cube)
     found = Design(pieces, same_noise=False, variance=lambda _: 3.0).one(0)
     assert found == pytest.approx([3 * 4 / 5] * 5)
+
+
+def test_the_total_of_balanced_tables_is_what_averaging_makes_of_it() -> None:
+    """Siblings that are alike get equal weights, so that only sums over whole cross-tabulations count: 1 / sum(1/m)."""
+    tables = universe([flat("A", 3), flat("B", 4), nested("C", 2, 3)], [["A", "B"], ["B", "C"], ["A", "C"]])
+    a, b, c = [3], [4], [2, 6]
+    pairs = [x * y for one, other in ((a, b), (b, c), (a, c)) for x in one for y in other]
+    wanted = 1 / sum(1 / m for m in [1, *a, *b, *c, *pairs])
+    assert exact_variances(tables)[0, 0, 0] == pytest.approx(wanted)
+    assert most_exposed([tables], same_noise=False).ratio <= wanted * (1 + 1e-9)

@@ -213,7 +213,7 @@ class Spread:
         return found
 
     def gram(self, code: int, squares: Floats, members: Mask) -> Floats:
-        """What one set of codes tells of a code and of what its path divides off, level by level."""
+        """What one set of codes shows of a code and of what its path divides off, level by level."""
         path = self._path(np.array([code]))
         matrix = np.zeros((1, len(path), len(path)))
         self._add(matrix, path, squares, members & self._counted, 1.0)

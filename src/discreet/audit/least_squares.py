@@ -70,7 +70,7 @@ class LeastSquaresRule:
 
     probes: int = 8  # simulated noises that are fitted together
     trials: int = 2  # simulated releases that are fitted within bounds
-    exact: int = 24  # counts whose variance is computed exactly
+    exact: int = 16  # counts whose variance is computed exactly
     listed: int = 20
     cells: int = 1 << 23  # of one population: some 250 bytes each
 
@@ -358,7 +358,7 @@ class System:
         return low, np.maximum(low, high)
 
     def fitted(self, within: bool) -> Fitted:
-        """The estimates of the release; those within bounds where they are asked for."""
+        """The estimates of the release; those within bounds where they are required."""
         linear = project(self.equations, self.variances, self.values[:, None].astype(np.float64))[:, 0]
         return Fitted(
             self._pieces.universe,

@@ -85,7 +85,7 @@ class Families:
 
 
 def equations_of(cells: int, every: Iterable[Families]) -> Sums:
-    """All families as equations; one part that is the total itself says nothing and is left out."""
+    """All families as equations; one part that is the total itself adds nothing and is left out."""
     totals, starts, parts = [np.empty(0, np.int32)], [np.zeros(1, np.int64)], [np.empty(0, np.int32)]
     hidden, doubt = [np.empty(0, np.float32)], [np.empty(0, np.float32)]
     used = 0
