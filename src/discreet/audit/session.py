@@ -137,7 +137,7 @@ def _chosen(session: Session, catalogue: Mapping[str, object]) -> tuple[str, tup
         raise mistake(session.address, "--filter", repr(filtered), remedy)
     if session.axes:
         return unit, session.axes, filtered
-    axes = []
+    axes: list[str] = []
     for one in sorted(mine, key=lambda one: (not one["is_place"], max(sizes[one["name"]].values()))):
         fitting = [name for name, codes in sizes[one["name"]].items() if 2 < codes <= MOST_CODES]
         if fitting and one["name"] != filtered and len(axes) < 2:
