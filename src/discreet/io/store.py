@@ -311,6 +311,17 @@ def add_new(connection: Connection, table: Table, rows: Sequence[dict[str, Any]]
     connection.execute(insert(table).on_conflict_do_nothing(), list(rows))
 
 
+def put(connection: Connection, table: Table, rows: Sequence[dict[str, Any]], changed: Sequence[str]) -> None:
+    """Insert rows, or change these columns of those whose primary key exists already."""
+    if not rows:
+        return
+    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+    made = insert(table)
+    keys = [column.name for column in table.primary_key]
+    values = {name: made.excluded[name] for name in changed}
+    connection.execute(made.on_conflict_do_update(index_elements=keys, set_=values), list(rows))
+
+
 def one_at_a_time(connection: Connection, name: str) -> None:
     """Take a lock of this name until the transaction ends; SQLite has one writer anyway."""
     if connection.dialect.name == "postgresql":

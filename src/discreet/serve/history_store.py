@@ -26,14 +26,13 @@ from sqlalchemy import (
     String,
     Table,
     bindparam,
-    delete,
     func,
     literal,
     select,
     union_all,
 )
 
-from discreet.io.store import Book, Database, add_new, lay_out
+from discreet.io.store import Book, Database, add_new, lay_out, put
 from discreet.serve.information import SET, Shown
 
 Floats = NDArray[np.float64]
@@ -235,9 +234,8 @@ class HistoryStore:
             ]
             of_sets = [row for row in rows if SET in str(row["variables"])]
             of_nodes = [{**row, "number": number} for row in rows if SET not in str(row["variables"])]
-            for old, into, some in ((_OLD, _sums, of_nodes), (_OLD_SETS, _sets, of_sets)):
-                connection.execute(old, {**who, "names": [row["name"] for row in some]})
-                add_new(connection, into, some)
+            put(connection, _sums, of_nodes, ("number", "sums"))
+            put(connection, _sets, of_sets, ("sums",))
         bases = [
             {**who, "name": _name(one.base), "base": one.base, "total": one.total}
             for one in table.populations
@@ -282,8 +280,6 @@ _SINCE = select(_sums.c.variables, _sums.c.sums, _sums.c.number).where(
     *_of(_sums, "counted"), _sums.c.number > bindparam("known")
 )
 _LAST = select(func.max(_sums.c.number)).where(*_of(_sums, "counted"))
-_OLD = delete(_sums).where(*_of(_sums, "counted"), _sums.c.name.in_(_NAMES))
-_OLD_SETS = delete(_sets).where(*_of(_sets, "counted"), _sets.c.name.in_(_NAMES))
 _SETS = select(_sets.c.variables, _sets.c.sums).where(*_of(_sets, "counted"), _sets.c.name.in_(_NAMES))
 _KNOWN = select(_answered.c.levels).where(*_of(_answered, "population"), _answered.c.levels.in_(_NAMES))
 _KNOWN_POPULATIONS = select(func.count()).where(
