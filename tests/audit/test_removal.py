@@ -19,7 +19,6 @@ from discreet.programme.cube import Cube
 from tests.audit.known import known
 from tests.audit.made import Made, axis, cell_key, flat, made, nested, random_columns
 from tests.audit.private import gaussian
-from tests.audit.test_bounds import Mixed
 
 TREES = [
     nested("GEO", 4, 3),
@@ -38,7 +37,7 @@ CROSSES = [
 
 def keyed(V: float, D: int, persons: int, seed: int = 2) -> Made:
     mechanism, noise = cell_key(V, D)
-    return made(TREES, CROSSES, random_columns(TREES, persons, 1), Mixed(mechanism), noise, seed)  # type: ignore[arg-type]
+    return made(TREES, CROSSES, random_columns(TREES, persons, 1), mechanism, noise, seed)
 
 
 @pytest.mark.parametrize("seed", [2, 3])
