@@ -443,10 +443,11 @@ def _caveats(found: Audit) -> Iterator[str]:
     if found.averaging is not None and found.averaging.attack.left_out:
         left = found.averaging.attack.left_out
         yield f"Averaging left out {sum(left.values()):,} counts: {', '.join(left)}."
-    missing = [name for name in found.left_out if name != "protection"]
+    missing = [name for name in found.left_out if name not in ("protection", "weights")]
     if missing:
         yield f"Left out of this report: {', '.join(missing)}."
-    yield "Weighted sums are not attacked."
+    if found.weights is None:
+        yield "Weighted sums were not attacked, or there are none."
 
 
 AUDIT_PAGE, PUBLIC_PAGE = "audit.html", "public.html"

@@ -129,27 +129,27 @@ class Collected:
     shown: Shown
     populations: tuple[Population, ...]
     chosen: frozenset[str] = frozenset()  # of the tables, those of a filter or of groups that the user chose
-    book: str = ""  # tables of different books do not add up
+    part: str = ""  # of the history: tables of different parts are not added up
 
     @cached_property
     def population(self) -> str:
         """Who is counted, as a short text."""
-        return _name(json.dumps([self.unit, self.base, self.count, *self._book]))
+        return _name(json.dumps([self.unit, self.base, self.count, *self._part]))
 
     @cached_property
     def counted(self) -> str:
         """What is counted, for any population: populations with the same value are compared, and add up."""
-        return json.dumps([self.unit, self.count, *self._book])
+        return json.dumps([self.unit, self.count, *self._part])
 
     @cached_property
     def as_choice(self) -> Collected:
-        """The chosen cross-tabulations, in a book of their own, which has no populations to compare."""
+        """The chosen cross-tabulations, added up separately, without populations to compare."""
         tables = {name: depths for name, depths in self.tables.items() if name in self.chosen}
-        return replace(self, tables=tables, populations=(), book="chosen")
+        return replace(self, tables=tables, populations=(), part="chosen")
 
     @property
-    def _book(self) -> tuple[str, ...]:
-        return (self.book,) if self.book else ()
+    def _part(self) -> tuple[str, ...]:
+        return (self.part,) if self.part else ()
 
 
 @dataclass(frozen=True)
