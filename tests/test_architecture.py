@@ -128,6 +128,7 @@ DOCUMENTS = {
     "formats/json_stat.py head": "JSON-stat",
     "formats/json_stat.py dimension": "JSON-stat",
     "io/store.py add_new": "rows of a table of SQLAlchemy",
+    "io/store.py put": "rows of a table of SQLAlchemy",
     "page/charts.py Chart.spec": "Vega-Lite",
     "programme/programme.py Programme.canonical": "the text that is digested",
     "programme/swap.py SwapRule.canonical": "the text that is digested",

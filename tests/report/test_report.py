@@ -76,7 +76,7 @@ def test_the_confidential_page_says_so_first_and_tells_every_measure(reported: R
     body = words(html[html.index("<body>") :])
     assert body.index("Confidential") < body.index("Audit of")
     parts = list(measured_parts(reported.audit, view(reported).names))
-    assert len(parts) == 12
+    assert len(parts) == 11
     for part in parts:
         assert f'<section id="{part.id}"' in html
     assert "Left out of this report: reconstruction" in told

@@ -20,6 +20,7 @@ class Counted:
 
     def __init__(self, builder: TableBuilder) -> None:
         self.catalogue, self.prepare, self._builder = builder.catalogue, builder.prepare, builder
+        self.seconds = builder.seconds
         self.users: list[str] = []
 
     def ask(self, query: Query, user: str, *, job: bool = False) -> Answer | Refusal:

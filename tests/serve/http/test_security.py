@@ -129,6 +129,7 @@ def test_an_error_of_our_own_tells_nothing_and_logs_no_text(
     class Broken:
         catalogue = builder.catalogue
         prepare = builder.prepare
+        seconds = builder.seconds
         ask = broken
 
     with caplog.at_level(logging.INFO):

@@ -40,9 +40,11 @@ def test_axe_finds_nothing(opens: Opens, dark: bool) -> None:
         page.wait_for_selector(f"figure.{view} svg")
         clean(page, "#result")
     key(page, "codes-SEX").click()
+    page.wait_for_selector("dialog[open]")
     clean(page, "dialog")
     page.keyboard.press("Escape")
     key(page, "share").click()
+    page.wait_for_selector("dialog[open]")
     clean(page, "dialog")
 
 
