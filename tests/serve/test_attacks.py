@@ -148,7 +148,7 @@ def test_the_judged_axis_tells_the_filter_and_holds_the_axis(builder: TableBuild
 
 def test_a_history_is_not_divided_among_filters(ruled: Make) -> None:
     """Every table by SEX tells of men, whether SEX is an axis or a filter: half of them each way is as much."""
-    builder = ruled(history=HistoryRule(success=0.6), axes=6)
+    builder = ruled(history=HistoryRule(success=0.5), axes=6)
     names = ("AGE.L", "EDU", "CAS.L", "LMS.L", "HAR", "LOC", "OCC", "SIE")
     by_axis = [builder.ask(query("SEX", name, "GEO.L"), "ann") for name in names]
     by_both = [

@@ -11,6 +11,7 @@ import pytest
 
 from discreet.io.store import Database, Journal
 from discreet.maths.attacks.information import Ladder, seen, side
+from discreet.programme.programme import Programme
 from discreet.programme.serve import Action, HistoryRule
 from discreet.serve.answer import Answer, Refusal, Rule
 from discreet.serve.history import History
@@ -19,6 +20,7 @@ from discreet.serve.information import Shown, Space
 from discreet.serve.jobs_store import Store
 from discreet.serve.open import TableBuilder
 from discreet.serve.query import Axis, Group, Query
+from discreet.serve.question import resolve
 from tests.serve.conftest import NOON, cells, query
 
 Make = Callable[..., TableBuilder]
@@ -225,3 +227,22 @@ def test_averaging_is_guarded_from_question_to_question(ruled: Make) -> None:
     ]
     assert kinds[0] == "free"
     assert kinds.index("warned") < kinds.index("refused")
+
+
+def test_tables_of_the_programme_are_neither_refused_nor_added_up(programme: Programme, ruled: Make) -> None:
+    builder = ruled(history=HistoryRule(success=0.4, largest=1000, difference=10))
+    every = [
+        Query(
+            cube.unit, tuple(Axis(axis.full_name) for axis in cube.axes), cube.base.text if cube.base else ""
+        )
+        for cube in programme.cubes
+        if not cube.weight and not cube.count
+    ]
+    for one in (*every, *every):
+        assert isinstance(builder.ask(one, "ann", job=True), Answer)
+    similar = query("GEO.H", "SEX", "AGE.H", "EDU")
+    assert isinstance(builder.ask(similar, "ann", job=True), Refusal)
+    question = resolve(every[0], builder.catalogue)
+    with builder._history._database.reading() as connection:
+        collected, _ = builder._collecting(question, builder._source.table(question.cube))
+        assert len(builder._history._store.new_tables(connection, "ann", collected)) == len(collected.tables)

@@ -117,6 +117,9 @@ def session_lines(address: str, found: SessionFindings) -> Iterator[str]:
         f"{address}: {found.answered:,} of {found.requests:,} requests answered; refused: {refused}. "
         f"{' x '.join(found.axes)} under opposite filters of {found.filtered}: {found.pairs:,} pairs."
     )
+    if not found.pairs:
+        yield "Filters: no pair was answered whole; there is nothing to average."
+        return
     if found.standard_error is None or found.success is None:
         yield "Filters: the variance of the noise is not known; give it with --variance."
         return

@@ -9,7 +9,7 @@ from discreet.errors import mistake
 from discreet.io.databases import open_source
 from discreet.perturb.noise import Noise
 from discreet.programme.codelist import Breakdown, Codelist
-from discreet.programme.cube import Cube, Signature
+from discreet.programme.cube import Cube, Signature, signatures
 from discreet.programme.filter import alternatives
 from discreet.programme.labels import NO_LABELS, Labels
 from discreet.programme.programme import Programme
@@ -58,6 +58,7 @@ class Catalogue:
     bases: Mapping[str, str] = field(
         default_factory=dict
     )  # declared filter, as text or normal form -> normal form
+    published: frozenset[Signature] = frozenset()  # cross-tabulations that the programme publishes anyway
     may_filter: bool = True  # whether other filters than the bases can be answered
     title: str = ""  # of the whole, for readers
     labels: Labels = NO_LABELS
@@ -127,6 +128,7 @@ def programme_catalogue(programme: Programme, noise: Noise) -> Catalogue:
         rule,
         _counts(programme, columns),
         {text: base.canonical for base in bases for text in (base.text, base.canonical)},
+        frozenset(signatures(cubes)),
         title=programme.release.title,
         labels=programme.labels.only(
             (name for variable in served.values() for name in variable.breakdowns), columns

@@ -77,7 +77,7 @@ class History:
 
     def collect(self, user: str, table: Collected, differing: Differing) -> Refusal | tuple[str, ...]:
         """Judge another table and store it, or refuse and store nothing; return the warnings."""
-        if not self.is_guarded:
+        if not self.is_guarded or table.is_public:
             return ()
         user = self._owner(user)
         with self._database.reading() as connection:
@@ -103,7 +103,7 @@ class History:
 
     def look(self, user: str, table: Collected, differing: Differing) -> Refusal | tuple[str, ...]:
         """Judge another table and store nothing."""
-        if not self.is_guarded:
+        if not self.is_guarded or table.is_public:
             return ()
         with self._database.reading() as connection:
             read = self._read(connection, self._owner(user), table)
@@ -293,7 +293,8 @@ class Collecting:
         """Every cross-tabulation and every population of an answer."""
         cube = self.question.cube
         seen = shown(cube, self.spaces.of(cube))
-        tables = {json.dumps(cube.signature(depths).levels): _places(seen, depths) for depths in cube.depths}
+        own = {depths: cube.signature(depths) for depths in cube.depths}
+        tables = {json.dumps(one.levels): _places(seen, depths) for depths, one in own.items()}
         populations = tuple({one.base: one for one in self._populations(table)}.values())
         base = cube.base.canonical if cube.base else ""
         groups = [seen.order[k] for k, axis in enumerate(cube.axes) if axis.is_grouping]
@@ -301,7 +302,8 @@ class Collecting:
         chosen = frozenset(
             name for name, depths in tables.items() if filters or any(depths[at] for at in groups)
         )
-        return Collected(cube.unit, base, cube.count or "", tables, seen, populations, chosen)
+        is_public = all(one in self.source.catalogue.published for one in own.values())
+        return Collected(cube.unit, base, cube.count or "", tables, seen, populations, chosen, is_public)
 
     def differing(self, new: str, earlier: str) -> int | None:
         """The published number of records that are in only one of two populations; None where none can be."""

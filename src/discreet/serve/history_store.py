@@ -129,6 +129,7 @@ class Collected:
     shown: Shown
     populations: tuple[Population, ...]
     chosen: frozenset[str] = frozenset()  # of the tables, those of a filter or of groups that the user chose
+    is_public: bool = False  # whether the programme publishes all of it: it is neither refused nor added up
     part: str = ""  # of the history: tables of different parts are not added up
 
     @cached_property
