@@ -157,8 +157,8 @@ def test_a_history_is_not_divided_among_filters(ruled: Make) -> None:
         )
         for turn, name in enumerate(names)
     ]
-    assert {type(one) for one in by_axis} == {Answer, Refusal}
-    assert [type(one) for one in by_both] == [type(one) for one in by_axis]
+    answered = [sum(isinstance(one, Answer) for one in some) for some in (by_axis, by_both)]
+    assert 0 < answered[1] <= answered[0] < len(names)
 
 
 def test_the_name_of_a_grouping_cannot_be_met_by_chance(builder: TableBuilder) -> None:
