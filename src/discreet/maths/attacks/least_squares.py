@@ -148,7 +148,7 @@ def solve(
     while len(gains) < most and not _settled(gains, tolerance, equations.cells):
         _downward(direction, *system, solved)
         curvature = _upward(direction, solved, scale, *system, ahead)
-        going = (curvature > 0) & (square > noise)  # the rest is rounding error, which a singular system magnifies
+        going = (curvature > 0) & (square > noise)  # a singular system magnifies rounding errors
         step = np.divide(square, curvature, out=np.zeros_like(square), where=going)
         gains.append(step * square)
         before, square = square, _advance(multipliers, residual, solved, ahead, scale, step)
