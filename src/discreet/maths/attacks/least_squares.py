@@ -33,6 +33,7 @@ Floats = NDArray[np.float64]
 
 TOLERANCE = 0.03  # how far the last four steps moved the estimates, relative to all steps: see solve
 LAST_STEPS = 4
+EXACTLY = 0.01  # the tolerance of a variance, which may be a small part of what the steps move
 ROUNDING = 1e-10  # of the square of the first residual: what single precision leaves of it
 MOST_STEPS = 100  # of one solution
 MOST_SWEEPS = 20  # over all equations
@@ -199,7 +200,9 @@ def exact_variances(equations: Sums, variances: Singles, cells: Integers, at_onc
         columns = np.arange(len(here))
         noise = np.zeros((equations.cells, len(here)), np.float32)
         noise[here, columns] = variances[here]
-        found[first : first + len(here)] = errors(equations, variances, noise)[here, columns]
+        gaps = equations.gaps(noise) + equations.hidden[:, None]
+        change = solve(equations, variances, gaps, EXACTLY).change
+        found[first : first + len(here)] = (noise - change)[here, columns]
     return np.maximum(found, 0.0)
 
 
