@@ -7,10 +7,12 @@ published values y, independent noise of variance V_i in each cell and the equat
 
 whose solution without bounds is c = y - V B' l with (B V B') l = B y. It is unbiased, and no linear unbiased estimate
 has a smaller variance (Aitken 1935): that of cell i is [V - V B' (B V B')^+ B V]_ii. The multipliers l are found by
-conjugate gradients with the diagonal as preconditioner. All families of all axes are used, though many follow from
-others: the equations of one axis are then orthogonal projections that commute with those of the other axes, so that
-the eigenvalues of a full table of d axes lie between 1 and d (Hestenes & Stiefel 1952 for the method). Bounds are met
-by Newton's method on the dual, whose gradient is B c(l) with c(l) cut off at the bounds (Qi & Sun 1993).
+conjugate gradients (Hestenes & Stiefel 1952), preconditioned by a sweep over all equations in order and one back, which
+make one sum after the other hold (Björck & Elfving 1979), for the cost of two products (Eisenstat 1981). All families
+of all axes are used, though many follow from others: the equations of one axis are orthogonal projections that commute
+with those of the other axes, so that the eigenvalues of a full table of d axes lie between 1 and d. What a step gains
+is the squared distance it moves the estimates, in standard deviations: steps end where that is small. Bounds are met by
+Newton's method on the dual, whose gradient is B c(l) with c(l) cut off at the bounds (Qi & Sun 1993).
 """
 
 from __future__ import annotations
@@ -29,16 +31,17 @@ Cells = NDArray[np.int32]
 Singles = NDArray[np.float32]
 Floats = NDArray[np.float64]
 
-TOLERANCE = (
-    1e-2  # of the largest gap that is left, in its standard deviations: far below the rounding of a count
-)
-MOST_STEPS = 200  # of one solution
+TOLERANCE = 0.03  # how far the last four steps moved the estimates, relative to all steps: see solve
+LAST_STEPS = 4
+EXACTLY = 0.01  # the tolerance of a variance, which may be a small part of what the steps move
+ROUNDING = 1e-10  # of the square of the first residual: what single precision leaves of it
+MOST_STEPS = 100  # of one solution
 MOST_SWEEPS = 20  # over all equations
 MOST_EXCHANGES = 15  # of the cells that are held at their bounds
 HALVINGS = 8
-ROUGHLY = 0.3  # of the largest gap: how exactly a step towards the bounds is computed ..
-FEW_STEPS = 20  # .. and in at most so many steps
-NEAR_ENOUGH = 0.05  # the largest gap of estimates within bounds, in its standard deviations
+ROUGHLY = 0.3  # the tolerance of a step towards the bounds ..
+FEW_STEPS = 6  # .. which has at most so many of its own
+NEAR_ENOUGH = 0.02  # of all that the exchanges moved the estimates by, what the last one did
 HELD = 0.3  # of the variance of a cell at its bound, so that a step stays finite
 
 
@@ -126,35 +129,51 @@ def solve(
 ) -> Solution:
     """V B' l with (B V B') l = gaps, for each column: subtract it from the values and all sums hold.
 
-    Steps end when the largest gap that is left is below the tolerance, in standard deviations of a gap.
+    What a step moves is the sum of (change of estimate)^2 / V over all cells; it adds up over the steps of conjugate
+    gradients. They end when the last four moved less than tolerance^2, relative to all steps and per cell.
     """
     rows, columns = gaps.shape
     change = np.zeros((equations.cells, columns), np.float32)
     multipliers = np.zeros((rows, columns), np.float32)
     if not rows:
         return Solution(change, multipliers, 0)
-    scale = np.zeros(rows, np.float32)
-    _diagonal(variances, *_arrays(equations), scale)
-    scale += equations.doubt
+    scale = _scale(equations, variances)
     inverse = np.divide(1, scale, out=np.zeros_like(scale), where=scale > 0)
-    residual = np.where(scale[:, None] > 0, gaps, 0).astype(np.float32)
-    direction = residual * inverse[:, None]
-    square = _products(residual, residual, inverse)
-    ahead = np.zeros_like(residual)
-    steps = 0
-    while steps < most and _largest(residual, inverse) > tolerance:
-        _times(direction, variances, equations.doubt, *_arrays(equations), change, ahead)
-        curvature = _products(direction, ahead, np.ones(1, np.float32))
-        step = np.divide(square, curvature, out=np.zeros_like(square), where=curvature > 0)
-        _advance(multipliers, residual, direction, ahead, step.astype(np.float32))
-        before, square = square, _products(residual, residual, inverse)
+    system = (variances, inverse, *_arrays(equations), change)
+    solved, residual = np.zeros_like(multipliers), np.zeros_like(multipliers)
+    _upward(gaps.astype(np.float32), solved, scale, *system, residual)
+    direction, ahead = residual * scale[:, None], np.zeros_like(residual)
+    square = _squares(residual, scale)
+    noise = ROUNDING * square
+    gains: list[Floats] = []
+    while len(gains) < most and not _settled(gains, tolerance, equations.cells):
+        _downward(direction, *system, solved)
+        curvature = _upward(direction, solved, scale, *system, ahead)
+        going = (curvature > 0) & (square > noise)  # a singular system magnifies rounding errors
+        step = np.divide(square, curvature, out=np.zeros_like(square), where=going)
+        gains.append(step * square)
+        before, square = square, _advance(multipliers, residual, solved, ahead, scale, step)
         turn = np.divide(square, before, out=np.zeros_like(square), where=before > 0)
-        _turn(direction, residual, inverse, turn.astype(np.float32))
-        steps += 1
+        _turn(direction, residual, scale, turn.astype(np.float32))
     change[:] = 0
     _spread(multipliers, *_arrays(equations), change)
     change *= variances[:, None]
-    return Solution(change, multipliers, steps)
+    return Solution(change, multipliers, len(gains))
+
+
+def _settled(gains: list[Floats], tolerance: float, cells: int) -> bool:
+    """Whether the last steps moved the estimates of every column little enough; at once where all sums hold."""
+    if len(gains) <= LAST_STEPS:
+        return bool(gains) and not gains[-1].any()
+    last, every = np.sum(gains[-LAST_STEPS:], axis=0), np.sum(gains, axis=0)
+    return bool((last <= tolerance**2 * np.minimum(every, cells)).all())
+
+
+def _scale(equations: Sums, variances: Singles) -> Singles:
+    """The variance of each gap: the diagonal of B V B' and the doubt."""
+    found = np.zeros(len(equations), np.float32)
+    _diagonal(variances, *_arrays(equations), np.zeros(equations.cells, np.float32), found)
+    return found + equations.doubt
 
 
 def project(equations: Sums, variances: Singles, values: NDArray[Any]) -> Floats:
@@ -181,7 +200,9 @@ def exact_variances(equations: Sums, variances: Singles, cells: Integers, at_onc
         columns = np.arange(len(here))
         noise = np.zeros((equations.cells, len(here)), np.float32)
         noise[here, columns] = variances[here]
-        found[first : first + len(here)] = errors(equations, variances, noise)[here, columns]
+        gaps = equations.gaps(noise) + equations.hidden[:, None]
+        change = solve(equations, variances, gaps, EXACTLY).change
+        found[first : first + len(here)] = (noise - change)[here, columns]
     return np.maximum(found, 0.0)
 
 
@@ -195,16 +216,10 @@ def bounded(
     multipliers = np.zeros((len(equations), 1), np.float32)
     y = values.astype(np.float64)
     found, gaps, worth = _dual(equations, variances, y, low, high, multipliers)
-    scale = np.zeros(len(equations), np.float32)
-    _diagonal(variances, *_arrays(equations), scale)
-    scale += equations.doubt
-    inverse = np.divide(1, scale, out=np.zeros_like(scale), where=scale > 0)
-    for _ in range(MOST_EXCHANGES):
-        left = float(_largest(gaps, inverse))
-        if left <= NEAR_ENOUGH:
-            break
+    first = worth
+    for _ in range(MOST_EXCHANGES if len(equations) else 0):
         free = np.where((found > low) & (found < high), variances, HELD * variances).astype(np.float32)
-        step = solve(equations, free, gaps, ROUGHLY * left, FEW_STEPS).multipliers
+        step = solve(equations, free, gaps, ROUGHLY, FEW_STEPS).multipliers
         for halving in range(HALVINGS):
             tried = multipliers + step / np.float32(2**halving)
             ahead = _dual(equations, variances, y, low, high, tried)
@@ -212,7 +227,10 @@ def bounded(
                 break
         else:
             break
+        gain = ahead[2] - worth
         multipliers, (found, gaps, worth) = tried, ahead
+        if gain <= NEAR_ENOUGH**2 * (worth - first):
+            break
     return found
 
 
@@ -286,11 +304,18 @@ def _gaps(values: Any, totals: Any, starts: Any, parts: Any, found: Any) -> None
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _diagonal(variances: Any, totals: Any, starts: Any, parts: Any, found: Any) -> None:
+def _diagonal(variances: Any, totals: Any, starts: Any, parts: Any, work: Any, found: Any) -> None:
+    """The diagonal of B V B', also where a cell is several parts of one sum; ``work`` is zero for each cell."""
     for f in range(totals.size):
-        whole = np.float64(variances[totals[f]])
+        total = totals[f]
+        work[total] += 1
         for k in range(starts[f], starts[f + 1]):
-            whole += variances[parts[k]]
+            work[parts[k]] -= 1
+        whole = np.float64(variances[total]) * work[total] ** 2
+        work[total] = 0
+        for k in range(starts[f], starts[f + 1]):
+            whole += variances[parts[k]] * work[parts[k]] ** 2
+            work[parts[k]] = 0
         found[f] = whole
 
 
@@ -306,55 +331,98 @@ def _spread(multipliers: Any, totals: Any, starts: Any, parts: Any, found: Any) 
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _times(
-    direction: Any, variances: Any, doubt: Any, totals: Any, starts: Any, parts: Any, work: Any, found: Any
-) -> None:
-    """(B V B' + doubt) direction; ``work`` has one row for each cell."""
+def _upward(
+    direction: Any,
+    solved: Any,
+    scale: Any,
+    variances: Any,
+    inverse: Any,
+    totals: Any,
+    starts: Any,
+    parts: Any,
+    work: Any,
+    found: Any,
+) -> Any:
+    """solved + (S + L)^-1 (direction - S solved) where B V B' + doubt = L + S + L', and its product with the direction.
+
+    Equations in order; ``work`` holds V B' of what is found so far, with one row for each cell.
+    """
+    columns = direction.shape[1]
+    product, gap = np.zeros(columns), np.zeros(columns, np.float32)
     work[:] = 0
-    _spread(direction, totals, starts, parts, work)
-    for c in range(work.shape[0]):
-        for r in range(work.shape[1]):
-            work[c, r] *= variances[c]
     for f in range(totals.size):
-        for r in range(found.shape[1]):
-            found[f, r] = doubt[f] * direction[f, r] + work[totals[f], r]
+        total = totals[f]
+        for r in range(columns):
+            gap[r] = direction[f, r] - scale[f] * solved[f, r] - work[total, r]
         for k in range(starts[f], starts[f + 1]):
-            for r in range(found.shape[1]):
-                found[f, r] -= work[parts[k], r]
+            for r in range(columns):
+                gap[r] += work[parts[k], r]
+        for r in range(columns):
+            gap[r] *= inverse[f]
+            work[total, r] += variances[total] * gap[r]
+            found[f, r] = solved[f, r] + gap[r]
+            product[r] += np.float64(direction[f, r]) * found[f, r]
+        for k in range(starts[f], starts[f + 1]):
+            for r in range(columns):
+                work[parts[k], r] -= variances[parts[k]] * gap[r]
+    return product
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _products(one: Any, other: Any, weights: Any) -> Any:
-    """The weighted inner product of each column, summed in double precision; one weight serves all rows."""
-    found = np.zeros(one.shape[1])
-    several = weights.size > 1
-    for f in range(one.shape[0]):
-        weight = np.float64(weights[f] if several else weights[0])
-        for r in range(one.shape[1]):
-            found[r] += weight * one[f, r] * other[f, r]
+def _downward(
+    direction: Any,
+    variances: Any,
+    inverse: Any,
+    totals: Any,
+    starts: Any,
+    parts: Any,
+    work: Any,
+    found: Any,
+) -> None:
+    """(S + L')^-1 direction: the equations from the last to the first."""
+    columns = direction.shape[1]
+    gap = np.zeros(columns, np.float32)
+    work[:] = 0
+    for f in range(totals.size - 1, -1, -1):
+        total = totals[f]
+        for r in range(columns):
+            gap[r] = direction[f, r] - work[total, r]
+        for k in range(starts[f], starts[f + 1]):
+            for r in range(columns):
+                gap[r] += work[parts[k], r]
+        for r in range(columns):
+            gap[r] *= inverse[f]
+            work[total, r] += variances[total] * gap[r]
+            found[f, r] = gap[r]
+        for k in range(starts[f], starts[f + 1]):
+            for r in range(columns):
+                work[parts[k], r] -= variances[parts[k]] * gap[r]
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _squares(residual: Any, scale: Any) -> Any:
+    """The weighted sum of squares of each column, in double precision."""
+    found = np.zeros(residual.shape[1])
+    for f in range(residual.shape[0]):
+        for r in range(residual.shape[1]):
+            found[r] += np.float64(scale[f]) * residual[f, r] * residual[f, r]
     return found
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _largest(gaps: Any, inverse: Any) -> Any:
-    """The largest gap in its standard deviations."""
-    largest = 0.0
-    for f in range(gaps.shape[0]):
-        for r in range(gaps.shape[1]):
-            largest = max(largest, inverse[f] * gaps[f, r] * gaps[f, r])
-    return np.sqrt(largest)
-
-
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _advance(multipliers: Any, residual: Any, direction: Any, ahead: Any, step: Any) -> None:
+def _advance(multipliers: Any, residual: Any, solved: Any, ahead: Any, scale: Any, step: Any) -> Any:
+    """One step, in place; the weighted sum of squares of what is left."""
+    found = np.zeros(residual.shape[1])
     for f in range(residual.shape[0]):
         for r in range(residual.shape[1]):
-            multipliers[f, r] += step[r] * direction[f, r]
+            multipliers[f, r] += step[r] * solved[f, r]
             residual[f, r] -= step[r] * ahead[f, r]
+            found[r] += np.float64(scale[f]) * residual[f, r] * residual[f, r]
+    return found
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _turn(direction: Any, residual: Any, inverse: Any, turn: Any) -> None:
+def _turn(direction: Any, residual: Any, scale: Any, turn: Any) -> None:
     for f in range(residual.shape[0]):
         for r in range(residual.shape[1]):
-            direction[f, r] = inverse[f] * residual[f, r] + turn[r] * direction[f, r]
+            direction[f, r] = scale[f] * residual[f, r] + turn[r] * direction[f, r]
