@@ -59,6 +59,13 @@ def test_with_the_default_rules_the_session_ends_within_the_declared_risk(attack
     assert found.success <= found.declared
 
 
+def test_a_session_without_a_whole_pair_says_so_and_does_not_ask_for_the_variance(attack: Attack) -> None:
+    found = replace(attack(HistoryRule(), requests=3), pairs=0, standard_error=None, success=None)
+    lines = "\n".join(session_lines("http://x", found))
+    assert "no pair was answered whole" in lines
+    assert "--variance" not in lines
+
+
 def test_a_session_chooses_its_table_and_stays_within_its_bounds(attack: Attack) -> None:
     found = attack(HistoryRule(), requests=6, axes=(), filtered="")
     assert found.requests <= 6
