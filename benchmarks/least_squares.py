@@ -19,7 +19,7 @@ from discreet.maths.attacks.least_squares import Sums, solve
 from discreet.pipeline.protect import protect
 from discreet.release.reader import open_release
 
-PERSONS = 3_000_000
+PERSONS = 1_000_000
 MINUTES = 15.0
 GIGABYTES = 4.0
 LSMR_STEPS = 200
