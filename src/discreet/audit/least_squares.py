@@ -291,7 +291,7 @@ class System:
             at = self._at(piece)
             rows = self._lay.rows(piece.levels)
             self.values[at], self.counts[at] = piece.values, piece.counts
-            own = rows[np.minimum(piece.counts, len(rows) - 1)]
+            own = rows[np.clip(piece.counts, 0, len(rows) - 1)]  # a published count may be negative
             self.variances[at] = np.where(piece.values == 0, HIDDEN_NEGATIVE * own, own) if hides else own
             if isinstance(table, PTableLaw):
                 self._law[at] = np.minimum(piece.counts, len(self._laws) - 1)
