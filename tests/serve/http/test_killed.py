@@ -82,7 +82,7 @@ def arguments(place: Path) -> list[object]:
 
 
 def test_a_killed_server_loses_no_charge_and_no_saved_query(place: Path) -> None:
-    asked = [{"axes": [one, other]} for one in ("SEX", "EDU", "LOC") for other in ("AGE.L", "CAS.L", "HAR")]
+    asked = [{"axes": [one, other]} for one in ("OCC", "EDU", "LOC") for other in ("AGE.L", "CAS.L", "HAR")]
     answers: dict[int, list[int]] = {}
     links: dict[int, str] = {}
 

@@ -164,7 +164,7 @@ def test_books_hold_no_addresses_and_histories_go_by_user(web: Web, ruled: Ruled
     second = create_token(tmp_path / "t.json", "bob", Role.PUBLIC, "")
     rule = HistoryRule(difference=10_000)
     client = web(ruled(history=rule), tokens=tmp_path / "t.json")
-    everybody, most = {"axes": ["SEX"]}, {"axes": ["SEX"], "where": 'AGE != "Y_LT15"'}
+    everybody, most = {"axes": ["OCC"]}, {"axes": ["OCC"], "where": 'AGE != "Y_LT15"'}
     assert client.post("/api/v1/table", json=everybody, headers=bearer(first)).status_code == 200
     said = problem(client.post("/api/v1/table", json=most, headers=bearer(first)), 403)
     assert said["rule"] == "difference"
