@@ -41,7 +41,7 @@ test: $(VENV)/.installed-dev system
 test-long: $(VENV)/.installed-dev
 	$(BIN)/pytest -q -m long
 
-# MODULE=discreet.maths.keys TESTS=tests/maths/test_keys.py; see docs/mutation-testing.md
+# MODULE=discreet.maths.keys TESTS=tests/maths/test_keys.py; see docs/contribute/mutation-testing.md
 mutants: $(VENV)/.installed-dev
 	$(BIN)/python -m pip install -q cosmic-ray==8.7.0
 	$(BIN)/python -m tests.mutation $(MODULE) $(TESTS)
