@@ -35,6 +35,7 @@ html_static_path = ["static", str(file_of("ziamath", "fonts/STIXTwoMath-Regular.
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sphinx = False
+html_show_copyright = False
 html_theme_options = {"navigation_with_keys": True}
 pygments_style = "a11y-high-contrast-light"
 pygments_dark_style = "a11y-dark"

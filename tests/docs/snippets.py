@@ -1,8 +1,9 @@
 """Reads the code blocks of a page and runs them in order, as a reader would type them.
 
-Before a block, a comment may give its treatment: ``<!-- save: FILE -->`` writes it to a file, ``<!-- not run: REASON -->``
-leaves it out. A block of TOML without one must fit the programme file. A block ``text`` that follows a block that was run
-is its output: each line must occur there, in this order, up to numbers; a line of three dots leaves lines out.
+Before a block, a comment may give its treatment: ``<!-- save: FILE -->`` writes it to a file, and
+``<!-- not run: REASON -->`` leaves it out. A block of TOML without one must fit the programme file. A block ``text``
+after a block that was run is its output: each line must occur there, in this order, up to numbers; a line of three dots
+leaves lines out.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ from unittest.mock import patch
 from discreet.cli.app import main
 from discreet.programme.reading import DeclaredProgramme
 
-BLOCK = re.compile(r"(?:^<!-- (save|not run): ([^\n]*?) -->\n)?^```([\w{}]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(
+    r"(?:^<!-- (save|not run): ([^\n]*?) -->\n)?^```([\w{}]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL
+)
 LANGUAGES = {"bash", "python", "toml", "text", "", "{toctree}"}
 NUMBER = re.compile(r"-?\d[\d,]*(\.\d+)?(e-?\d+)?")
 SHELL = re.compile(r"[|<>;$*]")
