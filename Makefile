@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 export NUMBA_CACHE_DIR ?= $(CURDIR)/$(VENV)/numba
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: setup demo system test test-long mutants bench docs docs-reference messages clean
+.PHONY: setup demo system test test-long mutants bench docs docs-reference docs-pictures messages clean
 
 $(VENV)/.installed: requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("Discreet needs Python 3.11 or newer; set PYTHON=/path/to/it" if sys.version_info < (3, 11) else 0)'
@@ -32,7 +32,7 @@ demo: $(VENV)/.installed
 system:
 	.ci/system-packages
 
-test: $(VENV)/.installed-dev system
+test: $(VENV)/.installed-dev system docs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -41,7 +41,7 @@ test: $(VENV)/.installed-dev system
 test-long: $(VENV)/.installed-dev
 	$(BIN)/pytest -q -m long
 
-# MODULE=discreet.maths.keys TESTS=tests/maths/test_keys.py; see docs/mutation-testing.md
+# MODULE=discreet.maths.keys TESTS=tests/maths/test_keys.py; see docs/contribute/mutation-testing.md
 mutants: $(VENV)/.installed-dev
 	$(BIN)/python -m pip install -q cosmic-ray==8.7.0
 	$(BIN)/python -m tests.mutation $(MODULE) $(TESTS)
@@ -49,13 +49,20 @@ mutants: $(VENV)/.installed-dev
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks
 
+# The site, with warnings as errors; it needs no network afterwards.
 docs: $(VENV)-docs/.installed
 	$(VENV)-docs/bin/sphinx-build -q -W --keep-going -b html docs build/docs
 	@echo build/docs/index.html
 
-# Generates the page that lists every option from the program.
+# Generates the pages on commands, library and dependencies from the program.
 docs-reference: $(VENV)/.installed
 	$(BIN)/python docs/command_reference.py
+	$(BIN)/python docs/api_reference.py
+	$(BIN)/python docs/dependencies.py
+
+# Takes the screenshots of the pages again; needs Chromium.
+docs-pictures: $(VENV)/.installed-dev
+	$(BIN)/python -m tools.pictures
 
 # Adds the messages of the source to the catalogue of every language and compiles it.
 messages: $(VENV)/.installed-dev

@@ -21,7 +21,7 @@ INTRODUCTION = """\
 # Command reference
 
 Every command with its usage, arguments and options, as `--help` shows them. `make docs-reference` writes this page from
-the program. [The commands](../commands.md) shows what they are for, and the exit codes.
+the program. [The commands](overview.md) shows what they are for, and the exit codes.
 """
 
 

@@ -57,7 +57,7 @@ TESTED = (
 INTRODUCTION = f"""\
 # Coverage and size of inference
 
-Written by `python docs/inference_coverage.py`, with fixed seeds. [Inference](../methods/inference.md) describes the
+Written by `python docs/inference_coverage.py`, with fixed seeds. [Inference](../explanation/inference.md) describes the
 methods. Laplace noise has epsilon 0.5 and bound 7, geometric noise epsilon 1, discrete Gaussian noise rho 0.1, cell key
 noise D = 5 and V = 2.
 

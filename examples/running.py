@@ -16,7 +16,7 @@ import vl_convert
 from examples.claims import HEAD, Claim, markdown, summary
 
 BEGIN, END = "<!-- numbers: begin -->", "<!-- numbers: end -->"
-PAGES = Path(__file__).parent.parent / "docs" / "replication"
+PAGES = Path(__file__).parent.parent / "docs" / "explanation" / "replication"
 WIDEST = 58
 
 Chart = Any  # of altair, or its specification; the operators of altair are not typed

@@ -157,8 +157,8 @@ def test_no_dictionaries_of_anything_between_packages() -> None:
 
 
 def test_the_map_names_every_package_and_only_modules_that_exist() -> None:
-    """docs/architecture.md: its table is the order of packages, and each path that it names is in the tree."""
-    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    """docs/contribute/architecture.md: its table is the order of packages; each path that it names exists."""
+    page = (ROOT / "docs" / "contribute" / "architecture.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `([a-z]+)/?` \|", page, flags=re.MULTILINE)
     assert rows == [name for name in ORDER if name in {package(path) for path in MODULES}]
     named = set(re.findall(r"`((?:[a-z0-9_]+/)+[a-z0-9_]+\.py)`", page))

@@ -12,7 +12,7 @@ def cited(text: str) -> set[str]:
 
 
 def test_every_theorem_that_is_cited_by_number_is_in_the_bibliography() -> None:
-    listed = cited((ROOT / "docs/bibliography.md").read_text(encoding="utf-8"))
+    listed = cited((ROOT / "docs/explanation/bibliography.md").read_text(encoding="utf-8"))
     assert {"theorem 4.2", "theorem 7.1", "proposition 1.3"} <= listed
     unlisted = {
         (str(path.relative_to(ROOT)), name)

@@ -1,4 +1,4 @@
-"""docs/life-of-an-office.md: its commands run as they are, in order, and do what the text around them says."""
+"""docs/how-to/life-of-an-office.md: its commands run as they are, in order, and do what the text around them says."""
 
 import re
 import shlex
@@ -12,7 +12,7 @@ import pytest
 
 from discreet.cli.app import main
 
-PAGE = Path(__file__).parents[2] / "docs" / "life-of-an-office.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "life-of-an-office.md"
 BLOCK = re.compile(r"<!-- prepare: (.*?) -->\n```bash\n(.*?)```", re.DOTALL)
 PERSONS = Path("census/persons.parquet")
 

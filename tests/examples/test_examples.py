@@ -12,7 +12,7 @@ from examples.running import Example, Replication, Size, main, rows_of, specific
 
 NAMES = [example.page for example in EXAMPLES]
 DEVIATIONS = 4.5  # between our own two sizes; some hundred numbers are compared
-INDEX = Path(__file__).parents[2] / "docs" / "index.md"
+INDEX = Path(__file__).parents[2] / "docs" / "explanation" / "index.md"
 
 
 @cache

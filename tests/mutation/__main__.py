@@ -1,4 +1,4 @@
-"""Change a module in one place at a time and see whether its tests notice: docs/mutation-testing.md tells how.
+"""Change a module in one place at a time and see whether its tests notice: docs/contribute/mutation-testing.md.
 
 Cosmic Ray makes the changes. Each is tried in a fork of this process, in memory: no file changes. Kernels of the module
 run as plain Python or, with --jit, are compiled anew.

@@ -19,7 +19,7 @@ from discreet.programme.filter import parse_filter
 from discreet.programme.noise import BudgetRule, Claim, PrivateNoise, Protects
 from discreet.programme.programme import load_declaration
 
-PAGE = (Path(__file__).parents[2] / "docs/methods/neighbours.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs/explanation/neighbours.md").read_text(encoding="utf-8")
 SECRET = bytes(32)
 ATTRIBUTES = Attributes(
     {

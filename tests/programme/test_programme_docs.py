@@ -9,7 +9,7 @@ from pathlib import Path
 from discreet.programme.population import UNITS
 from discreet.programme.reading import DeclaredProgramme, all_keys, keys_at
 
-TEXT = (Path(__file__).parents[2] / "docs" / "programme-file.md").read_text(encoding="utf-8")
+TEXT = (Path(__file__).parents[2] / "docs" / "reference" / "programme-file.md").read_text(encoding="utf-8")
 
 
 def general(key: str) -> str:

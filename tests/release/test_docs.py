@@ -1,4 +1,4 @@
-"""docs/release-format.md names everything that a release holds."""
+"""docs/reference/release-format.md names everything that a release holds."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from discreet.formats.dataset import facts
 from discreet.formats.parquet import METADATA_PREFIX
 from tests.release.small import ALL, cubes, publish
 
-DOCS = (Path(__file__).parents[2] / "docs" / "release-format.md").read_text()
+DOCS = (Path(__file__).parents[2] / "docs" / "reference" / "release-format.md").read_text()
 
 
 def keys(content: object) -> set[str]:

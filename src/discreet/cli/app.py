@@ -41,6 +41,17 @@ COMMANDS = {
     "study": "Repeat a published study of a method on a synthetic census.",
     "secret": "Make a secret.",
 }
+EXTRAS = {  # package that is not installed by default -> extra of the distribution that has it
+    "fastapi": "serve",
+    "starlette": "serve",
+    "uvicorn": "serve",
+    "httptools": "serve",
+    "uvloop": "serve",
+    "adbc_driver_postgresql": "databases",
+    "adbc_driver_sqlite": "databases",
+    "psycopg": "databases",
+    "pyspark": "spark",
+}
 FAILED = 1  # as in output, which would import too much here
 WRONG_INPUT = 2
 INTERRUPTED = 130
@@ -104,6 +115,13 @@ def main() -> None:
     except DiscreetError as error:
         Console(stderr=True).print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(FAILED if isinstance(error, GateBroken) else WRONG_INPUT)
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in EXTRAS:
+            raise
+        text = f"{package}: not installed; run: pip install 'discreet[{EXTRAS[package]}]'"
+        Console(stderr=True).print(text, style="red", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(WRONG_INPUT)
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
         Console(stderr=True).print(

@@ -124,8 +124,11 @@ def _excerpt(folder: Path) -> Iterator[str]:
 
 
 def _several(places: PublishedCodes) -> list[str]:
-    """The codes of the coarsest level that has at least three."""
+    """The codes of the coarsest level that has at least three; of the finest where none has."""
     level = {TOTAL}
     while len(level) < 3:
-        level = {code for code, parent in zip(places.codes, places.parents, strict=True) if parent in level}
+        below = {code for code, parent in zip(places.codes, places.parents, strict=True) if parent in level}
+        if not below:
+            break
+        level = below
     return sorted(level)

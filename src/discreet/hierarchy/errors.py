@@ -2,7 +2,7 @@
 
 The fit is linear as long as nothing is negative and nothing is rounded, so that its errors do not depend on the true
 counts: noise of the variance of each cross-tabulation is drawn and fitted. The bound at zero makes the errors of
-sparse tables smaller, whole numbers make all errors a little larger (see docs/methods/consistency.md).
+sparse tables smaller, whole numbers make all errors a little larger (see docs/explanation/consistency.md).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How far one person or household reaches into a cross-tabulation, by whose attributes its variables are.
 
-Neighbours are defined in docs/methods/neighbours.md. Households and dwellings are given: a person who comes or goes
+Neighbours are defined in docs/explanation/neighbours.md. Households and dwellings are given: a person who comes or goes
 joins or leaves one household, and no one else changes theirs. What follows from who lives there may become anything:
 the attributes of the household, its families and its dwelling, those of all members that derive from them, and which
 families there are, unless they are declared fixed. What is not declared is refused where a guarantee is claimed.

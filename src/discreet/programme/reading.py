@@ -101,7 +101,7 @@ def _parse(path: Path) -> dict[str, Any]:
         raise mistake(path, where.rstrip(")"), f"is not TOML: {what}", "correct the line") from None
     except RecursionError:
         raise mistake(
-            path, "", "nested too deeply", "write it flat, as docs/programme-file.md shows"
+            path, "", "nested too deeply", "write it flat, as docs/reference/programme-file.md shows"
         ) from None
 
 

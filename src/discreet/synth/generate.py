@@ -164,7 +164,7 @@ def _standard(tables: Sequence[str] | None) -> str:
 
 _POPULATION = """\
 # A synthetic census: no record in it is a real person.
-# Whose attribute a variable is (of, fixed) matters to noise with a guarantee: docs/methods/neighbours.md
+# Whose attribute a variable is (of, fixed) matters to noise with a guarantee: docs/explanation/neighbours.md
 
 [population]
 persons = "persons.parquet"

@@ -1,0 +1,68 @@
+"""Tutorial, how-to pages and README: every block of code runs, in order, and shows what the page shows."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.docs.snippets import LANGUAGES, blocks, missing_line, session
+
+ROOT = Path(__file__).parents[2]
+OWN_TEST = {"life-of-an-office.md"}  # tests/cli/test_life_of_an_office.py
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs" / "tutorial").glob("*.md")),
+    *(page for page in sorted((ROOT / "docs" / "how-to").glob("*.md")) if page.name not in OWN_TEST),
+]
+NOT_RUN = {  # page -> the reasons that it gives, in order
+    "README.md": [
+        "installs the package; tests/docs/test_wheel.py does it",
+        "takes minutes; the tutorial runs it on fewer records",
+        "the files are yours",
+    ],
+    "docs/tutorial/index.md": ["installs packages"],
+    "docs/how-to/table-builder-behind-a-proxy.md": ["a configuration of nginx", "a unit of systemd"],
+}
+
+
+def name(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_block_runs(page: Path, tmp_path: Path) -> None:
+    said: str | None = None
+    with session(tmp_path) as one:
+        for block in blocks(page):
+            assert block.language in LANGUAGES, f"{block.language}: not a language that is run"
+            if block.treatment == "not run":
+                said = None
+            elif block.language in {"text", ""}:
+                assert said is not None, f"no output is expected here:\n{block.text}"
+                assert missing_line(block.text, said) is None, (
+                    f"{block.text}\nis not what was printed:\n{said}"
+                )
+            else:
+                said = one.run(block) or said
+
+
+def test_what_is_not_run_is_listed_with_a_reason() -> None:
+    found = {
+        name(page): [one.argument for one in blocks(page) if one.treatment == "not run"] for page in PAGES
+    }
+    assert {page: reasons for page, reasons in found.items() if reasons} == NOT_RUN
+
+
+def test_every_block_is_read() -> None:
+    for page in PAGES:
+        assert page.read_text(encoding="utf-8").count("```") == 2 * len(blocks(page)), page
+
+
+def test_output_is_compared_by_its_shape() -> None:
+    printed = "release: 1 cubes, 72 published cells.\nPrivate manifest: x\n"
+    assert missing_line("release: 1 cubes, 80 published cells.\n", printed) is None
+    assert missing_line("...\nPrivate manifest: x\n", printed) is None
+    assert (
+        missing_line("release: 1 cubes, 80 printed cells.\n", printed)
+        == "release: 1 cubes, 80 printed cells."
+    )
+    assert missing_line("Private manifest: x\nrelease: 1 cubes, 72 published cells.", printed) is not None
