@@ -25,6 +25,7 @@ class Records:
     name: str
     schema: pa.Schema
     read: Callable[[Sequence[str], Sequence[str]], Iterator[pa.RecordBatch]]
+    decimal: str = "."  # the decimal mark of numbers in text
 
     def batches(self, plain: Sequence[str], coded: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Stream ``plain`` columns as they are and ``coded`` ones dictionary-encoded where that is cheaper."""
