@@ -52,10 +52,13 @@ Days = NDArray[np.datetime64]  # NaT: no value
 _CLOSE = 1 << 12  # whole numbers in a range up to this are listed rather than hashed
 _INT64_MAX = 2**63 - 1
 _NO_DAY = np.datetime64("NaT", "D")
-_WHOLE = {".": re.compile(r"([+-]?[0-9]+)\.0*"), ",": re.compile(r"([+-]?[0-9]+)[.,]0*")}
+_WHOLE = {  # beside decimal commas 1.000 may be a thousand, 17.0 cannot
+    ".": re.compile(r"([+-]?[0-9]+)\.0*"),
+    ",": re.compile(r"([+-]?[0-9]+)(?:,0*|\.0|\.00)"),
+}
 _NUMBER = {
     ".": re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"),
-    ",": re.compile(r"[+-]?([0-9]+[.,]?[0-9]*|[.,][0-9]+)([eE][+-]?[0-9]+)?"),
+    ",": re.compile(r"[+-]?([0-9]+,?[0-9]*|,[0-9]+)([eE][+-]?[0-9]+)?"),
 }
 _YEAR_FIRST = re.compile(r"([0-9]{4})(-?)([0-9]{2})\2([0-9]{2})([T ][0-9:.+\-Z ]*)?")
 _DAY_FIRST = re.compile(r"([0-9]{1,2})\.([0-9]{1,2})\.([0-9]{4})")
@@ -145,6 +148,7 @@ class Coder:
         return numbers, np.where(np.isinf(numbers), int(Wrong.NO_NUMBER), 0)
 
     def _number(self, text: str) -> float | None:
+        text = self._plain(text)
         number = float(text.replace(",", ".")) if _NUMBER[self._decimal].fullmatch(text) else inf
         return number if isfinite(number) else None
 
