@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import Mistakes
+from discreet.programme import eu2021
 from discreet.programme.amounts import AmountsSeen, is_named_amount
-from discreet.programme.coding import Coding, band_codes, coding, made_codes
+from discreet.programme.codelist import codelist
+from discreet.programme.coding import Coding, band_codes, coding, made_codes, with_bands_of
 from discreet.programme.programme import Programme, load_programme
 from discreet.programme.statistic import statistics
 
@@ -110,6 +112,7 @@ def test_the_codelist_is_made_or_completed(load: Load) -> None:
         ("bands = [-inf]", None, "one band of all numbers"),
         ("bands = [0, 1e300]", None, "a limit beyond 2^53"),
         ("bands = []", None, "variables.AGE.bands: is empty"),
+        ('bands = "codelists"', AGES, "variables.AGE.bands"),
         ('bands = ["0"]', None, "variables.AGE.bands"),
         ("bands = [0, 15]", AGES, "the codelist lacks the bands 15+"),
         ("bands = [0, 15, 30]", AGES + "old,,\n", "the codelist has the leaf 'old', which is no band"),
@@ -125,6 +128,45 @@ def test_the_codelist_is_made_or_completed(load: Load) -> None:
 )
 def test_wrong_declarations_are_named(load: Load, declared: str, codelist: str | None, expected: str) -> None:
     assert expected in said(load, declared, *([codelist] if codelist else []))
+
+
+@pytest.mark.parametrize(
+    ("leaves", "limits"),
+    [
+        (["Y_LT15", "Y15-29", "Y30T64", "Y_GE65"], [0, 15, 30, 65]),
+        (["0", "1-4", "5+"], [0, 1, 5]),
+        (["65+", "0-64"], [0, 65]),
+        (["Y0", "Y1", "Y_GE2", "?"], [0, 1, 2]),
+    ],
+)
+def test_the_leaves_of_a_codelist_name_the_bands(load: Load, leaves: list[str], limits: list[float]) -> None:
+    listed = "code\n" + "".join(f"{code}\n" for code in leaves)
+    missing = '\nmissing = "?"' if "?" in leaves else ""
+    found = load(f'bands = "codelist"{missing}', listed).variables["AGE"].coding
+    assert found.bands == tuple(limits)
+    assert set(found.names) == set(leaves) - {"?"}
+    assert identity(load(f'bands = "codelist"{missing}', listed)) != identity(load(missing, listed))
+
+
+@pytest.mark.parametrize(
+    ("leaves", "expected"),
+    [
+        (["0-14", "16+"], "leaves '0-14' and '16+' overlap or leave a gap"),
+        (["0-14", "14+"], "overlap or leave a gap"),
+        (["0-14", "15-29"], "the last leaf '15-29' is not open"),
+        (["young", "15+"], "leaf 'young' names no band"),
+        (["15-14", "15+"], "leaf '15-14' names no band"),
+    ],
+)
+def test_leaves_that_are_no_bands_are_named(load: Load, leaves: list[str], expected: str) -> None:
+    assert expected in said(load, 'bands = "codelist"', "code\n" + "".join(f"{code}\n" for code in leaves))
+
+
+def test_ages_of_the_built_in_programme_follow_from_dates_of_birth() -> None:
+    tree = codelist("AGE", eu2021.codelist_rows("AGE"))
+    found = with_bands_of(coding("codelist", None, None, "2021-05-09"), tree)
+    assert found.bands == tuple(range(101))
+    assert (found.names[0], found.names[17], found.names[-1]) == ("Y0", "Y17", "Y_GE100")
 
 
 def identity(programme: Programme) -> str:

@@ -21,7 +21,7 @@ from discreet.maths.cells.keys import record_keys
 from discreet.population import encode
 from discreet.population.encode import Codes, EncodedRecords, ordered
 from discreet.population.values import MOST_SHOWN, Wrong, coder_of, values_problem
-from discreet.programme.amounts import REMEDY, AmountsSeen
+from discreet.programme.amounts import REMEDY, AmountsSeen, is_named_amount
 from discreet.programme.cube import Cube
 from discreet.programme.filter import Filter, masks
 from discreet.programme.noise import PrivateNoise
@@ -187,7 +187,11 @@ class UnitReader:
         self._wrong: dict[tuple[str, Wrong], set[str]] = {}  # variable and reason -> values
         self._unsound: set[str] = set()  # variables and columns with invalid values
         self._bad: dict[tuple[str, str], Problem] = {}
-        self._amounts = {name: AmountsSeen() for name in needs.weights if name not in needs.stated_weights}
+        self._amounts = {
+            name: AmountsSeen()
+            for name in needs.weights
+            if name not in needs.stated_weights and not is_named_amount(name)  # the programme is refused
+        }
         decimal = self._records.decimal
         self._coders = {variable.name: coder_of(variable, decimal) for variable in needs.variables}
 
