@@ -1,6 +1,7 @@
 """An office's own files: a messy CSV is checked, protected and verified, and gives the tables of clean Parquet."""
 
 import json
+import shutil
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
@@ -271,3 +272,48 @@ def test_an_amount_is_refused_as_a_weight_by_its_values(folders: tuple[Path, Pat
     stated = declared.replace('geography = ["town"]', 'geography = ["town"]\nweights = ["paid_out"]')
     (clean / "programme.toml").write_text(stated)
     assert command("check", clean / "programme.toml")[0] == 0
+
+
+SWAP = """
+[swap]
+k = 3
+risk = ["AGE.M", "SEX"]
+similar = [["HHSIZE"], [{ composition = ["AGE.L"] }]]
+rate = 0.1
+carry = ["grid_x", "grid_y"]
+"""
+
+
+def test_swapping_reads_messy_files_as_clean_ones(census: Path, tmp_path: Path) -> None:
+    """The synthetic census with dates of birth, sizes as decimals and CSV, under the built-in codelist of ages."""
+    clean, messy = tmp_path / "clean", tmp_path / "messy"
+    shutil.copytree(census, clean)
+    shutil.copytree(census, messy)
+    declared = (census / "programme.toml").read_text(encoding="utf-8").replace("[noise]", SWAP + "[noise]")
+    (clean / "programme.toml").write_text(declared, encoding="utf-8")
+    for key, value in (
+        ("persons", "persons.csv"),
+        ("households", "households.csv"),
+    ):
+        declared = declared.replace(f'{key} = "{key}.parquet"', f'{key} = "{value}"')
+    coded = 'column = "born"\nreference_day = "2021-05-09"\nbands = "codelist"\n'
+    (messy / "programme.toml").write_text(declared.replace('column = "age"\n', coded), encoding="utf-8")
+    persons = pq.read_table(census / "persons.parquet")
+    ages = [int(one.removeprefix("Y").removeprefix("_GE")) for one in persons["age"].to_pylist()]
+    born = [(date(2021 - age, 5, 9) - timedelta(days=k % 300)).isoformat() for k, age in enumerate(ages)]
+    for name, table in (
+        ("persons", persons.drop_columns(["age"]).append_column("born", pa.array(born))),
+        ("households", pq.read_table(census / "households.parquet")),
+    ):
+        texts = {column: [f"{one}" for one in table[column].to_pylist()] for column in table.column_names}
+        if "hhsize" in texts:
+            texts["hhsize"] = [f"{one}.0" if one.isdigit() else one for one in texts["hhsize"]]
+        lines = [";".join(table.column_names), *(";".join(row) for row in zip(*texts.values(), strict=True))]
+        (messy / f"{name}.csv").write_text("\n".join(lines) + "\n", encoding="utf-16")
+        (messy / f"{name}.parquet").unlink()
+    for folder in (clean, messy):
+        run(folder, tmp_path / f"{folder.name}-release")
+    found = tables(tmp_path / "messy-release")
+    assert len(found) >= 5
+    assert found == tables(tmp_path / "clean-release")
+    assert not verify(tmp_path / "messy-release").problems
