@@ -15,6 +15,7 @@ from discreet.maths.cells.permutation import no_permutation
 from discreet.perturb.cell_key import CellKeyMechanism
 from discreet.population import encode
 from discreet.population.encode import EncodedRecords
+from discreet.population.values import Coder
 from discreet.programme.codelist import Code, breakdown, codelist
 from discreet.programme.cube import Cube
 from discreet.tabulate.counter import CubeCounter
@@ -56,7 +57,7 @@ def ours(records: pd.DataFrame, table: pd.DataFrame, tmp_path: Path) -> np.ndarr
         "t", "persons", tuple(breakdown(name, name, tree, tree.leaves) for name, tree in trees.items())
     )
     codes = {
-        name: encode.encode(pa.array(records[name].to_numpy()), {str(k): k for k in range(SIZES[name])})[0]
+        name: Coder({str(k): k for k in range(SIZES[name])}).encode(pa.array(records[name].to_numpy())).codes
         for name in SIZES
     }
     keys = encode.given_keys(pa.array(records["record_key"].to_numpy()))

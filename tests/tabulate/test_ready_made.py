@@ -142,7 +142,7 @@ CASES: dict[str, tuple[Callable[[list[Row]], list[Row]], str]] = {
         lambda rows: changed(rows, rows[0], AGE="y10"),
         "1 codes that are not in AGE.M: 'y10'",
     ),
-    "no code": (lambda rows: changed(rows, rows[0], SEX=None), "have no value"),
+    "no code": (lambda rows: changed(rows, rows[0], SEX=None), "have no value of SEX"),
     "no count": (lambda rows: changed(rows, rows[0], n=None), "values of 'n' that are not whole numbers"),
     "a negative count": (
         lambda rows: changed(rows, rows[0], n=-1),

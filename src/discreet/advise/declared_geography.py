@@ -12,7 +12,6 @@ from math import exp, prod
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet.advise.prior_knowledge import (
@@ -29,13 +28,14 @@ from discreet.advise.prior_knowledge import (
     structural_zeros,
     study_records,
 )
-from discreet.errors import mistake
+from discreet.errors import Mistakes, mistake
 from discreet.io.databases import open_source
 from discreet.io.files import Records
 from discreet.io.progress import Progress, Quiet
 from discreet.maths.attacks.bayes_histogram import HistogramAdversary
 from discreet.maths.noise.additive import discrete_laplace
-from discreet.population.encode import BadColumn, encode
+from discreet.population.encode import BadColumn, numbers_of
+from discreet.population.values import coder_of, values_problem
 from discreet.programme.codelist import Breakdown
 from discreet.programme.filter import alternatives
 from discreet.programme.programme import Programme
@@ -207,29 +207,24 @@ def _read(
 
 
 def _encoded(column: pa.Array, variable: Variable, records: Records) -> NDArray[np.int64]:
-    places = {code: index for index, code in enumerate(variable.codelist.leaf_codes)}
     try:
-        codes, unknown = encode(column, places)
+        found = coder_of(variable, records.decimal).encode(column)
     except BadColumn as bad:
         raise mistake(records.name, f"variables.{variable.name}", bad.value, bad.remedy) from None
-    if unknown:
-        value = f"the column {variable.column!r} contains values that are not in the codelist"
-        raise mistake(
-            records.name, f"variables.{variable.name}", value, "run discreet check, which lists them"
+    if found.wrong:
+        raise Mistakes(
+            [values_problem(variable, why, values, records.name) for why, values in found.wrong.items()]
         )
-    return codes.astype(np.int64)
+    return found.codes.astype(np.int64)
 
 
 def _coordinate(column: pa.Array, name: str, records: Records) -> NDArray[np.float64]:
     try:
-        numbers = pc.cast(column, pa.float64())
-    except pa.ArrowException:  # its message would name a value
-        raise mistake(
-            records.name, name, "values that are not numbers", "give coordinates as numbers"
-        ) from None
-    if numbers.null_count or not pc.all(pc.is_finite(numbers)).as_py():
+        found = numbers_of(column, "a column of coordinates", records.decimal).astype(np.float64)
+    except BadColumn as bad:
+        raise mistake(records.name, name, bad.value, "give each record its coordinates as numbers") from None
+    if not np.isfinite(found).all():
         raise mistake(records.name, name, "records without a coordinate", "give each a number")
-    found: NDArray[np.float64] = numbers.to_numpy(zero_copy_only=False)
     return found
 
 

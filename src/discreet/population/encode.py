@@ -14,7 +14,6 @@ from numba import njit
 from numpy.typing import NDArray
 
 from discreet.maths.cells import keys
-from discreet.maths.cells.counting import recode
 
 WEIGHT_UNIT = 1_000_000  # weights are sums of millionths, so that their order cannot change a sum
 
@@ -71,9 +70,6 @@ def ordered(block: EncodedRecords, variable: str, categories: int) -> EncodedRec
 
 
 LARGEST_WEIGHT = 1_000_000
-_CLOSE = 1 << 12  # whole numbers in a range up to this are listed rather than hashed
-_INT64_MAX = 2**63 - 1
-_NO_VALUE = "some records have no value", "give every record a code, for example one for 'not stated'"
 
 
 class BadColumn(Exception):
@@ -104,47 +100,6 @@ def room(categories: Mapping[str, int], rows: int) -> dict[str, Codes]:
     return columns
 
 
-def encode(column: pa.Array, leaves: Mapping[str, int], out: Codes | None = None) -> tuple[Codes, set[str]]:
-    """Encode a column by the leaves of its codelist; return the codes and the values that are not leaves.
-
-    A value that is not a leaf is encoded as the first leaf, and the caller must not use the block.
-    """
-    column = _bare(column)
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if not (
-        _is_text(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind)
-    ):
-        raise BadColumn(f"values of type {kind}", "give codes as text or whole numbers")
-    if column.null_count:
-        raise BadColumn(*_NO_VALUE)
-    if not pa.types.is_dictionary(column.type):
-        column = _with_dictionary(column)
-    values = pc.cast(column.dictionary, pa.string()).to_pylist()
-    if None in values:
-        raise BadColumn(*_NO_VALUE)
-    found = [leaves.get(value, -1) for value in values]
-    unknown = {value for value, leaf in zip(values, found, strict=True) if leaf < 0}
-    if unknown:
-        used = set(pc.unique(column.indices).to_pylist())
-        unknown = {value for place, value in enumerate(values) if value in unknown and place in used}
-    codes = np.empty(len(column), dtype=code_type(len(leaves))) if out is None else out
-    if found:
-        table = np.maximum(np.array(found, dtype=np.int64), 0).astype(codes.dtype)
-        recode(column.indices.to_numpy(zero_copy_only=False), table, codes)
-    return codes, unknown
-
-
-def _with_dictionary(column: pa.Array) -> pa.DictionaryArray:
-    """Dictionary-encode; whole numbers in a small range by their distance from the smallest, which needs no hashing."""
-    if pa.types.is_integer(column.type) and len(column):
-        low, high = (end.as_py() for end in pc.min_max(column).values())
-        if high - low < _CLOSE and high <= _INT64_MAX:
-            wide = column.cast(pa.int64()) if low < 0 else column  # a narrow type would overflow
-            places = pc.subtract(wide, pa.scalar(low, wide.type)) if low else wide
-            return pa.DictionaryArray.from_arrays(places, pa.array(range(low, high + 1), pa.int64()))
-    return column.dictionary_encode()
-
-
 def hashed_ids(column: pa.Array, secret: bytes, purpose: str) -> NDArray[np.uint64]:
     """Hash ids (64-bit integers or text) to 64 bits under the secret."""
     column = _plain(column)
@@ -156,7 +111,7 @@ def hashed_ids(column: pa.Array, secret: bytes, purpose: str) -> NDArray[np.uint
         return keys.hash_integers(
             secret, purpose, column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
         )
-    if not _is_text(column.type):
+    if not is_text(column.type):
         raise BadColumn(f"ids of type {column.type}", "give ids as 64-bit integers or text")
     column = pc.cast(column, pa.large_string())
     _, offsets, text = column.buffers()
@@ -167,7 +122,7 @@ def hashed_ids(column: pa.Array, secret: bytes, purpose: str) -> NDArray[np.uint
 def given_keys(column: pa.Array) -> NDArray[np.uint32]:
     """An office's own record keys: whole numbers from 0 to 2^32 - 1."""
     column = _plain(column)
-    if _is_text(column.type):
+    if is_text(column.type):
         try:
             column = pc.cast(column, pa.int64())
         except pa.ArrowInvalid:
@@ -181,20 +136,20 @@ def given_keys(column: pa.Array) -> NDArray[np.uint32]:
     return keys_given
 
 
-def flags(column: pa.Array) -> NDArray[np.bool_]:
+def flags(column: pa.Array, decimal: str = ".") -> NDArray[np.bool_]:
     """A counted column: every value is 0 or 1 (or false, true)."""
-    numbers = _numbers(column, "a counted column")
+    numbers = numbers_of(column, "a counted column", decimal)
     if not np.isin(numbers, (0, 1)).all():
         raise BadColumn("values other than 0 and 1 in a counted column", "recode it to 0 and 1")
     return numbers.astype(bool)
 
 
-def weights(column: pa.Array, largest: Fraction | None = None) -> NDArray[np.uint64]:
+def weights(column: pa.Array, largest: Fraction | None = None, decimal: str = ".") -> NDArray[np.uint64]:
     """Survey weights in whole millionths: exact sums, whatever the order of the records.
 
     A weight above the declared largest one is refused: a guarantee rests on it.
     """
-    numbers = _numbers(column, "a column of weights").astype(np.float64)
+    numbers = numbers_of(column, "a column of weights", decimal).astype(np.float64)
     if not (np.isfinite(numbers).all() and (numbers >= 0).all() and (numbers <= LARGEST_WEIGHT).all()):
         raise BadColumn(
             "weights that are negative, infinite or huge", f"give weights from 0 to {LARGEST_WEIGHT}"
@@ -208,11 +163,17 @@ def weights(column: pa.Array, largest: Fraction | None = None) -> NDArray[np.uin
     return millionths
 
 
-def _numbers(column: pa.Array, what: str) -> NDArray[Any]:
+def numbers_of(column: pa.Array, what: str, decimal: str = ".") -> NDArray[Any]:
+    """A column of numbers without gaps; ``decimal`` is the decimal mark of numbers in text."""
     column = _plain(column)
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
-    if _is_text(column.type) or pa.types.is_decimal(column.type):
+    if is_text(column.type) or pa.types.is_decimal(column.type):
+        if is_text(column.type):
+            column = pc.utf8_trim_whitespace(column.cast(pa.large_string()))
+            if decimal != "." and pc.any(pc.match_substring(column, ".")).as_py():
+                raise BadColumn(f"decimal points in {what}", "write all numbers with decimal commas")
+            column = pc.replace_substring(column, decimal, ".")
         try:
             column = pc.cast(column, pa.float64())
         except pa.ArrowInvalid:
@@ -225,14 +186,15 @@ def _numbers(column: pa.Array, what: str) -> NDArray[Any]:
 
 def _plain(column: pa.Array) -> pa.Array:
     """The values without dictionaries and extension types."""
-    column = _bare(column)
+    column = bare(column)
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
-def _bare(column: pa.Array) -> pa.Array:
+def bare(column: pa.Array) -> pa.Array:
     """The array without the extension types that databases use where Arrow has no type."""
     return column.storage if isinstance(column, pa.ExtensionArray) else column
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def is_text(kind: pa.DataType) -> bool:
+    """Whether values are text."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))

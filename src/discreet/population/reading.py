@@ -7,6 +7,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fractions import Fraction
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -19,6 +20,8 @@ from discreet.io.files import Records
 from discreet.maths.cells.keys import record_keys
 from discreet.population import encode
 from discreet.population.encode import Codes, EncodedRecords, ordered
+from discreet.population.values import MOST_SHOWN, Wrong, coder_of, values_problem
+from discreet.programme.amounts import REMEDY, AmountsSeen, is_named_amount
 from discreet.programme.cube import Cube
 from discreet.programme.filter import Filter, masks
 from discreet.programme.noise import PrivateNoise
@@ -57,6 +60,7 @@ class Needs:
     record_key: str | None  # the office's own keys
     private: frozenset[str]  # columns whose values are never shown in messages
     largest_weight: Fraction | None = None  # where a guarantee rests on it
+    stated_weights: frozenset[str] = frozenset()  # columns that are weights whatever they look like
 
     @property
     def key_column(self) -> str | None:
@@ -93,6 +97,7 @@ def needs_of(programme: Programme, unit: Unit, cubes: Iterable[Cube]) -> Needs:
         record_key,
         frozenset(column for column in (*rule.ids.values(), rule.record_key) if column),
         programme.noise.largest_weight if isinstance(programme.noise, PrivateNoise) else None,
+        rule.weights,
     )
 
 
@@ -160,8 +165,6 @@ def missing_columns(needs: Needs, records: Records) -> Iterator[Problem]:
             yield Problem(records.name, key, f"unknown column {column!r}", remedy)
 
 
-_SHOWN = 5  # unknown codes named in a message
-_MOST = 1000  # with more unknown codes a column probably contains ids, which no message shows
 _JUDGED = 1 << 16  # records whose masks stay in the cache together
 _Item = TypeVar("_Item")
 _Scalar = TypeVar("_Scalar", bound=np.generic)
@@ -181,13 +184,16 @@ class UnitReader:
         self._needs = needs = with_order(needs, self._records)
         self._ids: list[NDArray[np.uint64]] = []
         self._largest: int | None = None
-        self._unknown: dict[str, set[str]] = {}
+        self._wrong: dict[tuple[str, Wrong], set[str]] = {}  # variable and reason -> values
         self._unsound: set[str] = set()  # variables and columns with invalid values
         self._bad: dict[tuple[str, str], Problem] = {}
-        self._leaves = {
-            variable.name: {code: index for index, code in enumerate(variable.codelist.leaf_codes)}
-            for variable in needs.variables
+        self._amounts = {
+            name: AmountsSeen()
+            for name in needs.weights
+            if name not in needs.stated_weights and not is_named_amount(name)  # the programme is refused
         }
+        decimal = self._records.decimal
+        self._coders = {variable.name: coder_of(variable, decimal) for variable in needs.variables}
 
     @property
     def records(self) -> Records:
@@ -210,13 +216,13 @@ class UnitReader:
 
     def problems(self) -> list[Problem]:
         """Everything that was wrong with the records read so far."""
-        unknown = [self._unknown_codes(name, values) for name, values in sorted(self._unknown.items())]
-        return [*self._bad.values(), *unknown, *self._duplicates()]
+        wrong = [self._problem(*key, values) for key, values in sorted(self._wrong.items())]
+        return [*self._bad.values(), *wrong, *self._unlike_weights(), *self._duplicates()]
 
     def _block(self, batch: pa.RecordBatch, pool: Executor) -> EncodedRecords:
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         names = [variable.name for variable in self._needs.variables]
-        room = encode.room({name: len(self._leaves[name]) for name in names}, batch.num_rows)
+        room = encode.room({name: self._coders[name].categories for name in names}, batch.num_rows)
         read = pool.map(lambda v: self._codes(v.name, columns[v.column], room[v.name]), self._needs.variables)
         codes = dict(zip(names, read, strict=True))
         self._judge({name: leaves for name, leaves in codes.items() if name not in self._unsound})
@@ -224,17 +230,23 @@ class UnitReader:
         block = EncodedRecords(
             codes,
             self._keys(columns, batch.num_rows),
-            {name: self._column(name, encode.flags, columns[name], np.bool_) for name in self._needs.flags},
+            {name: self._column(name, self._flags, columns[name], np.bool_) for name in self._needs.flags},
             {
-                name: self._column(name, self._weights, columns[name], np.uint64)
+                name: self._column(name, partial(self._weights, name), columns[name], np.uint64)
                 for name in self._needs.weights
             },
         )
         order = self._needs.order
         return block if order is None else ordered(block, order.name, len(order.codelist.leaves))
 
-    def _weights(self, column: pa.Array) -> NDArray[np.uint64]:
-        return encode.weights(column, self._needs.largest_weight)
+    def _weights(self, name: str, column: pa.Array) -> NDArray[np.uint64]:
+        millionths = encode.weights(column, self._needs.largest_weight, self._records.decimal)
+        if name in self._amounts:
+            self._amounts[name].add(millionths / encode.WEIGHT_UNIT)
+        return millionths
+
+    def _flags(self, column: pa.Array) -> NDArray[np.bool_]:
+        return encode.flags(column, self._records.decimal)
 
     def _relocate(self, batch: pa.RecordBatch, codes: Mapping[str, Codes]) -> None:
         """Apply the swaps after the records were checked, so that only errors of the data are reported."""
@@ -247,16 +259,16 @@ class UnitReader:
 
     def _codes(self, name: str, column: pa.Array, out: Codes) -> Codes:
         try:
-            codes, unknown = encode.encode(column, self._leaves[name], out)
+            found = self._coders[name].encode(column, out)
         except encode.BadColumn as bad:
             self._note(f"variables.{name}", bad.value, bad.remedy)
             self._unsound.add(name)
             return np.zeros_like(out)
-        if unknown:
+        for why, values in found.wrong.items():
             self._unsound.add(name)
-            known = self._unknown.setdefault(name, set())
-            known.update(sorted(unknown - known)[: _MOST + 1 - len(known)])
-        return codes
+            known = self._wrong.setdefault((name, why), set())
+            known.update(sorted(values - known)[: MOST_SHOWN + 1 - len(known)])
+        return found.codes
 
     def _keys(self, columns: Mapping[str, pa.Array], rows: int) -> NDArray[np.uint32]:
         needs = self._needs
@@ -299,18 +311,17 @@ class UnitReader:
     def _note(self, key: str, value: str, remedy: str) -> None:
         self._bad.setdefault((key, value), Problem(self._records.name, key, value, remedy))
 
-    def _unknown_codes(self, name: str, values: set[str]) -> Problem:
+    def _problem(self, name: str, why: Wrong, values: set[str]) -> Problem:
         variable = next(variable for variable in self._needs.variables if variable.name == name)
-        key = f"variables.{name}"
-        if len(values) > _MOST or variable.column in self._needs.private:
-            value = f"the column {variable.column!r} contains values that are not in the codelist"
-            return Problem(
-                self._records.name, key, value, "give the column of the codes, or complete the codelist"
-            )
-        shown = ", ".join(repr(value) for value in sorted(values)[:_SHOWN])
-        more = ", ..." if len(values) > _SHOWN else ""
-        value = f"{len(values)} codes that are not leaves of the codelist: {shown}{more}"
-        return Problem(self._records.name, key, value, "add them to the codelist or correct the records")
+        return values_problem(
+            variable, why, values, self._records.name, variable.column in self._needs.private
+        )
+
+    def _unlike_weights(self) -> Iterator[Problem]:
+        for name, seen in self._amounts.items():
+            if seen.look_like_amounts:
+                value = "its values look like amounts, not like survey weights"
+                yield Problem(self._records.name, f"column {name}", value, REMEDY)
 
     def _duplicates(self) -> Iterator[Problem]:
         """Find duplicate ids by their 64-bit hashes; n different ids collide with probability n^2/2^65."""

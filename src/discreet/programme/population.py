@@ -50,6 +50,7 @@ class DeclaredPopulation(Declared):
     record_key: Text | None = None
     geography: list[Text] = []
     flags: dict[Text, DeclaredAttribute] = {}
+    weights: list[Text] = []
     fixed_families: bool = False
     sample: DeclaredSample | None = None
 
@@ -90,6 +91,7 @@ class PopulationRule:
     flags: Mapping[str, Attribute] = field(default_factory=dict)  # 0/1 column -> whose it is
     fixed_families: bool = False  # who belongs to which family does not change for the others
     not_places: frozenset[str] = frozenset()  # 0/1 columns that are declared to be no places
+    weights: frozenset[str] = frozenset()  # columns that are stated to be survey weights
     sample: Sample | None = (
         None  # None where all of the population is there, or nothing follows from sampling
     )
@@ -112,6 +114,7 @@ def resolve_population(declared: DeclaredPopulation | None, findings: Findings) 
         {column: attribute(flag.of, flag.fixed) for column, flag in declared.flags.items()},
         declared.fixed_families,
         frozenset(column for column, flag in declared.flags.items() if flag.place is False),
+        frozenset(declared.weights),
         None if declared.sample is None else _sample(declared.sample, findings),
     )
 

@@ -217,6 +217,7 @@ def _variable(variable: Variable) -> dict[str, Any]:
         "units": None if variable.units is None else list(variable.units),
         "codelist": _digest([tree.codes, tree.parents, tree.labels]),
         "breakdowns": {name: _digest(axis.codes) for name, axis in sorted(variable.breakdowns.items())},
+        **({} if variable.coding.is_plain else {"coding": variable.coding.canonical()}),
     }
 
 

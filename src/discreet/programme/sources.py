@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from glob import escape, glob
 from pathlib import Path
+from typing import Literal
 from urllib.parse import parse_qsl, urlsplit
 
 from discreet.errors import AbsentData, Mistakes, Problem
@@ -15,8 +17,12 @@ from discreet.programme.section import Declared, Text
 
 
 class DeclaredSource(Declared):
-    """A table or query of a database, or a query over files."""
+    """Files with the form of their text, a table or query of a database, or a query over files."""
 
+    file: Text | None = None
+    delimiter: Text | None = None
+    encoding: Text | None = None
+    decimal: Literal[".", ","] | None = None
     uri: Text | None = None
     table: Text | None = None
     query: Text | None = None
@@ -43,12 +49,26 @@ SUFFIXES = {
 
 
 @dataclass(frozen=True)
+class Dialect:
+    """How the text of CSV files is written, as far as it is declared; None is found in the file."""
+
+    delimiter: str | None = None
+    encoding: str | None = None
+    decimal: str | None = None
+
+    def describe(self) -> dict[str, str]:
+        """What was declared."""
+        return {key: value for key, value in asdict(self).items() if value is not None}
+
+
+@dataclass(frozen=True)
 class FileSource:
     """Parquet or CSV files."""
 
     given: str  # as declared
     pattern: str  # absolute; may contain wildcards
     format: FileFormat
+    dialect: Dialect = Dialect()
 
     def paths(self) -> tuple[Path, ...]:
         """The files that exist now, in the order of their names."""
@@ -56,7 +76,7 @@ class FileSource:
 
     def describe(self) -> dict[str, str]:
         """What was declared, for the manifest."""
-        return {"files": self.given}
+        return {"files": self.given, **self.dialect.describe()}
 
 
 @dataclass(frozen=True)
@@ -117,6 +137,8 @@ def resolve_source(entry: str | DeclaredSource, folder: Path, file: str, key: st
     """Make a source of what was declared, relative to the programme's folder."""
     if isinstance(entry, str):
         return file_source(entry, folder, file, key)
+    if entry.file is not None or _dialect(entry) != Dialect():
+        return _declared_file(entry, folder, file, key)
     wrong = [Problem(file, key, value, remedy) for value, remedy in _source_problems(entry)]
     absent = [Problem(file, key, value, remedy) for value, remedy in _absent_database(entry, folder)]
     if wrong or absent:
@@ -126,6 +148,43 @@ def resolve_source(entry: str | DeclaredSource, folder: Path, file: str, key: st
     return DatabaseSource(entry.uri, entry.table, entry.query, folder)
 
 
+def _dialect(entry: DeclaredSource) -> Dialect:
+    return Dialect(entry.delimiter, entry.encoding, entry.decimal)
+
+
+def _declared_file(entry: DeclaredSource, folder: Path, file: str, key: str) -> FileSource:
+    wrong = [Problem(file, f"{key}.{own}", value, remedy) for own, value, remedy in _dialect_problems(entry)]
+    if entry.file is None or {entry.uri, entry.table, entry.query} != {None}:
+        remedy = 'write { file = "persons.csv", .. } without uri, table and query'
+        wrong.append(
+            Problem(file, key, "the form of a CSV file without a file, or beside a database", remedy)
+        )
+    if wrong or entry.file is None:
+        raise Mistakes(wrong)
+    found = file_source(entry.file, folder, file, key)
+    if found.format is not FileFormat.CSV and _dialect(entry) != Dialect():
+        remedy = "leave delimiter, encoding and decimal out: they describe CSV files"
+        raise Mistakes([Problem(file, key, f"files {entry.file!r}, which are not CSV", remedy)])
+    return replace(found, dialect=_dialect(entry))
+
+
+def _dialect_problems(entry: DeclaredSource) -> Iterator[tuple[str, str, str]]:
+    mark = entry.delimiter
+    if mark is not None and (len(mark) != 1 or not mark.isascii() or mark.isalnum() or mark in "\"'\r\n.-+"):
+        yield "delimiter", repr(mark), 'give one character, such as ";" or "\\t"'
+    if mark is not None and mark == entry.decimal:
+        yield "decimal", repr(mark), "give another mark than the delimiter"
+    if entry.encoding is not None and not _is_encoding(entry.encoding):
+        yield "encoding", repr(entry.encoding), 'give one such as "utf-8", "windows-1252" or "iso-8859-2"'
+
+
+def _is_encoding(name: str) -> bool:
+    try:
+        return isinstance("a".encode(name), bytes) and codecs.lookup(name).name not in ("idna", "punycode")
+    except (LookupError, ValueError):
+        return False
+
+
 def _source_problems(entry: DeclaredSource) -> Iterator[tuple[str, str]]:
     if entry.table is not None and entry.query is not None:
         yield "both a table and a query", "keep one of them"
@@ -133,7 +192,10 @@ def _source_problems(entry: DeclaredSource) -> Iterator[tuple[str, str]]:
         yield "a query that contains a password", "remove it and set PGPASSWORD or a .pgpass file instead"
     if entry.uri is None:
         if entry.query is None:
-            yield "neither a uri nor a query", 'write { uri = "..", table = ".." } or { query = "SELECT .." }'
+            yield (
+                "neither a file nor a uri nor a query",
+                'write { file = ".." }, { uri = "..", table = ".." } or { query = "SELECT .." }',
+            )
         return
     if entry.table is None and entry.query is None:
         yield "a uri without a table or query", 'add table = ".." or query = "SELECT .."'

@@ -13,9 +13,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from discreet.programme.codelist import Breakdown, Codelist
+from discreet.programme.coding import PLAIN, Coding
 from discreet.programme.cube import Cube, Signature
 from discreet.programme.filter import Filter
 from discreet.programme.programme import Programme
+from discreet.programme.sources import Dialect, FileSource
 from discreet.programme.swap import SwapRule
 
 
@@ -30,6 +32,8 @@ class Statistics:
     sources: Mapping[str, str] = field(
         default_factory=dict
     )  # source of ready-made counts -> its file and column
+    codings: Mapping[str, Coding] = field(default_factory=dict)  # of the variables whose values are not codes
+    files: Mapping[str, str] = field(default_factory=dict)  # unit -> how its files are read, where declared
     _digests: dict[object, str] = field(default_factory=dict, init=False, repr=False)
 
     def identity(self, cube: Cube, signature: Signature) -> str:
@@ -48,8 +52,13 @@ class Statistics:
                 [[variable, depth, self._axis(axes[variable])] for variable, depth in signature.levels],
                 sorted(self._filter(rule) for rule in self.structural_zeros),
                 self.swap,
+                *self._read_as(cube.unit),
             ]
         )
+
+    def _read_as(self, unit: str) -> list[list[str]]:
+        """The declared form of the files behind a table: the same file read in two ways has two contents."""
+        return [[name, form] for name, form in sorted(self.files.items()) if name == unit or self.swap]
 
     def swapping(self, rule: SwapRule) -> str:
         """A digest of how places are exchanged, with what the breakdowns and the filter of the rule mean."""
@@ -66,7 +75,9 @@ class Statistics:
     def _variable(self, name: str) -> str:
         if name not in self._digests:
             tree = self.codelists[name]
-            self._digests[name] = _digest([self.columns.get(name, name), tree.codes, tree.parents])
+            coding = self.codings.get(name, PLAIN)
+            made = [] if coding.is_plain else [coding.canonical()]
+            self._digests[name] = _digest([self.columns.get(name, name), tree.codes, tree.parents, *made])
         return self._digests[name]
 
     def _filter(self, rule: Filter | None) -> str:
@@ -82,8 +93,25 @@ def statistics(programme: Programme) -> Statistics:
     }
     codelists = {name: variable.codelist for name, variable in programme.variables.items()}
     columns = {name: variable.column for name, variable in programme.variables.items()}
-    counted = Statistics(codelists, columns, programme.structural_zeros, sources=sources)
+    codings = {name: variable.coding for name, variable in programme.variables.items()}
+    counted = Statistics(
+        codelists,
+        columns,
+        programme.structural_zeros,
+        sources=sources,
+        codings=codings,
+        files=_files(programme),
+    )
     return counted if programme.swap is None else replace(counted, swap=counted.swapping(programme.swap))
+
+
+def _files(programme: Programme) -> dict[str, str]:
+    units = programme.population.units if programme.population else {}
+    return {
+        name: _digest(unit.source.dialect.describe())
+        for name, unit in units.items()
+        if isinstance(unit.source, FileSource) and unit.source.dialect != Dialect()
+    }
 
 
 def together(identities: Iterable[str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -13,6 +13,19 @@ from discreet.errors import Mistakes, Problem, mistake
 from discreet.programme import eu2021
 from discreet.programme.attributes import UNDECLARED, Attribute, HolderName, attribute
 from discreet.programme.codelist import Breakdown, Codelist, breakdown, codelist, read_codelist
+from discreet.programme.coding import (
+    FROM_CODELIST,
+    PLAIN,
+    Coding,
+    Day,
+    Limits,
+    MissingValues,
+    codelist_problems,
+    coding,
+    coding_problems,
+    made_codes,
+    with_bands_of,
+)
 from discreet.programme.filter import alternatives
 from discreet.programme.population import UnitName
 from discreet.programme.section import Declared, Findings, Label, Text, Word, text_or_table
@@ -50,6 +63,10 @@ class DeclaredVariable(Declared):
     place: bool | None = None
     units: Annotated[list[UnitName], Field(min_length=1)] | None = None
     codelist: CodelistEntry | None = None
+    missing: Text | None = None
+    missing_values: MissingValues | None = None
+    bands: Limits | None = None
+    reference_day: Day | None = None
     breakdowns: Annotated[dict[Word, BreakdownEntry], Field(min_length=1)] | None = None
     label: Label | None = None
     breakdown_labels: dict[Text, Label] = {}
@@ -73,6 +90,7 @@ class Variable:
     units: tuple[str, ...] | None  # None: any unit whose table has the column
     attribute: Attribute = UNDECLARED  # whose it is
     place: bool | None = None  # whether it is a place; None: not declared, and then that of the geography
+    coding: Coding = PLAIN  # how its values become codes
 
 
 SHOWN = 5  # codes named in a message
@@ -127,7 +145,11 @@ def _declared_variable(
     name: str, entry: DeclaredVariable, standard: set[str], findings: Findings
 ) -> Variable:
     key = f"variables.{name}"
-    tree = _declared_codelist(name, entry, standard, findings)
+    found = _coding(name, entry, findings)
+    tree = _declared_codelist(name, entry, found, standard, findings)
+    if entry.bands == FROM_CODELIST:
+        found = _bands_of_codelist(found, tree, key, findings)
+    _require_sound(codelist_problems(found, tree), key, findings)
     if entry.breakdowns is not None:
         axes = _breakdowns(name, tree, entry.breakdowns, str(findings.path), f"{key}.breakdowns")
     elif name in standard:
@@ -136,7 +158,29 @@ def _declared_variable(
         axes = {name: breakdown(name, name, tree, tree.leaves)}
     units = None if entry.units is None else tuple(dict.fromkeys(entry.units))
     whose = _attribute(name, entry, standard)
-    return Variable(name, entry.column or name.lower(), tree, axes, units, whose, entry.place)
+    return Variable(name, entry.column or name.lower(), tree, axes, units, whose, entry.place, found)
+
+
+def _coding(name: str, entry: DeclaredVariable, findings: Findings) -> Coding:
+    given = entry.bands, entry.missing, entry.missing_values, entry.reference_day
+    _require_sound(coding_problems(*given), f"variables.{name}", findings)
+    return coding(*given)
+
+
+def _bands_of_codelist(found: Coding, tree: Codelist, key: str, findings: Findings) -> Coding:
+    try:
+        return with_bands_of(found, tree)
+    except ValueError as error:
+        remedy = (
+            "name them as Y17, Y15-19, Y_LT15 and Y_GE85 (or 17, 15-19, 85+), or give the limits of the bands"
+        )
+        raise mistake(findings.path, f"{key}.bands", str(error), remedy) from None
+
+
+def _require_sound(found: Iterable[tuple[str, str, str]], key: str, findings: Findings) -> None:
+    problems = [Problem(str(findings.path), f"{key}.{own}", value, remedy) for own, value, remedy in found]
+    if problems:
+        raise Mistakes(problems)
 
 
 def _attribute(name: str, entry: DeclaredVariable, standard: set[str]) -> Attribute:
@@ -147,13 +191,17 @@ def _attribute(name: str, entry: DeclaredVariable, standard: set[str]) -> Attrib
 
 
 def _declared_codelist(
-    name: str, entry: DeclaredVariable, standard: set[str], findings: Findings
+    name: str, entry: DeclaredVariable, found: Coding, standard: set[str], findings: Findings
 ) -> Codelist:
     key = f"variables.{name}.codelist"
     if entry.codelist is None:
+        if found.bands:
+            return codelist(name, made_codes(found))
         if name in standard and name not in (eu2021.GEOGRAPHY, eu2021.WORKPLACE):
             return codelist(name, eu2021.codelist_rows(name))
-        raise mistake(findings.path, key, "is missing", "give a file with code,parent,label")
+        raise mistake(
+            findings.path, key, "is missing", "give a file with code,parent,label, or bands of numbers"
+        )
     given, lead = (
         (entry.codelist, "@")
         if isinstance(entry.codelist, str)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from discreet.io.databases import open_source
 from discreet.io.files import Records
-from discreet.population.encode import encode
+from discreet.population.values import coder_of
 from discreet.programme.codelist import Breakdown
 from discreet.programme.programme import Programme, Variable
 from discreet.swap.relocate import STAYS, hashing, household_link
@@ -52,7 +52,9 @@ def read_members(programme: Programme, households: SwapHouseholds, secret: bytes
         rows.append(found)
         regions.append(_regions(batch, found, households))
         for axis in of_persons:
-            own[axis.full_name].append(_codes(batch, axis, programme.variables[axis.variable]))
+            own[axis.full_name].append(
+                _codes(batch, axis, programme.variables[axis.variable], persons.decimal)
+            )
     household = np.concatenate([np.empty(0, dtype=np.int64), *rows])
     region = np.concatenate([np.empty((len(households.levels), 0), dtype=np.int32), *regions], axis=1)
     codes: dict[str, Ints] = {}
@@ -90,17 +92,16 @@ class _Reader:
             yield batch, self._link.moves_of(batch)
 
 
-def _codes(batch: pa.RecordBatch, axis: Breakdown, variable: Variable) -> Ints:
-    leaves = {code: leaf for leaf, code in enumerate(variable.codelist.leaf_codes)}
-    codes, _ = encode(batch.column(variable.column), leaves)
-    return axis.node_of_leaf[codes]
+def _codes(batch: pa.RecordBatch, axis: Breakdown, variable: Variable, decimal: str) -> Ints:
+    return axis.node_of_leaf[coder_of(variable, decimal).encode(batch.column(variable.column)).codes]
 
 
 def _of_the_household(reader: _Reader, axis: Breakdown, household: NDArray[np.int64]) -> Ints:
     """The codes of a variable that is only in the table of households; persons outside have a separate code."""
     of_row = np.full(reader.number + 1, len(axis), dtype=np.int32)
-    for batch, rows in reader.batches(reader.opened("households"), [axis], []):
-        codes = _codes(batch, axis, reader.programme.variables[axis.variable])
+    records = reader.opened("households")
+    for batch, rows in reader.batches(records, [axis], []):
+        codes = _codes(batch, axis, reader.programme.variables[axis.variable], records.decimal)
         of_row[rows[rows != OUTSIDE]] = codes[rows != OUTSIDE]
     return of_row[household]  # row -1 is the last: outside
 

@@ -16,6 +16,7 @@ from discreet.errors import Mistakes, mistake
 from discreet.io.progress import Progress
 from discreet.maths.swap import add_members, combine, least_counts, numbered
 from discreet.population.encode import Codes, code_type
+from discreet.population.values import coder_of
 from discreet.programme.codelist import Breakdown
 from discreet.programme.swap import Composition, Profile
 from discreet.programme.variables import Variable
@@ -26,7 +27,6 @@ from discreet.swap.tables import (
     PERSONS,
     SwapTables,
     codes_of,
-    leaves_of,
     risks_of,
     some_hashes,
 )
@@ -226,9 +226,11 @@ class _Reader:
     ) -> None:
         self._tables, self._want, self._secret = tables, want, secret
         self._regions, self._pool = regions, pool
-        self._table = tables.opened[want.unit].name
+        self._records = tables.opened[want.unit]
+        self._table = self._records.name
         self._variables = want.variables(tables)
-        self._leaves = leaves_of(self._variables)
+        decimal = self._records.decimal
+        self._coders = {variable.name: coder_of(variable, decimal) for variable in self._variables}
 
     def rows(self, batch: pa.RecordBatch) -> HouseholdRows:
         want, household = self._want, self._tables.household_id
@@ -245,14 +247,14 @@ class _Reader:
             tuple(_combined(part.axes, codes, number) for part in want.compositions),
             tuple(_nodes(axis, codes) for axis in want.alike),
             excluded,
-            risks_of(batch.column(risk), risk, self._table) if risk else None,
+            risks_of(batch.column(risk), risk, self._records) if risk else None,
             self._regions.add(batch, self._table) if want.places else None,
         )
 
     def _codes(self, batch: pa.RecordBatch) -> dict[str, Codes]:
         def read(variable: Variable) -> Codes:
             column = batch.column(variable.column)
-            return codes_of(variable, self._leaves[variable.name], column, self._table)
+            return codes_of(variable, self._coders[variable.name], column, self._table)
 
         names = [variable.name for variable in self._variables]
         return dict(zip(names, self._pool.map(read, self._variables), strict=True))

@@ -16,9 +16,10 @@ from discreet.io.files import Records
 from discreet.population import encode
 from discreet.population.encode import Codes
 from discreet.population.reading import Relocation
+from discreet.population.values import coder_of
 from discreet.programme.programme import PopulationRule, Programme, Unit, Variable
 from discreet.swap.result import HOUSEHOLD, Moves
-from discreet.swap.tables import codes_of, leaves_of
+from discreet.swap.tables import codes_of
 
 STAYS = -1
 
@@ -130,19 +131,18 @@ class Relocations:
         link = unit_link(unit.name, tables, rule, self.moves, self.secret)
         if link is None:
             return None
-        columns = tables[unit.name].schema.names
-        return Relocation(link.column, link.moves_of, self._leaves(unit, columns))
+        return Relocation(link.column, link.moves_of, self._leaves(unit, tables[unit.name]))
 
-    def _leaves(self, unit: Unit, columns: list[str]) -> dict[str, Codes]:
+    def _leaves(self, unit: Unit, records: Records) -> dict[str, Codes]:
         """Variable -> move -> leaf, for the variables in exchanged columns."""
         return {
-            name: self._encoded(variable)
+            name: self._encoded(variable, records.decimal)
             for name, variable in self.programme.variables.items()
             if variable.column in self.moves.values
-            and variable.column in columns
+            and variable.column in records.schema.names
             and (variable.units is None or unit.name in variable.units)
         }
 
-    def _encoded(self, variable: Variable) -> Codes:
-        leaves = leaves_of([variable])[variable.name]
-        return codes_of(variable, leaves, self.moves.values[variable.column], "the exchanged places")
+    def _encoded(self, variable: Variable, decimal: str) -> Codes:
+        values = self.moves.values[variable.column]
+        return codes_of(variable, coder_of(variable, decimal), values, "the exchanged places")

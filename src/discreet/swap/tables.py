@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -16,10 +16,10 @@ from discreet.io.databases import open_source
 from discreet.io.files import Records
 from discreet.population import encode
 from discreet.population.encode import Codes
+from discreet.population.values import Coder, values_problem
 from discreet.programme.programme import PopulationRule, Programme, Variable
 from discreet.programme.swap import SwapRule
 
-_SHOWN = 5
 PERSONS, HOUSEHOLDS, DWELLINGS = "persons", "households", "dwellings"
 
 
@@ -116,36 +116,24 @@ def some_hashes(
     return hashes, known
 
 
-def codes_of(variable: Variable, leaves: Mapping[str, int], column: pa.Array, table: str) -> Codes:
+def codes_of(variable: Variable, coder: Coder, column: pa.Array, table: str) -> Codes:
     """The leaf of each record."""
-    key = f"variables.{variable.name}"
     try:
-        codes, unknown = encode.encode(column, leaves)
+        found = coder.encode(column)
     except encode.BadColumn as bad:
-        raise mistake(table, key, bad.value, bad.remedy) from None
-    if unknown:
-        shown = ", ".join(repr(value) for value in sorted(unknown)[:_SHOWN])
-        value = f"{len(unknown)} codes that are not leaves of the codelist: {shown}"
-        raise mistake(table, key, value, "add them to the codelist or correct the records")
-    return codes
+        raise mistake(table, f"variables.{variable.name}", bad.value, bad.remedy) from None
+    if found.wrong:
+        raise Mistakes([values_problem(variable, why, values, table) for why, values in found.wrong.items()])
+    return found.codes
 
 
-def risks_of(column: pa.Array, name: str, table: str) -> NDArray[np.float64]:
+def risks_of(column: pa.Array, name: str, records: Records) -> NDArray[np.float64]:
     """Supplied risks, from 0 to 1."""
-    remedy = "give each record a risk from 0 to 1"
+    table, remedy = records.name, "give each record a risk from 0 to 1"
     try:
-        plain = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
-        risks: NDArray[np.float64] = pc.cast(plain, pa.float64()).to_numpy(zero_copy_only=False)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise mistake(table, f"column {name}", "risks that are not numbers", remedy) from None
+        risks = encode.numbers_of(column, "a column of risks", records.decimal).astype(np.float64)
+    except encode.BadColumn as bad:
+        raise mistake(table, f"column {name}", bad.value, remedy) from None
     if not ((risks >= 0) & (risks <= 1)).all():
         raise mistake(table, f"column {name}", "risks that are missing or not from 0 to 1", remedy)
     return risks
-
-
-def leaves_of(variables: Iterable[Variable]) -> dict[str, dict[str, int]]:
-    """Variable -> code -> leaf."""
-    return {
-        variable.name: {code: index for index, code in enumerate(variable.codelist.leaf_codes)}
-        for variable in variables
-    }

@@ -12,6 +12,7 @@ from discreet.io.files import Records
 from discreet.maths.cells.counting import counts_of, keys_of
 from discreet.maths.cells.keys import improbably_small
 from discreet.population import encode
+from discreet.population.values import Coder, Wrong
 from discreet.programme.codelist import Breakdown
 from discreet.programme.cube import Cube
 from discreet.programme.cubes import ReadyMade
@@ -72,17 +73,20 @@ def _nodes(
     column: pa.Array, axis: Breakdown, name: str, key: str, problems: dict[str, Problem]
 ) -> NDArray[np.int64]:
     try:
-        nodes, unknown = encode.encode(column, axis.position)
+        found = Coder(axis.position).encode(column)
     except encode.BadColumn as bad:
         problems.setdefault(axis.variable, Problem(name, f"{key}: {axis.variable}", bad.value, bad.remedy))
         return np.zeros(len(column), dtype=np.int64)
-    if unknown:
-        shown = ", ".join(repr(code) for code in sorted(unknown)[:5])
-        value = f"{len(unknown)} codes that are not in {axis.full_name}: {shown}"
+    for why, values in found.wrong.items():
+        shown = ", ".join(repr(code) for code in sorted(values)[:5])
+        value = f"{len(values)} codes that are not in {axis.full_name}: {shown}"
+        if why is Wrong.MISSING:
+            value = f"some lines have no value of {axis.full_name}"
         problems.setdefault(
-            axis.variable, Problem(name, f"{key}: {axis.variable}", value, "correct the codes")
+            f"{axis.variable} {why.name}",
+            Problem(name, f"{key}: {axis.variable}", value, "correct the codes"),
         )
-    return nodes.astype(np.int64)
+    return found.codes.astype(np.int64)
 
 
 def _sums(
