@@ -17,7 +17,8 @@ from discreet.maths.privacy.accounting import EpsilonDelta, Neighbours, PrivacyL
 from discreet.perturb.ledger import Entry, Ledger
 from discreet.perturb.private import PrivateMechanism
 from discreet.pipeline import protect as pipeline
-from discreet.pipeline.protect import Protected, Spending, protect
+from discreet.pipeline.protect import Protected, protect
+from discreet.pipeline.spending import Spending
 from discreet.programme.programme import load_programme
 from discreet.release.reader import open_release
 from discreet.run.identity import digest_inputs

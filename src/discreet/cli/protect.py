@@ -25,8 +25,9 @@ from discreet.errors import mistake
 from discreet.io.register import Register
 from discreet.io.secret import read_secret
 from discreet.pipeline.earlier import EarlierReleases
-from discreet.pipeline.protect import Spending, rehearse
 from discreet.pipeline.protect import protect as run_protect
+from discreet.pipeline.protect import rehearse
+from discreet.pipeline.spending import Spending
 from discreet.programme.noise import CellKeyNoise
 from discreet.programme.programme import Programme, load_programme
 
@@ -113,6 +114,8 @@ def protect(
         typer.echo(f"{done.release}: {done.cubes} cubes{resumed}, {done.cells:,} published cells.")
         for verdict in done.verdicts:
             typer.echo(f"Passed {verdict}")
+        for sentence in done.paid.sentences() if done.paid else ():
+            typer.echo(sentence)
         typer.echo(f"Private manifest: {private_manifest}")
 
 

@@ -6,25 +6,20 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
-from fractions import Fraction
 from importlib.metadata import version
-from math import ceil
 from pathlib import Path
 from threading import Lock
 from typing import Self
 
 from discreet.audit.corrections import Corrections
 from discreet.audit.gates import GateVerdict, correction_verdict, require_passed
-from discreet.errors import DiscreetError, mistake
+from discreet.errors import DiscreetError
 from discreet.formats.publication import Publication
 from discreet.formats.writers import with_parquet
 from discreet.hierarchy.blocks import blocks_of
 from discreet.hierarchy.consistent import tables_that_add_up
 from discreet.io.progress import Progress
 from discreet.io.register import Register
-from discreet.maths.privacy.accounting import EpsilonDelta, PrivacyLoss, Rho
-from discreet.perturb.ledger import Entry, Ledger
-from discreet.perturb.mechanism import Mechanism
 from discreet.perturb.private import PrivateMechanism
 from discreet.perturb.weak import weak_problems
 from discreet.pipeline.earlier import (
@@ -35,8 +30,8 @@ from discreet.pipeline.earlier import (
     pairs_with_earlier,
     require_releases,
 )
+from discreet.pipeline.spending import Paid, Spending, uncharged
 from discreet.population.place_columns import place_column_problems
-from discreet.programme.noise import Claim
 from discreet.programme.programme import Programme
 from discreet.programme.statistic import together
 from discreet.release.assemble import release_manifest, write_cube, write_shared
@@ -62,35 +57,6 @@ UNCHARGED = (
     "the noise is new in every run and no ledger was charged: publishing the same tables again adds its epsilon or rho "
     "to this one's; name the records with noise.snapshot, or charge a ledger"
 )
-DELTA_UNITS = 10**30  # deltas are charged in whole units of 1e-30, rounded up
-
-
-@dataclass(frozen=True)
-class Spending:
-    """The account that a release is charged to."""
-
-    ledger: Ledger
-    account: str
-
-    def charge(self, mechanism: Mechanism, release: str, key: str) -> Entry:
-        """Record the charge; the same key (the same noise of the same statistics) is charged only once."""
-        loss = self.loss(mechanism)
-        return self.ledger.charge(self.account, loss, key, f"release {release}")
-
-    def loss(self, mechanism: Mechanism) -> PrivacyLoss:
-        """What a release costs; noise that the account is not for is refused."""
-        if not isinstance(mechanism, PrivateMechanism) or mechanism.rule.claim is Claim.NONE:
-            value = "a ledger with noise without a guarantee"
-            raise mistake("", "ledger", value, "omit it, or declare noise with a guarantee")
-        rule = mechanism.rule
-        account = self.ledger.account(self.account)
-        if (account.neighbours, account.unit) != (rule.neighbours, rule.protects.value):
-            value = f"account {self.account!r} is for {account.neighbours.value} of a {account.unit}"
-            raise mistake("", "ledger", value, "charge an account for what the noise protects")
-        if rule.is_gaussian:
-            return Rho(rule.budget.spent)
-        delta = Fraction(ceil(mechanism.plan.delta() * DELTA_UNITS), DELTA_UNITS)
-        return EpsilonDelta(rule.budget.spent, delta)
 
 
 @dataclass(frozen=True)
@@ -105,6 +71,7 @@ class Protected:
     notes: tuple[str, ...]  # where noise and swapping deviate from the declaration
     verdicts: tuple[GateVerdict, ...] = ()  # of the gates that are declared; all passed
     revealed: tuple[Corrections, ...] = ()  # together with releases that were published before
+    paid: Paid | None = None  # what it cost, where a guarantee is claimed
 
 
 def protect(
@@ -138,8 +105,7 @@ def protect(
     accepted = () if issued is None else issued.notes
     if issued is not None:
         issued.require()
-    if spending is not None:
-        spending.loss(making.mechanism)
+    again = spending is not None and spending.require(making.mechanism, making.charge_key())
     with ReleaseFolder(out, making.run_id) as folder:
         try:
             made = making.make(folder)
@@ -159,8 +125,17 @@ def protect(
     notes = made.notes + accepted
     if programme.noise.is_guaranteed and making.identity.snapshot is None and spending is None:
         notes += (UNCHARGED,)
+    paid = uncharged(making.mechanism) if spending is None else spending.paid(making.mechanism, again)
     return Protected(
-        out, making.run_id, len(made.manifest.cubes), cells, made.resumed, notes, tuple(verdicts), revealed
+        out,
+        making.run_id,
+        len(made.manifest.cubes),
+        cells,
+        made.resumed,
+        notes,
+        tuple(verdicts),
+        revealed,
+        paid,
     )
 
 
@@ -324,9 +299,9 @@ class _Protecting:
         if self.identity.snapshot is not None:
             self.identity.snapshot.bind()
         if self.spending is not None:
-            self.spending.charge(self.mechanism, self.programme.release.name, self._charge_key())
+            self.spending.charge(self.mechanism, self.programme.release.name, self.charge_key())
 
-    def _charge_key(self) -> str:
+    def charge_key(self) -> str:
         """The same noise of the same statistics costs nothing again; fresh noise is never the same."""
         chosen, snapshot = self.mechanism, self.identity.snapshot
         if snapshot is None or not isinstance(chosen, PrivateMechanism):
