@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from threading import Lock
@@ -13,30 +15,30 @@ from typing import Self
 
 from discreet.audit.corrections import Corrections
 from discreet.audit.gates import GateVerdict, correction_verdict, require_passed
-from discreet.errors import DiscreetError
+from discreet.errors import DiscreetError, Mistakes
 from discreet.formats.publication import Publication
 from discreet.formats.writers import with_parquet
-from discreet.hierarchy.blocks import blocks_of
+from discreet.hierarchy.blocks import Block, blocks_of
 from discreet.hierarchy.consistent import tables_that_add_up
 from discreet.io.progress import Progress
 from discreet.io.register import Register
 from discreet.perturb.private import PrivateMechanism
-from discreet.perturb.weak import weak_problems
 from discreet.pipeline.earlier import (
     NO_EARLIER,
     EarlierReleases,
     Pair,
     judge_pairs,
     pairs_with_earlier,
+    require_comparable,
     require_releases,
 )
+from discreet.pipeline.judgement import data_problems, declared_problems, problems_of
 from discreet.pipeline.spending import Paid, Spending, uncharged
-from discreet.population.place_columns import place_column_problems
 from discreet.programme.programme import Programme
 from discreet.programme.statistic import together
 from discreet.release.assemble import release_manifest, write_cube, write_shared
 from discreet.release.certificate import certificate
-from discreet.release.folder import ReleaseFolder
+from discreet.release.folder import ReleaseFolder, require_replaceable
 from discreet.release.manifest import (
     CubeEntry,
     Digests,
@@ -97,15 +99,21 @@ def protect(
     gate of the programme is broken, or the release exposes persons together with one that it replaces or that is in
     ``earlier``, nothing is published.
     """
-    require_private_place(private, out)
-    require_releases(earlier)
-    making = _Protecting(*begin(programme, secret, threads, progress, register), spending)
-    require_none(weak_problems(programme, making.mechanism))
-    issued = making.issuing(register, clock(), another_ptable)
+    ready = prepare(
+        programme,
+        secret,
+        out,
+        private,
+        clock=clock,
+        threads=threads,
+        progress=progress,
+        spending=spending,
+        register=register,
+        earlier=earlier,
+        another_ptable=another_ptable,
+    )
+    making, issued = ready.making, ready.issued
     accepted = () if issued is None else issued.notes
-    if issued is not None:
-        issued.require()
-    again = spending is not None and spending.require(making.mechanism, making.charge_key())
     with ReleaseFolder(out, making.run_id) as folder:
         try:
             made = making.make(folder)
@@ -125,7 +133,7 @@ def protect(
     notes = made.notes + accepted
     if programme.noise.is_guaranteed and making.identity.snapshot is None and spending is None:
         notes += (UNCHARGED,)
-    paid = uncharged(making.mechanism) if spending is None else spending.paid(making.mechanism, again)
+    paid = uncharged(making.mechanism) if spending is None else spending.paid(making.mechanism, ready.again)
     return Protected(
         out,
         making.run_id,
@@ -137,6 +145,81 @@ def protect(
         revealed,
         paid,
     )
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A run that nothing known beforehand refuses."""
+
+    making: _Protecting
+    issued: Issuing | None  # what is recorded of it
+    again: bool  # whether its account was charged for it before
+
+
+def prepare(
+    programme: Programme,
+    secret: bytes,
+    out: Path | None,
+    private: Path | None,
+    *,
+    clock: Callable[[], datetime],
+    threads: int = 1,
+    progress: Progress | None = None,
+    spending: Spending | None = None,
+    register: Register | None = None,
+    earlier: EarlierReleases = NO_EARLIER,
+    another_ptable: bool = False,
+) -> Prepared:
+    """Judge all that can be known before a record is read, or raise every problem; ``check`` asks the same.
+
+    Without ``out`` or ``private`` the place of the release is not judged. Nothing is written, bound or charged.
+    """
+    errors = _Errors()
+    with errors.gathering():
+        if out is not None and private is not None:
+            require_private_place(private, out)
+    with errors.gathering():
+        if out is not None:
+            require_replaceable(out)
+            require_comparable(out, earlier)
+        require_releases(earlier)
+    making, issued, again = None, None, False
+    with errors.gathering():
+        making = _Protecting(*begin(programme, secret, threads, progress, register), spending)
+    with errors.gathering():
+        require_none(declared_problems(programme, None if making is None else making.mechanism))
+    if making is not None:
+        with errors.gathering():
+            issued = making.issuing(register, clock(), another_ptable)
+            if issued is not None:
+                issued.require()
+        with errors.gathering():
+            again = spending is not None and spending.require(making.mechanism, making.charge_key())
+    errors.require_none()
+    assert making is not None
+    return Prepared(making, issued, again)
+
+
+class _Errors:
+    """The errors of several steps, raised together."""
+
+    def __init__(self) -> None:
+        self._found: list[DiscreetError] = []
+
+    @contextmanager
+    def gathering(self) -> Iterator[None]:
+        """Note what a step raises on purpose."""
+        try:
+            yield
+        except DiscreetError as error:
+            self._found.append(error)
+
+    def require_none(self) -> None:
+        """Raise the only error as it is, or all problems at once."""
+        if len(self._found) == 1:
+            raise self._found[0]
+        if self._found:
+            raise Mistakes(dict.fromkeys(one for error in self._found for one in problems_of(error)))
 
 
 def rehearse(
@@ -153,7 +236,7 @@ def rehearse(
     """
     require_releases(earlier)
     making = _Protecting(*begin_again(programme, secret, "", threads, progress))
-    require_none(weak_problems(programme, making.mechanism))
+    require_none(declared_problems(programme, making.mechanism))
     with ReleaseFolder(out, f"{making.run_id}rehearsal") as folder:
         try:
             made = making.make(folder)
@@ -222,8 +305,11 @@ class _Protecting:
         self.run, self.identity, self.spending = run, identity, spending
         self.programme, self.mechanism = run.programme, run.mechanism
         self.run_id = identity.run_id()
-        # before anything is counted, because it may be refused
-        self.blocks = blocks_of(run.programme) if run.programme.release.consistent else ()
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """Which cubes are fitted together, where totals must add up."""
+        return blocks_of(self.programme) if self.programme.release.consistent else ()
 
     def issuing(self, register: Register | None, time: datetime, forced: bool) -> Issuing | None:
         """What is recorded of the release, where its noise has cell keys."""
@@ -235,7 +321,7 @@ class _Protecting:
 
     def make(self, folder: ReleaseFolder) -> _Made:
         """Swap, count, perturb and write everything that an earlier run of the same identity has not finished."""
-        require_none(place_column_problems(self.programme))
+        require_none(data_problems(self.programme))
         swapped = self.run.swap()
         entries, rows, resumed = self._cubes(folder, swapped)
         self.run.progress.stage("writing codelists and notes")
@@ -339,10 +425,8 @@ class _Protecting:
         )
 
     def _publication(self) -> Publication:
-        rule, population = self.programme.release, self.programme.population
-        columns = population.geography if population else ()
+        rule = self.programme.release
         noise = replace(self.mechanism.noise().public(rule.disclose), adjusted=rule.consistent)
-        places = {v.name for v in self.programme.variables.values() if v.column in columns or v.place}
         swapped = self.programme.swap is not None
         return Publication(
             rule.name,
@@ -350,7 +434,7 @@ class _Protecting:
             rule.version,
             noise,
             rule.title,
-            frozenset(places),
+            frozenset(self.programme.places),
             swapped,
             self.programme.labels,
         )
