@@ -158,7 +158,7 @@ def advise(facts: Facts, task: Task, swap: SwapAdvice | None = None) -> Advice:
 
 
 def _proposed(facts: Facts, task: Task) -> tuple[ExposedCount, Proposal | str | None]:
-    """What averaging recovers best, and the proposal within the limits of a task, or the reason why nothing is proposed."""
+    """What averaging recovers best, and the proposal within the limits of a task, or why nothing is proposed."""
     if task.kind is LawKind.CELL_KEY:
         return _cell_key(facts, task)
     return facts.by_cell, _private(_line(facts, task), facts, task)
