@@ -27,8 +27,7 @@ class Problem:
     remedy: str
 
     def __str__(self) -> str:
-        where = ": ".join(part for part in (self.file, self.key) if part)
-        return f"{where}: {self.value}; {self.remedy}"
+        return f"{': '.join(part for part in (self.file, self.key, self.value) if part)}; {self.remedy}"
 
 
 class DiscreetError(Exception):

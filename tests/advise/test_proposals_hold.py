@@ -52,6 +52,20 @@ def advice(declared: Path) -> Advice:
     return advise(facts, task_of(programme, None, RiskLimits()))
 
 
+def test_a_margin_keeps_the_gate_at_a_distance(declared: Path, tmp_path: Path) -> None:
+    """The release that is made with the proposal is judged as far inside the gate as was promised."""
+    programme = load_programme(declared)
+    facts = counted_facts(programme, Mode.NESTED, 1, Quiet())
+    found = advise(facts, task_of(programme, None, RiskLimits(), 0.1))
+    assert found.proposal is not None
+    path = declared.with_name("margin.toml")
+    path.write_text(declared.read_text())
+    write_noise(path, found.proposal.noise)
+    done = protect(load_programme(path), SECRETS[0], tmp_path / "r", tmp_path / "r.json", clock=lambda: NOON)
+    verdicts = {verdict.gate: verdict for verdict in done.verdicts}
+    assert verdicts["averaging"].found < 0.9 * LIMIT
+
+
 def test_a_proposal_passes_its_gates_with_every_secret(
     declared: Path, advice: Advice, tmp_path: Path
 ) -> None:

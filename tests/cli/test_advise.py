@@ -31,7 +31,7 @@ def told(*arguments: str) -> dict[str, Any]:
 
 
 def test_the_eu_programme_of_a_country() -> None:
-    found = told("eu-census-2021", "--country", "LU")
+    found = told("eu-census-2021", "--country", "LU", "--margin", "0")
     assert not found["feasible"]
     assert found["riskiest"]["same_noise"]["ratio"] == pytest.approx(0.0685, abs=1e-4)
     assert found["exposed"]["ratio"] == pytest.approx(0.0318, abs=1e-4)
@@ -47,6 +47,26 @@ def test_people_read_reasons(folder: Path) -> None:
     assert "Proposed: kind = cell-key" in result.stdout
     assert "averaging:" in result.stdout
     assert "declared: V = 2, D = 5 satisfies all limits" in result.stdout
+
+
+@pytest.mark.parametrize("more", [(), ("--kind", "geometric"), ("--confidence", "0.1", "--size", "10")])
+def test_a_director_reads_it_in_80_columns(folder: Path, more: tuple[str, ...]) -> None:
+    result = runner.invoke(app, ["advise", str(folder / "programme.toml"), "--threads", "1", *more])
+    assert result.exit_code == 0
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    assert "What the limits are for:" in result.stdout
+    if not more:
+        assert "The proposal stays 10% inside every limit (--margin 0.1)" in result.stdout
+        for row in ("proposed ", "safer ", "finer ", "coarser ", "declared "):
+            assert f"\n  {row}" in result.stdout
+        assert "gains safety: averaging succeeds in" in result.stdout
+        assert "loses accuracy:" in result.stdout
+
+
+def test_without_a_margin_less_noise_is_proposed(folder: Path) -> None:
+    path = str(folder / "programme.toml")
+    inside, edge = (told(path, "--margin", margin)["proposal"]["noise"]["V"] for margin in ("0.2", "0"))
+    assert inside > edge
 
 
 def test_what_is_written_is_what_was_proposed(tmp_path: Path) -> None:
@@ -114,6 +134,7 @@ def test_nothing_feasible_is_no_error_but_cannot_be_written(folder: Path) -> Non
         (["PROGRAMME", "--confidence", "1.5"], "--confidence: 1.5; give a number between 0 and 1"),
         (["PROGRAMME", "--share", "0"], "--share: 0; give a number between"),
         (["PROGRAMME", "--relative", "-1"], "--relative: -1; give a share above 0"),
+        (["PROGRAMME", "--margin", "1"], "--margin: 1; give a share of at least 0 and below 1"),
         (["PROGRAMME", "--uniques", "2"], "--uniques: 2; give a number between"),
         (["PROGRAMME", "--kind", "normal"], "--kind: normal; the adviser supports"),
         (["PROGRAMME", "--curves", "--repeats", "0"], "--repeats: 0; give 2 to"),

@@ -69,7 +69,7 @@ def test_a_release_is_charged_once_and_never_beyond_the_budget(book: Book) -> No
     code, out, _ = book.ledger("show", "--json")
     (account,) = json.loads(out)["accounts"]
     assert (code, len(account["charges"])) == (0, 1)
-    assert account["spent"].startswith("epsilon=60/1")
+    assert account["spent"]["epsilon"] == "60"
     text = (book.folder / "census/programme.toml").read_text()
     (book.folder / "census/programme.toml").write_text(text.replace("epsilon = 60", "epsilon = 50"))
     code, _, err = book.protect("other", "--account", "census")
@@ -84,7 +84,7 @@ def test_an_account_with_advanced_composition_takes_more_small_charges(book: Boo
     book.ledger("create")
     terms = ("--epsilon", "100", "--delta", "1e-6")
     code, out, _ = book.ledger("account", "census", *terms, "--composition", "advanced")
-    assert (code, "composition=advanced" in out) == (0, True)
+    assert (code, "advanced composition" in out) == (0, True)
     code, _, err = book.ledger("account", "census", *terms)
     assert (code, "it exists with other terms" in err) == (2, True)
     code, _, err = book.ledger("account", "b", *terms, "--composition", "pld")
@@ -94,8 +94,8 @@ def test_an_account_with_advanced_composition_takes_more_small_charges(book: Boo
     assert book.protect("r", "--account", "census")[0] == 0
     (account,) = json.loads(book.ledger("show", "--json")[1])["accounts"]
     assert account["composition"] == "advanced"
-    assert account["spent"].startswith("epsilon=60/1 delta=")
-    assert account["left"].startswith("epsilon=40/1 ")
+    assert account["spent"]["epsilon"] == "60"
+    assert account["left"]["epsilon"] == "40"
     assert "advanced composition" in book.ledger("show")[1]
     assert book.ledger("verify")[0] == 0
 
@@ -124,3 +124,54 @@ def test_the_cell_key_method_has_nothing_to_charge(book: Book) -> None:
     programme.write_text(declared + '[noise]\nkind = "cell-key"\nV = 2.0\nD = 5\n')
     code, _, err = book.protect("r", "--account", "census")
     assert (code, "noise without a guarantee" in err) == (2, True)
+
+
+def test_the_natural_path_from_an_account_to_a_raise(book: Book) -> None:
+    """An epsilon and geometric noise need no delta; what was spent and is left is printed in decimals."""
+    programme = book.folder / "census/programme.toml"
+    programme.write_text(programme.read_text().replace("epsilon = 60", "epsilon = 2.5"))
+    book.ledger("create")
+    assert book.ledger("account", "census", "--epsilon", "3")[1] == (
+        "census: epsilon 3, for one person more or less (add-remove).\n"
+    )
+    words = (str(programme), "--secret", str(book.folder / "s.key"), "--out", str(book.folder / "r"))
+    account = ("--ledger", str(book.folder / "l.db"), "--account", "census")
+    _, free, _ = book.call("protect", *words, "--threads", "1")
+    assert "Privacy: the release costs epsilon 2.5 and by rounding in the sampler delta " in free
+    assert "No ledger was charged" in free
+    code, out, err = book.call("protect", *words, *account, "--threads", "1")
+    assert (code, err) == (0, "")
+    assert "Account census was charged: epsilon 2.5 of epsilon 3 is spent, epsilon 0.5 is left." in out
+    _, out, _ = book.call("protect", *words, *account, "--threads", "1", "--json")
+    paid = json.loads(out)["paid"]
+    assert (paid["charged_before"], paid["spent"]["epsilon"], paid["left"]) == (
+        True,
+        "2.5",
+        {"epsilon": "0.5"},
+    )
+    programme.write_text(programme.read_text().replace('snapshot = "2021"', ""))
+    code, _, err = book.protect("second", "--account", "census")
+    assert (code, (book.folder / "second").exists()) == (2, False)
+    assert "epsilon 2.5 would exceed the budget of epsilon 3, of which epsilon 2.5 is spent" in err
+    code, out, _ = book.ledger("raise", "census", "--epsilon", "5.5", "--reason", "the board, for wave 2")
+    assert (code, "raised from epsilon 3 to epsilon 5.5, epsilon 3 is left" in out) == (0, True)
+    assert book.protect("second", "--account", "census")[0] == 0
+    _, out, _ = book.ledger("show")
+    assert "budget raised to epsilon 5.5: the board, for wave 2" in out
+    assert "  left    epsilon 0.5\n" in out
+    assert book.ledger("verify")[1].endswith("intact.\n")
+
+
+def test_a_budget_is_raised_only_with_a_reason_and_upwards(book: Book) -> None:
+    book.ledger("create")
+    book.ledger("account", "census", "--epsilon", "3")
+    for words, says in (
+        (("--epsilon", "4", "--reason", " "), "no reason for a larger budget"),
+        (("--epsilon", "3", "--reason", "x"), "must be larger than the present one"),
+        (("--epsilon", "2", "--reason", "x"), "must be larger than the present one"),
+        (("--rho", "9", "--reason", "x"), "give the amounts that the account has"),
+        (("--reason", "x"), "exactly one of --epsilon and --rho"),
+    ):
+        code, _, err = book.ledger("raise", "census", *words)
+        assert (code, says in err, err.count("\n")) == (2, True, 1), err
+    assert json.loads(book.ledger("show", "--json")[1])["accounts"][0]["raises"] == []

@@ -110,3 +110,10 @@ def edit(folder: Path, *changes: tuple[str, str], file: str = "programme.toml") 
         assert old in text, old
         text = text.replace(old, new)
     (folder / file).write_text(text)
+
+
+def rewrite(folder: Path, **tables: Columns) -> Path:
+    """Write some tables again, and leave the rest."""
+    for name, columns in tables.items():
+        pq.write_table(pa.table(columns), folder / f"{name}.parquet")
+    return folder

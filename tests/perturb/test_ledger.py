@@ -23,7 +23,15 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from discreet.errors import BudgetExceeded, DatabaseUnavailable, Mistakes
-from discreet.maths.privacy.accounting import EpsilonDelta, Neighbours, PrivacyLoss, PureEpsilon, Rho, basic
+from discreet.maths.privacy.accounting import (
+    ARITHMETIC,
+    EpsilonDelta,
+    Neighbours,
+    PrivacyLoss,
+    PureEpsilon,
+    Rho,
+    basic,
+)
 from discreet.maths.privacy.composition import Composition
 from discreet.perturb.ledger import Head, Ledger, question_key
 from tests.waiting import PATIENCE, until
@@ -95,7 +103,7 @@ def test_a_charge_is_written_with_its_total(ledger: Ledger) -> None:
 def test_a_budget_is_used_up_exactly_and_not_exceeded(ledger: Ledger) -> None:
     for number in range(3):
         ledger.charge("census", PureEpsilon(Fraction(1, 3)), str(number))
-    with pytest.raises(BudgetExceeded, match="epsilon=1/1 is spent"):
+    with pytest.raises(BudgetExceeded, match="of which epsilon 1 is spent and epsilon 0 is left"):
         ledger.charge("census", PureEpsilon(Fraction(1, 10**9)), "more")
     assert ledger.remaining("census") == PureEpsilon(Fraction(0))
     assert len(ledger.entries("census")) == 3
@@ -425,7 +433,7 @@ def test_charges_by_advanced_composition(where: str) -> None:
     most = sum(cost <= 3 for cost in costs)
     for number in range(most):
         ledger.charge("small", each, f"key {number}")
-    with pytest.raises(BudgetExceeded, match="composition=advanced, of which epsilon="):
+    with pytest.raises(BudgetExceeded, match=r"of which epsilon 2\.9"):
         ledger.charge("small", each, "one more")
     assert most > 100
     spent = ledger.spent("small")
@@ -458,3 +466,95 @@ def test_no_column_may_be_empty(where: str) -> None:
     columns = [one for table in ("ledger_accounts", "ledger_entries") for one in seen.get_columns(table)]
     assert len(columns) == 16
     assert [one["name"] for one in columns if one["nullable"]] == []
+
+
+HEADS = {  # as the first format of the ledger wrote them
+    "both": "b1b57d23aae74e2a564f08dfc30bfc52d771472ad8e01f57ecc87c92dc552eb6",
+    "pure": "5c397c36f0e39630eab703a859079e42d32a50c8131a1fd4bf2589a1f00d06a1",
+    "rho": "4562bdaeba9e8e7c8f633027af6b0ec9b91d4701eec612375c60ac0693a64876",
+}
+
+
+def test_entries_are_written_as_they_always_were(tmp_path: Path) -> None:
+    """Old ledgers open, and what is written without a raise is the same byte by byte."""
+    ledger = Ledger.create(tmp_path / "l.db", clock, b"seal")
+    thousandth = Fraction(1, 10**6)
+    for name, budget, neighbours, unit, composition, charge in (
+        ("pure", PureEpsilon(Fraction(1)), Neighbours.ADD_REMOVE, "person", Composition.BASIC,
+         PureEpsilon(Fraction(1, 3))),
+        ("both", EpsilonDelta(Fraction(1), thousandth), Neighbours.SUBSTITUTE, "household", Composition.ADVANCED,
+         EpsilonDelta(Fraction(1, 4), Fraction(1, 10**30))),
+        ("rho", Rho(Fraction(1)), Neighbours.ADD_REMOVE, "person", Composition.BASIC, Rho(Fraction(1, 3))),
+    ):  # fmt: skip
+        ledger.create_account(name, budget, neighbours, unit, composition)
+        ledger.charge(name, charge, "a", "release x")
+    assert {name: ledger.head(name).hash for name in ledger.accounts()} == HEADS
+
+
+def test_a_pure_budget_pays_for_a_delta_of_arithmetic_and_for_no_more(ledger: Ledger) -> None:
+    """Deltas add up beside epsilon, to at most what the account states for rounding."""
+    third = ARITHMETIC / 3
+    for number in range(3):
+        ledger.charge("census", EpsilonDelta(Fraction(1, 10), third), str(number))
+    assert ledger.spent("census") == EpsilonDelta(Fraction(3, 10), ARITHMETIC)
+    assert ledger.remaining("census") == PureEpsilon(Fraction(7, 10))
+    with pytest.raises(BudgetExceeded):
+        ledger.charge("census", EpsilonDelta(Fraction(1, 10), Fraction(1, 10**30)), "more")
+    ledger.charge("census", PureEpsilon(Fraction(7, 10)), "pure")
+    with pytest.raises(BudgetExceeded):
+        ledger.charge("census", HUNDREDTH, "no epsilon left")
+    assert ledger.verify() == ()
+
+
+def test_a_raise_is_part_of_the_chain(ledger: Ledger, where: str) -> None:
+    ledger.charge("census", PureEpsilon(Fraction(9, 10)), "first")
+    entry = ledger.raise_budget("census", PureEpsilon(Fraction(2)), "  the board, 3 May ")
+    assert (entry.number, entry.charge, entry.described) == (2, None, "the board, 3 May")
+    assert ledger.account("census").budget == PureEpsilon(Fraction(2))
+    ledger.charge("census", PureEpsilon(Fraction(1)), "second")
+    assert ledger.remaining("census") == PureEpsilon(Fraction(1, 10))
+    ledger.raise_budget(
+        "census", EpsilonDelta(Fraction(3), Fraction(1, 10**6)), "a delta for truncated noise"
+    )
+    assert ledger.verify() == ()
+    ledger.charge("census", EpsilonDelta(Fraction(1), Fraction(1, 10**7)), "third")
+    assert ledger.remaining("census") == EpsilonDelta(Fraction(1, 10), Fraction(9, 10**7))
+    assert ledger.verify() == ()
+    again = ledger.create_account("census", PureEpsilon(Fraction(1)), Neighbours.ADD_REMOVE, "person")
+    assert again.budget == PureEpsilon(Fraction(1)), "its terms are those it was opened with"
+    assert ledger.account("census").budget == EpsilonDelta(Fraction(3), Fraction(1, 10**6))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE ledger_entries SET total = 'epsilon=9/10 of epsilon=9/1' WHERE number = 2",
+        "UPDATE ledger_entries SET charge = 'raise epsilon=9/1' WHERE number = 2",
+        "UPDATE ledger_entries SET described = 'x' WHERE number = 2",
+        "UPDATE ledger_entries SET total = 'epsilon=19/10 of epsilon=9/1' WHERE number = 3",
+        "UPDATE ledger_entries SET total = 'epsilon=19/10' WHERE number = 3",
+        "DELETE FROM ledger_entries WHERE number = 2",
+    ],
+)
+def test_a_raise_that_was_changed_is_found(ledger: Ledger, where: str, statement: str) -> None:
+    ledger.charge("census", PureEpsilon(Fraction(9, 10)), "first")
+    ledger.raise_budget("census", PureEpsilon(Fraction(2)), "the board")
+    ledger.charge("census", PureEpsilon(Fraction(1)), "second")
+    tamper(where, statement)
+    (problem,) = ledger.verify()
+    assert "account census, entry" in problem.key
+
+
+def test_what_cannot_be_raised(ledger: Ledger) -> None:
+    budget = EpsilonDelta(Fraction(1), Fraction(1, 1000))
+    ledger.create_account("advanced", budget, Neighbours.ADD_REMOVE, "person", Composition.ADVANCED)
+    more = EpsilonDelta(Fraction(2), Fraction(1, 1000))
+    with pytest.raises(Mistakes, match="fixed before the first charge"):
+        ledger.raise_budget("advanced", more, "x")
+    ledger.create_account("both", budget, Neighbours.ADD_REMOVE, "person")
+    with pytest.raises(Mistakes, match="must be larger"):
+        ledger.raise_budget("both", EpsilonDelta(Fraction(2), Fraction(1, 10**4)), "less delta")
+    with pytest.raises(Mistakes, match="give the amounts"):
+        ledger.raise_budget("both", PureEpsilon(Fraction(2)), "no delta")
+    ledger.raise_budget("both", more, "the same delta")
+    assert ledger.remaining("both") == more

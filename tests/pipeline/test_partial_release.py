@@ -26,7 +26,8 @@ from discreet.io.register import Register
 from discreet.maths.privacy.accounting import EpsilonDelta, Neighbours
 from discreet.perturb.ledger import Ledger
 from discreet.pipeline.audit import audit
-from discreet.pipeline.protect import Spending, protect
+from discreet.pipeline.protect import protect
+from discreet.pipeline.spending import Spending
 from discreet.programme.cube import crossed
 from discreet.programme.programme import Programme, load_programme
 from discreet.release.manifest import Manifest

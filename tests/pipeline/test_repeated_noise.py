@@ -17,7 +17,8 @@ from discreet.maths.privacy.accounting import EpsilonDelta, Neighbours, PrivacyL
 from discreet.perturb.ledger import Entry, Ledger
 from discreet.perturb.private import PrivateMechanism
 from discreet.pipeline import protect as pipeline
-from discreet.pipeline.protect import Protected, Spending, protect
+from discreet.pipeline.protect import Protected, protect
+from discreet.pipeline.spending import Spending
 from discreet.programme.programme import load_programme
 from discreet.release.reader import open_release
 from discreet.run.identity import digest_inputs
@@ -281,7 +282,9 @@ def test_a_killed_run_leaves_only_what_is_paid_for(office: Office, monkeypatch: 
             assert left[0].stat().st_mode & 0o077 == 0
     with pytest.raises(BudgetExceeded):
         fresh.publish("r")
-    assert list(office.folder.glob(".r.*")) == []
+    assert list(office.folder.glob(".r.*")) == left, (
+        "refused before it touches anything; what is left is paid for"
+    )
     assert not (office.folder / "r").exists()
 
 
@@ -302,7 +305,30 @@ def test_no_noise_is_drawn_before_the_charge(office: Office, monkeypatch: pytest
     for n in range(3):
         with pytest.raises(BudgetExceeded) if n == 2 else monkeypatch.context():
             changed(office, noise="").publish(f"r{n}")
-    assert steps == ["charge", "draw"] * 2 + ["charge"]
+    assert steps == ["charge", "draw"] * 2, "the third is refused before a record is read"
+
+
+def test_an_account_that_is_charged_by_another_run_meanwhile(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What could be paid when the run began is refused when it is charged, and no noise is drawn."""
+    steps: list[str] = []
+
+    def meanwhile(programme: object) -> tuple[()]:
+        office.ledger.charge("a", EpsilonDelta(Fraction(3, 2), Fraction(0)), "another run")
+        return ()
+
+    def drawn(chosen: PrivateMechanism, table: ConfidentialTable) -> ProtectedTable:
+        steps.append("draw")
+        raise AssertionError("drawn without a charge")
+
+    monkeypatch.setattr(pipeline, "data_problems", meanwhile)
+    monkeypatch.setattr(PrivateMechanism, "perturb", drawn)
+    with pytest.raises(BudgetExceeded, match=r"of which epsilon 1\.5 is spent"):
+        changed(office, noise="").publish("r")
+    assert steps == []
+    assert office.spent == Fraction(3, 2)
+    assert not (office.folder / "r").exists()
 
 
 def test_a_mistake_in_the_last_records_costs_nothing(office: Office) -> None:

@@ -1,5 +1,6 @@
 """Ready-made counts with cell keys: the same protected values as from records, and refusals of everything doubtful."""
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.errors import Mistakes
+from discreet.maths.cells.counting import counts_of
 from discreet.maths.cells.lookup import Order, build
 from discreet.maths.cells.permutation import secret_permutation
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
@@ -46,7 +48,8 @@ def counted(records: list[Record], tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def write(path: Path, rows: list[Row]) -> None:
-    table = pa.table({name: [row[name] for row in rows] for name in (*AXES, "n", "ckey")})
+    columns = (*AXES, "n", "ckey") if all("ckey" in row for row in rows) else (*AXES, "n")
+    table = pa.table({name: [row[name] for row in rows] for name in columns})
     if path.suffix == ".csv":
         pa_csv.write_csv(table, path)
     else:
@@ -214,3 +217,62 @@ def test_a_programme_of_ready_made_cubes_runs_from_the_command_line(
     assert done.returncode == 0, done.stderr
     assert verify(tmp_path / "release").passed
     assert len(open_release(tmp_path / "release").read_cube("c")) > 50
+
+
+PRIVATE = '[noise]\nkind = "geometric"\nepsilon = 2\nallow_weak = true\n{}'
+
+
+def private(path: Path, more: str = "") -> Path:
+    """The same programme with noise of a known law, and variables that belong to persons."""
+    text = re.sub(r"\[noise\]\n(?:[^\[\n].*\n)*", "", path.read_text())
+    owned = re.sub(r"(\[variables\.\w+\]\n)", r'\1of = "person"\n', text)
+    path.write_text(f"{owned}\n{PRIVATE.format(more)}")
+    return path
+
+
+def test_noise_with_a_guarantee_needs_no_cell_keys(
+    records: list[Record], counted: list[Row], tmp_path: Path
+) -> None:
+    """The same counts with and without keys, and with keys of any modulus, have the same noise."""
+    rows = [row for row in counted if row["finest"]]
+    bare = [{name: value for name, value in row.items() if name != "ckey"} for row in counted]
+    tables = []
+    for name, given, more in (
+        ("keys", rows, ""),
+        ("none", bare, ""),
+        ("odd", [{**row, "ckey": row["ckey"] % 1000} for row in rows], ", modulus = 1000"),
+    ):
+        path = private(ready(tmp_path / name, records, given, more=more))
+        loaded = load_programme(path)
+        assert check_data(loaded) == []
+        assert len(released(path, tmp_path / f"{name}-release")) > 0
+        tables.append(counts_of(ready_made_table(loaded.cubes[0], loaded.ready_made["c"]).cells).tolist())
+    assert tables[0] == tables[1] == tables[2]
+
+
+def test_noise_by_participants_needs_cell_keys(
+    records: list[Record], counted: list[Row], tmp_path: Path
+) -> None:
+    bare = [{name: value for name, value in row.items() if name != "ckey"} for row in counted]
+    path = private(
+        ready(tmp_path, records, bare), 'draw = "participants"\nclaim = "none"\nkeep_zeros = "all"\n'
+    )
+    assert "unknown column 'ckey'" in refusal(path)
+
+
+def test_missing_columns_say_what_they_are_for(
+    records: list[Record], counted: list[Row], tmp_path: Path
+) -> None:
+    path = ready(tmp_path, records, counted)
+    pq.write_table(pa.table({"GEO": ["N1"], "sex": ["1"], "AGE": ["y"]}), tmp_path / "c.parquet")
+    said = refusal(path)
+    assert (
+        "unknown column 'n'; the file has GEO, sex, AGE; name the column of the counts with counts.count"
+        in said
+    )
+    assert 'name the column of the cell keys with counts.key = "..", or use noise with a guarantee' in said
+    assert "unknown column 'SEX'; " in said
+    assert len(said.splitlines()) == 3
+    with_guarantee = refusal(private(path))
+    assert "cell keys" not in with_guarantee
+    assert len(with_guarantee.splitlines()) == 2

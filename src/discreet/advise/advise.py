@@ -71,6 +71,12 @@ class Task:
         None  # the smallest and largest noise parameter under that budget
     )
     budget: float | None = None  # largest cost of the whole programme
+    margin: float = 0.0  # a proposal is inside every limit by this share of the limit
+
+    def inside(self) -> Task:
+        """The same task with limits that are tightened by the margin, and none left."""
+        budget = None if self.budget is None else (1 - self.margin) * self.budget
+        return replace(self, limits=self.limits.inside(self.margin), budget=budget, margin=0.0)
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -120,6 +126,7 @@ class Advice:
     declared: tuple[Constraint, ...] | None  # what the declared V and D break; None where none are declared
     swap: SwapAdvice | None = None
     failures: tuple[str, ...] = ()  # why a proposal was rejected
+    edge: Proposal | None = None  # what keeps the limits without the margin, where nothing keeps them with it
 
     @cached_property
     def least_variance(self) -> float:
@@ -135,16 +142,26 @@ class Advice:
 
 def advise(facts: Facts, task: Task, swap: SwapAdvice | None = None) -> Advice:
     """Find the feasible region and propose the least noise, or the least budget, inside it."""
-    drawn = _line(facts, task)
-    if task.kind is LawKind.CELL_KEY:
-        judged, exposed, made = _cell_key(facts, task)
-    else:
-        exposed = facts.by_cell
-        judged, made = _plane(facts.by_participants, facts, task), _private(drawn, facts, task)
+    exposed, made = _proposed(facts, task.inside())
     failures = () if not isinstance(made, str) else (made,)
     proposal = None if isinstance(made, str) else made
+    edge = None
+    if proposal is None and task.margin:
+        _, found = _proposed(facts, replace(task, margin=0.0))
+        edge = None if isinstance(found, str) else found
+    # what excludes each other is shown for the limits that were searched with
+    shown = task.inside() if proposal is None and edge is None else task
+    seen = exposed if task.kind is LawKind.CELL_KEY else facts.by_participants
+    judged, drawn = _plane(seen, facts, shown), _line(facts, shown)
     broken = None if task.declared is None else _broken(exposed, facts, task)
-    return Advice(facts, task, judged, drawn, proposal, exposed, broken, swap, failures)
+    return Advice(facts, task, judged, drawn, proposal, exposed, broken, swap, failures, edge)
+
+
+def _proposed(facts: Facts, task: Task) -> tuple[ExposedCount, Proposal | str | None]:
+    """What averaging recovers best, and the proposal within the limits of a task, or why nothing is proposed."""
+    if task.kind is LawKind.CELL_KEY:
+        return _cell_key(facts, task)
+    return facts.by_cell, _private(_line(facts, task), facts, task)
 
 
 def grid(exposed: ProgrammeExposure, limits: RiskLimits) -> tuple[Any, Any]:
@@ -158,7 +175,7 @@ def grid(exposed: ProgrammeExposure, limits: RiskLimits) -> tuple[Any, Any]:
     return np.arange(1, columns + 1) * step, np.arange(1, rows + 1, dtype=np.int64)
 
 
-def task_of(programme: Programme, kind: LawKind | None, limits: RiskLimits) -> Task:
+def task_of(programme: Programme, kind: LawKind | None, limits: RiskLimits, margin: float = 0.0) -> Task:
     """The task of a declared programme; its gates add limits."""
     noise, gates = programme.noise, programme.gates
     wanted = kind or noise.kind
@@ -173,7 +190,7 @@ def task_of(programme: Programme, kind: LawKind | None, limits: RiskLimits) -> T
     js = table.js if isinstance(table, PTableParameters) else 0
     rule = _rule(programme, wanted)
     budget = None if gates.epsilon is None else _budget(gates.epsilon, wanted)
-    return Task(wanted, limits, js, declared, rule, _parameters(rule, programme), budget)
+    return Task(wanted, limits, js, declared, rule, _parameters(rule, programme), budget, margin)
 
 
 def _rule(programme: Programme, kind: LawKind) -> PrivateNoise:
@@ -215,7 +232,7 @@ def _plane(exposed: ExposedCount, facts: Facts, task: Task) -> Plane:
     return plane(*grid(programme, task.limits), programme, task.limits, task.js)
 
 
-def _cell_key(facts: Facts, task: Task) -> tuple[Plane, ExposedCount, Proposal | str | None]:
+def _cell_key(facts: Facts, task: Task) -> tuple[ExposedCount, Proposal | str | None]:
     """Propose the smallest V, then the smallest D, judged on the solved p-table.
 
     With data the attack that judges a release judges the proposal too: while it succeeds too often, the count that it
@@ -225,12 +242,12 @@ def _cell_key(facts: Facts, task: Task) -> tuple[Plane, ExposedCount, Proposal |
     for _ in range(MOST_TRIALS):
         judged = _plane(exposed, facts, task)
         if (found := judged.smallest) is None:
-            return judged, exposed, None
+            return exposed, None
         V, D = round(found[0], 6), found[1]
         try:
             table = solve(PTableParameters(D, V, task.js))
         except (InfeasiblePTable, Mistakes) as problem:
-            return judged, exposed, f"the p-table of V {V:g} and D {D} cannot be computed: {problem}"
+            return exposed, f"the p-table of V {V:g} and D {D} cannot be computed: {problem}"
         law, last = PTableLaw(table), table.last_row
         recovered, worst = _attacked(law, facts, exposed)
         if recovered < task.limits.averaging:
@@ -242,9 +259,9 @@ def _cell_key(facts: Facts, task: Task) -> tuple[Plane, ExposedCount, Proposal |
             }
             change = law.row(last).shifted(-last)
             found_risks = replace(judge(law, change, D, exposed.ratio, facts, task.limits), success=recovered)
-            return judged, exposed, Proposal(noise, None, found_risks, table.notes)
+            return exposed, Proposal(noise, None, found_risks, table.notes)
         exposed = worst
-    return judged, exposed, f"averaging still recovers {exposed} with V = {V:g}: publish fewer tables of it"
+    return exposed, f"averaging still recovers {exposed} with V = {V:g}: publish fewer tables of it"
 
 
 def _attacked(law: PTableLaw, facts: Facts, exposed: ExposedCount) -> tuple[float, ExposedCount]:

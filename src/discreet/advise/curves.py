@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.advise.advise import Task
-from discreet.advise.facts import Facts, seeded_secret, tables_of
+from discreet.advise.facts import Facts, seeded_secret
 from discreet.audit.case import occupied
 from discreet.audit.cells import OwnedTable, once
+from discreet.audit.evidence import tables_of
 from discreet.audit.utility import two_way
 from discreet.errors import mistake
 from discreet.io.progress import Progress, Quiet

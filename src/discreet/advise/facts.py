@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +19,7 @@ from discreet.audit.averaging import ExposedCell, average
 from discreet.audit.case import true_counts
 from discreet.audit.cells import OwnedTable, once
 from discreet.audit.declared_averaging import ExposedCount, most_exposed
-from discreet.audit.evidence import Cells, Published, PublishedTable, Truth, Universe
+from discreet.audit.evidence import Published, Truth, tables_of
 from discreet.audit.least_squares import VARIANCES, least_squares, most_recovered
 from discreet.audit.redundancy import Mode, Regions, UniverseRedundancy, eu_redundancy, programme_redundancy
 from discreet.io.progress import Progress
@@ -32,7 +31,7 @@ from discreet.maths.noise.additive import LawKind
 from discreet.perturb.choose import cell_key_mechanism
 from discreet.perturb.noise import Noise
 from discreet.programme import eu2021
-from discreet.programme.cube import Cube, signatures
+from discreet.programme.cube import signatures
 from discreet.programme.noise import CellKeyNoise
 from discreet.programme.programme import Programme
 from discreet.run.run import Run
@@ -165,25 +164,6 @@ def _attack(
         return most_recovered(averages, least_squares(seen, progress, VARIANCES, truth))
 
     return attack
-
-
-def tables_of(programme: Programme, truth: Truth | None = None) -> Iterator[Universe]:
-    """The tables that count the same records, as input of measures: with true counts, or empty."""
-    codelists = {name: variable.codelist for name, variable in programme.variables.items()}
-    groups: dict[tuple[str, str, str, str], list[Cube]] = {}
-    for cube in programme.cubes:
-        if not cube.weight:
-            base = cube.base.canonical if cube.base else ""
-            groups.setdefault((cube.unit, base, cube.count or "", cube.source), []).append(cube)
-    counts: Mapping[str, Cells] = {} if truth is None else truth.original
-    for (unit, base, count, source), cubes in groups.items():
-        tables = tuple(PublishedTable(cube, partial(_cells, counts, cube.id)) for cube in cubes)
-        yield Universe(unit, base, count, tables, codelists, source)
-
-
-def _cells(counts: Mapping[str, Cells], cube: str) -> Cells:
-    empty = np.empty(0, dtype=np.int64)
-    return counts.get(cube, (empty, empty))
 
 
 def _parts(owned: OwnedTable, crosstab: int, population: int | None) -> Counter[tuple[int, int]]:

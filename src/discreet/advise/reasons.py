@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.advise.advise import Advice, Proposal, paper_line, ranges
+from discreet.advise.alternatives import Alternative, Choice, alternatives
 from discreet.maths.attacks.averaging import contour
 from discreet.maths.feasible import Constraint, Line, LineLimit, RiskLimits, can_reconstruct, three_tuples
 from discreet.maths.noise.additive import LawKind
@@ -35,32 +37,133 @@ def reasons(advice: Advice) -> Iterator[str]:
 
 def _cell_key_reasons(advice: Advice, proposal: Proposal) -> Iterator[str]:
     facts, limits, judged = advice.facts, advice.task.limits, proposal.judged
-    V, D = proposal.noise["V"], int(proposal.noise["D"])
-    one = advice.exposed
+    D, one = int(proposal.noise["D"]), advice.exposed
     yield (
-        f"averaging: {one} can be computed in {one.t:,} ways, which the best weights combine to {one.ratio:.4g} "
-        f"times the variance of one count, so V must be at least {advice.least_variance:.4g}; with V = {V:g} "
-        f"averaging succeeds with probability {judged.success:.3f} (limit {limits.averaging:g})"
+        f"averaging: {one} can be computed in {one.t:,} ways from the tables. Combining them as well as possible gives "
+        f"the true count in {_cases(judged.success)} ({_limit(limits.averaging)}). Less noise makes it easier: a "
+        f"variance below {advice.least_variance:.3g} breaks the limit"
     )
-    before = _revealed(advice, float(V), D - 1)
-    less = "" if before is None else f"; with D = {D - 1} it would be {before:.3g}"
+    before = _revealed(advice, float(proposal.noise["V"]), D - 1)
+    less = "" if before is None else f"; with a largest change of {D - 1} in {_cases(before)}"
     yield (
-        f"bound: {sum(facts.tuples.values()):,} tuples of parts and total, "
-        f"{three_tuples(facts.tuples):,} of them with two "
-        f"parts, reveal D = {D} with probability {judged.revealed or 0:.3g} "
-        f"(limit {limits.revealed:g}){less}"
+        f"bound: the tables have {sum(facts.tuples.values()):,} totals with their parts, "
+        f"{three_tuples(facts.tuples):,} of them with two parts. They show how far counts are changed at most (by {D}) "
+        f"in {_cases(judged.revealed or 0)} ({_limit(limits.revealed)}){less}"
     )
     yield (
-        f"distortion: a count of {limits.size} is off by more than {limits.change} with probability "
-        f"{judged.distorted:.3g} (limit {limits.share:g})"
+        f"distortion: a count of {limits.size} is published with an error above {limits.change} in "
+        f"{_cases(judged.distorted)} ({_limit(limits.share)})"
     )
-    yield (f"uniques: a 1 is published as 1 with probability {judged.stays:.3f} (limit {limits.uniques:g})")
-    yield f"largest change: {D} (limit {limits.largest_change})"
+    yield f"uniques: one person is published as 1 in {_cases(judged.stays)} ({_limit(limits.uniques)})"
+    yield f"largest-change: no count is changed by more than {D} (limit {limits.largest_change})"
     if advice.task.js:
-        yield (
-            f"p-table: counts up to js = {advice.task.js} are never published, which is possible with "
-            f"V = {V:g}"
+        yield f"p-table: counts up to {advice.task.js} are never published, which this noise allows"
+
+
+def _cases(probability: float) -> str:
+    """A probability for people."""
+    if probability < 0.001:
+        return "fewer than 1 of 1,000 cases"
+    return f"{100 * probability:.3g} of 100 cases"
+
+
+def _limit(probability: float) -> str:
+    return f"limit {100 * probability:.3g}"
+
+
+MEANINGS = {
+    Constraint.AVERAGING: (
+        "an attacker who combines all tables that contain the same count must not find the true count too often"
+    ),
+    Constraint.BOUND: (
+        "totals and their parts must not show how far counts are changed at most, because that narrows every count"
+    ),
+    Constraint.UNIQUES: "a published 1 must often enough not be one real person",
+    Constraint.DISTORTION: "small counts must stay useful",
+    Constraint.LARGEST: "no single count may be changed by more than users accept",
+    Constraint.PTABLE: "noise with these properties must exist",
+    Constraint.AREAS: "the total of no area may be far from the true one",
+    Constraint.RECONSTRUCTION: "the records must not follow from the tables",
+    Constraint.BUDGET: "the whole release must not cost more privacy than its gate allows",
+}
+
+
+def meanings(advice: Advice) -> Iterator[tuple[Constraint, str]]:
+    """Each limit that was applied and what it is for, in one sentence."""
+    if advice.task.kind is LawKind.CELL_KEY:
+        used: list[Constraint] = [name for name in advice.plane.holds if name is not Constraint.PTABLE]
+    else:
+        used = [one.constraint for one in advice.line.limits] if advice.line else []
+    for constraint in used:
+        yield constraint, MEANINGS[constraint]
+
+
+def noise_text(advice: Advice) -> str:
+    """What the proposed parameters mean."""
+    proposal = advice.proposal
+    if proposal is None:
+        return ""
+    error = math.sqrt(proposal.judged.variance)
+    if advice.task.kind is LawKind.CELL_KEY:
+        return (
+            f"V is the strength of the noise: a count is typically off by {error:.1f}, the root of V. D is the largest "
+            "change of any count."
         )
+    name = advice.line.law.name if advice.line else "epsilon"
+    return (
+        f"{name.capitalize()} is what the whole release costs in privacy: smaller is safer. A count of persons is "
+        f"typically off by {error:.1f}."
+    )
+
+
+def margin_text(advice: Advice) -> str:
+    """How far the proposal is inside the limits."""
+    margin = advice.task.margin
+    if not margin:
+        return "The proposal is at the edge of the limits: no margin was requested (--margin)."
+    return (
+        f"The proposal stays {margin:.0%} inside every limit (--margin {margin:g}), so that small changes of the data "
+        "or of the tables do not break one."
+    )
+
+
+def alternatives_text(advice: Advice, rows: Sequence[Alternative]) -> Iterator[str]:
+    """A table of the choices within 80 columns, and what each gains and loses beside the proposal."""
+    if not rows:
+        return
+    limits, names = advice.task.limits, list(rows[0].noise)
+    head = "".join(f"{name:>9}" for name in names)
+    bounded = rows[0].revealed is not None
+    revealed = f"{'D':>10}" if bounded else ""
+    unit = f"{'shown':>10}" if bounded else ""
+    yield f"{'':10}{head}{'averaging':>11}{revealed}{'1 stays':>9}{'typical':>9}{f'{limits.size} off':>9}"
+    yield f"{'':10}{'':{9 * len(names)}}{'succeeds':>11}{unit}{'1':>9}{'error':>9}{f'by >{limits.change}':>9}"
+    for row in rows:
+        noise = "".join(f"{value:>9.4g}" for value in row.noise.values())
+        shown = f"{row.revealed:>10.1%}" if bounded and row.revealed is not None else ""
+        yield (
+            f"{row.choice.value:10}{noise}{row.success:>11.1%}{shown}{row.stays:>9.1%}{row.error:>9.2f}"
+            f"{row.distorted:>9.1%}"
+        )
+    for row in rows[1:]:
+        yield f"{row.choice.value}: {_gains(rows[0], row)}; {_kept(row)}"
+
+
+def _gains(proposed: Alternative, row: Alternative) -> str:
+    """What one gains and loses by a choice instead of the proposal."""
+    risk = f"averaging succeeds in {_cases(row.success)} instead of {100 * proposed.success:.3g}"
+    error = f"the typical error of a count is {row.error:.2f} instead of {proposed.error:.2f}"
+    if math.isclose(row.error, proposed.error, rel_tol=0.005):
+        return f"about the same: {error}"
+    if row.error > proposed.error:
+        return f"gains safety: {risk}; loses accuracy: {error}"
+    return f"gains accuracy: {error}; loses safety: {risk}"
+
+
+def _kept(row: Alternative) -> str:
+    if row.breaks:
+        return f"breaks the limits of {', '.join(name.value for name in row.breaks)}"
+    return "keeps every limit" + (", at its edge" if row.choice in (Choice.FINER, Choice.COARSER) else "")
 
 
 def _few(number: float) -> str:
@@ -76,8 +179,9 @@ def _revealed(advice: Advice, V: float, D: int) -> float | None:
 def _private_reasons(advice: Advice, proposal: Proposal) -> Iterator[str]:
     name = advice.line.law.name if advice.line else "epsilon"
     total = float(proposal.noise[name])
+    inside = " with the margin" if advice.task.margin else ""
     yield (
-        f"{name} of a count: {proposal.parameter:.4g}, the smallest with usable counts: more noise "
+        f"{name} of a count: {proposal.parameter:.4g}, the smallest with usable counts{inside}: more noise "
         "protects more"
     )
     for one in advice.line.limits if advice.line else ():
@@ -94,21 +198,15 @@ def limit_text(advice: Advice, one: LineLimit) -> str:
     name = advice.line.law.name if advice.line else "epsilon"
     match one.constraint:
         case Constraint.AVERAGING:
-            why = (
-                f"{facts.by_cell} (variance {facts.by_cell.ratio:.4g} of one count's) is recovered by averaging with "
-                f"probability {limits.averaging:.0%}"
-            )
+            why = f"averaging recovers {facts.by_cell} in {_cases(limits.averaging)}"
         case Constraint.UNIQUES:
-            why = f"a 1 is published as 1 with probability {limits.uniques:.0%}"
+            why = f"one person is published as 1 in {_cases(limits.uniques)}"
         case Constraint.DISTORTION:
-            why = (
-                f"a count of {limits.size} is off by more than {limits.change} with probability "
-                f"{limits.share:.1%}"
-            )
+            why = f"a count of {limits.size} is off by more than {limits.change} in {_cases(limits.share)}"
         case Constraint.AREAS:
             why = (
-                f"none of {facts.areas:,} area totals is off by more than {limits.area_change} with "
-                f"probability {limits.area_confidence:.0%}"
+                f"none of {facts.areas:,} area totals is off by more than {limits.area_change} in "
+                f"{_cases(limits.area_confidence)}"
             )
         case Constraint.RECONSTRUCTION:
             why = f"{facts.population:,} records can be reconstructed from {facts.cells:,} counts"
@@ -125,6 +223,12 @@ def conflicts(advice: Advice) -> Iterator[str]:
     if advice.proposal is not None:
         return
     yield from advice.failures
+    if advice.edge is not None:
+        yield (
+            f"{advice.edge} keeps every limit, but not {advice.task.margin:.0%} inside each: accept less with --margin "
+            "0, relax a limit, or publish fewer tables"
+        )
+        return
     if advice.task.kind is LawKind.CELL_KEY:
         yield from _plane_conflicts(advice)
     elif advice.line is not None and advice.line.least is not None and advice.line.most is not None:
@@ -148,13 +252,20 @@ def _plane_conflicts(advice: Advice) -> Iterator[str]:
         yield "removing one limit is not enough: relax several, or publish fewer tables"
     others = [obeyed for name, obeyed in found.holds.items() if name is not Constraint.AVERAGING]
     allowed = found.V[np.logical_and.reduce(others).any(axis=0)]
-    if len(allowed) and advice.least_variance > allowed[-1]:
-        one, ratio = advice.exposed, contour(limits.averaging) / float(allowed[-1])
+    if not len(allowed) or advice.least_variance <= allowed[-1]:
+        return
+    one, ratio = advice.exposed, contour(limits.averaging) / float(allowed[-1])
+    if ratio >= 1:
         yield (
-            f"or publish fewer tables that represent {one}: the other limits allow V up to "
-            f"{allowed[-1]:g}, for which the best combination of them must have {ratio:.4g} of one count's variance "
-            f"instead of {one.ratio:.4g}"
+            f"fewer tables do not help: the other limits allow V up to {allowed[-1]:g}, at which even a count that is "
+            "published once is the true one too often"
         )
+        return
+    yield (
+        f"or publish fewer tables that contain {one}: the other limits allow V up to {allowed[-1]:g}, at which "
+        f"combining them must leave at least {ratio:.1%} of the variance of one count's noise; now it leaves "
+        f"{one.ratio:.1%}"
+    )
 
 
 def _relax(advice: Advice, name: Constraint, V: float, D: int) -> str:
@@ -219,7 +330,7 @@ def caveats(advice: Advice) -> Iterator[str]:
             "sub-totals without a name"
         )
     if facts.population and not can_reconstruct(facts.population, facts.cells):
-        yield "the reconstruction theorem does not apply: it needs n log² n counts, more than are published"
+        yield "the theorem on reconstruction does not apply: it needs far more counts than are published"
     if advice.task.kind is not LawKind.CELL_KEY and advice.proposal is not None:
         total = float(advice.proposal.noise[advice.line.law.name]) if advice.line else 0.0
         if total > TOO_LARGE:
@@ -286,7 +397,13 @@ def document(advice: Advice) -> dict[str, object]:
         "proposal": None if proposal is None else {"noise": proposal.noise, "parameter": proposal.parameter},
         "judged": None if proposal is None else proposal.judged,
         "notes": () if proposal is None else proposal.notes,
+        "margin": advice.task.margin,
+        "edge": None
+        if advice.edge is None
+        else {"noise": advice.edge.noise, "parameter": advice.edge.parameter},
+        "meanings": dict(meanings(advice)),
         "reasons": list(reasons(advice)),
+        "alternatives": alternatives(advice),
         "conflicts": list(conflicts(advice)),
         "relaxed": {name: {"V": V, "D": D} for name, (V, D) in advice.relaxed.items()},
         "declared": None if advice.declared is None else {"breaks": advice.declared},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -13,6 +13,7 @@ from discreet.errors import BrokenRelease, Mistakes, mistake
 from discreet.perturb.noise import ADJUSTED, Noise
 from discreet.programme.codelist import TOTAL, Breakdown, Code, Codelist, breakdown, codelist
 from discreet.programme.cube import Cube, Levels, Signature
+from discreet.programme.programme import Programme
 from discreet.programme.release import ReleaseFormat
 from discreet.release.manifest import AxisEntry, CubeEntry
 from discreet.release.reader import CubeFile, PublishedCodes, Release
@@ -168,6 +169,25 @@ def published(release: Release) -> Published:
         tuple(entry.id for entry in release.manifest.cubes if entry.weight),
         tuple(reader.weighted(entry) for entry in release.manifest.cubes if entry.weight),
     )
+
+
+def tables_of(programme: Programme, truth: Truth | None = None) -> Iterator[Universe]:
+    """The tables that count the same records, as input of measures: with true counts, or empty."""
+    codelists = {name: variable.codelist for name, variable in programme.variables.items()}
+    groups: dict[tuple[str, str, str, str], list[Cube]] = {}
+    for cube in programme.cubes:
+        if not cube.weight:
+            base = cube.base.canonical if cube.base else ""
+            groups.setdefault((cube.unit, base, cube.count or "", cube.source), []).append(cube)
+    counts: Mapping[str, Cells] = {} if truth is None else truth.original
+    for (unit, base, count, source), cubes in groups.items():
+        tables = tuple(PublishedTable(cube, partial(_counted, counts, cube.id)) for cube in cubes)
+        yield Universe(unit, base, count, tables, codelists, source)
+
+
+def _counted(counts: Mapping[str, Cells], cube: str) -> Cells:
+    empty = np.empty(0, dtype=np.int64)
+    return counts.get(cube, (empty, empty))
 
 
 def same_secret(first: Release, second: Release) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from discreet.audit.area_tables import Space, places
 from discreet.audit.evidence import Integers
 from discreet.audit.reconstruction import JudgedReconstruction, Reconstruction, TrueRecords, share_of
-from discreet.errors import Mistakes, Problem, mistake
+from discreet.errors import Mistakes, Problem
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -211,15 +211,20 @@ def _size(space: Space, name: str) -> int:
 
 
 def _check(reconstruction: Reconstruction, known: Sequence[str], errors: Mapping[str, float]) -> None:
-    variables = reconstruction.space.variables
-    unknown = [name for name in known if name not in variables]
-    if unknown or not known:
-        remedy = f"choose from {', '.join(variables)}"
-        raise mistake("", "quasi-identifiers", ", ".join(unknown) or "none", remedy)
-    wrong = [
-        Problem("", "errors", f"{name} = {share}", "give a known variable a share between 0 and 1")
-        for name, share in errors.items()
-        if name not in (*known, reconstruction.geography) or not 0 <= share <= 1
-    ]
+    wrong = list(file_problems(reconstruction.space, reconstruction.geography, known, errors))
     if wrong:
         raise Mistakes(wrong)
+
+
+def file_problems(
+    space: Space, geography: str, known: Sequence[str], errors: Mapping[str, float]
+) -> Iterator[Problem]:
+    """What an intruder's file cannot have: variables that are not reconstructed, errors of what it does not know."""
+    unknown = [name for name in known if name not in space.variables]
+    if unknown or not known:
+        remedy = f"choose from {', '.join(space.variables)}"
+        yield Problem("", "quasi-identifiers", ", ".join(unknown) or "none", remedy)
+        return
+    for name, share in errors.items():
+        if name not in (*known, geography) or not 0 <= share <= 1:
+            yield Problem("", "errors", f"{name} = {share}", "give a known variable a share between 0 and 1")

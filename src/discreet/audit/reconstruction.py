@@ -155,7 +155,7 @@ def reconstruct(
     seed gives the same records on a slow or busy machine as well, unless ``limits.all_seconds`` are over.
     """
     universe = _universe(published, variable, counted)
-    chosen = _areas(universe, variable, areas, limits.most_areas)
+    chosen = areas_of(universe, variable, areas, limits.most_areas)
     space = joint_space(universe, variable, chosen, variables, published.places, limits.most_cells)
     tables = AreaTables(universe, variable, space)
     reader = NoiseReader(published.noise, bound, limits.confidence)
@@ -195,7 +195,8 @@ def _universe(published: Published, variable: str, counted: str | None) -> Unive
     raise mistake("", "counted", counted, f"choose from: {names}")
 
 
-def _areas(universe: Universe, geography: str, wanted: Sequence[str] | None, most: int) -> tuple[str, ...]:
+def areas_of(universe: Universe, geography: str, wanted: Sequence[str] | None, most: int) -> tuple[str, ...]:
+    """The areas to attack: those requested, or the finest ones, evenly chosen where they are many."""
     tables = tables_about(universe, geography)
     axes = [axis for table in tables for axis in table.cube.axes if axis.variable == geography]
     if wanted is not None:

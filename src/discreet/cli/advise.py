@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import Annotated
 
@@ -9,9 +10,21 @@ import typer
 
 from discreet.advise.advise import Advice, Task, task_of
 from discreet.advise.advise import advise as advise_on
+from discreet.advise.alternatives import alternatives
 from discreet.advise.curves import Curves, curves
 from discreet.advise.facts import counted_facts, declared_facts, eu_facts, seeded_secret
-from discreet.advise.reasons import caveats, conflicts, declared_words, document, reasons, swap_words
+from discreet.advise.reasons import (
+    alternatives_text,
+    caveats,
+    conflicts,
+    declared_words,
+    document,
+    margin_text,
+    meanings,
+    noise_text,
+    reasons,
+    swap_words,
+)
 from discreet.advise.swap import advise_swap
 from discreet.advise.write import write_noise
 from discreet.audit.redundancy import Mode, Regions, regions_of
@@ -30,6 +43,8 @@ from discreet.report.advice import advice_charts, write_charts
 
 USUAL = RiskLimits()
 USUAL_D = 5
+USUAL_MARGIN = 0.1
+WIDTH = 80
 MOST = 10**12
 
 
@@ -77,6 +92,13 @@ def advise(
         int,
         typer.Option("--area-change", help="Largest error of an area's total (unbounded noise).", min=1),
     ] = USUAL.area_change,
+    margin: Annotated[
+        float,
+        typer.Option(
+            "--margin",
+            help="How far a proposal stays inside every limit, as a share of the limit; 0: at the edge.",
+        ),
+    ] = USUAL_MARGIN,
     without_data: Annotated[
         bool, typer.Option("--without-data", help="Do not read the data, even where they are available.")
     ] = False,
@@ -102,15 +124,17 @@ def advise(
     """
     law = None if kind is None else kind.law
     limits = _limits(confidence, uniques, largest_change, size, relative, share, area_change)
+    if not 0 <= margin < 1:
+        raise mistake("", "--margin", f"{margin:g}", "give a share of at least 0 and below 1, e.g. 0.1")
     if out is not None:
         require_free(out, "--out")
     with shown_progress(quiet or as_json) as progress:
         if programme == eu2021.NAME:
             _only_for_files(write, draw_curves)
-            found, trials = _for_country(country, law, limits, mode, population), None
+            found, trials = _for_country(country, law, limits, mode, population, margin), None
         else:
             found, trials = _for_file(
-                Path(programme), country, law, limits, mode, population, without_data,
+                Path(programme), country, law, limits, mode, population, margin, without_data,
                 repeats if draw_curves else None, seed, threads, progress,
             )  # fmt: skip
     report = {**document(found), "curves": trials}
@@ -165,7 +189,12 @@ def _only_for_files(write: bool, draw_curves: bool) -> None:
 
 
 def _for_country(
-    country: str | None, kind: LawKind | None, limits: RiskLimits, mode: Mode | None, population: int | None
+    country: str | None,
+    kind: LawKind | None,
+    limits: RiskLimits,
+    mode: Mode | None,
+    population: int | None,
+    margin: float,
 ) -> Advice:
     if country is None:
         raise mistake(
@@ -173,7 +202,7 @@ def _for_country(
         )
     regions: Regions = regions_of(country)
     facts = eu_facts(country, regions, mode or Mode.LITERAL, population)
-    return advise_on(facts, Task(kind or LawKind.CELL_KEY, limits))
+    return advise_on(facts, Task(kind or LawKind.CELL_KEY, limits, margin=margin))
 
 
 def _for_file(
@@ -183,6 +212,7 @@ def _for_file(
     limits: RiskLimits,
     mode: Mode | None,
     population: int | None,
+    margin: float,
     without_data: bool,
     repeats: int | None,
     seed: int,
@@ -197,7 +227,7 @@ def _for_file(
             f"leave it out, or use {eu2021.NAME}: a programme file declares its regions",
         )
     declared, has_data = _opened(path)
-    task = task_of(declared, kind, limits)
+    task = task_of(declared, kind, limits, margin)
     counted = mode or Mode.NESTED
     if without_data or not has_data:
         if repeats is not None:
@@ -243,32 +273,65 @@ def _written(path: Path, found: Advice) -> str:
 
 def _show(found: Advice, trials: Curves | None) -> None:
     facts = found.facts
-    say(
+    _wrapped(
         f"{facts.programme}: {facts.crosstabs:,} cross-tabulations, {facts.cells:,} cells, known from the "
         f"{facts.known_from}."
     )
     say("")
     if found.proposal is not None:
-        say(f"Proposed: {found.proposal}")
+        _wrapped(f"Proposed: {found.proposal}")
+        _wrapped(noise_text(found))
+        _wrapped(margin_text(found))
+        say("\nWhy:")
         for line in (*reasons(found), *(f"note: {note}" for note in found.proposal.notes)):
-            say(f"  {line}")
+            _wrapped(line, 2)
+        _show_alternatives(found)
     else:
-        say("No parameters keep all limits.")
+        within = f" with a margin of {found.task.margin:.0%}" if found.task.margin else ""
+        say(f"No parameters keep all limits{within}.")
         for line in conflicts(found):
-            say(f"  {line}")
-    for line in filter(None, (declared_words(found), *swap_words(found))):
-        say(line)
+            _wrapped(line, 2)
+        if found.edge is not None:
+            _show_alternatives(found)
+    say("\nWhat the limits are for:")
+    for name, meaning in meanings(found):
+        _wrapped(f"{name.value}: {meaning}", 2)
+    others = list(filter(None, (declared_words(found), *swap_words(found))))
+    if others:
+        say("")
+    for line in others:
+        _wrapped(line.strip(), len(line) - len(line.lstrip()))
     if trials is not None:
         _show_curves(trials)
     say("\nNot covered by these numbers:")
     for line in caveats(found):
-        say(f"  {line}")
+        _wrapped(line, 2)
+
+
+def _show_alternatives(found: Advice) -> None:
+    rows = alternatives(found)
+    say("\nAlternatives:")
+    for number, line in enumerate(alternatives_text(found, rows)):
+        if number < 2 + len(rows):
+            say(f"  {line}")
+        else:
+            _wrapped(line, 2)
+
+
+def _wrapped(text: str, indent: int = 0) -> None:
+    """Print a sentence within the width of a terminal, later lines further in."""
+    first = " " * indent
+    say(
+        textwrap.fill(
+            text, WIDTH, initial_indent=first, subsequent_indent=f"{first}  ", break_on_hyphens=False
+        )
+    )
 
 
 def _show_curves(trials: Curves) -> None:
-    say(f"\nRisk against utility, means of {trials.repeats} perturbations by {trials.name}:")
+    _wrapped(f"Risk against utility, means of {trials.repeats} perturbations by {trials.name}:")
     for point in trials.points:
         measured = ", ".join(
             f"{name} {one.mean:.4g}" for name, one in point.measures.items() if one is not None
         )
-        say(f"  {point.parameter:g}: averaging {point.averaging:.3f}, {measured}")
+        _wrapped(f"{point.parameter:g}: averaging {point.averaging:.3f}, {measured}", 2)

@@ -2,38 +2,99 @@
 
 from __future__ import annotations
 
+import os
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from discreet.cli.output import JSON, QUIET, THREADS, emit_json, shown_progress
-from discreet.errors import Mistakes
-from discreet.pipeline.check import check_data, check_notes, reading_notes
-from discreet.programme.programme import inspect_programme
+from discreet.cli.output import (
+    ANOTHER_PTABLE,
+    JSON,
+    QUIET,
+    REGISTER,
+    THREADS,
+    emit_json,
+    shown_progress,
+)
+from discreet.cli.protect import (
+    ACCEPT,
+    ACCOUNT,
+    EARLIER,
+    LEDGER,
+    PRIVATE,
+    private_place,
+    register_of,
+    spending_of,
+)
+from discreet.errors import DiscreetError, Mistakes, Problem, mistake
+from discreet.io.secret import read_secret
+from discreet.pipeline.check import Intention, check_data, check_notes, reading_notes
+from discreet.pipeline.earlier import EarlierReleases
+from discreet.pipeline.judgement import problems_of
+from discreet.programme.programme import Programme, inspect_programme
 
 WRONG_INPUT = 2
+UNKNOWN = (
+    "Not judged here: gates, and what the release reveals beside an earlier one; `discreet protect --report-only` "
+    "judges both."
+)
 
 
 def check(
     programme: Annotated[Path, typer.Argument(help="The programme file.")],
+    secret: Annotated[
+        str,
+        typer.Option(
+            "--secret",
+            help="The secret of the release: a file, env:NAME or fd:NUMBER. With it the register, the ledger and the "
+            "places of files are judged too.",
+        ),
+    ] = "",
+    out: Annotated[
+        Path | None, typer.Option("--out", help="The release folder that protect would write or replace.")
+    ] = None,
+    private: PRIVATE = None,
+    ledger: LEDGER = "",
+    account: ACCOUNT = "",
+    register: REGISTER = None,
+    another_ptable: ANOTHER_PTABLE = False,
+    earlier: EARLIER = None,
+    accept_corrections: ACCEPT = False,
     json: JSON = False,
     threads: THREADS = 0,
     quiet: QUIET = False,
 ) -> None:
-    """Report every mistake in the programme file and in the data that it names. Exit code 2 if there is any."""
+    """Report every mistake that protect would refuse, in the programme file, its data and what they need. Exit code 2
+    if there is any. With the options of protect that a release would be made with, also in these.
+    """
+    _only_with_secret(secret, out, private, ledger, account, register, earlier)
     inspected = inspect_programme(programme)
-    problems = inspected.problems
+    problems, intended = list(inspected.problems), None
     if inspected.sound is not None:
+        if secret:
+            beside = EarlierReleases(tuple(earlier or ()), accept_corrections)
+            intended = _intended(
+                inspected.sound,
+                secret,
+                out,
+                private,
+                ledger,
+                account,
+                register,
+                beside,
+                another_ptable,
+                problems,
+            )
         with shown_progress(quiet or json) as progress:
-            found = check_data(inspected.sound, threads, progress)
+            found = check_data(inspected.sound, threads, progress, intended)
         # a split that fits no cube is found in the file, and again by the mechanism
         reported = {(problem.value, problem.remedy) for problem in problems}
-        fresh = (one for one in found if one.file or (one.value, one.remedy) not in reported)
-        problems = (*problems, *fresh)
+        problems += [one for one in found if one.file or (one.value, one.remedy) not in reported]
     notes = [] if inspected.sound is None else list(reading_notes(inspected.sound))
     if inspected.sound is not None and not problems:
-        notes += check_notes(inspected.sound)
+        notes += _notes(inspected.sound, intended)
     if json:
         emit_json(
             {"sound": not problems, "problems": [vars(problem) for problem in problems], "notes": notes}
@@ -47,3 +108,48 @@ def check(
         typer.echo(note)
     if problems:
         raise Mistakes(problems)
+
+
+def _notes(programme: Programme, intended: Intention | None) -> list[str]:
+    found = [*check_notes(programme)]
+    if intended is not None:
+        found += intended.notes()
+    if programme.gates.declared:
+        found.append(UNKNOWN)
+    return found
+
+
+def _only_with_secret(secret: str, *others: object) -> None:
+    if not secret and any(others):
+        remedy = "add --secret: register, ledger and private manifest are judged with it"
+        raise mistake("", "--secret", "is missing, and options of a release are given", remedy)
+
+
+def _intended(
+    programme: Programme,
+    secret: str,
+    out: Path | None,
+    private: Path | None,
+    ledger: str,
+    account: str,
+    register: Path | None,
+    earlier: EarlierReleases,
+    another_ptable: bool,
+    problems: list[Problem],
+) -> Intention | None:
+    """The release as protect would make it; options that it would refuse are added to the problems."""
+    try:
+        key = read_secret(secret, os.environ)
+        return Intention(
+            secret=key,
+            clock=lambda: datetime.now(UTC),
+            out=out,
+            private=private or (None if out is None else private_place(secret, out)),
+            register=register_of(programme, register, secret, key),
+            spending=spending_of(ledger, account, secret),
+            earlier=earlier,
+            another_ptable=another_ptable,
+        )
+    except DiscreetError as error:
+        problems += problems_of(error)
+        return None

@@ -1,8 +1,9 @@
-"""``discreet ledger``: create, read and check ledgers of privacy budgets."""
+"""``discreet ledger``: create, raise, read and check ledgers of privacy budgets."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -16,6 +17,7 @@ from discreet.io.secret import read_secret
 from discreet.maths.cells.keys import derive
 from discreet.maths.privacy.accounting import EpsilonDelta, Neighbours, PrivacyLoss, PureEpsilon, Rho
 from discreet.maths.privacy.allowance import Allowance
+from discreet.maths.privacy.amounts import amounts, compared, readable, without_rounding
 from discreet.maths.privacy.composition import Composition
 from discreet.perturb.ledger import Ledger
 from discreet.programme.noise import Protects
@@ -27,6 +29,13 @@ WHERE = Annotated[str, typer.Argument(help="A SQLite file, or a postgresql:// ad
 SECRET = Annotated[
     str, typer.Option("--secret", help="The secret that seals the ledger: a file, env:NAME or fd:NUMBER.")
 ]
+
+EPSILON = Annotated[str, typer.Option("--epsilon", help="The budget, a number or a fraction.")]
+DELTA = Annotated[
+    str,
+    typer.Option("--delta", help="The budget of delta; geometric noise needs none, truncated noise does."),
+]
+RHO = Annotated[str, typer.Option("--rho", help="The budget, for Gaussian noise.")]
 
 
 def ledger_at(where: str, secret: str) -> Ledger:
@@ -46,9 +55,9 @@ def account(
     where: WHERE,
     name: Annotated[str, typer.Argument(help="The name of the account.")],
     secret: SECRET,
-    epsilon: Annotated[str, typer.Option("--epsilon", help="The budget, a number or a fraction.")] = "",
-    delta: Annotated[str, typer.Option("--delta", help="The budget of delta.")] = "",
-    rho: Annotated[str, typer.Option("--rho", help="The budget, for Gaussian noise.")] = "",
+    epsilon: EPSILON = "",
+    delta: DELTA = "",
+    rho: RHO = "",
     neighbours: Annotated[
         Neighbours,
         typer.Option(
@@ -67,12 +76,39 @@ def account(
         ),
     ] = Composition.BASIC,
 ) -> None:
-    """Open an account with a budget that can be used up but never raised."""
+    """Open an account with a budget that can be used up, and raised only by an entry with a reason."""
     allowance = Allowance(_budget(epsilon, delta, rho), composition)
     opened = ledger_at(where, secret).create_account(
         name, allowance.budget, neighbours, protects.value, allowance.composition
     )
-    typer.echo(f"{opened.name}: {opened.allowance}, {opened.neighbours.value} of a {opened.unit}.")
+    composed = ", advanced composition" if composition is Composition.ADVANCED else ""
+    typer.echo(
+        f"{opened.name}: {readable(opened.budget)}{composed}, for {compared(opened.neighbours, opened.unit)} "
+        f"({opened.neighbours.value})."
+    )
+
+
+@app.command("raise")
+def raise_(
+    where: WHERE,
+    name: Annotated[str, typer.Argument(help="The name of the account.")],
+    secret: SECRET,
+    reason: Annotated[
+        str, typer.Option("--reason", help="Who decided it and why; it stays in the ledger for good.")
+    ],
+    epsilon: EPSILON = "",
+    delta: DELTA = "",
+    rho: RHO = "",
+) -> None:
+    """Give an account a larger budget: the new one, not the difference. The raise is an entry of the chain."""
+    ledger = ledger_at(where, secret)
+    before = ledger.account(name).budget
+    ledger.raise_budget(name, _budget(epsilon, delta, rho), reason)
+    typer.echo(
+        f"{name}: raised from {readable(before)} to {readable(ledger.account(name).budget)}, "
+        f"{readable(ledger.remaining(name), down=True)} is left. The guarantee of all releases is now that of the "
+        "larger budget."
+    )
 
 
 @app.command()
@@ -83,30 +119,49 @@ def show(where: WHERE, secret: SECRET, json: JSON = False) -> None:
     if json:
         emit_json({"accounts": accounts})
         return
-    for one in accounts:
-        composed = f" ({one['composition']} composition)" if one["composition"] != Composition.BASIC else ""
-        typer.echo(
-            f"{one['account']}: budget {one['budget']}{composed}, spent {one['spent']}, left {one['left']}"
-        )
-        for entry in ledger.entries(str(one["account"])):
-            typer.echo(f"  {entry.at}  {entry.charge}  {entry.described}")
+    if not accounts:
+        typer.echo(f"{where}: no account yet; open one with discreet ledger account.")
+    for name in ledger.accounts():
+        for line in _lines(ledger, name):
+            typer.echo(line)
+
+
+def _lines(ledger: Ledger, name: str) -> Iterator[str]:
+    """An account for people: its budget, what is spent and left, and its entries in their order."""
+    found, spent = ledger.account(name), ledger.spent(name)
+    composed = ", advanced composition" if found.composition is Composition.ADVANCED else ""
+    yield f"{name} ({found.neighbours.value}: {compared(found.neighbours, found.unit)}{composed})"
+    yield f"  budget  {readable(found.budget)}"
+    yield f"  spent   {readable(spent)}"
+    yield f"  left    {readable(ledger.remaining(name), down=True)}"
+    for entry in ledger.entries(name):
+        day = f"{entry.at[:10]} {entry.at[11:16]}"
+        if entry.charge is None and entry.budget is not None:
+            yield f"  {day}  budget raised to {readable(entry.budget.budget)}: {entry.described}"
+        elif entry.charge is not None:
+            yield f"  {day}  {readable(without_rounding(entry.charge))}: {entry.described}"
 
 
 def _described(ledger: Ledger, name: str) -> dict[str, object]:
     found = ledger.account(name)
-    charges = [
-        {"at": entry.at, "charge": str(entry.charge), "for": entry.described}
-        for entry in ledger.entries(name)
-    ]
     return {
         "account": name,
-        "budget": str(found.budget),
+        "budget": amounts(found.budget),
         "composition": found.composition.value,
-        "spent": str(ledger.spent(name)),
-        "left": str(ledger.remaining(name)),
+        "spent": amounts(ledger.spent(name)),
+        "left": amounts(ledger.remaining(name)),
         "neighbours": found.neighbours.value,
         "protects": found.unit,
-        "charges": charges,
+        "charges": [
+            {"at": entry.at, "charge": amounts(entry.charge), "for": entry.described}
+            for entry in ledger.entries(name)
+            if entry.charge is not None
+        ],
+        "raises": [
+            {"at": entry.at, "budget": amounts(entry.budget.budget), "reason": entry.described}
+            for entry in ledger.entries(name)
+            if entry.charge is None and entry.budget is not None
+        ],
     }
 
 
@@ -129,7 +184,8 @@ def _budget(epsilon: str, delta: str, rho: str) -> PrivacyLoss:
     if rho:
         return Rho(_amount(rho, "--rho"))
     whole = _amount(epsilon, "--epsilon")
-    return EpsilonDelta(whole, _amount(delta, "--delta")) if delta else PureEpsilon(whole)
+    allowed = _amount(delta, "--delta") if delta else Fraction(0)
+    return EpsilonDelta(whole, allowed) if allowed else PureEpsilon(whole)
 
 
 def _amount(text: str, option: str) -> Fraction:

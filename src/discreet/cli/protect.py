@@ -25,26 +25,46 @@ from discreet.errors import mistake
 from discreet.io.register import Register
 from discreet.io.secret import read_secret
 from discreet.pipeline.earlier import EarlierReleases
-from discreet.pipeline.protect import Spending, rehearse
 from discreet.pipeline.protect import protect as run_protect
+from discreet.pipeline.protect import rehearse
+from discreet.pipeline.spending import Spending
 from discreet.programme.noise import CellKeyNoise
 from discreet.programme.programme import Programme, load_programme
+
+PRIVATE = Annotated[
+    Path | None,
+    typer.Option(
+        "--private-manifest", help="Path of the private manifest; default: next to the secret file."
+    ),
+]
+LEDGER = Annotated[
+    str, typer.Option("--ledger", help="A ledger to charge before noise is drawn; with --account.")
+]
+ACCOUNT = Annotated[str, typer.Option("--account", help="The account in the ledger.")]
+EARLIER = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--earlier",
+        help="A release of the same population that is published already; may be repeated. The one that --out "
+        "replaces is always compared.",
+    ),
+]
+ACCEPT = Annotated[
+    bool,
+    typer.Option(
+        "--accept-corrections",
+        help="Publish even if the release exposes persons together with an earlier one.",
+    ),
+]
 
 
 def protect(
     programme: Annotated[Path, typer.Argument(help="The programme file.")],
     secret: Annotated[str, typer.Option("--secret", help="A secret file, env:NAME or fd:NUMBER.")],
     out: Annotated[Path, typer.Option("--out", help="The release folder to write or replace.")],
-    private: Annotated[
-        Path | None,
-        typer.Option(
-            "--private-manifest", help="Path of the private manifest; default: next to the secret file."
-        ),
-    ] = None,
-    ledger: Annotated[
-        str, typer.Option("--ledger", help="A ledger to charge before noise is drawn; with --account.")
-    ] = "",
-    account: Annotated[str, typer.Option("--account", help="The account in the ledger.")] = "",
+    private: PRIVATE = None,
+    ledger: LEDGER = "",
+    account: ACCOUNT = "",
     register: REGISTER = None,
     another_ptable: ANOTHER_PTABLE = False,
     report_only: Annotated[
@@ -53,28 +73,15 @@ def protect(
             "--report-only", help="Check the gates and publish nothing; exit code 1 if one is broken."
         ),
     ] = False,
-    earlier: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--earlier",
-            help="A release of the same population that is published already; may be repeated. The one that --out "
-            "replaces is always compared.",
-        ),
-    ] = None,
-    accept_corrections: Annotated[
-        bool,
-        typer.Option(
-            "--accept-corrections",
-            help="Publish even if the release exposes persons together with an earlier one.",
-        ),
-    ] = False,
+    earlier: EARLIER = None,
+    accept_corrections: ACCEPT = False,
     json: JSON = False,
     threads: THREADS = 0,
     quiet: QUIET = False,
 ) -> None:
     """Count, perturb and publish every cube of a programme. A killed run resumes when it is called again."""
     key = read_secret(secret, os.environ)
-    private_manifest = private or _next_to(secret, out)
+    private_manifest = private or private_place(secret, out)
     loaded = load_programme(programme)
     beside = EarlierReleases(
         tuple(earlier or ()),
@@ -84,11 +91,7 @@ def protect(
     if report_only:
         _report(loaded, key, out, threads, quiet, json, beside)
         return
-    spending = _spending(ledger, account, secret)
-    known = register_path(register, secret)
-    if known is None and isinstance(loaded.noise, CellKeyNoise):
-        remedy = "give its path with --register: it records what is published under the secret"
-        raise mistake(secret, "register", "no secret file next to which to store it", remedy)
+    spending = spending_of(ledger, account, secret)
     with shown_progress(quiet or json) as progress:
         done = run_protect(
             loaded,
@@ -99,7 +102,7 @@ def protect(
             threads=threads,
             progress=progress,
             spending=spending,
-            register=None if known is None else Register.of(known, key),
+            register=register_of(loaded, register, secret, key),
             earlier=beside,
             another_ptable=another_ptable,
         )
@@ -113,6 +116,8 @@ def protect(
         typer.echo(f"{done.release}: {done.cubes} cubes{resumed}, {done.cells:,} published cells.")
         for verdict in done.verdicts:
             typer.echo(f"Passed {verdict}")
+        for sentence in done.paid.sentences() if done.paid else ():
+            typer.echo(sentence)
         typer.echo(f"Private manifest: {private_manifest}")
 
 
@@ -142,13 +147,24 @@ def _report(
         raise typer.Exit(FAILED)
 
 
-def _spending(ledger: str, account: str, secret: str) -> Spending | None:
+def register_of(programme: Programme, register: Path | None, secret: str, key: bytes) -> Register | None:
+    """The register of the secret, which cell keys need."""
+    known = register_path(register, secret)
+    if known is None and isinstance(programme.noise, CellKeyNoise):
+        remedy = "give its path with --register: it records what is published under the secret"
+        raise mistake(secret, "register", "no secret file next to which to store it", remedy)
+    return None if known is None else Register.of(known, key)
+
+
+def spending_of(ledger: str, account: str, secret: str) -> Spending | None:
+    """The account that a release is charged to."""
     if bool(ledger) != bool(account):
         raise mistake("", "--ledger", "a ledger without an account, or the reverse", "give both or neither")
     return Spending(ledger_at(ledger, secret), account) if ledger else None
 
 
-def _next_to(secret: str, out: Path) -> Path:
+def private_place(secret: str, out: Path) -> Path:
+    """Where the private manifest is stored if no path is given: next to the secret."""
     if secret.startswith(("env:", "fd:")):
         remedy = "give its path with --private-manifest"
         raise mistake(secret, "private manifest", "no secret file next to which to store it", remedy)

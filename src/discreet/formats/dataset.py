@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import mistake
+from discreet.errors import Mistakes, Problem
 from discreet.formats.publication import (
     NOT_PUBLISHED,
     PARTS_ADD_UP,
@@ -319,8 +319,14 @@ def _headed_notes(cube: Cube, publication: Publication, noise: str) -> tuple[tup
 
 
 def _require_distinct_columns(cube: Cube) -> None:
+    problems = list(column_problems(cube))
+    if problems:
+        raise Mistakes(problems)
+
+
+def column_problems(cube: Cube) -> Iterator[Problem]:
+    """Variables whose columns, or columns of labels, have the same name in the files of a cube."""
     names = [name for axis in cube.axes for name in (axis.variable, axis.variable + LABEL_SUFFIX)]
     if len({*names, VALUE}) != len(names) + 1:
-        raise mistake(
-            "", f"cube {cube.id}", f"columns {names}", f"rename a variable: columns and {VALUE!r} must differ"
-        )
+        remedy = f"rename a variable: columns and {VALUE!r} must differ"
+        yield Problem("", f"cube {cube.id}", f"columns {names}", remedy)

@@ -284,9 +284,15 @@ def _urn(kind: str, name: str, publication: Publication) -> str:
 
 
 def _refuse_equal_ids(tables: Sequence[Described]) -> None:
-    problems = [*_equal_flows(tables), *_reserved(tables)]
+    problems = list(id_problems(tables))
     if problems:
         raise Mistakes(problems)
+
+
+def id_problems(tables: Sequence[Described]) -> Iterator[Problem]:
+    """Ids that SDMX would have twice, or that it needs itself."""
+    yield from _equal_flows(tables)
+    yield from _reserved(tables)
 
 
 def _equal_flows(tables: Sequence[Described]) -> Iterator[Problem]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache, partial
 
@@ -71,6 +71,24 @@ class RiskLimits:
     def change(self) -> int:
         """The largest change of a small count that is not a distortion."""
         return math.floor(self.relative * self.size + 1e-9)
+
+    def inside(self, margin: float) -> RiskLimits:
+        """Stricter limits: every one is tightened by this share of itself.
+
+        A probability p becomes (1 - margin) p, a largest change (1 - margin) E rounded down, and of a confidence that
+        something holds the probability that it does not.
+        """
+        left = 1 - margin
+        return replace(
+            self,
+            averaging=left * self.averaging,
+            revealed=left * self.revealed,
+            uniques=left * self.uniques,
+            largest_change=max(1, math.floor(left * self.largest_change + 1e-9)),
+            share=left * self.share,
+            area_change=max(1, math.floor(left * self.area_change + 1e-9)),
+            area_confidence=1 - left * (1 - self.area_confidence),
+        )
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,6 @@ from discreet.programme.cube import Cube, Signature
 from discreet.programme.noise import BudgetRule, PrivateNoise
 from discreet.programme.split import allotted
 
-ARITHMETIC = Fraction(1, 10**18)  # a delta below this is rounding: stated, but it needs no declaration
 UNITS_OF_WEIGHT = 10  # sums of weights are published in tenths, and so is their noise
 FIRST_ROWS = 4  # neighbouring counts differ most where they are smallest
 FACTOR_STEPS = 64  # of the factor by which composition enlarges the parameters of all cross-tabulations

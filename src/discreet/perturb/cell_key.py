@@ -18,6 +18,7 @@ from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.ptable import ptable_of_rows
 from discreet.perturb.noise import Noise, ScaledWeights, cell_key_noise
 from discreet.perturb.weights import WeightedSums
+from discreet.programme.cube import Cube
 from discreet.programme.noise import KeyKind
 from discreet.tabulate.tables import ConfidentialTable, NoisyTable, ProtectedTable
 
@@ -130,6 +131,10 @@ class CellKeyMechanism:
     @property
     def _laws(self) -> list[dict[int, int]]:
         return [self.lookup.lengths(row) for row in range(self.lookup.last_row + 1)]
+
+    def cube_problems(self, cube: Cube) -> Iterator[Problem]:
+        """None: cells with records only are perturbed."""
+        yield from ()
 
     def perturb(self, table: ConfidentialTable) -> ProtectedTable:
         """Perturb every non-empty cell; a cell published as zero is left out like an empty one."""

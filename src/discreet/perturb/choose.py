@@ -12,9 +12,9 @@ from discreet.io.ptable_files import read_ptable
 from discreet.maths.cells.lookup import Order, build
 from discreet.maths.cells.permutation import no_permutation, secret_permutation
 from discreet.maths.noise.ptable_solver import solve
-from discreet.maths.privacy.accounting import epsilon_of_drawn_rho
+from discreet.maths.privacy.accounting import ARITHMETIC, epsilon_of_drawn_rho
 from discreet.maths.privacy.composition import Composition
-from discreet.perturb.budget import ARITHMETIC, NoisePlan, plan
+from discreet.perturb.budget import NoisePlan, plan
 from discreet.perturb.cell_key import CellKeyMechanism
 from discreet.perturb.mechanism import Mechanism
 from discreet.perturb.private import PrivateMechanism, drawing_distances

@@ -1,7 +1,10 @@
 """The ledger of privacy budgets: each charge is stored before its answer is sent, or the answer is not sent.
 
-The charges of an account form a hash chain; what a release costs is computed in ``maths``. Nothing confidential is
-stored: a question is represented by the caller's key and description.
+The charges of an account form a hash chain, and so does every raise of its budget; what a release costs is computed in
+``maths``. Nothing confidential is stored: a question is represented by the caller's key and description.
+
+A raise is an entry too: its charge is ``raise`` with the new budget, and from then on every total carries the budget
+in force (``epsilon=2/1 of epsilon=5/1``), so that the last link of the chain proves both.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -31,6 +34,7 @@ from discreet.errors import BudgetExceeded, Mistakes, Problem, mistake
 from discreet.io.store import Book, Database, append_only, lay_out, one_at_a_time, open_book
 from discreet.maths.privacy.accounting import Neighbours, PrivacyLoss, read_loss
 from discreet.maths.privacy.allowance import Allowance, Spent, read_allowance
+from discreet.maths.privacy.amounts import readable, without_rounding
 from discreet.maths.privacy.composition import Composition
 
 Clock = Callable[[], datetime]
@@ -87,15 +91,43 @@ class Account:
 
 @dataclass(frozen=True)
 class Entry:
-    """One charge, as written: its place in the account, what it cost and what all cost up to it."""
+    """One charge or one raise, as written: its place in the account, what it cost and what all cost up to it."""
 
     number: int
     key: str
-    charge: PrivacyLoss
+    charge: PrivacyLoss | None  # None where the budget was raised
     total: Spent
     described: str
     at: str
     hash: str
+    budget: Allowance | None = None  # in force after it, once it has been raised
+
+    @property
+    def charged(self) -> str:
+        """The charge as it is written."""
+        return f"{_RAISE}{self.budget}" if self.charge is None else str(self.charge)
+
+    @property
+    def totalled(self) -> str:
+        """The total as it is written, with the budget once it has been raised."""
+        return str(self.total) if self.budget is None else f"{self.total}{_OF}{self.budget}"
+
+
+@dataclass(frozen=True)
+class _State:
+    """What an account has spent, and of what."""
+
+    spent: Spent
+    allowance: Allowance
+    is_raised: bool = False
+
+    @property
+    def left(self) -> PrivacyLoss:
+        return self.allowance.left(self.spent)
+
+    def charged(self, charge: PrivacyLoss) -> _State:
+        """After one more charge."""
+        return replace(self, spent=self.allowance.plus(self.spent, charge))
 
 
 @dataclass(frozen=True)
@@ -152,7 +184,7 @@ class Ledger:
                 )
                 connection.execute(_accounts.insert().values(**values, hash=start, entries=0, head=start))
             elif _account(row) != account:
-                remedy = "a budget is never changed: open an account with another name"
+                remedy = "open one with another name, or decide on a larger budget: discreet ledger raise"
                 raise mistake(self.database.name, f"account {name}", "it exists with other terms", remedy)
         return account
 
@@ -186,16 +218,39 @@ class Ledger:
         ).first()
         if earlier is not None:
             return self._repeated(_entry(earlier, _account(row).allowance), charge, account)
-        entry = self._next(connection, row, charge, key, described)
-        connection.execute(_entries.insert().values(account=account, **_columns(entry)))
-        values = {"entries": entry.number, "head": entry.hash}
-        connection.execute(_accounts.update().where(_accounts.c.name == account).values(values))
-        return entry
+        state = self._state(connection, row)
+        if not any(amount > 0 for amount in astuple(charge)):
+            raise self._mistake(account, "a charge of 0", "charge what the release costs")
+        after = self._paid(state, charge, account)
+        if any(amount.denominator > _LONGEST for amount in astuple(after.spent)):
+            raise self._mistake(
+                account, "denominators grow beyond bounds", "round charges up to a common denominator"
+            )
+        return self._append(connection, row, after, charge, key, described)
+
+    def raise_budget(self, account: str, budget: PrivacyLoss, reason: str) -> Entry:
+        """Give an account a larger budget, as an entry of its chain with the reason."""
+        if not reason.strip():
+            raise self._mistake(account, "no reason for a larger budget", "state who decided it and why")
+        with self.charging(account) as connection:
+            row = self._known(connection, account)
+            state = self._state(connection, row)
+            after = replace(state, allowance=state.allowance.raised(budget), is_raised=True)
+            return self._append(connection, row, after, None, f"raise/{row.entries + 1}", reason.strip())
+
+    def require_affordable(self, account: str, charge: PrivacyLoss, key: str) -> None:
+        """Raise BudgetExceeded if a charge would be refused now; one that was made before costs nothing."""
+        with self.database.reading() as connection:
+            row = self._known(connection, account)
+            made = select(_entries.c.number).where(_entries.c.account == account, _entries.c.key == key)
+            if connection.execute(made).first() is None:
+                self._paid(self._state(connection, row), charge, account)
 
     def account(self, name: str) -> Account:
-        """The terms of an account."""
+        """The terms of an account, with the budget that is in force."""
         with self.database.reading() as connection:
-            return _account(self._known(connection, name))
+            row = self._known(connection, name)
+            return replace(_account(row), budget=self._state(connection, row).allowance.budget)
 
     def has_account(self, name: str) -> bool:
         """Whether there is an account of this name."""
@@ -213,6 +268,12 @@ class Ledger:
             allowance = _account(self._known(connection, account)).allowance
             return tuple(_entry(row, allowance) for row in connection.execute(_in_order(account)))
 
+    def is_new(self, account: str, key: str) -> bool:
+        """Whether nothing was charged under a key."""
+        with self.database.reading() as connection:
+            made = select(_entries.c.number).where(_entries.c.account == account, _entries.c.key == key)
+            return connection.execute(made).first() is None
+
     def head(self, account: str) -> Head:
         """The last entry of the account, to be stored elsewhere, for instance in a release's manifest."""
         with self.database.reading() as connection:
@@ -222,14 +283,13 @@ class Ledger:
     def spent(self, account: str) -> PrivacyLoss:
         """What all charges of an account cost together."""
         with self.database.reading() as connection:
-            row = self._known(connection, account)
-            return _account(row).allowance.stated(self._total(connection, row))
+            state = self._state(connection, self._known(connection, account))
+            return state.allowance.stated(state.spent)
 
     def remaining(self, account: str) -> PrivacyLoss:
         """What is left of the budget: the largest charge that it still allows."""
         with self.database.reading() as connection:
-            row = self._known(connection, account)
-            return _account(row).allowance.left(self._total(connection, row))
+            return self._state(connection, self._known(connection, account)).left
 
     def verify(self, stored: Mapping[str, Head] | None = None) -> tuple[Problem, ...]:
         """Recompute every account's chain and sums; with heads stored elsewhere, also that no entry was removed."""
@@ -255,13 +315,13 @@ class Ledger:
         heads = {0: head}
         try:
             allowance = read_allowance(row.budget)
-            total = allowance.nothing()
+            state = _State(allowance.nothing(), allowance)
             with closing(connection.execute(_in_order(row.name))) as rows:
                 for written in rows:
                     entry, number = _entry(written, allowance), number + 1
-                    total = allowance.plus(total, entry.charge)
+                    state = _after(state, entry)
                     head = self._link(head, _content(entry))
-                    if (entry.number, entry.hash, entry.total) != (number, head, total):
+                    if (entry.number, entry.hash, _state_of(entry, allowance)) != (number, head, state):
                         yield problem(f", entry {number}", "it was changed, or one before it was deleted")
                         return
                     if stored is not None and number == stored.entries:
@@ -273,43 +333,54 @@ class Ledger:
             yield problem(f", entry {number + 1}", "entries at the end were deleted or added")
         elif stored is not None and heads.get(stored.entries) != stored.hash:
             yield problem("", f"it does not continue its state at entry {stored.entries}")
-        elif not allowance.allows(total):
+        elif not state.allowance.allows(state.spent):
             yield problem("", "its charges exceed its budget")
 
-    def _next(
-        self, connection: Connection, row: Row[Any], charge: PrivacyLoss, key: str, described: str
-    ) -> Entry:
-        allowance, spent = read_allowance(row.budget), self._total(connection, row)
-        if not any(amount > 0 for amount in astuple(charge)):
-            raise mistake(
-                self.database.name, f"account {row.name}", "a charge of 0", "charge what the release costs"
+    def _paid(self, state: _State, charge: PrivacyLoss, account: str) -> _State:
+        """The state after a charge, or BudgetExceeded."""
+        after = state.charged(charge)
+        if not state.allowance.allows(after.spent):
+            asked, known = (without_rounding(one) for one in (charge, state.allowance.stated(state.spent)))
+            raise BudgetExceeded(
+                f"account {account}: {readable(asked)} would exceed the budget of {readable(state.allowance.budget)}, "
+                f"of which {readable(known)} is spent and {readable(state.left, down=True)} is left; request less, "
+                "charge another account, or decide on a larger budget: discreet ledger raise"
             )
-        total = allowance.plus(spent, charge)
-        if not allowance.allows(total):
-            known = allowance.stated(spent)
-            text = (
-                f"account {row.name}: {charge} would exceed the budget {allowance}, of which {known} is spent"
-            )
-            raise BudgetExceeded(f"{text}; request less, or stop here")
-        if any(amount.denominator > _LONGEST for amount in astuple(total)):
-            remedy = "round charges up to a common denominator"
-            raise mistake(
-                self.database.name, f"account {row.name}", "denominators grow beyond bounds", remedy
-            )
-        entry = Entry(row.entries + 1, key, charge, total, described, self._now(), "")
-        return Entry(**{**vars(entry), "hash": self._link(row.head, _content(entry))})
+        return after
 
-    def _total(self, connection: Connection, row: Row[Any]) -> Spent:
-        """The total of the last entry, once the terms and the last link of the chain are found intact."""
+    def _append(
+        self,
+        connection: Connection,
+        row: Row[Any],
+        after: _State,
+        charge: PrivacyLoss | None,
+        key: str,
+        described: str,
+    ) -> Entry:
+        """Write one more entry, chained to the last."""
+        budget = after.allowance if after.is_raised else None
+        entry = Entry(row.entries + 1, key, charge, after.spent, described, self._now(), "", budget)
+        entry = replace(entry, hash=self._link(row.head, _content(entry)))
+        connection.execute(_entries.insert().values(account=row.name, **_columns(entry)))
+        values = {"entries": entry.number, "head": entry.hash}
+        connection.execute(_accounts.update().where(_accounts.c.name == row.name).values(values))
+        return entry
+
+    def _state(self, connection: Connection, row: Row[Any]) -> _State:
+        """What the last entry states, once the terms and the last link of the chain are found intact."""
         terms = self._link("", [getattr(row, name) for name in _TERMS])
         allowance = read_allowance(row.budget)
         last = connection.execute(_in_order(row.name, backward=True).limit(2)).all()
         entry, number = (_entry(last[0], allowance), last[0].number) if last else (None, 0)
         head = self._link(last[1].hash if len(last) > 1 else terms, _content(entry)) if entry else terms
         if terms != row.hash or (number, head) != (row.entries, row.head):
-            value = "its terms or its last entry are not as they were written"
-            raise mistake(self.database.name, f"account {row.name}", value, _RESTORE)
-        return entry.total if entry else allowance.nothing()
+            raise self._mistake(
+                row.name, "its terms or its last entry are not as they were written", _RESTORE
+            )
+        return _state_of(entry, allowance) if entry else _State(allowance.nothing(), allowance)
+
+    def _mistake(self, account: str, value: str, remedy: str) -> Mistakes:
+        return mistake(self.database.name, f"account {account}", value, remedy)
 
     def _repeated(self, earlier: Entry, charge: PrivacyLoss, account: str) -> Entry:
         if earlier.charge != charge:
@@ -344,6 +415,7 @@ class Ledger:
 
 _TERMS = ("name", "budget", "neighbours", "unit", "opened")
 _RESTORE = "stop publishing, find out who wrote to it, and restore the last intact copy"
+_RAISE, _OF = "raise ", " of "
 
 
 def _terms(account: Account) -> list[str]:
@@ -351,11 +423,19 @@ def _terms(account: Account) -> list[str]:
 
 
 def _content(entry: Entry) -> list[str]:
-    return [str(entry.number), entry.key, str(entry.charge), str(entry.total), entry.described, entry.at]
+    return [str(entry.number), entry.key, entry.charged, entry.totalled, entry.described, entry.at]
 
 
 def _columns(entry: Entry) -> dict[str, Any]:
-    return {**vars(entry), "charge": str(entry.charge), "total": str(entry.total)}
+    return {
+        "number": entry.number,
+        "key": entry.key,
+        "charge": entry.charged,
+        "total": entry.totalled,
+        "described": entry.described,
+        "at": entry.at,
+        "hash": entry.hash,
+    }
 
 
 def _account(row: Row[Any]) -> Account:
@@ -365,9 +445,34 @@ def _account(row: Row[Any]) -> Account:
 
 
 def _entry(row: Row[Any], allowance: Allowance) -> Entry:
+    charge = None if row.charge.startswith(_RAISE) else read_loss(row.charge)
+    total, raised, budget = row.total.partition(_OF)
+    if charge is None and row.charge != f"{_RAISE}{budget}":
+        raise mistake("", "raise", "cannot be read", _RESTORE)
     return Entry(
-        row.number, row.key, read_loss(row.charge), allowance.read(row.total), row.described, row.at, row.hash
+        row.number,
+        row.key,
+        charge,
+        allowance.read(total),
+        row.described,
+        row.at,
+        row.hash,
+        read_allowance(budget) if raised else None,
     )
+
+
+def _after(state: _State, entry: Entry) -> _State:
+    """What an entry makes of a state; a budget that is not raised by it cannot be read."""
+    if entry.charge is not None:
+        return state.charged(entry.charge)
+    if entry.budget is None:
+        raise mistake("", "raise", "cannot be read", _RESTORE)
+    return replace(state, allowance=state.allowance.raised(entry.budget.budget), is_raised=True)
+
+
+def _state_of(entry: Entry, allowance: Allowance) -> _State:
+    """What an entry states, where the account was opened with an allowance."""
+    return _State(entry.total, entry.budget or allowance, entry.budget is not None)
 
 
 def _in_order(account: str, *, backward: bool = False) -> Any:

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from discreet.errors import Problem
 from discreet.perturb.noise import Noise
+from discreet.programme.cube import Cube
 from discreet.tabulate.tables import ConfidentialTable, NoisyTable, ProtectedTable
 
 
@@ -30,6 +31,9 @@ class Mechanism(Protocol):
 
     def problems(self, records: int) -> Iterator[Problem]:
         """Problems of the noise for a population of this many records."""
+
+    def cube_problems(self, cube: Cube) -> Iterator[Problem]:
+        """Why a cube cannot be perturbed, known before anything is counted."""
 
     def perturb(self, table: ConfidentialTable) -> ProtectedTable:
         """Make the published cells of one cube."""

@@ -11,10 +11,10 @@ from functools import lru_cache, reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import Problem, mistake
+from discreet.errors import Mistakes, Problem
 from discreet.maths.cells.counting import absent, counts_of, keys_of, ordered, roll_up_sparse
 from discreet.maths.cells.keys import derive
-from discreet.maths.noise.additive import AdditiveLaw
+from discreet.maths.noise.additive import AdditiveLaw, LawKind
 from discreet.maths.noise.draws import (
     LARGEST_N,
     BitSource,
@@ -123,7 +123,7 @@ class PrivateMechanism:
     def perturb(self, table: ConfidentialTable) -> ProtectedTable:
         """Add noise to every cell that can have records, and post-process."""
         cube = table.cube
-        self._refuse_dense(cube)
+        self._require_publishable(cube)
         cells, sums, true = _occupied(table)
         where = _depths(cube, cells)
         found = []
@@ -173,11 +173,7 @@ class PrivateMechanism:
     def measure(self, table: ConfidentialTable) -> NoisyTable:
         """Noise for every cell that can have records, visible or not; nothing is post-processed."""
         cube = table.cube
-        if self.rule.keep_zeros is not KeptZeros.ALL and cube.size > self.most_cells:
-            value = f"{cube.size:.3g} cells that each need a noisy count to make totals add up"
-            raise mistake(
-                "", f"cube {cube.id}", value, f"use coarser breakdowns; limits.published = {self.most_cells}"
-            )
+        self._require_publishable(cube)
         cells, sums, _ = _occupied(table)
         where = _depths(cube, cells)
         variances = np.empty([int(axis.depths.max()) + 1 for axis in cube.axes])
@@ -271,9 +267,20 @@ class PrivateMechanism:
         identity = noise_identity(self.rule, parameter, self.statistics.identity(cube, signature))
         return f"every cell/{identity}" if self.every_cell else identity
 
-    def _refuse_dense(self, cube: Cube) -> None:
-        """Refuse a cube in which noise would fill more empty cells than may be published."""
+    def _require_publishable(self, cube: Cube) -> None:
+        problems = list(self.cube_problems(cube))
+        if problems:
+            raise Mistakes(problems)
+
+    def cube_problems(self, cube: Cube) -> Iterator[Problem]:
+        """The problem of a cube in which noise would fill more empty cells than may be published."""
         if self.rule.keep_zeros is KeptZeros.ALL:
+            return
+        if self.every_cell:
+            if cube.size > self.most_cells:
+                value = f"{cube.size:.3g} cells that each need a noisy count to make totals add up"
+                remedy = f"use coarser breakdowns; limits.published = {self.most_cells}"
+                yield Problem("", f"cube {cube.id}", value, remedy)
             return
         least = least_visible(self._publishing(cube.weight))
         expected = sum(
@@ -283,11 +290,17 @@ class PrivateMechanism:
         if expected > self.most_cells:
             value = f"noise would make about {expected:.3g} of {cube.size:.3g} cells visible"
             remedy = f"raise the budget, or set a threshold; limits.published allows {self.most_cells}"
-            raise mistake("", f"cube {cube.id}", value, remedy)
+            yield Problem("", f"cube {cube.id}", value, remedy)
 
     def problems(self, records: int) -> Iterator[Problem]:
-        """A delta of one in the population or more would allow publishing a person's record outright."""
+        """A delta of one in the population or more would allow publishing a person's record outright.
+
+        Hellinger-type noise has a law of its own for every count, so that a total of many records is refused.
+        """
         rule = self.rule
+        measured = any(not (one.levels or one.base or one.count) for one in self.plan.parameters)
+        if rule.kind is LawKind.HELLINGER and measured and records > MOST_ROWS:
+            yield _too_many_rows()
         if rule.claim is Claim.DP and not rule.large_delta and self.plan.delta() * records >= 1:
             value = f"delta = {float(self.plan.delta()):.3g} is not below one in the number of records"
             yield Problem("", "noise.delta", value, "lower it, or accept it with large_delta = true")
@@ -413,11 +426,15 @@ def drawing_distances(
     return distances
 
 
+def _too_many_rows() -> Problem:
+    remedy = "use it for small tables, or use geometric noise"
+    return Problem("", "noise.kind", f"hellinger noise for counts above {MOST_ROWS}", remedy)
+
+
 def _by_rows(law: RowLaw, counts: Integers, words: NDArray[np.uint64]) -> Integers:
     """Noisy counts under a law that depends on the count: one table for each different count, up to the last row."""
     if law.settled == UNSETTLED and len(counts) and counts.max() > MOST_ROWS:
-        remedy = "use it for small tables, or use geometric noise"
-        raise mistake("", "noise.kind", f"hellinger noise for counts above {MOST_ROWS}", remedy)
+        raise Mistakes([_too_many_rows()])
     out = np.empty(len(counts), dtype=np.int64)
     served = np.minimum(counts, law.settled)
     for count in np.unique(served).tolist():

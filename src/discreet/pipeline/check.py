@@ -1,42 +1,88 @@
-"""Checks of a programme's data: all problems at once, without counting or writing."""
+"""Checks of a programme and its data: all problems at once that ``protect`` would refuse, without writing anything."""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
+from pathlib import Path
 
 from discreet.errors import DiscreetError, Mistakes, Problem
-from discreet.hierarchy.blocks import block_problems
 from discreet.io.csv_form import USUAL
 from discreet.io.databases import open_source
 from discreet.io.progress import Progress, Quiet
+from discreet.io.register import Register
 from discreet.maths.cells.keys import SECRET_BYTES
 from discreet.perturb.choose import cell_key_mechanism, mechanism
 from discreet.perturb.mechanism import Mechanism
-from discreet.perturb.weak import weak_problems
 from discreet.perturb.weights import reach_of
-from discreet.population.household_sizes import household_problems
-from discreet.population.place_columns import place_column_problems
-from discreet.population.places import place_problems
+from discreet.pipeline.earlier import NO_EARLIER, EarlierReleases
+from discreet.pipeline.judgement import data_problems, declared_problems, noted, problems_of
+from discreet.pipeline.protect import prepare
+from discreet.pipeline.spending import Spending
 from discreet.population.reading import UnitReader, missing_columns, needs_of, only_present, with_all_rules
 from discreet.programme.amounts import is_named_amount
 from discreet.programme.cube import Cube
 from discreet.programme.noise import CellKeyNoise
 from discreet.programme.programme import Programme, ReadyMade, Unit
+from discreet.release.manifest import is_release
 from discreet.run.run import checked_blocks
-from discreet.run.tabulating import modulus_problems
-from discreet.swap.households import gather
-from discreet.swap.tables import open_tables
+from discreet.swap.relocate import Relocations
+from discreet.swap.swapping import swap
 from discreet.tabulate.ready_made import ready_made_table
 
 
-def check_data(programme: Programme, threads: int = 1, progress: Progress | None = None) -> list[Problem]:
-    """Read all data of a programme and return its problems.
+@dataclass(frozen=True, kw_only=True)
+class Intention:
+    """How a release would be made: with it, ``check`` also judges its place, the register and the ledger."""
 
-    Ids are hashed under a temporary key to find duplicates.
+    secret: bytes
+    clock: Callable[[], datetime]
+    out: Path | None = None
+    private: Path | None = None
+    register: Register | None = None
+    spending: Spending | None = None
+    earlier: EarlierReleases = NO_EARLIER
+    another_ptable: bool = False
+
+    def problems(self, programme: Programme) -> Iterator[Problem]:
+        """What ``protect`` would refuse before it reads a record."""
+        try:
+            prepare(
+                programme,
+                self.secret,
+                self.out,
+                self.private,
+                clock=self.clock,
+                spending=self.spending,
+                register=self.register,
+                earlier=self.earlier,
+                another_ptable=self.another_ptable,
+            )
+        except DiscreetError as error:
+            yield from problems_of(error)
+
+    def notes(self) -> Iterator[str]:
+        """What ``protect`` will compare with, which ``check`` does not judge."""
+        folders = [*((self.out,) if self.out and is_release(self.out) else ()), *self.earlier.folders]
+        if folders:
+            named = ", ".join(map(str, folders))
+            yield f"Published before: {named}. protect compares both and may refuse what they reveal together."
+
+
+def check_data(
+    programme: Programme,
+    threads: int = 1,
+    progress: Progress | None = None,
+    intended: Intention | None = None,
+) -> list[Problem]:
+    """Read all data of a programme and return its problems, with those of an intended release where one is given.
+
+    Without a secret ids are hashed under a temporary key to find duplicates.
     """
-    return list(dict.fromkeys(_problems(programme, threads, progress or Quiet())))
+    return list(dict.fromkeys(_problems(programme, threads, progress or Quiet(), intended)))
 
 
 def reading_notes(programme: Programme) -> Iterator[str]:
@@ -74,30 +120,30 @@ def _amount_notes(programme: Programme) -> Iterator[str]:
             yield f"Sums and means of amounts are not protected (in {unit.name}: {shown}); count them in bands."
 
 
-def _problems(programme: Programme, threads: int, progress: Progress) -> Iterator[Problem]:
+def _problems(
+    programme: Programme, threads: int, progress: Progress, intended: Intention | None
+) -> Iterator[Problem]:
     passing = secrets.token_bytes(SECRET_BYTES)
     chosen = None
     try:
         chosen = mechanism(programme, passing, passing)
-    except Mistakes as mistakes:
-        yield from mistakes.problems
     except DiscreetError as error:
-        yield Problem(str(programme.path), "noise", str(error), "change the parameters")
-    if chosen is not None:
-        yield from weak_problems(programme, chosen)
-    yield from block_problems(programme)
+        if intended is None:
+            yield from problems_of(error)
+    if intended is None:
+        yield from declared_problems(programme, chosen)
+    else:
+        yield from intended.problems(programme)
+    secret = passing if intended is None else intended.secret
     for unit in programme.population.units.values() if programme.population else ():
         progress.stage(f"checking {unit.name}")
-        yield from _noted(partial(_unit_problems, programme, unit, chosen, passing, threads, progress))
-        yield from _noted(partial(place_problems, programme, unit))
-    yield from _noted(partial(place_column_problems, programme))
+        yield from noted(partial(_unit_problems, programme, unit, chosen, secret, threads, progress))
+    yield from data_problems(programme)
     if programme.swap is not None:
-        yield from _noted(partial(_swap_problems, programme, passing, threads, progress))
-    yield from _noted(partial(household_problems, programme, {cube.unit for cube in programme.cubes}))
+        yield from noted(partial(_swap_problems, programme, secret, threads, progress))
     for cube in programme.cubes:
         if ready := programme.ready_made.get(cube.id):
-            yield from _noted(partial(_ready_made_problems, cube, ready, chosen))
-            yield from modulus_problems(ready.modulus, chosen.key_modulus, cube) if chosen else ()
+            yield from noted(partial(_ready_made_problems, cube, ready, chosen))
 
 
 def _ready_made_problems(cube: Cube, ready: ReadyMade, chosen: Mechanism | None) -> Iterable[Problem]:
@@ -107,26 +153,22 @@ def _ready_made_problems(cube: Cube, ready: ReadyMade, chosen: Mechanism | None)
 
 
 def _swap_problems(
-    programme: Programme, passing: bytes, threads: int, progress: Progress
+    programme: Programme, secret: bytes, threads: int, progress: Progress
 ) -> Iterable[Problem]:
-    """Assemble the households, which raises the problems that prevent swapping."""
-    gather(open_tables(programme), passing, threads, progress)
+    """Swap households in memory, which raises the problems that prevent it."""
+    swapped = swap(programme, secret, threads, progress)
+    moved = Relocations(programme, swapped.moves, secret)
+    for unit in programme.population.units.values() if programme.population else ():
+        if any(cube.unit == unit.name for cube in programme.cubes):
+            moved.of(unit)
     return ()
-
-
-def _noted(look: Callable[[], Iterable[Problem]]) -> Iterator[Problem]:
-    """The problems of a check, first those that it returns, then those that it raises."""
-    try:
-        yield from look()
-    except Mistakes as mistakes:
-        yield from mistakes.problems
 
 
 def _unit_problems(
     programme: Programme,
     unit: Unit,
     chosen: Mechanism | None,
-    passing: bytes,
+    secret: bytes,
     threads: int,
     progress: Progress,
 ) -> Iterator[Problem]:
@@ -139,5 +181,5 @@ def _unit_problems(
     needs = needs_of(programme, unit, cubes)
     yield from missing_columns(needs, records)
     wanted = only_present(with_all_rules(needs, programme, records), records)
-    for _ in checked_blocks(UnitReader(wanted, passing, threads), chosen, progress):
+    for _ in checked_blocks(UnitReader(wanted, secret, threads), chosen, progress):
         pass

@@ -42,6 +42,20 @@ def require_releases(earlier: EarlierReleases) -> None:
         open_release(folder)
 
 
+def require_comparable(out: Path, earlier: EarlierReleases) -> None:
+    """Refuse to replace a release that cannot be read, unless what both reveal together is accepted unseen."""
+    if is_release(out) and not earlier.accepted:
+        try:
+            open_release(out)
+        except BrokenRelease as broken:
+            raise _unreadable(out, broken) from None
+
+
+def _unreadable(folder: Path, broken: BrokenRelease) -> Mistakes:
+    remedy = f"restore it to have both compared, or publish without that with {ACCEPT}"
+    return mistake(folder, "release", f"cannot be compared: {broken}", remedy)
+
+
 @dataclass(frozen=True)
 class Pair:
     """A release that is published already, and what it reveals beside the new one."""
@@ -111,8 +125,7 @@ def _compared(
         if earlier.accepted:
             earlier.tell(f"{broken}; what it reveals together with the new release is not known")
             return None
-        remedy = f"restore it to have both compared, or publish without that with {ACCEPT}"
-        raise mistake(folder, "release", f"cannot be compared: {broken}", remedy) from None
+        raise _unreadable(folder, broken) from None
     except Mistakes:  # no cross-tabulation in common
         return None
 

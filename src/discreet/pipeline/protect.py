@@ -4,44 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
-from fractions import Fraction
+from functools import cached_property
 from importlib.metadata import version
-from math import ceil
 from pathlib import Path
 from threading import Lock
 from typing import Self
 
 from discreet.audit.corrections import Corrections
 from discreet.audit.gates import GateVerdict, correction_verdict, require_passed
-from discreet.errors import DiscreetError, mistake
+from discreet.errors import DiscreetError, Mistakes
 from discreet.formats.publication import Publication
 from discreet.formats.writers import with_parquet
-from discreet.hierarchy.blocks import blocks_of
+from discreet.hierarchy.blocks import Block, blocks_of
 from discreet.hierarchy.consistent import tables_that_add_up
 from discreet.io.progress import Progress
 from discreet.io.register import Register
-from discreet.maths.privacy.accounting import EpsilonDelta, PrivacyLoss, Rho
-from discreet.perturb.ledger import Entry, Ledger
-from discreet.perturb.mechanism import Mechanism
 from discreet.perturb.private import PrivateMechanism
-from discreet.perturb.weak import weak_problems
 from discreet.pipeline.earlier import (
     NO_EARLIER,
     EarlierReleases,
     Pair,
     judge_pairs,
     pairs_with_earlier,
+    require_comparable,
     require_releases,
 )
-from discreet.population.place_columns import place_column_problems
-from discreet.programme.noise import Claim
+from discreet.pipeline.judgement import data_problems, declared_problems, problems_of
+from discreet.pipeline.spending import Paid, Spending, uncharged
 from discreet.programme.programme import Programme
 from discreet.programme.statistic import together
 from discreet.release.assemble import release_manifest, write_cube, write_shared
 from discreet.release.certificate import certificate
-from discreet.release.folder import ReleaseFolder
+from discreet.release.folder import ReleaseFolder, require_replaceable
 from discreet.release.manifest import (
     CubeEntry,
     Digests,
@@ -62,35 +59,6 @@ UNCHARGED = (
     "the noise is new in every run and no ledger was charged: publishing the same tables again adds its epsilon or rho "
     "to this one's; name the records with noise.snapshot, or charge a ledger"
 )
-DELTA_UNITS = 10**30  # deltas are charged in whole units of 1e-30, rounded up
-
-
-@dataclass(frozen=True)
-class Spending:
-    """The account that a release is charged to."""
-
-    ledger: Ledger
-    account: str
-
-    def charge(self, mechanism: Mechanism, release: str, key: str) -> Entry:
-        """Record the charge; the same key (the same noise of the same statistics) is charged only once."""
-        loss = self.loss(mechanism)
-        return self.ledger.charge(self.account, loss, key, f"release {release}")
-
-    def loss(self, mechanism: Mechanism) -> PrivacyLoss:
-        """What a release costs; noise that the account is not for is refused."""
-        if not isinstance(mechanism, PrivateMechanism) or mechanism.rule.claim is Claim.NONE:
-            value = "a ledger with noise without a guarantee"
-            raise mistake("", "ledger", value, "omit it, or declare noise with a guarantee")
-        rule = mechanism.rule
-        account = self.ledger.account(self.account)
-        if (account.neighbours, account.unit) != (rule.neighbours, rule.protects.value):
-            value = f"account {self.account!r} is for {account.neighbours.value} of a {account.unit}"
-            raise mistake("", "ledger", value, "charge an account for what the noise protects")
-        if rule.is_gaussian:
-            return Rho(rule.budget.spent)
-        delta = Fraction(ceil(mechanism.plan.delta() * DELTA_UNITS), DELTA_UNITS)
-        return EpsilonDelta(rule.budget.spent, delta)
 
 
 @dataclass(frozen=True)
@@ -105,6 +73,7 @@ class Protected:
     notes: tuple[str, ...]  # where noise and swapping deviate from the declaration
     verdicts: tuple[GateVerdict, ...] = ()  # of the gates that are declared; all passed
     revealed: tuple[Corrections, ...] = ()  # together with releases that were published before
+    paid: Paid | None = None  # what it cost, where a guarantee is claimed
 
 
 def protect(
@@ -130,16 +99,21 @@ def protect(
     gate of the programme is broken, or the release exposes persons together with one that it replaces or that is in
     ``earlier``, nothing is published.
     """
-    require_private_place(private, out)
-    require_releases(earlier)
-    making = _Protecting(*begin(programme, secret, threads, progress, register), spending)
-    require_none(weak_problems(programme, making.mechanism))
-    issued = making.issuing(register, clock(), another_ptable)
+    ready = prepare(
+        programme,
+        secret,
+        out,
+        private,
+        clock=clock,
+        threads=threads,
+        progress=progress,
+        spending=spending,
+        register=register,
+        earlier=earlier,
+        another_ptable=another_ptable,
+    )
+    making, issued = ready.making, ready.issued
     accepted = () if issued is None else issued.notes
-    if issued is not None:
-        issued.require()
-    if spending is not None:
-        spending.loss(making.mechanism)
     with ReleaseFolder(out, making.run_id) as folder:
         try:
             made = making.make(folder)
@@ -159,9 +133,93 @@ def protect(
     notes = made.notes + accepted
     if programme.noise.is_guaranteed and making.identity.snapshot is None and spending is None:
         notes += (UNCHARGED,)
+    paid = uncharged(making.mechanism) if spending is None else spending.paid(making.mechanism, ready.again)
     return Protected(
-        out, making.run_id, len(made.manifest.cubes), cells, made.resumed, notes, tuple(verdicts), revealed
+        out,
+        making.run_id,
+        len(made.manifest.cubes),
+        cells,
+        made.resumed,
+        notes,
+        tuple(verdicts),
+        revealed,
+        paid,
     )
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A run that nothing known beforehand refuses."""
+
+    making: _Protecting
+    issued: Issuing | None  # what is recorded of it
+    again: bool  # whether its account was charged for it before
+
+
+def prepare(
+    programme: Programme,
+    secret: bytes,
+    out: Path | None,
+    private: Path | None,
+    *,
+    clock: Callable[[], datetime],
+    threads: int = 1,
+    progress: Progress | None = None,
+    spending: Spending | None = None,
+    register: Register | None = None,
+    earlier: EarlierReleases = NO_EARLIER,
+    another_ptable: bool = False,
+) -> Prepared:
+    """Judge all that can be known before a record is read, or raise every problem; ``check`` asks the same.
+
+    Without ``out`` or ``private`` the place of the release is not judged. Nothing is written, bound or charged.
+    """
+    errors = _Errors()
+    with errors.gathering():
+        if out is not None and private is not None:
+            require_private_place(private, out)
+    with errors.gathering():
+        if out is not None:
+            require_replaceable(out)
+            require_comparable(out, earlier)
+        require_releases(earlier)
+    making, issued, again = None, None, False
+    with errors.gathering():
+        making = _Protecting(*begin(programme, secret, threads, progress, register), spending)
+    with errors.gathering():
+        require_none(declared_problems(programme, None if making is None else making.mechanism))
+    if making is not None:
+        with errors.gathering():
+            issued = making.issuing(register, clock(), another_ptable)
+            if issued is not None:
+                issued.require()
+        with errors.gathering():
+            again = spending is not None and spending.require(making.mechanism, making.charge_key())
+    errors.require_none()
+    assert making is not None
+    return Prepared(making, issued, again)
+
+
+class _Errors:
+    """The errors of several steps, raised together."""
+
+    def __init__(self) -> None:
+        self._found: list[DiscreetError] = []
+
+    @contextmanager
+    def gathering(self) -> Iterator[None]:
+        """Note what a step raises on purpose."""
+        try:
+            yield
+        except DiscreetError as error:
+            self._found.append(error)
+
+    def require_none(self) -> None:
+        """Raise the only error as it is, or all problems at once."""
+        if len(self._found) == 1:
+            raise self._found[0]
+        if self._found:
+            raise Mistakes(dict.fromkeys(one for error in self._found for one in problems_of(error)))
 
 
 def rehearse(
@@ -178,7 +236,7 @@ def rehearse(
     """
     require_releases(earlier)
     making = _Protecting(*begin_again(programme, secret, "", threads, progress))
-    require_none(weak_problems(programme, making.mechanism))
+    require_none(declared_problems(programme, making.mechanism))
     with ReleaseFolder(out, f"{making.run_id}rehearsal") as folder:
         try:
             made = making.make(folder)
@@ -247,8 +305,11 @@ class _Protecting:
         self.run, self.identity, self.spending = run, identity, spending
         self.programme, self.mechanism = run.programme, run.mechanism
         self.run_id = identity.run_id()
-        # before anything is counted, because it may be refused
-        self.blocks = blocks_of(run.programme) if run.programme.release.consistent else ()
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """Which cubes are fitted together, where totals must add up."""
+        return blocks_of(self.programme) if self.programme.release.consistent else ()
 
     def issuing(self, register: Register | None, time: datetime, forced: bool) -> Issuing | None:
         """What is recorded of the release, where its noise has cell keys."""
@@ -260,7 +321,7 @@ class _Protecting:
 
     def make(self, folder: ReleaseFolder) -> _Made:
         """Swap, count, perturb and write everything that an earlier run of the same identity has not finished."""
-        require_none(place_column_problems(self.programme))
+        require_none(data_problems(self.programme))
         swapped = self.run.swap()
         entries, rows, resumed = self._cubes(folder, swapped)
         self.run.progress.stage("writing codelists and notes")
@@ -324,9 +385,9 @@ class _Protecting:
         if self.identity.snapshot is not None:
             self.identity.snapshot.bind()
         if self.spending is not None:
-            self.spending.charge(self.mechanism, self.programme.release.name, self._charge_key())
+            self.spending.charge(self.mechanism, self.programme.release.name, self.charge_key())
 
-    def _charge_key(self) -> str:
+    def charge_key(self) -> str:
         """The same noise of the same statistics costs nothing again; fresh noise is never the same."""
         chosen, snapshot = self.mechanism, self.identity.snapshot
         if snapshot is None or not isinstance(chosen, PrivateMechanism):
@@ -364,10 +425,8 @@ class _Protecting:
         )
 
     def _publication(self) -> Publication:
-        rule, population = self.programme.release, self.programme.population
-        columns = population.geography if population else ()
+        rule = self.programme.release
         noise = replace(self.mechanism.noise().public(rule.disclose), adjusted=rule.consistent)
-        places = {v.name for v in self.programme.variables.values() if v.column in columns or v.place}
         swapped = self.programme.swap is not None
         return Publication(
             rule.name,
@@ -375,7 +434,7 @@ class _Protecting:
             rule.version,
             noise,
             rule.title,
-            frozenset(places),
+            frozenset(self.programme.places),
             swapped,
             self.programme.labels,
         )

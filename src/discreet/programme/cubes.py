@@ -23,7 +23,7 @@ from discreet.programme.variables import Variable
 
 
 class DeclaredCounts(Declared):
-    """A ready-made table of counts with cell keys."""
+    """A ready-made table of counts, with cell keys where the noise is decided by them."""
 
     file: Text
     count: Text = "count"
@@ -58,6 +58,7 @@ class ReadyMade:
     count: str
     key: str
     modulus: int
+    keyed: bool = True  # whether the noise is decided by cell keys; otherwise the file needs none
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,6 +213,11 @@ class CubeResolver:
             source = file_source(one.counts.file, self.findings.folder, str(self.findings.path), key)
             return ReadyMade(source, one.counts.count, one.counts.key, one.counts.modulus)
         return None
+
+
+def without_keys(ready_made: Mapping[str, ReadyMade]) -> dict[str, ReadyMade]:
+    """The ready-made counts for noise that no cell key decides."""
+    return {cube: replace(ready, keyed=False) for cube, ready in ready_made.items()}
 
 
 def told_apart(cubes: Sequence[Cube], ready_made: Mapping[str, ReadyMade]) -> tuple[Cube, ...]:

@@ -14,11 +14,11 @@ from discreet.maths.noise.ptable_solver import PTableParameters
 from discreet.programme.attributes import Attributes
 from discreet.programme.consistent import check_consistent
 from discreet.programme.cube import Cube
-from discreet.programme.cubes import CubeResolver, ReadyMade, told_apart
+from discreet.programme.cubes import CubeResolver, ReadyMade, told_apart, without_keys
 from discreet.programme.filter import Filter
 from discreet.programme.gates import NO_GATES, Gates, resolve_gates
 from discreet.programme.labels import NO_LABELS, Labels, resolve_labels
-from discreet.programme.noise import CellKeyNoise, NoiseRule, PrivateNoise, check_sample, resolve_noise
+from discreet.programme.noise import CellKeyNoise, Draw, NoiseRule, PrivateNoise, check_sample, resolve_noise
 from discreet.programme.population import PopulationRule, Unit, resolve_population
 from discreet.programme.reading import read_declared
 from discreet.programme.release import (
@@ -68,6 +68,12 @@ class Programme:
     gates: Gates = NO_GATES
     serve: ServeRule = DEFAULT_SERVE
     labels: Labels = NO_LABELS
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """The variables that are places."""
+        columns = self.population.geography if self.population else ()
+        return tuple(v.name for v in self.variables.values() if v.column in columns or v.place)
 
     def canonical(self) -> dict[str, Any]:
         """Describe everything declared that affects the result, as JSON with a stable order."""
@@ -150,6 +156,8 @@ def inspect_programme(path: Path) -> Inspected:
     serve = resolve_serve(declared.serve, variables, noise, findings)
     if isinstance(noise, PrivateNoise):
         cubes = told_apart(cubes, ready_made)
+        if noise.draw is not Draw.PARTICIPANTS:
+            ready_made = without_keys(ready_made)
     cubes = _with_shown(cubes, noise, findings)
     check_consistent(release, noise, cubes, gates, findings)
     check_sample(population, noise, findings)

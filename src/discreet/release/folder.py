@@ -17,6 +17,8 @@ from discreet.io.atomic_folder import PUBLIC, AtomicFolder, require_free
 from discreet.programme.release import ReleaseFormat
 from discreet.release.manifest import MANIFEST, CubeEntry, FileEntry, Manifest, is_release
 
+OPTION = "release folder"
+
 
 class ReleaseFolder:
     """An unfinished release; use it in a ``with`` block, which locks the target."""
@@ -26,10 +28,10 @@ class ReleaseFolder:
             raise ValueError("a run id consists of letters and digits")
         self._folder = AtomicFolder(
             target,
-            "release folder",
+            OPTION,
             run_id=run_id,
             permissions=PUBLIC,
-            require_replaceable=_require_replaceable,
+            require_replaceable=_replaceable,
         )
 
     def __enter__(self) -> Self:
@@ -108,7 +110,12 @@ def _matches(path: Path, entry: FileEntry) -> bool:
     return path.is_file() and path.stat().st_size == entry.bytes and file_sha256(path) == entry.sha256
 
 
-def _require_replaceable(target: Path, option: str) -> None:
+def require_replaceable(out: Path) -> None:
+    """Refuse a place that is neither new nor a release, before any work is done."""
+    _replaceable(out, OPTION)
+
+
+def _replaceable(target: Path, option: str) -> None:
     """Accept a new path or a release of Discreet: nothing else is ever replaced."""
     if not target.is_dir() or not any(target.iterdir()):
         require_free(target, option)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 
-from discreet.errors import mistake
+from discreet.errors import Mistakes, Problem, mistake
 from discreet.io.files import digest_files
 from discreet.io.progress import Progress, Quiet
 from discreet.io.register import Register, Snapshot
@@ -137,14 +137,22 @@ def declared_snapshot(
     noise = programme.noise
     if not isinstance(noise, PrivateNoise) or not noise.snapshot:
         return None
-    if not _are_files(programme):
-        value = "a snapshot of records that are not in files"
-        remedy = "the same records must be recognised: export them to Parquet, or leave the snapshot out"
-        raise mistake(programme.path, "noise.snapshot", value, remedy)
+    problems = list(snapshot_problems(programme))
+    if problems:
+        raise Mistakes(problems)
     if register is None:
         remedy = "name the register of the secret, which stores what a snapshot is bound to, with --register"
         raise mistake(programme.path, "noise.snapshot", "no register", remedy)
     return register.snapshot(noise.snapshot, digests)
+
+
+def snapshot_problems(programme: Programme) -> Iterator[Problem]:
+    """The problem of a snapshot whose records cannot be recognised."""
+    noise = programme.noise
+    if isinstance(noise, PrivateNoise) and noise.snapshot and not _are_files(programme):
+        value = "a snapshot of records that are not in files"
+        remedy = "the same records must be recognised: export them to Parquet, or leave the snapshot out"
+        yield Problem(str(programme.path), "noise.snapshot", value, remedy)
 
 
 def bound_key(programme: Programme, secret: bytes, register: Register | None) -> bytes:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from discreet.errors import Problem
-from discreet.population.household_sizes import household_problems
 from discreet.programme.cube import Cube
+from discreet.programme.cubes import ReadyMade
 from discreet.programme.programme import Unit
 from discreet.run.run import Run, require_none
 from discreet.swap.relocate import Relocations
@@ -25,11 +25,10 @@ def tabulate(
 ) -> dict[str, int]:
     """Count the cubes and pass each table to ``finish``; return the number of records of each unit."""
     programme = run.programme
-    require_none(household_problems(programme, {cube.unit for cube in programme.cubes}))
     ready = [cube for cube in cubes if cube.id in programme.ready_made]
     for cube in ready:
         given = programme.ready_made[cube.id]
-        require_none(modulus_problems(given.modulus, run.mechanism.key_modulus, cube))
+        require_none(modulus_problems(given, run.mechanism.key_modulus, cube))
         table = ready_made_table(cube, given)
         require_none(run.mechanism.problems(table.total))
         finish(table)
@@ -64,9 +63,10 @@ def _count(
     return records
 
 
-def modulus_problems(modulus: int, key_modulus: int, cube: Cube) -> Iterator[Problem]:
+def modulus_problems(given: ReadyMade, key_modulus: int, cube: Cube) -> Iterator[Problem]:
     """Cell keys modulo M give the key modulo m only where m divides M and M divides 2^32."""
-    if modulus % key_modulus or 2**32 % modulus:
+    modulus = given.modulus
+    if given.keyed and (modulus % key_modulus or 2**32 % modulus):
         value = f"cell keys modulo {modulus} with a p-table modulo {key_modulus}"
         remedy = "use a p-table of that modulus, or keys from 0 to 4294967295"
         yield Problem("", f"cubes.{cube.id}.counts", value, remedy)

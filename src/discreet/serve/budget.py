@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from math import ceil
 
 from sqlalchemy import Column, Connection, MetaData, String, Table, select
 
@@ -15,15 +14,23 @@ from discreet.errors import BudgetExceeded, mistake
 from discreet.io.store import Book, add_new, lay_out
 from discreet.maths.noise.additive import Law
 from discreet.maths.noise.thresholds import ThresholdTable, zero_table
-from discreet.maths.privacy.accounting import EpsilonDelta, PrivacyLoss, Rho, basic, exp_above, within
+from discreet.maths.privacy.accounting import (
+    ARITHMETIC,
+    EpsilonDelta,
+    PrivacyLoss,
+    Rho,
+    basic,
+    exp_above,
+    within,
+)
 from discreet.maths.privacy.composition import Composition
 from discreet.maths.privacy.sensitivity import Reach
-from discreet.perturb.budget import ARITHMETIC, NoisePlan, law_of, shares
+from discreet.perturb.budget import NoisePlan, law_of, shares
+from discreet.perturb.cost import in_units
 from discreet.perturb.ledger import Ledger, question_key
 from discreet.perturb.noise import Guarantee
 from discreet.perturb.private import PrivateMechanism, drawing_distances, noise_identity
 from discreet.perturb.reach import fixed_variables, has_fixed_families, reach
-from discreet.pipeline.protect import DELTA_UNITS
 from discreet.programme.cube import Cube, Signature, signatures
 from discreet.programme.noise import Claim, PrivateNoise
 from discreet.programme.programme import Programme
@@ -114,7 +121,7 @@ class PrivateTables:
         distances = drawing_distances(chosen.plan, [cube], chosen.codelists)
         deltas = [self._delta(self.parameter(signature), reach(signature, self.rule)) for signature in wanted]
         deltas += [(1 + exp_above(self.share(one))) * distances[one] for one in wanted if one in distances]
-        return EpsilonDelta(total, Fraction(ceil(sum(deltas, Fraction(0)) * DELTA_UNITS), DELTA_UNITS))
+        return EpsilonDelta(total, in_units(sum(deltas, Fraction(0))))
 
     def _certified(self, parameter: Fraction, touched: Reach) -> Fraction:
         """The delta of one cross-tabulation, as a release of only this one would state it."""

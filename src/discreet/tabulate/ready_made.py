@@ -1,6 +1,13 @@
-"""Ready-made tables of counts with cell keys, from offices that tabulate elsewhere: read, checked and rolled up."""
+"""Ready-made tables of counts, from offices that tabulate elsewhere: read, checked and rolled up.
+
+They have cell keys where the noise is decided by them; noise with a guarantee needs none, and a column of them is not
+read.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
 
 import numpy as np
 import pyarrow as pa
@@ -28,13 +35,7 @@ def ready_made_table(cube: Cube, ready: ReadyMade) -> ConfidentialTable:
     """Read a cube's finest cells and roll them up; totals in the file must agree with the sums."""
     key = f"cubes.{cube.id}.counts"
     records = open_source(ready.source, key)
-    missing = [
-        Problem(
-            records.name, key, f"unknown column {name!r}", f"the file has {', '.join(records.schema.names)}"
-        )
-        for name in (ready.count, ready.key, *(axis.variable for axis in cube.axes))
-        if name not in records.schema.names
-    ]
+    missing = list(_missing(cube, ready, records, key))
     if missing:
         raise Mistakes(missing)
     position, sums = _cells(cube, ready, records, key)
@@ -47,12 +48,33 @@ def ready_made_table(cube: Cube, ready: ReadyMade) -> ConfidentialTable:
     return ConfidentialTable(cube, cells, positions)
 
 
+def _missing(cube: Cube, ready: ReadyMade, records: Records, key: str) -> Iterator[Problem]:
+    """The columns that the file lacks, each with what it is for and where another name is given."""
+    names = records.schema.names
+    has = f"the file has {', '.join(names)}"
+    if ready.count not in names:
+        remedy = f'{has}; name the column of the counts with counts.count = ".."'
+        yield Problem(records.name, key, f"unknown column {ready.count!r}", remedy)
+    if ready.keyed and ready.key not in names:
+        remedy = (
+            f'{has}; name the column of the cell keys with counts.key = "..", or use noise with a guarantee'
+        )
+        yield Problem(records.name, key, f"unknown column {ready.key!r}", remedy)
+    for axis in cube.axes:
+        if axis.variable not in names:
+            near = get_close_matches(axis.variable, names, 1, cutoff=0.5)
+            meant = f"did you mean {near[0]!r}? " if near else ""
+            remedy = f"{meant}columns are named as the variables; {has}"
+            yield Problem(records.name, key, f"unknown column {axis.variable!r}", remedy)
+
+
 def _cells(
     cube: Cube, ready: ReadyMade, records: Records, key: str
 ) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
     problems: dict[str, Problem] = {}
     positions, sums = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.uint64)]
-    for batch in records.batches([ready.count, ready.key], [axis.variable for axis in cube.axes]):
+    wanted = [ready.count, ready.key] if ready.keyed else [ready.count]
+    for batch in records.batches(wanted, [axis.variable for axis in cube.axes]):
         position = np.zeros(batch.num_rows, dtype=np.int64)
         for axis, stride in zip(cube.axes, cube.strides, strict=True):
             nodes = _nodes(batch.column(axis.variable), axis, records.name, key, problems)
@@ -93,14 +115,18 @@ def _sums(
     batch: pa.RecordBatch, ready: ReadyMade, name: str, key: str, problems: dict[str, Problem]
 ) -> NDArray[np.uint64]:
     sums = np.zeros(batch.num_rows, dtype=np.uint64)
-    for column, limit, shift in ((ready.count, 1 << 32, np.uint64(0)), (ready.key, ready.modulus, _32)):
+    columns = ((ready.count, 1 << 32, np.uint64(0)), (ready.key, ready.modulus, _32))
+    for column, limit, shift in columns if ready.keyed else columns[:1]:
         try:
             numbers = encode.given_keys(batch.column(column)).astype(np.uint64)
         except encode.BadColumn:
             numbers = np.full(batch.num_rows, 1 << 62, dtype=np.uint64)
         if (numbers >= limit).any():
             value = f"values of {column!r} that are not whole numbers from 0 to {limit - 1}"
-            problems.setdefault(column, Problem(name, key, value, "correct the file or declare its modulus"))
+            remedy = (
+                "correct the file" if column == ready.count else "correct the file or declare its modulus"
+            )
+            problems.setdefault(column, Problem(name, key, value, remedy))
             continue
         sums += numbers << shift
     return sums
@@ -118,6 +144,8 @@ def _require_sound(sums: NDArray[np.uint64], ready: ReadyMade, name: str, key: s
     counts, keys = counts_of(sums), keys_of(sums)
     if int(counts.sum()) > _LARGEST:
         raise mistake(name, key, f"counts that add up to more than {_LARGEST}", "split the table")
+    if not ready.keyed:
+        return
     if keys[counts == 0].any():
         raise mistake(
             name, key, "empty cells with a key", "the key of an empty cell is 0; see how keys are summed"
@@ -138,9 +166,8 @@ def _require_agreement(
     position, sums = given
     mine = _at(*cells, position)
     # the keys of the sums are unreduced, those of the file reduced; a wrong modulus is reported elsewhere
-    differs = (keys_of(mine).astype(np.uint64) % np.uint64(ready.modulus) != keys_of(sums)) & (
-        2**32 % ready.modulus == 0
-    )
+    comparable = ready.keyed and 2**32 % ready.modulus == 0
+    differs = (keys_of(mine).astype(np.uint64) % np.uint64(ready.modulus) != keys_of(sums)) & comparable
     wrong = np.flatnonzero(differs | (counts_of(mine) != counts_of(sums)))
     if len(wrong):
         cell = position[wrong[:1]]

@@ -147,6 +147,9 @@ class Rho(_Amounts):
 
 
 PrivacyLoss = PureEpsilon | EpsilonDelta | Rho
+# Noise that is pure on paper is drawn from 128-bit integers, which costs a delta of about 2^-120 for each cell that one
+# record changes. A delta up to this is that of arithmetic: always stated and added up, and it needs no declaration.
+ARITHMETIC = Fraction(1, 10**18)
 AnyLoss = TypeVar("AnyLoss", bound=PrivacyLoss)
 _KINDS: tuple[type[PrivacyLoss], ...] = (PureEpsilon, EpsilonDelta, Rho)
 

@@ -9,6 +9,9 @@ e_m is chosen from the past; stopped while s <= S, P(L > epsilon) <= exp(-l epsi
 slack at the best l. On paths on which the e_m sum to at most epsilon the loss cannot exceed it, so that the smaller of
 both bounds may be used. Composing privacy-loss distributions until a budget is reached is no such rule: which
 distribution is composed would depend on earlier outcomes.
+
+A pure budget accepts losses with a delta of arithmetic: their deltas are added up like any others (basic composition),
+and all of them together may reach ``ARITHMETIC``. What such an account promises is (epsilon, ARITHMETIC).
 """
 
 from __future__ import annotations
@@ -18,8 +21,10 @@ from fractions import Fraction
 
 from discreet.errors import mistake
 from discreet.maths.privacy.accounting import (
+    ARITHMETIC,
     EpsilonDelta,
     PrivacyLoss,
+    PureEpsilon,
     basic,
     exact,
     log_above,
@@ -29,6 +34,7 @@ from discreet.maths.privacy.accounting import (
     stated_as,
     within,
 )
+from discreet.maths.privacy.amounts import readable
 from discreet.maths.privacy.composition import Composition
 
 SLACK = Fraction(
@@ -87,14 +93,44 @@ class Allowance:
         """What is spent after one more charge."""
         if isinstance(spent, AdvancedSum):
             return spent.plus(stated_as(charge, EpsilonDelta))
-        return basic([spent, charge], type(self.budget))
+        pure = isinstance(self.budget, PureEpsilon) and any(
+            isinstance(one, EpsilonDelta) for one in (spent, charge)
+        )
+        return basic([spent, charge], EpsilonDelta if pure else type(self.budget))
 
     def allows(self, spent: Spent) -> bool:
-        """Whether all that is spent is within the budget."""
-        return within(self.stated(spent), self.budget)
+        """Whether all that is spent is within the budget, of a pure one with what arithmetic may cost."""
+        total, budget = self.stated(spent), self.budget
+        if isinstance(budget, PureEpsilon) and isinstance(total, EpsilonDelta):
+            return within(total, EpsilonDelta(budget.epsilon, ARITHMETIC))
+        return within(total, budget)
+
+    def raised(self, budget: PrivacyLoss) -> Allowance:
+        """The allowance with a larger budget of the same kind; a pure one may also get a delta.
+
+        Charges add up to at most the raised budget, so that it bounds the loss as if it had been declared first. The
+        slack of advanced composition must be fixed before the first charge, so that such a budget is never raised.
+        """
+        if self._is_advanced:
+            value = "a budget with advanced composition"
+            remedy = "its proof needs a budget that is fixed before the first charge: open another account"
+            raise mistake("", "budget", value, remedy)
+        same = type(budget) is type(self.budget)
+        if not same and not (isinstance(self.budget, PureEpsilon) and isinstance(budget, EpsilonDelta)):
+            value = f"{readable(budget)} for an account of {readable(self.budget)}"
+            raise mistake("", "budget", value, "give the amounts that the account has, or open another one")
+        now = stated_as(self.budget, type(budget))
+        if not within(now, budget) or now == budget:
+            value = f"{readable(budget)} instead of {readable(self.budget)}"
+            raise mistake(
+                "", "budget", value, "give the new budget, which must be larger than the present one"
+            )
+        return Allowance(budget, self.composition)
 
     def stated(self, spent: Spent) -> PrivacyLoss:
         """The loss of all charges together, rounded up; without a charge nothing is spent."""
+        if isinstance(spent, PureEpsilon) and isinstance(self.budget, EpsilonDelta):
+            return stated_as(spent, EpsilonDelta)  # charged before the budget had a delta
         if not isinstance(spent, AdvancedSum):
             return spent
         if not spent.epsilons and not spent.deltas:
@@ -107,7 +143,8 @@ class Allowance:
         """The largest single charge that is still within the budget, rounded down where composition is advanced."""
         if not isinstance(spent, AdvancedSum):
             left = (
-                getattr(self.budget, part.name) - getattr(spent, part.name) for part in fields(self.budget)
+                getattr(self.budget, part.name) - getattr(spent, part.name, Fraction(0))
+                for part in fields(self.budget)
             )
             return type(self.budget)(*left)
         whole = stated_as(self.budget, EpsilonDelta)

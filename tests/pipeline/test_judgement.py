@@ -1,0 +1,300 @@
+"""``check`` and ``protect`` give one judgement: what one refuses, the other refuses in the same lines."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from discreet.cli.app import main
+from tests.cli import town
+
+PRIVATE = """[noise]
+kind = "geometric"
+epsilon = 4
+allow_weak = true
+"""
+OF = [
+    ("[variables.GEO]\n", '[variables.GEO]\nof = "dwelling"\nfixed = true\n'),
+    ("[variables.SEX]\n", '[variables.SEX]\nof = "person"\n'),
+    ("[variables.AGE]\n", '[variables.AGE]\nof = "person"\n'),
+    ("[variables.TENURE]\n", '[variables.TENURE]\nof = "household"\nfixed = true\n'),
+    ('weight = "weight"\n', ""),
+    ('count = "works"\n', ""),
+]
+SWAP = '[swap]\nk = 2\nrisk = ["AGE", "SEX"]\nsimilar = [[{ composition = ["SEX"] }]]\nrate = 0.1\n'
+CELL_KEY = '[noise]\nkind = "cell-key"\nV = 2.0\nD = 5\n'
+RECONSTRUCT = "[gates]\nreconstruction = {{ {} }}\n"
+
+Change = Callable[[Path], None]
+
+
+def changed(*changes: tuple[str, str]) -> Change:
+    return lambda folder: town.edit(folder, *changes)
+
+
+def added(text: str) -> Change:
+    return changed(("[noise]", f"{text}[noise]"))
+
+
+def private(*changes: tuple[str, str]) -> Change:
+    """The town with a guarantee, and then something wrong."""
+    return lambda folder: town.edit(folder, *OF, (CELL_KEY, PRIVATE), *changes)
+
+
+def people(name: str, values: Callable[[list[Any]], list[Any]]) -> Change:
+    table = town.persons()
+    return lambda folder: void(town.rewrite(folder, persons={**table, name: values(table[name])}))
+
+
+def void(_: object) -> None:
+    return None
+
+
+def in_turn(*changes: Change) -> Change:
+    def change(folder: Path) -> None:
+        for one in changes:
+            one(folder)
+
+    return change
+
+
+WRONG: dict[str, tuple[Change, str]] = {
+    "weak noise": (changed(("V = 2.0", "V = 0.01")), "use more noise"),
+    "an infeasible p-table": (changed(("D = 5", "D = 5\njs = 400")), "js = 400"),
+    "a gate of what is not reconstructed": (
+        added(RECONSTRUCT.format('variables = ["SEX"], quasi = ["AGE"]')),
+        "gates.reconstruction.quasi: AGE; choose from SEX",
+    ),
+    "a gate of errors of what no one knows": (
+        added(RECONSTRUCT.format('quasi = ["SEX"], errors = { AGE = 0.1 }')),
+        "gates.reconstruction.errors: AGE = 0.1",
+    ),
+    "a gate of the place as a variable": (
+        added(RECONSTRUCT.format('variables = ["GEO", "SEX"]')),
+        "gates.reconstruction.variables: GEO is the place",
+    ),
+    "a gate of a place that no table of persons has": (
+        added(RECONSTRUCT.format('place = "TENURE"')),
+        "gates.reconstruction.place: no table of all persons has 'TENURE'",
+    ),
+    "a gate of variables that no table has with the place": (
+        added(RECONSTRUCT.format('variables = ["TENURE"]')),
+        "gates.reconstruction.variables: TENURE; no table has it with GEO",
+    ),
+    "a gate of households' places": (
+        added('[gates]\ndifferencing = { pairs = [["GEO", "TENURE"]] }\n'),
+        "gates.differencing.pairs: TENURE is a variable of households",
+    ),
+    "corrections beside a guarantee": (
+        private(("[noise]", "[gates]\ncorrections = 0\n[noise]")),
+        "gates.corrections: looks at the data beside a privacy guarantee",
+    ),
+    "a snapshot of a query": (
+        private(
+            ('persons = "persons.parquet"', "persons = { query = \"SELECT * FROM 'persons.parquet'\" }"),
+            ("epsilon = 4", 'epsilon = 4\nsnapshot = "a"'),
+        ),
+        "noise.snapshot: a snapshot of records that are not in files",
+    ),
+    "noise that fills too many cells": (
+        private(("epsilon = 4", "epsilon = 0.01"), ("[noise]", "[limits]\npublished = 10\n[noise]")),
+        "limits.published allows 10",
+    ),
+    "too many cells that add up": (
+        private(("[noise]", "[limits]\npublished = 10\n[release]\nconsistent = true\n[noise]")),
+        "cells that each need a noisy count",
+    ),
+    "households that are too large": (
+        private(("epsilon = 4", 'epsilon = 4\nprotects = "household"\nlargest_household = 1')),
+        "noise.largest_household: 1 is too small",
+    ),
+    "a declared delta that is too small": (
+        private(('"geometric"', '"laplace"'), ("epsilon = 4", "epsilon = 4\nbound = 3\ndelta = 1e-30")),
+        "truncation at 3 costs",
+    ),
+    "a column to carry that is not there": (
+        added(SWAP + 'carry = ["grid"]\n'),
+        "swap.carry: unknown column 'grid'",
+    ),
+    "a household in two places": (
+        people("town", lambda column: ["N2", *column[1:]]),
+        "a household is in two places",
+    ),
+    "a geography that does not nest": (
+        people("region", lambda column: ["S", *column[1:]]),
+        "town 'N1' is in region 'N' and in 'S'",
+    ),
+    "a person without a region": (
+        people("region", lambda column: [None, *column[1:]]),
+        "some records have no place",
+    ),
+    "a code that no codelist has": (people("sex", lambda column: ["x", *column[1:]]), "'x'"),
+    "a column of labels that is a variable": (
+        changed(("[variables.SEX]\n", '[variables.AGE_label]\ncolumn = "sex"\ncodelist = "sex.csv"\n[variables.SEX]\n'),
+                ('axes = ["GEO.H", "SEX", "AGE"]', 'axes = ["GEO.H", "AGE_label", "AGE"]')),
+        "rename a variable",
+    ),
+    "a variable that SDMX needs itself": (
+        changed(
+            ("[variables.SEX]\n", '[variables.OBS_VALUE]\ncolumn = "sex"\ncodelist = "sex.csv"\n[variables.SEX]\n'),
+            ('axes = ["GEO.H", "SEX", "AGE"]', 'axes = ["GEO.H", "OBS_VALUE", "AGE"]'),
+            ("[noise]", '[release]\nformats = ["sdmx-csv"]\n[noise]'),
+        ),
+        "SDMX needs the id OBS_VALUE itself",
+    ),
+    "no records": (lambda folder: void(town.rewrite(folder, persons={k: [] for k in town.persons()})), "no records"),
+}  # fmt: skip
+
+
+class Office:
+    """The town and the two commands, with the same options."""
+
+    def __init__(
+        self, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self.folder, self._capsys, self._monkeypatch = town.build(folder), capsys, monkeypatch
+        monkeypatch.chdir(folder)
+
+    def call(self, *words: str) -> tuple[int, list[str]]:
+        self._monkeypatch.setattr("sys.argv", ["discreet", *words])
+        self._capsys.readouterr()
+        code = 0
+        try:
+            main()
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        said = self._capsys.readouterr()
+        return code, (said.err + said.out).splitlines()
+
+    def check(self, *words: str) -> tuple[int, list[str]]:
+        return self.call("check", "programme.toml", *words, "--threads", "1")
+
+    def protect(self, *words: str) -> tuple[int, list[str]]:
+        given = ("--out", "release") if "--out" not in words else ()
+        return self.call(
+            "protect", "programme.toml", "--secret", "secret.key", *given, *words, "--threads", "1", "--quiet"
+        )
+
+    def refused_alike(self, says: str, *words: str) -> None:
+        """Both commands refuse, protect in lines that check has too, and neither writes anything."""
+        before = sorted(path.name for path in self.folder.rglob("*"))
+        checked, found = self.check(*(("--secret", "secret.key", *words) if words else ()))
+        protected, refusal = self.protect(*words)
+        assert (checked, protected) == (2, 2), (found, refusal)
+        assert any(says in line for line in found), found
+        assert set(refusal) <= set(found)
+        assert sorted(path.name for path in self.folder.rglob("*")) == before
+
+
+@pytest.fixture
+def office(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Office:
+    return Office(tmp_path, capsys, monkeypatch)
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_both_refuse_in_the_same_lines(office: Office, case: str) -> None:
+    change, says = WRONG[case]
+    change(office.folder)
+    office.refused_alike(says)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        changed(),
+        private(),
+        private(("epsilon = 4", 'epsilon = 4\nprotects = "household"\nlargest_household = 2')),
+        added(RECONSTRUCT.format('variables = ["SEX", "AGE"], quasi = ["SEX"], areas = 2, seconds = 1')),
+        added(SWAP),
+    ],
+    ids=["cell keys", "a guarantee", "households", "a gate", "swapping"],
+)
+def test_both_accept(office: Office, change: Change) -> None:
+    change(office.folder)
+    code, said = office.check("--secret", "secret.key", "--out", "release")
+    assert (code, said[0]) == (0, "programme.toml: no mistakes. 3 cubes.")
+    assert office.protect()[0] == 0
+
+
+def register(folder: Path) -> None:
+    (folder / "secret.key.register").write_text("{}")
+    (folder / "secret.key.register").chmod(0o600)
+
+
+def test_a_damaged_register(office: Office) -> None:
+    register(office.folder)
+    office.refused_alike("is damaged, or not a register", "--out", "release")
+
+
+def test_another_ptable_under_the_secret(office: Office) -> None:
+    assert office.protect("--out", "first")[0] == 0
+    town.edit(office.folder, ("V = 2.0", "V = 3.0"))
+    office.refused_alike("another one, or other keys, under this secret", "--out", "release")
+    assert office.check("--secret", "secret.key", "--out", "release", "--another-ptable")[0] == 0
+
+
+def test_a_snapshot_of_other_data(office: Office) -> None:
+    private(("epsilon = 4", 'epsilon = 4\nsnapshot = "2021"'))(office.folder)
+    assert office.protect("--out", "first")[0] == 0
+    table = town.persons()
+    town.rewrite(office.folder, persons={**table, "sex": table["sex"][::-1]})
+    office.refused_alike("bound to other contents of persons", "--out", "release")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--out", "persons.parquet"), "release folder: is a file"),
+        (("--out", "other"), "exists and is not a release of Discreet"),
+        (("--out", "new", "--private-manifest", "new/p.json"), "is inside the release"),
+        (("--out", "new", "--earlier", "other"), "give the folder of a release"),
+        (("--out", "new", "--ledger", "l.db"), "a ledger without an account"),
+        (("--out", "new", "--ledger", "no.db", "--account", "a"), "no such file"),
+    ],
+)
+def test_places_and_options(office: Office, words: tuple[str, ...], says: str) -> None:
+    (office.folder / "other").mkdir()
+    (office.folder / "other/file").write_text("x")
+    office.refused_alike(says, *words)
+
+
+def test_an_account_that_cannot_pay(office: Office) -> None:
+    private()(office.folder)
+    assert office.call("ledger", "create", "l.db", "--secret", "secret.key")[0] == 0
+    for name, amount in (("poor", "--epsilon=3"), ("other", "--rho=1"), ("rich", "--epsilon=4")):
+        assert office.call("ledger", "account", "l.db", name, amount, "--secret", "secret.key")[0] == 0
+    ledger = ("--out", "release", "--ledger", "l.db", "--account")
+    office.refused_alike("epsilon 4 would exceed the budget of epsilon 3", *ledger, "poor")
+    office.refused_alike("account 'other' has a rho", *ledger, "other")
+    office.refused_alike("no such account", *ledger, "nobody")
+    assert office.check("--secret", "secret.key", *ledger, "rich")[0] == 0
+    _, shown = office.call("ledger", "show", "l.db", "--secret", "secret.key", "--json")
+    assert all(account["charges"] == [] for account in json.loads(shown[0])["accounts"]), (
+        "check charges nothing"
+    )
+
+
+def test_everything_wrong_is_reported_at_once(office: Office) -> None:
+    register(office.folder)
+    town.edit(office.folder, ("V = 2.0", "V = 0.01"))
+    code, said = office.protect("--out", "persons.parquet")
+    assert code == 2
+    assert len(said) == 3
+    checked, found = office.check("--secret", "secret.key", "--out", "persons.parquet")
+    assert (checked, set(found)) == (2, set(said))
+
+
+def test_options_of_a_release_need_a_secret(office: Office) -> None:
+    code, (line,) = office.check("--out", "release")
+    assert (code, "--secret: is missing" in line) == (2, True)
+
+
+def test_a_release_that_is_replaced_is_named(office: Office) -> None:
+    assert office.protect()[0] == 0
+    _, said = office.check("--secret", "secret.key", "--out", "release")
+    assert "Published before: release. protect compares both" in said[-1]
+    manifest = office.folder / "release/manifest.json"
+    manifest.write_text(manifest.read_text().replace('"format_version": ', '"format_version": 99'))
+    office.refused_alike("cannot be compared", "--out", "release")
