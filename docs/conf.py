@@ -5,6 +5,7 @@ KaTeX comes with sphinxcontrib-katex and runs in V8 (mini-racer); the font of fo
 
 import importlib.util
 import json
+import re
 from pathlib import Path
 
 from docutils import nodes
@@ -41,6 +42,8 @@ pygments_style = "a11y-high-contrast-light"
 pygments_dark_style = "a11y-dark"
 html_math_renderer = "katex"
 
+# Browsers set no space between the name of a function and its argument (log a) unless there is a bracket.
+NAMED_FUNCTION = re.compile(r"<mo>\u2061</mo>(?!<m[orow>\s]*[^>]*>[(\[{])")
 LOG = logging.getLogger(__name__)
 KATEX = MiniRacer()
 KATEX.eval(file_of("sphinxcontrib.katex", "katex.min.js").read_text(encoding="utf-8"))
@@ -50,7 +53,8 @@ def formula(node: nodes.Element, *, display: bool) -> str:
     """A formula as MathML; a mistake in it is a warning of the build."""
     options = {"output": "mathml", "displayMode": display, "strict": "error", "throwOnError": True}
     try:
-        return str(KATEX.eval(f"katex.renderToString({json.dumps(node.astext())}, {json.dumps(options)})"))
+        written = KATEX.eval(f"katex.renderToString({json.dumps(node.astext())}, {json.dumps(options)})")
+        return NAMED_FUNCTION.sub(r'\g<0><mspace width="0.17em"/>', str(written))
     except JSEvalException as error:
         LOG.warning("formula: %s", str(error).splitlines()[0], location=node)
         return ""
