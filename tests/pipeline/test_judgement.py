@@ -269,7 +269,11 @@ def test_an_account_that_cannot_pay(office: Office) -> None:
     office.refused_alike("epsilon 4 would exceed the budget of epsilon 3", *ledger, "poor")
     office.refused_alike("account 'other' has a rho", *ledger, "other")
     office.refused_alike("no such account", *ledger, "nobody")
-    assert office.check("--secret", "secret.key", *ledger, "rich")[0] == 0
+    code, said = office.check("--secret", "secret.key", *ledger, "rich")
+    assert (code, said[1]) == (
+        0,
+        "Account rich can pay for the release: it costs epsilon 4, epsilon 4 is left.",
+    )
     _, shown = office.call("ledger", "show", "l.db", "--secret", "secret.key", "--json")
     assert all(account["charges"] == [] for account in json.loads(shown[0])["accounts"]), (
         "check charges nothing"

@@ -62,8 +62,10 @@ class Intention:
         except DiscreetError as error:
             yield from problems_of(error)
 
-    def notes(self) -> Iterator[str]:
-        """What ``protect`` will compare with, which ``check`` does not judge."""
+    def notes(self, programme: Programme) -> Iterator[str]:
+        """What a sound release would be charged, and what it will be compared with, which ``check`` does not judge."""
+        if self.spending is not None:
+            yield self.spending.forecast(mechanism(programme, self.secret, self.secret))
         folders = [*((self.out,) if self.out and is_release(self.out) else ()), *self.earlier.folders]
         if folders:
             named = ", ".join(map(str, folders))
