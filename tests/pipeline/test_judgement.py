@@ -118,9 +118,9 @@ WRONG: dict[str, tuple[Change, str]] = {
         added(SWAP + 'carry = ["grid"]\n'),
         "swap.carry: unknown column 'grid'",
     ),
-    "a household in two places": (
-        people("town", lambda column: ["N2", *column[1:]]),
-        "a household is in two places",
+    "a household in two places that is swapped": (
+        in_turn(added(SWAP), people("town", lambda column: ["N2", *column[1:]])),
+        "population.geography: ",
     ),
     "a geography that does not nest": (
         people("region", lambda column: ["S", *column[1:]]),
@@ -215,6 +215,15 @@ def test_both_accept(office: Office, change: Change) -> None:
     change(office.folder)
     code, said = office.check("--secret", "secret.key", "--out", "release")
     assert (code, said[0]) == (0, "programme.toml: no mistakes. 3 cubes.")
+    assert office.protect()[0] == 0
+
+
+def test_a_household_in_two_places_is_a_remark_where_nothing_is_swapped(office: Office) -> None:
+    people("town", lambda column: ["N2", *column[1:]])(office.folder)
+    code, said = office.check()
+    assert (code, len(said)) == (0, 3)
+    assert "Not refused, because nothing is swapped: " in said[1]
+    assert "a household is in two places of 'town'; give all its members the same geography" in said[1]
     assert office.protect()[0] == 0
 
 

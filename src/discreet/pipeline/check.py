@@ -21,6 +21,7 @@ from discreet.pipeline.earlier import NO_EARLIER, EarlierReleases
 from discreet.pipeline.judgement import data_problems, declared_problems, noted, problems_of
 from discreet.pipeline.protect import prepare
 from discreet.pipeline.spending import Spending
+from discreet.population.places import divided_households
 from discreet.population.reading import UnitReader, missing_columns, needs_of, only_present, with_all_rules
 from discreet.programme.cube import Cube
 from discreet.programme.noise import CellKeyNoise
@@ -86,7 +87,10 @@ def check_data(
 
 
 def check_notes(programme: Programme) -> Iterator[str]:
-    """What a sound programme publishes that its counts do not show: sums of weights."""
+    """What an office should know of a sound programme: households in two places, and what sums of weights show."""
+    if programme.swap is None:  # swapping refuses it
+        for problem in noted(partial(divided_households, programme)):
+            yield f"Not refused, because nothing is swapped: {problem}"
     weighted = [cube.id for cube in programme.cubes if cube.weight]
     if not weighted or not isinstance(programme.noise, CellKeyNoise):
         return
