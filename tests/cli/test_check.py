@@ -196,11 +196,6 @@ def test_bad_records_are_refused(
 
 PLACES: list[tuple[str, Columns, list[str]]] = [
     (
-        "household in two places",
-        with_column(persons(), "town", lambda c: ["N2", *c[1:]]),
-        ["population.household_id", "a household is in two places of 'town'"],
-    ),
-    (
         "geography that does not nest",
         with_column(persons(), "region", set_first("S")),
         ["population.geography (persons)", "town 'N1' is in region 'N' and in 'S'", "in the codelist in N"],

@@ -118,9 +118,9 @@ WRONG: dict[str, tuple[Change, str]] = {
         added(SWAP + 'carry = ["grid"]\n'),
         "swap.carry: unknown column 'grid'",
     ),
-    "a household in two places": (
-        people("town", lambda column: ["N2", *column[1:]]),
-        "a household is in two places",
+    "a household in two places that is swapped": (
+        in_turn(added(SWAP), people("town", lambda column: ["N2", *column[1:]])),
+        "population.geography: ",
     ),
     "a geography that does not nest": (
         people("region", lambda column: ["S", *column[1:]]),
@@ -218,6 +218,15 @@ def test_both_accept(office: Office, change: Change) -> None:
     assert office.protect()[0] == 0
 
 
+def test_a_household_in_two_places_is_a_remark_where_nothing_is_swapped(office: Office) -> None:
+    people("town", lambda column: ["N2", *column[1:]])(office.folder)
+    code, said = office.check()
+    assert (code, len(said)) == (0, 3)
+    assert "Not refused, because nothing is swapped: " in said[1]
+    assert "a household is in two places of 'town'; give all its members the same geography" in said[1]
+    assert office.protect()[0] == 0
+
+
 def register(folder: Path) -> None:
     (folder / "secret.key.register").write_text("{}")
     (folder / "secret.key.register").chmod(0o600)
@@ -269,7 +278,11 @@ def test_an_account_that_cannot_pay(office: Office) -> None:
     office.refused_alike("epsilon 4 would exceed the budget of epsilon 3", *ledger, "poor")
     office.refused_alike("account 'other' has a rho", *ledger, "other")
     office.refused_alike("no such account", *ledger, "nobody")
-    assert office.check("--secret", "secret.key", *ledger, "rich")[0] == 0
+    code, said = office.check("--secret", "secret.key", *ledger, "rich")
+    assert (code, said[1]) == (
+        0,
+        "Account rich can pay for the release: it costs epsilon 4, epsilon 4 is left.",
+    )
     _, shown = office.call("ledger", "show", "l.db", "--secret", "secret.key", "--json")
     assert all(account["charges"] == [] for account in json.loads(shown[0])["accounts"]), (
         "check charges nothing"

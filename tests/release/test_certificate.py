@@ -1,6 +1,7 @@
 """Certificates: every law and way to draw certifies, and no number in a certificate can be changed unnoticed."""
 
 import json
+import re
 import shutil
 from fractions import Fraction
 from pathlib import Path
@@ -15,6 +16,7 @@ from discreet.maths.noise.hellinger import hellinger
 from discreet.maths.noise.named import budgeted_law
 from discreet.maths.noise.thresholds import row_table as drawn_row
 from discreet.maths.noise.thresholds import threshold_table
+from discreet.maths.privacy.accounting import ARITHMETIC
 from discreet.release.certificate import CERTIFICATE
 from discreet.release.certify import verify_certificate
 from discreet.release.recompute import Table, law_table, problems, row_table
@@ -63,6 +65,17 @@ def test_every_release_with_a_guarantee_has_a_certificate_that_proves_it(
     assert found.statistics > 3
     assert verify_certificate(releases[name] / CERTIFICATE).passed, "also without the release"
     assert verify(releases[name]).passed
+
+
+def test_a_delta_of_arithmetic_is_part_of_the_claim(releases: dict[str, Path]) -> None:
+    """Exactly what the certificate sums up, and what a ledger charges in whole units of 1e-30."""
+    claim = verify_certificate(releases["geometric"]).claim
+    assert re.fullmatch(
+        r"epsilon = \d+, delta = [\d.]+e-\d\d( \(rounded up\))? by rounding in the sampler", claim
+    )
+    total = json.loads((releases["geometric"] / CERTIFICATE).read_text())["total"]
+    assert 0 < Fraction(total["delta"]) <= ARITHMETIC
+    assert "rounding" not in verify_certificate(releases["advanced"]).claim
 
 
 def test_a_utility_is_stated_and_cannot_be_exchanged(releases: dict[str, Path]) -> None:

@@ -113,7 +113,7 @@ def check(
 def _notes(programme: Programme, intended: Intention | None) -> list[str]:
     found = [*check_notes(programme)]
     if intended is not None:
-        found += intended.notes()
+        found += intended.notes(programme)
     if programme.gates.declared:
         found.append(UNKNOWN)
     return found

@@ -22,6 +22,7 @@ from discreet.pipeline.earlier import NO_EARLIER, EarlierReleases
 from discreet.pipeline.judgement import data_problems, declared_problems, noted, problems_of
 from discreet.pipeline.protect import prepare
 from discreet.pipeline.spending import Spending
+from discreet.population.places import divided_households
 from discreet.population.reading import UnitReader, missing_columns, needs_of, only_present, with_all_rules
 from discreet.programme.amounts import is_named_amount
 from discreet.programme.cube import Cube
@@ -64,8 +65,10 @@ class Intention:
         except DiscreetError as error:
             yield from problems_of(error)
 
-    def notes(self) -> Iterator[str]:
-        """What ``protect`` will compare with, which ``check`` does not judge."""
+    def notes(self, programme: Programme) -> Iterator[str]:
+        """What a sound release would be charged, and what it will be compared with, which ``check`` does not judge."""
+        if self.spending is not None:
+            yield self.spending.forecast(mechanism(programme, self.secret, self.secret))
         folders = [*((self.out,) if self.out and is_release(self.out) else ()), *self.earlier.folders]
         if folders:
             named = ", ".join(map(str, folders))
@@ -97,8 +100,11 @@ def reading_notes(programme: Programme) -> Iterator[str]:
 
 
 def check_notes(programme: Programme) -> Iterator[str]:
-    """What a sound programme publishes that its counts do not show: sums of weights; and what it leaves unprotected."""
+    """What an office should know of a sound programme: amounts and households in two places, what weights show."""
     yield from _amount_notes(programme)
+    if programme.swap is None:  # swapping refuses it
+        for problem in noted(partial(divided_households, programme)):
+            yield f"Not refused, because nothing is swapped: {problem}"
     weighted = [cube.id for cube in programme.cubes if cube.weight]
     if not weighted or not isinstance(programme.noise, CellKeyNoise):
         return

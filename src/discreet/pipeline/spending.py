@@ -70,6 +70,14 @@ class Spending:
         self.ledger.require_affordable(self.account, self.loss(mechanism), key)
         return not self.ledger.is_new(self.account, key)
 
+    def forecast(self, mechanism: Mechanism) -> str:
+        """What a release would be charged, for people."""
+        cost, left = without_rounding(self.loss(mechanism)), self.ledger.remaining(self.account)
+        return (
+            f"Account {self.account} can pay for the release: it costs {readable(cost)}, "
+            f"{readable(left, down=True)} is left."
+        )
+
     def paid(self, mechanism: Mechanism, again: bool) -> Paid:
         """What a release that was charged has cost, and what is left."""
         account = self.ledger.account(self.account)

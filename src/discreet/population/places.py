@@ -1,4 +1,8 @@
-"""Checks of the geography: that its levels nest, and that each household is in one place."""
+"""Checks of the geography: that its levels nest, and that each household is in one place.
+
+The first is cheap and refuses a release. The second needs the ids of all households in memory; only swapping depends on
+it, and finds it itself, so that it is otherwise a remark of ``check``.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,7 @@ Place = tuple[str, ...]  # coarse to fine
 
 
 def place_problems(programme: Programme, unit: Unit) -> Iterator[Problem]:
-    """The problems of a unit's geography: levels that do not nest, and households in more than one place."""
+    """The problems of a unit's geography: missing columns, records without a place, levels that do not nest."""
     rule = programme.population
     if rule is None or not rule.geography:
         return
@@ -33,24 +37,35 @@ def place_problems(programme: Programme, unit: Unit) -> Iterator[Problem]:
     yield from _lacking(rule.geography, records, unit)
     if not columns:
         return
-    household = rule.ids.get("households")
-    homes = _Homes(household if unit.name == "persons" and household in records.schema.names else None)
     places: set[Place] = set()
-    for batch in records.batches(homes.columns, columns):
-        read = _Geography(batch, columns)
-        places.update(read.distinct())
-        homes.add(batch, read.finest)
+    for batch in records.batches([], columns):
+        places.update(_distinct(batch, columns))
     if _code_of_missing(columns[-1], programme.variables.values()) is not None:
         places = {place for place in places if place[-1] is not None}
     yield from _gap_problems(places, columns, records)
     places = {place for place in places if None not in place}
     yield from _nesting_problems(places, columns, records, unit)
     yield from _codelist_problems(places, columns, records, programme.variables.values())
+
+
+def divided_households(programme: Programme) -> Iterator[Problem]:
+    """Whether members of one household are in several places."""
+    rule = programme.population
+    if rule is None or not rule.geography or "persons" not in rule.units:
+        return
+    records = open_source(rule.units["persons"].source, "population.persons")
+    names, household = records.schema.names, rule.ids.get("households")
+    finest = next((column for column in reversed(rule.geography) if column in names), None)
+    if household is None or household not in names or finest is None:
+        return
+    homes = _Homes(household)
+    for batch in records.batches([household], [finest]):
+        homes.add(batch, _text(batch.column(finest)))
     if not homes.sound():
         yield Problem(
             records.name,
             "population.household_id",
-            f"a household is in two places of {columns[-1]!r}",
+            f"a household is in two places of {finest!r}",
             "give all its members the same geography",
         )
 
@@ -72,20 +87,12 @@ def _lacking(geography: Iterable[str], records: Records, unit: Unit) -> Iterator
             )
 
 
-class _Geography:
-    """The places of some records, as text."""
-
-    def __init__(self, batch: pa.RecordBatch, columns: list[str]) -> None:
-        self._texts = {column: _text(batch.column(column)) for column in columns}
-        self._columns = columns
-
-    @property
-    def finest(self) -> pa.Array:
-        return self._texts[self._columns[-1]]
-
-    def distinct(self) -> Iterator[Place]:
-        rows = pa.table(self._texts).group_by(self._columns).aggregate([]).to_pylist()
-        return (tuple(row[column] for column in self._columns) for row in rows)
+def _distinct(batch: pa.RecordBatch, columns: list[str]) -> Iterator[Place]:
+    """The different places of some records, as text: values are compared, and only different ones become text."""
+    stored = [batch.column(name) for name in columns]
+    plain = [column.storage if isinstance(column, pa.ExtensionArray) else column for column in stored]
+    found = pa.table(plain, names=columns).group_by(columns).aggregate([])
+    yield from zip(*(_text(found.column(name).combine_chunks()).to_pylist() for name in columns), strict=True)
 
 
 def _text(column: pa.Array) -> pa.Array:
@@ -160,23 +167,22 @@ def _code_of(tree: Codelist, level: int, name: str, chain: Place, named: dict[tu
 class _Homes:
     """The places of households, by hashes of their ids under a temporary key."""
 
-    def __init__(self, column: str | None) -> None:
+    def __init__(self, column: str) -> None:
         self._key = secrets.token_bytes(32)
         self._ids: list[NDArray[np.uint64]] = []
         self._places: list[NDArray[np.uint64]] = []
-        self.columns = [column] if column else []
+        self._column = column
 
     def add(self, batch: pa.RecordBatch, places: pa.Array) -> None:
         """Record the places of households; members without a household or a place are skipped."""
-        for column in self.columns:
-            ids = batch.column(column)
-            known = pc.and_(pc.is_valid(ids), pc.is_valid(places))
-            try:
-                hashes = encode.hashed_ids(ids.filter(known), self._key, "household")
-            except encode.BadColumn:
-                return
-            self._ids.append(hashes)
-            self._places.append(encode.hashed_ids(places.filter(known), self._key, "place"))
+        ids = batch.column(self._column)
+        known = pc.and_(pc.is_valid(ids), pc.is_valid(places))
+        try:
+            hashes = encode.hashed_ids(ids.filter(known), self._key, "household")
+        except encode.BadColumn:
+            return
+        self._ids.append(hashes)
+        self._places.append(encode.hashed_ids(places.filter(known), self._key, "place"))
 
     def sound(self) -> bool:
         """Whether each household is in one place."""

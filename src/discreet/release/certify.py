@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from discreet.errors import BrokenRelease
+from discreet.maths.privacy.accounting import ARITHMETIC
+from discreet.maths.privacy.amounts import decimal_text
 from discreet.maths.privacy.composition import Composition
 from discreet.release.certificate import CERTIFICATE, KIND
 from discreet.release.manifest import Manifest, read_manifest
@@ -65,7 +67,20 @@ def verify_certificate(place: Path) -> Certified:
 def _claim(total: Any) -> str:
     if not isinstance(total, dict):
         return "nothing"
-    return ", ".join(f"{name} = {total[name]}" for name in ("epsilon", "rho") if name in total)
+    return ", ".join(f"{name} = {total[name]}" for name in ("epsilon", "rho") if name in total) + _delta(
+        total
+    )
+
+
+def _delta(total: dict[str, Any]) -> str:
+    """The delta beside an epsilon; one that is only that of arithmetic is named so."""
+    try:
+        delta = Fraction(total["delta"]) if "epsilon" in total else Fraction(0)
+    except (KeyError, TypeError, ValueError, ZeroDivisionError):
+        return ""  # what cannot be read is reported where it is recomputed
+    if not delta:
+        return ""
+    return f", delta = {decimal_text(delta)}" + (" by rounding in the sampler" if delta <= ARITHMETIC else "")
 
 
 def _against(document: dict[str, Any], manifest: Manifest) -> Iterator[str]:

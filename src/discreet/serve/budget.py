@@ -189,7 +189,7 @@ class Accounts:
         except BudgetExceeded:
             new = tuple(self._new(user, cube).values())
             together = basic([self._ledger.spent(account), self._prices.loss(cube, new)], self._kind)
-            if within(together, self._prices.budget):
+            if within(together, self._ledger.account(account).budget):
                 return self._refusal(COMMON, cube, tuple(self._new_to_all(cube).values()))
             return self._refusal(account, cube, new)
         return None
@@ -250,9 +250,10 @@ class Accounts:
 
     def balance(self, user: str, cube: Cube) -> Balance:
         """What a table would cost the user, and what is left to pay it from."""
-        whole: Fraction = getattr(self._prices.budget, self._measure)
         account = account_of(user)
         has = self._ledger.has_account(account)  # it is made with its first charge
+        budget = self._ledger.account(account).budget if has else self._prices.budget
+        whole: Fraction = getattr(budget, self._measure)
         left: Fraction = getattr(self._ledger.remaining(account), self._measure) if has else whole
         return Balance(self._measure, self._price(self._new(user, cube)), left, whole)
 
