@@ -30,6 +30,7 @@ class CrossTable:
     counts: Integers
     axes: tuple[str, ...]
     labels: tuple[tuple[str, ...], ...]  # of each axis
+    structural: NDArray[np.bool_] | None = None  # cells that must be empty by definition
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """The counts, so that numpy accepts the table."""
