@@ -166,3 +166,4 @@ class Publication:
     geography: frozenset[str] = frozenset({"GEO"})  # variables that are places
     swapped: bool = False  # whether households exchanged their places
     labels: Labels = NO_LABELS
+    structural_zeros: tuple[str, ...] = ()  # filters of cells that must be empty by definition

@@ -378,6 +378,7 @@ class _Protecting:
             frozenset(places),
             swapped,
             self.programme.labels,
+            tuple(dict.fromkeys(zero.text for zero in self.programme.structural_zeros)),
         )
 
     def _digests(self) -> Digests:

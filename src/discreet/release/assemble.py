@@ -77,6 +77,7 @@ def release_manifest(
         labels=publication.labels.only(
             (axis.breakdown for cube in entries for axis in cube.axes), (cube.unit for cube in entries)
         ),
+        structural_zeros=publication.structural_zeros,
         digests=digests,
         secret_fingerprint=secret_fingerprint,
         cubes=tuple(entries),
