@@ -54,6 +54,11 @@ class FileEntry(_Entry):
     sha256: str
     bytes: int
     format: ReleaseFormat | None = None  # of a cube's file
+    level: str = ""  # of a cube's file that has the cells of one level only; omitted elsewhere
+
+    @model_serializer(mode="wrap")
+    def _without_level(self, write: SerializerFunctionWrapHandler) -> dict[str, object]:
+        return {name: value for name, value in write(self).items() if value or name != "level"}
 
 
 class AxisEntry(_Entry):

@@ -117,9 +117,7 @@ def _is_regular(noise: PublishedLaw, count: int) -> bool:
 def _by_steps(of_part: Pmf, of_whole: Pmf, part: int, whole: int, tail: float) -> tuple[float, float] | None:
     """The same where the law does not depend on the counts: T at steps of p, and one step more at either end."""
     kept = [
-        step
-        for step in range(STEPS + 1)
-        if _accepted(of_part, of_whole, part, whole, step / STEPS, tail)
+        step for step in range(STEPS + 1) if _accepted(of_part, of_whole, part, whole, step / STEPS, tail)
     ]
     return (max(0, kept[0] - 1) / STEPS, min(STEPS, kept[-1] + 1) / STEPS) if kept else None
 
