@@ -104,6 +104,7 @@ class DatasetAxis:
     parents: tuple[str, ...]  # nearest code above that is among the codes, else empty
     is_place: bool = False
     ids: tuple[str, ...] = ()  # SDMX ids of the codes; none where they follow from the codes
+    depths: tuple[int, ...] = ()  # levels below the total; none where they follow from the parents
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -112,7 +113,8 @@ class DatasetAxis:
         """Some of its codes, none of which is above another."""
         codes, labels = (tuple(some[at] for at in places) for some in (self.codes, self.labels))
         ids = tuple(self.ids[at] for at in places) if self.ids else ()
-        return replace(self, codes=codes, labels=labels, parents=("",) * len(places), ids=ids)
+        depths = tuple(self.depths[at] for at in places) if self.depths else ()
+        return replace(self, codes=codes, labels=labels, parents=("",) * len(places), ids=ids, depths=depths)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -205,7 +207,7 @@ class Dataset:
     def levels(self) -> Levels:
         """Which cells together count every record once."""
         part = self.part
-        axes = [axis_levels(axis.variable, axis.codes, axis.parents) for axis in self.axes]
+        axes = [axis_levels(axis.variable, axis.codes, axis.parents, axis.depths) for axis in self.axes]
         return levels_of(axes, None if part is None else lambda depths: bool(part.present[depths]))
 
     def by_level(self) -> Iterator[Dataset]:

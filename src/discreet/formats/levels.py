@@ -45,10 +45,15 @@ class AxisLevels:
         return level in (0, self.deepest) or not (self.finest & (self.depths <= level)).any()
 
 
-def axis_levels(variable: str, codes: Sequence[str], parents: Sequence[str]) -> AxisLevels:
-    """The levels of codes whose parents are listed before them; codes without one are below the total."""
-    depth: dict[str, int] = {}
-    for code, parent in zip(codes, parents, strict=True):
+def axis_levels(
+    variable: str, codes: Sequence[str], parents: Sequence[str], known: Sequence[int] = ()
+) -> AxisLevels:
+    """The levels of codes whose parents are listed before them; codes without one are below the total.
+
+    ``known`` are the depths of codes of which not all above are listed.
+    """
+    depth: dict[str, int] = dict(zip(codes, known, strict=True)) if known else {}
+    for code, parent in zip(codes, parents, strict=True) if not known else ():
         depth[code] = 0 if code == TOTAL else depth.get(parent, 0) + 1
     inner = set(parents)
     depths = np.array([depth[code] for code in codes], dtype=np.int64)

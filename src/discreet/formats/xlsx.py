@@ -243,7 +243,7 @@ class _WideSheet:
     def _stub(self, k: int, styles: Mapping[str, int]) -> list[str]:
         """The end of a stub's cell for each code: indented by its depth, bold for the total."""
         axis, depths = self.dataset.axes[k], self.dataset.levels.axes[k].depths
-        first = int(depths.min(initial=0))
+        first = int(depths.min()) if len(depths) else 0
         found = []
         for code, text, depth in zip(axis.codes, shown(axis, self.form.texts), depths.tolist(), strict=True):
             look = f"stub {min(depth - first, DEEPEST_INDENT)}{' total' if code == TOTAL else ''}"

@@ -49,7 +49,9 @@ def readme(publication: Publication, cubes: Sequence[CubeEntry]) -> str:
 
 def _contents(cubes: Sequence[CubeEntry]) -> str:
     present = {file.format for cube in cubes for file in cube.files}
-    lines = [f"- {text}" for form, text in _FORMATS.items() if form in present]
+    split = {file.format for cube in cubes for file in cube.files if file.level}
+    each = ", in a folder per table, one file for each level"
+    lines = [f"- {text}{each if form in split else ''}" for form, text in _FORMATS.items() if form in present]
     return "\n".join(
         (
             "## What is here",

@@ -327,3 +327,18 @@ def test_every_format_has_a_media_type_and_an_ending(
     file = written(answer, form, builder.catalogue)
     assert "/" in file.media_type
     assert file.ending
+
+
+def test_codes_without_those_above_keep_their_level(answer: Answer, builder: TableBuilder) -> None:
+    """Codes of the second level that were chosen without their parents are of level 2, as in a release."""
+    deep = AnswerAxis("GEO", "GEO.L", ("A1", "A2"), ("x", "y"), ("", ""), (2, 2), True)
+    chosen = replace(
+        answer,
+        query=Query("persons", (Axis("GEO.L", ("A1", "A2")), Axis("SEX", ("1", "2")))),
+        axes=(deep, SEX),
+        values=np.array([1, 2, 3, 4], dtype=np.int64),
+        withheld=np.zeros(4, dtype=bool),
+    )
+    book = openpyxl.load_workbook(io.BytesIO(body(chosen, Format.XLSX, builder)))
+    assert {row[4] for row in book["Data"].iter_rows(2, values_only=True)} == {"GEO:2 x SEX:1"}
+    assert [row[0].alignment.indent for row in book["Table"].iter_rows(6)] == [0, 0]
