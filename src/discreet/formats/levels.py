@@ -78,7 +78,7 @@ class Levels:
 
 
 def levels_of(axes: Sequence[AxisLevels], published: Callable[[Depths], bool] | None = None) -> Levels:
-    """The levels of a table; ``published`` is asked for the depths of each cross-tabulation, if not all are."""
+    """The levels of a table; ``published`` answers for the depths of a cross-tabulation, if not all are."""
     names = []
     for chosen in product(*(range(axis.deepest + 1) for axis in axes)):
         both = list(zip(axes, chosen, strict=True))
