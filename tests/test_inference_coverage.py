@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.inference.estimates import CHECKED_SUMS, CHECKED_TESTS
+from discreet.inference.estimates import CHECKED_PROPORTIONS, CHECKED_SUMS, CHECKED_TESTS
 
 DOCS = Path(__file__).parent.parent / "docs"
 SCRIPT: dict[str, Any] = runpy.run_path(str(DOCS / "inference_coverage.py"))
@@ -78,3 +78,22 @@ def test_every_row_of_coverage_comes_out_again(name: str) -> None:
 def test_every_row_of_sizes_comes_out_again(name: str) -> None:
     for mean in SCRIPT["MEANS"]:
         assert shares(SCRIPT["size_line"](name, mean)) == pytest.approx(shares(row(name, mean)), abs=2.0)
+
+
+def shown(name: str) -> list[float]:
+    """The shares of a row of proportions."""
+    after = PAGE.split(SCRIPT["THIRD"])[1]
+    return shares(next(line for line in after.splitlines() if line.startswith(f"| {name} |")))
+
+
+def test_proportions_are_covered_as_stated() -> None:
+    found = [share for name in SCRIPT["LAWS"] for share in shown(name)]
+    assert len(found) == len(SCRIPT["LAWS"]) * len(SCRIPT["PROPORTIONS"])
+    assert min(found) >= 95 - 300 * np.sqrt(0.95 * 0.05 / SCRIPT["DRAWS"])
+    stated = int(re.search(r"nominal 95 %: (\d+) %", CHECKED_PROPORTIONS).group(1))  # type: ignore[union-attr]
+    assert stated <= min(found)
+
+
+@pytest.mark.parametrize("name", ["Laplace, negatives zero", "cell key, js 2"])
+def test_rows_of_proportions_are_recomputed(name: str) -> None:
+    assert shares(SCRIPT["proportion_line"](name)) == pytest.approx(shown(name), abs=1.0)

@@ -179,3 +179,85 @@ def test_a_mistake_ends_with_exit_code_2(square: Path) -> None:
     assert done.returncode == 2
     assert done.stdout == ""
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("infer") / "release"
+    publish(folder)
+    return folder
+
+
+def test_tables_and_cells_come_straight_from_a_release(small: Path) -> None:
+    cube = ("--release", small, "--cube", "1.1")
+    report = run_json("independence", *cube, "--rows", "GEO:1", "--columns", "SEX", "--simulations", 0)
+    assert (report["rows"], report["columns"], report["df"]) == (2, 2, 1)
+    one = run_json("interval", *cube, "--where", 'GEO == "AT11" and SEX == "1"')
+    assert one["interval"]["low"] <= one["published"] <= one["interval"]["high"]
+    small_area, large_area = 'GEO == "AT11"', 'GEO == "AT12"'
+    two = run_json("difference", *cube, "--where", small_area, "--other-where", large_area)
+    first, second = (
+        run_json("interval", *cube, "--where", where)["published"] for where in (small_area, large_area)
+    )
+    assert two["published"] == first - second
+    share = run_json("ratio", *cube, "--where", small_area, "--base-where", large_area)
+    assert share["published"] == pytest.approx(first / second)
+    whole = run_json("total", *cube, "--where", 'AGE == "1" and GEO in ("AT11", "AT21")')
+    assert whole["interval"]["low"] <= whole["published"] <= whole["interval"]["high"]
+    fitted = run_json("loglinear", *cube, "--model", "GEO:1*SEX+AGE.L")
+    assert [one["name"] for one in fitted["effects"]][:3] == ["intercept", "GEO=AT2", "SEX=2"]
+    one = run_json("binomial", *cube, "--where", small_area, "--n", 2000, "--p0", 0.5)
+    assert one["published"] == first
+
+
+def test_a_proportion_with_a_noisy_whole(small: Path) -> None:
+    report = run_json("proportion", "--count", 30, "--whole", 120, *LAPLACE)
+    assert report["low"] < report["estimate"] == 0.25 < report["high"]
+    assert report["exact"]
+    text = run("proportion", "--count", 30, "--whole", 120, *LAPLACE)
+    assert "independent in part and whole" in text
+    cube = ("--release", small, "--cube", "1.1")
+    part, whole = 'GEO == "AT11"', 'GEO == "AT12"'
+    counts = {where: run_json("interval", *cube, "--where", where)["published"] for where in (part, whole)}
+    with pytest.raises(Mistakes, match="--whole-where: missing; name the second cell"):
+        run("proportion", *cube, "--where", part)
+    found = run_json("proportion", *cube, "--where", part, "--whole-where", whole)
+    assert found["published"] == pytest.approx(counts[part] / counts[whole])
+    assert found["low"] < found["published"] < found["high"]
+
+
+@pytest.mark.parametrize(
+    ("words", "stated"),
+    [
+        (("interval", "--cube", "1.1"), "--cube: 1.1; name its release"),
+        (("interval", "--count", 3, "--where", 'SEX == "1"', *LAPLACE), "--where: without --cube"),
+        (("interval", *LAPLACE), "count: none; give --count, or --release with --cube"),
+        (("independence", *LAPLACE), "table: none; give a CSV file, or --release with --cube"),
+        (("interval", "--release", "R", "--cube", "9.9"), "this release has 1.1, 2.1"),
+        (("interval", "--release", "R", "--cube", "1.1", "--count", 3), "--count and --cube"),
+        (("interval", "--release", "R", "--cube", "1.1", *LAPLACE), "the release describes it"),
+        (("independence", "--release", "R", "--cube", "1.1"), "name two axes of the cube: GEO.M, SEX, AGE.L"),
+        (
+            ("independence", "--release", "R", "--cube", "1.1", "--rows", "SXE", "--columns", "AGE"),
+            "did you mean 'SEX'",
+        ),
+        (("ratio", "--count", 3, "--base", 4, "--base-where", "x", *LAPLACE), "--base-where: without --cube"),
+    ],
+)
+def test_mistakes_about_a_release_are_one_line(words: tuple[object, ...], stated: str, small: Path) -> None:
+    with pytest.raises(Mistakes) as found:
+        run(*(small if word == "R" else word for word in words))
+    assert stated in str(found.value)
+    assert len(str(found.value).splitlines()) == 1
+
+
+def test_a_dash_is_a_cell_that_must_be_empty(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("area,a,b,c\nx,-,61,40\ny,33,41,30\nz,20,33,17\nempty,0,0,0\n", encoding="utf-8")
+    report = run_json("independence", path, *LAPLACE, "--simulations", 0)
+    assert (report["df"], report["structural"], report["empty_rows"]) == (3, 1, 1)
+    text = run("independence", path, *LAPLACE, "--simulations", 0)
+    assert "1 row and 0 columns are empty and left out" in text
+    fitted = run_json("loglinear", path, "--model", "A+B", *LAPLACE)
+    assert fitted["df"] == 3
+    assert fitted["deviance"] == pytest.approx(report["statistic"], abs=1e-5)

@@ -26,8 +26,15 @@ def test_rows_hold_codes_labels_and_totals() -> None:
     made = ProtectedTable(of, np.array([0, 4]), np.array([7, 3]))
     rows = pa.Table.from_batches(batches(dataset_of(made, PUBLICATION))).to_pylist()
     assert rows == [
-        {"SEX": "_T", "SEX_label": "Total", "AGE": "_T", "AGE_label": "Total", "value": 7},
-        {"SEX": "1", "SEX_label": "=male", "AGE": "1", "AGE_label": "band 1", "value": 3},
+        {"SEX": "_T", "SEX_label": "Total", "AGE": "_T", "AGE_label": "Total", "level": "total", "value": 7},
+        {
+            "SEX": "1",
+            "SEX_label": "=male",
+            "AGE": "1",
+            "AGE_label": "band 1",
+            "level": "AGE:1 x SEX:1",
+            "value": 3,
+        },
     ]
 
 

@@ -171,7 +171,7 @@ def test_a_cross_table_is_read_from_a_release(tmp_path: Path) -> None:
         elif axis.variable == "AGE":
             at[k] = list(axis.codes).index(found.labels[1][0])
     assert found.counts[1, 0] == shaped[tuple(at)]
-    with pytest.raises(Mistakes, match="choose from"):
+    with pytest.raises(Mistakes, match="'HEIGHT'; use one of"):
         cross_table(tmp_path / "r", cube.id, ["HEIGHT"])
 
 

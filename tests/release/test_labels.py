@@ -91,7 +91,7 @@ def test_a_workbook_is_headed_by_labels_beside_the_names(tmp_path: Path) -> None
     write_xlsx(dataset_of(table(cubes()[1]), LABELLED), tmp_path / "a.xlsx")
     book = openpyxl.load_workbook(tmp_path / "a.xlsx", read_only=True)
     header = next(book["Data"].iter_rows(values_only=True))
-    assert header == ("SEX", "Sex", "AGE", "Age", "GEO", "Place & region", "value")
+    assert header == ("SEX", "Sex", "AGE", "Age", "GEO", "Place & region", "level", "value")
     notes = dict(book["Notes"].iter_rows(values_only=True, max_col=2))
     assert notes["Axes"] == "Sex, Age (five-year groups), Place & region (regions)"
     assert notes["Counted"] == "residents"

@@ -49,7 +49,17 @@ def test_a_manifest_knows_no_time_and_no_number_of_records(tmp_path: Path) -> No
     content = json.loads((tmp_path / "r" / "manifest.json").read_text())
     assert set(content) == {
         *("kind", "format_version", "discreet_version", "name", "title", "agency", "version"),
-        *("noise", "swapped", "places", "digests", "secret_fingerprint", "cubes", "files", "seal"),
+        *(
+            "noise",
+            "swapped",
+            "places",
+            "level_column",
+            "digests",
+            "secret_fingerprint",
+            "cubes",
+            "files",
+            "seal",
+        ),
     }
     assert set(content["cubes"][0]) == {
         "id",

@@ -119,13 +119,13 @@ def rows_of(path: Path) -> pa.Table:
         (lambda _: b"nonsense", "not readable as Parquet"),
         (lambda rows: as_parquet(rows.drop_columns(["SEX"])), "columns of its axes"),
         (
-            lambda rows: as_parquet(rows.set_column(6, "value", rows["value"].cast(pa.float64()))),
+            lambda rows: as_parquet(rows.set_column(7, "value", rows["value"].cast(pa.float64()))),
             "columns of its axes",
         ),
         (lambda rows: as_parquet(rows.take(list(range(len(rows)))[::-1])), "order of its codes"),
         (lambda rows: as_parquet(pa.concat_tables([rows, rows.slice(len(rows) - 1)])), "occurs twice"),
         (lambda rows: as_parquet(rows.slice(1)), "the manifest states"),
-        (lambda rows: as_parquet(rows.set_column(6, "value", pa.array([0] * len(rows)))), "not positive"),
+        (lambda rows: as_parquet(rows.set_column(7, "value", pa.array([0] * len(rows)))), "not positive"),
         (
             lambda rows: as_parquet(
                 rows.set_column(0, "GEO", pa.array(["XX"] * len(rows)).dictionary_encode())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,21 +21,29 @@ from discreet.inference.estimates import (
     independence,
     interval,
     loglinear,
+    proportion,
     ratio,
     total,
 )
 from discreet.inference.noise import KnownLaw, noise_by, noise_of, noise_of_ptable_file
+from discreet.inference.released import ReleasedCube, released_cube
 from discreet.inference.tables import CrossTable, integers, long_table, table_in
 from discreet.maths.inference.intervals import Flat, Geometric, Prior
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
 
+STRUCTURAL = "-"  # in a table: a cell that must be empty by definition
 LEVEL = Annotated[float, typer.Option("--level", help="Confidence or probability of an interval.")]
 LARGEST = Annotated[int | None, typer.Option("--prior-largest", help="Flat prior from 0 to this count.")]
 MEAN = Annotated[float | None, typer.Option("--prior-mean", help="Geometric prior with this mean.")]
 TABLE = Annotated[
-    Path, typer.Argument(help="A CSV file of counts; labels in its first row and column are allowed.")
+    Path | None,
+    typer.Argument(
+        help="A CSV file of counts; labels in its first row and column are allowed, - is a cell that must be empty."
+    ),
 ]
+
+COUNT = Annotated[int | None, typer.Option("--count", help="A published count.")]
 
 
 @dataclass(frozen=True)
@@ -54,6 +62,16 @@ class DescribedNoise:
     zeros_kept: Annotated[
         bool, typer.Option("--zeros-kept", help="Empty cells are published as zero, without noise.")
     ] = False
+    cube: Annotated[
+        str | None, typer.Option("--cube", help="A cube of the release, to take counts and their noise from.")
+    ] = None
+    where: Annotated[
+        str,
+        typer.Option(
+            "--where",
+            help="""Which cells of the cube, as GEO == "AT1" and AGE.M in ("Y_LT15", "Y15-29"); else totals.""",
+        ),
+    ] = ""
 
     def noise(self) -> KnownLaw:
         """The noise of the one source that is given."""
@@ -71,6 +89,32 @@ class DescribedNoise:
             keeps_zeros=self.zeros_kept,
             **wanted.given(),
         )
+
+    def released(self) -> ReleasedCube | None:
+        """The cube of a release that counts are taken from, if one is named."""
+        if self.cube is None:
+            if self.where:
+                raise mistake(
+                    "", "--where", "without --cube", "name the cube of the release that it is about"
+                )
+            return None
+        if self.release is None:
+            raise mistake("", "--cube", self.cube, "name its release with --release")
+        if not self.law.is_empty or self.cross_tabulation is not None:
+            value = "with --cube"
+            raise mistake("", "options of noise", value, "leave them out: the release describes it")
+        return released_cube(self.release, self.cube)
+
+    def cell(self, given: int | None, option: str, where: str | None) -> tuple[int, KnownLaw]:
+        """A published count and its noise: the cell of a cube, or the count that is given."""
+        cube = self.released()
+        if (cube is None) == (given is None):
+            value = "none" if given is None else f"{option} and --cube"
+            raise mistake("", "count", value, f"give {option}, or --release with --cube")
+        if cube is None:
+            return int(given or 0), self.noise()
+        found = cube.cell(self.where if where is None else where)
+        return int(found.table.counts), found.noise
 
     def _require_one_source(self) -> None:
         if self.law.is_empty == (self.release is None):
@@ -95,7 +139,14 @@ def infer() -> None:
 @expanded
 def independence_command(
     noise: DescribedNoise,
-    table: TABLE,
+    table: TABLE = None,
+    rows: Annotated[
+        str | None,
+        typer.Option("--rows", help="The axis of the rows, with --cube: AGE, or AGE:1 for its first level."),
+    ] = None,
+    columns: Annotated[
+        str | None, typer.Option("--columns", help="The axis of the columns, with --cube.")
+    ] = None,
     public_total: Annotated[
         int | None,
         typer.Option("--public-total", help="The number of all records, where it is known exactly."),
@@ -118,9 +169,10 @@ def independence_command(
     as_json: JSON = False,
 ) -> None:
     """Test whether rows and columns of a table are independent, with and without allowing for the noise."""
+    given, law = _crossed(noise, table, rows, columns)
     found = independence(
-        _grid(table).counts,
-        noise.noise(),
+        given,
+        law,
         public_total=public_total,
         known_margins=None if known_margins is None else _margins(known_margins),
         simulations=simulations,
@@ -134,8 +186,8 @@ def independence_command(
 def binomial_command(
     noise: DescribedNoise,
     n: Annotated[int, typer.Option("--n", help="Number of records, known exactly.")],
-    x: Annotated[int, typer.Option("--x", help="Published number of them with the property.")],
     p0: Annotated[float, typer.Option("--p0", help="The probability to test.")],
+    x: Annotated[int | None, typer.Option("--x", help="Published number of them with the property.")] = None,
     against: Annotated[
         float | None,
         typer.Option("--against", help="Report the power of the test if this were the probability."),
@@ -144,58 +196,92 @@ def binomial_command(
     as_json: JSON = False,
 ) -> None:
     """Test the probability behind one published count, by enumerating everything that could be published."""
-    _show(binomial(x, n, p0, noise.noise(), level, against), as_json)
+    count, law = noise.cell(x, "--x", None)
+    _show(binomial(count, n, p0, law, level, against), as_json)
 
 
 @app.command("interval")
 @expanded
 def interval_command(
     noise: DescribedNoise,
-    count: Annotated[int, typer.Option("--count", help="The published count.")],
+    count: Annotated[int | None, typer.Option("--count", help="The published count.")] = None,
     level: LEVEL = 0.95,
     prior_largest: LARGEST = None,
     prior_mean: MEAN = None,
     as_json: JSON = False,
 ) -> None:
     """Report an interval for the true count."""
-    _show(interval(count, noise.noise(), level, _prior(prior_largest, prior_mean) or Flat()), as_json)
+    published, law = noise.cell(count, "--count", None)
+    _show(interval(published, law, level, _prior(prior_largest, prior_mean) or Flat()), as_json)
 
 
 @app.command("difference")
 @expanded
 def difference_command(
     noise: DescribedNoise,
-    count: Annotated[int, typer.Option("--count", help="A published count.")],
-    other: Annotated[int, typer.Option("--other", help="The published count that is subtracted.")],
+    count: COUNT = None,
+    other: Annotated[
+        int | None, typer.Option("--other", help="The published count that is subtracted.")
+    ] = None,
+    other_where: Annotated[
+        str | None, typer.Option("--other-where", help="The cell that is subtracted, with --cube.")
+    ] = None,
     level: LEVEL = 0.95,
     prior_largest: LARGEST = None,
     prior_mean: MEAN = None,
     as_json: JSON = False,
 ) -> None:
     """Report an interval for the difference of two true counts."""
-    _show(difference(count, other, noise.noise(), level, _prior(prior_largest, prior_mean)), as_json)
+    (first, law), (second, other_law) = _both(noise, (count, "--count"), (other, "--other"), other_where)
+    _require_one_law(law, other_law)
+    _show(difference(first, second, law, level, _prior(prior_largest, prior_mean)), as_json)
 
 
 @app.command("ratio")
 @expanded
 def ratio_command(
     noise: DescribedNoise,
-    count: Annotated[int, typer.Option("--count", help="A published count.")],
-    base: Annotated[int, typer.Option("--base", help="The published count that it is divided by.")],
+    count: COUNT = None,
+    base: Annotated[
+        int | None, typer.Option("--base", help="The published count that it is divided by.")
+    ] = None,
+    base_where: Annotated[
+        str | None, typer.Option("--base-where", help="The cell that it is divided by, with --cube.")
+    ] = None,
     level: LEVEL = 0.95,
     prior_largest: LARGEST = None,
     prior_mean: MEAN = None,
     as_json: JSON = False,
 ) -> None:
-    """Report an interval for the ratio of two true counts."""
-    _show(ratio(count, base, noise.noise(), level, _prior(prior_largest, prior_mean) or Flat()), as_json)
+    """Report an interval for the ratio of two true counts of different groups; of a part and its whole: proportion."""
+    (first, law), (second, base_law) = _both(noise, (count, "--count"), (base, "--base"), base_where)
+    _require_one_law(law, base_law)
+    _show(ratio(first, second, law, level, _prior(prior_largest, prior_mean) or Flat()), as_json)
+
+
+@app.command("proportion")
+@expanded
+def proportion_command(
+    noise: DescribedNoise,
+    count: Annotated[int | None, typer.Option("--count", help="The published count of the part.")] = None,
+    whole: Annotated[int | None, typer.Option("--whole", help="The published count of the whole.")] = None,
+    whole_where: Annotated[
+        str | None,
+        typer.Option("--whole-where", help="The cell of the whole, with --cube; empty: the grand total."),
+    ] = None,
+    level: LEVEL = 0.95,
+    as_json: JSON = False,
+) -> None:
+    """Report an interval for the share of a part in a whole, both published with noise."""
+    (part, law), (size, whole_law) = _both(noise, (count, "--count"), (whole, "--whole"), whole_where)
+    _show(proportion(part, size, law, level, whole_law), as_json)
 
 
 @app.command("total")
 @expanded
 def total_command(
     noise: DescribedNoise,
-    table: TABLE,
+    table: TABLE = None,
     published_total: Annotated[
         int | None,
         typer.Option("--published-total", help="The total, where it is published with its own noise."),
@@ -205,28 +291,89 @@ def total_command(
     prior_mean: MEAN = None,
     as_json: JSON = False,
 ) -> None:
-    """Report an interval for the true total of all cells of a table."""
-    cells = _grid(table, thin=True).counts
-    _show(
-        total(cells, noise.noise(), level, _prior(prior_largest, prior_mean), published=published_total),
-        as_json,
-    )
+    """Report an interval for the true total of all cells of a table, or of those of a cube that --where names."""
+    cube = _cube_or_file(noise, table)
+    if cube is None:
+        cells, law = _grid(_file(table), thin=True).counts, noise.noise()
+    else:
+        found = cube.cells(noise.where)
+        cells, law = found.table.counts, found.noise
+    prior = _prior(prior_largest, prior_mean)
+    _show(total(cells, law, level, prior, published=published_total), as_json)
 
 
 @app.command("loglinear")
 @expanded
 def loglinear_command(
     noise: DescribedNoise,
-    table: Annotated[
-        Path, typer.Argument(help="A CSV file: columns of codes and a column value, or a table of counts.")
-    ],
     model: Annotated[str, typer.Option("--model", help="Terms with +, axes joined by *, as SEX*AGE+REGION.")],
+    table: Annotated[
+        Path | None,
+        typer.Argument(help="A CSV file: columns of codes and a column value, or a table of counts."),
+    ] = None,
     as_json: JSON = False,
 ) -> None:
     """Fit a log-linear model to a table of two or more axes."""
     terms = [term.strip() for term in model.split("+") if term.strip()]
     axes = list(dict.fromkeys(part.strip() for term in terms for part in term.split("*")))
-    _show(loglinear(_axes_table(table, axes), terms, noise.noise()), as_json)
+    cube = _cube_or_file(noise, table)
+    if cube is None:
+        _show(loglinear(_axes_table(_file(table), axes), terms, noise.noise()), as_json)
+        return
+    found = cube.table(axes, noise.where)
+    variables = dict(zip(axes, found.table.axes, strict=True))  # AGE:1 and AGE.M name the axis AGE
+    plain = ["*".join(variables[part.strip()] for part in term.split("*")) for term in terms]
+    _show(loglinear(found.table, plain, found.noise), as_json)
+
+
+def _crossed(
+    noise: DescribedNoise, table: Path | None, rows: str | None, columns: str | None
+) -> tuple[CrossTable, KnownLaw]:
+    """The table of two axes of a cube, or the one in a file."""
+    cube = _cube_or_file(noise, table)
+    if cube is None:
+        if rows is not None or columns is not None:
+            raise mistake("", "--rows and --columns", "with a file", "leave them out, or give --cube instead")
+        return _grid(_file(table)), noise.noise()
+    if rows is None or columns is None:
+        names = ", ".join(axis.breakdown for axis in cube.entry.axes)
+        raise mistake("", "--rows and --columns", "missing", f"name two axes of the cube: {names}")
+    found = cube.table([rows, columns], noise.where)
+    return found.table, found.noise
+
+
+def _cube_or_file(noise: DescribedNoise, table: Path | None) -> ReleasedCube | None:
+    cube = noise.released()
+    if (cube is None) == (table is None):
+        value = "none" if cube is None else "a file and --cube"
+        raise mistake("", "table", value, "give a CSV file, or --release with --cube")
+    return cube
+
+
+def _file(table: Path | None) -> Path:
+    if table is None:
+        raise ValueError("a table without a cube is a file")
+    return table
+
+
+def _both(
+    noise: DescribedNoise, first: tuple[int | None, str], second: tuple[int | None, str], where: str | None
+) -> tuple[tuple[int, KnownLaw], tuple[int, KnownLaw]]:
+    """Two published counts and their noise."""
+    if noise.cube is not None and where is None:
+        option = f"{second[1]}-where"
+        raise mistake("", option, "missing", "name the second cell; an empty text is the grand total")
+    if noise.cube is None and where is not None:
+        raise mistake("", f"{second[1]}-where", "without --cube", "name the cube of the release")
+    return noise.cell(*first, None), noise.cell(*second, where)
+
+
+def _require_one_law(first: KnownLaw, second: KnownLaw) -> None:
+    if first.counts.change.variance != second.counts.change.variance:
+        value = "cells of levels with different noise"
+        raise mistake(
+            "", "--where", value, "choose two cells of one level; of a part and its whole: proportion"
+        )
 
 
 def _prior(largest: int | None, mean: float | None) -> Prior | None:
@@ -277,22 +424,27 @@ def _is_number(cell: str) -> bool:
 
 
 def _grid(path: Path, thin: bool = False) -> CrossTable:
-    """A table of counts; a first row and a first column that are not numbers are labels."""
+    """A table of counts; a first row and a first column that are not numbers are labels, - is a structural zero."""
     lines = _lines(path)
-    if not all(_is_number(cell) for cell in lines[0][1:] or lines[0]):
+    if not all(_is_count(cell) for cell in lines[0][1:] or lines[0]):
         lines = lines[1:]
-    if lines and len(lines[0]) > 1 and not all(_is_number(line[0]) for line in lines):
+    if lines and len(lines[0]) > 1 and not all(_is_count(line[0]) for line in lines):
         lines = [line[1:] for line in lines]
-    bad = next((cell for line in lines for cell in line if not _is_number(cell)), None)
+    bad = next((cell for line in lines for cell in line if not _is_count(cell)), None)
     if bad is not None or not lines:
-        raise mistake(
-            path, "table", repr(bad) if lines else "no counts", "give whole numbers; an empty cell is 0"
-        )
-    counts = integers(np.array([[float(cell) for cell in line] for line in lines]), str(path))
+        remedy = "give whole numbers; an empty cell is 0, one that must be empty is -"
+        raise mistake(path, "table", repr(bad) if lines else "no counts", remedy)
+    structural = np.array([[cell == STRUCTURAL for cell in line] for line in lines])
+    numbers = [[0.0 if cell == STRUCTURAL else float(cell) for cell in line] for line in lines]
+    counts = integers(np.array(numbers), str(path))
     if not thin and min(counts.shape) < 2:
         shape = " x ".join(map(str, counts.shape))
         raise mistake(path, "table", shape, "give at least two rows and two columns")
-    return table_in(counts)
+    return replace(table_in(counts), structural=structural if structural.any() else None)
+
+
+def _is_count(cell: str) -> bool:
+    return cell == STRUCTURAL or _is_number(cell)
 
 
 def _axes_table(path: Path, axes: list[str]) -> CrossTable:
@@ -327,5 +479,5 @@ def _effects(result: LogLinearResult) -> Table:
             one.naive_estimate,
             one.naive_standard_error,
         )
-        table.add_row(one.name, *(f"{number:.4g}" for number in numbers))
+        table.add_row(one.name, *("-" if np.isnan(number) else f"{number:.4g}" for number in numbers))
     return table

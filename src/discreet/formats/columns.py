@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.formats.dataset import LABEL_SUFFIX, VALUE, WITHHELD, Dataset, DatasetAxis
+from discreet.formats.levels import LEVEL
 
 STATUS = "status"
 ROWS_AT_ONCE = 1 << 20
@@ -34,16 +35,18 @@ class LongForm:
     measures: Mapping[str, NDArray[np.float64]] = field(
         default_factory=dict
     )  # in addition to the value; nan is empty
+    level: bool = True  # whether a column shows which rows are a partition
 
 
 CODES_AND_LABELS = LongForm()
 
 
 def schema(dataset: Dataset, columns: LongForm = CODES_AND_LABELS) -> pa.Schema:
-    """The columns: codes and labels of each axis, the value, further measures, the status where cells are withheld."""
+    """The columns: codes and labels of each axis, level, value, further measures, a status where cells are withheld."""
     texts = [name for axis in dataset.axes for name, _ in _axis_columns(axis, columns.texts)]
     fields = [
         *(pa.field(name, TEXT) for name in texts),
+        *([pa.field(LEVEL, TEXT)] if columns.level and dataset.axes else []),
         pa.field(VALUE, pa.from_numpy_dtype(dataset.values.dtype)),
         *(pa.field(name, pa.float64()) for name in columns.measures),
     ]
@@ -58,13 +61,18 @@ def batches(dataset: Dataset, columns: LongForm = CODES_AND_LABELS) -> Iterator[
         for axis in dataset.axes
     ]
     status = _dictionary(("", WITHHELD))
+    levels = None
+    if columns.level and dataset.axes:
+        levels = _dictionary((dataset.level,) if dataset.level else dataset.levels.names)
     for start in range(0, len(dataset.values), ROWS_AT_ONCE):
         part = slice(start, start + ROWS_AT_ONCE)
+        places = list(dataset.nodes(part))
         arrays = [
-            text.column(nodes)
-            for nodes, axis_texts in zip(dataset.nodes(part), texts, strict=True)
-            for text in axis_texts
+            text.column(nodes) for nodes, axis_texts in zip(places, texts, strict=True) for text in axis_texts
         ]
+        if levels is not None:
+            of_cells = np.zeros_like(places[0]) if dataset.level else dataset.levels.places(places)
+            arrays.append(levels.column(of_cells))
         hidden = None if dataset.withheld is None else dataset.withheld[part]
         arrays.append(pa.array(dataset.values[part], mask=hidden))
         arrays += [pa.array(measure[part], from_pandas=True) for measure in columns.measures.values()]

@@ -7,7 +7,7 @@ writer can be given a confidential value.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Mistakes, Problem
+from discreet.formats.levels import LEVEL, Levels, axis_levels, levels_of
 from discreet.formats.publication import (
     NOT_PUBLISHED,
     PARTS_ADD_UP,
@@ -46,6 +47,12 @@ WITHHELD_NOTE = phrase(
     "not published."
 )
 
+LEVELS = (
+    "In the sheet Data the column level shows which rows may be added up: those of one level count everyone once. "
+    "GEO:2 x SEX:1 is the second level of GEO by the first of SEX; of a level whose name ends with (part), codes are "
+    "missing."
+)
+
 Values = NDArray[Any]  # int64 counts, or float64 estimates
 Sink = Path | BinaryIO
 
@@ -63,6 +70,11 @@ class PublishedPart:
         levels = tuple(depths[along] for depths, along in zip(self.depths, nodes, strict=True))
         found: NDArray[np.bool_] = ~self.present[levels]
         return found
+
+    def only(self, places: Sequence[NDArray[np.int64]]) -> PublishedPart:
+        """The same for some of the codes along each axis."""
+        some = tuple(depths[at] for depths, at in zip(self.depths, places, strict=True))
+        return PublishedPart(some, self.present)
 
     def transposed(self, order: tuple[int, ...]) -> PublishedPart:
         """The same with the axes in another order."""
@@ -92,9 +104,17 @@ class DatasetAxis:
     parents: tuple[str, ...]  # nearest code above that is among the codes, else empty
     is_place: bool = False
     ids: tuple[str, ...] = ()  # SDMX ids of the codes; none where they follow from the codes
+    depths: tuple[int, ...] = ()  # levels below the total; none where they follow from the parents
 
     def __len__(self) -> int:
         return len(self.codes)
+
+    def only(self, places: Sequence[int]) -> DatasetAxis:
+        """Some of its codes, none of which is above another."""
+        codes, labels = (tuple(some[at] for at in places) for some in (self.codes, self.labels))
+        ids = tuple(self.ids[at] for at in places) if self.ids else ()
+        depths = tuple(self.depths[at] for at in places) if self.depths else ()
+        return replace(self, codes=codes, labels=labels, parents=("",) * len(places), ids=ids, depths=depths)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -124,6 +144,7 @@ class Dataset:
     facts: Mapping[str, str] = field(default_factory=dict)  # for a file's metadata
     language: Language = Language.ENGLISH
     table: str = ""  # id of the declared table; empty for a user's query
+    level: str = ""  # of all its cells, where it has those of one level only
     language_tag: str = ""  # as the server writes it; empty where the format has no code for it
 
     def __post_init__(self) -> None:
@@ -181,6 +202,31 @@ class Dataset:
         if self.part is None:
             return np.zeros(stop - start, dtype=bool)
         return self.part.absent(np.arange(start, stop))
+
+    @cached_property
+    def levels(self) -> Levels:
+        """Which cells together count every record once."""
+        part = self.part
+        axes = [axis_levels(axis.variable, axis.codes, axis.parents, axis.depths) for axis in self.axes]
+        return levels_of(axes, None if part is None else lambda depths: bool(part.present[depths]))
+
+    def by_level(self) -> Iterator[Dataset]:
+        """The listed cells of each level that has some, as tables of their own; axes keep the codes of the level."""
+        nodes = list(self.nodes(slice(None)))
+        places = self.levels.places(nodes)
+        sizes = [axis.deepest + 1 for axis in self.levels.axes]
+        for place in np.unique(places).tolist():
+            here, along = places == place, np.unravel_index(place, sizes)
+            kept = [np.flatnonzero(axis.levels == k) for axis, k in zip(self.levels.axes, along, strict=True)]
+            inside = [np.searchsorted(some, of[here]) for some, of in zip(kept, nodes, strict=True)]
+            yield replace(
+                self,
+                axes=tuple(axis.only(some.tolist()) for axis, some in zip(self.axes, kept, strict=True)),
+                values=self.values[here],
+                cells=np.ravel_multi_index(inside, [len(some) for some in kept]).astype(np.int64),
+                part=None if self.part is None else self.part.only(kept),
+                level=self.levels.names[place],
+            )
 
     def transposed(self, order: tuple[int, ...]) -> Dataset:
         """The same table, every cell listed, with its axes in another order."""
@@ -303,11 +349,13 @@ def _headed_notes(cube: Cube, publication: Publication, noise: str) -> tuple[tup
     return (
         ("Table", f"{cube.id}: {cube.title}" if cube.title else cube.id),
         ("Release", publication.title or publication.name),
+        ("Cite as", publication.citation(cube.id, cube.title)),
         ("Counted", labels.counted(cube.unit, cube.count)),
         ("Population base", cube.base.text if cube.base else "all"),
         ("Weight", f"{cube.weight}. {weighted_note(publication.noise)}" if cube.weight else "none"),
         ("Axes", ", ".join(labels.axis(axis.full_name) for axis in cube.axes)),
         ("Totals", "The code _T means the total along a variable."),
+        ("Levels", LEVELS),
         (
             "Sums" if publication.noise.adjusted else "Why totals may differ",
             " ".join(_margin_notes(cube, publication.noise)),
@@ -327,6 +375,6 @@ def _require_distinct_columns(cube: Cube) -> None:
 def column_problems(cube: Cube) -> Iterator[Problem]:
     """Variables whose columns, or columns of labels, have the same name in the files of a cube."""
     names = [name for axis in cube.axes for name in (axis.variable, axis.variable + LABEL_SUFFIX)]
-    if len({*names, VALUE}) != len(names) + 1:
-        remedy = f"rename a variable: columns and {VALUE!r} must differ"
+    if len({*names, LEVEL, VALUE}) != len(names) + 2:
+        remedy = f"rename a variable: columns, {LEVEL!r} and {VALUE!r} must differ"
         yield Problem("", f"cube {cube.id}", f"columns {names}", remedy)

@@ -166,3 +166,9 @@ class Publication:
     geography: frozenset[str] = frozenset({"GEO"})  # variables that are places
     swapped: bool = False  # whether households exchanged their places
     labels: Labels = NO_LABELS
+    structural_zeros: tuple[str, ...] = ()  # filters of cells that must be empty by definition
+
+    def citation(self, table: str, title: str = "") -> str:
+        """How to cite a table of the release."""
+        named = f"table {table}, {title}" if title else f"table {table}"
+        return f"{self.agency}: {self.title or self.name}, version {self.version}, {named}."

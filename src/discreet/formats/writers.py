@@ -10,6 +10,7 @@ from urllib.parse import quote
 from discreet.formats.csv import write_csv
 from discreet.formats.dataset import Dataset
 from discreet.formats.json_stat import write_json_stat
+from discreet.formats.levels import PART
 from discreet.formats.parquet import write_parquet
 from discreet.formats.px import write_px
 from discreet.formats.sdmx_data import write_csv_file
@@ -48,6 +49,15 @@ def with_parquet(formats: Iterable[ReleaseFormat]) -> tuple[ReleaseFormat, ...]:
     """The requested formats in a fixed order, Parquet always included: verification and readers use it."""
     wanted = {ReleaseFormat.PARQUET, *formats}
     return tuple(form for form in ReleaseFormat if form in wanted)
+
+
+SPLIT = (ReleaseFormat.CSV, ReleaseFormat.XLSX)  # formats that may have a file for each level
+
+
+def level_place(cube: str, form: ReleaseFormat, level: str) -> str:
+    """The path of the file of one level: csv/9.2/GEO-2_SEX-1.csv."""
+    name = level.replace(PART, "-part").replace(" x ", "_").replace(":", "-")
+    return _PLACES[form].format(f"{quote(cube, safe='')}/{quote(name, safe='')}")
 
 
 def place(cube: str, form: ReleaseFormat) -> str:

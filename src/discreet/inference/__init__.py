@@ -13,6 +13,7 @@ from discreet.inference.estimates import (
     IndependenceResult,
     LogLinearResult,
     Pair,
+    ProportionResult,
     RatioResult,
     SumResult,
     binomial,
@@ -21,11 +22,13 @@ from discreet.inference.estimates import (
     independence_of_many,
     interval,
     loglinear,
+    proportion,
     ratio,
     total,
 )
 from discreet.inference.noise import KnownLaw, noise_by, noise_of, noise_of_law, noise_of_ptable_file
-from discreet.inference.tables import CrossTable, cross_table
+from discreet.inference.released import ReleasedCube, ReleasedTable, cross_table, released_cube
+from discreet.inference.tables import CrossTable
 
 __all__ = [
     "BinomialResult",
@@ -35,7 +38,10 @@ __all__ = [
     "KnownLaw",
     "LogLinearResult",
     "Pair",
+    "ProportionResult",
     "RatioResult",
+    "ReleasedCube",
+    "ReleasedTable",
     "SumResult",
     "binomial",
     "cross_table",
@@ -48,6 +54,8 @@ __all__ = [
     "noise_of",
     "noise_of_law",
     "noise_of_ptable_file",
+    "proportion",
     "ratio",
+    "released_cube",
     "total",
 ]

@@ -13,7 +13,7 @@ from scipy.stats import chi2
 
 from discreet.errors import mistake
 from discreet.inference.noise import KnownLaw
-from discreet.inference.tables import counts_in, table_in
+from discreet.inference.tables import CrossTable, counts_in, table_in
 from discreet.maths.inference.binomial import BinomialFit, binomial_test, checked
 from discreet.maths.inference.intervals import (
     Flat,
@@ -26,7 +26,9 @@ from discreet.maths.inference.intervals import (
     infer_ratio,
     infer_sum,
 )
+from discreet.maths.inference.likelihood import filled
 from discreet.maths.inference.loglinear import LogLinearFit, design, fit
+from discreet.maths.inference.proportion import infer_proportion
 from discreet.maths.inference.simulated import (
     Known,
     KnownMargins,
@@ -69,6 +71,9 @@ class IndependenceResult(_Summed):
 
     rows: int
     columns: int
+    empty_rows: int  # left out, as the empty columns: all their cells are most likely empty
+    empty_columns: int
+    structural: int  # cells left out because they must be empty
     df: int
     test: str
     statistic: float
@@ -166,6 +171,22 @@ class RatioResult(_Summed):
     level: float
     exact: bool
     prior: str
+    noise: str
+    assumption: str
+    sentence: str
+    caveats: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ProportionResult(_Summed):
+    """The share of a part in a whole, both published with noise."""
+
+    published: float | None
+    estimate: float
+    low: float
+    high: float
+    level: float
+    exact: bool
     noise: str
     assumption: str
     sentence: str
@@ -279,6 +300,36 @@ def ratio(count: Any, base: Any, noise: KnownLaw, level: float = 0.95, prior: Pr
     )  # fmt: skip
 
 
+CHECKED_PROPORTIONS = (
+    "worst coverage found for a nominal 95 %: 93 %, for wholes of 10 to 1000, under Laplace, geometric, discrete "
+    "Gaussian and cell key noise with negatives as zero, thresholds and rounding"
+)
+
+
+def proportion(
+    part: Any, whole: Any, noise: KnownLaw, level: float = 0.95, whole_noise: KnownLaw | None = None
+) -> ProportionResult:
+    """The share of a part in a whole that contains it, both published with noise; no prior is needed.
+
+    ``whole_noise``: the noise of the whole, where it has another law.
+    """
+    x, y, of_whole = _single(part), _single(whole), whole_noise or noise
+    found = infer_proportion(noise.counts, of_whole.counts, x, y, level)
+    sentence = (
+        f"Published {x} of {y}: the true proportion lies between {found.low:.4g} and {found.high:.4g} with at least "
+        f"{level:.0%} confidence; the best estimate is {found.estimate:.4g}{_as_normal(found.is_exact)}."
+    )
+    assumption = (
+        f"the stated noise, independent in part and whole; the whole contains the part and is not empty; "
+        f"{CHECKED_PROPORTIONS}{_as_normal(found.is_exact)}"
+    )
+    caveats = (*noise.caveats_for(np.array([x])), *of_whole.caveats_for(np.array([y])))
+    return ProportionResult(
+        found.published, found.estimate, found.low, found.high, level, found.is_exact, noise.name, assumption,
+        sentence, tuple(dict.fromkeys(caveats)),
+    )  # fmt: skip
+
+
 def _sum_result(
     what: str, found: SumInference, noise: KnownLaw, prior: Prior | None, counts: list[int]
 ) -> SumResult:
@@ -350,14 +401,17 @@ def independence(
     known_margins: tuple[Any, Any] | None = None,
     simulations: int | None = None,
     seed: int = 0,
+    structural: Any = None,
 ) -> IndependenceResult:
     """Test whether rows and columns of a two-way table are independent, allowing for the noise.
 
     ``public_total``: the exact number of records. ``known_margins``: the exact totals of rows and of columns. The
     p-value is that of ``simulations`` tables drawn under independence (by default 999, fewer for large tables); with 0
-    it is that of the chi-square law.
+    it is that of the chi-square law. ``structural``: true for cells that must be empty by definition, which are no
+    observations. Rows and columns that are empty are left out, as without noise.
     """
     counts = counts_in(table)
+    impossible = _structural(table, structural, counts)
     if counts.ndim != 2:
         raise mistake("", "table", f"{counts.ndim} axes", "give a table of rows and columns")
     if public_total is not None and known_margins is not None:
@@ -373,11 +427,26 @@ def independence(
     tables = default_tables(counts.size) if simulations is None else simulations
     if not (tables == 0 or 19 <= tables <= LARGEST_SIMULATIONS):
         raise mistake("", "simulations", str(tables), f"give 19 to {LARGEST_SIMULATIONS}, or 0 for none")
-    found = simulated_tests(counts, noise.counts, known, tables, np.random.default_rng(seed))
+    rng = np.random.default_rng(seed)
+    found = simulated_tests(counts, noise.counts, known, tables, rng, impossible)
     return _independence(found, known, counts, noise)
 
 
 LARGEST_SIMULATIONS = 10**5
+
+
+def _structural(table: Any, given: Any, counts: NDArray[np.int64]) -> NDArray[np.bool_] | None:
+    """The cells that must be empty: those given, or those that the table states; a count in one is refused."""
+    stated = table.structural if given is None and isinstance(table, CrossTable) else given
+    if stated is None:
+        return None
+    found = np.asarray(stated)
+    if found.dtype != np.bool_ or found.shape != counts.shape:
+        value = f"{found.dtype} of shape {' x '.join(map(str, found.shape))}"
+        raise mistake("", "structural", value, "give true or false for each cell of the table")
+    if counts[found].any():
+        raise mistake("", "structural", "a cell with a count", "give 0 in cells that must be empty")
+    return found
 
 
 def independence_of_many(
@@ -402,16 +471,29 @@ def _independence(
     assumption = f"{GIVEN_NOISE}; {NULLS[what]}; "
     if not found.tables:
         assumption += NO_SIMULATION
-        if (tests.fitted[0] < SMALL).mean() > 0.2:
+        if (tests.fitted[0][found.judged.possible] < SMALL).mean() > 0.2:
             caveats.append(THIN)
     else:
         checked = EXACT_TEST if what == "margins" else CHECKED_TESTS
         assumption += f"p-values are by {found.tables} simulated tables; {checked}"
     if not tests.settled[0]:
         caveats.append(UNSETTLED)
+    judged = found.judged
+    empty = (counts.shape[0] - len(judged.rows), counts.shape[1] - len(judged.columns))
+    structural = int((~judged.possible).sum())
+    if any(empty):
+        caveats.append(f"{_number(empty[0], 'row')} and {_number(empty[1], 'column')} are empty and left out")
+    if structural:
+        caveats.append(
+            f"{_number(structural, 'cell')} must be empty and left out: independence is that of the other cells "
+            "(quasi-independence)"
+        )
     return IndependenceResult(
         rows=counts.shape[0],
         columns=counts.shape[1],
+        empty_rows=empty[0],
+        empty_columns=empty[1],
+        structural=structural,
         df=tests.likelihood_ratio.df,
         test=TESTS[what],
         statistic=test.statistic,
@@ -428,6 +510,10 @@ def _independence(
         sentence=_verdict("rows and columns are independent", test.p_value, naive),
         caveats=tuple(caveats),
     )
+
+
+def _number(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def _verdict(claim: str, aware: float, naive: float) -> str:
@@ -470,26 +556,43 @@ def binomial(
 
 
 def loglinear(
-    table: Any, terms: Sequence[str], noise: KnownLaw, axes: Sequence[str] | None = None
+    table: Any,
+    terms: Sequence[str],
+    noise: KnownLaw,
+    axes: Sequence[str] | None = None,
+    structural: Any = None,
 ) -> LogLinearResult:
-    """Fit a hierarchical log-linear model, as ``["A*B", "C"]`` for A and B associated and C independent of both."""
+    """Fit a hierarchical log-linear model, as ``["A*B", "C"]`` for A and B associated and C independent of both.
+
+    ``structural``: true for cells that must be empty by definition. Empty categories and the cells of empty margins of
+    the model's terms are left out, as without noise.
+    """
     named = table_in(table, axes)
+    impossible = _structural(table, structural, named.counts)
+    if not terms:
+        raise mistake("", "model", "no terms", f"give at least one, from {', '.join(named.axes)}")
     if named.counts.ndim < 1 or min(named.counts.shape, default=0) < 2:
         raise mistake(
             "", "table", " x ".join(map(str, named.counts.shape)), "give every axis at least two categories"
         )
-    if not terms:
-        raise mistake("", "model", "no terms", f"give at least one, from {', '.join(named.axes)}")
-    model = design(named.counts.shape, named.labels, named.axes, terms)
-    cells = named.counts.ravel()
-    aware = fit(cells, model, noise.counts)
-    naive = fit(np.maximum(cells, 0), model, NO_NOISE)
+    left, impossible, empty = _without_empty(named, impossible, noise)
+    model = design(left.counts.shape, left.labels, left.axes, terms)
+    cells = left.counts.ravel()
+    aware = fit(cells, model, noise.counts, impossible.ravel())
+    naive = fit(np.maximum(cells, 0), model, NO_NOISE, impossible.ravel())
     caveats = list(noise.caveats_for(cells))
+    if empty:
+        caveats.append(f"empty categories are left out: {', '.join(empty)}")
+    beside = int((~aware.used).sum() - impossible.sum())
+    if beside:
+        caveats.append(f"{_number(beside, 'cell')} of empty margins of the model left out")
+    if impossible.any():
+        caveats.append(f"{_number(int(impossible.sum()), 'cell')} that must be empty left out")
     if not np.isfinite(aware.variances).all():
         caveats.append(
             "some effects cannot be estimated from these counts; their standard errors are infinite"
         )
-    if (aware.fitted < SMALL).mean() > 0.2:
+    if (aware.fitted[aware.used] < SMALL).mean() > 0.2:
         caveats.append(THIN)
     if not aware.settled:
         caveats.append(UNSETTLED)
@@ -501,6 +604,27 @@ def loglinear(
         _verdict(f"the model {' + '.join(terms)} holds", aware.p_value, naive.p_value),
         tuple(caveats),
     )  # fmt: skip
+
+
+def _without_empty(
+    table: CrossTable, structural: NDArray[np.bool_] | None, noise: KnownLaw
+) -> tuple[CrossTable, NDArray[np.bool_], list[str]]:
+    """The categories that are not empty, so that the first of them is the reference, and the names of the others."""
+    impossible = np.zeros(table.counts.shape, dtype=np.bool_) if structural is None else structural
+    occupied = ~impossible & filled(np.where(impossible, 0, table.counts), noise.counts)
+    places, empty = [], []
+    for axis, (name, labels) in enumerate(zip(table.axes, table.labels, strict=True)):
+        here = occupied.any(axis=tuple(k for k in range(occupied.ndim) if k != axis))
+        places.append(np.flatnonzero(here))
+        empty += [f"{name}={labels[at]}" for at in np.flatnonzero(~here)]
+        if here.sum() < 2:
+            value = f"{name} has {_number(int(here.sum()), 'category')} that is not empty"
+            raise mistake("", "table", value, "give at least two, or leave the axis out")
+    left = tuple(
+        tuple(labels[at] for at in at_axis) for labels, at_axis in zip(table.labels, places, strict=True)
+    )
+    grid = np.ix_(*places)
+    return CrossTable(table.counts[grid], table.axes, left), impossible[grid], empty
 
 
 def _effects(aware: LogLinearFit, naive: LogLinearFit) -> tuple[Effect, ...]:

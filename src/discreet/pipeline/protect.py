@@ -363,13 +363,14 @@ class _Protecting:
         entries = {cube.id: entry for cube in self.programme.cubes if (entry := folder.finished(cube.id))}
         resumed = len(entries)
         publication, formats = self._publication(), with_parquet(self.programme.release.formats)
+        split = self.programme.release.split
         if self.blocks and resumed < len(self.programme.cubes):
             entries, rows = self._adjusted(folder, swapped, publication)
             return [entries[cube.id] for cube in self.programme.cubes], rows, 0
 
         def finish(table: ConfidentialTable) -> None:
             protected = self.mechanism.perturb(table)
-            entries[table.cube.id] = write_cube(folder, protected, publication, formats)
+            entries[table.cube.id] = write_cube(folder, protected, publication, formats, split)
 
         left = [cube for cube in self.programme.cubes if cube.id not in entries]
         with self._held(finish) as held:
@@ -408,7 +409,9 @@ class _Protecting:
             rows = tabulate(self.run, cubes, held.finish, self.run.relocations(swapped))
         self.run.progress.stage("making totals add up", len(cubes))
         tables = tables_that_add_up(self.blocks, noisy, self.run.progress)
-        return {table.cube.id: write_cube(folder, table, publication, formats) for table in tables}, rows
+        split = self.programme.release.split
+        written = {one.cube.id: write_cube(folder, one, publication, formats, split) for one in tables}
+        return written, rows
 
     def private(self, made: _Made, finished: datetime) -> PrivateManifest:
         """The private manifest of the run."""
@@ -437,6 +440,7 @@ class _Protecting:
             frozenset(self.programme.places),
             swapped,
             self.programme.labels,
+            tuple(dict.fromkeys(zero.text for zero in self.programme.structural_zeros)),
         )
 
     def _digests(self) -> Digests:

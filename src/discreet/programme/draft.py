@@ -513,6 +513,7 @@ def _rest(draft: Draft) -> Iterator[str]:
     yield ""
     yield "[release]"
     yield '# title = "Census of population"'
+    yield '# agency = "NSI"   # the id of your office in SDMX files'
     yield 'formats = ["parquet", "csv"]'
     if draft.notes:
         yield ""

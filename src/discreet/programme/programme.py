@@ -81,6 +81,7 @@ class Programme:
         title = {"title": self.release.title} if self.release.title else {}
         labels = {"labels": self.labels.canonical()} if self.labels else {}
         consistent = {"consistent": True} if self.release.consistent else {}
+        split = {"levels": "split"} if self.release.split else {}
         return {
             "population": None if self.population is None else _population(self.population),
             "variables": {name: _variable(self.variables[name]) for name in sorted(self.variables)},
@@ -96,6 +97,7 @@ class Programme:
                 "formats": [form.value for form in self.release.formats],
                 "disclose": self.release.disclose.value,
                 **consistent,
+                **split,
             },
             **labels,
         }

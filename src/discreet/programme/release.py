@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -22,17 +24,21 @@ Version = Annotated[
 ]
 
 
+LONGEST_NAME = 64
+
+
 class DeclaredRelease(Declared):
     """What is written and what it discloses about the noise."""
 
     name: Identifier | None = None
     title: Label | None = None
     unit_labels: dict[UnitName, Label] = {}
-    agency: Agency = "DISCREET"
+    agency: Agency | None = None
     version: Version = "1.0"
     formats: list[Literal["parquet", "csv", "sdmx-csv", "json-stat", "xlsx", "px"]] = ["parquet"]
     disclose: Literal["law", "variance", "none"] = "variance"
     consistent: bool = False
+    levels: Literal["together", "split"] = "together"
 
 
 class DeclaredLimits(Declared):
@@ -72,6 +78,7 @@ class ReleaseRule:
     disclose: Disclosure
     title: str = ""  # for readers
     consistent: bool = False  # whether counts are adjusted so that all totals add up
+    split: bool = False  # whether CSV files and workbooks have one level each
 
 
 @dataclass(frozen=True)
@@ -82,17 +89,32 @@ class Limits:
     published: int  # non-zero ones of a cube
 
 
+def default_name(programme: Path) -> str:
+    """The name of the programme file, or of its folder where the file is called programme as most are."""
+    folder = programme.absolute().parent.name
+    given = folder if programme.stem.lower() == "programme" and folder else programme.stem
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", given).strip("._-")[:LONGEST_NAME] or "release"
+
+
+def default_agency(name: str) -> str:
+    """The name of the release as an SDMX agency id; an office declares its own."""
+    plain = re.sub(r"[^A-Z0-9_-]+", "_", name.upper()).strip("_-")
+    return plain if plain[:1].isalpha() else f"A_{plain}"
+
+
 def resolve_release(declared: DeclaredRelease, findings: Findings) -> ReleaseRule:
     """What is written; Parquet is always included."""
     formats = [ReleaseFormat.PARQUET, *(ReleaseFormat(form) for form in declared.formats)]
+    name = declared.name or default_name(findings.path)
     return ReleaseRule(
-        name=declared.name or findings.path.stem,
-        agency=declared.agency,
+        name=name,
+        agency=declared.agency or default_agency(name),
         version=declared.version,
         formats=tuple(dict.fromkeys(formats)),
         disclose=Disclosure(declared.disclose),
         title=declared.title or "",
         consistent=declared.consistent,
+        split=declared.levels == "split",
     )
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
-from discreet.formats.dataset import dataset_of
+from discreet.formats.dataset import Dataset, dataset_of
+from discreet.formats.levels import LEVEL
 from discreet.formats.publication import Publication
 from discreet.formats.sdmx import write_structures
-from discreet.formats.writers import SDMX_STRUCTURES, WRITERS, place
+from discreet.formats.writers import SDMX_STRUCTURES, SPLIT, WRITERS, level_place, place
 from discreet.programme.cube import Cube
 from discreet.programme.release import ReleaseFormat
 from discreet.release.certificate import CERTIFICATE
@@ -23,16 +24,31 @@ from discreet.tabulate.tables import ProtectedTable
 
 
 def write_cube(
-    folder: ReleaseFolder, table: ProtectedTable, publication: Publication, formats: Iterable[ReleaseFormat]
+    folder: ReleaseFolder,
+    table: ProtectedTable,
+    publication: Publication,
+    formats: Iterable[ReleaseFormat],
+    split: bool = False,
 ) -> CubeEntry:
-    """Write one cube in the given formats and record it as finished."""
+    """Write one cube in the given formats and record it as finished; ``split``: one level to a CSV file or workbook."""
     dataset = dataset_of(table, publication)
     files = tuple(
-        folder.write(place(table.cube.id, form), partial(WRITERS[form], dataset), form) for form in formats
+        file for form in formats for file in _written(folder, dataset, form, split and form in SPLIT)
     )
     entry = cube_entry(table.cube, len(dataset.values), files)
     folder.finish(entry)
     return entry
+
+
+def _written(
+    folder: ReleaseFolder, dataset: Dataset, form: ReleaseFormat, split: bool
+) -> Iterator[FileEntry]:
+    if not split:
+        yield folder.write(place(dataset.id, form), partial(WRITERS[form], dataset), form)
+        return
+    for part in dataset.by_level():
+        path = level_place(dataset.id, form, part.level)
+        yield folder.write(path, partial(WRITERS[form], part), form, part.level)
 
 
 def write_shared(
@@ -77,6 +93,8 @@ def release_manifest(
         labels=publication.labels.only(
             (axis.breakdown for cube in entries for axis in cube.axes), (cube.unit for cube in entries)
         ),
+        structural_zeros=publication.structural_zeros,
+        level_column=LEVEL,
         digests=digests,
         secret_fingerprint=secret_fingerprint,
         cubes=tuple(entries),

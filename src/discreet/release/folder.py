@@ -62,12 +62,13 @@ class ReleaseFolder:
         return entry if intact else None
 
     def write(
-        self, place: str, write: Callable[[Path], None], form: ReleaseFormat | None = None
+        self, place: str, write: Callable[[Path], None], form: ReleaseFormat | None = None, level: str = ""
     ) -> FileEntry:
         """Let ``write`` make one file of the release; it appears when it is complete and on disk."""
         with self._folder.draft(place) as draft:
             write(draft)
-            return FileEntry(path=place, sha256=file_sha256(draft), bytes=draft.stat().st_size, format=form)
+            digest, size = file_sha256(draft), draft.stat().st_size
+            return FileEntry(path=place, sha256=digest, bytes=size, format=form, level=level)
 
     def finish(self, entry: CubeEntry) -> None:
         """Record that all files of a cube are in place; a later run with the same id starts from here."""

@@ -54,6 +54,11 @@ class FileEntry(_Entry):
     sha256: str
     bytes: int
     format: ReleaseFormat | None = None  # of a cube's file
+    level: str = ""  # of a cube's file that has the cells of one level only; omitted elsewhere
+
+    @model_serializer(mode="wrap")
+    def _without_level(self, write: SerializerFunctionWrapHandler) -> dict[str, object]:
+        return {name: value for name, value in write(self).items() if value or name != "level"}
 
 
 class AxisEntry(_Entry):
@@ -143,6 +148,12 @@ class Manifest(_Entry):
     swapped: bool = False  # whether households exchanged their places before counting
     places: tuple[str, ...] = ()  # the variables that are places
     labels: Labels = NO_LABELS  # of what is published; omitted if empty
+    structural_zeros: tuple[
+        str, ...
+    ] = ()  # filters of cells that must be empty by definition; omitted if empty
+    level_column: str = (
+        ""  # the column of long files that has the level of each row; omitted if there is none
+    )
     digests: Digests
     secret_fingerprint: str
     cubes: tuple[CubeEntry, ...]
@@ -161,8 +172,9 @@ class Manifest(_Entry):
         return json.dumps({**self._content(), "seal": self.seal()}, indent=1, ensure_ascii=False) + "\n"
 
     def _content(self) -> dict[str, object]:
-        """Omit empty labels, so that releases without labels keep their text."""
-        return self.model_dump(mode="json", exclude=None if self.labels else {"labels"})
+        """Omit what is empty and was introduced later, so that releases without it keep their text."""
+        empty = {name for name in ("labels", "structural_zeros", "level_column") if not getattr(self, name)}
+        return self.model_dump(mode="json", exclude=empty)
 
 
 def _seal(content: Mapping[str, object]) -> str:

@@ -141,15 +141,20 @@ class CubeFile:
 
     def parts(self) -> Iterator[Rows]:
         """The rows by row group."""
+        return (rows for rows, _ in self.parts_with(""))
+
+    def parts_with(self, column: str) -> Iterator[tuple[Rows, NDArray[np.object_]]]:
+        """The rows by row group, and the texts of one more column; none where it has no name."""
         strides = np.cumprod([1, *(len(codes) for codes in reversed(self.codes))])[-2::-1]
         last, rows = -1, 0
-        for table in self._row_groups():
+        for table in self._row_groups(column):
             nodes = tuple(self._nodes(k, table) for k in range(len(self.codes)))
             cells = np.asarray(sum(n * stride for n, stride in zip(nodes, strides, strict=True)))
             values = table[VALUE].to_numpy()
             self._require_rows(cells, last, values)
             last, rows = int(cells[-1]), rows + len(cells)
-            yield Rows(nodes, cells, values)
+            texts = table[column].to_pylist() if column else []
+            yield Rows(nodes, cells, values), np.array(texts, dtype=object)
         if rows != self.entry.cells:
             raise BrokenRelease(
                 f"cube {self.entry.id}: the manifest states {self.entry.cells} cells, its file has {rows}"
@@ -159,11 +164,13 @@ class CubeFile:
     def _positions(self) -> tuple[dict[str, int], ...]:
         return tuple({code: node for node, code in enumerate(codes)} for codes in self.codes)
 
-    def _row_groups(self) -> Iterator[pa.Table]:
+    def _row_groups(self, column: str) -> Iterator[pa.Table]:
         """The parts of the file, if it has the columns of its axes and no gaps."""
         text = pa.dictionary(pa.int32(), pa.string())
         number = pa.float64() if self.entry.weight else pa.int64()
         wanted = {**{axis.variable: text for axis in self.entry.axes}, VALUE: number}
+        if column:
+            wanted[column] = text
         try:
             with pq.ParquetFile(self.path) as file:
                 for group in range(file.num_row_groups):

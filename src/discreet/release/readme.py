@@ -28,7 +28,7 @@ _FORMATS = {
     "structures and codelists (SDMX-ML 3.0). A code with a character that SDMX does not allow, such as a dot, is "
     "spelled with `_` there",
     ReleaseFormat.JSON_STAT: "`json-stat/`: the same as JSON-stat 2.0",
-    ReleaseFormat.XLSX: "`xlsx/`: the same as Excel workbooks with notes",
+    ReleaseFormat.XLSX: "`xlsx/`: the same as Excel workbooks: a table to read, notes, and data by line",
     ReleaseFormat.PX: "`px/`: the same as PX files for PxWeb and PC-Axis, zeros written out",
 }
 
@@ -49,7 +49,9 @@ def readme(publication: Publication, cubes: Sequence[CubeEntry]) -> str:
 
 def _contents(cubes: Sequence[CubeEntry]) -> str:
     present = {file.format for cube in cubes for file in cube.files}
-    lines = [f"- {text}" for form, text in _FORMATS.items() if form in present]
+    split = {file.format for cube in cubes for file in cube.files if file.level}
+    each = ", in a folder per table, one file for each level"
+    lines = [f"- {text}{each if form in split else ''}" for form, text in _FORMATS.items() if form in present]
     return "\n".join(
         (
             "## What is here",
@@ -61,7 +63,9 @@ def _contents(cubes: Sequence[CubeEntry]) -> str:
             "- `manifest.json`: the list of tables and files with their checksums",
             "",
             "In a table every row is one cell: for each variable a column with its code and one with its label, then",
-            "`value`. The code `_T` means the total along that variable.",
+            "`level` and `value`. The code `_T` means the total along that variable. The rows of one level count",
+            "everyone once; rows of different levels must not be added up. A level whose name ends with `(part)` lacks",
+            "codes.",
         )
     )
 
@@ -114,7 +118,7 @@ def _use(cubes: Sequence[CubeEntry]) -> str:
     if not cubes:
         return "## How to use it\n\nThere are no tables in this release."
     file = next(file.path for file in cubes[0].files if file.format is ReleaseFormat.PARQUET)
-    variable = cubes[0].axes[0].variable
+    level = f"{cubes[0].axes[0].variable}:1"
     return f"""## How to use it
 
 Python:
@@ -122,7 +126,7 @@ Python:
 ```python
 import pandas as pd
 table = pd.read_parquet("{file}")
-table[table["{variable}"] == "_T"]
+table[table["level"] == "{level}"]
 ```
 
 R:
@@ -130,7 +134,7 @@ R:
 ```r
 library(arrow)
 table <- read_parquet("{file}")
-table[table${variable} == "_T", ]
+table[table$level == "{level}", ]
 ```"""
 
 

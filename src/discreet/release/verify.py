@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import BrokenRelease
 from discreet.formats.dataset import DECIMALS
+from discreet.formats.levels import axis_levels, levels_of
 from discreet.maths.cells.counting import roll_up_sparse
 from discreet.programme.codelist import TOTAL
 from discreet.programme.cube import crossed
@@ -94,6 +96,7 @@ def compare(folder: Path, manifest: Manifest) -> Comparison:
             members = _members(folder, entries, known, manifest.noise.keeps_negatives)
             outcome = _compare_population(members, ROWS_PER_PASS)
             problems.extend(_wrong_sums(members, known, manifest))
+            problems.extend(_wrong_levels(members, known, manifest.level_column))
         except BrokenRelease as broken:
             outcome = Comparison((str(broken),), 0)
         problems.extend(outcome.problems)
@@ -123,8 +126,8 @@ def _members(
         if (file := entry.file(ReleaseFormat.PARQUET)) is not None:
             own = tuple(axes[axis.variable, axis.codelist] for axis in entry.axes)
             rows = CubeFile(entry, folder / file.path, tuple(axis.codes for axis in own), signed)
-            partial = any(one.published is not None for one in entries)
-            found.append(_Member(rows, own, *_published(entry, own, entries), partial))
+            incomplete = any(one.published is not None for one in entries)
+            found.append(_Member(rows, own, *_published(entry, own, entries), incomplete))
     return found
 
 
@@ -319,6 +322,32 @@ def _wrong_sums(
                 yield f"cube {entry.id}: its public total is not the {stated} that the manifest states"
         if entry.sums and not _adds_up(member, known, cells, values):
             yield f"cube {entry.id}: a stated sum is not the sum of its finest published cells"
+
+
+def _wrong_levels(
+    members: Sequence[_Member], known: Mapping[str, PublishedCodes], column: str
+) -> Iterator[str]:
+    """The cubes whose rows do not have the level that follows from their codes; releases without levels have none."""
+    for member in members if column else ():
+        entry = member.entry
+        listed = [known[axis.codelist] for axis in entry.axes]
+        axes = [
+            axis_levels(axis.variable, codes.codes, codes.parents)
+            for axis, codes in zip(entry.axes, listed, strict=True)
+        ]
+        levels = levels_of(axes, None if entry.published is None else partial(_is_published, entry))
+        for rows, found in member.file.parts_with(column):
+            names = np.array(levels.names, dtype=object)[levels.places(rows.nodes)]
+            if not np.array_equal(names, found):
+                yield f"cube {entry.id}: the column {column} does not have the levels of its codes"
+                break
+
+
+def _is_published(entry: CubeEntry, depths: tuple[int, ...]) -> bool:
+    both = zip((axis.variable for axis in entry.axes), depths, strict=True)
+    return crossed(tuple(sorted((variable, depth) for variable, depth in both if depth))) in (
+        entry.published or ()
+    )
 
 
 def _adds_up(

@@ -62,6 +62,7 @@ def _axis(axis: AnswerAxis, labels: Labels) -> DatasetAxis:
         codes=axis.codes,
         labels=axis.labels,
         parents=axis.parents,
+        depths=axis.depths,
         is_place=axis.is_place,
     )
 

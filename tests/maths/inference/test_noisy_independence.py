@@ -118,6 +118,6 @@ def test_a_table_of_one_row_is_refused() -> None:
 def test_a_known_total_is_the_sum_of_all_products() -> None:
     """Row and column effects of any size are moved together until the expected counts sum to the total."""
     effects = np.random.default_rng(4).normal(2.0, 0.5, (6, 3 + 4))
-    moved = independence._with_total(effects, 3, 1234)
+    moved = independence._with_total(effects, np.ones((3, 4), dtype=np.bool_), 1234)
     products = np.exp(moved[:, :3, None] + moved[:, None, 3:])
     assert products.sum(axis=(1, 2)) == pytest.approx(np.full(6, 1234.0))

@@ -90,10 +90,10 @@ def test_xlsx_has_notes_and_no_formulas(answer: Answer, builder: TableBuilder) -
     assert "additivity" in texts
     assert "a warning" in texts
     rows = list(book["Data"].iter_rows(values_only=True))
-    assert rows[0] == ("GEO", "GEO_label", "SEX", "SEX_label", "value", "status")
-    assert rows[3] == ("A", "=cmd()", "1", "same", 3, None)
+    assert rows[0] == ("GEO", "Place of usual residence", "SEX", "Sex", "level", "value", "status")
+    assert rows[3] == ("A", "=cmd()", "1", "same", "GEO:1 x SEX:1", 3, None)
     assert book["Data"]["B4"].data_type == "s"
-    assert rows[5][4:] == (None, "withheld")
+    assert rows[5][5:] == (None, "withheld")
     assert book["Data"].freeze_panes == "A2"
     assert "An area" not in texts
     assert notes["Withheld"] == "B B has too many small counts"
@@ -109,8 +109,8 @@ def test_a_laid_out_table_has_variables_across(answer: Answer, builder: TableBui
     text = body(answer, Format.CSV, builder, Layout(("GEO",), Texts.CODES)).decode()
     assert text.splitlines() == ["SEX,_T,A,B", "1,10,3,", "2,20,0,"]
     book = openpyxl.load_workbook(io.BytesIO(body(answer, Format.XLSX, builder, Layout(("SEX",)))))
-    assert [row[0] for row in book["Data"].iter_rows(values_only=True)] == [
-        "GEO",
+    assert [row[0] for row in book["Table"].iter_rows(5, values_only=True)] == [
+        "Place of usual residence (NUTS 2 regions)",
         "_T Total",
         "A =cmd()",
         'B B "x"',
@@ -162,7 +162,7 @@ def test_the_long_form_has_the_share_beside_the_count(answer: Answer, builder: T
     assert lines[2] == ["_T", "2", "20", "200", ""]
     assert lines[6] == ["B", "2", "", "", "withheld"]
     book = openpyxl.load_workbook(io.BytesIO(body(whole, Format.XLSX, builder, layout)))
-    assert [row[3] for row in book["Data"].iter_rows(values_only=True)][1:] == [100, 200, 30, 0, None, None]
+    assert [row[4] for row in book["Data"].iter_rows(values_only=True)][1:] == [100, 200, 30, 0, None, None]
     notes = " ".join(str(row[1].value) for row in book["Notes"].iter_rows())
     assert "share of the published total of the table" in notes
     assert "need not add up to 100 %" in notes
@@ -197,8 +197,11 @@ def test_headers_of_a_laid_out_sheet_stay_in_sight_and_numbers_are_numbers(
 ) -> None:
     layout = Layout(("SEX",), percent=Percent.COLUMN, counts=True, link="https://example.org/q/1")
     book = openpyxl.load_workbook(io.BytesIO(body(answer, Format.XLSX, builder, layout)))
-    assert book["Data"].freeze_panes == "B3"
-    assert {cell.data_type for row in book["Data"].iter_rows(3, 4, 2) for cell in row} == {"n"}
+    assert book["Table"].freeze_panes == "B7"
+    assert {cell.data_type for row in book["Table"].iter_rows(7, 8, 2) for cell in row} == {"n"}
+    assert [row[0].value for row in book["Table"].iter_rows(7)] == ["_T Total", "A =cmd()", 'B B "x"']
+    assert [cell.value for cell in book["Table"][6]][1:] == ["persons", "percent_of_column"] * 2
+    assert [cell.number_format for cell in book["Table"][7]][1:3] == ["#,##0", "0.00"]
     notes = {row[0].value: row[1].value for row in book["Notes"].iter_rows()}
     assert notes["Permanent link"] == "https://example.org/q/1"
 
@@ -211,8 +214,8 @@ def long_axis(name: str, length: int) -> AnswerAxis:
 @pytest.mark.parametrize(
     ("length", "layout", "fits"),
     [
-        (16_384, Layout(("A",)), True),
-        (16_385, Layout(("A",)), False),
+        (16_383, Layout(("A",)), True),
+        (16_384, Layout(("A",)), False),
         (8_193, Layout(("A",), percent=Percent.TOTAL, counts=True), False),
         (1_048_576, Layout(), False),
         (1_048_576, Layout(("B",)), False),
@@ -261,8 +264,8 @@ def test_texts_and_numbers_come_back_from_a_sheet_as_they_were(answer: Answer, b
     book = openpyxl.load_workbook(io.BytesIO(body(odd, Format.XLSX, builder, Layout(texts=Texts.CODES))))
     rows = list(book["Data"].iter_rows(2, values_only=True))
     assert [unescape(row[0]) for row in rows] == list(texts)
-    assert [row[1] for row in rows] == [0, None, -5, 2**40, 7, 8, 9, 10]
-    assert book["Data"].dimensions == "A1:C9"
+    assert [row[2] for row in rows] == [0, None, -5, 2**40, 7, 8, 9, 10]
+    assert book["Data"].dimensions == "A1:D9"
 
 
 FORMULAS = ("=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "=HYPERLINK(1)")
@@ -324,3 +327,18 @@ def test_every_format_has_a_media_type_and_an_ending(
     file = written(answer, form, builder.catalogue)
     assert "/" in file.media_type
     assert file.ending
+
+
+def test_codes_without_those_above_keep_their_level(answer: Answer, builder: TableBuilder) -> None:
+    """Codes of the second level that were chosen without their parents are of level 2, as in a release."""
+    deep = AnswerAxis("GEO", "GEO.L", ("A1", "A2"), ("x", "y"), ("", ""), (2, 2), True)
+    chosen = replace(
+        answer,
+        query=Query("persons", (Axis("GEO.L", ("A1", "A2")), Axis("SEX", ("1", "2")))),
+        axes=(deep, SEX),
+        values=np.array([1, 2, 3, 4], dtype=np.int64),
+        withheld=np.zeros(4, dtype=bool),
+    )
+    book = openpyxl.load_workbook(io.BytesIO(body(chosen, Format.XLSX, builder)))
+    assert {row[4] for row in book["Data"].iter_rows(2, values_only=True)} == {"GEO:2 x SEX:1"}
+    assert [row[0].alignment.indent for row in book["Table"].iter_rows(6)] == [0, 0]

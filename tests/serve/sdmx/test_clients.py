@@ -39,7 +39,7 @@ from discreet.release.reader import Release
 from tests.serve.conftest import published
 from tests.serve.sdmx.conftest import Cells
 
-AGENCY = "DISCREET"
+AGENCY = "CENSUS"
 FLOW = f"Dataflow={AGENCY}:DF_wide(1.0)"
 
 

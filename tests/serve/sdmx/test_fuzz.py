@@ -13,7 +13,7 @@ from discreet.serve.sdmx.registry import Registry, pick
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 words = st.sampled_from(
     ["data", "availability", "availableconstraint", "schema", "structure", "dataflow", "datastructure", "codelist",
-     "*", "all", "DISCREET", "DF_wide", "DF_1_1", "DSD_wide", "1.0", "+", "~", "latest", "_T._T._T", "._T.Y0", "body",
+     "*", "all", "CENSUS", "DF_wide", "DF_1_1", "DSD_wide", "1.0", "+", "~", "latest", "_T._T._T", "._T.Y0", "body",
      "_T.1.Y0,_T.2.Y1", "SEX", "...", "%00", "%2F", ""]
 )  # fmt: skip
 parts = words | st.text(max_size=12).map(lambda text: quote(text, safe=""))

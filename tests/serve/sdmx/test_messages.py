@@ -131,14 +131,14 @@ def test_formats_that_do_not_exist_are_not_acceptable(rest: Client, accept: str)
     [
         "/data/DF_wide/MT1+_T.1.Y0",
         "/data/DF_wide/_T+MT1.1.Y0/all/",
-        "/data/DISCREET,DF_wide,1.0/_T+MT1.1.Y0/",
+        "/data/CENSUS,DF_wide,1.0/_T+MT1.1.Y0/",
         "/data/all,DF_wide,latest/_T+MT1.1.Y0",
-        "/data/dataflow/DISCREET/DF_wide/1.0/_T+MT1.1.Y0/",
+        "/data/dataflow/CENSUS/DF_wide/1.0/_T+MT1.1.Y0/",
         "/data/dataflow/*/DF_wide/1.0+/_T.1.Y0,MT1.1.Y0",
-        "/data/datastructure/DISCREET/DSD_wide/~/_T+MT1.1.Y0",
+        "/data/datastructure/CENSUS/DSD_wide/~/_T+MT1.1.Y0",
         "/data/*/*/DF_wide/*/*.1.Y0?c[GEO]=_T,MT1",
-        "/data/dataflow/DISCREET/DF_wide/+/*?c[GEO]=_T,MT1&c[SEX]=ne:_T+ne:2&c[AGE]=eq:Y0",
-        "/data/dataflow/DISCREET/DF_wide/+/*.*.Y0?c%5BGEO%5D=_T,MT1&c%5BSEX%5D=sw:1%2Bew:1",
+        "/data/dataflow/CENSUS/DF_wide/+/*?c[GEO]=_T,MT1&c[SEX]=ne:_T+ne:2&c[AGE]=eq:Y0",
+        "/data/dataflow/CENSUS/DF_wide/+/*.*.Y0?c%5BGEO%5D=_T,MT1&c%5BSEX%5D=sw:1%2Bew:1",
     ],
 )
 def test_every_spelling_means_the_same(rest: Client, path: str) -> None:
@@ -147,7 +147,7 @@ def test_every_spelling_means_the_same(rest: Client, path: str) -> None:
     head, *rows = found.text.splitlines()
     assert head == "STRUCTURE,STRUCTURE_ID,ACTION,GEO,SEX,AGE,OBS_VALUE,OBS_STATUS,CONF_STATUS"
     assert [row.split(",")[1:6] for row in rows] == [
-        ["DISCREET:DF_wide(1.0)", "I", geo, "1", "Y0"] for geo in ("_T", "MT1")
+        ["CENSUS:DF_wide(1.0)", "I", geo, "1", "Y0"] for geo in ("_T", "MT1")
     ]
     assert rest.get(path, headers=CSV).headers["etag"] == found.headers["etag"]
 

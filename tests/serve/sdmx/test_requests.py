@@ -24,17 +24,17 @@ GENERIC_SPACE = "{http://www.sdmx.org/resources/sdmxml/schemas/v2_1/data/generic
 
 STRUCTURES = [
     # sdmx1, 2.1
-    (ANYTHING, "/dataflow/DISCREET/all/latest", STRUCTURE_2_1, ["DF_wide", "DF_1_1"], ["CL_SEX"]),
-    (ANYTHING, "/dataflow/DISCREET/DF_wide/latest?references=all", STRUCTURE_2_1, ["DSD_wide", "CL_SEX"], ["DF_1_1"]),
+    (ANYTHING, "/dataflow/CENSUS/all/latest", STRUCTURE_2_1, ["DF_wide", "DF_1_1"], ["CL_SEX"]),
+    (ANYTHING, "/dataflow/CENSUS/DF_wide/latest?references=all", STRUCTURE_2_1, ["DSD_wide", "CL_SEX"], ["DF_1_1"]),
     (ANYTHING, "/availableconstraint/DF_wide", STRUCTURE_2_1, ["CubeRegion", "Y0"], ["<str:Codelist "]),
-    (ANYTHING, "/codelist/DISCREET/CL_SEX/latest", STRUCTURE_2_1, ['id="CL_SEX"'], ['id="CL_AGE_H"']),
+    (ANYTHING, "/codelist/CENSUS/CL_SEX/latest", STRUCTURE_2_1, ['id="CL_SEX"'], ['id="CL_AGE_H"']),
     # sdmx1, 3.0
-    (ANYTHING, "/structure/dataflow/DISCREET/DF_wide/+", STRUCTURE_3_0, ["DF_wide"], ["<str:DataStructure "]),
+    (ANYTHING, "/structure/dataflow/CENSUS/DF_wide/+", STRUCTURE_3_0, ["DF_wide"], ["<str:DataStructure "]),
     # pysdmx
-    (JSON, "/structure/dataflow/DISCREET/DF_wide/", JSON, ['"id":"DF_wide"'], ['"dataStructures"']),
-    (JSON, "/schema/dataflow/DISCREET/DF_wide/1.0", JSON, ['"DSD_wide"', '"CL_SEX"', '"CS_VARIABLES"'], []),
+    (JSON, "/structure/dataflow/CENSUS/DF_wide/", JSON, ['"id":"DF_wide"'], ['"dataStructures"']),
+    (JSON, "/schema/dataflow/CENSUS/DF_wide/1.0", JSON, ['"DSD_wide"', '"CL_SEX"', '"CS_VARIABLES"'], []),
     (JSON, "/structure/dataflow?detail=allcompletestubs", JSON, ['"DF_1_1"', "annotations"], ['"dataStructures"']),
-    (JSON, "/availability/dataflow/DISCREET/DF_wide/1.0?references=all", JSON, ['"Y0"', '"codelists"'], []),
+    (JSON, "/availability/dataflow/CENSUS/DF_wide/1.0?references=all", JSON, ['"Y0"', '"codelists"'], []),
     # rsdmx
     (XML, "/datastructure/all/DSD_wide/latest/?references=children", STRUCTURE_2_1, ["CL_SEX", "CS_VAR"], ["DF_w"]),
     (XML, "/dataflow/all/all/latest/", STRUCTURE_2_1, ["DF_wide"], []),
@@ -45,14 +45,14 @@ DATA = [
     (ANYTHING, "/data/DF_wide/_T+MT1.1.?startPeriod=2021", GENERIC),
     (SPECIFIC, "/data/DF_wide/_T+MT1.1.", SPECIFIC),
     # sdmx1, 3.0
-    (ANYTHING, "/data/dataflow/DISCREET/DF_wide/1.0/_T+MT1.1.*", GENERIC),
+    (ANYTHING, "/data/dataflow/CENSUS/DF_wide/1.0/_T+MT1.1.*", GENERIC),
     # pysdmx
-    (CSV, "/data/dataflow/DISCREET/DF_wide/1.0/_T+MT1.1.*/", CSV),
-    (CSV, "/data/dataflow/DISCREET/DF_wide/1.0/*?c[GEO]=_T,MT1&c[SEX]=1&dimensionAtObservation=AllDimensions", CSV),
-    (CSV, "/data/dataflow/DISCREET/DF_wide/1.0?c[GEO]=_T,MT1&c[SEX]=1&updatedAfter=2021-01-01T00:00:00Z", CSV),
+    (CSV, "/data/dataflow/CENSUS/DF_wide/1.0/_T+MT1.1.*/", CSV),
+    (CSV, "/data/dataflow/CENSUS/DF_wide/1.0/*?c[GEO]=_T,MT1&c[SEX]=1&dimensionAtObservation=AllDimensions", CSV),
+    (CSV, "/data/dataflow/CENSUS/DF_wide/1.0?c[GEO]=_T,MT1&c[SEX]=1&updatedAfter=2021-01-01T00:00:00Z", CSV),
     # rsdmx
     (XML, "/data/DF_wide/_T+MT1.1./all/", GENERIC),
-    (XML, "/data/DF_wide/_T+MT1.1./DISCREET/?startPeriod=2020&endPeriod=2022", GENERIC),
+    (XML, "/data/DF_wide/_T+MT1.1./CENSUS/?startPeriod=2020&endPeriod=2022", GENERIC),
 ]  # fmt: skip
 
 
@@ -97,7 +97,7 @@ def _generic(element: ET.Element) -> dict[str, Any]:
     return {**key, "OBS_VALUE": value.get("value")}
 
 
-@pytest.mark.parametrize("path", ["/metadata/dataflow/DISCREET/DF_wide", "/registration/id/x", "/metadata"])
+@pytest.mark.parametrize("path", ["/metadata/dataflow/CENSUS/DF_wide", "/registration/id/x", "/metadata"])
 def test_what_sdmx_has_and_this_server_has_not_is_not_implemented(rest: Client, path: str) -> None:
     found = rest.get(path)
     assert found.status_code == 501

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import block_array, coo_array
+from scipy.sparse.csgraph import connected_components
 from scipy.special import gammaln, xlogy
 from scipy.stats import chi2
 
 from discreet.errors import mistake
-from discreet.maths.inference.likelihood import peaks, tilted_sums
+from discreet.maths.inference.likelihood import filled, peaks, tilted_sums
 from discreet.maths.noise.law import Floats
 from discreet.maths.noise.publishing import Columns, PublishedLaw, packed
 
@@ -78,6 +82,8 @@ CYCLES = 500
 GAIN = 1e-9  # of log-likelihood
 STEP = 1e-8
 LEAST = 1e-12
+LEAST_SUM = 1e-300
+FITTINGS, FITTED = 1000, 1e-11  # cycles of proportional fitting, and the change at which it ends
 SCORING = 25
 AT_ONCE = 1 << 18  # cells whose weights are in memory at a time
 
@@ -108,37 +114,105 @@ class IndependenceTests:
     settled: NDArray[np.bool_]
 
 
-def independence_tests(tables: Integers, noise: PublishedLaw) -> IndependenceTests:
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """The part of a table that a test of independence is about, and its degrees of freedom.
+
+    A row or column whose cells are all most likely empty has no fitted count: it is left out, as without noise an empty
+    margin is. Cells that must be empty (structural zeros) are no observations: the model is mu_ij = r_i c_j over the
+    others (quasi-independence; Bishop, Fienberg & Holland 1975, chapter 5). df = cells - rank of the effects, which is
+    (r - 1)(c - 1) for a table without such cells and (r - 1)(c - 1) - their number where they do not separate it.
+    """
+
+    rows: Integers
+    columns: Integers
+    possible: NDArray[np.bool_]  # (row, column) of the part
+    df: int
+
+    def part(self, tables: NDArray[Any]) -> NDArray[Any]:
+        """The rows and columns of tables (.., row, column) that are judged."""
+        return tables[..., self.rows[:, None], self.columns[None, :]]
+
+
+def judged_part(table: Integers, noise: PublishedLaw, structural: NDArray[np.bool_] | None = None) -> Judged:
+    """What of a table is judged: rows and columns with a cell that may be and is not most likely empty."""
+    possible = np.ones(table.shape, dtype=np.bool_) if structural is None else ~structural
+    occupied = possible & filled(np.where(possible, table, 0), noise)
+    return _judged(np.asarray(occupied.any(axis=1)), np.asarray(occupied.any(axis=0)), possible)
+
+
+def judged_margins(rows: Sequence[int], columns: Sequence[int]) -> Judged:
+    """What of a table with known margins is judged: what has members."""
+    possible = np.ones((len(rows), len(columns)), dtype=np.bool_)
+    return _judged(np.array(rows) > 0, np.array(columns) > 0, possible)
+
+
+def _judged(rows: NDArray[np.bool_], columns: NDArray[np.bool_], possible: NDArray[np.bool_]) -> Judged:
+    if min(possible.shape) < 2:
+        raise mistake(
+            "", "table", " x ".join(map(str, possible.shape)), "give at least two rows and two columns"
+        )
+    inside = possible[np.ix_(rows, columns)]
+    df = _degrees_of_freedom(inside)
+    if df < 1:
+        value = f"{int(rows.sum())} rows and {int(columns.sum())} columns are not empty"
+        raise mistake("", "table", value, "give at least two of each: else there is no dependence to test")
+    return Judged(np.flatnonzero(rows), np.flatnonzero(columns), inside, df)
+
+
+def _degrees_of_freedom(possible: NDArray[np.bool_]) -> int:
+    """Cells - (rows + columns - parts that share no row or column): the rank of row and column effects."""
+    rows, columns = possible.shape
+    if not possible.any():
+        return 0
+    between = coo_array((np.ones(possible.sum()), np.nonzero(possible)), shape=possible.shape)
+    joined = block_array([[None, between], [between.T, None]])
+    parts = int(connected_components(joined, directed=False, return_labels=False))
+    df: int = int(possible.sum()) - rows - columns + parts
+    return df
+
+
+def independence_tests(
+    tables: Integers, noise: PublishedLaw, possible: NDArray[np.bool_] | None = None
+) -> IndependenceTests:
     """Test tables (table, row, column) -> published count; true counts are Poisson (Rinott et al. 2018, 6.1).
 
     likelihood ratio: 2 log (max over all mu / max over mu_ij = r_i c_j / n) of
     prod_ij sum_a P(x_ij | a) Poisson(a; mu_ij), chi-square with (r - 1)(c - 1) degrees of freedom. The unrestricted
-    maximum depends only on x and is tabulated.
+    maximum depends only on x and is tabulated. Cells that are not ``possible`` are left out (see ``Judged``);
+    ``judged_part`` leaves empty rows and columns out.
     """
     _, rows, columns = tables.shape
     if rows < 2 or columns < 2:
         raise mistake("", "table", f"{rows} x {columns}", "give at least two rows and two columns")
-    df = (rows - 1) * (columns - 1)
+    possible = np.ones((rows, columns), dtype=np.bool_) if possible is None else possible
+    df = _degrees_of_freedom(possible)
+    tables = np.where(possible, tables, 0)
     packs = packed(noise, tables)
     cells = packs.indices(tables)
-    effects, most, settled = _climbed(cells, packs, _effects(np.maximum(tables, 0) + 0.5, None), None)
-    saturated = peaks(packs)[1][cells].sum(axis=(1, 2))
+    start = _effects(np.where(possible, np.maximum(tables, 0) + 0.5, 0.0), None)
+    effects, most, settled = _climbed(cells, packs, start, None, possible)
+    saturated = np.where(possible, peaks(packs)[1][cells], 0.0).sum(axis=(1, 2))
     mu = np.exp(effects[:, :rows, None] + effects[:, None, rows:])
     return IndependenceTests(
         TestStatistic(np.maximum(0.0, 2 * (saturated - most)), df),
-        TestStatistic(_noisy_chi_square(tables, noise, mu), df),
-        TestStatistic(_g_square(tables), df),
-        TestStatistic(_chi_square(tables), df),
+        TestStatistic(_noisy_chi_square(tables, noise, mu, possible), df),
+        TestStatistic(_g_square(tables, possible), df),
+        TestStatistic(_chi_square(tables, possible), df),
         mu,
         settled,
     )
 
 
-def fitted_products(tables: Integers, noise: PublishedLaw, total: int | None) -> Floats:
-    """The most likely mu_ij = r_i c_j / n of each table, with sum n where a public total is given."""
+def fitted_products(
+    tables: Integers, noise: PublishedLaw, total: int | None, possible: NDArray[np.bool_] | None = None
+) -> Floats:
+    """The most likely mu_ij = r_i c_j / n of each table; possible ones sum to n where a public total is given."""
+    possible = np.ones(tables.shape[1:], dtype=np.bool_) if possible is None else possible
+    tables = np.where(possible, tables, 0)
     packs = packed(noise, tables)
-    start = _effects(np.maximum(tables, 0) + 0.5, total)
-    effects, rows = _climbed(packs.indices(tables), packs, start, total)[0], tables.shape[1]
+    start = _effects(np.where(possible, np.maximum(tables, 0) + 0.5, 0.0), total)
+    effects, rows = _climbed(packs.indices(tables), packs, start, total, possible)[0], tables.shape[1]
     found: Floats = np.exp(effects[:, :rows, None] + effects[:, None, rows:])
     return found
 
@@ -155,29 +229,45 @@ def _effects(expected: Floats, total: int | None) -> Floats:
     return found
 
 
-def _expected(cells: Integers, columns: Columns, effects: Floats) -> tuple[Floats, Floats]:
+def _next_effects(expected: Floats, total: int | None, possible: NDArray[np.bool_], before: Floats) -> Floats:
+    """The M-step where some cells are impossible: one cycle of proportional fitting (ECM, Meng & Rubin 1993)."""
+    if possible.all():
+        return _effects(expected, total)
+    rows, allowed = expected.shape[1], possible.astype(np.float64)
+    across = np.exp(before[:, rows:])
+    down = np.maximum(LEAST, expected.sum(axis=2)) / (across @ allowed.T)
+    across = np.maximum(LEAST, expected.sum(axis=1)) / (down @ allowed)
+    found: Floats = np.log(np.concatenate([down, across], axis=1))
+    return found if total is None else _with_total(found, possible, total)
+
+
+def _expected(
+    cells: Integers, columns: Columns, effects: Floats, possible: NDArray[np.bool_]
+) -> tuple[Floats, Floats]:
     """The E-step: the expected true counts under mu_ij = exp(row_i + column_j), and the log-likelihoods."""
     rows = cells.shape[1]
     theta = effects[:, :rows, None] + effects[:, None, rows:]
     logs, means, _ = tilted_sums(theta, cells, columns)
-    return means, (logs - np.exp(theta)).sum(axis=(1, 2))
+    return np.where(possible, means, 0.0), np.where(possible, logs - np.exp(theta), 0.0).sum(axis=(1, 2))
 
 
 def _climbed(
-    cells: Integers, columns: Columns, effects: Floats, total: int | None
+    cells: Integers, columns: Columns, effects: Floats, total: int | None, possible: NDArray[np.bool_]
 ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
     """EM until nothing is gained, two steps and an extrapolation per cycle (Varadhan & Roland 2008, scheme S3).
 
     An extrapolation must gain what a plain step gains, else the second step is taken; settled tables are not changed.
     """
     most, moving = np.empty(len(cells)), np.arange(len(cells))
-    expected, most[:] = _expected(cells, columns, effects)
+    if total is not None:
+        effects = _with_total(effects, possible, total)
+    expected, most[:] = _expected(cells, columns, effects, possible)
     for _ in range(CYCLES):
         here, own = effects[moving], cells[moving]
-        one = _effects(expected, total)
-        expected, log_one = _expected(own, columns, one)
-        two = _effects(expected, total)
-        far, expected, log_far = _extrapolated(own, columns, (here, one, two), log_one, total)
+        one = _next_effects(expected, total, possible, here)
+        expected, log_one = _expected(own, columns, one, possible)
+        two = _next_effects(expected, total, possible, one)
+        far, expected, log_far = _extrapolated(own, columns, (here, one, two), log_one, total, possible)
         settled = (log_far - most[moving] < GAIN) | (np.abs(one - here).max(axis=1) < STEP)
         effects[moving], most[moving] = far, log_far
         moving, expected = moving[~settled], expected[~settled]
@@ -192,6 +282,7 @@ def _extrapolated(
     path: tuple[Floats, Floats, Floats],
     least: Floats,
     total: int | None,
+    possible: NDArray[np.bool_],
 ) -> tuple[Floats, Floats, Floats]:
     """The point that two steps lead to when they are continued, its expected counts and its log-likelihood."""
     here, one, two = path
@@ -201,59 +292,75 @@ def _extrapolated(
     far = np.where(
         np.isfinite(far).all(axis=1, keepdims=True) & (np.abs(far).max(axis=1, keepdims=True) < 300), far, two
     )
-    far = far if total is None else _with_total(far, cells.shape[1], total)
-    expected, logs = _expected(cells, columns, far)
+    far = far if total is None else _with_total(far, possible, total)
+    expected, logs = _expected(cells, columns, far, possible)
     worse = ~(logs >= least)
     if worse.any():
         far[worse] = two[worse]
-        expected[worse], logs[worse] = _expected(cells[worse], columns, two[worse])
+        expected[worse], logs[worse] = _expected(cells[worse], columns, two[worse], possible)
     return far, expected, logs
 
 
-def _with_total(effects: Floats, rows: int, total: int) -> Floats:
+def _with_total(effects: Floats, possible: NDArray[np.bool_], total: int) -> Floats:
     """The same products with this sum."""
-    sums = np.exp(effects[:, :rows]).sum(axis=1) * np.exp(effects[:, rows:]).sum(axis=1)
+    rows = len(possible)
+    sums = (np.exp(effects[:, :rows]) @ possible * np.exp(effects[:, rows:])).sum(axis=1)
     found: Floats = effects - 0.5 * (np.log(sums) - np.log(total))[:, None]
     return found
 
 
-def _products(tables: Floats) -> Floats:
-    """r_i c_j / n."""
+def _products(tables: Floats, possible: NDArray[np.bool_]) -> Floats:
+    """r_i c_j / n; with impossible cells the fit of quasi-independence, by proportional fitting."""
     total = tables.sum(axis=(1, 2), keepdims=True)
     products = tables.sum(axis=2, keepdims=True) * tables.sum(axis=1, keepdims=True)
-    found: Floats = products / np.maximum(total, 1e-300)
+    found: Floats = products / np.maximum(total, LEAST_SUM)
+    if possible.all():
+        return found
+    found = np.where(possible, found, 0.0)
+    for _ in range(FITTINGS):
+        before = found
+        for axis in (2, 1):
+            wanted, has = tables.sum(axis=axis, keepdims=True), found.sum(axis=axis, keepdims=True)
+            found = found * wanted / np.maximum(has, LEAST_SUM)
+        if np.abs(found - before).max() < FITTED * max(1.0, float(np.abs(tables).max())):
+            break
     return found
 
 
-def _g_square(tables: Integers) -> Floats:
+def _g_square(tables: Integers, possible: NDArray[np.bool_]) -> Floats:
     """2 sum x log(x / mu), negative counts as zero."""
     x = np.maximum(tables, 0).astype(np.float64)
-    mu = _products(x)
-    found: Floats = 2 * (xlogy(x, x) - xlogy(x, np.maximum(mu, 1e-300))).sum(axis=(1, 2))
+    mu = _products(x, possible)
+    found: Floats = 2 * (xlogy(x, x) - xlogy(x, np.maximum(mu, LEAST_SUM))).sum(axis=(1, 2))
     return np.maximum(found, 0.0)
 
 
-def _chi_square(tables: Integers) -> Floats:
+def _chi_square(tables: Integers, possible: NDArray[np.bool_]) -> Floats:
     """sum (x - mu)^2 / mu, negative counts as zero."""
     x = np.maximum(tables, 0).astype(np.float64)
-    mu = _products(x)
+    mu = _products(x, possible)
     found: Floats = ((x - mu) ** 2 / np.where(mu > 0, mu, 1.0)).sum(axis=(1, 2))
     return found
 
 
-def _noisy_chi_square(tables: Integers, noise: PublishedLaw, mu: Floats) -> Floats:
+def _noisy_chi_square(
+    tables: Integers, noise: PublishedLaw, mu: Floats, possible: NDArray[np.bool_]
+) -> Floats:
     """sum (x - E x)^2 / Var x, where E x and Var x are those of the published count; fitted by quasi-likelihood.
 
     With additive noise of variance s^2: sum (x - mu)^2 / (mu + s^2). The fit solves the quasi-score equations of the
     model mu_ij = r_i c_j / n, for with any other fit the statistic would not lose one degree of freedom per parameter.
     """
     count, rows, columns = tables.shape
-    design, moments = _design(rows, columns), PublishedMoments(noise)
+    inside = possible.ravel()
+    design, moments = _design(rows, columns)[inside], PublishedMoments(noise)
     part = max(1, AT_ONCE // (rows * columns))
     found = np.empty(count)
     for start in range(0, count, part):
-        x = tables[start : start + part].reshape(-1, rows * columns).astype(np.float64)
-        found[start : start + part] = _scored(x, moments, mu[start : start + part].reshape(x.shape), design)
+        here = slice(start, start + part)
+        x = tables[here].reshape(-1, rows * columns)[:, inside].astype(np.float64)
+        fitted = mu[here].reshape(-1, rows * columns)[:, inside]
+        found[here] = _scored(x, moments, fitted, design)
     return found
 
 

@@ -14,13 +14,14 @@ from numba import njit
 from numpy.typing import NDArray
 
 from discreet.maths.noise.law import Floats
-from discreet.maths.noise.publishing import Columns
+from discreet.maths.noise.publishing import Columns, PublishedLaw, packed
 
 NEGLIGIBLE = 40.0  # terms below e^-40 of the largest are left out of long concave sums
 SHORT = 64
 GRID = 32
 GOLDEN = (math.sqrt(5) - 1) / 2
 STEPS = 44
+EMPTY = 1e-12  # a most likely count that is 0
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
@@ -125,3 +126,10 @@ def peaks(columns: Columns, n: int = 0) -> tuple[Floats, Floats]:
         point, value = np.where(to_left, *sides), np.where(to_left, *values)
         at, most = np.where(value > most, point, at), np.maximum(most, value)
     return at, most
+
+
+def filled(counts: NDArray[np.int64], noise: PublishedLaw) -> NDArray[np.bool_]:
+    """Which cells are not most likely empty; without noise, those whose count is not 0."""
+    columns = packed(noise, counts)
+    found: NDArray[np.bool_] = (peaks(columns)[0] > EMPTY)[columns.indices(counts)]
+    return found

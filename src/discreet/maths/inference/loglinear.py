@@ -13,7 +13,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.stats import chi2, norm
 
 from discreet.errors import mistake
-from discreet.maths.inference.likelihood import peaks, tilted_sums
+from discreet.maths.inference.likelihood import filled, peaks, tilted_sums
 from discreet.maths.noise.law import Floats
 from discreet.maths.noise.publishing import PublishedLaw, packed
 
@@ -24,6 +24,7 @@ ROUNDS = 500
 CAREFUL = 15  # first steps of EM, which do not leap to a lower peak
 HALVINGS = 30
 LOWEST, HIGHEST = -30.0, 25.0  # of log mu
+DEPENDENT = 1e-9  # the share of a column that others do not determine, below which they do
 FLAT = 1e-4  # a parameter with less information than this diverges
 
 
@@ -33,11 +34,15 @@ class Design:
 
     matrix: Floats
     names: tuple[str, ...]
+    margins: tuple[NDArray[np.int64], ...] = ()  # of each term: the cell of its margin that a cell is in
 
 
 @dataclass(frozen=True, eq=False)
 class LogLinearFit:
-    """log mu = design x estimate; ``variances`` are inf where the data do not determine a parameter."""
+    """log mu = design x estimate; ``variances`` are inf where the data do not determine a parameter.
+
+    Parameters that only cells left out would determine have no estimate (nan).
+    """
 
     names: tuple[str, ...]
     estimates: Floats
@@ -46,6 +51,7 @@ class LogLinearFit:
     deviance: float  # 2 (saturated - fitted log-likelihood)
     df: int
     settled: bool
+    used: NDArray[np.bool_]  # (cell): not structural, and in no empty margin of a term
 
     @property
     def p_value(self) -> float:
@@ -81,7 +87,10 @@ def design(
             columns.append(here.astype(np.float64))
             pairs = zip(term, chosen, strict=True)
             names.append("*".join(f"{axes[axis]}={labels[axis][code]}" for axis, code in pairs))
-    return Design(np.stack(columns, axis=1), tuple(names))
+    margins = tuple(
+        np.ravel_multi_index(tuple(codes[list(term)]), [shape[axis] for axis in term]) for term in wanted
+    )
+    return Design(np.stack(columns, axis=1), tuple(names), margins)
 
 
 def _hierarchy(axes: Sequence[str], terms: Sequence[str]) -> list[tuple[int, ...]]:
@@ -98,29 +107,71 @@ def _hierarchy(axes: Sequence[str], terms: Sequence[str]) -> list[tuple[int, ...
     return sorted(found, key=lambda term: (len(term), term))
 
 
-def fit(counts: NDArray[np.int64], model: Design, noise: PublishedLaw) -> LogLinearFit:
+def fit(
+    counts: NDArray[np.int64],
+    model: Design,
+    noise: PublishedLaw,
+    structural: NDArray[np.bool_] | None = None,
+) -> LogLinearFit:
     """Maximise sum log sum_a P(x | a) Poisson(a; mu), log mu = X theta.
 
     Score X'(e - mu) and observed information X' diag(mu - v) X, with e and v the mean and variance of the true count
     given x. Newton steps where the information is positive definite, steps of EM (information X' diag(mu) X)
     elsewhere, each halved until the likelihood grows.
+
+    Structural zeros are left out, and so are the cells of an empty margin of a term, whose fitted counts are 0. df is
+    the number of cells left minus that of the parameters that they determine (incomplete tables: Bishop, Fienberg &
+    Holland 1975, 3.8 and 5.2). Later parameters that earlier ones determine are left out (aliased).
     """
+    used = _used(counts, model, noise, np.zeros(len(counts), np.bool_) if structural is None else structural)
+    if not used.any():
+        raise mistake("", "table", "every cell is empty", "give a table with counts")
+    counts, kept = counts[used], _independent(model.matrix[used])
+    matrix = model.matrix[used][:, kept]
     packs = packed(noise, counts)
     which = packs.indices(counts)
 
     def sums(theta: Floats) -> tuple[float, Floats, Floats, Floats]:
-        eta = np.clip(model.matrix @ theta, LOWEST, HIGHEST)
+        eta = np.clip(matrix @ theta, LOWEST, HIGHEST)
         logs, means, variances = tilted_sums(eta, which, packs)
         return float((logs - np.exp(eta)).sum()), means, variances, np.exp(eta)
 
-    climbs = [_climb(sums, model.matrix, start) for start in _starts(counts, model.matrix)]
+    climbs = [_climb(sums, matrix, start) for start in _starts(counts, matrix)]
     theta, settled = max(climbs, key=lambda climb: sums(climb[0])[0])
     most, _, spread, mu = sums(theta)
     saturated = float(peaks(packs)[1][which].sum())
-    variances = _variances(model.matrix, mu - spread)
-    rank = int(np.linalg.matrix_rank(model.matrix))
+    estimates, variances = np.full(len(model.names), np.nan), np.full(len(model.names), np.inf)
+    estimates[kept], variances[kept] = theta, _variances(matrix, mu - spread)
+    fitted = np.zeros(len(used))
+    fitted[used] = mu
     deviance = max(0.0, 2 * (saturated - most))
-    return LogLinearFit(model.names, theta, variances, mu, deviance, len(counts) - rank, settled)
+    return LogLinearFit(
+        model.names, estimates, variances, fitted, deviance, len(counts) - len(kept), settled, used
+    )
+
+
+def _used(
+    counts: NDArray[np.int64], model: Design, noise: PublishedLaw, structural: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """The cells that are possible and in no margin of a term whose cells are all most likely empty."""
+    occupied, used = ~structural & filled(np.where(structural, 0, counts), noise), ~structural
+    for margin in model.margins:
+        used &= np.bincount(margin, weights=occupied)[margin] > 0
+    return used
+
+
+def _independent(matrix: Floats) -> NDArray[np.int64]:
+    """The columns that no earlier ones determine."""
+    found: list[int] = []
+    basis = np.zeros((matrix.shape[0], 0))
+    for place, column in enumerate(matrix.T):
+        rest = column - basis @ (basis.T @ column)
+        rest = rest - basis @ (basis.T @ rest)
+        size = float(np.linalg.norm(rest))
+        if size > DEPENDENT * max(1.0, float(np.linalg.norm(column))):
+            found.append(place)
+            basis = np.column_stack([basis, rest / size])
+    return np.array(found, dtype=np.int64)
 
 
 def _starts(counts: NDArray[np.int64], matrix: Floats) -> list[Floats]:

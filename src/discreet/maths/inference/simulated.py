@@ -16,9 +16,12 @@ from discreet.errors import mistake
 from discreet.maths.inference.independence import (
     IndependenceTests,
     Integers,
+    Judged,
     PublishedMoments,
     fitted_products,
     independence_tests,
+    judged_margins,
+    judged_part,
 )
 from discreet.maths.inference.likelihood import tilted_sums
 from discreet.maths.noise.law import Floats
@@ -48,6 +51,12 @@ class KnownMargins:
         if min(sum(total > 0 for total in totals) for totals in (self.rows, self.columns)) < 2:
             remedy = "give at least two rows and two columns that are not empty"
             raise mistake("", "known margins", "fewer than two totals above 0", remedy)
+
+    @property
+    def without_empty(self) -> KnownMargins:
+        """The totals above 0."""
+        rows, columns = (tuple(filter(None, totals)) for totals in (self.rows, self.columns))
+        return KnownMargins(rows, columns)
 
     @property
     def total(self) -> int:
@@ -80,6 +89,7 @@ class SimulatedTests:
     likelihood_ratio: SimulatedTest
     chi_square: SimulatedTest
     score: SimulatedTest | None
+    judged: Judged  # what of the table was tested: not its empty rows and columns
     tables: int  # simulated; 0: p-values are those of the chi-square law
 
 
@@ -89,32 +99,45 @@ def default_tables(cells: int) -> int:
 
 
 def simulated_tests(
-    table: Integers, noise: PublishedLaw, known: Known, tables: int, rng: np.random.Generator
+    table: Integers,
+    noise: PublishedLaw,
+    known: Known,
+    tables: int,
+    rng: np.random.Generator,
+    structural: NDArray[np.bool_] | None = None,
 ) -> SimulatedTests:
     """Test one table; p = (1 + simulated statistics at least as large) / (1 + tables) (Davison & Hinkley 1997, 4.2).
 
     Nothing known: true counts are Poisson with the fitted means. Total N known: multinomial with the fitted shares
     (both: parametric bootstrap; below a mean of 2 the larger p-value of simulation and chi-square law). Margins known:
     all tables with these margins by their probability under independence (Patefield 1981), so that no parameter is
-    estimated and the p-value is exact.
+    estimated and the p-value is exact. Empty rows and columns are left out, and ``structural`` zeros (see ``Judged``).
     """
     if isinstance(known, KnownMargins):
+        if structural is not None and structural.any():
+            value = "with cells that must be empty"
+            raise mistake("", "known margins", value, "leave the margins out, or those cells")
         _checked_margins(table, noise, known)
-    found = independence_tests(table[None], noise)
+        part = judged_margins(known.rows, known.columns)
+        known = known.without_empty
+    else:
+        part = judged_part(table, noise, structural)
+    table = np.where(part.possible, part.part(table), 0)
+    found = independence_tests(table[None], noise, part.possible)
     if not tables:
         own = None if not isinstance(known, KnownMargins) else score_statistics(table[None], noise, known)
-        score = None if own is None else _by_law(float(own[0]), found.likelihood_ratio.df)
+        score = None if own is None else _by_law(float(own[0]), part.df)
         pair = [
             _by_law(float(one.statistic[0]), one.df) for one in (found.likelihood_ratio, found.chi_square)
         ]
-        return SimulatedTests(found, pair[0], pair[1], score, 0)
-    drawn = _draws(table, noise, known, tables, rng)
+        return SimulatedTests(found, pair[0], pair[1], score, part, 0)
+    drawn = _draws(table, noise, known, tables, rng, part.possible)
     if isinstance(known, KnownMargins):
         statistics = score_statistics(np.concatenate([table[None], drawn]), noise, known)
-        score = _ranked(float(statistics[0]), statistics[1:], found.likelihood_ratio.df)
+        score = _ranked(float(statistics[0]), statistics[1:], part.df)
     else:
         score = None
-    null = independence_tests(drawn, noise)
+    null = independence_tests(drawn, noise, part.possible)
     pair = [
         _ranked(float(one.statistic[0]), of_null.statistic, one.df)
         for one, of_null in (
@@ -122,9 +145,9 @@ def simulated_tests(
             (found.chi_square, null.chi_square),
         )
     ]
-    if score is None and found.fitted.mean() < SPARSE:
+    if score is None and found.fitted[0][part.possible].mean() < SPARSE:
         pair = [replace(one, p_value=max(one.p_value, one.asymptotic_p_value)) for one in pair]
-    return SimulatedTests(found, pair[0], pair[1], score, tables)
+    return SimulatedTests(found, pair[0], pair[1], score, part, tables)
 
 
 def _by_law(own: float, df: int) -> SimulatedTest:
@@ -138,19 +161,24 @@ def _ranked(own: float, null: Floats, df: int) -> SimulatedTest:
 
 
 def _draws(
-    table: Integers, noise: PublishedLaw, known: Known, tables: int, rng: np.random.Generator
+    table: Integers,
+    noise: PublishedLaw,
+    known: Known,
+    tables: int,
+    rng: np.random.Generator,
+    possible: NDArray[np.bool_],
 ) -> Integers:
     """Published tables (table, row, column) under independence."""
     shape = (tables, *table.shape)
     if isinstance(known, KnownMargins):
         true = known.tables(tables, rng)
     else:
-        mu = smoothed(fitted_products(table[None], noise, known))[0]
+        mu = smoothed(fitted_products(table[None], noise, known, possible))[0] * possible
         if known is None:
             true = rng.poisson(mu, size=shape)
         else:
             true = rng.multinomial(known, (mu / mu.sum()).ravel(), size=tables).reshape(shape)
-    return drawn_published(noise, true.astype(np.int64), rng)
+    return np.where(possible, drawn_published(noise, true.astype(np.int64), rng), 0)
 
 
 def smoothed(mu: Floats) -> Floats:

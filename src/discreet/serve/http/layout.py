@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.formats.columns import LongForm, Texts
-from discreet.formats.dataset import VALUE, Dataset, DatasetAxis, grid_places
-from discreet.formats.xlsx import Cell
+from discreet.formats.dataset import VALUE, Dataset, grid_places
+from discreet.formats.xlsx import Cell, shown
 from discreet.programme.codelist import TOTAL
 from discreet.serve.http.problems import HttpProblem
 from discreet.serve.query import Query
@@ -99,9 +99,8 @@ def percentages(dataset: Dataset, layout: Layout) -> NDArray[np.float64]:
 def long_form(dataset: Dataset, layout: Layout, spelled: Callable[[str], str] | None = None) -> LongForm:
     """The columns of the long form: the percentage is next to its count."""
     share = layout.percent
-    return LongForm(
-        layout.texts, spelled, {} if share is None else {share.heading: percentages(dataset, layout)}
-    )
+    shares = {} if share is None else {share.heading: percentages(dataset, layout)}
+    return LongForm(layout.texts, spelled, shares, level=False)
 
 
 def laid_out(dataset: Dataset, layout: Layout) -> Iterator[list[Cell]]:
@@ -162,15 +161,3 @@ def _numbers(dataset: Dataset, layout: Layout, measure: str) -> NDArray[np.objec
     cells = numbers.astype(object)
     cells[dataset.hidden if measure == VALUE else np.isnan(numbers)] = None
     return cells
-
-
-def shown(axis: DatasetAxis, texts: Texts) -> tuple[str, ...]:
-    """The codes of an axis as readers see them."""
-    if texts is Texts.CODES:
-        return axis.codes
-    if texts is Texts.LABELS:
-        return axis.labels
-    return tuple(
-        code if code == label else f"{code} {label}"
-        for code, label in zip(axis.codes, axis.labels, strict=True)
-    )

@@ -6,16 +6,14 @@ import io
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import chain
 from math import prod
 
-from discreet.formats.columns import rows, schema
 from discreet.formats.dataset import Dataset
-from discreet.formats.xlsx import FASTEST, SHEET_COLUMNS, SHEET_ROWS, SheetTable, write_xlsx
+from discreet.formats.xlsx import FASTEST, SHEET_COLUMNS, SHEET_ROWS, WideForm, write_xlsx
 from discreet.serve.answer import Answer, Rule
 from discreet.serve.catalogue import Catalogue
 from discreet.serve.dataset import dataset_of, label_of
-from discreet.serve.http.layout import Layout, Percent, laid_out, long_form, measures, sides
+from discreet.serve.http.layout import Layout, Percent, long_form, measures, percentages, sides
 from discreet.serve.http.problems import HttpProblem
 from discreet.serve.query import to_json
 from discreet.serve.rules import REASONS
@@ -27,7 +25,8 @@ MOST_AREAS = 1_000  # withheld areas that are listed
 def workbook(answer: Answer, catalogue: Catalogue, layout: Layout) -> bytes:
     """The workbook; a table too large for a sheet is a problem."""
     dataset = dataset_of(answer, catalogue)
-    table = _table(dataset, layout)
+    form = _form(dataset, layout)
+    columns = replace(long_form(dataset, layout), level=True)
     notes = [
         *_about(answer, catalogue),
         *_how_to_read(dataset, layout),
@@ -37,21 +36,22 @@ def workbook(answer: Answer, catalogue: Catalogue, layout: Layout) -> bytes:
     language = answer.language
     headed = tuple((said(head, language), said(text, language)) for head, text in notes)
     file = io.BytesIO()
-    write_xlsx(replace(dataset, headed_notes=headed), file, table, FASTEST)
+    write_xlsx(replace(dataset, headed_notes=headed), file, form, columns, FASTEST)
     return file.getvalue()
 
 
-def _table(dataset: Dataset, layout: Layout) -> SheetTable:
-    """The lines, and how many header lines and columns are frozen."""
+def _form(dataset: Dataset, layout: Layout) -> WideForm | None:
+    """The variables in columns that a user chose; None: those that suit the table."""
+    _check_size(dataset.size + 1, 4 + 2 * len(dataset.axes))
     if not layout.columns:
-        _check_size(dataset.size + 1, 3 + 2 * len(dataset.axes))
-        columns = long_form(dataset, layout)
-        return SheetTable(chain([schema(dataset, columns).names], rows(dataset, columns)), dataset.size + 1)
+        return None
     across, down = sides(dataset, layout)
-    top, left = len(across) + (layout.percent is not None), len(down)
-    length = top + prod(dataset.shape[k] for k in down)
-    _check_size(length, left + len(measures(layout)) * prod(dataset.shape[k] for k in across))
-    return SheetTable(laid_out(dataset, layout), length, top, left)
+    shares = {} if layout.percent is None else {layout.percent.heading: percentages(dataset, layout)}
+    named = {name: shares.get(name, dataset.values) for name in measures(layout)} if shares else {}
+    top, left = 4 + len(across) + bool(shares), max(1, len(down))
+    rows, width = prod(dataset.shape[k] for k in down), prod(dataset.shape[k] for k in across)
+    _check_size(top + rows, left + len(measures(layout)) * width)
+    return WideForm(tuple(across), layout.texts, named)
 
 
 def _check_size(rows: int, columns: int) -> None:

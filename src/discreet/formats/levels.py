@@ -1,0 +1,90 @@
+"""The levels of a long table: which rows together count every record once, so that totals are never added to parts.
+
+A cell's level names the level of its code along each axis that is not at its total, as ``GEO:2 x SEX:1``: the first
+codes below the total are level 1. A code without codes below belongs to the deepest level of its axis, wherever it
+ends, so that the finest level is always whole. The cells of one level never overlap; they are a partition unless its
+name ends with ``(part)``: codes that end above it, or cross-tabulations that are not published, are missing there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.programme.codelist import TOTAL
+from discreet.programme.cube import Depths, crossed
+
+LEVEL = "level"  # the column
+PART = " (part)"
+
+
+@dataclass(frozen=True, eq=False)
+class AxisLevels:
+    """The level and the depth of each code of an axis."""
+
+    variable: str
+    levels: NDArray[np.int64]
+    depths: NDArray[np.int64]
+    finest: NDArray[np.bool_]
+
+    @property
+    def deepest(self) -> int:
+        """The last level."""
+        return int(self.depths.max(initial=0))
+
+    def depths_of(self, level: int) -> tuple[int, ...]:
+        """The depths of the codes of a level."""
+        return tuple(np.unique(self.depths[self.levels == level]).tolist())
+
+    def is_whole(self, level: int) -> bool:
+        """Whether every record has a code of this level."""
+        return level in (0, self.deepest) or not (self.finest & (self.depths <= level)).any()
+
+
+def axis_levels(
+    variable: str, codes: Sequence[str], parents: Sequence[str], known: Sequence[int] = ()
+) -> AxisLevels:
+    """The levels of codes whose parents are listed before them; codes without one are below the total.
+
+    ``known`` are the depths of codes of which not all above are listed.
+    """
+    depth: dict[str, int] = dict(zip(codes, known, strict=True)) if known else {}
+    for code, parent in zip(codes, parents, strict=True) if not known else ():
+        depth[code] = 0 if code == TOTAL else depth.get(parent, 0) + 1
+    inner = set(parents)
+    depths = np.array([depth[code] for code in codes], dtype=np.int64)
+    finest = np.array([code not in inner and code != TOTAL for code in codes], dtype=np.bool_)
+    deepest = int(depths.max(initial=0))
+    return AxisLevels(variable, np.where(finest, deepest, depths), depths, finest)
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """The names of all levels of a table, by the levels of its axes (last axis fastest)."""
+
+    axes: tuple[AxisLevels, ...]
+    names: tuple[str, ...]
+
+    def places(self, nodes: Sequence[NDArray[np.integer]]) -> NDArray[np.int32]:
+        """Which of the names each cell has, from its codes along the axes."""
+        place = np.zeros(len(nodes[0]), dtype=np.int32)
+        for axis, along in zip(self.axes, nodes, strict=True):
+            place = place * np.int32(axis.deepest + 1) + axis.levels[along].astype(np.int32)
+        return place
+
+
+def levels_of(axes: Sequence[AxisLevels], published: Callable[[Depths], bool] | None = None) -> Levels:
+    """The levels of a table; ``published`` answers for the depths of a cross-tabulation, if not all are."""
+    names = []
+    for chosen in product(*(range(axis.deepest + 1) for axis in axes)):
+        both = list(zip(axes, chosen, strict=True))
+        name = crossed(tuple(sorted((axis.variable, level) for axis, level in both if level)))
+        whole = all(axis.is_whole(level) for axis, level in both)
+        if whole and published is not None:
+            whole = all(map(published, product(*(axis.depths_of(level) for axis, level in both))))
+        names.append(name if whole else name + PART)
+    return Levels(tuple(axes), tuple(names))
