@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 from discreet.cli.app import app
 from discreet.population.look import look
 from discreet.programme.columns import unit_of
-from discreet.programme.inference import Inferred, Role, infer
+from discreet.programme.inference import Decision, Inferred, Role, infer
 from discreet.programme.sources import file_source
 
 CODED = {Role.CODES, Role.LEVEL}
@@ -156,7 +156,7 @@ def measured(case: Expected) -> Measured:
     ids = [unit for unit, column in case.ids.items() if found.ids.get(unit, "") == column]
     extra = [unit for unit in found.ids if unit not in case.ids]
     hierarchy = found.geography == case.geography
-    judged = [one for one in found.decisions if one.role not in (Role.ID, Role.GEOGRAPHY)]
+    judged = _variables(case, found)
     return Measured(
         len(judged) - len(wrong),
         len(judged),
@@ -168,11 +168,15 @@ def measured(case: Expected) -> Measured:
     )
 
 
+def _variables(case: Expected, found: Inferred) -> list[Decision]:
+    """The columns that are neither ids nor places by their codebook, whatever they were taken for."""
+    taken = {*case.ids.values(), *case.geography}
+    return [one for one in found.decisions if one.column not in taken]
+
+
 def _wrong(case: Expected, found: Inferred) -> Sequence[str]:
     wrong = []
-    for one in found.decisions:
-        if one.role in (Role.ID, Role.GEOGRAPHY):
-            continue
+    for one in _variables(case, found):
         expected = case.others.get(one.column, CODED)
         if one.column == case.counts:
             expected = {Role.COUNT}
