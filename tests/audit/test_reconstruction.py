@@ -76,6 +76,9 @@ class Bare:
     def problems(self, records: int) -> Iterator[Problem]:
         yield from ()
 
+    def cube_problems(self, cube: Cube) -> Iterator[Problem]:
+        yield from ()
+
 
 NO_NOISE = known_noise(True, True, 0.0, 0)
 
