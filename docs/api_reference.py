@@ -34,7 +34,7 @@ discreet.verify(Path("release"))
 
 def parameter(one: inspect.Parameter) -> str:
     """Name, type and default of a parameter; a default that is not a plain value is left out as three dots."""
-    star = {one.VAR_POSITIONAL: "*", one.VAR_KEYWORD: "**"}.get(one.kind, "")
+    star = "*" if one.kind is one.VAR_POSITIONAL else "**" if one.kind is one.VAR_KEYWORD else ""
     kind = "" if one.annotation is one.empty else f": {one.annotation}"
     if one.default is one.empty:
         return f"{star}{one.name}{kind}"

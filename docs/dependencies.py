@@ -94,8 +94,8 @@ def licence(name: str) -> str:
     if name in ELSEWHERE:
         return ELSEWHERE[name]
     stated = metadata(name)
-    if expression := stated.get("License-Expression"):
-        return str(expression)
+    if "License-Expression" in stated:
+        return stated["License-Expression"]
     classes = [
         one.rpartition(" :: ")[2] for one in stated.get_all("Classifier") or [] if one.startswith("License")
     ]

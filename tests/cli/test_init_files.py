@@ -132,6 +132,7 @@ def test_a_table_of_counts(tmp_path: Path) -> None:
     assert [axis.full_name for axis in cube.axes] == ["district.DISTRICT", "sex", "age"]
     assert programme.population is None
     assert isinstance(programme.noise, PrivateNoise)
+    published(tmp_path)
 
 
 def test_several_tables_of_counts_one_under_another_are_refused(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import venv
 import zipfile
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
@@ -19,7 +20,7 @@ NEEDS_SERVE = {"serve", "token"}
 WITHOUT_EXTRAS = f"import sys; sys.modules.update(dict.fromkeys({sorted(EXTRAS)!r})); "
 
 
-def run(command: list[str | Path], folder: Path) -> subprocess.CompletedProcess[str]:
+def run(command: Sequence[object], folder: Path) -> subprocess.CompletedProcess[str]:
     """Run a command outside of the repository, with nothing of this environment."""
     clean = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "NUMBA_CACHE_DIR": str(folder / "numba")}
     return subprocess.run(
