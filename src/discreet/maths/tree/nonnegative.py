@@ -1,0 +1,347 @@
+"""Siblings fitted together: non-negative, within bounds, and adding up to their parent.
+
+    minimise 1/2 sum_c (x_c - m_c)' W_c (x_c - m_c)
+    subject to sum_c x_c = parent, x_c >= 0, lower <= sums of x_c over groups of cells <= upper,
+
+by the alternating direction method of multipliers (Boyd et al. 2011, with over-relaxation): x is the unbounded solution
+with the sum, in closed form; z is the nearest point within the bounds, cell by cell and group by group. It ends when x and
+z agree and z no longer moves. Two forms of the same iteration: ``fit_support`` for children that share W, on the cells that
+are not zero in the parent; ``fit_blocks`` for any children, on all cells in the blocks of ``marginals``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from discreet.maths.tree.least_squares import inverse, symmetric
+from discreet.maths.tree.marginals import Basis, Blocks, apply_means, by_means
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+TOLERANCE = 0.01  # in counts: far below what rounding to whole numbers moves
+RELAXATION = 1.6
+STEPS = 20  # between two looks at the penalty
+MOST_LOOKS = 60
+UNBALANCED = 4.0  # ratio of the two residuals that changes the penalty
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Cells by group: ``order`` lists the cells that may be above zero, group after group."""
+
+    order: Integers
+    starts: Integers  # group -> its first place in ``order``; one more at the end
+
+    @property
+    def count(self) -> int:
+        """How many groups there are."""
+        return len(self.starts) - 1
+
+
+def groups_of(group: Integers, count: int, free: NDArray[np.bool_] | None = None) -> Groups:
+    """Sort cells by their group, those left out that are zero anyway."""
+    chosen = np.arange(len(group)) if free is None else np.flatnonzero(free)
+    order = chosen[np.argsort(group[chosen], kind="stable")]
+    return Groups(order, np.searchsorted(group[order], np.arange(count + 1)))
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A fit within the bounds, (child, cell); how far it was from ending, 1 or less where it ended."""
+
+    values: Floats
+    residual: float
+
+
+def fit_support(
+    weights: Floats,
+    information: Floats,
+    parent: Floats,
+    groups: Groups,
+    lower: Floats,
+    upper: Floats,
+    totals: Floats | None = None,
+) -> Fitted:
+    """Children with the same W on the parent's k cells above zero; ``information`` is W_c m_c, (child, k).
+
+    With A = (W + r I)^-1 the x-step is A (W m + r (z - u)), moved by the same vector for all children to meet their sum,
+    and along A 1 to meet totals that are known.
+    """
+    n, k = information.shape
+    typical = float(np.trace(weights)) / k
+    penalty = typical
+    z = np.tile(parent / n, (n, 1))
+    u = np.zeros_like(z)
+    exact = np.zeros(0) if totals is None else totals
+    residual = np.inf
+    for _ in range(MOST_LOOKS):
+        solver = np.linalg.inv(weights + penalty * np.eye(k))
+        primal, dual = _support_steps(
+            solver,
+            information,
+            parent,
+            groups.order,
+            groups.starts,
+            lower,
+            upper,
+            exact,
+            penalty,
+            TOLERANCE * typical,
+            z,
+            u,
+        )
+        residual = max(primal / TOLERANCE, dual / (TOLERANCE * typical))
+        if residual <= 1:
+            break
+        penalty = _balanced(penalty, primal, dual / typical, u)
+    return Fitted(z, residual)
+
+
+def _balanced(penalty: float, primal: float, dual: float, u: Floats) -> float:
+    """A larger penalty where x and z disagree, a smaller one where z still moves; u is scaled with it."""
+    ratio = primal / max(dual, 1e-12)
+    if 1 / UNBALANCED < ratio < UNBALANCED:
+        return penalty
+    factor = float(np.clip(np.sqrt(ratio), 0.2, 5.0))
+    u /= factor
+    return penalty * factor
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _support_steps(
+    solver: Any,
+    information: Any,
+    parent: Any,
+    order: Any,
+    starts: Any,
+    lower: Any,
+    upper: Any,
+    totals: Any,
+    penalty: Any,
+    dual_tolerance: Any,
+    z: Any,
+    u: Any,
+) -> Any:
+    n, k = information.shape
+    along = solver.sum(axis=1)
+    whole = along.sum()
+    v = np.empty((n, k))
+    moved = np.empty(k)
+    primal, dual = np.inf, np.inf
+    for _ in range(STEPS):
+        for c in range(n):
+            for j in range(k):
+                v[c, j] = information[c, j] + penalty * (z[c, j] - u[c, j])
+        x = np.dot(v, solver)
+        for j in range(k):
+            missing = parent[j]
+            for c in range(n):
+                missing -= x[c, j]
+            missing /= n
+            for c in range(n):
+                x[c, j] += missing
+        if totals.size:
+            for c in range(n):
+                step = (totals[c] - x[c].sum()) / whole
+                for j in range(k):
+                    x[c, j] += step * along[j]
+        primal, dual = 0.0, 0.0
+        for c in range(n):
+            for j in range(k):
+                v[c, j] = RELAXATION * x[c, j] + (1 - RELAXATION) * z[c, j] + u[c, j]
+            project(v[c], order, starts, lower[c], upper[c], moved)
+            for j in range(k):
+                dual = max(dual, abs(moved[j] - z[c, j]))
+                primal = max(primal, abs(x[c, j] - moved[j]))
+                u[c, j] = v[c, j] - moved[j]
+                z[c, j] = moved[j]
+        dual *= penalty
+        if primal <= TOLERANCE and dual <= dual_tolerance:
+            break
+    return primal, dual
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def project(v: Any, order: Any, starts: Any, lower: Any, upper: Any, out: Any) -> None:
+    """Set out to the nearest point to v with cells >= 0, group sums within bounds, and zero in all cells not in ``order``.
+
+    Where the clipped sum is outside, all cells of the group move by one number t with sum max(v + t, 0) = bound; Newton's
+    steps from the right never pass it and reach it.
+    """
+    out[:] = 0.0
+    for g in range(starts.size - 1):
+        first, last = starts[g], starts[g + 1]
+        if last == first or upper[g] <= 0.0:
+            continue
+        clipped, plain = 0.0, 0.0
+        for at in range(first, last):
+            value = v[order[at]]
+            plain += value
+            clipped += max(value, 0.0)
+        shift = 0.0
+        if clipped < lower[g]:
+            bound = lower[g]
+            shift = (bound - plain) / (last - first)
+        elif clipped > upper[g]:
+            bound = upper[g]
+        else:
+            for at in range(first, last):
+                out[order[at]] = max(v[order[at]], 0.0)
+            continue
+        for _ in range(last - first + 2):
+            total, active = 0.0, 0
+            for at in range(first, last):
+                value = v[order[at]] + shift
+                if value > 0.0:
+                    total += value
+                    active += 1
+            if active == 0 or abs(total - bound) <= 1e-9 * (1.0 + bound):
+                break
+            shift -= (total - bound) / active
+        for at in range(first, last):
+            out[order[at]] = max(v[order[at]] + shift, 0.0)
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def support_weights(means: Any, places: Any, widths: Any, cells: Any) -> Any:
+    """W restricted to some cells, flat places (a, r): sum over T of N_T[a, a'] where r and r' agree on T, / summed size."""
+    k, width = cells.size, places.shape[1]
+    found = np.zeros((k, k))
+    for i in range(k):
+        a, r = cells[i] // width, cells[i] % width
+        for j in range(i, k):
+            b, t = cells[j] // width, cells[j] % width
+            value = 0.0
+            for subset in range(widths.size):
+                if places[subset, r] == places[subset, t]:
+                    value += means[subset, a, b] * (widths[subset] / width)
+            found[i, j] = value
+            found[j, i] = value
+    return found
+
+
+def fit_blocks(
+    basis: Basis,
+    estimates: Floats,
+    forms: Sequence[Blocks],
+    form_of: Integers,
+    parent: Floats | None,
+    groups: Groups,
+    lower: Floats,
+    upper: Floats,
+    *,
+    totals_known: bool,
+) -> Fitted:
+    """Children with estimates m_c (child, d, width) of covariance C_c = forms[form_of[c]]; without a parent, the root.
+
+    The x-step moves within the range of C_c, so that totals that C_c has as known stay as they are in m_c:
+    x_c = m_c + A_c r (z - u - m_c) + A_c (sum_b A_b)^-1 (what the sum lacks), A = C (I + r C)^-1.
+    """
+    n = len(estimates)
+    covariance = np.stack(forms)
+    number = np.bincount(form_of, minlength=len(forms)).astype(np.float64)
+    typical = 1 / float(np.mean(np.trace(covariance[:, -1], axis1=-2, axis2=-1)) / basis.d)
+    penalty = typical
+    flat = np.ascontiguousarray(estimates.reshape(n, basis.cells))
+    z = np.maximum(flat, 0.0) if parent is None else np.tile(parent / n, (n, 1))
+    closed = np.ones(basis.cells, dtype=bool)
+    closed[groups.order] = False
+    z[:, closed] = 0.0
+    u = np.zeros_like(z)
+    whole = np.zeros(0) if parent is None else parent
+    residual = np.inf
+    for _ in range(MOST_LOOKS):
+        unit = np.eye(basis.d)
+        solver = symmetric(np.linalg.solve(unit + penalty * covariance, covariance))
+        shared = solver
+        if parent is not None:
+            total = np.einsum("f,fsab->sab", number, solver)
+            shared = solver @ inverse(total, total_known=totals_known)
+        primal, dual = _block_steps(
+            by_means(basis, penalty * solver),
+            by_means(basis, shared),
+            basis.places,
+            basis.widths,
+            flat,
+            form_of,
+            whole,
+            groups.order,
+            groups.starts,
+            lower,
+            upper,
+            penalty,
+            TOLERANCE * typical,
+            z,
+            u,
+        )
+        residual = max(primal / TOLERANCE, dual / (TOLERANCE * typical))
+        if residual <= 1:
+            break
+        penalty = _balanced(penalty, primal, dual / typical, u)
+    return Fitted(z, residual)
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _block_steps(
+    own: Any,
+    shared: Any,
+    places: Any,
+    widths: Any,
+    estimates: Any,
+    form_of: Any,
+    parent: Any,
+    order: Any,
+    starts: Any,
+    lower: Any,
+    upper: Any,
+    penalty: Any,
+    dual_tolerance: Any,
+    z: Any,
+    u: Any,
+) -> Any:
+    n, cells = estimates.shape
+    d = own.shape[2]
+    width = cells // d
+    x = np.empty((n, cells))
+    v, moved = np.empty(cells), np.empty(cells)
+    out = np.empty((d, width))
+    moves = np.empty((own.shape[0], cells))
+    primal, dual = np.inf, np.inf
+    for _ in range(STEPS):
+        missing = parent.copy()
+        for c in range(n):
+            for j in range(cells):
+                v[j] = z[c, j] - u[c, j] - estimates[c, j]
+            apply_means(own[form_of[c]], places, widths, v.reshape(d, width), out)
+            flat = out.reshape(cells)
+            for j in range(cells):
+                x[c, j] = estimates[c, j] + flat[j]
+            if missing.size:
+                missing -= x[c]
+        if missing.size:
+            for form in range(own.shape[0]):
+                apply_means(shared[form], places, widths, missing.reshape(d, width), out)
+                moves[form] = out.reshape(cells)
+            for c in range(n):
+                x[c] += moves[form_of[c]]
+        primal, dual = 0.0, 0.0
+        for c in range(n):
+            for j in range(cells):
+                v[j] = RELAXATION * x[c, j] + (1 - RELAXATION) * z[c, j] + u[c, j]
+            project(v, order, starts, lower[c], upper[c], moved)
+            for j in range(cells):
+                dual = max(dual, abs(moved[j] - z[c, j]))
+                primal = max(primal, abs(x[c, j] - moved[j]))
+                u[c, j] = v[j] - moved[j]
+                z[c, j] = moved[j]
+        dual *= penalty
+        if primal <= TOLERANCE and dual <= dual_tolerance:
+            break
+    return primal, dual
