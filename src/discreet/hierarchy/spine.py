@@ -65,16 +65,22 @@ class Spine:
 
 
 def spine_of(
-    levels: Sequence[str], parents: Sequence[Integers], names: Sequence[Sequence[str]] | None = None
+    levels: Sequence[str],
+    parents: Sequence[Integers],
+    names: Sequence[Sequence[str]] | None = None,
+    bypass: bool = True,
 ) -> Spine:
-    """Make the spine of nested areas: ``parents[l]`` has the parent at level l of each area of level l + 1."""
+    """Make the spine of nested areas: ``parents[l]`` has the parent at level l of each area of level l + 1.
+
+    Without ``bypass`` the only child of an area is measured beside it.
+    """
     if len(parents) != len(levels) - 1:
         raise ValueError("one array of parents for each level but the first")
     sizes = [1, *(len(one) for one in parents)]
     named = tuple(tuple(one) for one in names) if names is not None else ((),) * len(levels)
     children = [np.bincount(one, minlength=sizes[level]) for level, one in enumerate(parents)]
     _checked(levels, parents, sizes, children, named)
-    passed = [*(count == 1 for count in children), np.zeros(sizes[-1], dtype=bool)]
+    passed = [*((count == 1) & bypass for count in children), np.zeros(sizes[-1], dtype=bool)]
     start = np.cumsum([0, *sizes])
     total = int(start[-1])
     above = np.full(total, -1, dtype=np.int64)  # area -> the nearest area above that is not bypassed
@@ -120,7 +126,9 @@ def _checked(
     for level, one in enumerate(parents):
         if len(one) == 0 or one.min() < 0 or one.max() >= sizes[level]:
             value = f"an area of {levels[level + 1]} has no parent among {sizes[level]} of {levels[level]}"
-            raise mistake("", "levels", value, "give each area the number of its parent; one area is the root")
+            raise mistake(
+                "", "levels", value, "give each area the number of its parent; one area is the root"
+            )
     problems = []
     for level, count in enumerate(children):
         empty = np.flatnonzero(count == 0)

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import Mistakes, Problem, mistake
 from discreet.maths.noise.additive import AdditiveLaw, discrete_gaussian, discrete_laplace
+from discreet.maths.privacy.sensitivity import Reach
 from discreet.maths.tree.marginals import Basis, Marginal, precision, undetermined
 
 LARGEST_DENSE = 400  # cells of the dense factor; its matrices are inverted for every area with children
@@ -223,6 +224,7 @@ class Strategy:
     levels: tuple[LevelShare, ...]
     noise: Noise = Noise.GAUSSIAN
     neighbours: Neighbours = Neighbours.REPLACED
+    reach: Reach | None = None  # how far neighbours differ in a query, where that is more than one count of one
 
     def __post_init__(self) -> None:
         problems = self._problems()
@@ -293,11 +295,15 @@ class Strategy:
     @property
     def squared_sensitivity(self) -> int:
         """The squared L2 sensitivity of one query."""
+        if self.reach is not None:
+            return self.reach.l2_squared
         return 2 if self.neighbours is Neighbours.REPLACED else 1
 
     @property
     def sensitivity(self) -> int:
         """The L1 sensitivity of one query."""
+        if self.reach is not None:
+            return self.reach.l1
         return 2 if self.neighbours is Neighbours.REPLACED else 1
 
 
