@@ -4,9 +4,11 @@
     subject to sum_c x_c = parent, x_c >= 0, lower <= sums of x_c over groups of cells <= upper,
 
 by the alternating direction method of multipliers (Boyd et al. 2011, with over-relaxation): x is the unbounded solution
-with the sum, in closed form; z is the nearest point within the bounds, cell by cell and group by group. It ends when x and
-z agree and z no longer moves. Two forms of the same iteration: ``fit_support`` for children that share W, on the cells that
-are not zero in the parent; ``fit_blocks`` for any children, on all cells in the blocks of ``marginals``.
+with the sum, in closed form; z is the nearest point within the bounds. Measurements of the total make W far steeper along
+it than along single cells, so that distances are measured by R = r I + t 1 1', and the nearest point is found with one
+more unknown (``project``). It ends when x and z agree and z no longer moves. Two forms of the same iteration:
+``fit_support`` for children that share W, on the cells that are not zero in the parent; ``fit_blocks`` for any children,
+on all cells in the blocks of ``marginals``.
 """
 
 from __future__ import annotations
@@ -25,10 +27,12 @@ from discreet.maths.tree.marginals import Basis, Blocks, apply_means, by_means
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-TOLERANCE = 0.01  # in counts: far below what rounding to whole numbers moves
+TOLERANCE = 0.03  # in counts: far below what rounding to whole numbers moves
 RELAXATION = 1.6
 STEPS = 20  # between two looks at the penalty
 MOST_LOOKS = 60
+TOTAL_TOLERANCE = 5.0  # times as much for a child's total
+STEEPEST = 1e4  # a total is at most this much steeper than a cell; known totals are infinitely so
 UNBALANCED = 4.0  # ratio of the two residuals that changes the penalty
 
 
@@ -71,18 +75,19 @@ def fit_support(
 ) -> Fitted:
     """Children with the same W on the parent's k cells above zero; ``information`` is W_c m_c, (child, k).
 
-    With A = (W + r I)^-1 the x-step is A (W m + r (z - u)), moved by the same vector for all children to meet their sum,
+    With A = (W + R)^-1 the x-step is A (W m + R (z - u)), moved by the same vector for all children to meet their sum,
     and along A 1 to meet totals that are known.
     """
     n, k = information.shape
     typical = float(np.trace(weights)) / k
-    penalty = typical
+    steep = max(float(weights.sum()) / k - typical, 0.0) / k if totals is None else 0.0
+    penalty = 1.0
     z = np.tile(parent / n, (n, 1))
     u = np.zeros_like(z)
     exact = np.zeros(0) if totals is None else totals
     residual = np.inf
     for _ in range(MOST_LOOKS):
-        solver = np.linalg.inv(weights + penalty * np.eye(k))
+        solver = np.linalg.inv(weights + penalty * (typical * np.eye(k) + steep))
         primal, dual = _support_steps(
             solver,
             information,
@@ -92,7 +97,8 @@ def fit_support(
             lower,
             upper,
             exact,
-            penalty,
+            penalty * typical,
+            penalty * steep,
             TOLERANCE * typical,
             z,
             u,
@@ -125,6 +131,7 @@ def _support_steps(
     upper: Any,
     totals: Any,
     penalty: Any,
+    steep: Any,
     dual_tolerance: Any,
     z: Any,
     u: Any,
@@ -137,8 +144,11 @@ def _support_steps(
     primal, dual = np.inf, np.inf
     for _ in range(STEPS):
         for c in range(n):
+            away = 0.0
             for j in range(k):
-                v[c, j] = information[c, j] + penalty * (z[c, j] - u[c, j])
+                away += z[c, j] - u[c, j]
+            for j in range(k):
+                v[c, j] = information[c, j] + penalty * (z[c, j] - u[c, j]) + steep * away
         x = np.dot(v, solver)
         for j in range(k):
             missing = parent[j]
@@ -156,57 +166,93 @@ def _support_steps(
         for c in range(n):
             for j in range(k):
                 v[c, j] = RELAXATION * x[c, j] + (1 - RELAXATION) * z[c, j] + u[c, j]
-            project(v[c], order, starts, lower[c], upper[c], moved)
+            project(v[c], order, starts, lower[c], upper[c], steep / penalty, moved)
+            apart, moving = 0.0, 0.0
             for j in range(k):
-                dual = max(dual, abs(moved[j] - z[c, j]))
+                apart += x[c, j] - moved[j]
+                moving += moved[j] - z[c, j]
+            primal = max(primal, abs(apart) / TOTAL_TOLERANCE)
+            for j in range(k):
+                dual = max(dual, abs(penalty * (moved[j] - z[c, j]) + steep * moving))
                 primal = max(primal, abs(x[c, j] - moved[j]))
                 u[c, j] = v[c, j] - moved[j]
                 z[c, j] = moved[j]
-        dual *= penalty
         if primal <= TOLERANCE and dual <= dual_tolerance:
             break
     return primal, dual
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def project(v: Any, order: Any, starts: Any, lower: Any, upper: Any, out: Any) -> None:
-    """Set out to the nearest point to v with cells >= 0, group sums within bounds, and zero in all cells not in ``order``.
+def project(v: Any, order: Any, starts: Any, lower: Any, upper: Any, steepness: Any, out: Any) -> None:
+    """Set out to the point within the bounds nearest to v: least |out - v|^2 + steepness (sum of out - v)^2.
 
-    Where the clipped sum is outside, all cells of the group move by one number t with sum max(v + t, 0) = bound; Newton's
-    steps from the right never pass it and reach it.
+    Cells not in ``order`` are zero. The solution is the nearest point to v + s without steepness, with
+    s = -steepness (sum of out - v): one increasing equation, by Newton's steps within a bracket.
+    """
+    total = 0.0
+    for j in range(v.size):
+        total += v[j]
+    shift, low, high = 0.0, -np.inf, np.inf
+    for _ in range(60):
+        found, slope = _nearest(v, order, starts, lower, upper, shift, out)
+        gap = shift + steepness * (found - total)
+        if abs(gap) <= 1e-9 * (1.0 + abs(shift)):
+            break
+        if gap > 0:
+            high = shift
+        else:
+            low = shift
+        shift -= gap / (1.0 + steepness * slope)
+        if not low < shift < high:
+            shift = 0.5 * (low + high)
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _nearest(v: Any, order: Any, starts: Any, lower: Any, upper: Any, shift: Any, out: Any) -> Any:
+    """Set out to the nearest point to v + shift; return its sum and how fast it grows with the shift.
+
+    Where the clipped sum of a group is outside of its bounds, all its cells move by one number t with
+    sum max(v + t, 0) = bound; Newton's steps from the right never pass it and reach it.
     """
     out[:] = 0.0
+    found, slope = 0.0, 0.0
     for g in range(starts.size - 1):
         first, last = starts[g], starts[g + 1]
         if last == first or upper[g] <= 0.0:
             continue
-        clipped, plain = 0.0, 0.0
+        clipped, plain, positive = 0.0, 0.0, 0
         for at in range(first, last):
-            value = v[order[at]]
+            value = v[order[at]] + shift
             plain += value
-            clipped += max(value, 0.0)
-        shift = 0.0
+            if value > 0.0:
+                clipped += value
+                positive += 1
+        move = shift
         if clipped < lower[g]:
             bound = lower[g]
-            shift = (bound - plain) / (last - first)
+            move += (bound - plain) / (last - first)
         elif clipped > upper[g]:
             bound = upper[g]
         else:
             for at in range(first, last):
-                out[order[at]] = max(v[order[at]], 0.0)
+                out[order[at]] = max(v[order[at]] + shift, 0.0)
+            found += clipped
+            slope += positive
             continue
         for _ in range(last - first + 2):
             total, active = 0.0, 0
             for at in range(first, last):
-                value = v[order[at]] + shift
+                value = v[order[at]] + move
                 if value > 0.0:
                     total += value
                     active += 1
             if active == 0 or abs(total - bound) <= 1e-9 * (1.0 + bound):
                 break
-            shift -= (total - bound) / active
+            move -= (total - bound) / active
         for at in range(first, last):
-            out[order[at]] = max(v[order[at]] + shift, 0.0)
+            out[order[at]] = max(v[order[at]] + move, 0.0)
+        found += bound
+    return found, slope
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
@@ -242,13 +288,17 @@ def fit_blocks(
     """Children with estimates m_c (child, d, width) of covariance C_c = forms[form_of[c]]; without a parent, the root.
 
     The x-step moves within the range of C_c, so that totals that C_c has as known stay as they are in m_c:
-    x_c = m_c + A_c r (z - u - m_c) + A_c (sum_b A_b)^-1 (what the sum lacks), A = C (I + r C)^-1.
+    x_c = m_c + A_c R (z - u - m_c) + A_c (sum_b A_b)^-1 (what the sum lacks), A = (I + C R)^-1 C.
     """
     n = len(estimates)
     covariance = np.stack(forms)
     number = np.bincount(form_of, minlength=len(forms)).astype(np.float64)
     typical = 1 / float(np.mean(np.trace(covariance[:, -1], axis1=-2, axis2=-1)) / basis.d)
-    penalty = typical
+    along = float(number @ covariance[:, 0].sum(axis=(-1, -2))) / n / basis.d  # of the total, per cell
+    steep = (min(1 / max(along, 1e-300), STEEPEST * typical) - typical) / basis.cells
+    metric = np.tile(typical * np.eye(basis.d), (basis.subsets, 1, 1))
+    metric[0] += steep * basis.width
+    penalty = 1.0
     flat = np.ascontiguousarray(estimates.reshape(n, basis.cells))
     z = np.maximum(flat, 0.0) if parent is None else np.tile(parent / n, (n, 1))
     closed = np.ones(basis.cells, dtype=bool)
@@ -258,14 +308,13 @@ def fit_blocks(
     whole = np.zeros(0) if parent is None else parent
     residual = np.inf
     for _ in range(MOST_LOOKS):
-        unit = np.eye(basis.d)
-        solver = symmetric(np.linalg.solve(unit + penalty * covariance, covariance))
+        solver = symmetric(np.linalg.solve(np.eye(basis.d) + penalty * covariance @ metric, covariance))
         shared = solver
         if parent is not None:
             total = np.einsum("f,fsab->sab", number, solver)
             shared = solver @ inverse(total, total_known=totals_known)
         primal, dual = _block_steps(
-            by_means(basis, penalty * solver),
+            by_means(basis, penalty * solver @ metric),
             by_means(basis, shared),
             basis.places,
             basis.widths,
@@ -276,7 +325,8 @@ def fit_blocks(
             groups.starts,
             lower,
             upper,
-            penalty,
+            penalty * typical,
+            penalty * steep,
             TOLERANCE * typical,
             z,
             u,
@@ -302,6 +352,7 @@ def _block_steps(
     lower: Any,
     upper: Any,
     penalty: Any,
+    steep: Any,
     dual_tolerance: Any,
     z: Any,
     u: Any,
@@ -335,13 +386,17 @@ def _block_steps(
         for c in range(n):
             for j in range(cells):
                 v[j] = RELAXATION * x[c, j] + (1 - RELAXATION) * z[c, j] + u[c, j]
-            project(v, order, starts, lower[c], upper[c], moved)
+            project(v, order, starts, lower[c], upper[c], steep / penalty, moved)
+            apart, moving = 0.0, 0.0
             for j in range(cells):
-                dual = max(dual, abs(moved[j] - z[c, j]))
+                apart += x[c, j] - moved[j]
+                moving += moved[j] - z[c, j]
+            primal = max(primal, abs(apart) / TOTAL_TOLERANCE)
+            for j in range(cells):
+                dual = max(dual, abs(penalty * (moved[j] - z[c, j]) + steep * moving))
                 primal = max(primal, abs(x[c, j] - moved[j]))
                 u[c, j] = v[j] - moved[j]
                 z[c, j] = moved[j]
-        dual *= penalty
         if primal <= TOLERANCE and dual <= dual_tolerance:
             break
     return primal, dual
