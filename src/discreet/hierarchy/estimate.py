@@ -267,13 +267,19 @@ class Estimates:
         variances = node_variances(self._fit.covariances, nodes)
         found = np.empty((len(nodes), size_of(basis, marginal)))
         area_of: dict[int, int] = {node: at for at, node in enumerate(nodes.tolist())}
-        for node, values in self._histograms(nodes):
+        for node, values in self.histograms(nodes):
             found[area_of[node]] = answers(basis, marginal, values)
         rows = np.stack([cell_variances(basis, one, marginal) for one in variances.blocks])[variances.which]
         width = int(basis.widths[marginal.kept])
         return Estimated(level, query, found, np.repeat(rows, width, axis=1))
 
-    def _histograms(self, nodes: Integers) -> Iterator[tuple[int, Floats]]:
+    @property
+    def covariances(self) -> Covariances:
+        """The covariances of all estimates, which no data have changed."""
+        return self._fit.covariances
+
+    def histograms(self, nodes: Integers) -> Iterator[tuple[int, Floats]]:
+        """The estimated histogram (d, width) of each of some nodes, in any order."""
         fit = self._fit
         spine = fit.measurements.plan.spine
         chosen = np.zeros(len(spine), dtype=bool)

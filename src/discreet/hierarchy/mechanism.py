@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -28,10 +28,11 @@ from discreet.perturb.mechanism import Mechanism
 from discreet.perturb.noise import Guarantee, Noise, NoiseBudget
 from discreet.perturb.reach import fixed_variables, has_fixed_families, neighbour_problems, reach
 from discreet.programme.cube import Cube, Signature
-from discreet.programme.hierarchical import HierarchyRule
+from discreet.programme.hierarchical import HierarchyRule, groups_of
 from discreet.programme.noise import Claim, KeptZeros, PrivateNoise
 from discreet.programme.programme import Programme
 from discreet.programme.statistic import Statistics, statistics
+from discreet.programme.variables import Variable
 from discreet.tabulate.tables import ConfidentialTable, NoisyTable, ProtectedTable
 
 DELTA_DIGITS = 12  # of a certified delta, rounded up
@@ -65,10 +66,29 @@ def hierarchical_mechanism(programme: Programme, noise_key: bytes = b"") -> Hier
             Problem(file, f"noise.strategy, {one.key}", one.value, one.remedy) for one in mistakes.problems
         ) from None
     made = HierarchicalMechanism(
-        noise, rule, plan, rule.leaf_cube(programme.variables), tuple(codes), noise_key, statistics(programme)
+        noise,
+        rule,
+        plan,
+        rule.leaf_cube(programme.variables),
+        tuple(codes),
+        noise_key,
+        statistics(programme),
+        _group_codes(rule, programme.variables),
     )
     made.require_delta(file)
     return made
+
+
+def _group_codes(rule: HierarchyRule, variables: Mapping[str, Variable]) -> dict[str, tuple[str, ...]]:
+    """The codes of the groups of every grouping, in their order."""
+    found = {}
+    fine = {axis.variable: axis for axis in rule.category_axes(variables)}
+    for one in rule.strategy.histogram.groupings:
+        named = variables[one.variable].breakdowns.values()
+        axis = next(axis for axis in named if axis.full_name == one.name)
+        nodes = groups_of(fine[one.variable], axis)
+        found[one.name] = tuple(axis.codes[node] for node in np.unique(nodes if nodes is not None else []))
+    return found
 
 
 def measured_signatures(rule: HierarchyRule) -> tuple[Signature, ...]:
@@ -104,6 +124,7 @@ class HierarchicalMechanism:
     codes: tuple[tuple[str, ...], ...]  # level -> codes of its areas
     key: bytes
     statistics: Statistics
+    group_codes: Mapping[str, tuple[str, ...]]  # grouping -> codes of its groups
     notes: tuple[str, ...] = ()
 
     @property
@@ -129,8 +150,8 @@ class HierarchicalMechanism:
         parts = [counted, rule.depths, rule.axes, rule.bypass, groups, zeros, self.rule.kind.value, laws]
         return json.dumps(parts, sort_keys=True).encode()
 
-    def identities(self) -> set[str]:
-        """The one statistic that is measured, for the charge of an account."""
+    def identities(self, cubes: Iterable[Cube] = ()) -> set[str]:
+        """What all noise belongs to, whatever cubes are published: one histogram of one tree."""
         return {hashlib.sha256(self.identity).hexdigest()}
 
     def drawn(self, counts: csr_array) -> Drawn:
@@ -244,7 +265,7 @@ class HierarchicalMechanism:
             zeros=KeptZeros.STRUCTURAL,
             publishing=rule.published,
             adjusted=True,
-            hierarchy=self.hierarchy,
+            hierarchy=replace(self.hierarchy, strategy=self.plan.strategy),
             budget=NoiseBudget(
                 total=rule.budget.total,
                 split=rule.budget.split,

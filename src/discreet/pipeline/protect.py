@@ -20,6 +20,7 @@ from discreet.formats.publication import Publication
 from discreet.formats.writers import with_parquet
 from discreet.hierarchy.blocks import blocks_of
 from discreet.hierarchy.consistent import tables_that_add_up
+from discreet.hierarchy.mechanism import HierarchicalMechanism
 from discreet.io.progress import Progress
 from discreet.io.register import Register
 from discreet.maths.privacy.accounting import EpsilonDelta, PrivacyLoss, Rho
@@ -35,16 +36,18 @@ from discreet.pipeline.earlier import (
     pairs_with_earlier,
     require_releases,
 )
+from discreet.pipeline.hierarchical import Fitting
 from discreet.population.place_columns import place_column_problems
 from discreet.programme.noise import Claim
 from discreet.programme.programme import Programme
 from discreet.programme.statistic import together
 from discreet.release.assemble import release_manifest, write_cube, write_shared
-from discreet.release.certificate import certificate
+from discreet.release.certificate import certificate, hierarchical_certificate
 from discreet.release.folder import ReleaseFolder
 from discreet.release.manifest import (
     CubeEntry,
     Digests,
+    FileEntry,
     Manifest,
     PrivateManifest,
     require_private_place,
@@ -62,6 +65,7 @@ UNCHARGED = (
     "the noise is new in every run and no ledger was charged: publishing the same tables again adds its epsilon or rho "
     "to this one's; name the records with noise.snapshot, or charge a ledger"
 )
+WithGuarantee = PrivateMechanism | HierarchicalMechanism
 DELTA_UNITS = 10**30  # deltas are charged in whole units of 1e-30, rounded up
 
 
@@ -79,7 +83,7 @@ class Spending:
 
     def loss(self, mechanism: Mechanism) -> PrivacyLoss:
         """What a release costs; noise that the account is not for is refused."""
-        if not isinstance(mechanism, PrivateMechanism) or mechanism.rule.claim is Claim.NONE:
+        if not isinstance(mechanism, WithGuarantee) or mechanism.rule.claim is Claim.NONE:
             value = "a ledger with noise without a guarantee"
             raise mistake("", "ledger", value, "omit it, or declare noise with a guarantee")
         rule = mechanism.rule
@@ -89,7 +93,8 @@ class Spending:
             raise mistake("", "ledger", value, "charge an account for what the noise protects")
         if rule.is_gaussian:
             return Rho(rule.budget.spent)
-        delta = Fraction(ceil(mechanism.plan.delta() * DELTA_UNITS), DELTA_UNITS)
+        certified = mechanism.plan.delta() if isinstance(mechanism, PrivateMechanism) else mechanism.delta
+        delta = Fraction(ceil(certified * DELTA_UNITS), DELTA_UNITS)
         return EpsilonDelta(rule.budget.spent, delta)
 
 
@@ -249,6 +254,7 @@ class _Protecting:
         self.run_id = identity.run_id()
         # before anything is counted, because it may be refused
         self.blocks = blocks_of(run.programme) if run.programme.release.consistent else ()
+        self._measured: tuple[FileEntry, ...] = ()  # of a hierarchical release, beside its cubes
 
     def issuing(self, register: Register | None, time: datetime, forced: bool) -> Issuing | None:
         """What is recorded of the release, where its noise has cell keys."""
@@ -268,12 +274,15 @@ class _Protecting:
         shared = write_shared(
             folder, self.programme.cubes, entries, formats, publication, self._certificate()
         )
+        shared = (*shared, *self._measured)
         manifest = release_manifest(publication, entries, shared, self._digests(), self.identity.fingerprint)
         notes = self.mechanism.notes + (swapped.conflicts if swapped else ())
         return _Made(manifest, rows, resumed, notes)
 
     def _certificate(self) -> str | None:
         chosen = self.mechanism
+        if isinstance(chosen, HierarchicalMechanism):
+            return hierarchical_certificate(chosen, self.programme.release.name)
         if not isinstance(chosen, PrivateMechanism) or not chosen.rule.is_guaranteed:
             return None
         return certificate(chosen, self.programme.cubes, self.programme.release.name)
@@ -293,7 +302,7 @@ class _Protecting:
     ) -> Iterator[Pair]:
         """What the release reveals beside those published before."""
         release, noise = Release(folder.tree, made.manifest), self.mechanism.noise()
-        known = noise.of_adjusted() if self.programme.release.consistent else noise
+        known = noise.of_adjusted() if self.programme.adds_up else noise
         return pairs_with_earlier(release, out, earlier, known, self.run.progress)
 
     def _cubes(
@@ -302,6 +311,10 @@ class _Protecting:
         entries = {cube.id: entry for cube in self.programme.cubes if (entry := folder.finished(cube.id))}
         resumed = len(entries)
         publication, formats = self._publication(), with_parquet(self.programme.release.formats)
+        if isinstance(self.mechanism, HierarchicalMechanism):
+            fitted = Fitting(self.run, self.mechanism, folder, publication)
+            entries, self._measured, rows = fitted.make(self.run.relocations(swapped), self._pay)
+            return [entries[cube.id] for cube in self.programme.cubes], rows, 0
         if self.blocks and resumed < len(self.programme.cubes):
             entries, rows = self._adjusted(folder, swapped, publication)
             return [entries[cube.id] for cube in self.programme.cubes], rows, 0
@@ -329,7 +342,7 @@ class _Protecting:
     def _charge_key(self) -> str:
         """The same noise of the same statistics costs nothing again; fresh noise is never the same."""
         chosen, snapshot = self.mechanism, self.identity.snapshot
-        if snapshot is None or not isinstance(chosen, PrivateMechanism):
+        if snapshot is None or not isinstance(chosen, WithGuarantee):
             return self.run_id
         return keyed_digest(together(chosen.identities(self.programme.cubes)).encode(), chosen.key)
 
@@ -366,7 +379,7 @@ class _Protecting:
     def _publication(self) -> Publication:
         rule, population = self.programme.release, self.programme.population
         columns = population.geography if population else ()
-        noise = replace(self.mechanism.noise().public(rule.disclose), adjusted=rule.consistent)
+        noise = replace(self.mechanism.noise().public(rule.disclose), adjusted=self.programme.adds_up)
         places = {v.name for v in self.programme.variables.values() if v.column in columns or v.place}
         swapped = self.programme.swap is not None
         return Publication(

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from discreet.errors import BrokenRelease
+from discreet.maths.noise.additive import LawKind
 from discreet.maths.privacy.composition import Composition
 from discreet.release.certificate import CERTIFICATE, KIND
 from discreet.release.manifest import Manifest, read_manifest
-from discreet.release.noise_entry import NoiseEntry, ParametersEntry
+from discreet.release.noise_entry import HierarchyEntry, NoiseEntry, ParametersEntry
 from discreet.release.recompute import problems
 
 
@@ -71,7 +72,7 @@ def _claim(total: Any) -> str:
 def _against(document: dict[str, Any], manifest: Manifest) -> Iterator[str]:
     """What the manifest states otherwise."""
     guarantee, stated = manifest.noise.guarantee, manifest.noise.parameters
-    if guarantee is None or stated is None:
+    if guarantee is None or (stated is None and manifest.noise.hierarchy is None):
         yield "the manifest states no guarantee"
         return
     total = document.get("total", {})
@@ -86,7 +87,26 @@ def _against(document: dict[str, Any], manifest: Manifest) -> Iterator[str]:
         yield "the manifest states other households or fixed attributes"
     if (guarantee.composition or Composition.BASIC).value != document.get("composition", "basic"):
         yield "the manifest states another composition"
-    yield from _against_law(document, manifest.noise, stated)
+    if manifest.noise.hierarchy is not None:
+        yield from _against_hierarchy(document, manifest.noise, manifest.noise.hierarchy)
+    elif stated is not None:
+        yield from _against_law(document, manifest.noise, stated)
+
+
+def _against_hierarchy(document: dict[str, Any], noise: NoiseEntry, stated: HierarchyEntry) -> Iterator[str]:
+    """What the manifest states otherwise of a strategy: shares of levels and queries give every parameter."""
+    if noise.kind.value != document["noise"]:
+        yield "the manifest states another law"
+    sensitivity = stated.reach.l2_squared if noise.kind is LawKind.DISCRETE_GAUSSIAN else stated.reach.l1
+    queries: dict[str, Mapping[str, Fraction]] = {one.level: one.queries for one in stated.levels}
+    shares = {one.level: one.share for one in stated.levels}
+    for one in document["statistics"]:
+        names, query = one["statistic"].split(": ", 1)
+        levels = names.split("+")
+        asked = next((queries[level] for level in reversed(levels) if queries.get(level)), {})
+        share = sum((shares.get(level, Fraction(0)) for level in levels), Fraction(0))
+        if stated.budget * share * asked.get(query, Fraction(0)) / sensitivity != Fraction(one["parameter"]):
+            yield f"the manifest states another share of {one['statistic']}"
 
 
 def _against_law(document: dict[str, Any], noise: NoiseEntry, stated: ParametersEntry) -> Iterator[str]:

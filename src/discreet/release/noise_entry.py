@@ -25,6 +25,7 @@ from discreet.maths.noise.ptable import ptable_of_rows
 from discreet.maths.noise.publishing import UNCHANGED, Negatives, Publishing
 from discreet.maths.privacy.accounting import Neighbours
 from discreet.maths.privacy.composition import Composition
+from discreet.maths.privacy.sensitivity import Reach
 from discreet.perturb.noise import Amplified, Guarantee, Noise, NoiseBudget, ScaledWeights, SumOf, WeightNoise
 from discreet.programme.hierarchical import BoundsRule, HierarchyRule, Output
 from discreet.programme.noise import Draw, KeptZeros, Protects, Split
@@ -181,6 +182,14 @@ class BoundsEntry(_Entry):
     sha256: str
 
 
+class ReachEntry(_Entry):
+    """How far neighbours differ: sums of absolute and squared differences, the largest one."""
+
+    l1: int
+    l2_squared: int
+    largest: int
+
+
 class HierarchyEntry(_Entry):
     """The measurements of a hierarchical release: enough to compute every variance again."""
 
@@ -192,6 +201,7 @@ class HierarchyEntry(_Entry):
     zeros: tuple[dict[str, tuple[int, ...]], ...] = ()  # categories of each variable, of cells that are empty
     budget: Exact  # rho of discrete Gaussian noise, epsilon of geometric noise
     neighbours: HierarchyNeighbours
+    reach: ReachEntry  # how far neighbours differ in a query
     levels: tuple[LevelEntry, ...]
     totals: tuple[str, ...] = ()  # levels whose totals are exact
     bounds: BoundsEntry | None = None
@@ -210,7 +220,10 @@ class HierarchyEntry(_Entry):
             levels = tuple(
                 LevelShare(one.level, one.share, tuple(one.queries.items())) for one in self.levels
             )
-            strategy = Strategy(histogram, self.budget, levels, HierarchyLaw(kind.value), self.neighbours)
+            reach = Reach(**self.reach.model_dump())
+            strategy = Strategy(
+                histogram, self.budget, levels, HierarchyLaw(kind.value), self.neighbours, reach
+            )
         except (Mistakes, ValueError) as wrong:
             raise BrokenRelease(f"noise hierarchy: {wrong}") from None
         return HierarchyRule(
@@ -246,6 +259,11 @@ def hierarchy_entry(rule: HierarchyRule) -> HierarchyEntry:
         zeros=tuple(dict(zero.categories) for zero in histogram.zeros),
         budget=rule.strategy.budget,
         neighbours=rule.strategy.neighbours,
+        reach=ReachEntry(
+            l1=rule.strategy.sensitivity,
+            l2_squared=rule.strategy.squared_sensitivity,
+            largest=1 if rule.strategy.reach is None else rule.strategy.reach.largest,
+        ),
         levels=tuple(
             LevelEntry(level=one.level, depth=depth, share=one.share, queries=dict(one.queries))
             for one, depth in zip(rule.strategy.levels, rule.depths, strict=True)
