@@ -24,6 +24,7 @@ from discreet.inference.estimates import (
     ratio,
     total,
 )
+from discreet.inference.hierarchy import EstimateResult, estimated
 from discreet.inference.noise import KnownLaw, noise_by, noise_of, noise_of_law, noise_of_ptable_file
 from discreet.inference.tables import CrossTable, cross_table
 
@@ -31,6 +32,7 @@ __all__ = [
     "BinomialResult",
     "CellResult",
     "CrossTable",
+    "EstimateResult",
     "IndependenceResult",
     "KnownLaw",
     "LogLinearResult",
@@ -40,6 +42,7 @@ __all__ = [
     "binomial",
     "cross_table",
     "difference",
+    "estimated",
     "independence",
     "independence_of_many",
     "interval",
