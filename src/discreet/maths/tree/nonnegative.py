@@ -22,13 +22,15 @@ from numba import njit
 from numpy.typing import NDArray
 
 from discreet.maths.tree.least_squares import inverse, symmetric
-from discreet.maths.tree.marginals import Basis, Blocks, apply_means, by_means
+from discreet.maths.tree.marginals import Basis, Blocks, applied, apply_means, by_means
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-TOLERANCE = 0.03  # in counts: far below what rounding to whole numbers moves
+TOLERANCE = 0.01  # in standard deviations of the noise
+LARGEST_TOLERANCE = 0.03  # in counts: far below what rounding to whole numbers moves
 RELAXATION = 1.6
+APART = 0.003  # of the fit's distance from its estimates, both measured by W: what x and z may still be apart
 STEPS = 20  # between two looks at the penalty
 MOST_LOOKS = 60
 TOTAL_TOLERANCE = 5.0  # times as much for a child's total
@@ -81,14 +83,16 @@ def fit_support(
     n, k = information.shape
     typical = float(np.trace(weights)) / k
     steep = max(float(weights.sum()) / k - typical, 0.0) / k if totals is None else 0.0
+    tolerance = _tolerance(typical)
     penalty = 1.0
-    z = np.tile(parent / n, (n, 1))
+    centre = np.linalg.solve(weights, information.T).T
+    z = _first_guess(centre, parent)
     u = np.zeros_like(z)
     exact = np.zeros(0) if totals is None else totals
     residual = np.inf
     for _ in range(MOST_LOOKS):
         solver = np.linalg.inv(weights + penalty * (typical * np.eye(k) + steep))
-        primal, dual = _support_steps(
+        primal, dual, x = _support_steps(
             solver,
             information,
             parent,
@@ -99,15 +103,35 @@ def fit_support(
             exact,
             penalty * typical,
             penalty * steep,
-            TOLERANCE * typical,
+            tolerance,
+            tolerance * typical,
             z,
             u,
         )
-        residual = max(primal / TOLERANCE, dual / (TOLERANCE * typical))
+        residual = max(primal, dual / typical) / tolerance
         if residual <= 1:
-            break
+            apart, away = _length(x - z, weights), _length(z - centre, weights)
+            if apart <= APART * away:
+                break
+            residual, tolerance = apart / (APART * away), tolerance / 3
         penalty = _balanced(penalty, primal, dual / typical, u)
     return Fitted(z, residual)
+
+
+def _length(x: Floats, weights: Floats) -> float:
+    return float(np.sqrt(np.sum((x @ weights) * x)))
+
+
+def _first_guess(centre: Floats, parent: Floats) -> Floats:
+    """The parent's counts in proportion to the children's estimates, cut off at zero."""
+    positive = np.maximum(centre, 0.0) + 1e-3
+    found: Floats = positive * (parent / positive.sum(axis=0))
+    return found
+
+
+def _tolerance(typical: float) -> float:
+    """How near x and z must be, for cells of this precision."""
+    return min(TOLERANCE / float(np.sqrt(typical)), LARGEST_TOLERANCE)
 
 
 def _balanced(penalty: float, primal: float, dual: float, u: Floats) -> float:
@@ -132,6 +156,7 @@ def _support_steps(
     totals: Any,
     penalty: Any,
     steep: Any,
+    tolerance: Any,
     dual_tolerance: Any,
     z: Any,
     u: Any,
@@ -177,9 +202,9 @@ def _support_steps(
                 primal = max(primal, abs(x[c, j] - moved[j]))
                 u[c, j] = v[c, j] - moved[j]
                 z[c, j] = moved[j]
-        if primal <= TOLERANCE and dual <= dual_tolerance:
+        if primal <= tolerance and dual <= dual_tolerance:
             break
-    return primal, dual
+    return primal, dual, x
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
@@ -296,11 +321,13 @@ def fit_blocks(
     typical = 1 / float(np.mean(np.trace(covariance[:, -1], axis1=-2, axis2=-1)) / basis.d)
     along = float(number @ covariance[:, 0].sum(axis=(-1, -2))) / n / basis.d  # of the total, per cell
     steep = (min(1 / max(along, 1e-300), STEEPEST * typical) - typical) / basis.cells
+    weights = [_precision(one) for one in covariance]
     metric = np.tile(typical * np.eye(basis.d), (basis.subsets, 1, 1))
     metric[0] += steep * basis.width
+    tolerance = _tolerance(typical)
     penalty = 1.0
     flat = np.ascontiguousarray(estimates.reshape(n, basis.cells))
-    z = np.maximum(flat, 0.0) if parent is None else np.tile(parent / n, (n, 1))
+    z = np.maximum(flat, 0.0) if parent is None else _first_guess(flat, parent)
     closed = np.ones(basis.cells, dtype=bool)
     closed[groups.order] = False
     z[:, closed] = 0.0
@@ -313,7 +340,7 @@ def fit_blocks(
         if parent is not None:
             total = np.einsum("f,fsab->sab", number, solver)
             shared = solver @ inverse(total, total_known=totals_known)
-        primal, dual = _block_steps(
+        primal, dual, x = _block_steps(
             by_means(basis, penalty * solver @ metric),
             by_means(basis, shared),
             basis.places,
@@ -327,15 +354,34 @@ def fit_blocks(
             upper,
             penalty * typical,
             penalty * steep,
-            TOLERANCE * typical,
+            tolerance,
+            tolerance * typical,
             z,
             u,
         )
-        residual = max(primal / TOLERANCE, dual / (TOLERANCE * typical))
+        residual = max(primal, dual / typical) / tolerance
         if residual <= 1:
-            break
+            apart = _block_length(basis, x - z, weights, form_of)
+            away = _block_length(basis, z - flat, weights, form_of)
+            if apart <= APART * away:
+                break
+            residual, tolerance = apart / (APART * away), tolerance / 3
         penalty = _balanced(penalty, primal, dual / typical, u)
     return Fitted(z, residual)
+
+
+def _precision(covariance: Blocks) -> Blocks:
+    """W = C^-1, without the direction of a total that is known."""
+    known = covariance[0].sum() <= 1e-9 * np.trace(covariance[0])
+    return inverse(covariance, total_known=bool(known))
+
+
+def _block_length(basis: Basis, x: Floats, weights: Sequence[Blocks], form_of: Integers) -> float:
+    found = 0.0
+    for form, one in enumerate(weights):
+        mine = x[form_of == form].reshape(-1, basis.d, basis.width)
+        found += float(np.sum(applied(basis, one, mine) * mine))
+    return float(np.sqrt(max(found, 0.0)))
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
@@ -353,6 +399,7 @@ def _block_steps(
     upper: Any,
     penalty: Any,
     steep: Any,
+    tolerance: Any,
     dual_tolerance: Any,
     z: Any,
     u: Any,
@@ -397,6 +444,6 @@ def _block_steps(
                 primal = max(primal, abs(x[c, j] - moved[j]))
                 u[c, j] = v[j] - moved[j]
                 z[c, j] = moved[j]
-        if primal <= TOLERANCE and dual <= dual_tolerance:
+        if primal <= tolerance and dual <= dual_tolerance:
             break
-    return primal, dual
+    return primal, dual, x
