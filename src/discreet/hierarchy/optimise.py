@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 
@@ -45,7 +46,7 @@ def optimise(
     sizes = [len(nodes) for nodes in spine.node_of]
     # levels whose areas all are their parents' equals have nothing to measure
     shown = [at for at in range(len(sizes)) if at == len(sizes) - 1 or sizes[at] < sizes[at + 1]]
-    branching = [sizes[b] / sizes[a] for a, b in zip(shown, shown[1:], strict=False)]
+    branching = [sizes[b] / sizes[a] for a, b in pairwise(shown)]
     targets = [np.zeros((basis.subsets, basis.d, basis.d)) for _ in shown]
     for one in wanted:
         level = next(at for at, number in enumerate(shown) if number >= spine.levels.index(one.level))

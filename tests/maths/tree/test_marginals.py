@@ -29,7 +29,9 @@ def test_blocks_are_the_dense_precision(histogram: Histogram, queries: tuple[str
     basis, marginals = histogram.basis, [histogram.marginal(query) for query in queries]
     weights = rng.random(len(queries)) + 0.1
     blocks = precision(basis, marginals, weights.tolist())
-    dense = sum(w * matrix(basis, one).T @ matrix(basis, one) for w, one in zip(weights, marginals, strict=True))
+    dense = sum(
+        w * matrix(basis, one).T @ matrix(basis, one) for w, one in zip(weights, marginals, strict=True)
+    )
     x = rng.normal(size=(3, basis.d, basis.width))
     np.testing.assert_allclose(applied(basis, blocks, x).reshape(3, -1), x.reshape(3, -1) @ dense, atol=1e-10)
     covariance = np.linalg.inv(dense)
@@ -62,7 +64,14 @@ def test_every_cell_of_the_histogram_has_one_place_and_its_marginals() -> None:
     inst = np.array([0, 1, 1, 1, 1, 2, 2, 2])
     columns = {"hhgq": codes[:, 0], "votingage": codes[:, 1], "hispanic": codes[:, 2], "cenrace": codes[:, 3]}
     columns["hhinstlevels"] = inst[codes[:, 0]]
-    for query in ("hhinstlevels", "hhgq", "votingage*cenrace", "hispanic*cenrace", "votingage*hispanic", "detailed"):
+    for query in (
+        "hhinstlevels",
+        "hhgq",
+        "votingage*cenrace",
+        "hispanic*cenrace",
+        "votingage*hispanic",
+        "detailed",
+    ):
         names = list(columns)[:4] if query == "detailed" else query.split("*")
         keys = np.stack([columns[name] for name in names], axis=1)[place >= 0]
         _, which = np.unique(keys, axis=0, return_inverse=True)

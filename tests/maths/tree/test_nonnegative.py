@@ -38,7 +38,9 @@ def reference(
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     upper_half = sparse.csc_matrix(sparse.triu(square))
-    solved = clarabel.DefaultSolver(upper_half, linear, sparse.csc_matrix(rows), right, cones, settings).solve()
+    solved = clarabel.DefaultSolver(
+        upper_half, linear, sparse.csc_matrix(rows), right, cones, settings
+    ).solve()
     assert str(solved.status) == "Solved"
     return np.array(solved.x).reshape(n, k)
 
@@ -58,14 +60,23 @@ def problem(seed: int) -> tuple[NDArray[np.int64], Floats, Floats, NDArray[np.in
     upper[0, 0] = lower[0, 0] = 0
     true[0, group == 0] = 0
     noisy = true + rng.normal(0, 3, true.shape)
-    return true, noisy, true.sum(axis=0).astype(np.float64), group, lower.astype(np.float64), upper.astype(np.float64)
+    return (
+        true,
+        noisy,
+        true.sum(axis=0).astype(np.float64),
+        group,
+        lower.astype(np.float64),
+        upper.astype(np.float64),
+    )
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_fits_of_children_that_share_weights_reach_the_optimum(seed: int) -> None:
     _, noisy, parent, group, lower, upper = problem(seed)
     rng = np.random.default_rng(seed)
-    blocks = precision(BASIS, [HISTOGRAM.marginal(query) for query in QUERIES], (rng.random(5) + 0.05).tolist())
+    blocks = precision(
+        BASIS, [HISTOGRAM.marginal(query) for query in QUERIES], (rng.random(5) + 0.05).tolist()
+    )
     cells = np.flatnonzero(parent > 0)
     weights = support_weights(by_means(BASIS, blocks), BASIS.places, BASIS.widths, cells)
     marginals = [matrix(BASIS, HISTOGRAM.marginal(query)) for query in QUERIES]
@@ -108,13 +119,20 @@ def test_fits_of_different_children_reach_the_optimum(seed: int, totals_known: b
     assert (fitted.values[:, parent == 0] == 0).all()
     cells = np.flatnonzero(parent > 0)
     met = meeting_sums(
-        np.ascontiguousarray(fitted.values[:, cells]), parent[cells].astype(np.int64), group[cells], lower, upper
+        np.ascontiguousarray(fitted.values[:, cells]),
+        parent[cells].astype(np.int64),
+        group[cells],
+        lower,
+        upper,
     )
     if totals_known:
         # known totals hold up to what the fit tolerates; they are met exactly when sums are divided
         assert np.abs(met.sum(axis=1) - true.sum(axis=1)).max() < 0.5
         return
-    dense = [support_weights(by_means(BASIS, one), BASIS.places, BASIS.widths, np.arange(BASIS.cells)) for one in own]
+    dense = [
+        support_weights(by_means(BASIS, one), BASIS.places, BASIS.widths, np.arange(BASIS.cells))
+        for one in own
+    ]
     inside = [one[np.ix_(cells, cells)] for one in dense]
     # cells fixed at zero move the centre of the others
     centre = np.stack(

@@ -92,7 +92,13 @@ def test_one_histogram_is_rounded_by_largest_remainders() -> None:
     group = np.array([0, 0, 0, 1, 1])
     found = rounded_to_sums(np.array([1.6, 0.7, 0.7, 0.0, 0.0]), group, np.array([3, 2]))
     assert found.tolist() == [1, 1, 1, 1, 1]
-    assert rounded_to_sums(np.array([1.9, 0.1, 0.0, 5.0, 0.0]), group, np.array([4, 0])).tolist() == [4, 0, 0, 0, 0]
+    assert rounded_to_sums(np.array([1.9, 0.1, 0.0, 5.0, 0.0]), group, np.array([4, 0])).tolist() == [
+        4,
+        0,
+        0,
+        0,
+        0,
+    ]
 
 
 @settings(max_examples=60, deadline=None)
@@ -106,7 +112,8 @@ def test_limits_of_areas_are_the_sums_that_their_parts_can_have(seed: int) -> No
     every = []
     for c in range(2):
         grid = np.stack(
-            np.meshgrid(*(np.arange(low, high + 1) for low, high in zip(lower[c], upper[c], strict=True))), axis=-1
+            np.meshgrid(*(np.arange(low, high + 1) for low, high in zip(lower[c], upper[c], strict=True))),
+            axis=-1,
         ).reshape(-1, 3)
         every.append(grid[grid.sum(axis=1) == totals[c]])
     possible = {tuple((a + b).tolist()) for a in every[0] for b in every[1]}

@@ -1,8 +1,8 @@
 """The shares of a budget that make weighted variances of least squares estimates smallest.
 
 In a tree where an area of level l has b_l children the covariances of ``least_squares`` need one matrix per level: up
-C = b_l C_child, C_up = (I + C K)^-1 C, and down V_child = C_child + (V - C) / b_l^2. The precision K_l = sum_q s_lq B_q is
-linear in the shares s, so that
+C = b_l C_child, C_up = (I + C K)^-1 C, and down V_child = C_child + (V - C) / b_l^2. The precision
+K_l = sum_q s_lq B_q is linear in the shares s, so that
 
     f(s) = sum over targets of weight * mean variance
 
@@ -49,9 +49,11 @@ def mean_variance(basis: Basis, marginal: Marginal) -> Blocks:
     found = np.zeros((basis.subsets, basis.d, basis.d))
     for subset in range(basis.subsets):
         if subset & ~marginal.kept == 0:
-            kept = [1 - 1 / n if subset >> v & 1 else 1 / n for v, n in enumerate(basis.regular) if marginal.kept >> v & 1]
-            summed = [float(n) for v, n in enumerate(basis.regular) if not marginal.kept >> v & 1]
-            found[subset] = float(np.prod(kept) * np.prod(summed)) * inner
+            factors = [
+                n if not marginal.kept >> v & 1 else 1 - 1 / n if subset >> v & 1 else 1 / n
+                for v, n in enumerate(basis.regular)
+            ]
+            found[subset] = float(np.prod(factors)) * inner
     return found
 
 
@@ -64,8 +66,8 @@ def optimal_shares(
 ) -> Optimum:
     """The best shares of all queries at all levels; ``targets`` has the weighted H of each level, from the root down.
 
-    Shares stay near or above ``least`` (level, query), which must determine every cell of the last level. Values are for
-    a budget in which a query with share s has noise of variance 1 / s.
+    Shares stay near or above ``least`` (level, query), which must determine every cell of the last level. Values are
+    for a budget in which a query with share s has noise of variance 1 / s.
     """
     parts = np.stack([precision(basis, [query], [1.0]) for query in queries])  # B_q
     levels = len(branching) + 1
