@@ -56,15 +56,19 @@ def _persons(
     rng: np.random.Generator, blocks: int, tract_of: NDArray[np.int64], tracts: int
 ) -> tuple[csr_array, NDArray[np.int64]]:
     lived_in = rng.random(blocks) >= EMPTY
-    size = np.where(lived_in, rng.gamma(1.1, PERSONS_OF_A_BLOCK / (1 - EMPTY) / 1.1, blocks), 0).astype(np.int64)
+    size = np.where(lived_in, rng.gamma(1.1, PERSONS_OF_A_BLOCK / (1 - EMPTY) / 1.1, blocks), 0).astype(
+        np.int64
+    )
     quarters = np.where(rng.random(blocks) < 1 / 30, rng.integers(1, HOUSING_TYPES, blocks), 0)
     residents = np.where(quarters > 0, rng.geometric(1 / 40, blocks), 0)
     base = 1 / np.arange(1, RACES + 1) ** 2.2
     races = rng.dirichlet(60 * base / base.sum() + 0.002, tracts)
     hispanic, minors = rng.beta(1.2, 8, tracts), rng.beta(20, 65, tracts)
     block = np.repeat(np.arange(blocks), size + residents)
-    housing = np.repeat(np.stack([np.zeros_like(quarters), quarters], axis=1).reshape(-1),
-                        np.stack([size, residents], axis=1).reshape(-1))
+    housing = np.repeat(
+        np.stack([np.zeros_like(quarters), quarters], axis=1).reshape(-1),
+        np.stack([size, residents], axis=1).reshape(-1),
+    )
     tract = tract_of[block]
     adult = (rng.random(len(block)) >= minors[tract]) | (housing == NURSING)
     latin = rng.random(len(block)) < hispanic[tract]

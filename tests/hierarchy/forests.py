@@ -55,7 +55,7 @@ def strategy(
     shares = {level: Fraction(2 * at + 1, count * count) for at, level in enumerate(spine.levels)}
     grouped = "g*e" if histogram is HISTOGRAM else "e"
     some = {"detailed": Fraction(1, 2), grouped: Fraction(1, 3), "total": Fraction(1, 6)}
-    queries = {level: some for level in spine.levels}
+    queries = dict.fromkeys(spine.levels, some)
     queries[spine.levels[0]] = {"total": Fraction(1)}
     queries[spine.levels[-1]] = {"detailed": Fraction(3, 4), "c": Fraction(1, 4)}
     return strategy_of(histogram, budget, shares, queries, noise, neighbours)

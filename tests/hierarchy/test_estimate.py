@@ -72,7 +72,11 @@ def test_estimates_are_unbiased_with_nominal_coverage() -> None:
     variances = {}
     for _ in range(400):
         found = estimate(measure(spine, leaf, asked, rng.bytes(32)))
-        for level, query in ((spine.levels[-1], "detailed"), (spine.levels[-1], "total"), ("country", "total")):
+        for level, query in (
+            (spine.levels[-1], "detailed"),
+            (spine.levels[-1], "total"),
+            ("country", "total"),
+        ):
             got = found.at(level, query)
             q = matrix(PLAIN.basis, PLAIN.marginal(query))
             at = true[spine.node_of[spine.levels.index(level)]] @ q.T

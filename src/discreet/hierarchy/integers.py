@@ -1,9 +1,10 @@
 """Whole non-negative tables from noisy measurements: every level and margin adds up, and invariants hold.
 
 From the root down, the children of one parent at a time: fitted within their bounds and to the parent's settled counts
-(``maths.tree.nonnegative``), then rounded (``maths.tree.rounding``). With the fit ``tree`` a child weighs all measurements at
-and below it; with ``own-level`` only its own, as the TopDown algorithm does (Abowd et al. 2022). Cells that are zero in
-the parent are zero in its children. Only noisy values and invariants are used, so that it costs no privacy.
+(``maths.tree.nonnegative``), then rounded (``maths.tree.rounding``). With the fit ``tree`` a child weighs all
+measurements at and below it; with ``own-level`` only its own, as the TopDown algorithm does (Abowd et al. 2022), in one
+pass over all queries. Cells that are zero in the parent are zero in its children. Only noisy values and invariants are
+used, so that it costs no privacy.
 """
 
 from __future__ import annotations
@@ -111,7 +112,7 @@ def limits_of(
 ) -> Limits:
     """The invariants of the data: exact totals at some levels, bounds of the last level and their sums above.
 
-    Bounds that contradict each other or the data are refused, with the areas' names and no count, before noise is drawn.
+    Bounds that contradict each other or the data are refused before noise is drawn, with the areas' names and no count.
     """
     histogram, basis = strategy.histogram, strategy.histogram.basis
     counts = node_counts(spine, leaf_counts, strategy)
@@ -142,7 +143,9 @@ def limits_of(
             joint[spine.parent[node]] = True
     if joint.any() and groups > MOST_GROUPS:
         value = f"{groups} bounded counts of {bounds.query if bounds else ''} together with totals"
-        raise mistake("", "bounds", value, f"bound a query of at most {MOST_GROUPS} cells, or leave out the totals")
+        raise mistake(
+            "", "bounds", value, f"bound a query of at most {MOST_GROUPS} cells, or leave out the totals"
+        )
     inner = np.flatnonzero(joint & (spine.last > spine.first))
     row[inner] = np.arange(len(inner))
     sets = np.zeros((2, len(inner), 1 << groups), dtype=np.int64)
@@ -169,7 +172,10 @@ def _fix_totals(spine: Spine, exact: Totals, lower: Integers, upper: Integers) -
     for node in range(len(spine) - 1, -1, -1):
         if not spine.is_leaf(node):
             below = spine.children(node)
-            lower[node], upper[node] = lower[below].sum(axis=0), np.minimum(upper[below].sum(axis=0), UNBOUNDED)
+            lower[node], upper[node] = (
+                lower[below].sum(axis=0),
+                np.minimum(upper[below].sum(axis=0), UNBOUNDED),
+            )
         if exact.known[node]:
             lower[node] = upper[node] = exact.values[node]
 
@@ -179,14 +185,22 @@ def _check_bounds(spine: Spine, histogram: Histogram, bounds: Bounds, counts: cs
     shape = (len(spine.leaves), size)
     if bounds.lower.shape != shape or bounds.upper.shape != shape:
         value = f"of shape {bounds.lower.shape} and {bounds.upper.shape}"
-        raise mistake("", f"bounds of {bounds.query}", value, f"give {shape[0]} areas with {shape[1]} counts each")
+        raise mistake(
+            "", f"bounds of {bounds.query}", value, f"give {shape[0]} areas with {shape[1]} counts each"
+        )
     place = positions(histogram.basis, histogram.marginal(bounds.query))
-    onto = csr_array((np.ones(len(place), dtype=np.int64), (np.arange(len(place)), place)), shape=(len(place), size))
+    onto = csr_array(
+        (np.ones(len(place), dtype=np.int64), (np.arange(len(place)), place)), shape=(len(place), size)
+    )
     true = (counts[spine.leaves] @ onto).toarray()
     last = len(spine.levels) - 1
     problems = []
     for wrong, what, remedy in (
-        (bounds.lower > bounds.upper, "the lower bound exceeds the upper one", "give bounds that a count can meet"),
+        (
+            bounds.lower > bounds.upper,
+            "the lower bound exceeds the upper one",
+            "give bounds that a count can meet",
+        ),
         ((bounds.upper < 0) | (bounds.lower < 0), "a bound is negative", "give bounds of at least 0"),
         (
             (true < bounds.lower) | (true > bounds.upper),
@@ -221,7 +235,9 @@ class Tables:
         place = self.histogram.place
         column = np.empty(self.histogram.basis.cells, dtype=np.int64)
         column[place[place >= 0]] = np.flatnonzero(place >= 0)
-        return csr_array((found.data, column[found.indices], found.indptr), shape=(found.shape[0], len(place)))
+        return csr_array(
+            (found.data, column[found.indices], found.indptr), shape=(found.shape[0], len(place))
+        )
 
     def query(self, level: str, query: str) -> Integers:
         """(area of a level, cell of a query) -> count."""

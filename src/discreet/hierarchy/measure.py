@@ -85,10 +85,13 @@ def plan_of(spine: Spine, strategy: Strategy) -> Plan:
 
 def _kind(strategy: Strategy, top: int, bottom: int, tables: dict[AdditiveLaw, ThresholdTable]) -> Kind:
     chain = strategy.levels[top : bottom + 1]
-    share = sum((one.share for one in chain), Fraction(0))
-    asked = next((one.queries for one in reversed(chain) if one.queries), ()) if share else ()
+    parts: dict[str, Fraction] = {}
+    for one in chain:
+        for query, part in one.queries:
+            parts[query] = parts.get(query, Fraction(0)) + one.share * part
+    asked = [(query, part) for query, part in parts.items() if part]
     queries = tuple(query for query, _ in asked)
-    laws = tuple(strategy.law(strategy.budget * share * part) for _, part in asked)
+    laws = tuple(strategy.law(strategy.budget * part) for _, part in asked)
     for law in laws:
         if law not in tables:
             tables[law] = threshold_table(law)
@@ -142,7 +145,12 @@ class Drawn:
                 drawn = np.empty((len(nodes), size_of(basis, marginal)), dtype=np.int32)
                 draw_into(drawn.reshape(-1), table, bits)
                 _add_counts(
-                    drawn, nodes, self.counts.indptr, self.counts.indices, self.counts.data, kind.positions[at]
+                    drawn,
+                    nodes,
+                    self.counts.indptr,
+                    self.counts.indices,
+                    self.counts.data,
+                    kind.positions[at],
                 )
                 values.append(drawn)
             found.append(Siblings(nodes, number, tuple(values)))
@@ -180,7 +188,9 @@ def node_counts(spine: Spine, leaf_counts: csr_array, strategy: Strategy) -> csr
     histogram = strategy.histogram
     if leaf_counts.shape != (len(spine.leaves), len(histogram.place)):
         value = f"{leaf_counts.shape[0]} areas with {leaf_counts.shape[1]} cells"
-        raise mistake("", "counts", value, f"give {len(spine.leaves)} areas with {len(histogram.place)} cells")
+        raise mistake(
+            "", "counts", value, f"give {len(spine.leaves)} areas with {len(histogram.place)} cells"
+        )
     counts = leaf_counts.tocsr()
     outside = histogram.place[counts.indices] < 0
     if (counts.data[outside] != 0).any() or (counts.data < 0).any():
@@ -191,7 +201,8 @@ def node_counts(spine: Spine, leaf_counts: csr_array, strategy: Strategy) -> csr
         raise mistake("", "counts", value, "correct the records, or declare fewer structural zeros")
     size = (counts.shape[0], histogram.basis.cells)
     placed = csr_array(
-        (np.where(outside, 0, counts.data), np.maximum(histogram.place[counts.indices], 0), counts.indptr), shape=size
+        (np.where(outside, 0, counts.data), np.maximum(histogram.place[counts.indices], 0), counts.indptr),
+        shape=size,
     )
     return ancestors(spine) @ placed
 

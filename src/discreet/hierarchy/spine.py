@@ -1,8 +1,10 @@
 """The spine: areas that nest, without the areas that are their parent's equal.
 
 An area that is the only child of its parent has the same counts. Measuring both would spend budget twice on one
-number, so the parent is bypassed and its share moves down to the child (Abowd et al. 2022, section 5.2); every path from
-the root to a leaf then spends the same. What remains is a tree in which every area has no child or at least two.
+number, so the parent is bypassed and its shares move down to the child, query by query (Abowd et al. 2022 bypass such
+parents too). The counts are equal and rho adds up, so that the child's measurements are worth as much as both together,
+and every path from the root to a leaf spends the same. What remains is a tree in which every area has no child or at
+least two.
 """
 
 from __future__ import annotations

@@ -89,25 +89,33 @@ class Histogram:
         sizes = {axis.name: axis.size for axis in self.axes}
         found = []
         names = [axis.name for axis in self.axes] + [one.name for one in self.groupings]
-        for name in sorted({name for name in names if names.count(name) > 1}):
-            found.append(Problem("", f"histogram.{name}", "is declared twice", "give each variable one name"))
         found += [
-            Problem("", f"histogram.{axis.name}", f"{axis.size} categories", "give at least 1")
+            Problem("", f"histogram.{name}", "is declared twice", "give each variable one name")
+            for name in _repeated(names)
+        ]
+        found += [
+            Problem(
+                "", f"histogram.{axis.name}", f"{axis.size} categories", "give at least 2, or leave it out"
+            )
             for axis in self.axes
-            if axis.size < 1
+            if axis.size < 2
         ]
         for one in self.groupings:
             if one.variable not in sizes:
                 remedy = f"choose from {', '.join(sizes)}"
                 found.append(Problem("", f"grouping.{one.name}", f"no variable {one.variable!r}", remedy))
             elif len(one.groups) != sizes[one.variable] or set(one.groups) != set(range(max(one.groups) + 1)):
-                remedy = f"give each of the {sizes[one.variable]} categories of {one.variable} a group 0, 1, .."
+                remedy = (
+                    f"give each of the {sizes[one.variable]} categories of {one.variable} a group 0, 1, .."
+                )
                 found.append(Problem("", f"grouping.{one.name}", "does not fit its variable", remedy))
         for number, zero in enumerate(self.zeros):
             for name, codes in zero.categories:
                 if name not in sizes or not all(0 <= code < sizes[name] for code in codes):
                     remedy = "name variables of the histogram and categories that they have"
-                    found.append(Problem("", f"structural zero {number + 1}", f"{name} {list(codes)}", remedy))
+                    found.append(
+                        Problem("", f"structural zero {number + 1}", f"{name} {list(codes)}", remedy)
+                    )
         if not found and prod(sizes.values()) > LARGEST_HISTOGRAM:
             value = f"{prod(sizes.values())} cells"
             found.append(Problem("", "histogram", value, f"use at most {LARGEST_HISTOGRAM} cells"))
@@ -147,7 +155,9 @@ class Histogram:
         first = np.moveaxis(self.possible.reshape(self.shape), self.regular, range(-len(self.regular), 0))
         possible = first.reshape((*shape, -1))[..., 0].reshape(-1)
         if not possible.any():
-            raise mistake("", "histogram", "every cell is a structural zero", "declare fewer structural zeros")
+            raise mistake(
+                "", "histogram", "every cell is a structural zero", "declare fewer structural zeros"
+            )
         codes = np.stack(np.unravel_index(np.flatnonzero(possible), shape), axis=1) if shape else None
         return np.zeros((1, 0), dtype=np.int64) if codes is None else codes.astype(np.int64)
 
@@ -236,35 +246,44 @@ class Strategy:
         if self.budget <= 0:
             found.append(Problem("", "strategy.budget", str(self.budget), "give a number above zero"))
         names = [one.level for one in self.levels]
-        for name in sorted({name for name in names if names.count(name) > 1}):
-            found.append(Problem("", f"level {name}", "is declared twice", "give each level one share"))
+        found += [
+            Problem("", f"level {name}", "is declared twice", "give each level one share")
+            for name in _repeated(names)
+        ]
         total = sum((one.share for one in self.levels), Fraction(0))
         if total != 1:
             value = f"the shares of {', '.join(names)} sum to {total}"
             found.append(Problem("", "strategy.levels", value, "give shares that sum to 1"))
         for one in self.levels:
-            where = f"level {one.level}"
-            if one.share < 0 or any(share <= 0 for _, share in one.queries):
-                remedy = "give each level a share of at least 0, each query one above 0"
-                found.append(Problem("", where, "a share is not positive", remedy))
-            queries = [query for query, _ in one.queries]
-            for query in sorted({query for query in queries if queries.count(query) > 1}):
-                found.append(Problem("", where, f"query {query} is declared twice", "give it one share"))
-            total = sum((share for _, share in one.queries), Fraction(0))
-            if (one.share > 0 or queries) and total != 1:
-                value = f"the shares of {', '.join(queries) or 'no query'} sum to {total}"
-                found.append(Problem("", where, value, "give shares that sum to 1"))
-            for query in queries:
-                try:
-                    self.histogram.marginal(query)
-                except Mistakes as error:
-                    found += [Problem("", f"{where}: {one.key}", one.value, one.remedy) for one in error.problems]
+            found += self._level_problems(one)
         if not found and undetermined(self._last_precision()):
             last = self.levels[-1]
             asked = ", ".join(query for query, _ in last.queries) or "nothing"
             value = f"its queries ({asked}) do not determine every cell"
             remedy = "add the query detailed, or queries that determine it, with a share above 0"
             found.append(Problem("", f"level {last.level}", value, remedy))
+        return found
+
+    def _level_problems(self, one: LevelShare) -> list[Problem]:
+        found = []
+        where = f"level {one.level}"
+        if one.share < 0 or any(share <= 0 for _, share in one.queries):
+            remedy = "give each level a share of at least 0, each query one above 0"
+            found.append(Problem("", where, "a share is not positive", remedy))
+        queries = [query for query, _ in one.queries]
+        found += [
+            Problem("", where, f"query {query} is declared twice", "give it one share")
+            for query in _repeated(queries)
+        ]
+        total = sum((share for _, share in one.queries), Fraction(0))
+        if (one.share > 0 or queries) and total != 1:
+            value = f"the shares of {', '.join(queries) or 'no query'} sum to {total}"
+            found.append(Problem("", where, value, "give shares that sum to 1"))
+        for query in queries:
+            try:
+                self.histogram.marginal(query)
+            except Mistakes as error:
+                found += [Problem("", f"{where}: {bad.key}", bad.value, bad.remedy) for bad in error.problems]
         return found
 
     def _last_precision(self) -> NDArray[np.float64]:
@@ -285,7 +304,7 @@ class Strategy:
         return discrete_laplace(part / self.sensitivity)
 
     def part(self, law: AdditiveLaw) -> Fraction:
-        """What a query with this noise takes of the budget: rho = D^2 / (2 s^2) with 1 / (2 s^2) the law's parameter."""
+        """What a query with this noise takes of the budget: rho = D^2 / (2 s^2), and the law has 1 / (2 s^2)."""
         if law.rho_parameter is not None:
             return law.rho_parameter * self.squared_sensitivity
         if law.epsilon_parameter is None:
@@ -305,6 +324,10 @@ class Strategy:
         if self.reach is not None:
             return self.reach.l1
         return 2 if self.neighbours is Neighbours.REPLACED else 1
+
+
+def _repeated(names: Sequence[str]) -> list[str]:
+    return sorted({name for name in names if names.count(name) > 1})
 
 
 def strategy_of(

@@ -1,12 +1,12 @@
 """Which group sums an area can have, when its parts have bounds and some totals are exact.
 
-The possible vectors s of group sums of an area are {s: p(B) <= s(B) <= b(B) for every set B of groups}, s(B) the sum over
-B: a generalised polymatroid. That of an area is the sum of its children's (p and b add up), and a known total T gives
+The possible vectors s of group sums of an area are {s: p(B) <= s(B) <= b(B) for every set B of groups}, s(B) the sum
+over B: a generalised polymatroid. An area's is the sum of its children's (p and b add up), and a known total T gives
 
     b'(B) = min(b(B), T - p(V - B)),  p'(B) = max(p(B), T - b(V - B))
 
-(Frank and Tardos 1988: sums and plane sections of generalised polymatroids are such again, and a whole vector of the sum
-is a sum of whole vectors). So a vector within the parent's limits can always be divided among the children.
+(Frank and Tardos 1988: sums and plane sections of generalised polymatroids are such again, and a whole vector of the
+sum is a sum of whole vectors). So a vector within the parent's limits can always be divided among the children.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def with_total(p: Integers, b: Integers, total: Integers) -> tuple[Integers, Int
 def divided(near: Floats, p: Integers, b: Integers, parent: Integers | None) -> Integers:
     """Whole group sums (child, group) within the children's limits, nearest to ``near``, that sum to the parent's.
 
-    A linear programme whose vertices are whole (intersection of two generalised polymatroids); each sum is its floor, plus
-    a part that costs 1 - 2 f, plus or minus more at cost 1.
+    A linear programme whose vertices are whole (intersection of two generalised polymatroids); each sum is its floor,
+    plus a part that costs 1 - 2 f, plus more or minus some at cost 1 each: three unknowns, in this order.
     """
     n, groups = near.shape
     floor = np.floor(near + 1e-7)
@@ -53,7 +53,6 @@ def divided(near: Floats, p: Integers, b: Integers, parent: Integers | None) -> 
     inside = members(groups)[1:].astype(np.float64)
     cost = np.concatenate([1 - 2 * part, np.ones(2 * size)])
     limits = [(0, 1)] * size + [(0, None)] * (2 * size)
-    # s = floor + first + second - third
     row, column = np.nonzero(inside)
     rows, columns = [], []
     for c in range(n):
@@ -96,4 +95,3 @@ def divided(near: Floats, p: Integers, b: Integers, parent: Integers | None) -> 
     if (sums < p).any() or (sums > b).any() or (parent is not None and (found.sum(axis=0) != parent).any()):
         raise ArithmeticError("a linear programme without a whole solution")
     return found
-

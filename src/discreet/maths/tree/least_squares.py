@@ -1,7 +1,7 @@
 """Generalised least squares on a tree: a pass up, a pass down, in the blocks of ``marginals``.
 
-Each node has its own measurements, of precision K and information h = sum_q Q_q' y_q / s_q^2; its histogram is the sum of
-its children's. Let (m_c, C_c) be estimate and covariance of child c from all measurements at and below it. Up:
+Each node has its own measurements, of precision K and information h = sum_q Q_q' y_q / s_q^2; its histogram is the sum
+of its children's. Let (m_c, C_c) be estimate and covariance of child c from all measurements at and below it. Up:
 
     m = sum_c m_c,  C = sum_c C_c,
     C_up = C (I + K C)^-1,  m_up = m + C_up (h - K m),
@@ -38,7 +38,7 @@ def symmetric(blocks: Blocks) -> Blocks:
 
 
 def inverse(blocks: Blocks, *, total_known: bool) -> Blocks:
-    """The inverse of a covariance; where totals are known its first block has no variance along them (pseudo-inverse)."""
+    """The inverse of a covariance; a pseudo-inverse where totals are known, with no variance along them."""
     if not total_known:
         return symmetric(np.linalg.inv(blocks))
     found = np.empty_like(blocks)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import prod
 from typing import Any
 
@@ -91,13 +91,16 @@ def size_of(basis: Basis, marginal: Marginal) -> int:
     return marginal.row_count * int(basis.widths[marginal.kept])
 
 
+@lru_cache(maxsize=256)
 def positions(basis: Basis, marginal: Marginal) -> NDArray[np.int32]:
     """The marginal's cell of each histogram cell (a, r), flat."""
     found = (
         marginal.rows[:, None].astype(np.int64) * basis.widths[marginal.kept]
         + basis.places[marginal.kept][None, :]
     )
-    return found.reshape(-1).astype(np.int32)
+    places = found.reshape(-1).astype(np.int32)
+    places.setflags(write=False)
+    return places
 
 
 def precision(basis: Basis, marginals: Sequence[Marginal], weights: Sequence[float]) -> Blocks:
@@ -174,9 +177,7 @@ def answers(basis: Basis, marginal: Marginal, x: NDArray[Any]) -> NDArray[Any]:
     for a, row in enumerate(marginal.rows.tolist()):
         by_row[..., row, :] += x[..., a, :]
     shaped = by_row.reshape((*lead, marginal.row_count, *basis.regular))
-    gone = tuple(
-        len(lead) + 1 + v for v in range(len(basis.regular)) if not marginal.kept >> v & 1
-    )
+    gone = tuple(len(lead) + 1 + v for v in range(len(basis.regular)) if not marginal.kept >> v & 1)
     return shaped.sum(axis=gone).reshape((*lead, -1)) if gone else by_row.reshape((*lead, -1))
 
 

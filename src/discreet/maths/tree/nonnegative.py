@@ -4,11 +4,11 @@
     subject to sum_c x_c = parent, x_c >= 0, lower <= sums of x_c over groups of cells <= upper,
 
 by the alternating direction method of multipliers (Boyd et al. 2011, with over-relaxation): x is the unbounded solution
-with the sum, in closed form; z is the nearest point within the bounds. Measurements of the total make W far steeper along
-it than along single cells, so that distances are measured by R = r I + t 1 1', and the nearest point is found with one
-more unknown (``project``). It ends when x and z agree and z no longer moves. Two forms of the same iteration:
-``fit_support`` for children that share W, on the cells that are not zero in the parent; ``fit_blocks`` for any children,
-on all cells in the blocks of ``marginals``.
+with the sum, in closed form; z is the nearest point within the bounds. Measurements of the total make W far steeper
+along it than along single cells, so that distances are measured by R = r I + t 1 1', and the nearest point is found
+with one more unknown (``project``). It ends when x and z agree, z no longer moves, and z moved to meet its sums fits
+almost as well as x. Two forms of the same iteration: ``fit_support`` for children that share W, on the cells that are
+not zero in the parent; ``fit_blocks`` for any children, on all cells in the blocks of ``marginals``.
 """
 
 from __future__ import annotations
@@ -22,13 +22,16 @@ from numba import njit
 from numpy.typing import NDArray
 
 from discreet.maths.tree.least_squares import inverse, symmetric
-from discreet.maths.tree.marginals import Basis, Blocks, apply_means, by_means
+from discreet.maths.tree.marginals import Basis, Blocks, applied, apply_means, by_means
+from discreet.maths.tree.rounding import meeting_sums
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-TOLERANCE = 0.03  # in counts: far below what rounding to whole numbers moves
+TOLERANCE = 0.01  # in standard deviations of the noise
+LARGEST_TOLERANCE = 0.03  # in counts: far below what rounding to whole numbers moves
 RELAXATION = 1.6
+GAP = 0.003  # what the sum of squares of z, its sums met, may exceed that of x by, relatively
 STEPS = 20  # between two looks at the penalty
 MOST_LOOKS = 60
 TOTAL_TOLERANCE = 5.0  # times as much for a child's total
@@ -47,6 +50,14 @@ class Groups:
     def count(self) -> int:
         """How many groups there are."""
         return len(self.starts) - 1
+
+    def met(self, z: Floats, parent: Floats, lower: Floats, upper: Floats) -> Floats:
+        """Z moved to meet its sums exactly, as it is before it is rounded."""
+        group = np.repeat(np.arange(self.count), np.diff(self.starts))
+        found = np.zeros_like(z)
+        cells = np.ascontiguousarray(z[:, self.order])
+        found[:, self.order] = meeting_sums(cells, parent[self.order].astype(np.int64), group, lower, upper)
+        return found
 
 
 def groups_of(group: Integers, count: int, free: NDArray[np.bool_] | None = None) -> Groups:
@@ -78,17 +89,19 @@ def fit_support(
     With A = (W + R)^-1 the x-step is A (W m + R (z - u)), moved by the same vector for all children to meet their sum,
     and along A 1 to meet totals that are known.
     """
-    n, k = information.shape
+    k = information.shape[1]
     typical = float(np.trace(weights)) / k
     steep = max(float(weights.sum()) / k - typical, 0.0) / k if totals is None else 0.0
+    tolerance = _tolerance(typical)
     penalty = 1.0
-    z = np.tile(parent / n, (n, 1))
+    centre = np.linalg.solve(weights, information.T).T
+    z = _first_guess(centre, parent)
     u = np.zeros_like(z)
     exact = np.zeros(0) if totals is None else totals
     residual = np.inf
     for _ in range(MOST_LOOKS):
         solver = np.linalg.inv(weights + penalty * (typical * np.eye(k) + steep))
-        primal, dual = _support_steps(
+        primal, dual, x = _support_steps(
             solver,
             information,
             parent,
@@ -99,15 +112,36 @@ def fit_support(
             exact,
             penalty * typical,
             penalty * steep,
-            TOLERANCE * typical,
+            tolerance,
+            tolerance * typical,
             z,
             u,
         )
-        residual = max(primal / TOLERANCE, dual / (TOLERANCE * typical))
+        residual = max(primal, dual / typical) / tolerance
         if residual <= 1:
-            break
+            met = groups.met(z, parent, lower, upper)
+            gap = _squares(met - centre, weights) / _squares(x - centre, weights) - 1
+            if gap <= GAP:
+                break
+            residual, tolerance = gap / GAP, tolerance / 3
         penalty = _balanced(penalty, primal, dual / typical, u)
     return Fitted(z, residual)
+
+
+def _squares(x: Floats, weights: Floats) -> float:
+    return max(float(np.sum((x @ weights) * x)), 1e-300)
+
+
+def _first_guess(centre: Floats, parent: Floats) -> Floats:
+    """The parent's counts in proportion to the children's estimates, cut off at zero."""
+    positive = np.maximum(centre, 0.0) + 1e-3
+    found: Floats = positive * (parent / positive.sum(axis=0))
+    return found
+
+
+def _tolerance(typical: float) -> float:
+    """How near x and z must be, for cells of this precision."""
+    return min(TOLERANCE / float(np.sqrt(typical)), LARGEST_TOLERANCE)
 
 
 def _balanced(penalty: float, primal: float, dual: float, u: Floats) -> float:
@@ -121,7 +155,7 @@ def _balanced(penalty: float, primal: float, dual: float, u: Floats) -> float:
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _support_steps(
+def _support_steps(  # noqa: C901
     solver: Any,
     information: Any,
     parent: Any,
@@ -132,6 +166,7 @@ def _support_steps(
     totals: Any,
     penalty: Any,
     steep: Any,
+    tolerance: Any,
     dual_tolerance: Any,
     z: Any,
     u: Any,
@@ -177,9 +212,9 @@ def _support_steps(
                 primal = max(primal, abs(x[c, j] - moved[j]))
                 u[c, j] = v[c, j] - moved[j]
                 z[c, j] = moved[j]
-        if primal <= TOLERANCE and dual <= dual_tolerance:
+        if primal <= tolerance and dual <= dual_tolerance:
             break
-    return primal, dual
+    return primal, dual, x
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
@@ -208,7 +243,7 @@ def project(v: Any, order: Any, starts: Any, lower: Any, upper: Any, steepness: 
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _nearest(v: Any, order: Any, starts: Any, lower: Any, upper: Any, shift: Any, out: Any) -> Any:
+def _nearest(v: Any, order: Any, starts: Any, lower: Any, upper: Any, shift: Any, out: Any) -> Any:  # noqa: C901
     """Set out to the nearest point to v + shift; return its sum and how fast it grows with the shift.
 
     Where the clipped sum of a group is outside of its bounds, all its cells move by one number t with
@@ -257,7 +292,7 @@ def _nearest(v: Any, order: Any, starts: Any, lower: Any, upper: Any, shift: Any
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def support_weights(means: Any, places: Any, widths: Any, cells: Any) -> Any:
-    """W restricted to some cells, flat places (a, r): sum over T of N_T[a, a'] where r and r' agree on T, / summed size."""
+    """W of some cells, flat places (a, r): the sum of N_T[a, a'] / summed size over the T on which r and r' agree."""
     k, width = cells.size, places.shape[1]
     found = np.zeros((k, k))
     for i in range(k):
@@ -296,11 +331,13 @@ def fit_blocks(
     typical = 1 / float(np.mean(np.trace(covariance[:, -1], axis1=-2, axis2=-1)) / basis.d)
     along = float(number @ covariance[:, 0].sum(axis=(-1, -2))) / n / basis.d  # of the total, per cell
     steep = (min(1 / max(along, 1e-300), STEEPEST * typical) - typical) / basis.cells
+    weights = [_precision(one) for one in covariance]
     metric = np.tile(typical * np.eye(basis.d), (basis.subsets, 1, 1))
     metric[0] += steep * basis.width
+    tolerance = _tolerance(typical)
     penalty = 1.0
     flat = np.ascontiguousarray(estimates.reshape(n, basis.cells))
-    z = np.maximum(flat, 0.0) if parent is None else np.tile(parent / n, (n, 1))
+    z = np.maximum(flat, 0.0) if parent is None else _first_guess(flat, parent)
     closed = np.ones(basis.cells, dtype=bool)
     closed[groups.order] = False
     z[:, closed] = 0.0
@@ -313,7 +350,7 @@ def fit_blocks(
         if parent is not None:
             total = np.einsum("f,fsab->sab", number, solver)
             shared = solver @ inverse(total, total_known=totals_known)
-        primal, dual = _block_steps(
+        primal, dual, x = _block_steps(
             by_means(basis, penalty * solver @ metric),
             by_means(basis, shared),
             basis.places,
@@ -327,19 +364,39 @@ def fit_blocks(
             upper,
             penalty * typical,
             penalty * steep,
-            TOLERANCE * typical,
+            tolerance,
+            tolerance * typical,
             z,
             u,
         )
-        residual = max(primal / TOLERANCE, dual / (TOLERANCE * typical))
+        residual = max(primal, dual / typical) / tolerance
         if residual <= 1:
-            break
+            met = z if parent is None else groups.met(z, parent, lower, upper)
+            squares = _block_squares(basis, met - flat, weights, form_of)
+            gap = squares / _block_squares(basis, x - flat, weights, form_of) - 1
+            if gap <= GAP:
+                break
+            residual, tolerance = gap / GAP, tolerance / 3
         penalty = _balanced(penalty, primal, dual / typical, u)
     return Fitted(z, residual)
 
 
+def _precision(covariance: Blocks) -> Blocks:
+    """W = C^-1, without the direction of a total that is known."""
+    known = covariance[0].sum() <= 1e-9 * np.trace(covariance[0])
+    return inverse(covariance, total_known=bool(known))
+
+
+def _block_squares(basis: Basis, x: Floats, weights: Sequence[Blocks], form_of: Integers) -> float:
+    found = 0.0
+    for form, one in enumerate(weights):
+        mine = x[form_of == form].reshape(-1, basis.d, basis.width)
+        found += float(np.sum(applied(basis, one, mine) * mine))
+    return max(found, 1e-300)
+
+
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _block_steps(
+def _block_steps(  # noqa: C901
     own: Any,
     shared: Any,
     places: Any,
@@ -353,6 +410,7 @@ def _block_steps(
     upper: Any,
     penalty: Any,
     steep: Any,
+    tolerance: Any,
     dual_tolerance: Any,
     z: Any,
     u: Any,
@@ -397,6 +455,6 @@ def _block_steps(
                 primal = max(primal, abs(x[c, j] - moved[j]))
                 u[c, j] = v[j] - moved[j]
                 z[c, j] = moved[j]
-        if primal <= TOLERANCE and dual <= dual_tolerance:
+        if primal <= tolerance and dual <= dual_tolerance:
             break
-    return primal, dual
+    return primal, dual, x

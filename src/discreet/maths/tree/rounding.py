@@ -1,13 +1,14 @@
 """From a fit within bounds to whole numbers that meet every sum exactly.
 
-Given x (child, cell) >= 0 near a feasible fit, whole numbers in the parent and whole bounds, find whole numbers with the
-same sums that minimise
+Given x (child, cell) >= 0 near a feasible fit, whole numbers in the parent and whole bounds, find whole numbers with
+the same sums that minimise
 
     sum |n_cj - x_cj| + sum |group sums - those of x| + sum |child totals - those of x|
 
 with every one of these rounded down or up. Cells' sums over children are one partition, groups and totals of a child
-nested ones: two laminar families, so that the problem is a flow and its optimum is whole. It is found by successive shortest
-paths from all cells rounded down (Ahuja, Magnanti and Orlin 1993, chapter 9); x itself shows that a flow exists.
+nested ones: two laminar families, so that the problem is a flow and its optimum is whole. It is found by successive
+shortest paths from all cells rounded down (Ahuja, Magnanti and Orlin 1993, chapter 9); x itself shows that a flow
+exists.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ def meeting_sums(
 ) -> Floats:
     """Move x as little as needed so that children sum to the parent and their group sums are within bounds, exactly.
 
-    ``sums`` (child, group), where given, are met; otherwise sums outside of their bounds move to them, and the others of
-    the group all by one number. A child that lacks takes, cell by cell, the same share of what the children with too
+    ``sums`` (child, group), where given, are met; otherwise sums outside of their bounds move to them, and the others
+    of the group all by one number. A child that lacks takes, cell by cell, the same share of what the children with too
     much release, so that the sum over children stays.
     """
     found = x.copy()
@@ -173,7 +174,7 @@ def _unit_cost(present: Any, low: Any, high: Any, part: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _rounded(x: Any, parent: Any, group: Any, groups: Any) -> Any:
+def _rounded(x: Any, parent: Any, group: Any, groups: Any) -> Any:  # noqa: C901, PLR0915
     n, k = x.shape
     whole = np.empty((n, k), np.int64)
     sums = np.zeros(n * groups)
