@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -98,14 +98,13 @@ def _against_hierarchy(document: dict[str, Any], noise: NoiseEntry, stated: Hier
     if noise.kind.value != document["noise"]:
         yield "the manifest states another law"
     sensitivity = stated.reach.l2_squared if noise.kind is LawKind.DISCRETE_GAUSSIAN else stated.reach.l1
-    queries: dict[str, Mapping[str, Fraction]] = {one.level: one.queries for one in stated.levels}
-    shares = {one.level: one.share for one in stated.levels}
+    parts = {
+        (one.level, query): one.share * share for one in stated.levels for query, share in one.queries.items()
+    }
     for one in document["statistics"]:
         names, query = one["statistic"].split(": ", 1)
-        levels = names.split("+")
-        asked = next((queries[level] for level in reversed(levels) if queries.get(level)), {})
-        share = sum((shares.get(level, Fraction(0)) for level in levels), Fraction(0))
-        if stated.budget * share * asked.get(query, Fraction(0)) / sensitivity != Fraction(one["parameter"]):
+        share = sum((parts.get((level, query), Fraction(0)) for level in names.split("+")), Fraction(0))
+        if stated.budget * share / sensitivity != Fraction(one["parameter"]):
             yield f"the manifest states another share of {one['statistic']}"
 
 

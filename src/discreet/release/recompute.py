@@ -238,9 +238,11 @@ def _path_problems(document: Document, measure: str) -> Iterator[str]:
         delta = sum((deltas.get(kind, Fraction(0)) for kind in path["kinds"]), Fraction(0))
         if measure == "epsilon" and delta > Fraction(total["delta"]):
             yield f"the deltas of a path sum to {float(delta):.3g}, more than {float(Fraction(total['delta'])):.3g}"
-    listed = {kind for path in document["paths"] for kind in path["kinds"]}
-    if unlisted := sorted(set(spent) - listed):
-        yield f"areas of kind {unlisted[0]} are measured and on no path"
+    inner = {kind for path in document["paths"] for kind in path["kinds"][:-1]}
+    for kind, areas in {one["kind"]: one["areas"] for one in every}.items():
+        ending = sum(path["areas"] for path in document["paths"] if path["kinds"][-1:] == [kind])
+        if ending != areas and kind not in inner:
+            yield f"{areas} areas of kind {kind} are measured, and {ending} on a path"
     if measure == "rho" and sum((Fraction(one["distance"]) for one in every), Fraction(0)) > Fraction(
         total["distance"]
     ):
