@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +70,7 @@ def counts(rng: np.random.Generator, spine: Spine, histogram: Histogram, mean: f
 
 def dense_system(
     measurements: Measurements,
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[NDArray[np.floating[Any]], NDArray[np.floating[Any]], NDArray[np.floating[Any]]]:
     """All measurements as one system over the leaf cells: design, observations, variances."""
     plan = measurements.plan
     spine, basis = plan.spine, plan.strategy.histogram.basis
@@ -89,8 +90,8 @@ def dense_system(
 
 
 def dense_fit(
-    measurements: Measurements, exact: Sequence[tuple[NDArray[np.float64], float]] = ()
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    measurements: Measurements, exact: Sequence[tuple[NDArray[np.floating[Any]], float]] = ()
+) -> tuple[NDArray[np.floating[Any]], NDArray[np.floating[Any]]]:
     """Weighted least squares of the leaf cells and its covariance, with equality constraints, by dense algebra."""
     design, observed, variances = dense_system(measurements)
     scaled = design / np.sqrt(variances)[:, None]

@@ -176,5 +176,5 @@ def test_an_optimised_strategy_beats_equal_shares_for_what_is_wanted() -> None:
         optimise(spine, HISTOGRAM, [Wanted("street", "total")], Fraction(1))
     with pytest.raises(Mistakes, match="weight 0; give a weight above zero"):
         optimise(spine, HISTOGRAM, [Wanted("block", "total", 0.0)], Fraction(1))
-    with pytest.raises(Mistakes, match="nothing is wanted"):
+    with pytest.raises(Mistakes, match="no query is named"):
         optimise(spine, HISTOGRAM, [], Fraction(1))

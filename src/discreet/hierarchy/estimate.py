@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,7 @@ from discreet.maths.tree.least_squares import (
 from discreet.maths.tree.marginals import Basis, Blocks, answers, applied, cell_variances, size_of, spread
 from discreet.programme.strategy import Strategy
 
-Floats = NDArray[np.float64]
+Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.int64]
 
 
@@ -76,7 +77,7 @@ class Covariances:
 
     def of(self, node: int) -> Form:
         """The form of one node."""
-        return self.forms[self.form_of[node]]
+        return self.forms[int(self.form_of[node])]
 
 
 def covariances(plan: Plan, known: NDArray[np.bool_]) -> Covariances:

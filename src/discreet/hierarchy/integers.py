@@ -40,7 +40,7 @@ from discreet.maths.tree.nonnegative import Fitted, fit_blocks, fit_support, gro
 from discreet.maths.tree.rounding import meeting_sums, rounded_to_sums, whole_numbers
 from discreet.programme.strategy import Histogram, Strategy
 
-Floats = NDArray[np.float64]
+Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.int64]
 
 
@@ -75,7 +75,7 @@ class Limits:
     @property
     def groups(self) -> int:
         """How many groups of cells have bounds; 1 where only totals are known."""
-        return self.lower.shape[1]
+        return int(self.lower.shape[1])
 
     def sets_of(self, nodes: Integers) -> tuple[Integers, Integers]:
         """P and b of some nodes (see ``maths.tree.bounds``)."""
@@ -475,7 +475,7 @@ class _Descent:
             totals_known=fixed,
         )
         values = found.values[0]
-        near = np.bincount(limits.group, weights=values, minlength=limits.groups)
+        near = np.bincount(limits.group, weights=values, minlength=limits.groups).astype(np.float64)
         if limits.joint[0]:
             sums = divided(near[None, :], *limits.sets_of(nodes), None)[0]
         else:

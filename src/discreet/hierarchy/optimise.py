@@ -36,7 +36,7 @@ def optimise(
 ) -> Strategy:
     """Choose the shares of rho that make the weighted variance of the estimates smallest (``maths.tree.shares``).
 
-    ``queries`` may be measured at every level; those that are wanted and ``detailed`` always may. The tree is taken as
+    ``queries`` may be measured at every level; those in ``wanted`` and ``detailed`` always may. The tree is taken as
     regular, with the mean number of children of each level, bypassed areas counted as they are.
     """
     _checked(spine, wanted)
@@ -56,17 +56,17 @@ def optimise(
     found = optimal_shares(basis, marginals, branching, targets, needed / PARTS)
     shares = exact_shares(found.shares, PARTS, needed)
     levels = []
-    for number, level in enumerate(spine.levels):
+    for number, name in enumerate(spine.levels):
         row = shares[shown.index(number)] if number in shown else []
         total = sum(row, Fraction(0))
-        asked = tuple((name, part / total) for name, part in zip(names, row, strict=False) if part)
-        levels.append(LevelShare(level, total, asked))
+        asked = tuple((query, part / total) for query, part in zip(names, row, strict=False) if part)
+        levels.append(LevelShare(name, total, asked))
     return Strategy(histogram, rho, tuple(levels), Noise.GAUSSIAN, neighbours)
 
 
 def _checked(spine: Spine, wanted: Sequence[Wanted]) -> None:
     if not wanted:
-        raise mistake("", "queries", "nothing is wanted", "name at least one level and query")
+        raise mistake("", "queries", "no query is named", "name at least one level and query")
     problems = [
         Problem("", "queries", f"no level {one.level!r}", f"choose from {', '.join(spine.levels)}")
         for one in wanted

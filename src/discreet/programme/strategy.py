@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from discreet.errors import Mistakes, Problem, mistake
 from discreet.maths.noise.additive import AdditiveLaw, discrete_gaussian, discrete_laplace
 from discreet.maths.privacy.sensitivity import Reach
-from discreet.maths.tree.marginals import Basis, Marginal, precision, undetermined
+from discreet.maths.tree.marginals import Basis, Blocks, Marginal, precision, undetermined
 
 LARGEST_DENSE = 400  # cells of the dense factor; its matrices are inverted for every area with children
 LARGEST_HISTOGRAM = 1_000_000
@@ -286,7 +286,7 @@ class Strategy:
                 found += [Problem("", f"{where}: {bad.key}", bad.value, bad.remedy) for bad in error.problems]
         return found
 
-    def _last_precision(self) -> NDArray[np.float64]:
+    def _last_precision(self) -> Blocks:
         last = self.levels[-1]
         queries = last.queries if last.share > 0 else ()
         marginals = [self.histogram.marginal(query) for query, _ in queries]

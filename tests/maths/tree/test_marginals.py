@@ -58,9 +58,9 @@ def test_every_cell_of_the_histogram_has_one_place_and_its_marginals() -> None:
     assert ((place < 0) == ((codes[:, 0] == 3) & (codes[:, 1] == 0))).all()
     rng = np.random.default_rng(1)
     counts = rng.integers(0, 5, 2016) * (place >= 0)
-    x = np.zeros(1890)
-    x[place[place >= 0]] = counts[place >= 0]
-    x = x.reshape(basis.d, basis.width)
+    flat = np.zeros(1890)
+    flat[place[place >= 0]] = counts[place >= 0]
+    x = flat.reshape(basis.d, basis.width)
     inst = np.array([0, 1, 1, 1, 1, 2, 2, 2])
     columns = {"hhgq": codes[:, 0], "votingage": codes[:, 1], "hispanic": codes[:, 2], "cenrace": codes[:, 3]}
     columns["hhinstlevels"] = inst[codes[:, 0]]

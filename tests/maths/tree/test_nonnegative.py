@@ -1,5 +1,7 @@
 """Fits within bounds reach the optimum of an interior-point solver."""
 
+from typing import Any
+
 import clarabel
 import numpy as np
 import pytest
@@ -18,13 +20,18 @@ from discreet.maths.tree.nonnegative import (
 from discreet.maths.tree.rounding import meeting_sums
 from tests.hierarchy.forests import HISTOGRAM
 
-Floats = NDArray[np.float64]
+Floats = NDArray[np.floating[Any]]
 QUERIES = ("total", "g", "c*e", "detailed", "a*b")
 BASIS = HISTOGRAM.basis
 
 
 def reference(
-    weights: list[Floats], centre: Floats, parent: Floats, group: Floats, lower: Floats, upper: Floats
+    weights: list[Floats],
+    centre: Floats,
+    parent: Floats,
+    group: NDArray[np.int64],
+    lower: Floats,
+    upper: Floats,
 ) -> Floats:
     """The minimum by Clarabel: children below each other."""
     n, k = centre.shape

@@ -1,5 +1,7 @@
 """Rounding meets every sum and reaches the optimum of HiGHS."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,7 +12,7 @@ from scipy.optimize import LinearConstraint, milp
 from discreet.maths.tree.bounds import box, divided, members, with_total
 from discreet.maths.tree.rounding import meeting_sums, rounded_to_sums, whole_numbers
 
-Floats = NDArray[np.float64]
+Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.int64]
 
 

@@ -11,13 +11,15 @@ sum is a sum of whole vectors). So a vector within the parent's limits can alway
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import coo_array, vstack
 
 Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
+Floats = NDArray[np.floating[Any]]
 
 UNBOUNDED = 1 << 40
 MOST_GROUPS = 12  # whose 2^12 sets are listed where totals and bounds meet
@@ -90,7 +92,7 @@ def divided(near: Floats, p: Integers, b: Integers, parent: Integers | None) -> 
     if solved.x is None:
         raise ArithmeticError("group sums outside of what the children can have")
     moves = solved.x.reshape(3, n, groups)
-    found = np.rint(floor + moves[0] + moves[1] - moves[2]).astype(np.int64)
+    found: Integers = np.rint(floor + moves[0] + moves[1] - moves[2]).astype(np.int64)
     sums = found @ members(groups).T
     if (sums < p).any() or (sums > b).any() or (parent is not None and (found.sum(axis=0) != parent).any()):
         raise ArithmeticError("a linear programme without a whole solution")

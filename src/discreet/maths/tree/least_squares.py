@@ -17,12 +17,14 @@ covariance, whatever the law of the noise. A total that is known exactly is a me
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.maths.tree.marginals import Basis, Blocks, applied
 
-Floats = NDArray[np.float64]
+Floats = NDArray[np.floating[Any]]
 
 
 def combined(children: Blocks, own: Blocks) -> Blocks:

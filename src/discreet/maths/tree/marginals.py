@@ -9,7 +9,7 @@ some regular variables, sums the others, and sends a to a row. With independent 
 
 S the subsets of the regular variables, P_S the projection on their residual (ANOVA) space: means are removed along
 the variables of S and taken along the others, and A_q the 0/1 matrix from dense cells to rows (Xiao, He, Zhang and
-Kifer 2023, "An optimal and scalable matrix mechanism for noisy marginals", for d = 1, where M_S is one number). So
+Kifer 2023, for d = 1, where M_S is one number). So
 every matrix here is an array (subset, d, d). Groupings of unequal sizes and structural zeros have no such diagonal
 form; their variables form the dense factor.
 """
@@ -26,9 +26,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.int64]
-Blocks = NDArray[np.float64]  # (subset, d, d): one matrix of the dense factor for each residual space
+Blocks = NDArray[np.floating[Any]]  # (subset, d, d): one matrix of the dense factor for each residual space
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def positions(basis: Basis, marginal: Marginal) -> NDArray[np.int32]:
         marginal.rows[:, None].astype(np.int64) * basis.widths[marginal.kept]
         + basis.places[marginal.kept][None, :]
     )
-    places = found.reshape(-1).astype(np.int32)
+    places: NDArray[np.int32] = found.reshape(-1).astype(np.int32)
     places.setflags(write=False)
     return places
 
@@ -189,9 +189,9 @@ def spread(basis: Basis, marginal: Marginal, y: NDArray[Any]) -> NDArray[Any]:
 def cell_variances(basis: Basis, covariance: Blocks, marginal: Marginal) -> Floats:
     """The variance of each row of a marginal's estimate when the histogram's covariance is sum_S V_S (x) P_S.
 
-    sum over S of (A V_S A')_ii, S within the kept variables, times (1 - 1/n) for each variable of S, 1/n for each other
-    kept one and n for each summed one; it does not depend on the regular variables' codes. ``covariance`` may have
-    further axes in front: (.., subset, d, d) -> (.., row).
+    sum over S of (A V_S A')_ii, S within the variables that stay, times (1 - 1/n) for each variable of S, 1/n for
+    each other that stays and n for each summed one; it does not depend on the regular variables' codes.
+    ``covariance`` may have further axes in front: (.., subset, d, d) -> (.., row).
     """
     indicator = (marginal.rows[None, :] == np.arange(marginal.row_count)[:, None]).astype(np.float64)
     found = np.zeros((*covariance.shape[:-3], marginal.row_count))

@@ -25,7 +25,7 @@ from discreet.maths.tree.least_squares import inverse, symmetric
 from discreet.maths.tree.marginals import Basis, Blocks, applied, apply_means, by_means
 from discreet.maths.tree.rounding import meeting_sums
 
-Floats = NDArray[np.float64]
+Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.int64]
 
 TOLERANCE = 0.01  # in standard deviations of the noise

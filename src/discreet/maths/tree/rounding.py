@@ -7,7 +7,7 @@ the same sums that minimise
 
 with every one of these rounded down or up. Cells' sums over children are one partition, groups and totals of a child
 nested ones: two laminar families, so that the problem is a flow and its optimum is whole. It is found by successive
-shortest paths from all cells rounded down (Ahuja, Magnanti and Orlin 1993, chapter 9); x itself shows that a flow
+shortest paths from all cells rounded down (Ahuja, Magnanti and Orlin 1993); x itself shows that a flow
 exists.
 """
 
@@ -19,7 +19,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.int64]
 
 WHOLE = 1e-7  # a cell this near to a whole number is one

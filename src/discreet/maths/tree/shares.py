@@ -20,13 +20,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.maths.tree.marginals import Basis, Blocks, Marginal, precision
 
-Floats = NDArray[np.float64]
+Floats = NDArray[np.floating[Any]]
 
 STEP = 1e-30  # of the complex derivative
 GAP = 0.01  # the proven relative distance to the optimum that ends the search
@@ -98,7 +99,7 @@ def weighted_variance(
 
 
 def _slopes(
-    shares: Floats, parts: NDArray[np.float64], branching: Sequence[float], targets: Sequence[Blocks]
+    shares: Floats, parts: Floats, branching: Sequence[float], targets: Sequence[Blocks]
 ) -> tuple[float, Floats]:
     own = np.einsum("lq,qsab->lsab", shares, parts)
     levels, count = shares.shape
