@@ -76,6 +76,9 @@ class Bare:
     def problems(self, records: int) -> Iterator[Problem]:
         yield from ()
 
+    def certified(self) -> None:
+        pass
+
     def cube_problems(self, cube: Cube) -> Iterator[Problem]:
         yield from ()
 

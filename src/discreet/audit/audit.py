@@ -17,6 +17,7 @@ from discreet.audit.differencing import Judgement
 from discreet.audit.differencing_areas import AreaDifferences
 from discreet.audit.disclosure import Disclosures
 from discreet.audit.gates import GateVerdict
+from discreet.audit.hierarchy import HierarchyAudit
 from discreet.audit.key_gaps import KeyGapFindings, KeyGapJudgement
 from discreet.audit.least_squares import LeastSquaresFindings, LeastSquaresJudgement
 from discreet.audit.measures import (
@@ -223,6 +224,7 @@ class Audit:
     utility: Utility | None = None
     region: Region | NotPossible | None = None
     protection: Protection | None = None
+    hierarchy: HierarchyAudit | None = None  # only of a hierarchical release
 
     @property
     def passed(self) -> bool:

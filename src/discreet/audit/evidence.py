@@ -15,6 +15,7 @@ from discreet.programme.codelist import TOTAL, Breakdown, Code, Codelist, breakd
 from discreet.programme.cube import Cube, Levels, Signature
 from discreet.programme.programme import Programme
 from discreet.programme.release import ReleaseFormat
+from discreet.release.hierarchy import PublishedHierarchy, published_hierarchy
 from discreet.release.manifest import AxisEntry, CubeEntry
 from discreet.release.reader import CubeFile, PublishedCodes, Release
 
@@ -86,6 +87,7 @@ class Published:
     places: tuple[str, ...] = ()  # the variables that are places
     left_out: tuple[str, ...] = ()  # cubes that only the attack on weights uses: weighted sums
     weighted: tuple[WeightedTable, ...] = ()
+    hierarchy: PublishedHierarchy | None = None  # of a hierarchical release: its measurements and estimates
 
     @property
     def variables(self) -> list[str]:
@@ -149,9 +151,12 @@ def values_at(table: Cells, cells: Integers) -> Integers:
     return np.where(listed[at] == cells, values[at], 0)
 
 
-def refuse_adjusted(release: Release) -> None:
-    """Refuse to attack counts that were adjusted to add up: no attack knows a law of such counts."""
-    if release.noise.adjusted:
+def refuse_adjusted(release: Release, fitted: bool = False) -> None:
+    """Refuse to attack counts that were adjusted to add up: no attack knows a law of such counts.
+
+    ``fitted`` accepts a hierarchical release, whose measurements can be attacked.
+    """
+    if release.noise.adjusted and not (fitted and release.noise.hierarchy is not None):
         value = f"{ADJUSTED}, so that their errors depend on each other"
         remedy = "judge the same programme without consistent = true: adjusting uses only such counts"
         raise mistake(release.folder, "release", value, remedy)
@@ -168,6 +173,7 @@ def published(release: Release) -> Published:
         release.manifest.places,
         tuple(entry.id for entry in release.manifest.cubes if entry.weight),
         tuple(reader.weighted(entry) for entry in release.manifest.cubes if entry.weight),
+        published_hierarchy(release),
     )
 
 

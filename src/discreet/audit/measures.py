@@ -372,7 +372,11 @@ class Measures:
     @cached_property
     def rebuilt(self) -> Rebuilt | None:
         """The reconstruction of sampled areas of the release; None where no table has the place."""
-        return self._rebuild("as released", self.case.published) if self._place else None
+        if not self._place:
+            return None
+        # fitted tables agree with each other: taken as exact they always have a solution
+        bound = None if self.case.published.hierarchy is None else 0
+        return self._rebuild("as released", self.case.published, bound)
 
     def rebuilt_otherwise(self) -> tuple[list[Rebuilt], dict[str, str]]:
         """The same areas under no protection, swapping only, noise only, and a privacy guarantee.

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import textwrap
+from dataclasses import asdict
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.table import Table
 
 from discreet.advise.advise import Advice, Task, task_of
 from discreet.advise.advise import advise as advise_on
@@ -25,12 +28,12 @@ from discreet.advise.reasons import (
     reasons,
     swap_words,
 )
+from discreet.advise.strategy import advise_strategy
 from discreet.advise.swap import advise_swap
 from discreet.advise.write import write_noise
 from discreet.audit.redundancy import Mode, Regions, regions_of
-from discreet.cli.noise_options import NoiseKind
 from discreet.cli.noise_options import confidence as checked_confidence
-from discreet.cli.output import JSON, QUIET, THREADS, emit_json, say, shown_progress
+from discreet.cli.output import JSON, QUIET, THREADS, console, emit_json, say, shown_progress
 from discreet.errors import Mistakes, mistake
 from discreet.io.atomic_folder import require_free
 from discreet.io.progress import Progress
@@ -38,7 +41,7 @@ from discreet.io.serialize import to_json
 from discreet.maths.feasible import RiskLimits
 from discreet.maths.noise.additive import LawKind
 from discreet.programme import eu2021
-from discreet.programme.programme import Programme, inspect_programme
+from discreet.programme.programme import Programme, inspect_programme, load_declaration
 from discreet.report.advice import advice_charts, write_charts
 
 USUAL = RiskLimits()
@@ -55,8 +58,10 @@ def advise(
         typer.Option("--country", help="eu-census-2021: the country whose regions are used, e.g. MT."),
     ] = None,
     kind: Annotated[
-        NoiseKind | None,
-        typer.Option("--kind", help="cell-key, geometric or discrete-gaussian; default: as declared."),
+        AdvisedKind | None,
+        typer.Option(
+            "--kind", help="cell-key, geometric, discrete-gaussian or hierarchical; default: as declared."
+        ),
     ] = None,
     population: Annotated[
         int | None,
@@ -122,10 +127,12 @@ def advise(
 
     The declared data are read where they are available: tuples, areas, swap rates and curves come from them.
     """
-    law = None if kind is None else kind.law
+    if _is_hierarchical(programme, kind):
+        _strategy(Path(programme), as_json, quiet, bool(write or draw_curves or out))
+        return
+    law = None if kind is None else LawKind(kind.value)
     limits = _limits(confidence, uniques, largest_change, size, relative, share, area_change)
-    if not 0 <= margin < 1:
-        raise mistake("", "--margin", f"{margin:g}", "give a share of at least 0 and below 1, e.g. 0.1")
+    _require_margin(margin)
     if out is not None:
         require_free(out, "--out")
     with shown_progress(quiet or as_json) as progress:
@@ -152,6 +159,68 @@ def advise(
         say(f"\nWritten: {written}")
     if out is not None:
         say(f"\nPictures: {', '.join(drawn)}")
+
+
+def _require_margin(margin: float) -> None:
+    if not 0 <= margin < 1:
+        raise mistake("", "--margin", f"{margin:g}", "give a share of at least 0 and below 1, e.g. 0.1")
+
+
+class AdvisedKind(StrEnum):
+    """The noise that is advised on."""
+
+    LAPLACE = "laplace"
+    NORMAL = "normal"
+    GEOMETRIC = "geometric"
+    DISCRETE_GAUSSIAN = "discrete-gaussian"
+    HELLINGER = "hellinger"
+    EXPONENTIAL = "exponential"
+    UNIFORM = "uniform"
+    CELL_KEY = "cell-key"
+    HIERARCHICAL = "hierarchical"
+
+
+def _is_hierarchical(programme: str, kind: AdvisedKind | None) -> bool:
+    """Whether a strategy is asked for: by the option, or because the programme declares one."""
+    if kind is not None or programme == eu2021.NAME:
+        return kind is AdvisedKind.HIERARCHICAL
+    return load_declaration(Path(programme)).hierarchy is not None
+
+
+def _strategy(path: Path, as_json: bool, quiet: bool, more: bool) -> None:
+    """The shares that make the published counts most accurate, beside those that are declared and those of 2020."""
+    declared = load_declaration(path)
+    if declared.hierarchy is None:
+        remedy = 'declare kind = "hierarchical" with a geography and a histogram: any shares, to start from'
+        raise mistake(path, "noise.kind", "is not hierarchical", remedy)
+    if more:
+        remedy = "leave them out: the strategy is printed as it is written in the programme file"
+        raise mistake(path, "--out, --write or --curves", "for a hierarchical strategy", remedy)
+    found = advise_strategy(declared)
+    if as_json:
+        emit_json({**asdict(found), "toml": found.lines()})
+        return
+    if quiet:
+        return
+    say(
+        f"{found.programme}: shares of {found.measure} {found.budget} that make the published counts most accurate.\n"
+    )
+    for line in found.lines():
+        say(f"  {line}")
+    say(
+        "\nStandard deviation of the estimates: as declared, as proposed, and by the shares of the 2020 US census."
+    )
+    table = Table(
+        "level", "query", "declared", "proposed", "2020", box=None, pad_edge=False, padding=(0, 1, 0, 0)
+    )
+    for row in found.errors:
+        shown = (f"{one:.3g}" for one in (row.declared, row.proposed, row.census_2020))
+        table.add_row(row.level, row.query, *shown)
+    console.print(table)
+    say(
+        f"The declared mean error needs {found.saved:.2f} of the budget with the proposed shares; the shares of 2020"
+    )
+    say(f"would need {found.census_2020:.2f} times the budget for the proposed mean error.")
 
 
 def _limits(

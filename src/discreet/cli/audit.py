@@ -59,7 +59,7 @@ def audit(
     Exit code 0: every declared gate is passed. 1: one is broken. 2: release, programme and secret do not match.
     """
     key, opened = read_secret(secret, os.environ), open_release(release)
-    refuse_adjusted(opened)
+    refuse_adjusted(opened, fitted=True)
     require_known(without or ())
     if out is not None:
         require_outside(out, release)

@@ -28,6 +28,7 @@ from discreet.audit.differencing import UpdateJudgement
 from discreet.audit.differencing_areas import MapJudgement
 from discreet.audit.disclosure import Disclosures, Tally
 from discreet.audit.evidence import Published
+from discreet.audit.hierarchy import Accuracy, HierarchyAudit
 from discreet.audit.key_gaps import KeyGapFindings
 from discreet.audit.least_squares import LeastSquaresFindings
 from discreet.audit.measures import Privacy, ReleaseDifference
@@ -55,6 +56,27 @@ def audit_lines(found: Audit) -> Iterator[str]:
     yield from _about_tables(found)
     yield from _about_people(found)
     yield from _about_noise(found)
+    if found.hierarchy is not None:
+        yield from _hierarchy(found.hierarchy)
+
+
+def _hierarchy(found: HierarchyAudit) -> Iterator[str]:
+    """Errors by level, the adversary on the measurements, and what does not apply."""
+    shown: dict[tuple[str, str], list[Accuracy]] = {}
+    for row in found.accuracy:
+        shown.setdefault((row.cube, row.level), []).append(row)
+    for row in (row for rows in shown.values() for row in dict.fromkeys((rows[0], rows[-1]))):
+        yield (
+            f"Accuracy of {row.cube}, {row.crosstab} ({row.level}): {row.cells:,} cells, mean error {row.counts:.3g}, "
+            f"of estimates {row.estimates:.3g}; {row.coverage:.1%} of the 95 % intervals contain the true count."
+        )
+    for one in found.adversary:
+        yield (
+            f"Bayesian adversary, {one.query} of {one.level} in {one.above}: {one.targets} targets, mean posterior "
+            f"{one.mean_posterior:.3f} (prior 0.5), {one.right:.1%} decided rightly, {one.over_gate:.1%} above 0.95."
+        )
+    for name, reason in found.not_possible.items():
+        yield f"Not applicable: {name}, {reason}."
 
 
 def _about_tables(found: Audit) -> Iterator[str]:

@@ -23,6 +23,7 @@ from discreet.advise.forecast import (
     read_epsilons,
 )
 from discreet.advise.forecast import forecast as forecast_of
+from discreet.advise.hierarchical import hierarchy_forecast
 from discreet.cli.output import JSON, console, emit_json, say
 from discreet.errors import mistake
 from discreet.hierarchy.errors import AdjustedError
@@ -54,6 +55,9 @@ def forecast(
     if picture is not None:
         check_picture(picture)
     epsilons, declared = read_epsilons(epsilon), load_declaration(programme)
+    if declared.hierarchy is not None:
+        _hierarchical(declared, cube, picture, as_json)
+        return
     cubes = _cubes(declared, cube)
     found = forecast_of(declared, candidates_for(declared, epsilons)).only(cubes)
     if picture is not None:
@@ -64,6 +68,34 @@ def forecast(
     _show(found, detailed=cube is not None)
     if picture is not None:
         say(f"\n{picture}: drawn")
+
+
+def _hierarchical(programme: Programme, cube: str | None, picture: Path | None, as_json: bool) -> None:
+    """The error of every query at every level of a hierarchical release."""
+    for option, given in (("--cube", cube), ("--picture", picture)):
+        if given is not None:
+            remedy = "leave it out: a hierarchical release is forecast by level and query"
+            raise mistake(programme.path, option, str(given), remedy)
+    found = hierarchy_forecast(programme)
+    if as_json:
+        emit_json(asdict(found))
+        return
+    say(
+        f"{found.programme}: {found.measure} {found.budget}, {found.nodes:,} measured areas, {found.bypassed:,} equal "
+        "to their only child. No data were read."
+    )
+    say(
+        "noise: standard deviation of a measured count. estimate: of the count estimated from all measurements.\n"
+    )
+    headers = ("level", "areas", "query", "cells", "noise", "estimate", "smallest", "largest")
+    table = Table(*headers, box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    for column in (table.columns[1], *table.columns[3:]):
+        column.justify, column.no_wrap = "right", True
+    for row in found.queries:
+        noise = "-" if row.noise is None else _number(row.noise)
+        shown = (_number(one) for one in (row.mean, row.smallest, row.largest))
+        table.add_row(row.level, f"{row.areas:,}", row.query, f"{row.cells:,}", noise, *shown)
+    console.print(table)
 
 
 def _cubes(programme: Programme, text: str | None) -> set[str]:

@@ -25,6 +25,7 @@ from discreet.inference.estimates import (
     ratio,
     total,
 )
+from discreet.inference.hierarchy import estimated
 from discreet.inference.noise import KnownLaw, noise_by, noise_of, noise_of_ptable_file
 from discreet.inference.released import ReleasedCube, released_cube
 from discreet.inference.tables import CrossTable, integers, long_table, table_in
@@ -300,6 +301,27 @@ def total_command(
         cells, law = found.table.counts, found.noise
     prior = _prior(prior_largest, prior_mean)
     _show(total(cells, law, level, prior, published=published_total), as_json)
+
+
+@app.command("estimate")
+def estimate_command(
+    release: Annotated[Path, typer.Argument(help="A hierarchical release that publishes its estimates.")],
+    cube: Annotated[str, typer.Option("--cube", help="The table.")],
+    where: Annotated[
+        str, typer.Option("--where", help="Codes of the cell, as SEX=F,GEO=1101; the total of all others.")
+    ] = "",
+    level: LEVEL = 0.95,
+    as_json: JSON = False,
+) -> None:
+    """Report the estimate of one cell of a hierarchical release, its standard error and an interval."""
+    _show(estimated(release, cube, _codes(where), level), as_json)
+
+
+def _codes(text: str) -> dict[str, str]:
+    parts = [part.strip().partition("=") for part in text.split(",") if part.strip()]
+    if any(not (sign and name and code) for name, sign, code in parts):
+        raise mistake("", "--where", repr(text), "write VARIABLE=code, separated by commas")
+    return {name.strip(): code.strip() for name, _, code in parts}
 
 
 @app.command("loglinear")

@@ -26,6 +26,7 @@ from discreet.inference.estimates import (
     ratio,
     total,
 )
+from discreet.inference.hierarchy import EstimateResult, estimated
 from discreet.inference.noise import KnownLaw, noise_by, noise_of, noise_of_law, noise_of_ptable_file
 from discreet.inference.released import ReleasedCube, ReleasedTable, cross_table, released_cube
 from discreet.inference.tables import CrossTable
@@ -34,6 +35,7 @@ __all__ = [
     "BinomialResult",
     "CellResult",
     "CrossTable",
+    "EstimateResult",
     "IndependenceResult",
     "KnownLaw",
     "LogLinearResult",
@@ -46,6 +48,7 @@ __all__ = [
     "binomial",
     "cross_table",
     "difference",
+    "estimated",
     "independence",
     "independence_of_many",
     "interval",

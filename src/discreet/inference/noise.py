@@ -130,6 +130,9 @@ def _chosen(known: Noise, cross_tabulation: str | None, folder: str) -> Law:
 
 def _assumed(known: Noise, folder: str, caveats: tuple[str, ...]) -> KnownLaw:
     """The maximum-entropy p-table of the published variance, where the law is not published."""
+    if known.hierarchy is not None:
+        remedy = "use its estimates: `discreet infer estimate`, or discreet.inference.hierarchy.estimated"
+        raise mistake(folder, "noise", "the counts were fitted to noisy marginals", remedy)
     if known.adjusted:
         raise mistake(folder, "noise", ADJUSTED, NO_LAW)
     if known.variance is None:

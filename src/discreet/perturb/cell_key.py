@@ -132,6 +132,9 @@ class CellKeyMechanism:
     def _laws(self) -> list[dict[int, int]]:
         return [self.lookup.lengths(row) for row in range(self.lookup.last_row + 1)]
 
+    def certified(self) -> None:
+        """The method has no guarantee."""
+
     def cube_problems(self, cube: Cube) -> Iterator[Problem]:
         """None: cells with records only are perturbed."""
         yield from ()

@@ -24,8 +24,7 @@ from discreet.maths.privacy.accounting import (
 )
 from discreet.maths.privacy.amounts import decimal_text, readable
 from discreet.perturb.ledger import Account
-from discreet.perturb.mechanism import Mechanism
-from discreet.perturb.private import PrivateMechanism
+from discreet.perturb.mechanism import Certified, Mechanism
 from discreet.programme.noise import Claim
 
 DELTA_UNITS = 10**30  # deltas are charged in whole units of 1e-30, rounded up
@@ -36,67 +35,68 @@ def in_units(delta: Fraction) -> Fraction:
     return Fraction(ceil(delta * DELTA_UNITS), DELTA_UNITS)
 
 
-def own_cost(chosen: PrivateMechanism) -> PrivacyLoss:
+def own_cost(certified: Certified) -> PrivacyLoss:
     """What a release costs in its own kind: rho, or epsilon with its certified delta."""
-    rule = chosen.rule
-    return Rho(rule.budget.spent) if rule.is_gaussian else _approximate(chosen)
+    rule = certified.rule
+    return Rho(rule.budget.spent) if rule.is_gaussian else _approximate(certified)
 
 
 def release_cost(chosen: Mechanism, account: Account) -> PrivacyLoss:
     """What a release costs in the kind of an account; what the account is not for is refused with the one to open."""
-    if not isinstance(chosen, PrivateMechanism) or chosen.rule.claim is Claim.NONE:
+    certified = chosen.certified()
+    if certified is None or certified.rule.claim is Claim.NONE:
         value = "a ledger with noise without a guarantee"
         raise mistake("", "ledger", value, "omit it, or declare noise with a guarantee")
-    rule = chosen.rule
+    rule = certified.rule
     if (account.neighbours, account.unit) != (rule.neighbours, rule.protects.value):
         value = (
             f"account {account.name!r} is for {account.neighbours.value} of a {account.unit}, the noise for "
             f"{rule.neighbours.value} of a {rule.protects.value}"
         )
-        raise mistake("", "ledger", value, _open(chosen, type(account.budget)))
+        raise mistake("", "ledger", value, _open(certified, type(account.budget)))
     match account.budget:
         case Rho():
             if rule.is_gaussian:
                 return Rho(rule.budget.spent)
-            raise _other_kind(chosen, account, "a rho")
+            raise _other_kind(certified, account, "a rho")
         case EpsilonDelta():
-            return _gaussian_epsilon(chosen, account) if rule.is_gaussian else _approximate(chosen)
+            return _gaussian_epsilon(certified, account) if rule.is_gaussian else _approximate(certified)
     if rule.is_gaussian:
-        raise _other_kind(chosen, account, "an epsilon without a delta")
-    loss = _approximate(chosen)
+        raise _other_kind(certified, account, "an epsilon without a delta")
+    loss = _approximate(certified)
     if loss.delta > ARITHMETIC:
-        raise _other_kind(chosen, account, "an epsilon without a delta")
+        raise _other_kind(certified, account, "an epsilon without a delta")
     return loss
 
 
-def _approximate(chosen: PrivateMechanism) -> EpsilonDelta:
-    return EpsilonDelta(chosen.rule.budget.spent, in_units(chosen.plan.delta()))
+def _approximate(certified: Certified) -> EpsilonDelta:
+    return EpsilonDelta(certified.rule.budget.spent, in_units(certified.delta))
 
 
-def _gaussian_epsilon(chosen: PrivateMechanism, account: Account) -> EpsilonDelta:
+def _gaussian_epsilon(certified: Certified, account: Account) -> EpsilonDelta:
     """The epsilon of rho at the declared delta, with what the sampler adds: as the release states it."""
-    rule = chosen.rule
+    rule = certified.rule
     if not rule.delta:
         value = f"account {account.name!r} is in epsilon and delta, the noise in rho, and noise.delta is not declared"
-        remedy = f"declare noise.delta, at which its rho has an epsilon, or {_open(chosen, Rho)}"
+        remedy = f"declare noise.delta, at which its rho has an epsilon, or {_open(certified, Rho)}"
         raise mistake("", "ledger", value, remedy)
-    epsilon = epsilon_of_drawn_rho(rule.budget.spent, rule.delta, chosen.plan.distance())
+    epsilon = epsilon_of_drawn_rho(rule.budget.spent, rule.delta, certified.distance)
     return EpsilonDelta(Fraction(epsilon), rule.delta)
 
 
-def _other_kind(chosen: PrivateMechanism, account: Account, budget: str) -> Mistakes:
-    cost = own_cost(chosen)
-    value = f"account {account.name!r} has {budget}, {chosen.rule.kind.value} noise costs {readable(cost)}"
-    return mistake("", "ledger", value, _open(chosen, type(cost)))
+def _other_kind(certified: Certified, account: Account, budget: str) -> Mistakes:
+    cost = own_cost(certified)
+    value = f"account {account.name!r} has {budget}, {certified.rule.kind.value} noise costs {readable(cost)}"
+    return mistake("", "ledger", value, _open(certified, type(cost)))
 
 
-def _open(chosen: PrivateMechanism, kind: type[PrivacyLoss]) -> str:
+def _open(certified: Certified, kind: type[PrivacyLoss]) -> str:
     """The account to open, with what it must have at least."""
-    return f"open an account for it: discreet ledger account LEDGER NAME {_options(chosen, kind)}"
+    return f"open an account for it: discreet ledger account LEDGER NAME {_options(certified, kind)}"
 
 
-def _options(chosen: PrivateMechanism, kind: type[PrivacyLoss]) -> str:
-    rule, cost = chosen.rule, own_cost(chosen)
+def _options(certified: Certified, kind: type[PrivacyLoss]) -> str:
+    rule, cost = certified.rule, own_cost(certified)
     amounts = f"--rho {_least(cost.rho)}" if isinstance(cost, Rho) else f"--epsilon {_least(cost.epsilon)}"
     if isinstance(cost, EpsilonDelta) and (cost.delta > ARITHMETIC or kind is EpsilonDelta):
         amounts += f" --delta {_least(max(cost.delta, rule.delta, ARITHMETIC))}"

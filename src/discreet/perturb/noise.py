@@ -17,6 +17,7 @@ from discreet.maths.noise.publishing import UNCHANGED, PublishedLaw, Publishing
 from discreet.maths.privacy.accounting import Neighbours, epsilon_of_drawn_rho, float_above, rounded_up
 from discreet.maths.privacy.composition import Composition
 from discreet.programme.cube import Signature
+from discreet.programme.hierarchical import HierarchyRule
 from discreet.programme.noise import Draw, KeptZeros, Protects, Split
 from discreet.programme.population import SampleMethod
 from discreet.programme.release import Disclosure
@@ -238,6 +239,7 @@ class Noise:
     budget: NoiseBudget | None = None
     guarantee: Guarantee | None = None
     adjusted: bool = False  # whether counts were fitted to each other afterwards, so that totals add up
+    hierarchy: HierarchyRule | None = None  # where marginals of a tree of areas were measured
     _published: dict[Law, PublishedLaw] = field(default_factory=dict, init=False, repr=False)
 
     @property
@@ -404,6 +406,12 @@ class Noise:
         """The name of the method."""
         if self.kind is LawKind.CELL_KEY:
             return phrase("the cell key method")
+        if self.hierarchy is not None:
+            return phrase(
+                "{kind} noise in marginals at every level of {geography}",
+                kind=self.kind.value,
+                geography=self.hierarchy.geography,
+            )
         return phrase("{kind} noise in every cell", kind=self.kind.value)
 
     def parameters(self) -> Iterator[tuple[str, int | float | str]]:
@@ -411,6 +419,9 @@ class Noise:
         if self.kind is LawKind.CELL_KEY:
             cell_key = {"D": self.bound, "V": self.variance, "js": self.js}
             yield from ((name, value) for name, value in cell_key.items() if value is not None and self.law)
+            return
+        if self.hierarchy is not None:
+            yield from self._hierarchical(self.hierarchy)
             return
         if self.bound is not None:
             yield "bound", self.bound
@@ -432,6 +443,17 @@ class Noise:
             yield "neighbours", self.budget.neighbours.value
             yield "protects", self.budget.unit.value
 
+    def _hierarchical(self, rule: HierarchyRule) -> Iterator[tuple[str, int | float | str]]:
+        yield measure_of(self.kind), str(rule.strategy.budget)
+        yield (
+            "strategy",
+            rule.name or ", ".join(f"{one.level} {one.share}" for one in rule.strategy.levels if one.share),
+        )
+        yield "fit", rule.fit
+        if self.guarantee is not None:
+            yield "neighbours", self.guarantee.neighbours.value
+            yield "protects", self.guarantee.unit.value
+
     def sentence(self) -> Phrase:
         """The noise in a few translatable sentences."""
         sentences = [phrase("Counts are perturbed by {method}.", method=self.method)]
@@ -450,7 +472,14 @@ class Noise:
             sentences.append(
                 phrase("A published count differs from the count before noise by {bound}.", bound=bound)
             )
-        if self.adjusted:
+        if self.hierarchy is not None:
+            sentences.append(
+                phrase(
+                    "Published counts are whole numbers of at least 0 that are fitted to all noisy marginals, so that "
+                    "all totals add up; intervals come from the estimates, not from these counts."
+                )
+            )
+        elif self.adjusted:
             sentences.append(
                 phrase(
                     "The perturbed counts were then adjusted to each other, so that all totals add up: what is stated "
@@ -461,6 +490,17 @@ class Noise:
 
     def _exceptions(self) -> Iterator[Phrase]:
         """What has no noise of its own, and what noise on weights means."""
+        if self.hierarchy is not None and self.hierarchy.totals:
+            yield phrase(
+                "The totals of {levels} are published exactly, and not protected: the guarantee is for populations "
+                "that agree in them.",
+                levels=self.hierarchy.totals,
+            )
+        if self.hierarchy is not None and self.hierarchy.bounds is not None:
+            yield phrase(
+                "Public bounds of {query} hold in every area: the guarantee is for populations that agree in them.",
+                query=self.hierarchy.bounds.query,
+            )
         for unit, total in sorted(self.totals.items()):
             yield phrase(
                 "The total of {unit}, {total}, is public knowledge: it is published exactly, and not protected.",

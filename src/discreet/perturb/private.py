@@ -30,6 +30,7 @@ from discreet.maths.noise.thresholds import RowLaw, ThresholdTable, row_table
 from discreet.maths.privacy.accounting import EpsilonDelta, rounded_up
 from discreet.maths.privacy.amplification import amplified
 from discreet.perturb.budget import UNITS_OF_WEIGHT, NoisePlan, law_of
+from discreet.perturb.mechanism import Certified
 from discreet.perturb.noise import Amplified, Guarantee, Noise, NoiseBudget, SumOf, WeightNoise
 from discreet.perturb.reach import fixed_variables, has_fixed_families
 from discreet.population.encode import WEIGHT_UNIT
@@ -271,6 +272,10 @@ class PrivateMechanism:
         problems = list(self.cube_problems(cube))
         if problems:
             raise Mistakes(problems)
+
+    def certified(self) -> Certified:
+        """The plan's delta and distance."""
+        return Certified(self.rule, self.plan.delta(), self.plan.distance())
 
     def cube_problems(self, cube: Cube) -> Iterator[Problem]:
         """The problem of a cube in which noise would fill more empty cells than may be published."""

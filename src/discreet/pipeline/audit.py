@@ -31,9 +31,11 @@ from discreet.audit.differencing_areas import Crossing
 from discreet.audit.disclosure import Disclosures
 from discreet.audit.evidence import published, refuse_adjusted, same_ptable, same_secret
 from discreet.audit.gates import judge_gates
+from discreet.audit.hierarchy import HierarchyAudit, audit_hierarchy
 from discreet.audit.measures import USUAL_POSTERIOR, Measures, Privacy
 from discreet.audit.utility import Utility
 from discreet.errors import Mistakes, mistake
+from discreet.hierarchy.mechanism import HierarchicalMechanism
 from discreet.io.atomic_folder import AtomicFolder
 from discreet.io.progress import Progress, Quiet
 from discreet.io.serialize import json_text
@@ -59,8 +61,11 @@ def audit(
     gates = case.programme.gates
     measures = Measures(case, progress or Quiet(), gates.reconstruction, earlier, lookup)
 
+    hierarchical = case.programme.hierarchy is not None
+
     def measured(name: str, measure: Callable[[Measures], _Found]) -> _Found | None:
-        return None if name in without else measure(measures)
+        left_out = name in without or (hierarchical and name in OF_CELL_NOISE)
+        return None if left_out else measure(measures)
 
     return Audit(
         release=case.published.name,
@@ -79,8 +84,31 @@ def audit(
         utility=measured("utility", _utility),
         region=measured("region", region),
         protection=measured("protection", _protection),
+        hierarchy=measured("hierarchy", _hierarchy) if hierarchical else None,
         verdicts=tuple(judge_gates(gates, measures)),
     )
+
+
+OF_CELL_NOISE = {
+    "redundancy": "the same noise is in no two tables",
+    "averaging": "tables add up: there is nothing to average",
+    "least_squares": "the estimates are the least squares already",
+    "removal": "no count has noise of its own",
+    "key_gaps": "there are no cell keys",
+    "bounds": "the noise has no bound",
+    "weights": "there are no weights",
+    "bayes": "no count has noise of its own; the adversary attacks the measurements instead",
+    "differencing": "tables of one histogram have no other bases",
+    "region": "it is of the cell key method",
+}  # measure -> why it does not apply to a hierarchical release
+
+
+def _hierarchy(measures: Measures) -> HierarchyAudit | None:
+    case = measures.case
+    found = case.published.hierarchy
+    if found is None or not isinstance(case.mechanism, HierarchicalMechanism):
+        return None
+    return audit_hierarchy(case, case.mechanism, found, OF_CELL_NOISE)
 
 
 def open_earlier(

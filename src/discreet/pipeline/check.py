@@ -10,12 +10,13 @@ from functools import partial
 from pathlib import Path
 
 from discreet.errors import DiscreetError, Mistakes, Problem
+from discreet.hierarchy.mechanism import mechanism
 from discreet.io.csv_form import USUAL
 from discreet.io.databases import open_source
 from discreet.io.progress import Progress, Quiet
 from discreet.io.register import Register
 from discreet.maths.cells.keys import SECRET_BYTES
-from discreet.perturb.choose import cell_key_mechanism, mechanism
+from discreet.perturb.choose import cell_key_mechanism
 from discreet.perturb.mechanism import Mechanism
 from discreet.perturb.weights import reach_of
 from discreet.pipeline.earlier import NO_EARLIER, EarlierReleases
@@ -181,6 +182,8 @@ def _unit_problems(
     cubes = [
         cube for cube in programme.cubes if cube.unit == unit.name and cube.id not in programme.ready_made
     ]
+    if programme.hierarchy is not None and unit.name == programme.hierarchy.unit:
+        cubes = [programme.hierarchy.leaf_cube(programme.variables)]
     if not cubes:
         return
     records = open_source(unit.source, f"population.{unit.name}")

@@ -20,6 +20,7 @@ from discreet.formats.publication import Publication
 from discreet.formats.writers import with_parquet
 from discreet.hierarchy.blocks import Block, blocks_of
 from discreet.hierarchy.consistent import tables_that_add_up
+from discreet.hierarchy.mechanism import HierarchicalMechanism
 from discreet.io.progress import Progress
 from discreet.io.register import Register
 from discreet.perturb.private import PrivateMechanism
@@ -32,16 +33,18 @@ from discreet.pipeline.earlier import (
     require_comparable,
     require_releases,
 )
+from discreet.pipeline.hierarchical import Fitting
 from discreet.pipeline.judgement import data_problems, declared_problems, problems_of
 from discreet.pipeline.spending import Paid, Spending, uncharged
 from discreet.programme.programme import Programme
 from discreet.programme.statistic import together
 from discreet.release.assemble import release_manifest, write_cube, write_shared
-from discreet.release.certificate import certificate
+from discreet.release.certificate import certificate, hierarchical_certificate
 from discreet.release.folder import ReleaseFolder, require_replaceable
 from discreet.release.manifest import (
     CubeEntry,
     Digests,
+    FileEntry,
     Manifest,
     PrivateManifest,
     require_private_place,
@@ -59,6 +62,7 @@ UNCHARGED = (
     "the noise is new in every run and no ledger was charged: publishing the same tables again adds its epsilon or rho "
     "to this one's; name the records with noise.snapshot, or charge a ledger"
 )
+WithGuarantee = PrivateMechanism | HierarchicalMechanism
 
 
 @dataclass(frozen=True)
@@ -305,6 +309,7 @@ class _Protecting:
         self.run, self.identity, self.spending = run, identity, spending
         self.programme, self.mechanism = run.programme, run.mechanism
         self.run_id = identity.run_id()
+        self._measured: tuple[FileEntry, ...] = ()  # of a hierarchical release, beside its cubes
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
@@ -329,12 +334,15 @@ class _Protecting:
         shared = write_shared(
             folder, self.programme.cubes, entries, formats, publication, self._certificate()
         )
+        shared = (*shared, *self._measured)
         manifest = release_manifest(publication, entries, shared, self._digests(), self.identity.fingerprint)
         notes = self.mechanism.notes + (swapped.conflicts if swapped else ())
         return _Made(manifest, rows, resumed, notes)
 
     def _certificate(self) -> str | None:
         chosen = self.mechanism
+        if isinstance(chosen, HierarchicalMechanism):
+            return hierarchical_certificate(chosen, self.programme.release.name)
         if not isinstance(chosen, PrivateMechanism) or not chosen.rule.is_guaranteed:
             return None
         return certificate(chosen, self.programme.cubes, self.programme.release.name)
@@ -354,7 +362,7 @@ class _Protecting:
     ) -> Iterator[Pair]:
         """What the release reveals beside those published before."""
         release, noise = Release(folder.tree, made.manifest), self.mechanism.noise()
-        known = noise.of_adjusted() if self.programme.release.consistent else noise
+        known = noise.of_adjusted() if self.programme.adds_up else noise
         return pairs_with_earlier(release, out, earlier, known, self.run.progress)
 
     def _cubes(
@@ -364,6 +372,10 @@ class _Protecting:
         resumed = len(entries)
         publication, formats = self._publication(), with_parquet(self.programme.release.formats)
         split = self.programme.release.split
+        if isinstance(self.mechanism, HierarchicalMechanism):
+            fitted = Fitting(self.run, self.mechanism, folder, publication)
+            entries, self._measured, rows = fitted.make(self.run.relocations(swapped), self._pay)
+            return [entries[cube.id] for cube in self.programme.cubes], rows, 0
         if self.blocks and resumed < len(self.programme.cubes):
             entries, rows = self._adjusted(folder, swapped, publication)
             return [entries[cube.id] for cube in self.programme.cubes], rows, 0
@@ -391,7 +403,7 @@ class _Protecting:
     def charge_key(self) -> str:
         """The same noise of the same statistics costs nothing again; fresh noise is never the same."""
         chosen, snapshot = self.mechanism, self.identity.snapshot
-        if snapshot is None or not isinstance(chosen, PrivateMechanism):
+        if snapshot is None or not isinstance(chosen, WithGuarantee):
             return self.run_id
         return keyed_digest(together(chosen.identities(self.programme.cubes)).encode(), chosen.key)
 
@@ -429,7 +441,7 @@ class _Protecting:
 
     def _publication(self) -> Publication:
         rule = self.programme.release
-        noise = replace(self.mechanism.noise().public(rule.disclose), adjusted=rule.consistent)
+        noise = replace(self.mechanism.noise().public(rule.disclose), adjusted=self.programme.adds_up)
         swapped = self.programme.swap is not None
         return Publication(
             rule.name,

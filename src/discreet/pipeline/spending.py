@@ -10,7 +10,6 @@ from discreet.maths.privacy.amounts import amounts, compared, readable, without_
 from discreet.perturb.cost import own_cost, release_cost
 from discreet.perturb.ledger import Ledger
 from discreet.perturb.mechanism import Mechanism
-from discreet.perturb.private import PrivateMechanism
 
 
 @dataclass(frozen=True)
@@ -95,7 +94,8 @@ class Spending:
 
 def uncharged(mechanism: Mechanism) -> Paid | None:
     """What a release costs of which no ledger knows; None where no guarantee is claimed."""
-    if not isinstance(mechanism, PrivateMechanism) or not mechanism.rule.is_guaranteed:
+    certified = mechanism.certified()
+    if certified is None or not certified.rule.is_guaranteed:
         return None
-    rule = mechanism.rule
-    return Paid(own_cost(mechanism), rule.neighbours, rule.protects.value)
+    rule = certified.rule
+    return Paid(own_cost(certified), rule.neighbours, rule.protects.value)

@@ -20,6 +20,7 @@ from discreet.maths.noise.publishing import Negatives, Publishing
 from discreet.maths.privacy.accounting import Neighbours
 from discreet.maths.privacy.composition import Composition
 from discreet.programme.attributes import Attributes
+from discreet.programme.hierarchical import DeclaredHierarchical, HierarchyRule
 from discreet.programme.population import PopulationRule, SampleMethod, UnitName
 from discreet.programme.section import Amount, Declared, Findings, Text, text_or_table
 from discreet.programme.split import BudgetRule, DeclaredSplit, Split, budget_of, refused_split
@@ -101,15 +102,21 @@ class DeclaredPrivate(Declared):
 
 
 PRIVATE_KINDS = ("laplace", "normal", "geometric", "discrete-gaussian", "hellinger", "exponential")
+HIERARCHICAL = "hierarchical"
+KINDS = ("cell-key", *PRIVATE_KINDS, HIERARCHICAL)
 
 
 def _kind_of_noise(value: object) -> str:
     kind = value.get("kind") if isinstance(value, dict) else getattr(value, "kind", None)
+    if kind == HIERARCHICAL:
+        return "|hierarchical"
     return "|private" if kind in PRIVATE_KINDS else "|cell-key"
 
 
 NoiseEntry = Annotated[
-    Annotated[DeclaredCellKey, Tag("|cell-key")] | Annotated[DeclaredPrivate, Tag("|private")],
+    Annotated[DeclaredCellKey, Tag("|cell-key")]
+    | Annotated[DeclaredPrivate, Tag("|private")]
+    | Annotated[DeclaredHierarchical, Tag("|hierarchical")],
     Discriminator(_kind_of_noise),
 ]
 
@@ -188,6 +195,9 @@ class PrivateNoise:
     utility: UtilityTable | None = None  # of the exponential mechanism
     composition: Composition = Composition.BASIC  # of its cross-tabulations
     allow_weak: bool = False  # accept noise below any protection
+    hierarchy: HierarchyRule | None = (
+        None  # where marginals of a tree of areas are measured, and tables fitted
+    )
 
     @property
     def is_guaranteed(self) -> bool:
@@ -213,17 +223,31 @@ EXAMPLE_NOISE = '[noise] kind = "cell-key", V = 2.0, D = 5, js = 0'
 TRUNCATED = (LawKind.LAPLACE, LawKind.NORMAL)
 
 
-def resolve_noise(declared: DeclaredCellKey | DeclaredPrivate | None, findings: Findings) -> NoiseRule | None:
+def resolve_noise(
+    declared: DeclaredCellKey | DeclaredPrivate | DeclaredHierarchical | None, findings: Findings
+) -> NoiseRule | None:
     """The noise rule; a programme without one is refused, because absent protection is an error."""
     if declared is None:
         if "noise" not in findings.broken_sections:
             findings.add("noise", "is missing", f"declare how counts are protected: {EXAMPLE_NOISE}")
         return None
-    return (
-        _cell_key(declared, findings)
-        if isinstance(declared, DeclaredCellKey)
-        else _private(declared, findings)
+    if isinstance(declared, DeclaredCellKey):
+        return _cell_key(declared, findings)
+    if isinstance(declared, DeclaredHierarchical):
+        return _hierarchical(declared, findings)
+    return _private(declared, findings)
+
+
+def _hierarchical(declared: DeclaredHierarchical, findings: Findings) -> PrivateNoise | None:
+    """The budget of a hierarchical release; its strategy is resolved when variables and cubes are known."""
+    return _private(
+        DeclaredPrivate(kind=declared.law, **{name: getattr(declared, name) for name in _OF_BUDGET}), findings
     )
+
+
+_OF_BUDGET = (
+    "rho", "epsilon", "delta", "neighbours", "protects", "largest_household", "snapshot", "large_delta",
+)  # fmt: skip
 
 
 def check_sample(population: PopulationRule | None, noise: NoiseRule | None, findings: Findings) -> None:

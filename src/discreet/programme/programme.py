@@ -17,6 +17,7 @@ from discreet.programme.cube import Cube
 from discreet.programme.cubes import CubeResolver, ReadyMade, told_apart, without_keys
 from discreet.programme.filter import Filter
 from discreet.programme.gates import NO_GATES, Gates, resolve_gates
+from discreet.programme.hierarchical import DeclaredHierarchical, HierarchyRule, resolve_hierarchy
 from discreet.programme.labels import NO_LABELS, Labels, resolve_labels
 from discreet.programme.noise import CellKeyNoise, Draw, NoiseRule, PrivateNoise, check_sample, resolve_noise
 from discreet.programme.population import PopulationRule, Unit, resolve_population
@@ -74,6 +75,16 @@ class Programme:
         """The variables that are places."""
         columns = self.population.geography if self.population else ()
         return tuple(v.name for v in self.variables.values() if v.column in columns or v.place)
+
+    @property
+    def hierarchy(self) -> HierarchyRule | None:
+        """The tree of measurements that tables are fitted to, where noise is hierarchical."""
+        return self.noise.hierarchy if isinstance(self.noise, PrivateNoise) else None
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether published counts are fitted to noisy ones, so that all totals add up."""
+        return self.release.consistent or self.hierarchy is not None
 
     def canonical(self) -> dict[str, Any]:
         """Describe everything declared that affects the result, as JSON with a stable order."""
@@ -156,6 +167,9 @@ def inspect_programme(path: Path) -> Inspected:
     check_compatible(swap, noise, zeros, population, variables, findings)
     gates = resolve_gates(declared.gates, population, variables, noise, findings)
     serve = resolve_serve(declared.serve, variables, noise, findings)
+    if isinstance(declared.noise, DeclaredHierarchical):
+        noise = _with_hierarchy(declared.noise, noise, variables, cubes, zeros, findings)
+        _check_hierarchical(release, gates, ready_made, findings)
     if isinstance(noise, PrivateNoise):
         cubes = told_apart(cubes, ready_made)
         if noise.draw is not Draw.PARTICIPANTS:
@@ -185,6 +199,36 @@ def inspect_programme(path: Path) -> Inspected:
         labels=labels,
     )
     return Inspected(problems, sound, frozenset(findings.absent))
+
+
+def _with_hierarchy(
+    declared: DeclaredHierarchical,
+    noise: NoiseRule | None,
+    variables: Mapping[str, Variable],
+    cubes: tuple[Cube, ...],
+    zeros: tuple[Filter, ...],
+    findings: Findings,
+) -> NoiseRule | None:
+    """The noise with its strategy; None where that is not sound, so that nothing can be drawn by another rule."""
+    if not isinstance(noise, PrivateNoise) or set(findings.problems) - findings.absent:
+        return None
+    rule = resolve_hierarchy(declared, noise.budget.total, variables, cubes, zeros, findings)
+    return None if rule is None else replace(noise, hierarchy=rule)
+
+
+def _check_hierarchical(
+    release: ReleaseRule, gates: Gates, ready_made: Mapping[str, ReadyMade], findings: Findings
+) -> None:
+    """What hierarchical noise excludes elsewhere in the file."""
+    if release.consistent:
+        remedy = "leave it out: hierarchical tables always add up"
+        findings.add("release.consistent", "true beside hierarchical noise", remedy)
+    if gates.declared:
+        remedy = "leave them out: `discreet audit` judges a hierarchical release"
+        findings.add("gates", "are declared beside hierarchical noise", remedy)
+    for cube in ready_made:
+        remedy = "give the records: every level is measured from them"
+        findings.add(f"cube {cube}", "ready-made counts beside hierarchical noise", remedy)
 
 
 def attributes_of(variables: Mapping[str, Variable], population: PopulationRule | None) -> Attributes:
@@ -250,6 +294,10 @@ def _noise(noise: NoiseRule) -> dict[str, Any]:
     if not isinstance(noise, CellKeyNoise):
         declared: dict[str, Any] = json.loads(json.dumps(asdict(noise), default=str))
         declared.pop("allow_weak")  # it changes nothing that is published
+        if noise.hierarchy is None:
+            declared.pop("hierarchy")
+        elif noise.hierarchy.bounds is not None:
+            declared["hierarchy"]["bounds"].pop("path")  # its digest is what matters
         return declared
     table: Any = noise.table.name if isinstance(noise.table, Path) else _parameters(noise.table)
     return {"kind": "cell-key", "table": table, "keys": noise.keys.value}

@@ -15,7 +15,7 @@ from discreet.errors import mistake
 from discreet.programme.cubes import DeclaredCube, DeclaredStructuralZero
 from discreet.programme.filter import alternatives
 from discreet.programme.gates import DeclaredGates
-from discreet.programme.noise import PRIVATE_KINDS, NoiseEntry
+from discreet.programme.noise import KINDS, NoiseEntry
 from discreet.programme.population import DeclaredPopulation
 from discreet.programme.release import DeclaredLimits, DeclaredRelease
 from discreet.programme.section import FORM, Declared, Findings, Word
@@ -148,7 +148,7 @@ def _wording(detail: ErrorDetails) -> tuple[str, str, str]:
     if kind == FORM:
         return key, detail["msg"], str(context["remedy"])
     if kind == "literal_error":
-        known = ", ".join(repr(name) for name in ("cell-key", *PRIVATE_KINDS)) if key == "noise.kind" else ""
+        known = ", ".join(repr(name) for name in KINDS) if key == "noise.kind" else ""
         return key, value, f"use {known or context['expected']}"
     if kind in ("model_type", "dict_type"):
         return key, value, "write a table of keys and values"

@@ -13,10 +13,14 @@ from fractions import Fraction
 from itertools import accumulate
 from typing import Any
 
+import numpy as np
+
+from discreet.hierarchy.mechanism import HierarchicalMechanism, measured_signatures
 from discreet.maths.noise.exponential import UtilityLaw, UtilityTable
 from discreet.maths.noise.hellinger import HellingerLaw
 from discreet.maths.noise.thresholds import ThresholdTable, row_table
 from discreet.maths.privacy.composition import Composition
+from discreet.maths.tree.marginals import size_of
 from discreet.perturb.budget import FIRST_ROWS, law_of, touched_by
 from discreet.perturb.private import PrivateMechanism
 from discreet.perturb.reach import change
@@ -71,6 +75,72 @@ def certificate(chosen: PrivateMechanism, cubes: Iterable[Cube], name: str) -> s
         "fixed": list(guarantee.fixed),
         "tables": [_table(chosen, parameter) for parameter in sorted(plan.tables)],
         "statistics": statistics,
+        "total": {
+            **{measure: str(value) for measure, value in total.items()},
+            "delta": str(guarantee.delta),
+            "distance": str(guarantee.distance),
+        },
+    }
+    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+
+
+def hierarchical_certificate(chosen: HierarchicalMechanism, name: str) -> str:
+    """The certificate of a hierarchical release: what each kind of area spends, and every path from the root.
+
+    A record is in one area of each level: what it costs is the sum along its path, and each path costs the same.
+    """
+    rule, plan = chosen.rule, chosen.plan
+    reached, guarantee = chosen.reach, chosen.noise().guarantee
+    if guarantee is None:
+        raise ValueError("a certificate states a guarantee")
+    changes = [change(one, rule) for one in measured_signatures(chosen.hierarchy)]
+    widest = max(changes, key=lambda one: one.reach(rule.neighbours).l2_squared)
+    basis, levels = plan.strategy.histogram.basis, plan.spine.levels
+    areas = np.bincount(plan.kind_of, minlength=len(plan.kinds)).tolist()
+    tables: dict[Fraction, ThresholdTable] = {}
+    statistics = []
+    for number, kind in enumerate(plan.kinds):
+        for query, law, table, marginal in zip(
+            kind.queries, kind.laws, kind.tables, kind.marginals, strict=True
+        ):
+            parameter = law.parameter or Fraction(0)
+            tables[parameter] = table
+            cells = size_of(basis, marginal)
+            entry: dict[str, Any] = {
+                "statistic": f"{'+'.join(levels[kind.top : kind.bottom + 1])}: {query}",
+                "kind": number,
+                "areas": areas[number],
+                "cells": cells * areas[number],
+                "came": widest.came,
+                "moved": widest.moved,
+                "crossed": widest.crossed,
+                "units": 1,
+                "l1": reached.l1,
+                "l2_squared": reached.l2_squared,
+                "largest": reached.largest,
+                "parameter": str(parameter),
+                "share": str(plan.strategy.part(law)),
+                "distance": str(
+                    areas[number] * cells * table.total_variation() if rule.is_gaussian else Fraction(0)
+                ),
+            }
+            if not rule.is_gaussian:
+                entry["delta"] = str(reached.l1 * table.delta_per_change(parameter, reached.largest))
+            statistics.append(entry)
+    total = {"rho": guarantee.rho} if rule.is_gaussian else {"epsilon": guarantee.epsilon}
+    document = {
+        "kind": KIND,
+        "format_version": FORMAT_VERSION,
+        "release": name,
+        "noise": rule.kind.value,
+        "bound": None,
+        "neighbours": rule.neighbours.value,
+        "protects": rule.protects.value,
+        "largest_household": rule.largest_household,
+        "fixed": list(guarantee.fixed),
+        "tables": [{"parameter": str(one), "rows": [_row(tables[one])]} for one in sorted(tables)],
+        "statistics": statistics,
+        "paths": [{"kinds": list(path), "areas": number} for path, number in chosen.paths.items()],
         "total": {
             **{measure: str(value) for measure, value in total.items()},
             "delta": str(guarantee.delta),

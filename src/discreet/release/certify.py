@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from discreet.errors import BrokenRelease
+from discreet.maths.noise.additive import LawKind
 from discreet.maths.privacy.accounting import ARITHMETIC
 from discreet.maths.privacy.amounts import decimal_text
 from discreet.maths.privacy.composition import Composition
 from discreet.release.certificate import CERTIFICATE, KIND
 from discreet.release.manifest import Manifest, read_manifest
-from discreet.release.noise_entry import NoiseEntry, ParametersEntry
+from discreet.release.noise_entry import HierarchyEntry, NoiseEntry, ParametersEntry
 from discreet.release.recompute import problems
 
 
@@ -86,7 +87,7 @@ def _delta(total: dict[str, Any]) -> str:
 def _against(document: dict[str, Any], manifest: Manifest) -> Iterator[str]:
     """What the manifest states otherwise."""
     guarantee, stated = manifest.noise.guarantee, manifest.noise.parameters
-    if guarantee is None or stated is None:
+    if guarantee is None or (stated is None and manifest.noise.hierarchy is None):
         yield "the manifest states no guarantee"
         return
     total = document.get("total", {})
@@ -101,7 +102,25 @@ def _against(document: dict[str, Any], manifest: Manifest) -> Iterator[str]:
         yield "the manifest states other households or fixed attributes"
     if (guarantee.composition or Composition.BASIC).value != document.get("composition", "basic"):
         yield "the manifest states another composition"
-    yield from _against_law(document, manifest.noise, stated)
+    if manifest.noise.hierarchy is not None:
+        yield from _against_hierarchy(document, manifest.noise, manifest.noise.hierarchy)
+    elif stated is not None:
+        yield from _against_law(document, manifest.noise, stated)
+
+
+def _against_hierarchy(document: dict[str, Any], noise: NoiseEntry, stated: HierarchyEntry) -> Iterator[str]:
+    """What the manifest states otherwise of a strategy: shares of levels and queries give every parameter."""
+    if noise.kind.value != document["noise"]:
+        yield "the manifest states another law"
+    sensitivity = stated.reach.l2_squared if noise.kind is LawKind.DISCRETE_GAUSSIAN else stated.reach.l1
+    parts = {
+        (one.level, query): one.share * share for one in stated.levels for query, share in one.queries.items()
+    }
+    for one in document["statistics"]:
+        names, query = one["statistic"].split(": ", 1)
+        share = sum((parts.get((level, query), Fraction(0)) for level in names.split("+")), Fraction(0))
+        if stated.budget * share / sensitivity != Fraction(one["parameter"]):
+            yield f"the manifest states another share of {one['statistic']}"
 
 
 def _against_law(document: dict[str, Any], noise: NoiseEntry, stated: ParametersEntry) -> Iterator[str]:

@@ -25,10 +25,22 @@ from discreet.maths.noise.ptable import ptable_of_rows
 from discreet.maths.noise.publishing import UNCHANGED, Negatives, Publishing
 from discreet.maths.privacy.accounting import Neighbours
 from discreet.maths.privacy.composition import Composition
+from discreet.maths.privacy.sensitivity import Reach
 from discreet.perturb.noise import Amplified, Guarantee, Noise, NoiseBudget, ScaledWeights, SumOf, WeightNoise
+from discreet.programme.hierarchical import BoundsRule, HierarchyRule, Output
 from discreet.programme.noise import Draw, KeptZeros, Protects, Split
 from discreet.programme.population import SampleMethod
 from discreet.programme.release import Disclosure
+from discreet.programme.strategy import (
+    Axis,
+    Grouping,
+    Histogram,
+    LevelShare,
+    Strategy,
+    StructuralZero,
+)
+from discreet.programme.strategy import Neighbours as HierarchyNeighbours
+from discreet.programme.strategy import Noise as HierarchyLaw
 
 
 def _exact(value: object) -> Fraction:
@@ -138,6 +150,134 @@ class GuaranteeEntry(_Entry):
     sample: SampleEntry | None = None
 
 
+class AxisOfHistogram(_Entry):
+    """One variable of the histogram: its breakdown (absent: its finest codes) and its number of categories."""
+
+    variable: str
+    breakdown: str | None = None
+    categories: int
+
+
+class GroupingEntry(_Entry):
+    """A coarser version of a variable that queries use: the group of each category."""
+
+    name: str
+    variable: str
+    groups: tuple[int, ...]
+
+
+class LevelEntry(_Entry):
+    """One level of the tree: its depth in the codelist of the geography, its share and that of each query."""
+
+    level: str
+    depth: int
+    share: Exact
+    queries: dict[str, Exact]
+
+
+class BoundsEntry(_Entry):
+    """Public bounds: of which query, and the SHA-256 of their file."""
+
+    query: str
+    sha256: str
+
+
+class ReachEntry(_Entry):
+    """How far neighbours differ: sums of absolute and squared differences, the largest one."""
+
+    l1: int
+    l2_squared: int
+    largest: int
+
+
+class HierarchyEntry(_Entry):
+    """The measurements of a hierarchical release: enough to compute every variance again."""
+
+    strategy: str | None = None  # the name of a built-in one
+    unit: str
+    geography: str
+    histogram: tuple[AxisOfHistogram, ...]
+    groupings: tuple[GroupingEntry, ...] = ()
+    zeros: tuple[dict[str, tuple[int, ...]], ...] = ()  # categories of each variable, of cells that are empty
+    budget: Exact  # rho of discrete Gaussian noise, epsilon of geometric noise
+    neighbours: HierarchyNeighbours
+    reach: ReachEntry  # how far neighbours differ in a query
+    levels: tuple[LevelEntry, ...]
+    totals: tuple[str, ...] = ()  # levels whose totals are exact
+    bounds: BoundsEntry | None = None
+    outputs: tuple[Output, ...]
+    fit: str
+    spine: bool  # whether areas that equal their only child are bypassed
+
+    def rule(self, kind: LawKind) -> HierarchyRule:
+        """The rule as it was declared; an invalid one means a damaged release."""
+        try:
+            histogram = Histogram(
+                tuple(Axis(one.variable, one.categories) for one in self.histogram),
+                tuple(Grouping(one.name, one.variable, one.groups) for one in self.groupings),
+                tuple(StructuralZero(tuple(zero.items())) for zero in self.zeros),
+            )
+            levels = tuple(
+                LevelShare(one.level, one.share, tuple(one.queries.items())) for one in self.levels
+            )
+            reach = Reach(**self.reach.model_dump())
+            strategy = Strategy(
+                histogram, self.budget, levels, HierarchyLaw(kind.value), self.neighbours, reach
+            )
+        except (Mistakes, ValueError) as wrong:
+            raise BrokenRelease(f"noise hierarchy: {wrong}") from None
+        return HierarchyRule(
+            self.strategy or "",
+            self.unit,
+            self.geography,
+            tuple(one.depth for one in self.levels),
+            tuple((one.variable, one.breakdown or "") for one in self.histogram),
+            strategy,
+            self.totals,
+            None if self.bounds is None else BoundsRule(self.bounds.query, "", self.bounds.sha256),
+            self.outputs,
+            self.fit,
+            self.spine,
+        )
+
+
+def hierarchy_entry(rule: HierarchyRule) -> HierarchyEntry:
+    """What a manifest states of a hierarchical release."""
+    histogram = rule.strategy.histogram
+    return HierarchyEntry(
+        strategy=rule.name or None,
+        unit=rule.unit,
+        geography=rule.geography,
+        histogram=tuple(
+            AxisOfHistogram(variable=variable, breakdown=name or None, categories=axis.size)
+            for (variable, name), axis in zip(rule.axes, histogram.axes, strict=True)
+        ),
+        groupings=tuple(
+            GroupingEntry(name=one.name, variable=one.variable, groups=one.groups)
+            for one in histogram.groupings
+        ),
+        zeros=tuple(dict(zero.categories) for zero in histogram.zeros),
+        budget=rule.strategy.budget,
+        neighbours=rule.strategy.neighbours,
+        reach=ReachEntry(
+            l1=rule.strategy.sensitivity,
+            l2_squared=rule.strategy.squared_sensitivity,
+            largest=1 if rule.strategy.reach is None else rule.strategy.reach.largest,
+        ),
+        levels=tuple(
+            LevelEntry(level=one.level, depth=depth, share=one.share, queries=dict(one.queries))
+            for one, depth in zip(rule.strategy.levels, rule.depths, strict=True)
+        ),
+        totals=rule.totals,
+        bounds=None
+        if rule.bounds is None
+        else BoundsEntry(query=rule.bounds.query, sha256=rule.bounds.sha256),
+        outputs=rule.outputs,
+        fit=rule.fit,
+        spine=rule.bypass,
+    )
+
+
 class NoiseEntry(_Entry):
     """What a release states about its noise; what the disclosure rule withholds is absent."""
 
@@ -158,6 +298,7 @@ class NoiseEntry(_Entry):
     adjusted: Literal[True] | None = (
         None  # totals add up: law, variance and bound are those of the counts before that
     )
+    hierarchy: HierarchyEntry | None = None  # what was measured, where tables are fitted to marginals
 
     @property
     def keeps_negatives(self) -> bool:
@@ -185,6 +326,7 @@ class NoiseEntry(_Entry):
             weighted=None if self.weighted is None else ScaledWeights(self.weighted.reach),
             budget=_budget(given),
             guarantee=None if self.guarantee is None else _guarantee(self.guarantee),
+            hierarchy=None if self.hierarchy is None else self.hierarchy.rule(self.kind),
         )
         return found.of_adjusted() if self.adjusted else found
 
@@ -249,6 +391,7 @@ def entry_of(noise: Noise) -> NoiseEntry:
             sample=None if found.sample is None else SampleEntry(**asdict(found.sample)),
         ),
         adjusted=True if noise.adjusted else None,
+        hierarchy=None if noise.hierarchy is None else hierarchy_entry(noise.hierarchy),
     )
 
 

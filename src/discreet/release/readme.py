@@ -17,6 +17,7 @@ from discreet.formats.publication import (
     zeros,
 )
 from discreet.formats.writers import SDMX_STRUCTURES
+from discreet.programme.hierarchical import Output
 from discreet.programme.labels import Labels
 from discreet.programme.release import ReleaseFormat
 from discreet.release.manifest import CubeEntry
@@ -32,12 +33,18 @@ _FORMATS = {
     ReleaseFormat.PX: "`px/`: the same as PX files for PxWeb and PC-Axis, zeros written out",
 }
 
+_OUTPUTS = {
+    Output.ESTIMATES: "- `estimates/`: of every cell of a table the unbiased estimate, its standard error and a 95 % "
+    "interval, beside the whole count. Use these for intervals and tests",
+    Output.MEASUREMENTS: "- `measurements/`: the noisy counts themselves, by level and query, with their variances",
+}
+
 
 def readme(publication: Publication, cubes: Sequence[CubeEntry]) -> str:
     """The whole text; equal releases give equal text."""
     parts = (
         f"# {publication.title or publication.name}",
-        _contents(cubes),
+        _contents(cubes, publication),
         *_variables(publication.labels, cubes),
         _protection(publication, cubes),
         _use(cubes),
@@ -47,11 +54,15 @@ def readme(publication: Publication, cubes: Sequence[CubeEntry]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _contents(cubes: Sequence[CubeEntry]) -> str:
+def _contents(cubes: Sequence[CubeEntry], publication: Publication) -> str:
     present = {file.format for cube in cubes for file in cube.files}
     split = {file.format for cube in cubes for file in cube.files if file.level}
     each = ", in a folder per table, one file for each level"
     lines = [f"- {text}{each if form in split else ''}" for form, text in _FORMATS.items() if form in present]
+    rule = publication.noise.hierarchy
+    if rule is not None:
+        lines += [text for output, text in _OUTPUTS.items() if output in rule.outputs]
+        lines.append("- `hierarchy/areas.csv`: the tree of areas that was measured")
     return "\n".join(
         (
             "## What is here",

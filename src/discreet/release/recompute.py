@@ -200,6 +200,9 @@ def _total_problems(document: Document) -> Iterator[str]:
     if document.get("composition", "basic") != "basic":
         yield from _composition_problems(document)
         return
+    if "paths" in document:
+        yield from _path_problems(document, measure)
+        return
     spent = sum((Fraction(one["share"]) for one in every), Fraction(0))
     if spent > Fraction(total[measure]):
         yield f"the shares sum to {measure} = {spent}, more than {total[measure]}"
@@ -211,6 +214,39 @@ def _total_problems(document: Document) -> Iterator[str]:
     delta = sum((Fraction(one["delta"]) for one in every), Fraction(0)) + sum(added, Fraction(0))
     if delta > Fraction(total["delta"]):
         yield f"the deltas sum to {float(delta):.3g}, more than {float(Fraction(total['delta'])):.3g}"
+
+
+def _path_problems(document: Document, measure: str) -> Iterator[str]:
+    """What a record costs in a tree of areas: it is in one area of each kind on its path, and no other.
+
+    One that is replaced changes two paths, each by half of what its share counts; so every path must cost the same, and
+    what is stated. Distances of all areas add up, because any of them may be looked at.
+    """
+    total, every = document["total"], document["statistics"]
+    stated = Fraction(total[measure])
+    spent: dict[int, Fraction] = {}
+    deltas: dict[int, Fraction] = {}
+    for one in every:
+        spent[one["kind"]] = spent.get(one["kind"], Fraction(0)) + Fraction(one["share"])
+        deltas[one["kind"]] = deltas.get(one["kind"], Fraction(0)) + Fraction(one.get("delta", 0))
+    if not document["paths"]:
+        yield "it has no path from the root to an area"
+    for path in document["paths"]:
+        cost = sum((spent.get(kind, Fraction(0)) for kind in path["kinds"]), Fraction(0))
+        if cost != stated:
+            yield f"a path of {path['areas']} areas spends {measure} = {cost}, not {stated}"
+        delta = sum((deltas.get(kind, Fraction(0)) for kind in path["kinds"]), Fraction(0))
+        if measure == "epsilon" and delta > Fraction(total["delta"]):
+            yield f"the deltas of a path sum to {float(delta):.3g}, more than {float(Fraction(total['delta'])):.3g}"
+    inner = {kind for path in document["paths"] for kind in path["kinds"][:-1]}
+    for kind, areas in {one["kind"]: one["areas"] for one in every}.items():
+        ending = sum(path["areas"] for path in document["paths"] if path["kinds"][-1:] == [kind])
+        if ending != areas and kind not in inner:
+            yield f"{areas} areas of kind {kind} are measured, and {ending} on a path"
+    if measure == "rho" and sum((Fraction(one["distance"]) for one in every), Fraction(0)) > Fraction(
+        total["distance"]
+    ):
+        yield "the distances to the law sum to more than it states"
 
 
 def _composition_problems(document: Document) -> Iterator[str]:

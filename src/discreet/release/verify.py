@@ -22,6 +22,7 @@ from discreet.programme.cube import crossed
 from discreet.programme.release import ReleaseFormat
 from discreet.release.additivity import sum_problems
 from discreet.release.folder import file_sha256
+from discreet.release.hierarchy import hierarchy_problems
 from discreet.release.manifest import MANIFEST, CubeEntry, FileEntry, Manifest, read_manifest
 from discreet.release.reader import CubeFile, PublishedCodes, Values, read_codes
 
@@ -406,6 +407,7 @@ def verify(folder: Path | str) -> Verification:
     comparison = Comparison((), 0) if problems else compare(folder, manifest)
     if manifest.noise.adjusted and not problems and not comparison.problems:
         problems.extend(sum_problems(folder, manifest))
+        problems.extend(hierarchy_problems(folder, manifest))
     return Verification(
         manifest.name,
         (*problems, *comparison.problems),

@@ -41,6 +41,7 @@ from discreet.page.markup import (
 )
 from discreet.page.skeleton import Block, Page, Part
 from discreet.page.style import BLUE, FEASIBLE, LOSSY, PALE, RED, RISKY, SPOILT
+from discreet.report.hierarchy import hierarchy_part
 from discreet.report.people import bayes_part, privacy_part, reconstruction_part
 from discreet.report.public import PublicView
 from discreet.report.published import (
@@ -347,6 +348,8 @@ def measured_parts(found: Audit, names: Names) -> Iterator[Part]:
         yield privacy_part(found.privacy)
     if found.utility is not None:
         yield utility_part(found.utility)
+    if found.hierarchy is not None:
+        yield hierarchy_part(found.hierarchy)
     if found.region is not None:
         yield region_part(found.region)
 

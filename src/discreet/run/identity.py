@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from importlib.metadata import version
 
 from discreet.errors import Mistakes, Problem, mistake
+from discreet.hierarchy.mechanism import mechanism
 from discreet.io.files import digest_files
 from discreet.io.progress import Progress, Quiet
 from discreet.io.register import Register, Snapshot
 from discreet.maths.cells.keys import SECRET_BYTES, derive
-from discreet.perturb.choose import mechanism
 from discreet.perturb.mechanism import Mechanism
 from discreet.programme.noise import Draw, PrivateNoise
 from discreet.programme.programme import Programme

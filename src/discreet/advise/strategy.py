@@ -1,0 +1,133 @@
+"""Advice on a hierarchical strategy: shares that make wanted counts most accurate, and what the 2020 shares cost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import sqrt
+
+from discreet.errors import mistake
+from discreet.hierarchy.estimate import forecast
+from discreet.hierarchy.mechanism import HierarchicalMechanism, hierarchical_mechanism
+from discreet.hierarchy.optimise import Wanted, optimise
+from discreet.programme.hierarchical import PL94_2020, groups_of
+from discreet.programme.programme import Programme
+from discreet.programme.strategy import Grouping, Histogram, LevelShare, Strategy, pl94_2020
+
+
+@dataclass(frozen=True)
+class ComparedError:
+    """The standard deviation of one query's estimates at one level under three strategies."""
+
+    level: str
+    query: str
+    declared: float
+    proposed: float
+    census_2020: float
+
+
+@dataclass(frozen=True)
+class StrategyAdvice:
+    """A proposed strategy for the same budget, and how it compares."""
+
+    programme: str
+    measure: str
+    budget: str
+    wanted: tuple[Wanted, ...]
+    proposed: Strategy
+    errors: tuple[ComparedError, ...]
+    saved: float  # the proposed strategy reaches the declared one's mean error with this share of the budget
+    census_2020: float  # the budget that the 2020 shares would need for the proposed mean error, in multiples
+
+    def lines(self) -> list[str]:
+        """The proposal as it is written in a programme file."""
+        found = [
+            f"levels = {{ {_table((one.level, one.share) for one in self.proposed.levels if one.share)} }}"
+        ]
+        found.append("[noise.strategy.queries]")
+        found += [f"{one.level} = {{ {_table(one.queries)} }}" for one in self.proposed.levels if one.share]
+        return found
+
+
+def _table(items: Iterable[tuple[str, Fraction]]) -> str:
+    return ", ".join(
+        f'{name if name.isidentifier() else json.dumps(name)} = "{share}"' for name, share in items
+    )
+
+
+def advise_strategy(programme: Programme) -> StrategyAdvice:
+    """Optimise the shares of a hierarchical programme for the counts that its cubes publish, each query equally."""
+    chosen = hierarchical_mechanism(programme)
+    if not chosen.rule.is_gaussian:
+        remedy = 'it minimises variances for a rho: set law = "discrete-gaussian"'
+        raise mistake(programme.path, "noise.law", "geometric noise, for the optimiser", remedy)
+    histogram, wanted = wanted_queries(programme, chosen)
+    spine, rule = chosen.plan.spine, chosen.hierarchy
+    own = replace(chosen.plan.strategy, histogram=histogram)
+    found = optimise(spine, histogram, wanted, own.budget, own.queries, own.neighbours)
+    proposed = replace(found, reach=own.reach)
+    census = own if rule.name == PL94_2020 else shares_of_2020(own)
+    queries = tuple(dict.fromkeys(one.query for one in wanted))
+    sets = [
+        {(one.level, one.query): one.mean for one in forecast(spine, strategy, queries, rule.totals)}
+        for strategy in (own, proposed, census)
+    ]
+    errors = tuple(
+        ComparedError(one.level, one.query, *(sqrt(max(some[one.level, one.query], 0.0)) for some in sets))
+        for one in wanted
+    )
+    declared, best, then = (sum(some[one.level, one.query] for one in wanted) for some in sets)
+    return StrategyAdvice(
+        programme.name, "rho", str(own.budget), tuple(wanted), proposed, errors, best / declared, then / best
+    )
+
+
+def wanted_queries(programme: Programme, chosen: HierarchicalMechanism) -> tuple[Histogram, list[Wanted]]:
+    """The finest counts of every cube at each of its levels; the histogram with the groupings that they need."""
+    rule = chosen.hierarchy
+    histogram = rule.strategy.histogram
+    fine = {axis.variable: axis for axis in chosen.leaf.axes[1:]}
+    groupings = {one.name: one for one in histogram.groupings}
+    wanted: dict[tuple[str, str], Wanted] = {}
+    for cube in programme.cubes:
+        parts, deepest = [], 0
+        for axis in cube.axes:
+            if axis.variable == rule.geography:
+                deepest = int(axis.depths.max())
+                continue
+            groups = groups_of(fine[axis.variable], axis)
+            numbers = {
+                node: at for at, node in enumerate(sorted(set([] if groups is None else groups.tolist())))
+            }
+            if len(numbers) == len(fine[axis.variable]) - 1:
+                parts.append(axis.variable)
+            else:
+                listed = tuple(numbers[node] for node in ([] if groups is None else groups.tolist()))
+                groupings.setdefault(axis.full_name, Grouping(axis.full_name, axis.variable, listed))
+                parts.append(axis.full_name)
+        query = "*".join(sorted(parts)) or "total"
+        for level in rule.levels[: deepest + 1]:
+            wanted[level, query] = Wanted(level, query)
+    # exact totals have no error to weigh
+    kept = [one for one in wanted.values() if not (one.query == "total" and one.level in rule.totals)]
+    return replace(histogram, groupings=tuple(groupings.values())), kept
+
+
+def shares_of_2020(own: Strategy) -> Strategy:
+    """The published shares of the 2020 redistricting data: of the last levels, and of totals against all cells.
+
+    Levels are matched from the smallest areas up; the share of the levels that are not there moves to the first one.
+    """
+    published = pl94_2020("persons-us").levels
+    last = own.levels[-len(published) :]
+    matched = published[-len(last) :]
+    spare = sum((one.share for one in published[: len(published) - len(last)]), Fraction(0))
+    levels = [LevelShare(one.level, Fraction(0), ()) for one in own.levels[: len(own.levels) - len(last)]]
+    for number, (mine, theirs) in enumerate(zip(last, matched, strict=True)):
+        share = theirs.share + (spare if number == 0 else 0)
+        total = dict(theirs.queries).get("total", Fraction(0))
+        asked = (("total", total),) if total else ()
+        levels.append(LevelShare(mine.level, share, (*asked, ("detailed", 1 - total))))
+    return replace(own, levels=tuple(levels))

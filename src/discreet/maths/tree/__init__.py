@@ -1,0 +1,1 @@
+"""Hierarchical release: marginals of a histogram measured in every area of a tree, fitted together."""

@@ -1,0 +1,339 @@
+"""From a fit within bounds to whole numbers that meet every sum exactly.
+
+Given x (child, cell) >= 0 near a feasible fit, whole numbers in the parent and whole bounds, find whole numbers with
+the same sums that minimise
+
+    sum |n_cj - x_cj| + sum |group sums - those of x| + sum |child totals - those of x|
+
+with every one of these rounded down or up. Cells' sums over children are one partition, groups and totals of a child
+nested ones: two laminar families, so that the problem is a flow and its optimum is whole. It is found by successive
+shortest paths from all cells rounded down (Ahuja, Magnanti and Orlin 1993); x itself shows that a flow
+exists.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Floats = NDArray[np.floating[Any]]
+Integers = NDArray[np.int64]
+
+WHOLE = 1e-7  # a cell this near to a whole number is one
+WHOLE_SUM = 1e-5
+URGENT = 1e4  # the reward of a unit that a rounded-down sum still lacks
+
+
+def meeting_sums(
+    x: Floats, parent: Integers, group: Integers, lower: Floats, upper: Floats, sums: Floats | None = None
+) -> Floats:
+    """Move x as little as needed so that children sum to the parent and their group sums are within bounds, exactly.
+
+    ``sums`` (child, group), where given, are met; otherwise sums outside of their bounds move to them, and the others
+    of the group all by one number. A child that lacks takes, cell by cell, the same share of what the children with too
+    much release, so that the sum over children stays.
+    """
+    found = x.copy()
+    _scale_columns(found, parent.astype(np.float64), group, upper)
+    present = np.zeros_like(lower)
+    for g in range(lower.shape[1]):
+        present[:, g] = found[:, group == g].sum(axis=1)
+    wanted = _within(present, lower, upper) if sums is None else sums
+    _transfer(found, group, present, np.ascontiguousarray(wanted, dtype=np.float64))
+    return found
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _scale_columns(x: Any, parent: Any, group: Any, upper: Any) -> None:
+    n, k = x.shape
+    for j in range(k):
+        total, allowed = 0.0, 0
+        for c in range(n):
+            total += x[c, j]
+            allowed += upper[c, group[j]] > 0
+        if total > 0:
+            for c in range(n):
+                x[c, j] *= parent[j] / total
+        elif parent[j] > 0:
+            for c in range(n):
+                if upper[c, group[j]] > 0:
+                    x[c, j] = parent[j] / allowed
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _within(present: Any, lower: Any, upper: Any) -> Any:
+    """For each group sums within bounds with the same total: clip(present + t, lower, upper), t by bisection."""
+    wanted = present.copy()
+    n = present.shape[0]
+    for g in range(present.shape[1]):
+        inside = True
+        for c in range(n):
+            if present[c, g] < lower[c, g] or present[c, g] > upper[c, g]:
+                inside = False
+        if inside:
+            continue
+        total = present[:, g].sum()
+        reach = 1.0
+        for c in range(n):
+            reach = max(reach, abs(present[c, g] - lower[c, g]), abs(present[c, g]) + total)
+        low, high = -reach, reach
+        for _ in range(200):
+            middle = 0.5 * (low + high)
+            found = 0.0
+            for c in range(n):
+                found += min(max(present[c, g] + middle, lower[c, g]), upper[c, g])
+            if found < total:
+                low = middle
+            else:
+                high = middle
+        for c in range(n):
+            wanted[c, g] = min(max(present[c, g] + high, lower[c, g]), upper[c, g])
+    return wanted
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _transfer(x: Any, group: Any, present: Any, wanted: Any) -> None:
+    n, k = x.shape
+    groups = present.shape[1]
+    lacking = np.zeros(groups)
+    for g in range(groups):
+        for c in range(n):
+            lacking[g] += max(wanted[c, g] - present[c, g], 0.0)
+    for j in range(k):
+        g = group[j]
+        if lacking[g] <= 0:
+            continue
+        released = 0.0
+        for c in range(n):
+            over = present[c, g] - wanted[c, g]
+            if over > 0:
+                share = x[c, j] * min(over / present[c, g], 1.0)
+                x[c, j] -= share
+                released += share
+        for c in range(n):
+            under = wanted[c, g] - present[c, g]
+            if under > 0:
+                x[c, j] += released * under / lacking[g]
+
+
+def whole_numbers(x: Floats, parent: Integers, group: Integers, groups: int) -> Integers:
+    """Round x (child, cell), whose sums are met, to whole numbers; see the module."""
+    found, complete = _rounded(np.ascontiguousarray(x), parent, group, groups)
+    if not complete:
+        raise ArithmeticError("no whole numbers near a fit whose sums are not met")
+    return np.asarray(found, dtype=np.int64)
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _push(heap_key: Any, heap_node: Any, size: Any, key: Any, node: Any) -> Any:
+    at = size
+    while at > 0:
+        up = (at - 1) >> 1
+        if heap_key[up] <= key:
+            break
+        heap_key[at] = heap_key[up]
+        heap_node[at] = heap_node[up]
+        at = up
+    heap_key[at] = key
+    heap_node[at] = node
+    return size + 1
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _pop(heap_key: Any, heap_node: Any, size: Any) -> Any:
+    size -= 1
+    key, node = heap_key[size], heap_node[size]
+    at = 0
+    while True:
+        down = 2 * at + 1
+        if down >= size:
+            break
+        if down + 1 < size and heap_key[down + 1] < heap_key[down]:
+            down += 1
+        if heap_key[down] >= key:
+            break
+        heap_key[at] = heap_key[down]
+        heap_node[at] = heap_node[down]
+        at = down
+    heap_key[at] = key
+    heap_node[at] = node
+    return size
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _unit_cost(present: Any, low: Any, high: Any, part: Any) -> Any:
+    """The cost of one more unit in a sum: a reward below its floor, 1 - 2 part at it, none at its ceiling."""
+    if present < low:
+        return -URGENT
+    if present < high:
+        return 1.0 - 2.0 * part
+    return np.inf
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _rounded(x: Any, parent: Any, group: Any, groups: Any) -> Any:  # noqa: C901, PLR0915
+    n, k = x.shape
+    whole = np.empty((n, k), np.int64)
+    sums = np.zeros(n * groups)
+    base = np.zeros(n * groups, np.int64)
+    count = 0
+    for c in range(n):
+        for j in range(k):
+            whole[c, j] = np.int64(np.floor(x[c, j] + WHOLE))
+            sums[c * groups + group[j]] += x[c, j]
+            base[c * groups + group[j]] += whole[c, j]
+            count += x[c, j] - whole[c, j] > WHOLE
+    supply = parent.copy()
+    for c in range(n):
+        for j in range(k):
+            supply[j] -= whole[c, j]
+    # nodes: cells 0..k-1, then groups of children, then children, then the sink
+    first_child = k + n * groups
+    sink = first_child + n
+    low, high = np.empty(n * groups + n, np.int64), np.empty(n * groups + n, np.int64)
+    part, present = np.empty(n * groups + n), np.empty(n * groups + n, np.int64)
+    for i in range(n * groups + n):
+        if i < n * groups:
+            total, start = sums[i], base[i]
+        else:
+            total, start = 0.0, np.int64(0)
+            for g in range(groups):
+                total += sums[(i - n * groups) * groups + g]
+                start += base[(i - n * groups) * groups + g]
+        low[i] = np.int64(np.floor(total + WHOLE_SUM))
+        high[i] = max(np.int64(np.ceil(total - WHOLE_SUM)), low[i])
+        part[i] = min(max(total - low[i], 0.0), 1.0)
+        present[i] = start
+    begun = present.copy()
+    # entries: the cells of children that can be rounded up
+    row, column = np.empty(count, np.int64), np.empty(count, np.int64)
+    fraction, used = np.empty(count), np.zeros(count, np.bool_)
+    by_cell, by_group = np.zeros(k + 1, np.int64), np.zeros(n * groups + 1, np.int64)
+    at = 0
+    for c in range(n):
+        for j in range(k):
+            if x[c, j] - whole[c, j] > WHOLE:
+                row[at], column[at], fraction[at] = c * groups + group[j], j, x[c, j] - whole[c, j]
+                by_cell[j + 1] += 1
+                by_group[row[at] + 1] += 1
+                at += 1
+    by_cell, by_group = np.cumsum(by_cell), np.cumsum(by_group)
+    cell_entries, group_entries = np.empty(count, np.int64), np.empty(count, np.int64)
+    fill_cell, fill_group = by_cell.copy(), by_group.copy()
+    for e in range(count):
+        cell_entries[fill_cell[column[e]]] = e
+        fill_cell[column[e]] += 1
+        group_entries[fill_group[row[e]]] = e
+        fill_group[row[e]] += 1
+    potential = np.zeros(sink + 1)
+    potential[k:first_child] = -1.0
+    potential[first_child:sink] = -1.0 - URGENT
+    potential[sink] = -1.0 - 2 * URGENT
+    distance = np.full(sink + 1, np.inf)
+    before, by = np.empty(sink + 1, np.int64), np.empty(sink + 1, np.int64)
+    done = np.zeros(sink + 1, np.bool_)
+    touched = np.empty(sink + 1, np.int64)
+    heap_key, heap_node = np.empty(4 * count + 4 * sink + 8), np.empty(4 * count + 4 * sink + 8, np.int64)
+    for source in range(k):
+        for _ in range(supply[source]):
+            number, size = 1, 0
+            distance[source] = 0.0
+            touched[0] = source
+            size = _push(heap_key, heap_node, size, 0.0, source)
+            reached = False
+            while size > 0:
+                node, here = heap_node[0], heap_key[0]
+                size = _pop(heap_key, heap_node, size)
+                if done[node]:
+                    continue
+                done[node] = True
+                if node == sink:
+                    reached = True
+                    break
+                if node < k:  # cell -> groups of children, by rounding an entry up
+                    begin, end = by_cell[node], by_cell[node + 1]
+                elif node < first_child:  # group of a child -> cells, by taking it back; -> the child
+                    begin, end = by_group[node - k], by_group[node - k + 1] + 1
+                else:  # child -> its groups, by taking a unit back; -> the sink
+                    begin, end = 0, groups + 1
+                for step in range(begin, end):
+                    entry = np.int64(-1)
+                    if node < k:
+                        entry = cell_entries[step]
+                        if used[entry]:
+                            continue
+                        to, cost = k + row[entry], 1.0 - 2.0 * fraction[entry]
+                    elif node < first_child:
+                        if step < end - 1:
+                            entry = group_entries[step]
+                            if not used[entry]:
+                                continue
+                            to, cost = column[entry], 2.0 * fraction[entry] - 1.0
+                        else:
+                            i = node - k
+                            to = first_child + i // groups
+                            cost = _unit_cost(present[i], low[i], high[i], part[i])
+                    elif step < groups:
+                        i = (node - first_child) * groups + step
+                        if present[i] <= begun[i]:
+                            continue
+                        to, cost = k + i, -_unit_cost(present[i] - 1, low[i], high[i], part[i])
+                    else:
+                        i = n * groups + node - first_child
+                        to, cost = sink, _unit_cost(present[i], low[i], high[i], part[i])
+                    if cost == np.inf or done[to]:
+                        continue
+                    reduced = max(cost + potential[node] - potential[to], 0.0)
+                    if here + reduced < distance[to]:
+                        if distance[to] == np.inf:
+                            touched[number] = to
+                            number += 1
+                        distance[to] = here + reduced
+                        before[to], by[to] = node, entry
+                        size = _push(heap_key, heap_node, size, distance[to], to)
+            if not reached:
+                return whole, False
+            length = distance[sink]
+            node = sink
+            while node != source:
+                last = before[node]
+                if by[node] >= 0:
+                    used[by[node]] = last < k
+                elif last >= k and node > last:  # into a larger sum
+                    i = last - k if last < first_child else n * groups + last - first_child
+                    present[i] += 1
+                else:
+                    present[node - k] -= 1
+                node = last
+            for i in range(number):
+                node = touched[i]
+                if done[node]:
+                    potential[node] += distance[node] - length
+                distance[node] = np.inf
+                done[node] = False
+    for e in range(count):
+        if used[e]:
+            whole[row[e] // groups, column[e]] += 1
+    return whole, True
+
+
+def rounded_to_sums(x: Floats, group: Integers, sums: Integers) -> Integers:
+    """Round one histogram so that its groups have these sums: the largest fractions are rounded up.
+
+    x is scaled to the sums first; a group of zeros with a sum is spread evenly.
+    """
+    found = np.zeros(len(x), dtype=np.int64)
+    for g, total in enumerate(sums.tolist()):
+        cells = np.flatnonzero(group == g)
+        values = x[cells]
+        if values.sum() <= 0:
+            values = np.ones(len(cells))
+        values = values * (total / values.sum())
+        whole = np.floor(values + WHOLE).astype(np.int64)
+        up = np.argsort(whole - values, kind="stable")[: total - int(whole.sum())]
+        whole[up] += 1
+        found[cells] = whole
+    return found

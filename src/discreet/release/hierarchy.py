@@ -1,0 +1,323 @@
+"""The further files of a hierarchical release: its areas, its noisy measurements and the estimates of every cube.
+
+``hierarchy/areas.csv`` has the tree of areas, ``measurements/`` a Parquet file per level and query, ``estimates/`` a
+Parquet and a CSV file per cube. From the areas and the manifest every law of noise follows, so that ``verify`` can
+compute all variances again.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from discreet.errors import BrokenRelease, Mistakes
+from discreet.formats.dataset import VALUE
+from discreet.hierarchy.cubes import CubeEstimates, query_cells, query_columns
+from discreet.hierarchy.measure import Kind, Measurements, Plan, plan_of, published
+from discreet.hierarchy.mechanism import HierarchicalMechanism
+from discreet.hierarchy.spine import spine_of
+from discreet.maths.tree.marginals import size_of
+from discreet.programme.hierarchical import HierarchyRule, Output
+from discreet.programme.release import ReleaseFormat
+from discreet.release.folder import ReleaseFolder
+from discreet.release.manifest import CubeEntry, FileEntry, Manifest
+from discreet.release.reader import CubeFile, Release, read_codes
+from discreet.tabulate.tables import ProtectedTable
+
+AREAS = "hierarchy/areas.csv"
+AREA_COLUMNS = ("level", "code", "parent")
+CONFIDENCE = 0.95
+DIGITS = 3  # decimals of estimates and intervals
+ERROR_DIGITS = 4  # of standard errors
+ESTIMATE, ERROR, LOWER, UPPER = "estimate", "standard_error", "lower", "upper"
+PARAMETER, VARIANCE = "parameter", "variance"
+ROWS_AT_ONCE = 1 << 20
+NAMED = 5
+
+Floats = NDArray[np.float64]
+
+
+def estimates_place(cube: str, form: ReleaseFormat) -> str:
+    """The path of a cube's estimates."""
+    return f"estimates/{cube}.{'csv' if form is ReleaseFormat.CSV else 'parquet'}"
+
+
+def measurements_place(level: str, query: str) -> str:
+    """The path of the noisy counts of one query at one level."""
+    return f"measurements/{level}/{query.replace('*', '_x_')}.parquet"
+
+
+def write_areas(folder: ReleaseFolder, chosen: HierarchicalMechanism) -> FileEntry:
+    """Write the tree of areas: level, code and the code of the parent at the level above."""
+    tree = chosen.statistics.codelists[chosen.hierarchy.geography]
+    parents, codes = chosen.hierarchy.area_parents(tree)
+
+    def write(path: Path) -> None:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(AREA_COLUMNS)
+            for at, level in enumerate(chosen.hierarchy.levels):
+                above = (
+                    [""] * len(codes[at]) if not at else [codes[at - 1][p] for p in parents[at - 1].tolist()]
+                )
+                writer.writerows((level, code, parent) for code, parent in zip(codes[at], above, strict=True))
+
+    return folder.write(AREAS, write)
+
+
+def write_measurements(
+    folder: ReleaseFolder, chosen: HierarchicalMechanism, measurements: Measurements
+) -> Iterator[FileEntry]:
+    """Write the noisy counts of every query that a level asks, with the law of each."""
+    for level, query in measured(chosen.plan):
+        table = _measured_table(chosen, measurements, level, query)
+        yield folder.write(measurements_place(level, query), partial(pq.write_table, table))
+
+
+def measured(plan: Plan) -> list[tuple[str, str]]:
+    """Every level and query that some area is measured by."""
+    levels = plan.spine.levels
+    used = sorted({int(kind) for kind in np.unique(plan.kind_of)}, key=lambda kind: plan.kinds[kind].bottom)
+    pairs = ((levels[plan.kinds[kind].bottom], query) for kind in used for query in plan.kinds[kind].queries)
+    return list(dict.fromkeys(pairs))
+
+
+def _measured_table(
+    chosen: HierarchicalMechanism, measurements: Measurements, level: str, query: str
+) -> pa.Table:
+    plan = chosen.plan
+    found = published(measurements, level, query)
+    number = plan.spine.levels.index(level)
+    kinds = plan.kind_of[plan.spine.node_of[number][found.areas]]
+    cells = list(query_cells(chosen, query))
+    areas, width = len(found.areas), found.values.shape[1]
+    columns: dict[str, pa.Array] = {
+        chosen.hierarchy.geography: _codes(chosen.codes[number], np.repeat(found.areas, width))
+    }
+    for at, name in enumerate(query_columns(chosen, query)):
+        labels = list(dict.fromkeys(cell[at] for cell in cells))
+        index = np.array([labels.index(cell[at]) for cell in cells])
+        columns[name] = _codes(labels, np.tile(index, areas))
+    parameters = [str(_law(plan.kinds[kind], query)) for kind in kinds.tolist()]
+    texts = list(dict.fromkeys(parameters))
+    columns[VALUE] = pa.array(found.values.reshape(-1).astype(np.int64))
+    columns[PARAMETER] = _codes(texts, np.repeat([texts.index(one) for one in parameters], width))
+    columns[VARIANCE] = pa.array(np.repeat(found.variances, width))
+    return pa.table(columns)
+
+
+def _law(kind: Kind, query: str) -> object:
+    return kind.laws[kind.queries.index(query)].parameter
+
+
+def _codes(labels: Sequence[str], index: NDArray[np.int64]) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(
+        pa.array(index.astype(np.int32)), pa.array(list(labels), pa.string())
+    )
+
+
+def write_estimates(
+    folder: ReleaseFolder, found: CubeEstimates, table: ProtectedTable, formats: Sequence[ReleaseFormat]
+) -> tuple[FileEntry, ...]:
+    """Write the estimates of every cell of a cube beside its whole counts, as Parquet and where declared as CSV."""
+    made = estimates_table(found, table)
+    files = [
+        folder.write(estimates_place(found.cube.id, ReleaseFormat.PARQUET), partial(_write_parquet, made))
+    ]
+    if ReleaseFormat.CSV in formats:
+        place = estimates_place(found.cube.id, ReleaseFormat.CSV)
+        files.append(folder.write(place, lambda path: pa_csv.write_csv(_plain(made), path)))
+    return tuple(files)
+
+
+def _write_parquet(table: pa.Table, path: Path) -> None:
+    pq.write_table(table, path, row_group_size=ROWS_AT_ONCE)
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """The same without dictionaries, which CSV does not have."""
+    text = [
+        column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
+        for column in table.columns
+    ]
+    return pa.table(dict(zip(table.column_names, text, strict=True)))
+
+
+def estimates_table(found: CubeEstimates, table: ProtectedTable) -> pa.Table:
+    """All cells of a cube: codes, the whole count, the estimate, its standard error and a 95 % interval."""
+    cube = found.cube
+    counts = np.zeros(cube.size, dtype=np.int64)
+    counts[table.cells] = table.values
+    estimate, error = np.round(found.values, DIGITS) + 0.0, np.round(found.errors, ERROR_DIGITS)
+    lower, upper = interval(estimate, error)
+    every = np.arange(cube.size)
+    columns = {axis.variable: _codes(axis.codes, cube.nodes(every, k)) for k, axis in enumerate(cube.axes)}
+    return pa.table(
+        {**columns, VALUE: counts, ESTIMATE: estimate, ERROR: error, LOWER: lower, UPPER: upper}
+    ).replace_schema_metadata({"confidence": str(CONFIDENCE)})
+
+
+def interval(estimate: Floats, error: Floats, confidence: float = CONFIDENCE) -> tuple[Floats, Floats]:
+    """The normal interval of an estimate, never below 0: a count is not."""
+    reach = float(ndtri((1 + confidence) / 2)) * error
+    lower, upper = np.round(estimate - reach, DIGITS), np.round(estimate + reach, DIGITS)
+    return np.maximum(lower, 0.0), np.maximum(upper, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class PublishedHierarchy:
+    """The measurements and estimates of a release, read from its public files."""
+
+    release: Release
+    rule: HierarchyRule
+
+    @cached_property
+    def areas(self) -> tuple[list[NDArray[np.int64]], list[tuple[str, ...]]]:
+        """Parents of each area by level but the first, and codes by level."""
+        path = self.release.folder / AREAS
+        try:
+            with path.open(encoding="utf-8", newline="") as file:
+                rows = list(csv.reader(file))
+        except (OSError, UnicodeDecodeError, csv.Error):
+            rows = []
+        if not rows or tuple(rows[0]) != AREA_COLUMNS or any(len(row) != len(AREA_COLUMNS) for row in rows):
+            raise BrokenRelease(f"{AREAS}: not a list of level,code,parent; fetch the release again")
+        codes = [tuple(row[1] for row in rows[1:] if row[0] == level) for level in self.rule.levels]
+        place = [{code: at for at, code in enumerate(one)} for one in codes]
+        try:
+            parents = [
+                np.array([place[at][row[2]] for row in rows[1:] if row[0] == level], dtype=np.int64)
+                for at, level in enumerate(self.rule.levels[1:])
+            ]
+        except KeyError:
+            raise BrokenRelease(f"{AREAS}: an area has an unknown parent; fetch the release again") from None
+        return parents, codes
+
+    @cached_property
+    def plan(self) -> Plan:
+        """What was measured where, by the manifest and the areas."""
+        try:
+            spine = spine_of(self.rule.levels, *self.areas, self.rule.bypass)
+            return plan_of(spine, self.rule.strategy)
+        except Mistakes as wrong:
+            raise BrokenRelease(f"{AREAS}: {wrong}") from None
+
+    def measurements(self, level: str, query: str) -> pa.Table:
+        """The noisy counts of one query at one level."""
+        return _read(self.release.folder / measurements_place(level, query))
+
+    def estimates(self, cube: str) -> pa.Table:
+        """The estimates of all cells of a cube."""
+        return _read(self.release.folder / estimates_place(cube, ReleaseFormat.PARQUET))
+
+
+def published_hierarchy(release: Release) -> PublishedHierarchy | None:
+    """The hierarchy of a release; None where it has none."""
+    rule = release.noise.hierarchy
+    return None if rule is None else PublishedHierarchy(release, rule)
+
+
+def _read(path: Path) -> pa.Table:
+    try:
+        return pq.read_table(path)
+    except FileNotFoundError:
+        raise BrokenRelease(f"{path}: missing; the release does not publish it") from None
+    except pa.ArrowException:
+        raise BrokenRelease(f"{path}: not readable as Parquet; fetch the release again") from None
+
+
+def hierarchy_problems(folder: Path, manifest: Manifest) -> Iterator[str]:
+    """What of the further files does not follow from the manifest and the areas; all values are public ones."""
+    found = published_hierarchy(Release(folder, manifest))
+    if found is None:
+        return
+    try:
+        if Output.MEASUREMENTS in found.rule.outputs:
+            for level, query in measured(found.plan):
+                yield from _measurement_problems(found, level, query)
+        if Output.ESTIMATES in found.rule.outputs:
+            for cube in manifest.cubes:
+                yield from _estimate_problems(found, cube)
+    except BrokenRelease as broken:
+        yield str(broken)
+
+
+def _measurement_problems(found: PublishedHierarchy, level: str, query: str) -> Iterator[str]:
+    """Every measured area has all cells of the query, once, with the noise that the strategy gives it."""
+    where = measurements_place(level, query)
+    table, plan = found.measurements(level, query), found.plan
+    names = (found.rule.geography, VALUE, PARAMETER, VARIANCE)
+    if missing := [name for name in names if name not in table.column_names]:
+        yield f"{where}: no column {missing[0]}"
+        return
+    number = plan.spine.levels.index(level)
+    histogram = plan.strategy.histogram
+    width = size_of(histogram.basis, histogram.marginal(query))
+    expected: dict[str, tuple[str, float]] = {}
+    for code, node in zip(found.areas[1][number], plan.spine.node_of[number].tolist(), strict=True):
+        kind = plan.kinds[plan.kind_of[node]]
+        if kind.bottom == number and query in kind.queries:
+            at = kind.queries.index(query)
+            expected[code] = str(kind.laws[at].parameter), kind.variances[at]
+    areas = table[found.rule.geography].to_pylist()[::width]
+    if len(table) != width * len(expected) or dict.fromkeys(areas) != dict.fromkeys(expected):
+        yield f"{where}: not {width} counts of each of the {len(expected)} areas that are measured"
+        return
+    parameters = table[PARAMETER].to_pylist()
+    variances = table[VARIANCE].to_numpy()
+    for row, code in enumerate(table[found.rule.geography].to_pylist()):
+        parameter, variance = expected[code]
+        if parameters[row] != parameter or abs(variances[row] - variance) > 1e-9 * variance:
+            yield f"{where}: {code}: its noise is not that of the strategy, {parameter}"
+            return
+
+
+def _estimate_problems(found: PublishedHierarchy, entry: CubeEntry) -> Iterator[str]:
+    """All cells in their order, with the published counts, intervals of the stated errors, and exact ones equal."""
+    where = estimates_place(entry.id, ReleaseFormat.PARQUET)
+    table = found.estimates(entry.id)
+    folder = found.release.folder
+    codes = tuple(read_codes(folder / axis.codelist).codes for axis in entry.axes)
+    size = int(np.prod([len(one) for one in codes]))
+    names = [axis.variable for axis in entry.axes]
+    wanted = [*names, VALUE, ESTIMATE, ERROR, LOWER, UPPER]
+    if table.column_names != wanted or len(table) != size:
+        yield f"{where}: not the columns {', '.join(wanted)} of {size} cells"
+        return
+    places = np.unravel_index(np.arange(size), tuple(len(one) for one in codes))
+    for name, own, along in zip(names, codes, places, strict=True):
+        if not np.array_equal(
+            np.array(table[name].to_pylist(), dtype=object), np.array(own, dtype=object)[along]
+        ):
+            yield f"{where}: the codes of {name} are not in their order"
+            return
+    file = entry.file(ReleaseFormat.PARQUET)
+    counts = np.zeros(size, dtype=np.int64)
+    if file is not None:
+        for rows in CubeFile(entry, folder / file.path, codes).parts():
+            counts[rows.cells] = rows.values
+    value, estimate, error = (table[name].to_numpy() for name in (VALUE, ESTIMATE, ERROR))
+    if not np.array_equal(value, counts):
+        yield f"{where}: its counts are not those of the cube"
+    lower, upper = interval(estimate, error)
+    if (error < 0).any() or not (
+        np.allclose(table[LOWER].to_numpy(), lower, atol=2e-3)
+        and np.allclose(table[UPPER].to_numpy(), upper, atol=2e-3)
+    ):
+        yield f"{where}: an interval is not that of its estimate and standard error"
+    wrong = np.flatnonzero((error == 0) & (value != estimate))
+    for cell in wrong[:NAMED].tolist():
+        named = ", ".join(
+            f"{name}={own[along[cell]]}" for name, own, along in zip(names, codes, places, strict=True)
+        )
+        yield f"{where}: {named} is exact, {estimate[cell]:g}, and published as {value[cell]}"

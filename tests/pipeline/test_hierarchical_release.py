@@ -1,0 +1,526 @@
+"""Hierarchical releases from records to files: sums, invariants, estimates, measurements, the budget, every refusal."""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from scipy.sparse import csr_array
+
+from discreet.audit.case import make_case, recognise
+from discreet.errors import Mistakes
+from discreet.hierarchy.cubes import cube_estimates
+from discreet.hierarchy.estimate import estimate
+from discreet.hierarchy.integers import limits_of
+from discreet.hierarchy.mechanism import hierarchical_mechanism
+from discreet.inference.hierarchy import estimated
+from discreet.inference.noise import noise_of
+from discreet.io.register import Register
+from discreet.maths.privacy.accounting import Neighbours, Rho
+from discreet.perturb.ledger import Ledger
+from discreet.pipeline.audit import audit
+from discreet.pipeline.protect import protect
+from discreet.pipeline.spending import Spending
+from discreet.programme.programme import load_programme
+from discreet.release.certify import verify_certificate
+from discreet.release.manifest import read_manifest
+from discreet.release.reader import open_release
+from discreet.release.verify import verify
+from discreet.serve.jobs_store import Store
+from discreet.serve.open import serve_release
+from tests.pipeline.conftest import NOON, SECRET
+from tests.pipeline.small_country import CUBES, NOISE, make_country, table
+from tests.serve.conftest import cells, query
+
+
+def released(folder: Path, **given: str) -> Path:
+    programme = load_programme(make_country(folder, **given))
+    protect(programme, SECRET, folder / "release", folder / "private.json", clock=lambda: NOON)
+    return folder / "release"
+
+
+@pytest.fixture(scope="module")
+def country(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("country")
+    released(folder)
+    return folder
+
+
+def values(release: Path, cube: str) -> dict[tuple[str, ...], int]:
+    """Codes of a cube's listed cells -> value."""
+    opened = open_release(release)
+    axes = [axis.variable for axis in opened.cube(cube).axes]
+    return {tuple(row[axis] for axis in axes): row["value"] for row in opened.read_cube(cube).to_pylist()}
+
+
+def test_a_release_passes_all_checks(country: Path) -> None:
+    found = verify(country / "release")
+    assert found.problems == ()
+    assert found.compared > 0
+    certified = verify_certificate(country / "release")
+    assert certified.problems == ()
+    assert certified.claim == "rho = 1/2"
+
+
+def test_every_level_adds_up_and_exact_totals_are_exact(country: Path) -> None:
+    found = values(country / "release", "tracts")
+    persons = (country / "persons.csv").read_text().splitlines()[1:]
+    for state in ("S0", "S1"):
+        assert found[state, "_T", "_T"] == sum(row.split(",")[1].startswith(state) for row in persons)
+    assert found["_T", "_T", "_T"] == 2000
+    for tract in ("S0C0T0", "S1C0T1"):
+        parts = [found.get((tract, sex, age), 0) for sex in "MF" for age in ("YOUNG", "MIDDLE", "OLD")]
+        assert sum(parts) == found[tract, "_T", "_T"]
+
+
+def test_structural_zeros_are_empty(country: Path) -> None:
+    found = values(country / "release", "blocks")
+    assert all(not (age in ("A0", "A1") and married == "W") for age, _, married in found)
+
+
+def test_measurements_have_the_noise_of_the_strategy(country: Path) -> None:
+    table = pq.read_table(country / "release/measurements/TRACT/AGE.L_x_SEX.parquet").to_pylist()
+    # two tracts with several blocks in each county; the others are measured as their only block
+    assert {row["GEO"] for row in table} == {
+        f"S{s}C{c}T{t}" for s, c in ((0, 0), (0, 1), (1, 0)) for t in (0, 1)
+    }
+    # rho 1/2 x 1/4 x 1/3 for a change of two counts: each costs half
+    assert {Fraction(row["parameter"]) for row in table} == {Fraction(1, 48)}
+    assert {round(row["variance"], 6) for row in table} == {24.0}
+    bypassed = pq.read_table(country / "release/measurements/BLOCK/total.parquet").to_pylist()
+    shares = {row["GEO"]: Fraction(row["parameter"]) for row in bypassed}
+    assert shares["S0C0T0B0"] == Fraction(1, 2) * Fraction(1, 8) / 2
+    assert shares["S0C0T2B0"] == Fraction(1, 2) * (Fraction(1, 8) + Fraction(1, 12)) / 2
+
+
+def test_every_path_spends_the_declared_budget(country: Path) -> None:
+    document = json.loads((country / "release/certificate.json").read_text())
+    spent: dict[int, Fraction] = {}
+    for one in document["statistics"]:
+        spent[one["kind"]] = spent.get(one["kind"], Fraction(0)) + Fraction(one["share"])
+    assert sum(path["areas"] for path in document["paths"]) == 27
+    assert len(document["paths"]) > 1
+    for path in document["paths"]:
+        assert sum(spent.get(kind, Fraction(0)) for kind in path["kinds"]) == Fraction(1, 2)
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda d: d["statistics"][0].update(share="1/3"), "its share is not its parameter times"),
+        (lambda d: d["paths"][0]["kinds"].pop(), "spends rho"),
+        (lambda d: d["total"].update(rho="1/4"), "not 1/4"),
+        (lambda d: d["paths"].pop(), "on a path"),
+    ],
+)
+def test_a_changed_certificate_is_found(
+    country: Path, tmp_path: Path, change: Callable[[dict[str, object]], object], problem: str
+) -> None:
+    document = json.loads((country / "release/certificate.json").read_text())
+    change(document)
+    path = tmp_path / "certificate.json"
+    path.write_text(json.dumps(document))
+    assert any(problem in one for one in verify_certificate(path).problems)
+
+
+def _rewritten(release: Path, place: str, column: str, value: object) -> None:
+    """Change one value of a file, and its entry in the manifest, as one would who wants it to pass."""
+    path = release / place
+    table = pq.read_table(path)
+    changed = table[column].to_pylist()
+    changed[0] = value
+    kind = table.schema.field(column).type
+    pq.write_table(
+        table.set_column(table.column_names.index(column), column, pa.array(changed).cast(kind)), path
+    )
+    manifest = read_manifest(release)
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+
+    def renewed(file: object) -> object:
+        same = file.path != place  # type: ignore[attr-defined]
+        new = {"sha256": digest, "bytes": path.stat().st_size}
+        return file if same else file.model_copy(update=new)  # type: ignore[attr-defined]
+
+    cubes = tuple(
+        cube.model_copy(update={"files": tuple(renewed(file) for file in cube.files)})
+        for cube in manifest.cubes
+    )
+    files = tuple(renewed(file) for file in manifest.files)
+    text = manifest.model_copy(update={"cubes": cubes, "files": files}).to_json()
+    (release / "manifest.json").write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("place", "column", "value", "problem"),
+    [
+        ("measurements/TRACT/total.parquet", "variance", 1.0, "its noise is not that of the strategy"),
+        ("measurements/TRACT/total.parquet", "parameter", "1/7", "its noise is not that of the strategy"),
+        ("measurements/TRACT/total.parquet", "GEO", "S0C0T1", "that are measured"),
+        ("estimates/tracts.parquet", "value", 1999, "its counts are not those of the cube"),
+        ("estimates/tracts.parquet", "standard_error", 5.0, "an interval is not that of its estimate"),
+        ("estimates/tracts.parquet", "estimate", 1990.0, "is exact, 1990, and published as 2000"),
+    ],
+)
+def test_changed_files_are_found(
+    country: Path, tmp_path: Path, place: str, column: str, value: object, problem: str
+) -> None:
+    shutil.copytree(country / "release", tmp_path / "release")
+    assert verify(tmp_path / "release").passed
+    _rewritten(tmp_path / "release", place, column, value)
+    assert any(problem in one for one in verify(tmp_path / "release").problems)
+
+
+def test_estimates_are_unbiased_and_have_the_stated_variance(tmp_path: Path) -> None:
+    programme = load_programme(make_country(tmp_path))
+    plain = hierarchical_mechanism(programme)
+    leaf = plain.leaf
+    random = np.random.default_rng(3)
+    true = random.poisson(2.0, (leaf.shape[0] - 1, 32))
+    true[:, ~plain.plan.strategy.histogram.possible] = 0
+    counts = csr_array(true)
+    limits = limits_of(plain.plan.spine, plain.plan.strategy, counts, plain.hierarchy.totals)
+    cube = programme.cubes[0]
+    draws = 300
+    found = []
+    for draw in range(draws):
+        chosen = hierarchical_mechanism(programme, draw.to_bytes(32, "big"))
+        found.append(cube_estimates(chosen, estimate(chosen.drawn(counts), limits.totals), cube))
+    observed = np.stack([one.values for one in found])
+    stated = found[0].errors
+    exact = stated == 0
+    assert exact.any()
+    assert not exact.all()
+    assert (observed[:, exact] == observed[0, exact]).all()
+    error = observed.mean(axis=0)[~exact] - _sums(plain, true, cube)[~exact]
+    assert (np.abs(error) < 5 * stated[~exact] / np.sqrt(draws)).all()
+    ratio = observed.var(axis=0, ddof=1)[~exact] / stated[~exact] ** 2
+    # a variance of 300 normal draws is within 5 standard errors of sqrt(2 / 300), and their mean much nearer
+    assert (np.abs(ratio - 1) < 0.42).all()
+    assert abs(ratio.mean() - 1) < 0.06
+    inside = np.abs(observed[:, ~exact] - _sums(plain, true, cube)[~exact]) < 1.96 * stated[~exact]
+    assert 0.94 < inside.mean() < 0.96
+
+
+def _sums(chosen: object, true: np.ndarray, cube: object) -> np.ndarray:
+    """The true counts of the tracts' cube, by direct sums over the codes."""
+    leaf = chosen.leaf  # type: ignore[attr-defined]
+    grid = true.reshape((-1, 2, 8, 2))
+    places, ages = leaf.axes[0].codes[1:], leaf.axes[2].codes[1:]
+    groups = {"YOUNG": range(3), "MIDDLE": range(3, 6), "OLD": range(6, 8)}
+    found = []
+    for area in cube.axes[0].codes:  # type: ignore[attr-defined]
+        rows = [k for k, code in enumerate(places) if area == "_T" or code == area or code.startswith(area)]
+        for sex in ("_T", "M", "F"):
+            for age in ("_T", "YOUNG", "MIDDLE", "OLD"):
+                columns = [k for k, code in enumerate(ages) if age == "_T" or int(code[1:]) in groups[age]]
+                some = range(2) if sex == "_T" else ["MF".index(sex)]
+                found.append(grid[np.ix_(rows, list(some), columns, [0, 1])].sum())
+    return np.array(found)
+
+
+def test_an_audit_measures_errors_and_attacks_the_measurements(country: Path) -> None:
+    programme, release = load_programme(country / "programme.toml"), open_release(country / "release")
+    case = make_case(recognise(programme, SECRET, release), release)
+    found = audit(case, without=("reconstruction",))
+    assert found.averaging is None
+    assert found.utility is not None
+    assert found.hierarchy is not None
+    rows = {(row.cube, row.crosstab): row for row in found.hierarchy.accuracy}
+    assert rows["tracts", "GEO:1"].counts == 0
+    assert rows["tracts", "GEO:3"].counts > 0
+    assert 0.85 < rows["blocks", "AGE:2 x GEO:4 x MAR:1"].coverage <= 1
+    detailed = [one for one in found.hierarchy.adversary if one.query == "detailed"]
+    assert detailed
+    assert all(one.targets > 0 and 0.4 < one.mean_posterior < 0.6 for one in detailed)
+    assert found.hierarchy.not_possible["averaging"]
+
+
+def test_users_read_estimates_and_serve_the_tables(country: Path, tmp_path: Path) -> None:
+    release = country / "release"
+    found = estimated(release, "tracts", {"GEO": "S0C0T0", "SEX": "F"}, level=0.9)
+    assert found.low < found.estimate < found.high
+    assert found.standard_error > 0
+    assert estimated(release, "tracts", {"GEO": "S0"}).standard_error == 0
+    with pytest.raises(Mistakes, match="use its estimates"):
+        noise_of(release)
+    with pytest.raises(Mistakes, match="it has _T, S0"):
+        estimated(release, "tracts", {"GEO": "S9"})
+    builder = serve_release(open_release(release), Store(tmp_path / "store", lambda: NOON))
+    answer = cells(builder.ask(query("GEO.TRACT", "SEX"), "u"))
+    assert sum(answer.values()) > 0
+
+
+def test_a_snapshot_repeats_its_noise_and_is_charged_once(tmp_path: Path) -> None:
+    noise = NOISE.replace('rho = "1/2"', 'rho = "1/2"\nsnapshot = "2026"')
+    register = Register.of(tmp_path / "register", SECRET)
+    ledger = Ledger.create(tmp_path / "ledger.db", lambda: NOON)
+    ledger.create_account("census", Rho(Fraction(2)), Neighbours.SUBSTITUTE, "person")
+    found = {}
+    for name, own in {"a": noise, "b": noise, "c": noise.replace('"AGE.L*SEX"', '"SEX"')}.items():
+        folder = tmp_path / name
+        programme = load_programme(make_country(folder, noise=own))
+        protect(
+            programme,
+            SECRET,
+            folder / "release",
+            folder / "private.json",
+            clock=lambda: NOON,
+            register=register,
+            spending=Spending(ledger, "census"),
+        )
+        found[name] = pq.read_table(folder / "release/measurements/STATE/total.parquet")["value"].to_pylist()
+    assert found["a"] == found["b"]
+    assert found["a"] != found["c"]  # another strategy is other noise, of which nothing is shared
+    assert ledger.spent("census") == Rho(Fraction(1))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        (
+            'STATE = "1/4", COUNTY',
+            'STAT = "1/4", COUNTY',
+            "unknown level 'STAT'; the levels of GEO are total, STATE",
+        ),
+        ('TRACT = "1/4"', 'TRACT = "1/3"', "the shares of total, STATE, COUNTY, TRACT, BLOCK sum to 13/12"),
+        (
+            'TRACT = { total = "1/3"',
+            'TRACT = { total = "1/4"',
+            "the shares of total, AGE.L*SEX, detailed sum to 11/12",
+        ),
+        (
+            'BLOCK = { total = "1/2", detailed = "1/2" }',
+            'BLOCK = { total = "1/2", SEX = "1/2" }',
+            "level BLOCK: its queries (total, SEX) do not determine every cell",
+        ),
+        ('"AGE.L*SEX" = "1/4"', '"AGE.L*EDU" = "1/4"', "'EDU' is not in the histogram"),
+        ('"AGE.L*SEX" = "1/4"', '"AGE.X*SEX" = "1/4"', "unknown breakdown 'AGE.X'"),
+        ('histogram = ["SEX", "AGE.M", "MAR"]', 'histogram = ["SEX", "EDU"]', "unknown variable 'EDU'"),
+        (
+            'histogram = ["SEX", "AGE.M", "MAR"]',
+            'histogram = ["SEX", "AGE.L"]',
+            "MAR is not in the histogram",
+        ),
+        ('totals = ["STATE"]', 'totals = ["PARISH"]', "unknown level 'PARISH'"),
+        ('geography = "GEO"', 'geography = "PLACE"', "unknown variable 'PLACE'"),
+        ('rho = "1/2"', 'epsilon = "1/2"', "noise.rho: is missing"),
+        ('rho = "1/2"', 'rho = "0"', "noise.rho: 0"),
+        ("[noise.strategy]", '[noise.strategy]\nqueues = "x"', "unknown key 'queues'"),
+    ],
+)
+def test_a_wrong_strategy_is_refused_before_anything_is_read(
+    tmp_path: Path, old: str, new: str, problem: str
+) -> None:
+    assert old in NOISE
+    path = make_country(tmp_path, noise=NOISE.replace(old, new, 1))
+    (tmp_path / "persons.csv").write_text("person_id\n")
+    with pytest.raises(Mistakes) as refused:
+        load_programme(path)
+    assert problem in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ('id = "tracts"', 'id = "tracts"\nbase = \'SEX == "M"\'', "cube tracts: has a base"),
+        ('axes = ["SEX", "AGE.M", "MAR"]', 'axes = ["SEX", "AGE.M", "EDU"]', "unknown variable 'EDU'"),
+    ],
+)
+def test_cubes_that_are_no_sums_are_refused(tmp_path: Path, old: str, new: str, problem: str) -> None:
+    with pytest.raises(Mistakes) as refused:
+        load_programme(make_country(tmp_path, cubes=CUBES.replace(old, new, 1)))
+    assert problem in str(refused.value)
+
+
+def test_consistent_beside_hierarchical_noise_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(Mistakes, match="hierarchical tables always add up"):
+        load_programme(make_country(tmp_path, release="consistent = true"))
+
+
+def _bounded(folder: Path, rows: list[str]) -> Path:
+    noise = NOISE + '[noise.invariants.bounds]\nfile = "bounds.csv"\nquery = "MAR"\n'
+    path = make_country(folder, noise=noise)
+    (folder / "bounds.csv").write_text("\n".join(["GEO,MAR,lower,upper", *rows]) + "\n")
+    return path
+
+
+def test_bounds_hold_in_every_area(tmp_path: Path) -> None:
+    make_country(tmp_path)
+    married: dict[str, int] = {}
+    for row in (tmp_path / "persons.csv").read_text().splitlines()[1:]:
+        _, place, _, _, status = row.split(",")
+        married[place] = married.get(place, 0) + (status == "W")
+    (tmp_path / "bounds.csv").write_text("")
+    path = _bounded(tmp_path, [f"{place},W,{number},{number + 1}" for place, number in married.items()])
+    programme = load_programme(path)
+    protect(programme, SECRET, tmp_path / "release", tmp_path / "private.json", clock=lambda: NOON)
+    found = values(tmp_path / "release", "blocks")
+    for place, number in married.items():
+        assert number <= found.get(("_T", place, "W"), 0) <= number + 1
+    assert verify(tmp_path / "release").passed
+
+
+@pytest.mark.parametrize(
+    ("rows", "problem"),
+    [
+        (["S0C0T0B0,W,5,3"], "the lower bound exceeds the upper one in 1 areas: BLOCK S0C0T0B0"),
+        (["S0C0T0B0,W,5000,"], "the data are outside of the bounds in 1 areas: BLOCK S0C0T0B0"),
+        (["S9,W,0,3"], "line 2: no smallest area of this code"),
+        (["S0C0T0B0,X,0,3"], "line 2: no count of the query with these codes"),
+        (["S0C0T0B0,W,0,many"], "line 2: upper is 'many', no whole number"),
+    ],
+)
+def test_wrong_bounds_are_refused_before_noise_is_drawn(
+    tmp_path: Path, rows: list[str], problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_country(tmp_path)
+    (tmp_path / "bounds.csv").write_text("")
+    programme = load_programme(_bounded(tmp_path, rows))
+
+    def drawn(*_: object) -> None:
+        raise AssertionError("noise was drawn")
+
+    monkeypatch.setattr("discreet.hierarchy.measure.Drawn.noisy", drawn)
+    with pytest.raises(Mistakes) as refused:
+        protect(programme, SECRET, tmp_path / "release", tmp_path / "private.json", clock=lambda: NOON)
+    assert problem in str(refused.value)
+    assert not (tmp_path / "release").exists()
+
+
+def test_geometric_noise_of_an_epsilon(tmp_path: Path) -> None:
+    noise = NOISE.replace('rho = "1/2"', 'law = "geometric"\nepsilon = 4')
+    release = released(tmp_path, noise=noise)
+    assert verify(release).passed
+    certified = verify_certificate(release)
+    assert certified.problems == ()
+    assert certified.claim == "epsilon = 4"
+
+
+@pytest.mark.parametrize("more", ['fit = "own-level"', "spine = false", 'outputs = ["counts"]'])
+def test_other_fits_and_outputs(tmp_path: Path, more: str) -> None:
+    noise = NOISE.replace('rho = "1/2"', f'rho = "1/2"\n{more}')
+    noise = noise.replace('levels = { STATE = "1/4"', 'levels = { total = "1/8", STATE = "1/8"')
+    noise = noise.replace("STATE = { total", 'total = { detailed = "1" }\nSTATE = { total')
+    release = released(tmp_path, noise=noise)
+    assert verify(release).passed
+    assert verify_certificate(release).passed
+    assert (release / "estimates").exists() == ("outputs" not in more)
+
+
+PL94 = """
+[population]
+persons = "persons.csv"
+person_id = "person_id"
+geography = ["geo"]
+[variables.GEO]
+codelist = "geo.csv"
+of = "person"
+breakdowns = { County = 1, Tract = 2, Block_Group = 3, Block = 4 }
+[variables.HHGQ]
+codelist = "hhgq.csv"
+of = "person"
+breakdowns = { INST = 1, FULL = 2 }
+[variables.VOTINGAGE]
+codelist = "votingage.csv"
+of = "person"
+[variables.HISPANIC]
+codelist = "hispanic.csv"
+of = "person"
+[variables.CENRACE]
+codelist = "cenrace.csv"
+of = "person"
+[[cubes]]
+id = "race"
+axes = ["GEO.Tract", "VOTINGAGE", "CENRACE"]
+[[cubes]]
+id = "quarters"
+axes = ["GEO.Block", "HHGQ.FULL", "VOTINGAGE"]
+[noise]
+kind = "hierarchical"
+geography = "GEO"
+rho = "293764/114921"
+neighbours = "substitute"
+strategy = "pl94-2020"
+outputs = ["counts", "measurements"]
+[noise.invariants]
+totals = ["County"]
+"""
+
+
+def make_pl94(folder: Path) -> Path:
+    """600 generated persons with the variables of the 2020 redistricting data."""
+    head = ("code", "parent", "label")
+    areas = [(f"C{c}", "") for c in range(2)]
+    areas += [(f"C{c}T{t}", f"C{c}") for c in range(2) for t in range(2)]
+    areas += [(f"C{c}T{t}G{g}", f"C{c}T{t}") for c in range(2) for t in range(2) for g in range(2)]
+    areas += [(f"{code}B{b}", code) for code, _ in areas if "G" in code for b in range(3)]
+    table(folder / "geo.csv", [head, *((code, above, code) for code, above in areas)])
+    groups = [("HOME", range(1)), ("INSTITUTION", range(1, 5)), ("OTHER", range(5, 8))]
+    rows = [(name, "", name) for name, _ in groups]
+    table(
+        folder / "hhgq.csv", [head, *rows, *((f"H{k}", name, f"H{k}") for name, some in groups for k in some)]
+    )
+    for name, size in (("votingage", 2), ("hispanic", 2), ("cenrace", 63)):
+        table(folder / f"{name}.csv", [head, *((f"{name[0].upper()}{k}", "", str(k)) for k in range(size))])
+    random = np.random.default_rng(11)
+    blocks = [code for code, _ in areas if "B" in code]
+    persons = []
+    for k in range(600):
+        home = 0 if random.random() < 0.9 else int(random.integers(1, 8))
+        adult = 1 if home == 3 else int(random.random() < 0.7)
+        race = int(random.integers(63)) if random.random() < 0.2 else int(random.integers(3))
+        place = blocks[int(random.integers(len(blocks)))]
+        persons.append(
+            (f"P{k}", place, f"H{home}", f"V{adult}", f"H{int(random.random() < 0.2)}", f"C{race}")
+        )
+    columns = ("person_id", "geo", "hhgq", "votingage", "hispanic", "cenrace")
+    table(folder / "persons.csv", [columns, *persons])
+    (folder / "programme.toml").write_text(PL94)
+    return folder / "programme.toml"
+
+
+def test_the_strategy_of_the_2020_redistricting_data(tmp_path: Path) -> None:
+    programme = load_programme(make_pl94(tmp_path))
+    rule = programme.hierarchy
+    assert rule is not None
+    shares = {one.level: one.share for one in rule.strategy.levels}
+    # the shares of the nation and the states move down to the counties, the first level there is
+    assert shares["County"] == Fraction(104 + 1440 + 447, 4099)
+    assert shares["Block"] == Fraction(165, 4099)
+    protect(programme, SECRET, tmp_path / "release", tmp_path / "private.json", clock=lambda: NOON)
+    assert verify(tmp_path / "release").problems == ()
+    assert verify_certificate(tmp_path / "release").problems == ()
+    found = values(tmp_path / "release", "quarters")
+    assert not any(home == "H3" and age == "V0" for _, home, age in found)
+    assert found["_T", "_T", "_T"] == 600
+    assert (tmp_path / "release/measurements/Tract/VOTINGAGE_x_HISPANIC_x_CENRACE.parquet").exists()
+    assert (tmp_path / "release/measurements/Block/HHGQ.INST.parquet").exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("Block = 4", "Houses = 4", "name its breakdowns as the published levels"),
+        ("INST = 1, ", "", "pl94-2020 measures hhinstlevels: add a breakdown of 1 + 4 + 3 codes"),
+        ("[variables.CENRACE]", "[variables.RACE]", "CENRACE: is missing"),
+        ('"pl94-2020"', '"pl94-2030"', 'write "pl94-2020"'),
+    ],
+)
+def test_a_programme_that_does_not_fit_the_built_in_strategy(
+    tmp_path: Path, old: str, new: str, problem: str
+) -> None:
+    path = make_pl94(tmp_path)
+    text = path.read_text().replace(old, new)
+    text = text.replace('GEO.Block"', 'GEO.Houses"') if "Houses" in new else text
+    if "RACE]" in new:
+        text = text.replace('"CENRACE"]', '"RACE"]')
+    path.write_text(text)
+    with pytest.raises(Mistakes) as refused:
+        load_programme(path)
+    assert problem in str(refused.value)
