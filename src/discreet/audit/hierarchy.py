@@ -94,7 +94,7 @@ class HierarchyAudit:
 def audit_hierarchy(
     case: Case, chosen: HierarchicalMechanism, found: PublishedHierarchy, not_possible: Mapping[str, str]
 ) -> HierarchyAudit:
-    """Compare estimates and counts with the truth, and attack the measurements."""
+    """Compare estimates and counts with the true ones, and attack the measurements."""
     reasons = dict(not_possible)
     accuracy: list[Accuracy] = []
     sizes: list[SizeError] = []
@@ -273,5 +273,5 @@ def _hierarchy(lower: AdditiveLaw, upper: AdditiveLaw, groups: int, known: int) 
 
 @lru_cache(maxsize=256)
 def _alone(lower: AdditiveLaw) -> float:
-    """How often a target who is there is decided for by the noise of the own count alone."""
+    """How often a target who is there is decided for by the noise of the own count only."""
     return Adversary(lower, 0, PRIOR).correct

@@ -181,7 +181,7 @@ class AdvisedKind(StrEnum):
 
 
 def _is_hierarchical(programme: str, kind: AdvisedKind | None) -> bool:
-    """Whether a strategy is asked for: by the option, or because the programme declares one."""
+    """Whether a strategy is requested: by the option, or because the programme declares one."""
     if kind is not None or programme == eu2021.NAME:
         return kind is AdvisedKind.HIERARCHICAL
     return load_declaration(Path(programme)).hierarchy is not None

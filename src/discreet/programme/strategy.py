@@ -234,9 +234,7 @@ class Strategy:
     levels: tuple[LevelShare, ...]
     noise: Noise = Noise.GAUSSIAN
     neighbours: Neighbours = Neighbours.REPLACED
-    reach: Reach | None = (
-        None  # how far neighbours differ in a query, where that is more than one count of one
-    )
+    reach: Reach | None = None  # how far neighbours differ in a query; None: by one count of one
 
     def __post_init__(self) -> None:
         problems = self._problems()
