@@ -131,7 +131,7 @@ def test_a_killed_server_has_remembered_every_answer_that_left(
     key = tmp_path / "secret.key"
     key.write_text(SECRET.hex())
     key.chmod(0o600)
-    asked = [[one, other] for one in ("SEX", "EDU", "LOC") for other in ("AGE.L", "CAS.L", "HAR")]
+    asked = [[one, other] for one in ("OCC", "EDU", "LOC") for other in ("AGE.L", "CAS.L", "HAR")]
     answered: list[list[str]] = []
 
     def ask(axes: list[str]) -> None:
