@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from discreet.audit.session import Session, SessionFindings, attack_server, is_own
-from discreet.cli.findings import session_lines
+from discreet.report.findings import session_lines
 from discreet.errors import Mistakes
 from discreet.programme.programme import Programme
 from discreet.programme.serve import SAFE_HISTORY, HistoryRule, ServeRule

@@ -111,7 +111,7 @@ def protect(
     programme: Programme,
     secret: bytes,
     out: Path,
-    private: Path,
+    private: Path | None,
     *,
     clock: Callable[[], datetime],
     threads: int = 1,
@@ -123,14 +123,16 @@ def protect(
 ) -> Protected:
     """Count and perturb every cube of a programme and publish them atomically at ``out``.
 
-    The private manifest (full parameters, row counts) goes to ``private``, which must be outside the release. With
+    The private manifest (full parameters, row counts) goes to ``private``, which must be outside the release; None
+    writes none, for a release that stays in memory. With
     ``spending`` the release is charged to its account before any noise is drawn: what a killed run leaves behind is
     paid for. ``register`` is that of the secret; a declared snapshot needs it, and releases by the cell key method are
     recorded in it: another p-table than those recorded is refused, unless ``another_ptable`` accepts the risk. If a
     gate of the programme is broken, or the release exposes persons together with one that it replaces or that is in
     ``earlier``, nothing is published.
     """
-    require_private_place(private, out)
+    if private is not None:
+        require_private_place(private, out)
     require_releases(earlier)
     making = _Protecting(*begin(programme, secret, threads, progress, register), spending)
     require_none(weak_problems(programme, making.mechanism))
@@ -151,7 +153,8 @@ def protect(
         except DiscreetError:
             folder.discard()
             raise
-        write_private_manifest(making.private(made, clock()), private)
+        if private is not None:
+            write_private_manifest(making.private(made, clock()), private)
         if issued is not None:
             issued.record()
         folder.publish(made.manifest)
