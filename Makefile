@@ -56,6 +56,7 @@ docs: $(VENV)-docs/.installed
 # Generates the page that lists every option from the program.
 docs-reference: $(VENV)/.installed
 	$(BIN)/python docs/command_reference.py
+	$(BIN)/python docs/api_reference.py
 
 # Adds the messages of the source to the catalogue of every language and compiles it.
 messages: $(VENV)/.installed-dev

@@ -32,6 +32,7 @@ SUBJECTS = (
     "ons",
     "counting",
     "ingest",
+    "library",
     "demo",
     "streaming",
     "swap",

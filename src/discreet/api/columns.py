@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -80,12 +81,21 @@ class Tables:
             raise mistake("Population", "", f"unknown column {column!r}", remedy)
         return units
 
+    def encode(self, unit: str, columns: Sequence[str]) -> None:
+        """Encode columns of text in memory once, so that no value is looked up twice."""
+        source = self.sources[unit]
+        if isinstance(source, MemorySource):
+            with ThreadPoolExecutor() as pool:
+                coded = list(pool.map(lambda column: _encoded(source.table, column), columns))
+            table = source.table
+            for column, new in zip(columns, coded, strict=True):
+                table = table.set_column(table.schema.get_field_index(column), column, new)
+            self.sources[unit] = replace(source, table=table)
+
     def values_of(self, unit: str, column: str) -> ColumnValues:
-        """The values of a column; text in memory is encoded once, so that nothing is looked up twice."""
+        """The distinct values of a column."""
         if (unit, column) not in self.values:
-            source = self.sources[unit]
-            if isinstance(source, MemorySource):
-                self.sources[unit] = replace(source, table=_encoded(source.table, column))
+            self.encode(unit, [column])
             self.values |= {
                 (unit, name): one for name, one in column_values(self.records(unit), [column]).items()
             }
@@ -200,8 +210,7 @@ class Naming:
             given = of.codelists.get(column)
             if given is None:
                 for unit in units:
-                    for one in chain:
-                        of.values_of(unit, one)
+                    of.encode(unit, chain)
                 rows, has_gaps = nested_codes((of.records(unit) for unit in units), chain)
                 code = of.missing_code(column, has_gaps)
                 tree = codelist(name, with_missing(rows, code))
@@ -267,17 +276,14 @@ def word(column: str) -> str:
     return text if text[:1].isalpha() else f"v_{text}"
 
 
-def _encoded(table: pa.Table, column: str) -> pa.Table:
-    """The table with a column of text encoded once; other columns are those of the caller."""
-    place = table.schema.get_field_index(column)
-    kind = table.schema.field(place).type
-    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
-        return table
-    values = table.column(place)
-    if pa.types.is_string_view(kind):
+def _encoded(table: pa.Table, column: str) -> pa.ChunkedArray:
+    """A column with its text encoded; any other is that of the caller."""
+    values = table.column(column)
+    if pa.types.is_string_view(values.type):
         values = values.cast(pa.large_string())
-    coded = values.dictionary_encode().unify_dictionaries()
-    return table.set_column(place, column, coded)
+    if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
+        return values
+    return values.dictionary_encode().unify_dictionaries()
 
 
 def _given(name: str, codes: Codes, missing: str | None) -> Codelist:

@@ -28,6 +28,14 @@ class SwapResult:
     """A swapped population and the figures of the auditor: risk before and after, distances, changes of tables.
 
     The figures are confidential; ``population`` is a ``Population`` whose households have exchanged their places.
+
+    >>> import discreet as ds
+    >>> columns = {"hid": [k // 2 for k in range(80)], "lau": [f"L{k // 20}" for k in range(80)]}
+    >>> persons = {"pid": range(80), **columns, "age": [k * 7 % 90 for k in range(80)], "size": ["2"] * 80}
+    >>> census = ds.Population(persons=persons, person_id="pid", household_id="hid", geography=["lau"])
+    >>> rule = ds.Swap(risk=["age"], similar=[["size"]], rate=0.1)
+    >>> ds.swap(census, rule, secret=ds.Secret.new()).figures.households
+    40
     """
 
     def __init__(

@@ -269,11 +269,14 @@ class Table:
         shown = self.finest(*axes).to_arrow(zeros=True, labels=False).to_pylist()
         if len(shown) > MOST_BARS * 10:
             raise mistake(self.id, "chart", f"{len(shown):,} cells", "select some with sel(..)")
-        colours = (alt.Color(axes[0], type="nominal", sort=None),) if len(axes) > 1 else ()
-        beside = (alt.XOffset(axes[0], type="nominal", sort=None),) if len(axes) > 1 else ()
-        bars: alt.Chart = alt.Chart({"values": shown}, title=self.title or self.id).mark_bar()
-        x = alt.X(axes[-1], type="nominal", sort=None)
-        return bars.encode(x, alt.Y(VALUE, type="quantitative", title=self.counted), *colours, *beside)
+        data = alt.Data(values=shown)  # type: ignore[no-untyped-call]
+        bars: alt.Chart = alt.Chart(data, title=self.title or self.id).mark_bar()
+        x = alt.X(field=axes[-1], type="nominal", sort=None)
+        y = alt.Y(field=VALUE, type="quantitative", title=self.counted)
+        if len(axes) == 1:
+            return bars.encode(x, y)
+        colour = alt.Color(field=axes[0], type="nominal", sort=None)
+        return bars.encode(x, y, colour, alt.XOffset(field=axes[0], type="nominal", sort=None))
 
     def __repr__(self) -> str:
         return f"Table({self.summary()})"

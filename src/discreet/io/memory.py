@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from discreet.errors import Mistakes, mistake
 from discreet.io.files import BATCH, Records
 from discreet.programme.sources import MemorySource
 
+_LOOK = 4096  # values that show whether a column has few distinct ones
 _REMEDY = (
     "give a pandas or polars data frame, an Arrow table, a DuckDB relation, a path or a database address"
 )
@@ -120,56 +122,104 @@ def digest_table(table: pa.Table, key: bytes) -> str:
     """
     whole = hashlib.blake2b(digest_size=32, key=key)
     whole.update(table.num_rows.to_bytes(8, "little"))
-    for name in sorted(table.column_names):
-        whole.update(f"{len(name)}:{name}".encode())
-        whole.update(_digest_column(table.select([name]), key))
+    names = sorted(table.column_names)
+    with ThreadPoolExecutor() as pool:
+        digests = pool.map(lambda name: _digest_column(table.select([name]), key), names)
+        for name, digest in zip(names, digests, strict=True):
+            whole.update(f"{len(name)}:{name}".encode())
+            whole.update(digest)
     return whole.hexdigest()
 
 
 def _digest_column(column: pa.Table, key: bytes) -> bytes:
-    """The digests of kinds, gaps, lengths and values, each over the whole column, so that chunks leave no trace."""
-    kind, gaps, lengths, values = (hashlib.blake2b(digest_size=32, key=key) for _ in range(4))
-    first = True
-    for batch in batches(column):
-        name, valid, sizes, content = _canonical(batch.column(0))
-        if first:
-            kind.update(name.encode())
-            first = False
-        gaps.update(np.packbits(valid).tobytes())
-        lengths.update(sizes)
-        values.update(content)
-    return b"".join(one.digest() for one in (kind, gaps, lengths, values))
+    digest = hashlib.blake2b(digest_size=32, key=key)
+    for batch in batches(column):  # always of the same records, whatever the chunks
+        for part in _canonical(batch.column(0)):
+            digest.update(len(part).to_bytes(8, "little"))
+            digest.update(part)
+    return digest.digest()
 
 
-def _canonical(column: pa.Array) -> tuple[str, NDArray[np.bool_], Any, Any]:
-    """The kind of values, which are there, the lengths of texts, and the values as bytes; gaps are zeros."""
+def _canonical(column: pa.Array) -> Iterator[bytes]:
+    """The values of a batch as bytes that follow from its content only: their kind, the gaps, and the values."""
     if isinstance(column, pa.ExtensionArray):
         column = column.storage
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    valid = np.asarray(column.is_valid())
-    kind = column.type
-    if pa.types.is_null(kind):
-        return "null", valid, b"", b""
-    if pa.types.is_boolean(kind):
-        column, kind = column.cast(pa.uint8()), pa.uint8()
-    if pa.types.is_integer(kind) and not pa.types.is_uint64(kind):
-        return "integer", valid, b"", _numbers(column.cast(pa.int64()), 0)
-    if pa.types.is_floating(kind):
-        return "float", valid, b"", _numbers(column.cast(pa.float64()), 0.0)
-    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-        column = _written(column)
-    name = "text" if kind in (pa.string(), pa.large_string()) else str(kind)
-    texts = (column if column.null_count == 0 else column.fill_null("")).cast(pa.large_string())
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if pa.types.is_boolean(kind) or (pa.types.is_integer(kind) and not pa.types.is_uint64(kind)):
+        numbers = _decoded(column)
+        yield b"integer"
+        yield _gaps(numbers)
+        filled = numbers.cast(pa.int8() if pa.types.is_boolean(kind) else kind).fill_null(0)
+        yield _narrow(filled.to_numpy(zero_copy_only=False))
+    elif pa.types.is_floating(kind):
+        numbers = _decoded(column)
+        yield b"float"
+        yield _gaps(numbers)
+        yield numbers.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False).tobytes()
+    else:
+        is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+        yield b"text" if is_text else str(kind).encode()
+        yield from _texts(column if is_text else _written(_decoded(column)))
+
+
+def _texts(column: pa.Array) -> Iterator[bytes]:
+    """Text with few distinct values as these, in the order in which they occur, and their places; else as it is."""
+    if len(_encoded(column.slice(0, _LOOK))[1]) > _LOOK // 2:
+        plain = _decoded(column)
+        yield _gaps(plain)
+        yield from _layout(plain.fill_null(""))
+        return
+    places, values = _encoded(column)
+    yield from _layout(values)
+    yield _narrow(places)
+
+
+def _encoded(column: pa.Array) -> tuple[NDArray[Any], pa.Array]:
+    """The place of each value among those that occur, in the order in which they do; -1 for a gap."""
+    if not pa.types.is_dictionary(column.type):
+        coded = column.dictionary_encode()
+        return _without_gaps(coded.indices), coded.dictionary
+    used = (
+        column.indices.dictionary_encode()
+    )  # a dictionary of another library may have other values, in any order
+    values = column.dictionary.take(used.dictionary)
+    if values.null_count or len(values.unique()) < len(values):
+        return _encoded(_decoded(column))
+    return _without_gaps(used.indices), values
+
+
+def _without_gaps(places: pa.Array) -> NDArray[Any]:
+    found: NDArray[Any] = (places.fill_null(-1) if places.null_count else places).to_numpy(
+        zero_copy_only=False
+    )
+    return found
+
+
+def _layout(texts: pa.Array) -> Iterator[bytes]:
+    """The lengths of texts without gaps, and their bytes."""
+    texts = texts.cast(pa.large_string())
     _, offsets, content = texts.buffers()
-    bounds = np.frombuffer(offsets, dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
-    inside = np.frombuffer(content or b"", dtype=np.uint8)[int(bounds[0]) : int(bounds[-1])]
-    return name, valid, np.diff(bounds).astype(np.uint32), np.ascontiguousarray(inside)
+    bounds = np.frombuffer(offsets or bytes(8), dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    yield _narrow(np.diff(bounds))
+    yield memoryview(content or b"")[int(bounds[0]) : int(bounds[-1])].tobytes()
 
 
-def _numbers(column: pa.Array, gap: float) -> NDArray[Any]:
-    filled = column if column.null_count == 0 else column.fill_null(gap)
-    return np.ascontiguousarray(filled.to_numpy(zero_copy_only=False))
+def _decoded(column: pa.Array) -> pa.Array:
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+
+
+def _gaps(column: pa.Array) -> bytes:
+    return np.packbits(np.asarray(column.is_valid())).tobytes() if column.null_count else b""
+
+
+def _narrow(numbers: NDArray[Any]) -> bytes:
+    """Whole numbers in the narrowest type that has room for all of them, after its name."""
+    low, high = (int(numbers.min()), int(numbers.max())) if len(numbers) else (0, 0)
+    kinds = (np.dtype(name) for name in ("int8", "int16", "int32"))
+    kind = next(
+        (one for one in kinds if np.iinfo(one).min <= low <= high <= np.iinfo(one).max), np.dtype("int64")
+    )
+    return kind.name.encode() + numbers.astype(kind, copy=False).tobytes()
 
 
 def _written(column: pa.Array) -> pa.Array:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -127,40 +128,59 @@ def _add_levels(
     parents: Sequence[dict[str, str]], batch: pa.RecordBatch, columns: Sequence[str], name: str
 ) -> bool:
     coded = [_coded(batch.column(batch.schema.get_field_index(column)), name, column) for column in columns]
-    gaps = any(bool((places < 0).any()) for places, _ in coded)
-    for level, (places, texts) in enumerate(coded):
-        if level == 0:
-            parents[0].update(dict.fromkeys((texts[place] for place in _used(places)), ""))
-            continue
-        above, names_above = coded[level - 1]
-        present = (places >= 0) & (above >= 0)
-        pairs = np.unique(np.stack([places[present], above[present]]), axis=1)
-        for fine, coarse in pairs.T.tolist():
-            known = parents[level].setdefault(texts[fine], names_above[coarse])
-            if known != names_above[coarse]:
-                value = (
-                    f"{columns[level]} {texts[fine]!r} is in {columns[level - 1]} {known!r} and in another"
-                )
+    texts = coded[0].texts
+    parents[0].update(dict.fromkeys((texts[place] for place in coded[0].used()), ""))
+    for level in range(1, len(columns)):
+        fine, coarse = coded[level], coded[level - 1]
+        for place, above in fine.below(coarse):
+            known = parents[level].setdefault(fine.texts[place], coarse.texts[above])
+            if known != coarse.texts[above]:
+                value = f"{columns[level]} {fine.texts[place]!r} is in {columns[level - 1]} {known!r} and in another"
                 remedy = f"{columns[level - 1]!r} must follow from {columns[level]!r}: correct the records"
                 raise mistake(name, f"column {columns[level]}", value, remedy)
-    return gaps
+    return any(one.has_gaps for one in coded)
 
 
-def _used(places: NDArray[np.int64]) -> list[int]:
-    found: list[int] = np.unique(places[places >= 0]).tolist()
-    return found
+@dataclass(frozen=True, eq=False, repr=False)
+class _Coded:
+    """The place of each record's value among the texts; -1 where it has none."""
+
+    places: NDArray[np.signedinteger[Any]]
+    texts: Sequence[str]
+    has_gaps: bool
+
+    def used(self) -> list[int]:
+        """The places that occur."""
+        seen = np.zeros(len(self.texts) + 1, dtype=bool)
+        seen[self.places] = True  # a gap, -1, is the last
+        found: list[int] = np.flatnonzero(seen[:-1]).tolist()
+        return found
+
+    def below(self, coarse: _Coded) -> Iterator[tuple[int, int]]:
+        """The pairs of a place and the one above it that occur: one of each, and the first second one."""
+        above = np.full(len(self.texts) + 1, -1, dtype=np.int64)
+        present: Any = slice(None)
+        fine, over = self.places, coarse.places
+        if self.has_gaps or coarse.has_gaps:
+            present = (fine >= 0) & (over >= 0)
+        above[fine[present]] = over[present]
+        yield from ((place, int(above[place])) for place in np.flatnonzero(above[:-1] >= 0).tolist())
+        differs = np.flatnonzero(above[fine[present]] != over[present])
+        if len(differs):
+            yield int(fine[present][differs[0]]), int(over[present][differs[0]])
 
 
-def _coded(column: pa.Array, name: str, key: str) -> tuple[NDArray[np.int64], list[str]]:
-    """The place of each record's value among the texts, -1 where it has none."""
+def _coded(column: pa.Array, name: str, key: str) -> _Coded:
     column = bare(column)
     coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     texts = list(_texts(bare(coded.dictionary), name, key))
-    places = coded.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+    has_gaps = coded.indices.null_count > 0
+    indices = coded.indices.cast(pa.int64()).fill_null(-1) if has_gaps else coded.indices
+    places = indices.to_numpy(zero_copy_only=False)
     blank = [place for place, text in enumerate(texts) if not text]
-    if blank:
-        places = np.where(np.isin(places, blank), -1, places)
-    return places, texts
+    if blank and bool(np.isin(places, blank).any()):
+        places, has_gaps = np.where(np.isin(places, blank), -1, places.astype(np.int64)), True
+    return _Coded(places, texts, has_gaps)
 
 
 def _require_distinct(parents: Sequence[dict[str, str]], columns: Sequence[str]) -> None:
