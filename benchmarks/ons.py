@@ -22,6 +22,7 @@ from discreet.maths.cells.permutation import no_permutation
 from discreet.perturb.cell_key import CellKeyMechanism
 from discreet.population import encode
 from discreet.population.encode import EncodedRecords
+from discreet.population.values import Coder
 from discreet.programme.codelist import Breakdown, Code, breakdown, codelist
 from discreet.programme.cube import Cube
 from discreet.tabulate.counter import CubeCounter
@@ -126,7 +127,7 @@ def protected(blocks: list[EncodedRecords], cube: Cube, noise: CellKeyMechanism)
 
 def _encoded(batch: pa.RecordBatch, cube: Cube) -> EncodedRecords:
     leaves = {axis.variable: {code: at for at, code in enumerate(axis.codes[1:])} for axis in cube.axes}
-    codes = {name: encode.encode(batch.column(name), leaves[name])[0] for name in leaves}
+    codes = {name: Coder(leaves[name]).encode(batch.column(name)).codes for name in leaves}
     return EncodedRecords(codes, encode.given_keys(batch.column("record_key")), {}, {})
 
 

@@ -19,7 +19,7 @@ from tests.cli.town import CODELISTS, Columns, build, edit, households, persons
 CHECK = ("check", "programme.toml")
 WEIGHTED = (
     "Weighted: workers. A sum has the noise of its count times the mean weight, and one of its own within 2.45 times "
-    "the largest weight of the cell."
+    "the largest weight of the cell. Sums and means of amounts are not protected."
 )
 PROTECT = ("protect", "programme.toml", "--secret", "secret.key", "--out", "out/release")
 Told = tuple[int, str]

@@ -141,8 +141,7 @@ def test_mistakes_in_what_is_asked(pieces: Path, words: tuple[str, ...], said: s
         ("grid,lau,n\ng1,l1,-4\n", "out of range"),
         ("grid,lau,n\ng1,l1,2.5\n", "not a whole number"),
         ("grid,lau,n\ng1,l1,many\n", "not a whole number"),
-        ("grid,lau,n\ng1,l1\n", "not a CSV file"),
-        ("grid;lau;n\ng1;l1;2\n", "not separated by commas"),
+        ("grid,lau,n\ng1,l1\n", "record 1 has 2 fields instead of 3"),
         ("", "not a CSV file"),
     ],
 )

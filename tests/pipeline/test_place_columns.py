@@ -210,3 +210,35 @@ def test_a_draft_declares_the_places_that_it_finds(tmp_path: Path) -> None:
     text = (tmp_path / "draft" / "programme.toml").read_text()
     assert text.count("place = true") == 1
     assert discreet("check", tmp_path / "draft" / "programme.toml")[0] == 0
+
+
+def test_bands_of_a_coordinate_are_places_though_no_two_households_share_one(tmp_path: Path) -> None:
+    """The values are all different, which proves nothing; the bands that are counted are the towns."""
+    text = PROGRAMME.replace(
+        'column = "town_name"\ncodelist = "name.csv"\n',
+        f'column = "north"\nbands = {[100 * town for town in range(TOWNS)]}\n',
+    )
+    programme = census(tmp_path / "census", text=text)
+    path = tmp_path / "census" / "persons.parquet"
+    persons = pq.read_table(path)
+    town = np.array([int(one.removeprefix("T")) for one in persons["town"].to_pylist()])
+    north = 100 * town + 100 * persons["hid"].to_numpy() / HOMES
+    pq.write_table(persons.append_column("north", pa.array(north)), path)
+    code, said = discreet("check", programme)
+    assert code == 2
+    assert "variables.NAME: column 'north' is equivalent to 'town'" in " ".join(said.split())
+    programme.write_text(text.replace("bands = ", "place = true\nbands = "))
+    assert discreet("check", programme)[0] == 0
+    secret, out = tmp_path / "census" / "secret.key", tmp_path / "out"
+    assert discreet("protect", programme, "--secret", secret, "--out", out)[0] == 0
+    codes, names = (
+        {
+            (row[place], row["AGE"]): row["value"]
+            for row in pq.read_table(out / "parquet" / f"{cube}.parquet").to_pylist()
+        }
+        for cube, place in (("by-code", "TOWN"), ("by-name", "NAME"))
+    )
+    bands = {f"T{k}": f"{100 * k}-{100 * k + 99}" for k in range(TOWNS - 1)} | {
+        f"T{TOWNS - 1}": f"{100 * (TOWNS - 1)}+"
+    }
+    assert {(bands.get(place, place), age): value for (place, age), value in codes.items()} == names

@@ -53,6 +53,7 @@ class Office:
         }
     )
     age: str = "age"
+    coding: str = ""  # what the values of the column mean
     cube: str = 'axes = ["GEO", "AGE"]'
     noise: str = 'snapshot = "2021"'
     more: str = ""
@@ -65,7 +66,8 @@ class Office:
         own = 'of = "person"\n'
         path.write_text(
             f'[population]\npersons = "persons.parquet"\nperson_id = "pid"\n'
-            f'[variables.AGE]\n{own}column = "{self.age}"\ncodelist = "age.csv"\n[variables.AGE.breakdowns]\nAGE = 1\n'
+            f'[variables.AGE]\n{own}column = "{self.age}"\ncodelist = "age.csv"\n{self.coding}\n'
+            "[variables.AGE.breakdowns]\nAGE = 1\n"
             f'[variables.GEO]\n{own}codelist = "geo.csv"\n[variables.SEX]\n{own}codelist = "sex.csv"\n'
             f'[[cubes]]\nid = "c"\ntitle = "{self.title}"\n{self.cube}\n'
             f'{self.more}\n[noise]\nkind = "geometric"\nepsilon = 1\nnegatives = "keep"\n{self.noise}\n'
@@ -343,3 +345,28 @@ def test_fresh_noise_that_nobody_counts_is_pointed_out(office: Office) -> None:
             register=one.register,
         )
         assert (pipeline.UNCHARGED in done.notes) == noted
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        'reference_day = "2021-05-10"\nmissing = "90"',
+        'reference_day = "2021-05-09"\nmissing = "0"',
+        'reference_day = "2021-05-09"\nmissing = "90"\nmissing_values = ["1990-01-01"]',
+    ],
+)
+def test_what_values_mean_decides_the_noise(office: Office, other: str) -> None:
+    """The same column and codelist, other ages: the difference must not be exact, nor free."""
+    persons = pq.read_table(office.folder / "persons.parquet")
+    rng = np.random.default_rng(8)
+    born = np.datetime64("1990-01-01") + rng.integers(-9000, 9000, PERSONS)
+    column = pa.array(born, mask=rng.random(PERSONS) < 0.05)
+    pq.write_table(persons.append_column("born", column), office.folder / "persons.parquet")
+    values = []
+    for name, meant in (("one", 'reference_day = "2021-05-09"\nmissing = "90"'), ("two", other)):
+        changed(office, age="born", coding=meant).publish(name)
+        values.append(office.values(name))
+    assert office.spent == 2
+    both = values[0].keys() & values[1].keys()
+    same = sum(values[0][cell] == values[1][cell] for cell in both) / len(both)
+    assert same < 0.5, "with the same noise nearly all would be equal"

@@ -213,7 +213,10 @@ def _encoded(column: pa.Array, variable: Variable, records: Records) -> NDArray[
         raise mistake(records.name, f"variables.{variable.name}", bad.value, bad.remedy) from None
     if found.wrong:
         raise Mistakes(
-            [values_problem(variable, why, values, records.name) for why, values in found.wrong.items()]
+            [
+                values_problem(variable, why, values, records.name, private=True)
+                for why, values in found.wrong.items()
+            ]
         )
     return found.codes.astype(np.int64)
 

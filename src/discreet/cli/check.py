@@ -9,7 +9,7 @@ import typer
 
 from discreet.cli.output import JSON, QUIET, THREADS, emit_json, shown_progress
 from discreet.errors import Mistakes
-from discreet.pipeline.check import check_data, check_notes
+from discreet.pipeline.check import check_data, check_notes, reading_notes
 from discreet.programme.programme import inspect_programme
 
 WRONG_INPUT = 2
@@ -31,16 +31,19 @@ def check(
         reported = {(problem.value, problem.remedy) for problem in problems}
         fresh = (one for one in found if one.file or (one.value, one.remedy) not in reported)
         problems = (*problems, *fresh)
+    notes = [] if inspected.sound is None else list(reading_notes(inspected.sound))
+    if inspected.sound is not None and not problems:
+        notes += check_notes(inspected.sound)
     if json:
-        notes = list(check_notes(inspected.sound)) if inspected.sound is not None and not problems else []
         emit_json(
             {"sound": not problems, "problems": [vars(problem) for problem in problems], "notes": notes}
         )
-    elif problems:
-        raise Mistakes(problems)
-    elif not quiet and inspected.sound is not None:
+        if problems:
+            raise typer.Exit(WRONG_INPUT)
+        return
+    if inspected.sound is not None and not problems and not quiet:
         typer.echo(f"{programme}: no mistakes. {len(inspected.sound.cubes)} cubes.")
-        for note in check_notes(inspected.sound):
-            typer.echo(note)
+    for note in () if quiet else notes:
+        typer.echo(note)
     if problems:
-        raise typer.Exit(WRONG_INPUT)
+        raise Mistakes(problems)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -13,7 +14,8 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from discreet.errors import Mistakes, mistake
-from discreet.programme.sources import FileFormat, FileSource
+from discreet.io.csv_form import CsvForm, csv_form
+from discreet.programme.sources import Dialect, FileFormat, FileSource
 
 BATCH = 1 << 20  # records per batch: large enough for order to pay, small enough to stream
 
@@ -25,7 +27,12 @@ class Records:
     name: str
     schema: pa.Schema
     read: Callable[[Sequence[str], Sequence[str]], Iterator[pa.RecordBatch]]
-    decimal: str = "."  # the decimal mark of numbers in text
+    forms: tuple[CsvForm, ...] = ()  # of CSV files
+
+    @property
+    def decimal(self) -> str:
+        """The decimal mark of numbers in text; a file without decimals may be beside one with decimal commas."""
+        return "," if any(form.decimal == "," for form in self.forms) else "."
 
     def batches(self, plain: Sequence[str], coded: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Stream ``plain`` columns as they are and ``coded`` ones dictionary-encoded where that is cheaper."""
@@ -33,8 +40,8 @@ class Records:
 
 
 _CSV_BLOCK = 64 << 20
-_CSV_FORM = pa_csv.ParseOptions(newlines_in_values=True)
-_BROKEN = (pa.ArrowException, OSError)
+_CSV_HEAD = 1 << 20
+_BROKEN = (pa.ArrowException, OSError, EOFError, UnicodeError, zlib.error)
 _DIGEST_BLOCK = 1 << 22
 
 
@@ -43,7 +50,11 @@ def open_files(source: FileSource, key: str) -> Records:
     paths = source.paths()
     if not paths:
         raise mistake(source.given, key, "the files no longer exist", "restore them")
-    return _open_csv(paths, key) if source.format is FileFormat.CSV else _open_parquet(paths, key)
+    return (
+        _open_csv(paths, source.dialect, key)
+        if source.format is FileFormat.CSV
+        else _open_parquet(paths, key)
+    )
 
 
 def digest_files(paths: Sequence[Path], key: bytes) -> str:
@@ -121,45 +132,97 @@ def _read_parquet(path: Path, columns: list[str], texts: list[str], key: str) ->
         raise mistake(path, key, "a damaged Parquet file", "write the file again") from None
 
 
-def _open_csv(paths: Sequence[Path], key: str) -> Records:
-    names = [_csv_names(path, key) for path in paths]
+def _open_csv(paths: Sequence[Path], dialect: Dialect, key: str) -> Records:
+    forms = [_csv_form(path, dialect, key) for path in paths]
+    names = [_csv_names(path, form, key) for path, form in zip(paths, forms, strict=True)]
     _require_one_form(paths, names, key)
 
     def read(plain: Sequence[str], coded: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        return chain.from_iterable(_read_csv(path, plain, coded, key) for path in paths)
+        return chain.from_iterable(
+            _read_csv(path, form, plain, coded, key) for path, form in zip(paths, forms, strict=True)
+        )
 
-    return Records(_name_of(paths), pa.schema([(name, pa.string()) for name in names[0]]), read)
+    schema = pa.schema([(name, pa.string()) for name in names[0]])
+    return Records(_name_of(paths), schema, read, tuple(forms))
 
 
-def _csv_names(path: Path, key: str) -> list[str]:
+def _csv_form(path: Path, dialect: Dialect, key: str) -> CsvForm:
     _require_readable(path, key)
     try:
-        with pa_csv.open_csv(path, parse_options=_CSV_FORM) as reader:
-            names: list[str] = reader.schema.names
+        return csv_form(path, dialect)
     except _BROKEN:
-        raise mistake(path, key, "not a CSV file in UTF-8 with a header", "save it in that format") from None
-    if len(names) == 1 and any(mark in names[0] for mark in ";\t|"):
-        raise mistake(path, key, "its fields are not separated by commas", "save it with commas")
+        raise _not_csv(path, key) from None
+
+
+def _not_csv(path: Path, key: str) -> Mistakes:
+    return mistake(path, key, "not a CSV file with a header", "save it as CSV, or give a Parquet file")
+
+
+def _csv_names(path: Path, form: CsvForm, key: str) -> list[str]:
+    try:
+        with pa_csv.open_csv(path, _transcoded(form, _CSV_HEAD), _parsed(form)) as reader:
+            names: list[str] = reader.schema.names
+    except _BROKEN as error:
+        raise _broken_csv(path, form, key, error) or _not_csv(path, key) from None
     return names
 
 
-def _read_csv(path: Path, plain: Sequence[str], coded: Sequence[str], key: str) -> Iterator[pa.RecordBatch]:
+def _transcoded(form: CsvForm, block: int, *, threads: bool = True) -> pa_csv.ReadOptions:
+    return pa_csv.ReadOptions(block_size=block, encoding=form.encoding, use_threads=threads)
+
+
+def _parsed(form: CsvForm, found: list[pa_csv.InvalidRow] | None = None) -> pa_csv.ParseOptions:
+    """How to parse a file; the first line with another number of fields is put into ``found``."""
+
+    def note(row: pa_csv.InvalidRow) -> str:
+        if found is not None:
+            found.append(row)
+        return "error"
+
+    return pa_csv.ParseOptions(delimiter=form.delimiter, newlines_in_values=True, invalid_row_handler=note)
+
+
+def _read_csv(
+    path: Path, form: CsvForm, plain: Sequence[str], coded: Sequence[str], key: str
+) -> Iterator[pa.RecordBatch]:
     text, codes = pa.string(), pa.dictionary(pa.int32(), pa.string())
     types = dict.fromkeys(coded, codes) | dict.fromkeys(plain, text)
     convert = pa_csv.ConvertOptions(
         column_types=types, include_columns=list(types), strings_can_be_null=True, null_values=[""]
     )
-    block = pa_csv.ReadOptions(block_size=_CSV_BLOCK)
     try:
-        with pa_csv.open_csv(path, block, _CSV_FORM, convert) as reader:
+        with pa_csv.open_csv(path, _transcoded(form, _CSV_BLOCK), _parsed(form), convert) as reader:
             yield from reader
+    except _BROKEN as error:
+        if broken := _broken_csv(path, form, key, error):
+            raise broken from None
+        value = f"text that is not {form.encoding}, or quotes that are not closed"
+        remedy = "correct the file, or declare its encoding and delimiter"
+        raise mistake(path, key, value, remedy) from None
+
+
+def _broken_csv(path: Path, form: CsvForm, key: str, error: Exception) -> Mistakes | None:
+    """The first line with another number of fields than the header, if that is what is wrong; its text is not shown.
+
+    Lines are numbered only where a file is read without threads, so that it is read again.
+    """
+    if not isinstance(error, pa.ArrowInvalid):
+        return None
+    found: list[pa_csv.InvalidRow] = []
+    try:
+        with pa_csv.open_csv(
+            path, _transcoded(form, _CSV_BLOCK, threads=False), _parsed(form, found)
+        ) as reader:
+            for _ in reader:
+                pass
     except _BROKEN:
-        raise mistake(
-            path,
-            key,
-            "a line with too many or too few fields, or text that is not UTF-8",
-            "check quotes, separators (commas) and the encoding",
-        ) from None
+        pass
+    if not found:
+        return None
+    row = found[0]
+    value = f"record {row.number - 1} has {row.actual_columns} fields instead of {row.expected_columns}"
+    remedy = f"check its quotes and separators ({form})"
+    return mistake(path, key, value, remedy)
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -8,6 +8,7 @@ from functools import partial
 
 from discreet.errors import DiscreetError, Mistakes, Problem
 from discreet.hierarchy.blocks import block_problems
+from discreet.io.csv_form import USUAL
 from discreet.io.databases import open_source
 from discreet.io.progress import Progress, Quiet
 from discreet.maths.cells.keys import SECRET_BYTES
@@ -19,6 +20,7 @@ from discreet.population.household_sizes import household_problems
 from discreet.population.place_columns import place_column_problems
 from discreet.population.places import place_problems
 from discreet.population.reading import UnitReader, missing_columns, needs_of, only_present, with_all_rules
+from discreet.programme.amounts import is_named_amount
 from discreet.programme.cube import Cube
 from discreet.programme.noise import CellKeyNoise
 from discreet.programme.programme import Programme, ReadyMade, Unit
@@ -37,16 +39,39 @@ def check_data(programme: Programme, threads: int = 1, progress: Progress | None
     return list(dict.fromkeys(_problems(programme, threads, progress or Quiet())))
 
 
+def reading_notes(programme: Programme) -> Iterator[str]:
+    """How CSV files are read, where they have not the usual form; nothing of files that cannot be read."""
+    for unit in programme.population.units.values() if programme.population else ():
+        try:
+            records = open_source(unit.source, f"population.{unit.name}")
+        except Mistakes:
+            continue
+        for form in dict.fromkeys(form for form in records.forms if form != USUAL):
+            yield f"{records.name} is read as CSV {form}; declare delimiter, encoding or decimal to change it."
+
+
 def check_notes(programme: Programme) -> Iterator[str]:
-    """What a sound programme publishes that its counts do not show: sums of weights."""
+    """What a sound programme publishes that its counts do not show: sums of weights; and what it leaves unprotected."""
+    yield from _amount_notes(programme)
     weighted = [cube.id for cube in programme.cubes if cube.weight]
     if not weighted or not isinstance(programme.noise, CellKeyNoise):
         return
     reach = reach_of(cell_key_mechanism(programme.noise, bytes(SECRET_BYTES)).variance)
     yield (
         f"Weighted: {', '.join(weighted)}. A sum has the noise of its count times the mean weight, and one of its own "
-        f"within {reach:.2f} times the largest weight of the cell."
+        f"within {reach:.2f} times the largest weight of the cell. Sums and means of amounts are not protected."
     )
+
+
+def _amount_notes(programme: Programme) -> Iterator[str]:
+    """Columns that are named like amounts and that no variable counts."""
+    counted = {variable.column for variable in programme.variables.values()}
+    for unit in programme.population.units.values() if programme.population else ():
+        names = open_source(unit.source, f"population.{unit.name}").schema.names
+        found = [name for name in names if is_named_amount(name) and name not in counted]
+        if found:
+            shown = ", ".join(found[:5])
+            yield f"Sums and means of amounts are not protected (in {unit.name}: {shown}); count them in bands."
 
 
 def _problems(programme: Programme, threads: int, progress: Progress) -> Iterator[Problem]:

@@ -171,6 +171,8 @@ def numbers_of(column: pa.Array, what: str, decimal: str = ".") -> NDArray[Any]:
     if is_text(column.type) or pa.types.is_decimal(column.type):
         if is_text(column.type):
             column = pc.utf8_trim_whitespace(column.cast(pa.large_string()))
+            if decimal != "." and pc.any(pc.match_substring(column, ".")).as_py():
+                raise BadColumn(f"decimal points in {what}", "write all numbers with decimal commas")
             column = pc.replace_substring(column, decimal, ".")
         try:
             column = pc.cast(column, pa.float64())

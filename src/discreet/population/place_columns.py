@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
@@ -23,6 +23,7 @@ from discreet.io.databases import open_source
 from discreet.io.files import Records
 from discreet.maths.cells.dependence import Dependence, dependence
 from discreet.population import encode
+from discreet.population.values import Coder, coder_of
 from discreet.programme.programme import PopulationRule, Programme, Variable
 from discreet.programme.serve import ServeRule
 
@@ -79,6 +80,39 @@ class _Values:
                 table[place] = self.known.setdefault(text, len(self.known))
         indices: NDArray[np.intp] = coded.indices.fill_null(len(texts)).to_numpy(zero_copy_only=False)
         return table[indices]
+
+
+class _Leaves:
+    """The codes of a variable whose column has numbers or dates."""
+
+    def __init__(self, coder: Coder) -> None:
+        self._coder = coder
+
+    def codes(self, column: pa.Array) -> Codes:
+        """The leaf of each value; -1 in a column that cannot be used, which is reported where it is checked."""
+        try:
+            return self._coder.encode(column).codes.astype(np.int64)
+        except encode.BadColumn:
+            return np.full(len(column), -1, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """A column that may be a place, by its values or by the codes that a variable makes of them."""
+
+    column: str
+    name: str = ""  # of the variable; empty where the values are judged
+    variable: Variable | None = field(default=None, compare=False)
+
+    def numbering(self, decimal: str) -> _Values | _Leaves:
+        """What numbers its values."""
+        return _Values() if self.variable is None else _Leaves(coder_of(self.variable, decimal))
+
+
+def _judged(variable: Variable) -> _Judged:
+    if variable.coding.is_plain:
+        return _Judged(variable.column)
+    return _Judged(variable.column, variable.name, variable)
 
 
 class _Pairs:
@@ -179,38 +213,40 @@ def related_columns(
 ) -> list[PlaceColumn]:
     """The columns of a table that are places beside its geography, coarse to fine; one household is judged once."""
     places = _Geography(geography)
-    return _related(records, places, places, columns, household)
+    judged = [_Judged(column) for column in columns]
+    return list(_related(records, places, places, judged, household).values())
 
 
 def _related(
     records: Records,
     located: _Located,
     geography: _Geography,
-    columns: Collection[str],
+    columns: Iterable[_Judged],
     household: str | None,
-) -> list[PlaceColumn]:
-    wanted = [column for column in columns if column in records.schema.names]
+) -> dict[_Judged, PlaceColumn]:
+    wanted = [one for one in columns if one.column in records.schema.names]
     if household not in records.schema.names:
         household = None
     if not wanted:
-        return []
+        return {}
     pairs, complete = _paired(records, located, wanted, household, FIRST)
     if not complete:
-        wanted = [column for column in wanted if _may_be_place(pairs[column], geography)]
+        wanted = [one for one in wanted if _may_be_place(pairs[one], geography)]
         if not wanted:
-            return []
+            return {}
         pairs, _ = _paired(records, located, wanted, household, None)
-    found = (_relation(column, pairs[column], geography) for column in wanted)
-    return [one for one in found if one is not None]
+    found = {one: _relation(one.column, pairs[one], geography) for one in wanted}
+    return {one: place for one, place in found.items() if place is not None}
 
 
 def _paired(
-    records: Records, located: _Located, columns: Sequence[str], household: str | None, most: int | None
-) -> tuple[dict[str, _Pairs], bool]:
+    records: Records, located: _Located, wanted: Sequence[_Judged], household: str | None, most: int | None
+) -> tuple[dict[_Judged, _Pairs], bool]:
     """Count the pairs of each column with the finest place; whether all records were read."""
     key = secrets.token_bytes(32)
-    values = {column: _Values() for column in columns}
-    pairs = {column: _Pairs() for column in columns}
+    values = {one: one.numbering(records.decimal) for one in wanted}
+    pairs = {one: _Pairs() for one in wanted}
+    columns = [one.column for one in wanted]
     seen = 0
     plain = list(dict.fromkeys([*([household] if household else []), *_ids_of(located)]))
     coded = list(dict.fromkeys([*(() if _ids_of(located) else located.columns), *columns]))
@@ -220,8 +256,8 @@ def _paired(
         rows = _one_each(batch.column(household), key) if household else None
         picked = batch if rows is None else batch.take(pa.array(rows))
         finest = located.codes(picked)
-        for column in columns:
-            pairs[column].add(values[column].codes(picked.column(column)), finest)
+        for one in wanted:
+            pairs[one].add(values[one].codes(picked.column(one.column)), finest)
         seen += picked.num_rows
     return pairs, True
 
@@ -337,38 +373,40 @@ def _found(
     left, left_flags = {variable.name: variable for variable in variables}, set(flags)
     for unit, records in opened.items():
         wanted = {n: v for n, v in left.items() if v.units is None or unit in v.units}
-        columns = {v.column for v in wanted.values()} | left_flags
-        by_column = {one.column: one for one in _in_table(records, opened, geography, columns, household)}
+        columns = [*map(_judged, wanted.values()), *map(_Judged, sorted(left_flags))]
+        places = _in_table(records, opened, geography, dict.fromkeys(columns), household)
         for name, variable in wanted.items():
-            if variable.column in by_column:
-                yield variable, by_column[variable.column]
+            if _judged(variable) in places:
+                yield variable, places[_judged(variable)]
                 del left[name]
-        for flag in sorted(left_flags & by_column.keys()):
-            yield None, by_column[flag]
-        left_flags -= by_column.keys()
+        for flag in sorted(left_flags):
+            if _Judged(flag) in places:
+                yield None, places[_Judged(flag)]
+                left_flags.remove(flag)
 
 
 def _in_table(
     records: Records,
     opened: Mapping[str, Records],
     geography: Sequence[str],
-    columns: Collection[str],
+    columns: Collection[_Judged],
     household: str | None,
-) -> list[PlaceColumn]:
+) -> dict[_Judged, PlaceColumn]:
     """Judge the columns of a table by its own geography, or by that of its households."""
     names = records.schema.names
     own = [column for column in geography if column in names]
     if own:
-        return related_columns(records, own, columns, household)
-    if household is None or household not in names or not set(columns) & set(names):
-        return []
+        places = _Geography(own)
+        return _related(records, places, places, columns, household)
+    if household is None or household not in names or not {one.column for one in columns} & set(names):
+        return {}
     for other in opened.values():
         there = [column for column in geography if column in other.schema.names]
         if there and household in other.schema.names:
             places = _Geography(there)
             key = secrets.token_bytes(32)
             return _related(records, _homes(other, places, household, key), places, columns, household)
-    return []
+    return {}
 
 
 def _homes(records: Records, places: _Geography, household: str, key: bytes) -> _Elsewhere:

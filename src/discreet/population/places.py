@@ -40,6 +40,8 @@ def place_problems(programme: Programme, unit: Unit) -> Iterator[Problem]:
         read = _Geography(batch, columns)
         places.update(read.distinct())
         homes.add(batch, read.finest)
+    if _code_of_missing(columns[-1], programme.variables.values()) is not None:
+        places = {place for place in places if place[-1] is not None}
     yield from _gap_problems(places, columns, records)
     places = {place for place in places if None not in place}
     yield from _nesting_problems(places, columns, records, unit)
@@ -51,6 +53,12 @@ def place_problems(programme: Programme, unit: Unit) -> Iterator[Problem]:
             f"a household is in two places of {columns[-1]!r}",
             "give all its members the same geography",
         )
+
+
+def _code_of_missing(column: str, variables: Iterable[Variable]) -> str | None:
+    """The code of records without a place, where the variable of the finest geography has one."""
+    found = (variable.coding.missing for variable in variables if variable.column == column)
+    return next((code for code in found if code is not None), None)
 
 
 def _lacking(geography: Iterable[str], records: Records, unit: Unit) -> Iterator[Problem]:
@@ -86,9 +94,10 @@ def _text(column: pa.Array) -> pa.Array:
     if isinstance(column, pa.ExtensionArray):
         column = column.storage
     try:
-        return pc.cast(column, pa.string())
+        text = pc.cast(column, pa.string())
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
         return pa.nulls(len(column), pa.string())
+    return pc.if_else(pc.equal(pc.utf8_trim_whitespace(text), ""), pa.scalar(None, pa.string()), text)
 
 
 def _gap_problems(places: Iterable[Place], columns: list[str], records: Records) -> Iterator[Problem]:

@@ -7,6 +7,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fractions import Fraction
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -20,6 +21,7 @@ from discreet.maths.cells.keys import record_keys
 from discreet.population import encode
 from discreet.population.encode import Codes, EncodedRecords, ordered
 from discreet.population.values import MOST_SHOWN, Wrong, coder_of, values_problem
+from discreet.programme.amounts import REMEDY, AmountsSeen, is_named_amount
 from discreet.programme.cube import Cube
 from discreet.programme.filter import Filter, masks
 from discreet.programme.noise import PrivateNoise
@@ -58,6 +60,7 @@ class Needs:
     record_key: str | None  # the office's own keys
     private: frozenset[str]  # columns whose values are never shown in messages
     largest_weight: Fraction | None = None  # where a guarantee rests on it
+    stated_weights: frozenset[str] = frozenset()  # columns that are weights whatever they look like
 
     @property
     def key_column(self) -> str | None:
@@ -94,6 +97,7 @@ def needs_of(programme: Programme, unit: Unit, cubes: Iterable[Cube]) -> Needs:
         record_key,
         frozenset(column for column in (*rule.ids.values(), rule.record_key) if column),
         programme.noise.largest_weight if isinstance(programme.noise, PrivateNoise) else None,
+        rule.weights,
     )
 
 
@@ -183,6 +187,11 @@ class UnitReader:
         self._wrong: dict[tuple[str, Wrong], set[str]] = {}  # variable and reason -> values
         self._unsound: set[str] = set()  # variables and columns with invalid values
         self._bad: dict[tuple[str, str], Problem] = {}
+        self._amounts = {
+            name: AmountsSeen()
+            for name in needs.weights
+            if name not in needs.stated_weights and not is_named_amount(name)  # the programme is refused
+        }
         decimal = self._records.decimal
         self._coders = {variable.name: coder_of(variable, decimal) for variable in needs.variables}
 
@@ -208,7 +217,7 @@ class UnitReader:
     def problems(self) -> list[Problem]:
         """Everything that was wrong with the records read so far."""
         wrong = [self._problem(*key, values) for key, values in sorted(self._wrong.items())]
-        return [*self._bad.values(), *wrong, *self._duplicates()]
+        return [*self._bad.values(), *wrong, *self._unlike_weights(), *self._duplicates()]
 
     def _block(self, batch: pa.RecordBatch, pool: Executor) -> EncodedRecords:
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
@@ -223,15 +232,18 @@ class UnitReader:
             self._keys(columns, batch.num_rows),
             {name: self._column(name, self._flags, columns[name], np.bool_) for name in self._needs.flags},
             {
-                name: self._column(name, self._weights, columns[name], np.uint64)
+                name: self._column(name, partial(self._weights, name), columns[name], np.uint64)
                 for name in self._needs.weights
             },
         )
         order = self._needs.order
         return block if order is None else ordered(block, order.name, len(order.codelist.leaves))
 
-    def _weights(self, column: pa.Array) -> NDArray[np.uint64]:
-        return encode.weights(column, self._needs.largest_weight, self._records.decimal)
+    def _weights(self, name: str, column: pa.Array) -> NDArray[np.uint64]:
+        millionths = encode.weights(column, self._needs.largest_weight, self._records.decimal)
+        if name in self._amounts:
+            self._amounts[name].add(millionths / encode.WEIGHT_UNIT)
+        return millionths
 
     def _flags(self, column: pa.Array) -> NDArray[np.bool_]:
         return encode.flags(column, self._records.decimal)
@@ -304,6 +316,12 @@ class UnitReader:
         return values_problem(
             variable, why, values, self._records.name, variable.column in self._needs.private
         )
+
+    def _unlike_weights(self) -> Iterator[Problem]:
+        for name, seen in self._amounts.items():
+            if seen.look_like_amounts:
+                value = "its values look like amounts, not like survey weights"
+                yield Problem(self._records.name, f"column {name}", value, REMEDY)
 
     def _duplicates(self) -> Iterator[Problem]:
         """Find duplicate ids by their 64-bit hashes; n different ids collide with probability n^2/2^65."""

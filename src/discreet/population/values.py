@@ -52,11 +52,15 @@ Days = NDArray[np.datetime64]  # NaT: no value
 _CLOSE = 1 << 12  # whole numbers in a range up to this are listed rather than hashed
 _INT64_MAX = 2**63 - 1
 _NO_DAY = np.datetime64("NaT", "D")
-_WHOLE = {".": re.compile(r"([+-]?[0-9]+)\.0*"), ",": re.compile(r"([+-]?[0-9]+)[.,]0*")}
+_WHOLE = {  # beside decimal commas 1.000 may be a thousand, 17.0 cannot
+    ".": re.compile(r"([+-]?[0-9]+)\.0*"),
+    ",": re.compile(r"([+-]?[0-9]+)(?:,0*|\.0|\.00)"),
+}
 _NUMBER = {
     ".": re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"),
-    ",": re.compile(r"[+-]?([0-9]+[.,]?[0-9]*|[.,][0-9]+)([eE][+-]?[0-9]+)?"),
+    ",": re.compile(r"[+-]?([0-9]+,?[0-9]*|,[0-9]+)([eE][+-]?[0-9]+)?"),
 }
+_SIMPLE = {".": r"^-?[0-9]+([.][0-9]+)?$", ",": r"^-?[0-9]+(,[0-9]+)?$"}
 _YEAR_FIRST = re.compile(r"([0-9]{4})(-?)([0-9]{2})\2([0-9]{2})([T ][0-9:.+\-Z ]*)?")
 _DAY_FIRST = re.compile(r"([0-9]{1,2})\.([0-9]{1,2})\.([0-9]{4})")
 
@@ -134,17 +138,36 @@ class Coder:
         """The number of each value, and 0 or why it cannot be used."""
         kind = values.type
         if is_text(kind) or pa.types.is_null(kind):
-            return self._read(values, self._number, Wrong.NO_NUMBER, np.full(len(values), np.nan))
+            return self._numbers_in_text(values.cast(pa.large_string()))
         if not _is_number(kind):
             raise BadColumn(f"values of type {kind}", "give numbers, which bands need")
         if not (pa.types.is_integer(kind) or pa.types.is_float64(kind)):
             values = values.cast(pa.string())  # 0.1 is the same number, however it is stored
         numbers = np.array(pc.cast(values, pa.float64(), safe=False).to_numpy(zero_copy_only=False))
+        return self._without_marks(numbers), np.where(np.isinf(numbers), int(Wrong.NO_NUMBER), 0)
+
+    def _without_marks(self, numbers: Numbers) -> Numbers:
+        """The numbers without those that mean that a value is missing."""
         given = [number for text in self._no_values if (number := self._number(text)) is not None]
         numbers[np.isin(numbers, given)] = np.nan
-        return numbers, np.where(np.isinf(numbers), int(Wrong.NO_NUMBER), 0)
+        return numbers
+
+    def _numbers_in_text(self, texts: pa.Array) -> tuple[Numbers, Leaves]:
+        """Plain numbers are parsed together, which is fast where all values are different; others one by one."""
+        simple = pc.fill_null(pc.match_substring_regex(texts, _SIMPLE[self._decimal]), False)
+        marked: NDArray[np.bool_] = simple.to_numpy(zero_copy_only=False)
+        plain = pc.replace_substring(texts.filter(simple), self._decimal, ".")
+        numbers, wrong = np.full(len(texts), np.nan), np.zeros(len(texts), dtype=np.int64)
+        numbers[marked] = pc.cast(plain, pa.float64()).to_numpy(zero_copy_only=False)
+        rest = texts.filter(pc.invert(simple))
+        numbers[~marked], wrong[~marked] = self._read(
+            rest, self._number, Wrong.NO_NUMBER, np.full(len(rest), np.nan)
+        )
+        wrong[np.isinf(numbers)] = Wrong.NO_NUMBER
+        return self._without_marks(numbers), wrong
 
     def _number(self, text: str) -> float | None:
+        text = self._plain(text)
         number = float(text.replace(",", ".")) if _NUMBER[self._decimal].fullmatch(text) else inf
         return number if isfinite(number) else None
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from itertools import pairwise
 from math import inf, isnan
-from typing import Annotated
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Discriminator, Field, Tag
 
 from discreet.programme.codelist import TOTAL, Code, Codelist
 from discreet.programme.filter import alternatives
@@ -20,7 +21,18 @@ MOST_BANDS = 10_000
 NOT_STATED = "Not stated"
 
 Number = int | float
-Limits = Annotated[list[Number], Field(min_length=1, max_length=MOST_BANDS)]
+FROM_CODELIST = "codelist"
+
+
+def _list_or_word(value: object) -> str:
+    return "|limits" if isinstance(value, list) else "|word"
+
+
+Limits = Annotated[
+    Annotated[list[Number], Field(min_length=1, max_length=MOST_BANDS), Tag("|limits")]
+    | Annotated[Literal["codelist"], Tag("|word")],
+    Discriminator(_list_or_word),
+]
 MissingValues = Annotated[list[Text | Number], Field(min_length=1)]
 Day = Text | date
 
@@ -32,6 +44,7 @@ class Coding:
     missing: str | None = None  # the leaf of records without a value
     missing_values: tuple[str, ...] = ()  # texts and numbers that mean that there is no value
     bands: tuple[float, ...] = ()  # the lower limits of bands, rising; -inf where the first is open
+    names: tuple[str, ...] = ()  # the leaves of the bands, where the codelist has its own
     whole: bool = True  # whether the limits are whole numbers
     reference_day: date | None = None  # the column has dates of birth, and the value is the age on that day
 
@@ -46,7 +59,7 @@ class Coding:
         return [
             json.dumps(self.missing),
             json.dumps(sorted(self.missing_values)),
-            json.dumps([str(limit) for limit in self.bands]),
+            json.dumps([[str(limit) for limit in self.bands], self.names]),
             day,
         ]
 
@@ -57,7 +70,7 @@ Finding = tuple[str, str, str]  # key, value, remedy
 
 
 def coding_problems(
-    bands: Sequence[Number] | None, missing: str | None, missing_values: object, day: Day | None
+    bands: Sequence[Number] | str | None, missing: str | None, missing_values: object, day: Day | None
 ) -> Iterator[Finding]:
     """What is wrong with the declared keys, before a codelist is read."""
     if missing == TOTAL:
@@ -68,7 +81,7 @@ def coding_problems(
             "given without missing",
             'add missing = "CODE": the code that these records get',
         )
-    if bands is not None:
+    if bands is not None and not isinstance(bands, str):
         yield from _band_problems(bands)
     if day is not None and _day(day) is None:
         yield "reference_day", str(day), 'write a day as "2021-05-09"'
@@ -86,20 +99,53 @@ def _band_problems(bands: Sequence[Number]) -> Iterator[Finding]:
 
 
 def coding(
-    bands: Sequence[Number] | None,
+    bands: Sequence[Number] | str | None,
     missing: str | None,
     missing_values: Sequence[str | Number] | None,
     day: Day | None,
 ) -> Coding:
-    """The coding of a variable whose keys are sound."""
-    limits = tuple(bands or ())
+    """The coding of a variable whose keys are sound; bands that are in the codelist follow with ``with_bands_of``."""
+    limits = () if bands is None or isinstance(bands, str) else tuple(bands)
     return Coding(
-        missing,
-        tuple(dict.fromkeys(_written(value) for value in missing_values or ())),
-        tuple(float(limit) for limit in limits),
-        all(isinstance(limit, int) for limit in limits if limit != -inf),
-        None if day is None else _day(day),
+        missing=missing,
+        missing_values=tuple(dict.fromkeys(_written(value) for value in missing_values or ())),
+        bands=tuple(float(limit) for limit in limits),
+        whole=all(isinstance(limit, int) for limit in limits if limit != -inf),
+        reference_day=None if day is None else _day(day),
     )
+
+
+_BAND = re.compile(
+    r"[A-Za-z]{0,3}(?:(?P<low>[0-9]+)(?:(?P<open>\+)|(?:-|T)(?P<last>[0-9]+))?|_?GE(?P<least>[0-9]+)|(?:_?LT|<)(?P<below>[0-9]+))"
+)
+
+
+def _band_of(code: str) -> tuple[float, float] | None:
+    """The first number that a code names and the first after it: Y17, Y15-19, Y15T19, Y_LT15, 85+, Y_GE85."""
+    found = _BAND.fullmatch(code)
+    if found is None:
+        return None
+    if found["below"]:
+        return 0, float(found["below"])
+    if found["least"] or found["open"]:
+        return float(found["least"] or found["low"]), inf
+    low, last = float(found["low"]), float(found["last"] or found["low"])
+    return (low, last + 1) if last >= low else None
+
+
+def with_bands_of(found: Coding, tree: Codelist) -> Coding:
+    """The bands that the leaves of a codelist name, but for the code of missing values; else ``ValueError``."""
+    spans = {code: _band_of(code) for code in tree.leaf_codes if code != found.missing}
+    unread = [code for code, span in spans.items() if span is None]
+    if unread:
+        raise ValueError(f"leaf {unread[0]!r} names no band")
+    bands = sorted((span, code) for code, span in spans.items() if span is not None)
+    for (span, code), (following, other) in pairwise(bands):
+        if span[1] != following[0]:
+            raise ValueError(f"leaves {code!r} and {other!r} overlap or leave a gap")
+    if not bands or bands[-1][0][1] != inf:
+        raise ValueError(f"the last leaf {bands[-1][1]!r} is not open" if bands else "no leaves")
+    return replace(found, bands=tuple(span[0] for span, _ in bands), names=tuple(code for _, code in bands))
 
 
 def _day(given: Day) -> date | None:
@@ -126,6 +172,8 @@ def band_codes(found: Coding) -> list[str]:
     Limits that are all whole name the last whole number of a band; others name the limit itself (``18.5-25``), which
     belongs to the next band.
     """
+    if found.names:
+        return list(found.names)
     return [_code(low, high, found.whole) for low, high in pairwise((*found.bands, inf))]
 
 

@@ -10,6 +10,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from discreet.programme.amounts import REMEDY, is_named_amount
 from discreet.programme.codelist import Breakdown
 from discreet.programme.cube import Cube
 from discreet.programme.eu2021 import StandardTable
@@ -126,6 +127,7 @@ class CubeResolver:
         self._check_axes(axes, one)
         if len(axes) < len(one.axes) or len(self.findings.problems) > before:
             return None
+        self._check_weight(one)
         cube = Cube(one.id, one.unit, axes, base, one.count, one.weight, one.title)
         self._check_size(cube, one)
         return cube
@@ -168,6 +170,12 @@ class CubeResolver:
             known = ", ".join(self.population.units) or "none"
             remedy = f'add {one.unit} = ".." to [population]; declared are {known}'
             findings.add(f"{one.key}.unit", f"no table of {one.unit}", remedy)
+
+    def _check_weight(self, one: _Requested) -> None:
+        stated = self.population.weights if self.population else frozenset()
+        if one.weight is not None and one.weight not in stated and is_named_amount(one.weight):
+            value = f"column {one.weight!r} is named like an amount, not like a survey weight"
+            self.findings.add(f"{one.key}.weight", value, REMEDY)
 
     def _check_size(self, cube: Cube, one: _Requested) -> None:
         if cube.size <= self.cells:

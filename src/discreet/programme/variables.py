@@ -14,6 +14,7 @@ from discreet.programme import eu2021
 from discreet.programme.attributes import UNDECLARED, Attribute, HolderName, attribute
 from discreet.programme.codelist import Breakdown, Codelist, breakdown, codelist, read_codelist
 from discreet.programme.coding import (
+    FROM_CODELIST,
     PLAIN,
     Coding,
     Day,
@@ -23,6 +24,7 @@ from discreet.programme.coding import (
     coding,
     coding_problems,
     made_codes,
+    with_bands_of,
 )
 from discreet.programme.filter import alternatives
 from discreet.programme.population import UnitName
@@ -154,6 +156,8 @@ def _declared_variable(
     key = f"variables.{name}"
     found = _coding(name, entry, findings)
     tree = supplied[name] if name in supplied else _declared_codelist(name, entry, found, standard, findings)
+    if entry.bands == FROM_CODELIST:
+        found = _bands_of_codelist(found, tree, key, findings)
     _require_sound(codelist_problems(found, tree), key, findings)
     if entry.breakdowns is not None:
         axes = _breakdowns(name, tree, entry.breakdowns, str(findings.path), f"{key}.breakdowns")
@@ -170,6 +174,16 @@ def _coding(name: str, entry: DeclaredVariable, findings: Findings) -> Coding:
     given = entry.bands, entry.missing, entry.missing_values, entry.reference_day
     _require_sound(coding_problems(*given), f"variables.{name}", findings)
     return coding(*given)
+
+
+def _bands_of_codelist(found: Coding, tree: Codelist, key: str, findings: Findings) -> Coding:
+    try:
+        return with_bands_of(found, tree)
+    except ValueError as error:
+        remedy = (
+            "name them as Y17, Y15-19, Y_LT15 and Y_GE85 (or 17, 15-19, 85+), or give the limits of the bands"
+        )
+        raise mistake(findings.path, f"{key}.bands", str(error), remedy) from None
 
 
 def _require_sound(found: Iterable[tuple[str, str, str]], key: str, findings: Findings) -> None:
