@@ -43,7 +43,8 @@ def test_the_draft_loads_from_its_own_folder(data: Path, capsys: pytest.CaptureF
     assert isinstance(source, FileSource)
     assert source.given == "../persons.parquet"
     assert source.paths()[0].samefile(data / "persons.parquet")
-    assert programme.population.geography == ("region", "town")
+    assert programme.population.geography == ("town",)  # the households lack the region
+    assert list(programme.variables["GEO"].breakdowns) == ["REGION", "TOWN"]
     assert programme.variables["AGE"].codelist.depth == 3
     assert {cube.unit for cube in programme.cubes} == {"persons", "households"}
     said = capsys.readouterr().out
@@ -80,6 +81,17 @@ def test_json(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     init([str(data / "persons.parquet")], data / "out", json_=True)
     report = json.loads(capsys.readouterr().out)
     assert report["files"][0] == "programme.toml"
+    assert report["geography"] == ["region", "town"]
+    assert report["ids"] == {"persons": "person_id", "households": "household_id"}
+    roles = {one["column"]: one["role"] for one in report["decisions"]}
+    assert roles == {
+        "person_id": "id",
+        "household_id": "id",
+        "region": "geography",
+        "town": "geography",
+        "sex": "codes",
+        "age": "age",
+    }
     assert all((data / "out" / name).is_file() for name in report["files"])
 
 

@@ -201,12 +201,20 @@ def test_a_counted_flag_that_follows_from_the_area_is_refused(tmp_path: Path) ->
 
 
 def test_a_draft_declares_the_places_that_it_finds(tmp_path: Path) -> None:
+    """A name beside a code labels it; a column that nearly decides the geography is declared as a place."""
     programme = census(tmp_path / "census")
+    people = pq.read_table(programme.with_name("persons.parquet"))
+    towns = people["town"].to_pylist()
+    grid = [f"{town}-{n % 2}" if n % 97 else f"{towns[0]}-1" for n, town in enumerate(towns)]
+    pq.write_table(people.append_column("grid", pa.array(grid)), programme.with_name("persons.parquet"))
     code, said = discreet(
         "init", programme.with_name("persons.parquet"), "--out", tmp_path / "draft", "--json"
     )
     assert code == 0
-    assert any("'town_name' is equivalent to 'town'" in note for note in json.loads(said)["notes"])
+    report = json.loads(said)
+    assert report["geography"] == ["region", "town"]
+    assert [one["of"] for one in report["decisions"] if one["column"] == "town_name"] == ["town"]
+    assert report["places"] == {"grid": "'grid' nearly always decides 'town'"}
     text = (tmp_path / "draft" / "programme.toml").read_text()
     assert text.count("place = true") == 1
     assert discreet("check", tmp_path / "draft" / "programme.toml")[0] == 0
