@@ -12,6 +12,8 @@ from discreet.api.declaration import Declaration
 from discreet.api.noise import Noise, Swap
 from discreet.api.programme import Programme
 from discreet.errors import mistake
+from discreet.population.look import look
+from discreet.programme.inference import Decision, Stated, infer
 from discreet.programme.population import ID_KEYS, UNITS
 from discreet.programme.programme import Supplied
 from discreet.programme.sources import resolve_source
@@ -64,6 +66,7 @@ class Population:
         **further: object,
     ) -> None:
         """Take over the tables; ``further`` are keys of the ``[population]`` section, such as ``flags``."""
+        self.decisions: tuple[Decision, ...] = ()  # of ``inferred``
         given = {"persons": persons, "households": households, "families": families, "dwellings": dwellings}
         ids = (person_id, household_id, family_id, dwelling_id)
         places = listed("geography", geography)
@@ -105,6 +108,41 @@ class Population:
         Population(persons, households, families, dwellings; geography nuts1 > nuts2 > nuts3 > lau)
         """
         return declared_population(Declaration.read(Path(path)))
+
+    @classmethod
+    def inferred(
+        cls,
+        *,
+        persons: AnyTable = None,
+        households: AnyTable = None,
+        families: AnyTable = None,
+        dwellings: AnyTable = None,
+        **stated: Any,
+    ) -> Population:
+        """A population whose ids and geography are found in the records, as ``discreet init`` finds them.
+
+        ``stated`` are other arguments of ``Population``; what they state is not inferred. ``decisions`` has what each
+        column was taken for, and why: review it before anything is published.
+
+        >>> import discreet as ds
+        >>> census = ds.Population.inferred(persons=ds.synth(2000).read("persons"), geography=["nuts3", "lau"])
+        >>> census
+        Population(persons; geography nuts3 > lau)
+        >>> next(one.role.value for one in census.decisions if one.column == "pid")
+        'id'
+        """
+        given = {"persons": persons, "households": households, "families": families, "dwellings": dwellings}
+        tables = Tables()
+        for unit, table in given.items():
+            if table is not None:
+                tables.take(unit, table)
+        facts = [look(source, unit, unit) for unit, source in tables.sources.items()]
+        geography = stated.get("geography")
+        found = infer(facts, Stated(geography=None if geography is None else tuple(geography)))
+        ids = {ID_KEYS[unit]: column for unit, column in found.ids.items() if column is not None}
+        population = cls(**given, **{"geography": found.geography, **ids, **stated})
+        population.decisions = found.decisions
+        return population
 
     def programme(
         self,
@@ -177,7 +215,7 @@ def declared_population(declared: Declaration) -> Population:
 
 def _population(tables: Tables) -> Population:
     found = Population.__new__(Population)
-    found._tables = tables  # noqa: SLF001, another way to make one
+    found._tables, found.decisions = tables, ()  # noqa: SLF001, another way to make one
     return found
 
 

@@ -18,6 +18,7 @@ from discreet.errors import mistake
 from discreet.io.files import Records
 from discreet.population.encode import bare, is_text
 from discreet.programme.codelist import TOTAL, Code
+from discreet.programme.proposal import natural
 
 MOST_VALUES = 300_000  # of a column of text: places of a country
 MOST_NUMBERS = 1_000  # of a column of numbers: more are amounts, which are banded
@@ -105,7 +106,7 @@ def _texts(values: pa.Array, name: str, key: str) -> Iterator[str]:
 def _sorted(found: _Found) -> ColumnValues:
     if found.ordered is not None:
         return ColumnValues(tuple(dict.fromkeys((*found.ordered, *found.values))), found.has_gaps)
-    codes = sorted(found.values, key=int) if found.numbers else sorted(found.values)
+    codes = sorted(found.values, key=natural)  # the order of a drafted codelist
     return ColumnValues(tuple(codes), found.has_gaps)
 
 
@@ -195,7 +196,7 @@ def _require_distinct(parents: Sequence[dict[str, str]], columns: Sequence[str])
 
 def _tree(parents: Sequence[dict[str, str]]) -> Iterator[Code]:
     for codes in parents:
-        for code in sorted(codes):
+        for code in sorted(codes, key=natural):
             yield Code(code, codes[code], code)
 
 
