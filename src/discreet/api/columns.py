@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from discreet.api.cubes import Axis, Bands, Cube
 from discreet.api.declaration import Declaration
@@ -24,6 +25,9 @@ from discreet.programme.codelist import Code, Codelist, codelist, read_codelist
 from discreet.programme.filter import mentioned
 from discreet.programme.population import ID_KEYS
 from discreet.programme.sources import DeclaredSource, MemorySource, Source, resolve_source
+
+_LOOK = 4096  # records that show whether a column has long runs of the same value
+_LONG_RUNS = 16
 
 AnyTable = Any  # a data frame, an Arrow table, a DuckDB relation, a path, or a source of a programme file
 Codes = Mapping[str, str] | Sequence[str] | str | Path | Codelist
@@ -283,7 +287,24 @@ def _encoded(table: pa.Table, column: str) -> pa.ChunkedArray:
         values = values.cast(pa.large_string())
     if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
         return values
-    return values.dictionary_encode().unify_dictionaries()
+    return pa.chunked_array(
+        [_encoded_chunk(chunk) for chunk in values.chunks], _coded_type(values.type)
+    ).unify_dictionaries()
+
+
+def _encoded_chunk(values: pa.Array) -> pa.DictionaryArray:
+    """A chunk of text encoded; where records follow each other by place, one lookup serves a whole run of them."""
+    sample = pc.run_end_encode(values.slice(0, _LOOK))
+    if len(sample.values) * _LONG_RUNS > len(values.slice(0, _LOOK)):
+        return values.dictionary_encode()
+    runs = pc.run_end_encode(values)
+    coded = runs.values.dictionary_encode()
+    places = pc.run_end_decode(pa.RunEndEncodedArray.from_arrays(runs.run_ends, coded.indices))
+    return pa.DictionaryArray.from_arrays(places, coded.dictionary)
+
+
+def _coded_type(kind: pa.DataType) -> pa.DataType:
+    return pa.dictionary(pa.int32(), kind)
 
 
 def _given(name: str, codes: Codes, missing: str | None) -> Codelist:

@@ -39,7 +39,7 @@ def ptable(
         V if isinstance(V, int | float) else tuple(V),
         js,
         pstay if pstay is None or isinstance(pstay, int | float) else tuple(pstay),
-        variance=Variance(variance),
+        variance=_variance(variance),
     )
     found = solve(given)
     name = f"p-table for V {V:g}, D {D}" if isinstance(V, int | float) else f"p-table for D {D}"
@@ -130,6 +130,12 @@ def convert(
     exact = {name: None if value is None else _exact(value, name) for name, value in given.items()}
     found = converted(exact["rho"], exact["epsilon"], exact["delta"])
     return Result(found, (f"{found.what} {found.published:.6g} as published, {found.tighter:.6g} at best",))
+
+
+def _variance(given: str) -> Variance:
+    if given not in list(Variance):
+        raise mistake("", "variance", repr(given), f"choose from {', '.join(Variance)}")
+    return Variance(given)
 
 
 def _exact(amount: Amount, name: str) -> Fraction:
