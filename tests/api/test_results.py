@@ -39,7 +39,7 @@ def test_an_audit_needs_the_programme_and_the_secret_of_a_release(tmp_path: Path
 def test_results_are_frozen_and_have_frames_and_charts() -> None:
     found = ds.ptable(V=2, D=5)
     with pytest.raises(AttributeError):
-        found.found = None  # type: ignore[misc]
+        found.found = None  # type: ignore[misc, assignment]
     with pytest.raises(AttributeError):
         _ = found.nothing
     with pytest.raises(ds.Mistakes, match="choose from ptable"):
