@@ -33,6 +33,7 @@ SUBJECTS = (
     "ons",
     "counting",
     "ingest",
+    "library",
     "demo",
     "streaming",
     "swap",

@@ -21,13 +21,11 @@ INTRODUCTION = """\
 change. `make docs-reference` writes this page from the program.
 
 ```python
-from pathlib import Path
+import discreet as ds
 
-import discreet
-
-programme = discreet.load_programme(Path("programme.toml"))
-discreet.check_data(programme)
-discreet.verify(Path("release"))
+census = ds.Population(persons=df, person_id="pid", geography=["nuts3", "lau"])
+table = ds.protect(census, ds.Cube("lau", "sex"), ds.CellKey(V=2, D=5), secret=ds.Secret.new())
+report = ds.audit(table, census)
 ```
 """
 
@@ -46,10 +44,10 @@ def parameter(one: inspect.Parameter) -> str:
 def signature(name: str, value: Any) -> str:
     """How it is called, one parameter per line where there are several."""
     try:
-        found = inspect.signature(value)
+        found = inspect.signature(value.__func__ if isinstance(value, classmethod | staticmethod) else value)
     except ValueError:
         return name
-    parameters = [one for one in found.parameters.values() if one.name != "self"]
+    parameters = [one for one in found.parameters.values() if one.name not in ("self", "cls")]
     written = [parameter(one) for one in parameters]
     by_name = [at for at, one in enumerate(parameters) if one.kind is one.KEYWORD_ONLY]
     if by_name and not any(one.kind is one.VAR_POSITIONAL for one in parameters):
@@ -62,8 +60,10 @@ def signature(name: str, value: Any) -> str:
 
 
 def text(value: Any) -> str:
-    """The docstring as Markdown: double backquotes become single ones."""
-    return (inspect.getdoc(value) or "").replace("``", "`").strip()
+    """The docstring as Markdown: double backquotes become single ones, an example a block of code."""
+    prose, prompt, example = (inspect.getdoc(value) or "").partition(">>> ")
+    shown = f"```pycon\n{prompt}{example.strip()}\n```" if prompt else ""
+    return f"{prose.replace('``', '`').strip()}\n\n{shown}".strip()
 
 
 def members(value: type) -> Iterator[tuple[str, Any]]:
@@ -78,6 +78,8 @@ def members(value: type) -> Iterator[tuple[str, Any]]:
 def section(name: str) -> str:
     """Everything about one name."""
     value = getattr(discreet, name)
+    if inspect.ismodule(value):
+        return _module(name, value)
     own = value.__doc__ or ""
     written = not own.startswith(f"{name}(")  # a dataclass without a docstring repeats its signature
     parts = [f"## {name}", f"```python\n{signature(name, value)}\n```", text(value) if written else ""]
@@ -90,6 +92,12 @@ def section(name: str) -> str:
     for part in filter(None, parts):
         lines += [part] if part.startswith("- ") and lines and lines[-1].startswith("- ") else ["", part]
     return "\n".join(lines) + "\n"
+
+
+def _module(name: str, value: Any) -> str:
+    """A module with the names that it exports, each with the first line of its docstring."""
+    rows = [f"- `{one}`: {text(getattr(value, one)).splitlines()[0]}" for one in value.__all__]
+    return "\n".join([f"\n## {name}\n", text(value).partition("\n\n")[0], "", *rows]) + "\n"
 
 
 def reference() -> str:

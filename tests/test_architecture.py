@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import inspect
 import re
 import shutil
 import subprocess
@@ -49,6 +50,7 @@ ORDER = [
     "report",
     "pipeline",
     "serve",
+    "api",
     "cli",
 ]
 EVERY = sorted(SOURCE.rglob("*.py"))
@@ -131,8 +133,11 @@ DOCUMENTS = {
     "io/store.py put": "rows of a table of SQLAlchemy",
     "page/charts.py Chart.spec": "Vega-Lite",
     "programme/programme.py Programme.canonical": "the text that is digested",
+    "programme/reading.py checked_declaration": "the content of a programme file",
+    "programme/reading.py read_toml": "the content of a programme file",
     "programme/swap.py SwapRule.canonical": "the text that is digested",
     "report/advice.py write_charts": "advice.json",
+    "report/swap.py machine_figures": "figures.json",
     "swap/output.py write_summary": "summary.json",
     "swap/output.py public_summary": "summary.json",
 }
@@ -168,31 +173,76 @@ def test_the_map_names_every_package_and_only_modules_that_exist() -> None:
 
 def test_the_public_names_are_these() -> None:
     assert sorted(discreet.__all__) == [
+        "Accounting",
+        "AttackReport",
+        "AuditReport",
+        "Bands",
+        "CellKey",
+        "Checked",
+        "Cube",
         "DiscreetError",
+        "DiscreteGaussian",
+        "EpsilonDelta",
+        "GaussianNoise",
+        "Geometric",
+        "LaplaceNoise",
+        "Ledger",
         "Mistakes",
+        "Neighbours",
+        "Noise",
         "PTable",
-        "PTableParameters",
+        "Population",
+        "Private",
         "Problem",
         "Programme",
-        "Protected",
-        "ProtectedTable",
+        "PureEpsilon",
         "Release",
-        "Verification",
-        "check_data",
-        "generate",
+        "Result",
+        "Rho",
+        "RiskLimits",
+        "Secret",
+        "Swap",
+        "SwapResult",
+        "SyntheticCensus",
+        "Table",
+        "TableAxis",
+        "accounting",
+        "advise",
+        "ages",
+        "attack",
+        "audit",
+        "bands",
+        "check",
+        "convert",
+        "forecast",
+        "inference",
         "load_programme",
-        "make_secret",
+        "open_ledger",
         "open_release",
         "protect",
-        "read_secret",
-        "solve",
+        "ptable",
+        "serve",
+        "swap",
+        "synth",
+        "utility",
         "verify",
     ]
-    for name in discreet.__all__:
+    for name in set(discreet.__all__) - {"inference"}:
         assert getattr(discreet, name).__name__ == name
-    assert dir(discreet) == discreet.__all__
-    with pytest.raises(AttributeError, match="has no 'nothing'; it has DiscreetError"):
+    assert dir(discreet) == sorted([*discreet.__all__, "__version__"])
+    assert re.fullmatch(r"\d+\.\d+\.\d+", discreet.__version__)
+    with pytest.raises(AttributeError, match="has no 'nothing'; it has Accounting"):
         _ = discreet.nothing
+
+
+def test_commands_stay_what_they_are_when_a_package_of_their_name_is_imported() -> None:
+    importlib.import_module("discreet.audit.attack")
+    assert callable(discreet.audit)
+    assert discreet.audit.attack.ATTACKS  # type: ignore[attr-defined]
+    assert "Recount the confidential records" in (discreet.audit.__doc__ or "")
+    assert list(inspect.signature(discreet.swap).parameters)[:2] == ["what", "rule"]
+    for name in ("audit", "advise", "serve", "swap", "synth"):
+        assert importlib.import_module(f"discreet.{name}").__name__ == f"discreet.{name}"
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -1,76 +1,203 @@
 """Discreet: protected frequency tables from census microdata.
 
-The names below are the library; each is imported when it is first used, so that ``import discreet`` is fast.
+    import discreet as ds
+    census = ds.Population(persons=df, person_id="pid", geography=["nuts3", "lau"])
+    table = ds.protect(census, ds.Cube("lau", "sex"), ds.CellKey(V=2, D=5), secret=ds.Secret.new())
+
+The names below are the library; each is imported when it is first used, so that ``import discreet`` is fast. Some
+commands have the name of a package of the source (``audit``, ``serve``): ``discreet.audit`` is the command, and the
+modules of the package are found below it as usual.
 """
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from discreet import inference
+    from discreet.api.advice import advise, forecast
+    from discreet.api.audits import AttackReport, AuditReport, attack, audit, utility
+    from discreet.api.checks import Checked, check, verify
+    from discreet.api.cubes import Bands, Cube, ages, bands
+    from discreet.api.noise import CellKey, DiscreteGaussian, Geometric, Noise, Private, Swap
+    from discreet.api.population import Population
+    from discreet.api.privacy import Accounting, accounting, convert, ptable
+    from discreet.api.programme import Programme, load_programme
+    from discreet.api.protect import open_ledger, protect
+    from discreet.api.releases import Release, open_release
+    from discreet.api.results import Result
+    from discreet.api.secret import Secret
+    from discreet.api.serving import serve
+    from discreet.api.swapping import SwapResult, swap
+    from discreet.api.synthetic import SyntheticCensus, synth
+    from discreet.api.tables import Table, TableAxis
     from discreet.errors import DiscreetError, Mistakes, Problem
-    from discreet.io.secret import make_secret, read_secret
+    from discreet.maths.feasible import RiskLimits
     from discreet.maths.noise.ptable import PTable
-    from discreet.maths.noise.ptable_solver import PTableParameters, solve
-    from discreet.pipeline.check import check_data
-    from discreet.pipeline.protect import Protected, protect
-    from discreet.programme.programme import Programme, load_programme
-    from discreet.release.reader import Release, open_release
-    from discreet.release.verify import Verification, verify
-    from discreet.synth import generate
-    from discreet.tabulate.tables import ProtectedTable
+    from discreet.maths.privacy.accounting import EpsilonDelta, Neighbours, PureEpsilon, Rho
+    from discreet.maths.privacy.loss_distribution import GaussianNoise, LaplaceNoise
+    from discreet.perturb.ledger import Ledger
 
 _HOMES = {
+    "Accounting": "api.privacy",
+    "AttackReport": "api.audits",
+    "AuditReport": "api.audits",
+    "Bands": "api.cubes",
+    "CellKey": "api.noise",
+    "Checked": "api.checks",
+    "Cube": "api.cubes",
     "DiscreetError": "errors",
+    "DiscreteGaussian": "api.noise",
+    "EpsilonDelta": "maths.privacy.accounting",
+    "GaussianNoise": "maths.privacy.loss_distribution",
+    "Geometric": "api.noise",
+    "LaplaceNoise": "maths.privacy.loss_distribution",
+    "Ledger": "perturb.ledger",
     "Mistakes": "errors",
+    "Neighbours": "maths.privacy.accounting",
+    "Noise": "api.noise",
     "PTable": "maths.noise.ptable",
-    "PTableParameters": "maths.noise.ptable_solver",
+    "Population": "api.population",
+    "Private": "api.noise",
     "Problem": "errors",
-    "Programme": "programme.programme",
-    "Protected": "pipeline.protect",
-    "ProtectedTable": "tabulate.tables",
-    "Release": "release.reader",
-    "Verification": "release.verify",
-    "check_data": "pipeline.check",
-    "generate": "synth",
-    "load_programme": "programme.programme",
-    "make_secret": "io.secret",
-    "open_release": "release.reader",
-    "protect": "pipeline.protect",
-    "read_secret": "io.secret",
-    "solve": "maths.noise.ptable_solver",
-    "verify": "release.verify",
+    "Programme": "api.programme",
+    "PureEpsilon": "maths.privacy.accounting",
+    "Release": "api.releases",
+    "Result": "api.results",
+    "Rho": "maths.privacy.accounting",
+    "RiskLimits": "maths.feasible",
+    "Secret": "api.secret",
+    "Swap": "api.noise",
+    "SwapResult": "api.swapping",
+    "SyntheticCensus": "api.synthetic",
+    "Table": "api.tables",
+    "TableAxis": "api.tables",
+    "accounting": "api.privacy",
+    "advise": "api.advice",
+    "ages": "api.cubes",
+    "attack": "api.audits",
+    "audit": "api.audits",
+    "bands": "api.cubes",
+    "check": "api.checks",
+    "convert": "api.privacy",
+    "forecast": "api.advice",
+    "load_programme": "api.programme",
+    "open_ledger": "api.protect",
+    "open_release": "api.releases",
+    "protect": "api.protect",
+    "ptable": "api.privacy",
+    "serve": "api.serving",
+    "swap": "api.swapping",
+    "synth": "api.synthetic",
+    "utility": "api.audits",
+    "verify": "api.checks",
 }
 
 __all__ = [
+    "Accounting",
+    "AttackReport",
+    "AuditReport",
+    "Bands",
+    "CellKey",
+    "Checked",
+    "Cube",
     "DiscreetError",
+    "DiscreteGaussian",
+    "EpsilonDelta",
+    "GaussianNoise",
+    "Geometric",
+    "LaplaceNoise",
+    "Ledger",
     "Mistakes",
+    "Neighbours",
+    "Noise",
     "PTable",
-    "PTableParameters",
+    "Population",
+    "Private",
     "Problem",
     "Programme",
-    "Protected",
-    "ProtectedTable",
+    "PureEpsilon",
     "Release",
-    "Verification",
-    "check_data",
-    "generate",
+    "Result",
+    "Rho",
+    "RiskLimits",
+    "Secret",
+    "Swap",
+    "SwapResult",
+    "SyntheticCensus",
+    "Table",
+    "TableAxis",
+    "accounting",
+    "advise",
+    "ages",
+    "attack",
+    "audit",
+    "bands",
+    "check",
+    "convert",
+    "forecast",
+    "inference",
     "load_programme",
-    "make_secret",
+    "open_ledger",
     "open_release",
     "protect",
-    "read_secret",
-    "solve",
+    "ptable",
+    "serve",
+    "swap",
+    "synth",
+    "utility",
     "verify",
 ]
 
 
+class _Command:
+    """A function with the name of a package of the source: it is called, and the package's modules are below it."""
+
+    def __init__(self, name: str, function: Callable[..., Any]) -> None:
+        self.__name__, self.__wrapped__, self.__doc__ = name, function, function.__doc__
+        self.__module__, self.__qualname__ = function.__module__, function.__qualname__
+
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        return self.__wrapped__(*given, **named)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module(f"discreet.{self.__name__}"), name)
+
+    def __repr__(self) -> str:
+        return repr(self.__wrapped__)
+
+
+_COMMANDS = frozenset({"advise", "audit", "serve", "swap", "synth"})
+
+
+class _Library(ModuleType):
+    """The package, whose commands are not replaced by sub-packages of the same name when these are imported."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name not in _COMMANDS or not isinstance(value, ModuleType):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Library
+
+
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return import_module("importlib.metadata").version("discreet")
+    if name == "inference":
+        return import_module("discreet.inference")
     if name not in _HOMES:
         raise AttributeError(f"module 'discreet' has no {name!r}; it has {', '.join(__all__)}")
-    return getattr(import_module(f"discreet.{_HOMES[name]}"), name)
+    found = getattr(import_module(f"discreet.{_HOMES[name]}"), name)
+    if name in _COMMANDS:
+        found = _Command(name, found)
+    globals()[name] = found
+    return found
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return [*__all__, "__version__"]

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from discreet.audit.session import Session, SessionFindings, attack_server, is_own
-from discreet.cli.findings import session_lines
 from discreet.errors import Mistakes
 from discreet.programme.programme import Programme
 from discreet.programme.serve import SAFE_HISTORY, HistoryRule, ServeRule
+from discreet.report.findings import session_lines
 from discreet.serve.http.app import create_app
 from discreet.serve.jobs_store import Store
 from discreet.serve.open import serve_programme

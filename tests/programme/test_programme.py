@@ -475,7 +475,7 @@ def test_nothing_but_mistakes_is_ever_raised(
         for step in way:
             part = part[step]
         part[last] = data.draw(ANYTHING)
-    monkeypatch.setattr(reading, "_parse", lambda path: whole)
+    monkeypatch.setattr(reading, "read_toml", lambda path: whole)
     problems: tuple[Problem, ...] = ()
     try:
         load(GOOD)

@@ -31,6 +31,7 @@ from discreet.audit.measures import (
 from discreet.audit.removal import RemovalFindings, RemovalJudgement
 from discreet.audit.utility import Utility
 from discreet.audit.weights import WeightFindings, WeightJudgement
+from discreet.maths.attacks.averaging import Method
 from discreet.maths.feasible import UTILITY, Constraint, RiskLimits
 
 
@@ -47,6 +48,16 @@ class AveragingAudit:
 
     attack: AveragingFindings
     realised: Realised
+
+    @property
+    def recovered(self) -> int:
+        """How many counts the attack recovers exactly."""
+        return self.realised.hit[Method.WEIGHTED]
+
+    @property
+    def share(self) -> float:
+        """The share of the attacked counts that it recovers exactly."""
+        return self.recovered / self.realised.targets if self.realised.targets else 0.0
 
 
 @dataclass(frozen=True)

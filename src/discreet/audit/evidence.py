@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import BrokenRelease, Mistakes, mistake
+from discreet.maths.noise.hellinger import PTableLaw
 from discreet.perturb.noise import ADJUSTED, Noise
 from discreet.programme.codelist import TOTAL, Breakdown, Code, Codelist, breakdown, codelist
 from discreet.programme.cube import Cube, Levels, Signature
@@ -204,6 +205,21 @@ def same_secret(first: Release, second: Release) -> bool:
 def same_ptable(first: Release, second: Release) -> bool:
     """Whether two releases of one secret have the same p-table and use of keys, by the digests in their manifests."""
     return first.manifest.digests.ptable == second.manifest.digests.ptable
+
+
+def supposing(seen: Published, law: PTableLaw | None, variance: float | None) -> Published:
+    """The release as seen by an attacker who knows more about the noise than it discloses."""
+    noise = seen.noise
+    if law is not None:
+        if not noise.keeps_zeros or not noise.same_noise:
+            remedy = "leave it out: this release is not by the cell key method"
+            raise mistake("", "--ptable", "a p-table", remedy)
+        noise = noise.knowing(law)
+    if variance is not None:
+        if not variance > 0:
+            raise mistake("", "--variance", f"{variance:g}", "give a number above 0")
+        noise = replace(noise, variance=variance)
+    return replace(seen, noise=noise)
 
 
 class _Reader:

@@ -457,3 +457,10 @@ class _Run:
                 children, crosstab, own & totals,
             )  # fmt: skip
             self.gap_sums.add(axis.variable, judged, has_expected=noise is not None)
+
+
+def utility_by(seen: Published, truth: Truth, by: str = "", progress: Progress | None = None) -> Utility:
+    """The utility of a release for small areas, the categories of one of its variables compared where it is named."""
+    if by and by not in seen.variables:
+        raise mistake("", "--by", by, f"choose from {', '.join(seen.variables)}")
+    return utility(seen, truth, UtilityRule(areas=seen.places, by=by), progress)

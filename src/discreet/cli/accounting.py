@@ -14,15 +14,12 @@ from discreet.cli.output import JSON, console, emit_json, say
 from discreet.errors import mistake
 from discreet.maths.noise.additive import exact, positive
 from discreet.maths.privacy.accounting import (
+    Converted,
     EpsilonDelta,
     Neighbours,
     PureEpsilon,
     Rho,
-    delta_of_rho,
-    delta_of_rho_as_published,
-    epsilon_of_rho,
-    epsilon_of_rho_as_published,
-    largest_rho,
+    converted,
 )
 from discreet.maths.privacy.composition import Composable, Total, Way, composed_deltas, composed_epsilons
 from discreet.maths.privacy.loss_distribution import GaussianNoise, LaplaceNoise
@@ -30,7 +27,6 @@ from discreet.maths.privacy.loss_distribution import GaussianNoise, LaplaceNoise
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
 
 MOST = 10_000  # releases of one kind
-DIGITS = 8  # of a rho that is reported
 NAMES = {
     Way.BASIC: "basic (sums)",
     Way.ADVANCED: "advanced",
@@ -164,7 +160,8 @@ def convert(
         for name, value in (("rho", rho), ("epsilon", epsilon), ("delta", delta))
         if value is not None
     }
-    asked, published, tighter = _converted(rho, epsilon, delta)
+    found = _converted(rho, epsilon, delta)
+    asked, published, tighter = found.what, found.published, found.tighter
     report = {
         "given": {name: float(exact(f"--{name}", value)) for name, value in given.items()},
         "asked": asked,
@@ -186,24 +183,14 @@ def convert(
     say(f"neighbours: {UNCHANGED}")
 
 
-def _converted(rho: str | None, epsilon: str | None, delta: str | None) -> tuple[str, float, float]:
-    """The third of rho, epsilon and delta, by the published formula and by the tighter one."""
-    match (rho, epsilon, delta):
-        case (str(), None, str()):
-            r, d = positive("--rho", rho), _delta(delta)
-            return "epsilon", epsilon_of_rho_as_published(r, d), epsilon_of_rho(r, d)
-        case (str(), str(), None):
-            r, e = positive("--rho", rho), _epsilon(epsilon, "--epsilon")
-            return "delta", delta_of_rho_as_published(r, e), delta_of_rho(r, e)
-        case (None, str(), str()):
-            e, d = positive("--epsilon", epsilon), _delta(delta)
-            published = largest_rho(e, d, DIGITS, epsilon_of_rho_as_published)
-            return "rho", float(published), float(largest_rho(e, d, DIGITS))
-        case (None, str(), None):
-            pure = float(positive("--epsilon", epsilon) ** 2 / 2)
-            return "rho", pure, pure
-    value = "all three" if rho and epsilon and delta else "too few"
-    raise mistake("", "--rho, --epsilon, --delta", value, "give two of them, or --epsilon by itself")
+def _converted(rho: str | None, epsilon: str | None, delta: str | None) -> Converted:
+    """The third of rho, epsilon and delta."""
+    least = positive if rho is None else exact  # an epsilon at which a delta is reported may be 0
+    return converted(
+        None if rho is None else positive("--rho", rho),
+        None if epsilon is None else least("--epsilon", epsilon),
+        None if delta is None else _delta(delta),
+    )
 
 
 def _given(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -10,14 +9,13 @@ import typer
 
 from discreet.audit.attack import ATTACKS, Outsider
 from discreet.audit.attack import attack as run_attack
-from discreet.audit.evidence import Published, published, refuse_adjusted, same_ptable, same_secret
+from discreet.audit.evidence import published, refuse_adjusted, same_ptable, same_secret, supposing
 from discreet.audit.session import RATE, REQUESTS, SECONDS, Session, attack_server
-from discreet.cli.findings import attack_lines, session_lines
 from discreet.cli.noise_options import PTABLE, ptable_law
 from discreet.cli.output import JSON, QUIET, THREADS, emit_json, shown_progress
 from discreet.cli.release_options import EARLIER, GEOGRAPHIES, LOOKUP, WITHOUT, read_lookup
-from discreet.errors import mistake
 from discreet.release.reader import open_release
+from discreet.report.findings import attack_lines, session_lines
 
 
 def attack(
@@ -79,7 +77,7 @@ def attack(
         _attack_server(session, json=json, quiet=quiet)
         return
     opened = open_release(Path(release))
-    seen = _supposing(published(opened), ptable, variance)
+    seen = supposing(published(opened), None if ptable is None else ptable_law(ptable), variance)
     before = None if earlier is None else open_release(earlier)
     for one in (opened, before):
         if one is not None:
@@ -116,19 +114,3 @@ def _attack_server(session: Session, *, json: bool, quiet: bool) -> None:
 
 
 attack.__doc__ = f"{attack.__doc__}\n\n    Attacks: {', '.join(ATTACKS)}."
-
-
-def _supposing(seen: Published, ptable: Path | None, variance: float | None) -> Published:
-    """The release as seen by an attacker who knows more about the noise than it discloses."""
-    noise = seen.noise
-    if ptable is not None:
-        if not noise.keeps_zeros or not noise.same_noise:
-            raise mistake(
-                "", "--ptable", str(ptable), "leave it out: this release is not by the cell key method"
-            )
-        noise = noise.knowing(ptable_law(ptable))
-    if variance is not None:
-        if not variance > 0:
-            raise mistake("", "--variance", f"{variance:g}", "give a number above 0")
-        noise = replace(noise, variance=variance)
-    return replace(seen, noise=noise)

@@ -12,7 +12,6 @@ from discreet.audit.audit import MEASURES
 from discreet.audit.case import make_case, recognise
 from discreet.audit.differencing_areas import require_areas
 from discreet.audit.evidence import published, refuse_adjusted
-from discreet.cli.findings import audit_lines
 from discreet.cli.output import FAILED, JSON, QUIET, THREADS, emit_json, shown_progress
 from discreet.cli.release_options import EARLIER, GEOGRAPHIES, LOOKUP, WITHOUT, read_lookup
 from discreet.errors import mistake
@@ -23,6 +22,7 @@ from discreet.pipeline.audit import audit as run_audit
 from discreet.programme.programme import load_programme
 from discreet.release.reader import open_release
 from discreet.report.confidential import AUDIT_PAGE, PUBLIC_PAGE
+from discreet.report.findings import audit_lines
 
 
 def audit(

@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
-from discreet.io.progress import Progress as Listener
-from discreet.io.progress import Quiet
+from discreet.io.progress_bar import cores, shown_progress
 from discreet.io.serialize import json_text
 
 FAILED = 1  # exit code: the release fails a check
@@ -57,14 +45,24 @@ def register_path(given: Path | None, secret: str) -> Path | None:
 def _cores(threads: int) -> int:
     if threads < 0:
         raise typer.BadParameter("give a number of threads, or 0 for all cores")
-    return (
-        threads or len(os.sched_getaffinity(0))
-        if hasattr(os, "sched_getaffinity")
-        else threads or os.cpu_count() or 1
-    )
+    return cores(threads)
 
 
 THREADS = Annotated[int, typer.Option("--threads", help="Threads; 0 uses all cores.", callback=_cores)]
+
+__all__ = [
+    "ANOTHER_PTABLE",
+    "FAILED",
+    "JSON",
+    "QUIET",
+    "REGISTER",
+    "THREADS",
+    "console",
+    "emit_json",
+    "register_path",
+    "say",
+    "shown_progress",
+]
 
 console = Console()
 
@@ -77,38 +75,3 @@ def say(text: str) -> None:
 def emit_json(payload: object) -> None:
     """Print a result as one JSON object on standard output."""
     typer.echo(json_text(payload))
-
-
-class _Shown:
-    """Draws stages and steps; on a terminal only, so that they are not logged."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self._task = progress.add_task("starting", total=None)
-
-    def stage(self, name: str, total: int | None = None) -> None:
-        """Begin a new line."""
-        self._progress.update(self._task, total=self._progress.tasks[-1].completed)
-        self._task = self._progress.add_task(name, total=total)
-
-    def step(self, done: int = 1) -> None:
-        """Move the bar."""
-        self._progress.advance(self._task, done)
-
-
-@contextmanager
-def shown_progress(hidden: bool) -> Iterator[Listener]:
-    """Show progress on standard error, unless hidden or not a terminal."""
-    screen = Console(stderr=True)
-    if hidden or not screen.is_terminal:
-        yield Quiet()
-        return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=screen, transient=True) as progress:
-        yield _Shown(progress)

@@ -23,7 +23,15 @@ import pyarrow as pa
 
 from discreet.errors import Mistakes, mistake
 from discreet.io.files import BATCH, Records, open_files
-from discreet.programme.sources import DatabaseSource, FileSource, QuerySource, Source, without_user
+from discreet.io.memory import open_memory
+from discreet.programme.sources import (
+    DatabaseSource,
+    FileSource,
+    MemorySource,
+    QuerySource,
+    Source,
+    without_user,
+)
 
 _BATCH_ROWS = "adbc.sqlite.query.batch_rows"
 _ANSWER = (duckdb.Error, adbc_driver_manager.Error)
@@ -242,4 +250,6 @@ def open_source(source: Source, key: str) -> Records:
             return open_files(source, key)
         case DatabaseSource():
             return open_database(source, key)
+        case MemorySource():
+            return open_memory(source)
     return open_query(source, key)

@@ -16,6 +16,11 @@ _MAKE = "make one with: discreet secret --out secret.key"
 
 def make_secret(path: Path) -> None:
     """Write a new secret, readable by its owner only; an existing file is never overwritten."""
+    write_secret(path, secrets.token_bytes(SECRET_BYTES))
+
+
+def write_secret(path: Path, secret: bytes) -> None:
+    """Write a secret, readable by its owner only; an existing file is never overwritten."""
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
@@ -23,7 +28,7 @@ def make_secret(path: Path) -> None:
     except OSError as error:
         raise mistake(path, "secret", _reason(error), "choose a folder that you can write to") from None
     with os.fdopen(descriptor, "w") as file:
-        file.write(secrets.token_hex(SECRET_BYTES) + "\n")
+        file.write(secret.hex() + "\n")
 
 
 def read_secret(where: str, environment: Mapping[str, str]) -> bytes:

@@ -84,7 +84,7 @@ def protect(
     programme: Programme,
     secret: bytes,
     out: Path,
-    private: Path,
+    private: Path | None,
     *,
     clock: Callable[[], datetime],
     threads: int = 1,
@@ -96,7 +96,8 @@ def protect(
 ) -> Protected:
     """Count and perturb every cube of a programme and publish them atomically at ``out``.
 
-    The private manifest (full parameters, row counts) goes to ``private``, which must be outside the release. With
+    The private manifest (full parameters, row counts) goes to ``private``, which must be outside the release; None
+    writes none, for a release that stays in memory. With
     ``spending`` the release is charged to its account before any noise is drawn: what a killed run leaves behind is
     paid for. ``register`` is that of the secret; a declared snapshot needs it, and releases by the cell key method are
     recorded in it: another p-table than those recorded is refused, unless ``another_ptable`` accepts the risk. If a
@@ -129,7 +130,8 @@ def protect(
         except DiscreetError:
             folder.discard()
             raise
-        write_private_manifest(making.private(made, clock()), private)
+        if private is not None:
+            write_private_manifest(making.private(made, clock()), private)
         if issued is not None:
             issued.record()
         folder.publish(made.manifest)

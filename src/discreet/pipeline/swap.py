@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow as pa
+
 from discreet.errors import mistake
 from discreet.io.atomic_folder import AtomicFolder, require_free
 from discreet.io.progress import Progress, Quiet
@@ -19,7 +21,7 @@ from discreet.programme.swap import SwapRule
 from discreet.report.swap import write_report
 from discreet.run.run import require_none
 from discreet.swap.figures import SwapFigures, figures_of, read_members
-from discreet.swap.output import public_summary, write_log, write_microdata, write_summary
+from discreet.swap.output import public_summary, swapped_tables, write_log, write_microdata, write_summary
 from discreet.swap.result import SwapResult, profile_names
 from discreet.swap.swapping import swap
 
@@ -62,6 +64,26 @@ def write_swap(
         confidential.publish()
         public.publish()
     return Swapped(public.place, confidential.place, records, figures)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SwappedRecords:
+    """Records after swapping, and the figures of the auditor; all of it is confidential."""
+
+    tables: dict[str, pa.Table]  # unit -> its records
+    figures: SwapFigures
+    conflicts: tuple[str, ...]  # where the rule could not be followed
+
+
+def swap_in_memory(
+    programme: Programme, secret: bytes, threads: int = 1, progress: Progress | None = None
+) -> SwappedRecords:
+    """Swap the households of a programme, as ``write_swap`` does, without writing anything."""
+    rule, _ = _declared(programme)
+    require_none(place_column_problems(programme))
+    result = swap(programme, secret, threads, progress or Quiet())
+    tables = swapped_tables(programme, result.moves, secret)
+    return SwappedRecords(tables, _figures(programme, rule, result, secret), result.conflicts)
 
 
 def _figures(programme: Programme, rule: SwapRule, result: SwapResult, secret: bytes) -> SwapFigures:

@@ -22,6 +22,7 @@ ID_KEYS = {
     "families": "family_id",
     "dwellings": "dwelling_id",
 }
+NO_SOURCES: Mapping[str, Source] = {}
 UnitName = Literal["persons", "households", "families", "dwellings"]
 SourceEntry = Annotated[
     Annotated[Text, Tag("|text")] | Annotated[DeclaredSource, Tag("|table")], Discriminator(text_or_table)
@@ -97,12 +98,16 @@ class PopulationRule:
     )
 
 
-def resolve_population(declared: DeclaredPopulation | None, findings: Findings) -> PopulationRule | None:
-    """The tables of records; None where none is declared."""
+def resolve_population(
+    declared: DeclaredPopulation | None, findings: Findings, supplied: Mapping[str, Source] = NO_SOURCES
+) -> PopulationRule | None:
+    """The tables of records; None where none is declared. Supplied sources replace those that are declared."""
     if declared is None:
         return None
     ids = {unit: column for unit, key in ID_KEYS.items() if (column := getattr(declared, key)) is not None}
-    units = {name: unit for name in UNITS if (unit := _unit(name, declared, ids, findings)) is not None}
+    units = {
+        name: unit for name in UNITS if (unit := _unit(name, declared, ids, findings, supplied)) is not None
+    }
     if all(getattr(declared, name) is None for name in UNITS):
         findings.add("population", "no table of records", 'add persons = "persons.parquet"')
     _check_columns(declared, ids, findings)
@@ -126,7 +131,13 @@ def _sample(declared: DeclaredSample, findings: Findings) -> Sample:
     return Sample(rate, SampleMethod(declared.method), declared.unit)
 
 
-def _unit(name: str, declared: DeclaredPopulation, ids: dict[str, str], findings: Findings) -> Unit | None:
+def _unit(
+    name: str,
+    declared: DeclaredPopulation,
+    ids: dict[str, str],
+    findings: Findings,
+    supplied: Mapping[str, Source],
+) -> Unit | None:
     entry = getattr(declared, name)
     if entry is None:
         return None
@@ -136,6 +147,8 @@ def _unit(name: str, declared: DeclaredPopulation, ids: dict[str, str], findings
             ", or record_key" if name == "persons" else ""
         )
         findings.add(f"population.{ID_KEYS[name]}", "is missing", remedy)
+    if name in supplied:
+        return Unit(name, supplied[name], ids.get(name))
     with findings.gathering():
         source = resolve_source(entry, findings.folder, str(findings.path), f"population.{name}")
         return Unit(name, source, ids.get(name))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from discreet.errors import Mistakes, Problem
 from discreet.maths.noise.ptable_solver import PTableParameters
 from discreet.programme.attributes import Attributes
+from discreet.programme.codelist import Codelist
 from discreet.programme.consistent import check_consistent
 from discreet.programme.cube import Cube
 from discreet.programme.cubes import CubeResolver, ReadyMade, told_apart, without_keys
@@ -21,7 +22,7 @@ from discreet.programme.hierarchical import DeclaredHierarchical, HierarchyRule,
 from discreet.programme.labels import NO_LABELS, Labels, resolve_labels
 from discreet.programme.noise import CellKeyNoise, Draw, NoiseRule, PrivateNoise, check_sample, resolve_noise
 from discreet.programme.population import PopulationRule, Unit, resolve_population
-from discreet.programme.reading import read_declared
+from discreet.programme.reading import DeclaredProgramme, read_declared
 from discreet.programme.release import (
     Disclosure,
     Limits,
@@ -32,6 +33,7 @@ from discreet.programme.release import (
 )
 from discreet.programme.section import Findings
 from discreet.programme.serve import DEFAULT_SERVE, ServeRule, resolve_serve
+from discreet.programme.sources import Source
 from discreet.programme.split import with_shown
 from discreet.programme.swap import SwapRule, check_compatible, resolve_swap
 from discreet.programme.variables import Variable, resolve_variables, standard_tables
@@ -114,6 +116,17 @@ class Programme:
         }
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Supplied:
+    """What a caller has in memory in place of the files that a programme names."""
+
+    sources: Mapping[str, Source] = field(default_factory=dict)  # unit -> its records
+    codelists: Mapping[str, Codelist] = field(default_factory=dict)  # variable -> its codes
+
+
+NOTHING_SUPPLIED = Supplied()
+
+
 @dataclass(frozen=True)
 class Inspected:
     """Every mistake in a programme file, and its valid parts: good enough to check data, not to publish."""
@@ -150,9 +163,17 @@ def inspect_programme(path: Path) -> Inspected:
         declared = read_declared(findings)
     except Mistakes as mistakes:
         return Inspected(mistakes.problems, None)
-    population = resolve_population(declared.population, findings)
+    return inspect_declared(declared, findings)
+
+
+def inspect_declared(
+    declared: DeclaredProgramme, findings: Findings, supplied: Supplied = NOTHING_SUPPLIED
+) -> Inspected:
+    """Resolve what is declared and collect its mistakes; what is supplied in memory replaces files."""
+    path = findings.path
+    population = resolve_population(declared.population, findings, supplied.sources)
     tables = standard_tables(declared.standard, findings)
-    variables = resolve_variables(declared.variables, declared.standard, tables, findings)
+    variables = resolve_variables(declared.variables, declared.standard, tables, findings, supplied.codelists)
     labels = resolve_labels(
         declared.variables, declared.release.unit_labels, declared.standard, variables, findings
     )
@@ -183,7 +204,7 @@ def inspect_programme(path: Path) -> Inspected:
     if isinstance(noise, PrivateNoise):
         noise = replace(noise, attributes=attributes_of(variables, population))
     sound = Programme(
-        path=Path(path),
+        path=path,
         name=release.name,
         population=population,
         variables=variables,

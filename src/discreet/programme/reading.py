@@ -78,7 +78,11 @@ Path_ = tuple[int | str, ...]
 
 def read_declared(findings: Findings) -> DeclaredProgramme:
     """Read a programme file; invalid parts are reported and left out."""
-    raw = _parse(findings.path)
+    return checked_declaration(read_toml(findings.path), findings)
+
+
+def checked_declaration(raw: dict[str, Any], findings: Findings) -> DeclaredProgramme:
+    """The content of a programme file; invalid parts are reported, and removed from ``raw``."""
     try:
         return DeclaredProgramme.model_validate(raw)
     except ValidationError as error:
@@ -88,7 +92,8 @@ def read_declared(findings: Findings) -> DeclaredProgramme:
     return DeclaredProgramme.model_validate(raw)
 
 
-def _parse(path: Path) -> dict[str, Any]:
+def read_toml(path: Path) -> dict[str, Any]:
+    """The content of a programme file, unchecked."""
     try:
         return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
     except OSError as error:

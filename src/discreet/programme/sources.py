@@ -1,4 +1,4 @@
-"""Sources of the records of each unit: files, a database, or a query over files; none is opened here."""
+"""Sources of the records of each unit: files, databases, queries over files, tables in memory; none is opened here."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from glob import escape, glob
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, NoReturn
 from urllib.parse import parse_qsl, urlsplit
 
 from discreet.errors import AbsentData, Mistakes, Problem
 from discreet.programme.section import Declared, Text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class DeclaredSource(Declared):
@@ -116,7 +119,29 @@ class QuerySource:
         return {"query": self.query}
 
 
-Source = FileSource | DatabaseSource | QuerySource
+@dataclass(frozen=True, eq=False, repr=False)
+class MemorySource:
+    """A table in memory, identified by its contents; no copy of it can be made through this object."""
+
+    name: str  # in messages
+    table: pa.Table
+    used: frozenset[str] | None = None  # the columns that identify it; None: all
+
+    @property
+    def content(self) -> pa.Table:
+        """The columns that are used."""
+        names = [name for name in self.table.column_names if self.used is None or name in self.used]
+        return self.table.select(names)
+
+    def describe(self) -> dict[str, str]:
+        """What was declared, for the manifest."""
+        return {"memory": self.name}
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("records in memory are confidential and cannot be pickled")
+
+
+Source = FileSource | DatabaseSource | QuerySource | MemorySource
 
 
 def without_user(uri: str) -> str:

@@ -93,6 +93,7 @@ class Variable:
     coding: Coding = PLAIN  # how its values become codes
 
 
+NO_CODELISTS: Mapping[str, Codelist] = {}
 SHOWN = 5  # codes named in a message
 
 Cuts = Mapping[str, int | Sequence[str]]
@@ -123,13 +124,17 @@ def resolve_variables(
     standard: DeclaredStandard | None,
     tables: Sequence[eu2021.StandardTable],
     findings: Findings,
+    supplied: Mapping[str, Codelist] = NO_CODELISTS,
 ) -> dict[str, Variable]:
-    """Every declared variable, and those of the built-in tables that are not declared."""
+    """Every declared variable, and those of the built-in tables that are not declared.
+
+    Supplied codelists replace the files that are declared.
+    """
     built_in = standard_names(standard)
     variables: dict[str, Variable] = {}
     for name, entry in declared.items():
         with findings.gathering():
-            variables[name] = _declared_variable(name, entry, built_in, findings)
+            variables[name] = _declared_variable(name, entry, built_in, findings, supplied)
         if name not in variables:
             findings.broken_variables.add(name)
     wanted = dict.fromkeys(name for table in tables for name in table.variables)
@@ -142,11 +147,15 @@ def resolve_variables(
 
 
 def _declared_variable(
-    name: str, entry: DeclaredVariable, standard: set[str], findings: Findings
+    name: str,
+    entry: DeclaredVariable,
+    standard: set[str],
+    findings: Findings,
+    supplied: Mapping[str, Codelist],
 ) -> Variable:
     key = f"variables.{name}"
     found = _coding(name, entry, findings)
-    tree = _declared_codelist(name, entry, found, standard, findings)
+    tree = supplied[name] if name in supplied else _declared_codelist(name, entry, found, standard, findings)
     if entry.bands == FROM_CODELIST:
         found = _bands_of_codelist(found, tree, key, findings)
     _require_sound(codelist_problems(found, tree), key, findings)

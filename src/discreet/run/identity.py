@@ -15,13 +15,14 @@ from importlib.metadata import version
 from discreet.errors import Mistakes, Problem, mistake
 from discreet.hierarchy.mechanism import mechanism
 from discreet.io.files import digest_files
+from discreet.io.memory import digest_table
 from discreet.io.progress import Progress, Quiet
 from discreet.io.register import Register, Snapshot
 from discreet.maths.cells.keys import SECRET_BYTES, derive
 from discreet.perturb.mechanism import Mechanism
 from discreet.programme.noise import Draw, PrivateNoise
 from discreet.programme.programme import Programme
-from discreet.programme.sources import FileSource, Source
+from discreet.programme.sources import FileSource, MemorySource, Source
 from discreet.run.run import Run
 
 
@@ -95,7 +96,7 @@ def _begun(
         parameters=found.parameters,
         ptable=found.ptable,
         fingerprint=derive(secret, "fingerprint", 8).hex(),
-        resumable=_are_files(programme) and not programme.noise.is_fresh,
+        resumable=_are_recognised(programme) and not programme.noise.is_fresh,
         salt=salt,
         snapshot=snapshot,
     )
@@ -149,7 +150,7 @@ def declared_snapshot(
 def snapshot_problems(programme: Programme) -> Iterator[Problem]:
     """The problem of a snapshot whose records cannot be recognised."""
     noise = programme.noise
-    if isinstance(noise, PrivateNoise) and noise.snapshot and not _are_files(programme):
+    if isinstance(noise, PrivateNoise) and noise.snapshot and not _are_recognised(programme):
         value = "a snapshot of records that are not in files"
         remedy = "the same records must be recognised: export them to Parquet, or leave the snapshot out"
         yield Problem(str(programme.path), "noise.snapshot", value, remedy)
@@ -181,8 +182,9 @@ def noise_key(
     return secrets.token_bytes(SECRET_BYTES)
 
 
-def _are_files(programme: Programme) -> bool:
-    return all(isinstance(source, FileSource) for _, source in _sources(programme))
+def _are_recognised(programme: Programme) -> bool:
+    """Whether all inputs are digested by their contents, so that the same ones are recognised."""
+    return all(isinstance(source, FileSource | MemorySource) for _, source in _sources(programme))
 
 
 def keyed_digest(content: bytes, key: bytes) -> str:
@@ -199,7 +201,9 @@ def _sources(programme: Programme) -> Iterator[tuple[str, Source]]:
 
 
 def _digest_source(source: Source, key: bytes) -> str:
-    """Digest files by their content; databases and queries only by their declaration: nothing else is stable."""
+    """Digest files and tables in memory by their content; databases and queries only by their declaration."""
+    if isinstance(source, MemorySource):
+        return digest_table(source.content, key)
     if isinstance(source, FileSource):
         return digest_files(source.paths(), key)
     return keyed_digest(json.dumps(source.describe(), sort_keys=True).encode(), key)

@@ -31,36 +31,51 @@ def write_microdata(
     programme: Programme, moves: Moves, secret: bytes, folder: AtomicFolder, step: Step
 ) -> dict[str, int]:
     """Write one Parquet file for each unit's table; return the number of records whose place changed."""
+    moved = {}
+    for name, (records, link) in _linked(programme, moves, secret).items():
+        moved[name] = 0
+        with (
+            folder.file(f"{name}.parquet") as target,
+            pq.ParquetWriter(target, records.schema, compression="zstd") as writer,
+        ):
+            for batch, number in _swapped(records, link, moves):
+                writer.write_batch(batch)
+                moved[name] += number
+                step(batch.num_rows)
+    return moved
+
+
+def swapped_tables(programme: Programme, moves: Moves, secret: bytes) -> dict[str, pa.Table]:
+    """The table of each unit with the exchanged places, in memory; as confidential as the records."""
+    return {
+        name: pa.Table.from_batches([batch for batch, _ in _swapped(records, link, moves)], records.schema)
+        for name, (records, link) in _linked(programme, moves, secret).items()
+    }
+
+
+def _linked(programme: Programme, moves: Moves, secret: bytes) -> dict[str, tuple[Records, Link | None]]:
+    """Each unit's table, and how its records are found among the moves."""
     rule = programme.population
     if rule is None:
         raise ValueError("a programme without a population has no microdata")
     tables = {name: open_source(unit.source, f"population.{name}") for name, unit in rule.units.items()}
-    links = {name: unit_link(name, tables, rule, moves, secret) for name in tables}
-    return {
-        name: _write_table(records, links[name], moves, folder, f"{name}.parquet", step)
-        for name, records in tables.items()
-    }
+    return {name: (tables[name], unit_link(name, tables, rule, moves, secret)) for name in tables}
 
 
-def _write_table(
-    records: Records, link: Link | None, moves: Moves, folder: AtomicFolder, file: str, step: Step
-) -> int:
+def _swapped(records: Records, link: Link | None, moves: Moves) -> Iterator[tuple[pa.RecordBatch, int]]:
+    """The records with the exchanged places, and the number of records of each batch whose place changed."""
     schema = records.schema
     given = {
         name: _as_type(moves.values[name], schema.field(name), records)
         for name in schema.names
         if name in moves.values
     }
-    moved = 0
-    with folder.file(file) as target, pq.ParquetWriter(target, schema, compression="zstd") as writer:
-        for batch in _batches(records):
-            if link is not None:
-                places = _moves_of(link, batch, records)
-                moved += int((places != STAYS).sum())
-                batch = _moved(batch, places, given, records)
-            writer.write_batch(batch)
-            step(batch.num_rows)
-    return moved
+    for batch in _batches(records):
+        if link is None:
+            yield batch, 0
+        else:
+            places = _moves_of(link, batch, records)
+            yield _moved(batch, places, given, records), int((places != STAYS).sum())
 
 
 def _batches(records: Records) -> Iterable[pa.RecordBatch]:

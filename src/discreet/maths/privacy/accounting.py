@@ -344,6 +344,35 @@ def largest_rho(
     return math.floor(Fraction(10**low) / unit) * unit
 
 
+RHO_DIGITS = 8  # of a rho that is reported
+
+
+@dataclass(frozen=True)
+class Converted:
+    """One of rho, epsilon and delta from the others: as published (Bun & Steinke 2016), and by the tighter formula."""
+
+    what: str
+    published: float
+    tighter: float  # Canonne, Kamath & Steinke 2020
+
+
+def converted(rho: Fraction | None, epsilon: Fraction | None, delta: Fraction | None) -> Converted:
+    """The third of rho, epsilon and delta; a pure epsilon by itself implies rho = epsilon^2 / 2."""
+    if rho is not None and delta is not None and epsilon is None:
+        return Converted("epsilon", epsilon_of_rho_as_published(rho, delta), epsilon_of_rho(rho, delta))
+    if rho is not None and epsilon is not None and delta is None:
+        if epsilon < 0:
+            raise mistake("", "epsilon", str(epsilon), "give a number of at least 0")
+        return Converted("delta", delta_of_rho_as_published(rho, epsilon), delta_of_rho(rho, epsilon))
+    if rho is None and epsilon is not None and delta is not None:
+        published = largest_rho(epsilon, delta, RHO_DIGITS, epsilon_of_rho_as_published)
+        return Converted("rho", float(published), float(largest_rho(epsilon, delta, RHO_DIGITS)))
+    if rho is None and epsilon is not None:
+        return Converted("rho", float(epsilon**2 / 2), float(epsilon**2 / 2))
+    value = "too few" if None in (rho, epsilon, delta) else "all three"
+    raise mistake("", "rho, epsilon, delta", value, "give two of them, or epsilon by itself")
+
+
 def epsilon_delta_of_rho(loss: Rho, delta: Fraction) -> EpsilonDelta:
     """State a zCDP loss as (epsilon, delta), for a statement or a budget of that kind."""
     return EpsilonDelta(Fraction(epsilon_of_rho(loss.rho, delta)), delta)

@@ -1,0 +1,97 @@
+"""Choosing noise before a release: advice on parameters, and forecasts of errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from discreet.advise.advise import Advice, task_of
+from discreet.advise.advise import advise as advise_on
+from discreet.advise.facts import counted_facts, declared_facts, seeded_secret
+from discreet.advise.forecast import CandidateForecast, Forecast, candidates_for, read_epsilons
+from discreet.advise.forecast import forecast as forecast_of
+from discreet.advise.reasons import caveats, conflicts, reasons
+from discreet.advise.swap import advise_swap
+from discreet.api.cubes import Cube
+from discreet.api.noise import Noise
+from discreet.api.population import Population
+from discreet.api.programme import Programme
+from discreet.api.protect import programme_of
+from discreet.api.results import Result
+from discreet.audit.redundancy import Mode
+from discreet.io.progress_bar import cores, shown_progress
+from discreet.maths.feasible import RiskLimits
+from discreet.report.advice import advice_charts
+from discreet.report.forecast import forecast_chart
+
+
+def advise(
+    what: Population | Programme | str | Path,
+    cubes: Cube | Iterable[Cube] | None = None,
+    noise: Noise | None = None,
+    *,
+    limits: RiskLimits | None = None,
+    population: int | None = None,
+    without_data: bool = False,
+    seed: int = 0,
+    threads: int = 0,
+    progress: bool = True,
+    **declared: object,
+) -> Result[Advice]:
+    """Propose noise parameters that keep risk and error within limits, or explain why no parameters do.
+
+    ``found.proposal`` has the parameters, ``chart()`` shows where the limits hold. The records are read unless
+    ``without_data``; ``population`` is then the number of persons.
+
+    >>> import discreet as ds
+    >>> persons = {"pid": range(600), "sex": ["F", "M", "F"] * 200, "lau": ["A", "B"] * 300}
+    >>> census = ds.Population(persons=persons, person_id="pid", geography=["lau"])
+    >>> advice = ds.advise(census, ds.Cube("lau", "sex"), ds.CellKey(V=1, D=3))
+    >>> advice.proposal.noise["kind"]
+    'cell-key'
+    """
+    resolved = programme_of(what, cubes, noise, **declared).resolved
+    task = task_of(resolved, None, limits or RiskLimits())
+    with shown_progress(not progress) as listener:
+        if without_data:
+            found = advise_on(declared_facts(resolved, Mode.NESTED, population), task)
+        else:
+            facts = counted_facts(resolved, Mode.NESTED, cores(threads), listener)
+            swap = advise_swap(resolved, seeded_secret(seed, "swap"), cores(threads), listener)
+            found = advise_on(facts, task, swap)
+    if found.proposal is None:
+        lines = ("No parameters keep all limits.", *conflicts(found))
+    else:
+        lines = (f"Proposed: {found.proposal}", *reasons(found), *found.proposal.notes)
+    return Result(found, (*lines, *caveats(found)), drawings=tuple(advice_charts(found, None)))
+
+
+def forecast(
+    what: Population | Programme | str | Path,
+    cubes: Cube | Iterable[Cube] | None = None,
+    noise: Noise | None = None,
+    *,
+    epsilon: str | Iterable[float] = "1,5,20",
+    **declared: object,
+) -> Result[Forecast]:
+    """Expected errors of every cube for the declared noise and for others; no record is counted.
+
+    ``epsilon`` are budgets of all tables together to compare.
+
+    >>> import discreet as ds
+    >>> census = ds.Population(persons={"pid": [1, 2], "sex": ["F", "M"]}, person_id="pid")
+    >>> found = ds.forecast(census, ds.Cube("sex"), ds.CellKey(V=2, D=5), epsilon=[1])
+    >>> found.candidates[0].candidate.name
+    'declared: cell-key'
+    """
+    text = epsilon if isinstance(epsilon, str) else ",".join(map(str, epsilon))
+    resolved = programme_of(what, cubes, noise, **declared).resolved
+    found = forecast_of(resolved, candidates_for(resolved, read_epsilons(text)))
+    return Result(found, tuple(map(_line, found.candidates)), drawings=(forecast_chart(found),))
+
+
+def _line(one: CandidateForecast) -> str:
+    deviations = [law.deviation for law in one.laws]
+    if not deviations:
+        return f"{one.candidate.name}: not available"
+    return f"{one.candidate.name}: standard deviation of the noise {min(deviations):.3g} to {max(deviations):.3g}"

@@ -1,0 +1,394 @@
+"""The audit of a release, attacks from its public files only, and the errors of its counts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from discreet.api.population import Population
+from discreet.api.programme import Programme
+from discreet.api.protect import Secrets
+from discreet.api.releases import Origin, Release, open_release
+from discreet.api.results import Result
+from discreet.api.secret import Secret, secret_key
+from discreet.api.tables import Table, summary_frame
+from discreet.audit.attack import Finding, NotPossible, Outsider, OutsiderFindings
+from discreet.audit.attack import attack as run_attack
+from discreet.audit.audit import (
+    Audit,
+    AveragingAudit,
+    BayesAudit,
+    BoundsAudit,
+    DifferencingAudit,
+    KeyGapAudit,
+    LeastSquaresAudit,
+    ReconstructionAudit,
+    Region,
+    RemovalAudit,
+    WeightsAudit,
+)
+from discreet.audit.case import Case, make_case, recognise
+from discreet.audit.disclosure import Disclosures
+from discreet.audit.evidence import published, refuse_adjusted, same_ptable, same_secret, supposing
+from discreet.audit.measures import Privacy
+from discreet.audit.utility import Utility, utility_by
+from discreet.errors import mistake
+from discreet.io.progress import Progress
+from discreet.io.progress_bar import cores, shown_progress
+from discreet.io.ptable_files import read_ptable
+from discreet.maths.noise.hellinger import PTableLaw
+from discreet.maths.noise.ptable import PTable
+from discreet.page.markup import Html, joined
+from discreet.page.skeleton import Part
+from discreet.pipeline.audit import audit as run_audit
+from discreet.pipeline.audit import open_earlier, require_known, write_audit
+from discreet.report.confidential import gates_part, measured_parts
+from discreet.report.findings import attack_lines, audit_lines
+from discreet.report.published import Names, attack_part, names_of
+from discreet.report.utility import utility_part
+from discreet.report.utility_lines import utility_lines
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Published = Table | Release | str | Path
+PART_IDS = {
+    "least_squares": "least-squares",
+    "bayes": "posteriors",
+}  # measure -> id of its part, where they differ
+
+
+def release_of(what: Published) -> Release:
+    """The release of a table, of a folder, or as it is."""
+    if isinstance(what, Table):
+        if not isinstance(what.release, Release):
+            raise mistake(what.id, "", "a table without its release", "give the release, or its folder")
+        return what.release
+    return what if isinstance(what, Release) else open_release(what)
+
+
+def _made_from(
+    release: Release, what: Population | Programme | str | Path | None, secret: Secrets | None
+) -> Origin:
+    """The programme and secret behind a release: given, or those that made it in this process."""
+    origin = release.origin
+    key: Secret | None = secret_key(secret) if secret is not None else origin.secret if origin else None
+    programme = what if isinstance(what, Programme) else None
+    if isinstance(what, str | Path):
+        programme = Programme.read(what)
+    if programme is None:
+        programme = origin.programme if origin else None
+    if programme is None or key is None:
+        remedy = (
+            "give the programme that made it and secret=: only the process that made a release knows them"
+        )
+        raise mistake(release.folder, "release", "was opened from a folder", remedy)
+    return Origin(programme, key)
+
+
+def _case(release: Release, origin: Origin, threads: int, progress: Progress) -> Case:
+    run = recognise(origin.programme.resolved, origin.secret.key, release.opened, cores(threads), progress)
+    return make_case(run, release.opened)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AuditReport:
+    """The findings of an audit; confidential, though no single true count is in it.
+
+    Each measure is a ``Result``; None where it was left out.
+
+    >>> import discreet as ds
+    >>> persons = {"pid": range(600), "sex": ["F", "M", "F"] * 200, "lau": ["A", "B"] * 300}
+    >>> census = ds.Population(persons=persons, person_id="pid", geography=["lau"])
+    >>> table = ds.protect(census, ds.Cube("lau", "sex"), ds.CellKey(V=2, D=5), secret=ds.Secret.new())
+    >>> report = ds.audit(table, census, without=["reconstruction", "region"])
+    >>> report.passed, report.averaging.recovered <= report.averaging.attack.targets
+    (True, True)
+    """
+
+    found: Audit
+    names: Names
+
+    @property
+    def passed(self) -> bool:
+        """Whether every declared gate holds."""
+        return self.found.passed
+
+    @property
+    def averaging(self) -> Result[AveragingAudit] | None:
+        """The averaging attack."""
+        return self._measure("averaging", self.found.averaging)
+
+    @property
+    def least_squares(self) -> Result[LeastSquaresAudit] | None:
+        """The strongest linear attack."""
+        return self._measure("least_squares", self.found.least_squares)
+
+    @property
+    def removal(self) -> Result[RemovalAudit | NotPossible] | None:
+        """The removal of noise step by step."""
+        return self._measure("removal", self.found.removal)
+
+    @property
+    def key_gaps(self) -> Result[KeyGapAudit | NotPossible] | None:
+        """The attack on cell keys."""
+        return self._measure("key_gaps", self.found.key_gaps)
+
+    @property
+    def bounds(self) -> Result[BoundsAudit] | None:
+        """The attack by bounds and margins."""
+        return self._measure("bounds", self.found.bounds)
+
+    @property
+    def weights(self) -> Result[WeightsAudit | NotPossible] | None:
+        """The attack on weighted tables."""
+        return self._measure("weights", self.found.weights)
+
+    @property
+    def privacy(self) -> Result[Privacy] | None:
+        """What the noise guarantees."""
+        return self._measure("privacy", self.found.privacy)
+
+    @property
+    def bayes(self) -> Result[BayesAudit] | None:
+        """The Bayesian attacker."""
+        return self._measure("bayes", self.found.bayes)
+
+    @property
+    def differencing(self) -> Result[DifferencingAudit] | None:
+        """Differences of tables."""
+        return self._measure("differencing", self.found.differencing)
+
+    @property
+    def reconstruction(self) -> Result[ReconstructionAudit | NotPossible] | None:
+        """Records rebuilt from the tables."""
+        return self._measure("reconstruction", self.found.reconstruction)
+
+    @property
+    def disclosure(self) -> Result[Disclosures] | None:
+        """Small counts and shared attributes."""
+        return self._measure("disclosure", self.found.disclosure)
+
+    @property
+    def utility(self) -> Result[Utility] | None:
+        """The errors of the counts."""
+        return self._measure("utility", self.found.utility)
+
+    @property
+    def region(self) -> Result[Region | NotPossible] | None:
+        """The choices of V and D within all limits."""
+        return self._measure("region", self.found.region)
+
+    def summary(self) -> str:
+        """The gates first, then one or two lines for each measure."""
+        return "\n".join(audit_lines(self.found))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The conclusion of each measure."""
+        rows = [{"gate": str(one), "passed": one.passed} for one in self.found.verdicts]
+        parts = [{"measure": part.id, "question": part.title, "answer": part.lead} for part in self._parts]
+        return summary_frame([*rows, *parts])
+
+    def _measure(self, name: str, found: Any) -> Result[Any] | None:
+        if found is None:
+            return None
+        parts = tuple(part for part in self._parts if part.id == PART_IDS.get(name, name))
+        lines = tuple(part.lead for part in parts) or (f"{name}: {type(found).__name__}",)
+        return Result(found, lines, parts)
+
+    @cached_property
+    def _parts(self) -> tuple[Part, ...]:
+        return tuple(measured_parts(self.found, self.names))
+
+    def __repr__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self) -> Html:
+        return joined([part.html() for part in (gates_part(self.found.verdicts), *self._parts)])
+
+
+def audit(
+    release: Published,
+    census: Population | Programme | str | Path | None = None,
+    *,
+    secret: Secrets | None = None,
+    without: Collection[str] = (),
+    earlier: Release | str | Path | None = None,
+    out: str | Path | None = None,
+    threads: int = 0,
+    progress: bool = True,
+) -> AuditReport:
+    """Recount the confidential records, attack a release with full knowledge, and check its gates.
+
+    Of a release that this process made, programme and secret are known; for one that was opened from a folder, give the
+    programme and ``secret``. ``earlier`` is a release of the same tables that is subtracted; ``out`` also writes the
+    confidential report into a new folder.
+
+    >>> import discreet as ds
+    >>> census = ds.Population(persons={"pid": range(90), "sex": ["F", "M", "F"] * 30}, person_id="pid")
+    >>> table = ds.protect(census, ds.Cube("sex"), ds.CellKey(V=2, D=5), secret=ds.Secret.new())
+    >>> ds.audit(table, census, without=["reconstruction", "region"]).passed
+    True
+    """
+    opened = release_of(release)
+    refuse_adjusted(opened.opened)
+    require_known(without)
+    origin = _made_from(opened, census, secret)
+    with shown_progress(not progress) as listener:
+        case = _case(opened, origin, threads, listener)
+        before = None
+        if earlier is not None:
+            first = release_of(earlier)
+            its = first.origin
+            before = open_earlier(
+                first.opened,
+                opened.opened,
+                its.programme.resolved if its else None,
+                its.secret.key if its else origin.secret.key,
+                cores(threads),
+                listener,
+            )
+        found = run_audit(case, without, listener, before)
+        if out is not None:
+            write_audit(found, Path(out), opened.folder, cores(threads), listener)
+    return AuditReport(found, names_of(opened.opened))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AttackReport:
+    """What anyone with the public files can find out; attributes are the findings of each attack.
+
+    >>> import discreet as ds
+    >>> census = ds.Population(persons={"pid": range(90), "sex": ["F", "M", "F"] * 30}, person_id="pid")
+    >>> table = ds.protect(census, ds.Cube("sex"), ds.CellKey(V=2, D=5), secret=ds.Secret.new())
+    >>> report = ds.attack(table, without=["reconstruction"])
+    >>> report["averaging"].targets > 0
+    True
+    """
+
+    found: OutsiderFindings
+    lines: tuple[str, ...]
+
+    def __getitem__(self, name: str) -> Finding | NotPossible:
+        findings = dict(self.found.items())
+        if name not in findings:
+            raise mistake("", "attack", repr(name), f"choose from {', '.join(findings)}")
+        return findings[name]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name in ("found", "lines"):
+            raise AttributeError(name)
+        return getattr(self.found, name)
+
+    def summary(self) -> str:
+        """A line or two for each attack."""
+        return "\n".join(self.lines)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """What each attack found, or why it could not be run."""
+        rows = []
+        for name, one in self.found.items():
+            is_run = not isinstance(one, NotPossible)
+            rows.append(
+                {"attack": name, "run": is_run, "why not": "" if is_run else getattr(one, "reason", "")}
+            )
+        return summary_frame(rows)
+
+    @property
+    def result(self) -> Result[OutsiderFindings]:
+        """The same as a result with charts."""
+        return Result(self.found, self.lines, (attack_part(self.found),))
+
+    def chart(self) -> Any:
+        """How many counts averaging is expected to recover, as an Altair object."""
+        return self.result.chart()
+
+    def __repr__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self) -> Html:
+        return attack_part(self.found).html()
+
+
+def attack(
+    release: Published,
+    *,
+    ptable: PTable | Result[PTable] | str | Path | None = None,
+    variance: float | None = None,
+    bound: int | None = None,
+    earlier: Release | str | Path | None = None,
+    place: str | None = None,
+    areas: int = 10,
+    seconds: float = 5.0,
+    without: Collection[str] = (),
+    threads: int = 0,
+    progress: bool = True,
+) -> AttackReport:
+    """Attack a release from its public files only; ``ptable``, ``variance`` and ``bound`` are what else is known.
+
+    >>> import discreet as ds
+    >>> census = ds.Population(persons={"pid": range(90), "sex": ["F", "M", "F"] * 30}, person_id="pid")
+    >>> table = ds.protect(census, ds.Cube("sex"), ds.CellKey(V=2, D=5), secret=ds.Secret.new())
+    >>> "averaging" in ds.attack(table, ptable=ds.ptable(V=2, D=5), without=["reconstruction"]).summary().lower()
+    True
+    """
+    opened = release_of(release)
+    before = None if earlier is None else release_of(earlier)
+    for one in (opened, before):
+        if one is not None:
+            refuse_adjusted(one.opened)
+    seen = supposing(published(opened.opened), _law(ptable), variance)
+    with shown_progress(not progress) as listener:
+        outsider = Outsider(
+            seen,
+            None if before is None else published(before.opened),
+            before is not None and same_secret(before.opened, opened.opened),
+            None,
+            bound,
+            place,
+            areas,
+            seconds,
+            cores(threads),
+            listener,
+            same_ptable=before is None or same_ptable(before.opened, opened.opened),
+        )
+        found = run_attack(outsider, without)
+    return AttackReport(found, tuple(attack_lines(seen, found)))
+
+
+def _law(ptable: PTable | Result[PTable] | str | Path | None) -> PTableLaw | None:
+    if ptable is None:
+        return None
+    if isinstance(ptable, str | Path):
+        return PTableLaw(read_ptable(Path(ptable)).law())
+    return PTableLaw(ptable.found if isinstance(ptable, Result) else ptable)
+
+
+def utility(
+    release: Published,
+    census: Population | Programme | str | Path | None = None,
+    *,
+    secret: Secrets | None = None,
+    by: str = "",
+    threads: int = 0,
+    progress: bool = True,
+) -> Result[Utility]:
+    """Compare every published count with the true one: errors realised and expected, small areas, totals, tests.
+
+    The result is confidential: review it before publishing any part.
+
+    >>> import discreet as ds
+    >>> census = ds.Population(persons={"pid": range(90), "sex": ["F", "M", "F"] * 30}, person_id="pid")
+    >>> table = ds.protect(census, ds.Cube("sex"), ds.CellKey(V=2, D=5), secret=ds.Secret.new())
+    >>> ds.utility(table, census).changed_tests
+    0
+    """
+    opened = release_of(release)
+    origin = _made_from(opened, census, secret)
+    with shown_progress(not progress) as listener:
+        case = _case(opened, origin, threads, listener)
+        found = utility_by(case.published, case.truth, by, listener)
+    return Result(found, tuple(utility_lines(found)), (utility_part(found),))

@@ -1,0 +1,341 @@
+"""The tables of a population, and the variables and codelists that cubes need of their columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from discreet.api.cubes import Axis, Bands, Cube
+from discreet.api.declaration import Declaration
+from discreet.api.noise import Swap
+from discreet.errors import mistake
+from discreet.io.databases import open_source
+from discreet.io.files import Records
+from discreet.io.memory import arrow_table
+from discreet.population.codes import ColumnValues, column_values, flat_codes, nested_codes, with_missing
+from discreet.programme.codelist import Code, Codelist, codelist, read_codelist
+from discreet.programme.filter import mentioned
+from discreet.programme.population import ID_KEYS
+from discreet.programme.sources import DeclaredSource, MemorySource, Source, resolve_source
+
+_LOOK = 4096  # records that show whether a column has long runs of the same value
+_LONG_RUNS = 16
+
+AnyTable = Any  # a data frame, an Arrow table, a DuckDB relation, a path, or a source of a programme file
+Codes = Mapping[str, str] | Sequence[str] | str | Path | Codelist
+
+
+@dataclass(eq=False, repr=False)
+class Tables:
+    """The tables of a population and what its caller states about their columns."""
+
+    population: dict[str, Any] = field(default_factory=dict)  # the [population] section
+    sources: dict[str, Source] = field(default_factory=dict)  # unit -> its records
+    chains: list[tuple[str, ...]] = field(default_factory=list)  # columns that nest, coarse to fine
+    codelists: Mapping[str, Codes] = field(default_factory=dict)
+    missing: str | Mapping[str, str] | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    of: str | Mapping[str, str] | None = None  # whose attribute a column is
+    further: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    declared: Declaration | None = None  # the programme file that it is from
+    values: dict[tuple[str, str], ColumnValues] = field(default_factory=dict)  # found so far
+
+    def take(self, unit: str, table: AnyTable) -> None:
+        """Take over one table: in memory, or as a programme file declares it."""
+        if isinstance(table, str | Path):
+            text = str(table)
+            entry: str | dict[str, Any] = text if "://" in text else str(Path(text).expanduser().absolute())
+        elif isinstance(table, Mapping) and set(table) <= set(DeclaredSource.model_fields):
+            entry = dict(table)
+        else:
+            self.sources[unit] = MemorySource(unit, arrow_table(table, unit))
+            self.population[unit] = f"{unit}.parquet"
+            return
+        self.population[unit] = entry
+        self.sources[unit] = resolve_source(source_entry(entry), Path.cwd(), "Population", unit)
+
+    def with_records(self, tables: Mapping[str, AnyTable]) -> Tables:
+        """The same with other records in some tables."""
+        sources = {unit: MemorySource(unit, arrow_table(table, unit)) for unit, table in tables.items()}
+        return replace(self, sources={**self.sources, **sources}, values={})
+
+    def records(self, unit: str) -> Records:
+        """The opened table of a unit."""
+        return open_source(self.sources[unit], unit)
+
+    def units_with(self, column: str) -> list[str]:
+        """The units whose tables have a column."""
+        return [unit for unit in self.sources if column in self.records(unit).schema.names]
+
+    def require_column(self, column: str) -> list[str]:
+        """The tables that have a column; an unknown one is refused with the most similar name."""
+        units = self.units_with(column)
+        if not units:
+            names = [name for unit in self.sources for name in self.records(unit).schema.names]
+            near = get_close_matches(column, names, 1)
+            remedy = f"did you mean {near[0]!r}?" if near else f"the tables have {', '.join(names[:12])}"
+            raise mistake("Population", "", f"unknown column {column!r}", remedy)
+        return units
+
+    def encode(self, unit: str, columns: Sequence[str]) -> None:
+        """Encode columns of text in memory once, so that no value is looked up twice."""
+        source = self.sources[unit]
+        if isinstance(source, MemorySource):
+            with ThreadPoolExecutor() as pool:
+                coded = list(pool.map(lambda column: _encoded(source.table, column), columns))
+            table = source.table
+            for column, new in zip(columns, coded, strict=True):
+                table = table.set_column(table.schema.get_field_index(column), column, new)
+            self.sources[unit] = replace(source, table=table)
+
+    def values_of(self, unit: str, column: str) -> ColumnValues:
+        """The distinct values of a column."""
+        if (unit, column) not in self.values:
+            self.encode(unit, [column])
+            self.values |= {
+                (unit, name): one for name, one in column_values(self.records(unit), [column]).items()
+            }
+        return self.values[unit, column]
+
+    def declared_missing(self, column: str) -> str | None:
+        """The code of records without a value, as it is declared."""
+        return self.missing if isinstance(self.missing, str) else (self.missing or {}).get(column)
+
+    def missing_code(self, column: str, has_gaps: bool) -> str | None:
+        """The same for a column whose values are known: gaps without a code are refused."""
+        code = self.declared_missing(column)
+        if code is None and has_gaps:
+            remedy = f'give them a code: missing={{"{column}": "unknown"}}'
+            raise mistake("Population", f"column {column}", "some records have no value", remedy)
+        return code if has_gaps or not isinstance(self.missing, str) else None
+
+
+class Naming:
+    """Names the variables of some cubes, and infers the codelists that they need."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._of, self._declared = tables, tables.declared
+        own = {} if self._declared is None else dict(self._declared.content.get("variables", {}))
+        self.variables: dict[str, Any] = own
+        self.codelists: dict[str, Codelist] = {}
+        self._bands: dict[str, Bands] = {}
+        self._columns: set[str] = set()
+
+    def cube(self, cube: Cube) -> dict[str, Any]:
+        """A cube as a programme file declares it."""
+        axes = [self.axis(axis) for axis in cube.axes]
+        if cube.where:
+            self.mentions(cube.where)
+        self._columns |= {column for column in (cube.count, cube.weight) if column}
+        given = {"id": cube.id, "title": cube.title or None, "unit": cube.unit, "axes": axes}
+        given |= {"base": cube.where, "count": cube.count, "weight": cube.weight}
+        return {key: value for key, value in given.items() if value is not None}
+
+    def mentions(self, text: str) -> None:
+        """Declare the variables that a filter names."""
+        for name in sorted(mentioned(text) - set(self.variables)):
+            self.axis(name)
+
+    def swap(self, swap: Swap) -> None:
+        """Declare the variables of a rule of swapping, except names of compositions."""
+        for name in dict.fromkeys([*swap.risk, *(part for profile in swap.similar for part in profile)]):
+            if isinstance(name, str):
+                self.axis(name)
+        if swap.exclude:
+            self.mentions(swap.exclude)
+
+    def axis(self, axis: Axis) -> str:
+        """The breakdown of an axis, whose variable is declared if it is not yet."""
+        if isinstance(axis, Bands):
+            return self._banded(axis)
+        variable = axis.partition(".")[0]
+        if variable in self.variables:
+            return axis
+        for chain in self._of.chains:
+            if len(chain) > 1 and axis in chain:
+                return self._nested(chain, axis)
+        if self._declared is not None:
+            known = ", ".join(self.variables)
+            raise mistake(
+                self._declared.path, "variables", f"unknown variable {variable!r}", f"choose from {known}"
+            )
+        return self._flat(axis)
+
+    def sources(self) -> dict[str, Source]:
+        """The tables that replace those of a file, those in memory identified by the columns that are used."""
+        used = {*self._columns, *self._of.population["geography"], *self._of.population.get("weights", ())}
+        used |= {self._of.population.get(key) for key in (*ID_KEYS.values(), "record_key")}
+        used |= {entry.get("column") or name.lower() for name, entry in self.variables.items()}
+        used |= set(self._of.population.get("flags", ()))
+        found: dict[str, Source] = {}
+        for unit, source in self._of.sources.items():
+            if isinstance(source, MemorySource):
+                found[unit] = replace(source, used=frozenset(filter(None, used)))
+            elif self._declared is None:
+                found[unit] = source
+        return found
+
+    def _flat(self, column: str) -> str:
+        """A column whose codes are its values, or those that are given."""
+        of, name = self._of, word(column)
+        units = of.require_column(column)
+        given = of.codelists.get(column)
+        if given is None:
+            values = [of.values_of(unit, column) for unit in units]
+            code = of.missing_code(column, any(one.has_gaps for one in values))
+            rows = flat_codes(values, code)
+            self._add(name, column, codelist(name, rows), code)
+        else:
+            code = of.declared_missing(column)
+            self._add(name, column, _given(name, given, code), code)
+        return name
+
+    def _nested(self, chain: tuple[str, ...], axis: str) -> str:
+        """A column of a hierarchy: a level of the variable of its finest column."""
+        of, column = self._of, chain[-1]
+        name = word(column)
+        if name not in self.variables:
+            units = [
+                unit for unit in of.require_column(column) if set(chain) <= set(of.records(unit).schema.names)
+            ]
+            if not units:
+                lacking = [one for one in chain if not of.units_with(one)] or list(chain)
+                of.require_column(lacking[0])
+                value = f"no table has all of {', '.join(chain)}"
+                raise mistake("Population", "hierarchies", value, "give columns of one table")
+            given = of.codelists.get(column)
+            if given is None:
+                for unit in units:
+                    of.encode(unit, chain)
+                rows, has_gaps = nested_codes((of.records(unit) for unit in units), chain)
+                code = of.missing_code(column, has_gaps)
+                tree = codelist(name, with_missing(rows, code))
+            else:
+                code = of.declared_missing(column)
+                tree = _given(name, given, code)
+            levels = {word(one): level for level, one in enumerate(chain, start=1)}
+            self._add(name, column, tree, code, levels)
+        return name if axis == column else f"{name}.{word(axis)}"
+
+    def _banded(self, axis: Bands) -> str:
+        name = word(axis.name or axis.column)
+        if name in self._bands and self._bands[name] == axis:
+            return name
+        if name in self.variables:
+            remedy = f'name one of the two: bands("{axis.column}", .., name="{name}_groups")'
+            raise mistake("", f"bands({axis.column!r})", f"{name} is declared in another way, too", remedy)
+        if self._declared is None:
+            self._of.require_column(axis.column)
+        self._bands[name] = axis
+        code = axis.missing or self._of.declared_missing(axis.column)
+        self.variables[name] = {
+            "column": axis.column,
+            "bands": list(axis.limits),
+            **({} if axis.on is None else {"reference_day": axis.on.isoformat()}),
+            **({} if code is None else {"missing": code}),
+            **self._described(axis.column),
+        }
+        return name
+
+    def _add(
+        self,
+        name: str,
+        column: str,
+        tree: Codelist,
+        missing: str | None,
+        levels: Mapping[str, int] | None = None,
+    ) -> None:
+        if levels is None and tree.depth > 1:
+            levels = {f"level{level}": level for level in range(1, tree.depth)} | {name: tree.depth}
+        self.codelists[name] = tree
+        self.variables[name] = {
+            "column": column,
+            "codelist": f"codelists/{name.lower()}.csv",
+            **({} if missing is None else {"missing": missing}),
+            **({} if levels is None else {"breakdowns": dict(levels)}),
+            **self._described(column),
+        }
+
+    def _described(self, column: str) -> dict[str, Any]:
+        given = self._of.of
+        described = {
+            "label": self._of.labels.get(column),
+            "of": given if given is None or isinstance(given, str) else given.get(column),
+        }
+        stated = {key: value for key, value in described.items() if value is not None}
+        return {**stated, **self._of.further.get(column, {})}
+
+
+def word(column: str) -> str:
+    """The name of a variable: that of its column, with other characters than letters and digits replaced."""
+    text = re.sub(r"[^A-Za-z0-9_]+", "_", column).strip("_")
+    return text if text[:1].isalpha() else f"v_{text}"
+
+
+def _encoded(table: pa.Table, column: str) -> pa.ChunkedArray:
+    """A column with its text encoded; any other is that of the caller."""
+    values = table.column(column)
+    if pa.types.is_string_view(values.type):
+        values = values.cast(pa.large_string())
+    if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
+        return values
+    return pa.chunked_array(
+        [_encoded_chunk(chunk) for chunk in values.chunks], _coded_type(values.type)
+    ).unify_dictionaries()
+
+
+def _encoded_chunk(values: pa.Array) -> pa.DictionaryArray:
+    """A chunk of text encoded; where records follow each other by place, one lookup serves a whole run of them."""
+    sample = pc.run_end_encode(values.slice(0, _LOOK))
+    if len(sample.values) * _LONG_RUNS > len(values.slice(0, _LOOK)):
+        return values.dictionary_encode()
+    runs = pc.run_end_encode(values)
+    coded = runs.values.dictionary_encode()
+    places = pc.run_end_decode(pa.RunEndEncodedArray.from_arrays(runs.run_ends, coded.indices))
+    return pa.DictionaryArray.from_arrays(places, coded.dictionary)
+
+
+def _coded_type(kind: pa.DataType) -> pa.DataType:
+    return pa.dictionary(pa.int32(), kind)
+
+
+def _given(name: str, codes: Codes, missing: str | None) -> Codelist:
+    """The codelist that a caller gives."""
+    if isinstance(codes, Codelist):
+        return codes
+    if isinstance(codes, str | Path):
+        return read_codelist(Path(codes), name)
+    rows = (
+        [Code(str(code), "", str(label)) for code, label in codes.items()]
+        if isinstance(codes, Mapping)
+        else [Code(str(code), "", str(code)) for code in codes]
+    )
+    return codelist(name, with_missing(rows, missing), f"codelists[{name!r}]")
+
+
+def listed(key: str, names: Sequence[str]) -> list[str]:
+    """Names of columns; a single text would be taken for a list of letters."""
+    if isinstance(names, str):
+        raise mistake("Population", key, repr(names), f'give a list: {key}=["{names}"]')
+    return list(names)
+
+
+def source_entry(entry: str | Mapping[str, Any]) -> str | DeclaredSource:
+    """A source as a programme file declares it."""
+    if isinstance(entry, str):
+        return entry
+    try:
+        return DeclaredSource(**entry)
+    except ValueError:
+        known = ", ".join(DeclaredSource.model_fields)
+        raise mistake(
+            "Population", "", "a source with a wrong value", f"its keys are {known}, each a text"
+        ) from None

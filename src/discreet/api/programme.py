@@ -1,0 +1,100 @@
+"""A programme as an object: declared in a notebook or read from a file, checked, described and written."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import NoReturn
+
+from discreet.api.declaration import Declaration
+from discreet.page.markup import As, Column, Html, table
+from discreet.programme.cube import Cube
+from discreet.programme.programme import Programme as ResolvedProgramme
+
+
+class Programme:
+    """The whole declared publication: population, variables, cubes, noise and gates.
+
+    It is made by ``Population.programme`` or read by ``load_programme``; ``to_toml`` writes it as the commands read it.
+
+    >>> import discreet as ds
+    >>> persons = {"pid": [1, 2, 3], "sex": ["F", "M", "F"]}
+    >>> census = ds.Population(persons=persons, person_id="pid")
+    >>> programme = census.programme(ds.Cube("sex"), ds.CellKey(V=2, D=5))
+    >>> programme
+    Programme('release', 1 cube)
+    >>> path = programme.to_toml(getfixture("tmp_path") / "declared")
+    >>> ds.check(ds.load_programme(path)).passed
+    True
+    """
+
+    def __init__(self, declaration: Declaration) -> None:
+        """A programme by its declaration; it is resolved and checked when it is first used."""
+        self._declaration = declaration
+
+    @classmethod
+    def read(cls, path: str | Path) -> Programme:
+        """The programme of a file; every mistake in it is reported at once."""
+        found = cls(Declaration.read(Path(path)))
+        _ = found.resolved
+        return found
+
+    @cached_property
+    def resolved(self) -> ResolvedProgramme:
+        """The programme as every other module uses it; every mistake in it is reported at once."""
+        return self._declaration.resolved()
+
+    @property
+    def declaration(self) -> Declaration:
+        """What was declared."""
+        return self._declaration
+
+    @property
+    def name(self) -> str:
+        """The name of the release."""
+        return self.resolved.name
+
+    @property
+    def cubes(self) -> tuple[Cube, ...]:
+        """The tables, resolved."""
+        return self.resolved.cubes
+
+    def to_toml(self, folder: str | Path) -> Path:
+        """Write the programme file, its codelists and the records in memory into a new folder; return the file.
+
+        The folder is as confidential as the records: only its owner can open it.
+        """
+        return self._declaration.write(Path(folder), self.resolved)
+
+    def summary(self) -> str:
+        """What is published, in a line for each cube."""
+        lines = (f"{cube.id}: {cube.unit} by {_axes(cube)}, {cube.size:,} cells" for cube in self.cubes)
+        return "\n".join((f"{self.name}, {self.resolved.noise.kind.value} noise", *lines))
+
+    def __repr__(self) -> str:
+        number = len(self.cubes)
+        return f"Programme({self.name!r}, {number} cube{'' if number == 1 else 's'})"
+
+    def _repr_html_(self) -> Html:
+        columns = [Column("cube"), Column("counted"), Column("axes"), Column("possible cells", As.COUNT)]
+        rows = [(cube.id, cube.unit, _axes(cube), cube.size) for cube in self.cubes]
+        return table(f"Programme {self.name}", columns, rows)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a programme may contain records and cannot be pickled; write it with to_toml")
+
+
+def _axes(cube: Cube) -> str:
+    return " x ".join(axis.full_name for axis in cube.axes)
+
+
+def load_programme(path: str | Path) -> Programme:
+    """Read and check a programme file; every mistake in it is reported at once.
+
+    >>> import discreet as ds
+    >>> folder = getfixture("tmp_path") / "census"
+    >>> _ = ds.synth(500, out=folder, tables=["3.1"])
+    >>> ds.load_programme(folder / "programme.toml")
+    Programme('programme', 1 cube)
+    """
+    return Programme.read(path)

@@ -1,0 +1,222 @@
+"""From a population and cubes to a protected table or release, by the same code as ``discreet protect``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import overload
+
+from discreet.api.cubes import Cube
+from discreet.api.noise import Noise, Swap
+from discreet.api.population import Population
+from discreet.api.programme import Programme
+from discreet.api.releases import Origin, Release
+from discreet.api.secret import Secret, secret_key
+from discreet.api.tables import Table
+from discreet.errors import mistake
+from discreet.io.progress_bar import cores, shown_progress
+from discreet.io.register import Register
+from discreet.io.temporary_folder import TemporaryFolder
+from discreet.maths.cells.keys import derive
+from discreet.perturb.ledger import Ledger
+from discreet.pipeline.earlier import EarlierReleases
+from discreet.pipeline.spending import Spending
+from discreet.pipeline.protect import protect as publish
+from discreet.programme.noise import CellKeyNoise
+from discreet.release.reader import open_release as open_folder
+
+Secrets = Secret | bytes | str | Path
+
+
+def programme_of(
+    what: Population | Programme | str | Path,
+    cubes: Cube | Iterable[Cube] | None = None,
+    noise: Noise | None = None,
+    **declared: object,
+) -> Programme:
+    """A programme: as given, of a file, or of a population with cubes and noise."""
+    if not isinstance(what, Population):
+        if cubes is not None or noise is not None or declared:
+            remedy = "it declares cubes and noise itself; give a Population to declare others"
+            raise mistake("", "programme", "together with cubes, noise or other declarations", remedy)
+        return what if isinstance(what, Programme) else Programme.read(what)
+    if cubes is None or noise is None:
+        raise mistake(
+            "", "protect", "a population without cubes or noise", "give both: Cube(..), CellKey(V=2, D=5)"
+        )
+    return what.programme(cubes, noise, **declared)  # type: ignore[arg-type]
+
+
+@overload
+def protect(
+    what: Population,
+    cubes: Cube,
+    noise: Noise,
+    *,
+    secret: Secrets,
+    out: str | Path | None = ...,
+    private_manifest: str | Path | None = ...,
+    register: str | Path | None = ...,
+    ledger: Ledger | str | Path | None = ...,
+    account: str = ...,
+    earlier: Iterable[Release | str | Path] = ...,
+    accept_corrections: bool = ...,
+    another_ptable: bool = ...,
+    swap: Swap | None = ...,
+    structural_zeros: Iterable[str] = ...,
+    gates: Mapping[str, object] | None = ...,
+    name: str = ...,
+    title: str | None = ...,
+    disclose: str | None = ...,
+    consistent: bool = ...,
+    threads: int = ...,
+    progress: bool = ...,
+) -> Table: ...
+
+
+@overload
+def protect(
+    what: Population | Programme | str | Path,
+    cubes: Iterable[Cube] | None = ...,
+    noise: Noise | None = ...,
+    *,
+    secret: Secrets,
+    out: str | Path | None = ...,
+    private_manifest: str | Path | None = ...,
+    register: str | Path | None = ...,
+    ledger: Ledger | str | Path | None = ...,
+    account: str = ...,
+    earlier: Iterable[Release | str | Path] = ...,
+    accept_corrections: bool = ...,
+    another_ptable: bool = ...,
+    swap: Swap | None = ...,
+    structural_zeros: Iterable[str] = ...,
+    gates: Mapping[str, object] | None = ...,
+    name: str = ...,
+    title: str | None = ...,
+    disclose: str | None = ...,
+    consistent: bool = ...,
+    threads: int = ...,
+    progress: bool = ...,
+) -> Release: ...
+
+
+def protect(
+    what: Population | Programme | str | Path,
+    cubes: Cube | Iterable[Cube] | None = None,
+    noise: Noise | None = None,
+    *,
+    secret: Secrets,
+    out: str | Path | None = None,
+    private_manifest: str | Path | None = None,
+    register: str | Path | None = None,
+    ledger: Ledger | str | Path | None = None,
+    account: str = "",
+    earlier: Iterable[Release | str | Path] = (),
+    accept_corrections: bool = False,
+    another_ptable: bool = False,
+    threads: int = 0,
+    progress: bool = True,
+    **declared: object,
+) -> Table | Release:
+    """Count and perturb cubes of a population, or everything that a programme declares.
+
+    One cube gives a ``Table``, several or a programme a ``Release``. The counts are those of ``discreet protect`` for
+    the same records, noise and secret. ``declared`` are the declarations of ``Population.programme``: ``swap``,
+    ``structural_zeros``, ``gates``, ``name``, ``title``, ``disclose``, ``consistent``.
+
+    ``out`` also writes a release folder; its private manifest and the register of the secret are then next to the
+    secret's file, or where ``private_manifest`` and ``register`` name. ``ledger`` and ``account`` charge a budget
+    before noise is drawn. If a gate is broken, nothing is made.
+
+    >>> import discreet as ds
+    >>> persons = {"pid": range(300), "sex": ["F", "M", "F"] * 100, "age": [5, 20, 70, 33, 90] * 60}
+    >>> census = ds.Population(persons=persons, person_id="pid")
+    >>> cube = ds.Cube("sex", ds.bands("age", 0, 15, 65))
+    >>> table = ds.protect(census, cube, ds.CellKey(V=2, D=5), secret=ds.Secret.new())
+    >>> table.axis("age").codes
+    ('_T', '0-14', '15-64', '65+')
+    """
+    programme = programme_of(what, cubes, noise, **declared)
+    key = secret_key(secret)
+    resolved = programme.resolved
+    beside = EarlierReleases(tuple(map(_folder, earlier)), accept_corrections)
+    known = Register.of(Path(register), key.key) if register is not None else key.register()
+    if out is None:
+        temporary = TemporaryFolder()
+        place, private = temporary.path / resolved.release.name, None
+        known = known if register is not None else None
+    else:
+        temporary, place = None, Path(out)
+        private = _private(private_manifest, key, place)
+        if known is None and isinstance(resolved.noise, CellKeyNoise):
+            remedy = (
+                "save the secret (Secret.save), or name the register: it records what is published under it"
+            )
+            raise mistake("", "register", "a folder is written under a secret without a file", remedy)
+    with shown_progress(not progress) as listener:
+        made = publish(
+            resolved,
+            key.key,
+            place,
+            private,
+            clock=_now,
+            threads=cores(threads),
+            progress=listener,
+            spending=_spending(ledger, account, key),
+            register=known,
+            earlier=beside,
+            another_ptable=another_ptable,
+        )
+    origin = Origin(programme, key, made.notes, made.verdicts, temporary)
+    release = Release(open_folder(place), origin)
+    return release[next(iter(release))] if isinstance(cubes, Cube) else release
+
+
+def open_ledger(where: str | Path, secret: Secrets) -> Ledger:
+    """Open or create a ledger of privacy budgets, sealed by a secret: a SQLite file, or ``postgresql://``.
+
+    >>> import discreet as ds
+    >>> secret = ds.Secret.new()
+    >>> ledger = ds.open_ledger(getfixture("tmp_path") / "budget.sqlite", secret)
+    >>> _ = ledger.create_account("census", ds.Rho(2), ds.Neighbours.ADD_REMOVE, "person")
+    >>> print(ledger.remaining("census"))
+    rho=2/1
+    """
+    return Ledger.create(_place(where), _now, derive(secret_key(secret).key, "ledger"))
+
+
+def _spending(ledger: Ledger | str | Path | None, account: str, secret: Secret) -> Spending | None:
+    if (ledger is None) == bool(account):
+        raise mistake("", "ledger", "a ledger without an account, or the reverse", "give both or neither")
+    if ledger is None:
+        return None
+    opened = (
+        ledger
+        if isinstance(ledger, Ledger)
+        else Ledger.open(_place(ledger), _now, derive(secret.key, "ledger"))
+    )
+    return Spending(opened, account)
+
+
+def _place(where: str | Path) -> str | Path:
+    return where if isinstance(where, str) and "://" in where else Path(where)
+
+
+def _folder(release: Release | str | Path) -> Path:
+    return release.folder if isinstance(release, Release) else Path(release)
+
+
+def _private(given: str | Path | None, secret: Secret, out: Path) -> Path:
+    found = Path(given) if given is not None else secret.beside(f"{out.resolve().name}.json")
+    if found is None:
+        remedy = (
+            "save the secret (Secret.save), or give private_manifest=: it has full parameters and row counts"
+        )
+        raise mistake("", "private_manifest", "a folder is written under a secret without a file", remedy)
+    return found
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,96 @@
+"""Synthetic censuses to try things on: no record in them is a real person."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from discreet.api.declaration import Declaration
+from discreet.api.population import Population, declared_population
+from discreet.api.programme import Programme
+from discreet.errors import mistake
+from discreet.io.progress_bar import shown_progress
+from discreet.io.temporary_folder import TemporaryFolder
+from discreet.synth.generate import Census, generate
+from discreet.synth.geography import FICTIONAL
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SyntheticCensus:
+    """A synthetic census: its tables, its population and the programme of its folder.
+
+    >>> import discreet as ds
+    >>> census = ds.synth(500, tables=["3.1"])
+    >>> census.read("persons").num_rows
+    500
+    >>> census.programme()
+    Programme('programme', 1 cube)
+    """
+
+    census: Census
+    temporary: TemporaryFolder | None = None  # deleted with the census
+
+    @property
+    def folder(self) -> Path:
+        """The folder of its files."""
+        return self.census.folder
+
+    def read(self, unit: str = "persons") -> pa.Table:
+        """The records of persons, households, families or dwellings."""
+        if unit not in self.census.rows:
+            raise mistake(self.folder, "unit", repr(unit), f"choose from {', '.join(self.census.rows)}")
+        return pq.read_table(self.folder / f"{unit}.parquet")
+
+    def population(self) -> Population:
+        """The population with all variables and codelists."""
+        return declared_population(self._declared)
+
+    def programme(self) -> Programme:
+        """The programme of the folder: tables of the EU census."""
+        return Programme(self._declared)
+
+    @property
+    def _declared(self) -> Declaration:
+        return Declaration.read(self.folder / "programme.toml", self.temporary)
+
+    def summary(self) -> str:
+        """The number of records of each unit."""
+        return ", ".join(f"{rows:,} {unit}" for unit, rows in self.census.rows.items())
+
+    def __repr__(self) -> str:
+        return f"SyntheticCensus({self.summary()})"
+
+
+def synth(
+    persons: int,
+    *,
+    seed: int = 1,
+    out: str | Path | None = None,
+    tables: Sequence[str] | None = None,
+    country: str = FICTIONAL,
+    progress: bool = True,
+) -> SyntheticCensus:
+    """Make a synthetic census; the same size and seed give the same records.
+
+    ``tables`` are tables or groups of the EU programme; ``out`` is a new folder, a temporary one by default.
+
+    >>> import discreet as ds
+    >>> ds.synth(500).read("persons").column_names[:3]
+    ['pid', 'hid', 'fid']
+    """
+    temporary = TemporaryFolder() if out is None else None
+    place = temporary.path / "census" if temporary is not None else Path(str(out))
+    with shown_progress(not progress) as listener:
+        listener.stage("persons", persons)
+        before = [0]
+
+        def step(done: int) -> None:
+            listener.step(done - before[0])
+            before[0] = done
+
+        made = generate(persons, seed, place, tables=tables, progress=step, country=country)
+    return SyntheticCensus(made, temporary)

@@ -1,0 +1,230 @@
+"""Records in memory: data frames and Arrow tables of other libraries, read in batches and digested by their contents.
+
+Columns are taken over through the Arrow C data interface without a copy, where the other library has them in Arrow's
+layout; only batches of a bounded number of records are ever converted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from discreet.errors import Mistakes, mistake
+from discreet.io.files import BATCH, Records
+from discreet.programme.sources import MemorySource
+
+_LOOK = 4096  # values that show whether a column has few distinct ones
+_REMEDY = (
+    "give a pandas or polars data frame, an Arrow table, a DuckDB relation, a path or a database address"
+)
+
+
+def arrow_table(data: Any, name: str) -> pa.Table:
+    """Any table in memory as an Arrow table; messages never quote a value."""
+    try:
+        table = _taken(data, name)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        value = "a column with values of several types, or of a type without an Arrow one"
+        raise mistake(name, "", value, "give each column one type: text, numbers or dates") from None
+    twice = next((column for column in table.column_names if table.column_names.count(column) > 1), None)
+    if twice is not None:
+        raise mistake(name, "", f"duplicate column {twice!r}", "give each column a different name")
+    return table
+
+
+def _taken(data: Any, name: str) -> pa.Table:
+    if isinstance(data, pa.Table):
+        return data
+    if isinstance(data, Mapping):
+        return pa.table(dict(data))
+    if type(data).__module__.split(".")[0] == "pandas":
+        return pa.Table.from_pandas(data, preserve_index=False)
+    if hasattr(data, "collect") and type(data).__module__.split(".")[0] == "polars":
+        data = data.collect()
+    if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
+        return pa.table(data)
+    if hasattr(data, "to_table"):  # a dataset of Arrow
+        return data.to_table()
+    raise _unknown(data, name)
+
+
+def _unknown(data: object, name: str) -> Mistakes:
+    return mistake(name, "", f"an object of type {type(data).__name__}", _REMEDY)
+
+
+def open_memory(source: MemorySource) -> Records:
+    """Open a table in memory."""
+    table = source.table
+
+    def read(plain: Sequence[str], coded: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        return batches(table.select(list(dict.fromkeys((*plain, *coded)))))
+
+    schema = pa.schema([pa.field(one.name, _plain_type(one.type)) for one in table.schema])
+    return Records(source.name, schema, read)
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    """The type of a column as ``_one_array`` gives it."""
+    if pa.types.is_string_view(kind):
+        return pa.large_string()
+    if pa.types.is_run_end_encoded(kind):
+        return kind.value_type
+    if pa.types.is_dictionary(kind):
+        return pa.dictionary(kind.index_type, _plain_type(kind.value_type), kind.ordered)
+    return kind
+
+
+def batches(table: pa.Table) -> Iterator[pa.RecordBatch]:
+    """The records in batches of the usual size; small chunks are joined, large ones are not copied."""
+    for start in range(0, table.num_rows, BATCH):
+        part = table.slice(start, BATCH)
+        columns = [_one_array(column) for column in part.columns]
+        yield pa.RecordBatch.from_arrays(columns, names=part.column_names)
+
+
+def _one_array(column: pa.ChunkedArray) -> pa.Array:
+    """The values of a batch in one array, in a layout that every reader knows."""
+    if pa.types.is_dictionary(column.type):
+        column = column.unify_dictionaries()
+        array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+        if isinstance(array, pa.ChunkedArray):
+            array = pa.concat_arrays(array.chunks)
+        values = _plain_layout(array.dictionary)
+        if values is array.dictionary:
+            return array
+        return pa.DictionaryArray.from_arrays(array.indices, values, ordered=array.type.ordered)
+    if column.num_chunks == 1:
+        return _plain_layout(column.chunk(0))
+    return _plain_layout(pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type))
+
+
+def _plain_layout(values: pa.Array) -> pa.Array:
+    """Text in views (polars), and runs, in the layout of other libraries; anything else unchanged."""
+    if pa.types.is_string_view(values.type):
+        return pc.cast(values, pa.large_string())
+    if pa.types.is_run_end_encoded(values.type):
+        return pc.run_end_decode(values)
+    return values
+
+
+def digest_table(table: pa.Table, key: bytes) -> str:
+    """BLAKE2b digest of a table's contents, keyed: of the columns by name, and of each value and gap in order.
+
+    It does not depend on how the records are divided into chunks, on the order of the columns, on dictionaries, or on
+    the width of integers, floats and text.
+    """
+    whole = hashlib.blake2b(digest_size=32, key=key)
+    whole.update(table.num_rows.to_bytes(8, "little"))
+    names = sorted(table.column_names)
+    with ThreadPoolExecutor() as pool:
+        digests = pool.map(lambda name: _digest_column(table.select([name]), key), names)
+        for name, digest in zip(names, digests, strict=True):
+            whole.update(f"{len(name)}:{name}".encode())
+            whole.update(digest)
+    return whole.hexdigest()
+
+
+def _digest_column(column: pa.Table, key: bytes) -> bytes:
+    digest = hashlib.blake2b(digest_size=32, key=key)
+    for batch in batches(column):  # always of the same records, whatever the chunks
+        for part in _canonical(batch.column(0)):
+            digest.update(len(part).to_bytes(8, "little"))
+            digest.update(part)
+    return digest.digest()
+
+
+def _canonical(column: pa.Array) -> Iterator[bytes]:
+    """The values of a batch as bytes that follow from its content only: their kind, the gaps, and the values."""
+    if isinstance(column, pa.ExtensionArray):
+        column = column.storage
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if pa.types.is_boolean(kind) or (pa.types.is_integer(kind) and not pa.types.is_uint64(kind)):
+        numbers = _decoded(column)
+        yield b"integer"
+        yield _gaps(numbers)
+        filled = numbers.cast(pa.int8() if pa.types.is_boolean(kind) else kind).fill_null(0)
+        yield _narrow(filled.to_numpy(zero_copy_only=False))
+    elif pa.types.is_floating(kind):
+        numbers = _decoded(column)
+        yield b"float"
+        yield _gaps(numbers)
+        yield numbers.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False).tobytes()
+    else:
+        is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+        yield b"text" if is_text else str(kind).encode()
+        yield from _texts(column if is_text else _written(_decoded(column)))
+
+
+def _texts(column: pa.Array) -> Iterator[bytes]:
+    """Text with few distinct values as these, in the order in which they occur, and their places; else as it is."""
+    if len(_encoded(column.slice(0, _LOOK))[1]) > _LOOK // 2:
+        plain = _decoded(column)
+        yield _gaps(plain)
+        yield from _layout(plain.fill_null(""))
+        return
+    places, values = _encoded(column)
+    yield from _layout(values)
+    yield _narrow(places)
+
+
+def _encoded(column: pa.Array) -> tuple[NDArray[Any], pa.Array]:
+    """The place of each value among those that occur, in the order in which they do; -1 for a gap."""
+    if not pa.types.is_dictionary(column.type):
+        coded = column.dictionary_encode()
+        return _without_gaps(coded.indices), coded.dictionary
+    used = (
+        column.indices.dictionary_encode()
+    )  # a dictionary of another library may have other values, in any order
+    values = column.dictionary.take(used.dictionary)
+    if values.null_count or len(values.unique()) < len(values):
+        return _encoded(_decoded(column))
+    return _without_gaps(used.indices), values
+
+
+def _without_gaps(places: pa.Array) -> NDArray[Any]:
+    found: NDArray[Any] = (places.fill_null(-1) if places.null_count else places).to_numpy(
+        zero_copy_only=False
+    )
+    return found
+
+
+def _layout(texts: pa.Array) -> Iterator[bytes]:
+    """The lengths of texts without gaps, and their bytes."""
+    texts = texts.cast(pa.large_string())
+    _, offsets, content = texts.buffers()
+    bounds = np.frombuffer(offsets or bytes(8), dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    yield _narrow(np.diff(bounds))
+    yield memoryview(content or b"")[int(bounds[0]) : int(bounds[-1])].tobytes()
+
+
+def _decoded(column: pa.Array) -> pa.Array:
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+
+
+def _gaps(column: pa.Array) -> bytes:
+    return np.packbits(np.asarray(column.is_valid())).tobytes() if column.null_count else b""
+
+
+def _narrow(numbers: NDArray[Any]) -> bytes:
+    """Whole numbers in the narrowest type that has room for all of them, after its name."""
+    low, high = (int(numbers.min()), int(numbers.max())) if len(numbers) else (0, 0)
+    kinds = (np.dtype(name) for name in ("int8", "int16", "int32"))
+    kind = next(
+        (one for one in kinds if np.iinfo(one).min <= low <= high <= np.iinfo(one).max), np.dtype("int64")
+    )
+    return kind.name.encode() + numbers.astype(kind, copy=False).tobytes()
+
+
+def _written(column: pa.Array) -> pa.Array:
+    """Dates, decimals and the like as text; what cannot be written has no use in a table."""
+    try:
+        return pc.cast(column, pa.large_string())
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+        return pa.array([repr(value) for value in column.to_pylist()], pa.large_string())

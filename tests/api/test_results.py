@@ -1,0 +1,65 @@
+"""Results of the library: typed, shown, as frames and charts; audits need what made a release."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import discreet as ds
+from discreet.api.columns import Tables
+from tests.api.test_protect import CUBE, KEY, NOISE, census
+
+SLOW = ["reconstruction", "region", "disclosure", "bayes"]
+
+
+def test_an_audit_needs_the_programme_and_the_secret_of_a_release(tmp_path: Path) -> None:
+    secret = ds.Secret(KEY).save(tmp_path / "secret.key")
+    programme = census().programme([CUBE], NOISE)
+    made = ds.protect(programme, secret=secret, out=tmp_path / "out")
+    opened = ds.open_release(tmp_path / "out")
+    with pytest.raises(
+        ds.Mistakes, match="was opened from a folder; give the programme that made it and secret="
+    ):
+        ds.audit(opened, census())
+    report = ds.audit(opened, programme, secret=secret, without=SLOW)
+    assert report.summary() == ds.audit(made, census(), without=SLOW).summary()
+    assert report.averaging is not None
+    assert report.bayes is None
+    assert 0 <= report.averaging.recovered <= report.averaging.attack.targets
+    assert report.averaging.chart().to_dict()["$schema"].endswith(".json")
+    assert "averaging" in report.to_pandas()["measure"].tolist()
+    assert "<section" in report._repr_html_()
+    with pytest.raises(ds.Mistakes, match="secret: is not the one that made this release"):
+        ds.audit(opened, programme, secret=bytes(32))
+    other = census().programme([CUBE], ds.CellKey(V=1, D=3))
+    with pytest.raises(ds.Mistakes, match="programme: is not the one that made this release"):
+        ds.utility(opened, other, secret=secret)
+
+
+def test_results_are_frozen_and_have_frames_and_charts() -> None:
+    found = ds.ptable(V=2, D=5)
+    with pytest.raises(AttributeError):
+        found.found = None  # type: ignore[misc, assignment]
+    with pytest.raises(AttributeError):
+        _ = found.nothing
+    with pytest.raises(ds.Mistakes, match="choose from ptable"):
+        found.chart("nothing")
+    assert "<figure" in found._repr_html_()
+    forecast = ds.forecast(census(of="person"), CUBE, NOISE, epsilon=[1])
+    assert forecast.chart().to_dict()
+    with pytest.raises(ds.Mistakes, match="this result has none"):
+        ds.convert(rho=1, delta=1e-6).chart()
+    assert ds.convert(rho=1, delta=1e-6).to_pandas()["figure"].tolist() == ["what", "published", "tighter"]
+
+
+def test_text_is_encoded_the_same_in_runs_and_without() -> None:
+    values = [value for value in ("a", "b", None, "c", "a") for _ in range(3000)]
+    column = pa.chunked_array([values, values[::7], []], pa.string())
+    tables = Tables()
+    tables.take(
+        "persons", pa.table({"x": column, "y": column.combine_chunks().take(pa.array(range(len(column))))})
+    )
+    tables.encode("persons", ["x", "y"])
+    batch = pa.Table.from_batches(tables.records("persons").batches([], ["x", "y"]))
+    assert batch["x"].to_pylist() == batch["y"].to_pylist() == column.to_pylist()
+    assert pa.types.is_dictionary(batch["x"].type)

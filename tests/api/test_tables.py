@@ -1,0 +1,129 @@
+"""Protected tables in memory: parts, frames, arrays, pictures and intervals, all by published values only."""
+
+import asyncio
+import json
+from importlib import import_module
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+import pytest
+from fastapi import FastAPI
+from httpx import ASGITransport, AsyncClient, Response
+
+import discreet as ds
+from discreet.api import tables
+from tests.api.test_protect import CUBE, FRAME, KEY, NOISE, census
+
+
+@pytest.fixture(scope="module")
+def release() -> ds.Release:
+    return ds.protect(census(), [CUBE, ds.Cube("sex", id="1.1")], NOISE, secret=KEY)
+
+
+@pytest.fixture(scope="module")
+def table(release: ds.Release) -> ds.Table:
+    return release[CUBE.id]
+
+
+def test_parts_have_the_values_of_the_whole(table: ds.Table) -> None:
+    dense = table.to_numpy()
+    assert dense.shape == table.shape == (16, 3, 6)
+    assert np.array_equal(table.sel(sex="F").to_numpy(), dense[:, 1, :])
+    assert np.array_equal(table.sel(sex=["M", "F"]).to_numpy(), dense[:, [2, 1], :])
+    assert np.array_equal(table.sel(sex="F", age="_T", lau=["N0", "L03"]).to_numpy(), dense[[1, 5], 1, 0])
+    assert table.value() == dense[0, 0, 0]
+    assert table.value(lau="N0", age="15-29") == dense[1, 0, 2]
+    assert np.asarray(table.finest("sex")).tolist() == dense[0, 1:, 0].tolist()
+
+
+def test_frames_of_all_libraries_agree(table: ds.Table) -> None:
+    long = table.to_pandas(zeros=True, labels=True)
+    assert long["value"].tolist() == table.to_numpy().ravel().tolist()
+    assert list(long.columns) == ["lau", "lau_label", "sex", "sex_label", "age", "age_label", "value"]
+    assert table.to_polars(zeros=True)["value"].to_list() == long["value"].tolist()
+    assert np.array_equal(table.to_xarray().sel(sex="F").values, table.sel(sex="F").to_numpy())
+    wide = table.wide("sex")
+    assert wide.loc[("N0", "15-29"), "F"] == table.value(lau="N0", sex="F", age="15-29")
+    assert table.sel(lau="_T", age="_T").wide().to_numpy().tolist() == [table.to_numpy()[0, :, 0].tolist()]
+    assert table.sel(lau="_T", sex="_T", age="_T").wide().to_numpy().tolist() == [[table.value()]]
+
+
+@pytest.mark.parametrize(
+    ("codes", "said"),
+    [({"sex": "X"}, "unknown code 'X'"), ({"sax": "F"}, "'sax'; did you mean 'sex'?")],
+)
+def test_unknown_codes_and_axes_are_refused(table: ds.Table, codes: dict[str, str], said: str) -> None:
+    with pytest.raises(ds.Mistakes) as refused:
+        table.sel(**codes)
+    assert said in str(refused.value)
+
+
+def test_a_release_is_a_mapping(release: ds.Release) -> None:
+    assert list(release) == [CUBE.id, "1.1"]
+    assert "1.1" in release
+    assert release.get("9.9") is None
+    assert {name: len(one.axes) for name, one in release.items()} == {CUBE.id: 3, "1.1": 1}
+    with pytest.raises(ds.Mistakes, match="use one of"):
+        _ = release["nothing"]
+    assert release.to_pandas()["table"].tolist() == list(release)
+    assert "<table" in release._repr_html_()
+
+
+def test_a_table_is_shown_with_its_published_values(table: ds.Table) -> None:
+    shown = table._repr_html_()
+    assert f"<td>{table.value():,}</td>" in shown
+    assert shown.count("<tr>") == 31  # the heading and the first rows
+    assert table.sel(lau="_T", sex="_T", age="_T")._repr_html_().count("<td>") == 1
+    spec = table.sel(lau="_T").chart().to_dict()
+    assert {row["value"] for row in spec["data"]["values"]} <= set(table.values.tolist()) | {0}
+
+
+def test_intervals_have_the_stated_coverage(table: ds.Table) -> None:
+    truth = FRAME.groupby(["lau", "sex"]).size()
+    found = table.finest("lau", "sex").interval(level=0.95).set_index(["lau", "sex"])
+    inside = [(found.low[key] <= truth[key]) and (truth[key] <= found.high[key]) for key in truth.index]
+    assert np.mean(inside) > 0.8
+
+
+def test_libraries_that_are_not_installed_are_named(table: ds.Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str) -> Any:
+        raise ImportError(name) if name in ("polars", "xarray", "pandas") else AssertionError(import_module)
+
+    monkeypatch.setattr(tables, "import_module", absent)
+    for made in (table.to_polars, table.to_xarray, table.to_pandas, table.wide):
+        with pytest.raises(ds.Mistakes, match="is not installed; install it: pip install"):
+            made()
+
+
+def test_cells_that_are_not_published_have_no_value() -> None:
+    noise = ds.Geometric(epsilon=4, negatives="keep", split={"margins": ["sex", "interior"]})
+    found = ds.protect(census(of="person"), ds.Cube("nuts3", "sex"), noise, secret=ds.Secret.new())
+    assert found.value() is None
+    assert found.value(sex="F") is not None
+    assert np.isnan(found.to_numpy()[0, 0])
+    assert np.isnan(found.to_numpy()[1, 0])
+    assert not np.isnan(found.to_numpy()[1, 1])
+    assert found.sel(sex="_T").to_pandas(zeros=True)["value"].isna().all()
+
+
+async def _answers(app: FastAPI, *paths: str) -> list[Response]:
+    async with (
+        app.router.lifespan_context(app),
+        AsyncClient(transport=ASGITransport(app), base_url="http://builder") as client,
+    ):
+        return [await client.get(path) for path in paths]
+
+
+def test_a_release_and_a_programme_are_served(release: ds.Release) -> None:
+    table = json.dumps({"unit": "persons", "axes": ["sex"]})
+    programme = census().programme(CUBE, NOISE)
+    for app in (ds.serve(release), ds.serve(programme, secret=KEY)):
+        page, answer = asyncio.run(_answers(app, "/", f"/api/v1/table?query={quote(table)}"))
+        assert page.status_code == 200
+        assert answer.status_code == 200
+        assert answer.json()["value"][0] == release["1.1"].value()
+    with pytest.raises(ds.Mistakes, match="a population without cubes and noise"):
+        ds.serve(census())  # type: ignore[arg-type]
+    with pytest.raises(ds.Mistakes, match="secret: is missing"):
+        ds.serve(programme)
