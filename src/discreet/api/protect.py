@@ -21,8 +21,8 @@ from discreet.io.temporary_folder import TemporaryFolder
 from discreet.maths.cells.keys import derive
 from discreet.perturb.ledger import Ledger
 from discreet.pipeline.earlier import EarlierReleases
-from discreet.pipeline.spending import Spending
 from discreet.pipeline.protect import protect as publish
+from discreet.pipeline.spending import Spending
 from discreet.programme.noise import CellKeyNoise
 from discreet.release.reader import open_release as open_folder
 
