@@ -12,13 +12,13 @@ from scipy.sparse import csr_array
 
 from discreet.hierarchy.measure import Measurements, ancestors
 from discreet.hierarchy.spine import Spine, spine_of
+from discreet.maths.noise.additive import LawKind
+from discreet.maths.privacy.accounting import Neighbours
 from discreet.maths.tree.marginals import matrix
 from discreet.programme.strategy import (
     Axis,
     Grouping,
     Histogram,
-    Neighbours,
-    Noise,
     Strategy,
     StructuralZero,
     strategy_of,
@@ -48,8 +48,8 @@ def strategy(
     spine: Spine,
     histogram: Histogram = HISTOGRAM,
     budget: Fraction = Fraction(2),
-    noise: Noise = Noise.GAUSSIAN,
-    neighbours: Neighbours = Neighbours.REPLACED,
+    noise: LawKind = LawKind.DISCRETE_GAUSSIAN,
+    neighbours: Neighbours = Neighbours.SUBSTITUTE,
 ) -> Strategy:
     """Different queries at different levels; the first level asks only for the total."""
     count = len(spine.levels)

@@ -7,8 +7,9 @@ from discreet.errors import Mistakes
 from discreet.hierarchy.estimate import Totals, estimate, forecast, known_totals
 from discreet.hierarchy.measure import ancestors, measure, node_counts
 from discreet.hierarchy.spine import Spine, spine_of
+from discreet.maths.noise.additive import LawKind
 from discreet.maths.tree.marginals import matrix
-from discreet.programme.strategy import Histogram, Noise, Strategy
+from discreet.programme.strategy import Histogram, Strategy
 from tests.hierarchy.forests import HISTOGRAM, PLAIN, counts, dense_fit, grown, strategy
 
 QUERIES = {HISTOGRAM: ("total", "detailed", "g", "a*c", "b*e", "g*c"), PLAIN: ("total", "c", "detailed")}
@@ -26,7 +27,9 @@ def test_estimates_are_dense_least_squares(histogram: Histogram, levels: tuple[s
     rng = np.random.default_rng(7)
     for trial in range(3):
         spine = grown(rng)
-        asked = strategy(spine, histogram, noise=Noise.GEOMETRIC if trial == 2 else Noise.GAUSSIAN)
+        asked = strategy(
+            spine, histogram, noise=LawKind.GEOMETRIC if trial == 2 else LawKind.DISCRETE_GAUSSIAN
+        )
         leaf = counts(rng, spine, histogram)
         measured = measure(spine, leaf, asked, rng.bytes(32)).stored()
         totals = exact_totals(spine, asked, leaf, levels)

@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 
 from discreet.errors import Mistakes
+from discreet.maths.noise.additive import LawKind
+from discreet.maths.privacy.accounting import Neighbours
 from discreet.maths.tree.marginals import size_of
 from discreet.programme.strategy import (
+    LAWS,
     PL94,
     Axis,
     Grouping,
     Histogram,
     LevelShare,
-    Neighbours,
-    Noise,
     Strategy,
     StructuralZero,
     pl94_2020,
@@ -115,7 +116,7 @@ def test_a_neighbour_changes_a_query_by_its_sensitivity() -> None:
         one = np.eye(cells)
         added = [onto @ one[i] for i in range(cells)]
         replaced = [onto @ (one[i] - one[j]) for i in range(cells) for j in range(cells)]
-        for changes, neighbours in ((added, Neighbours.ADDED_OR_REMOVED), (replaced, Neighbours.REPLACED)):
+        for changes, neighbours in ((added, Neighbours.ADD_REMOVE), (replaced, Neighbours.SUBSTITUTE)):
             asked = strategy_of(
                 histogram, Fraction(1), {"x": Fraction(1)}, {"x": DETAILED}, neighbours=neighbours
             )
@@ -123,13 +124,13 @@ def test_a_neighbour_changes_a_query_by_its_sensitivity() -> None:
             assert max(np.abs(change).sum() for change in changes) <= asked.sensitivity
 
 
-@pytest.mark.parametrize("noise", list(Noise))
+@pytest.mark.parametrize("noise", LAWS)
 @pytest.mark.parametrize("neighbours", list(Neighbours))
-def test_the_part_of_a_law_is_what_it_was_made_of(noise: Noise, neighbours: Neighbours) -> None:
+def test_the_part_of_a_law_is_what_it_was_made_of(noise: LawKind, neighbours: Neighbours) -> None:
     asked = strategy_of(SMALL, Fraction(3), {"x": Fraction(1)}, {"x": DETAILED}, noise, neighbours)
     part = Fraction(7, 30)
     assert asked.part(asked.law(part)) == part
-    doubled = 2 if neighbours is Neighbours.REPLACED else 1
+    doubled = 2 if neighbours is Neighbours.SUBSTITUTE else 1
     law = asked.law(part)
     assert (law.rho_parameter or law.epsilon_parameter) == part / doubled
 

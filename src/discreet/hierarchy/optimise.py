@@ -11,8 +11,10 @@ import numpy as np
 
 from discreet.errors import Mistakes, Problem, mistake
 from discreet.hierarchy.spine import Spine
+from discreet.maths.noise.additive import LawKind
+from discreet.maths.privacy.accounting import Neighbours
 from discreet.maths.tree.shares import exact_shares, mean_variance, optimal_shares
-from discreet.programme.strategy import Histogram, LevelShare, Neighbours, Noise, Strategy
+from discreet.programme.strategy import Histogram, LevelShare, Strategy
 
 PARTS = 4096  # of the budget: shares are whole numbers of them
 
@@ -32,7 +34,7 @@ def optimise(
     wanted: Sequence[Wanted],
     rho: Fraction,
     queries: Sequence[str] = (),
-    neighbours: Neighbours = Neighbours.REPLACED,
+    neighbours: Neighbours = Neighbours.SUBSTITUTE,
 ) -> Strategy:
     """Choose the shares of rho that make the weighted variance of the estimates smallest (``maths.tree.shares``).
 
@@ -61,7 +63,7 @@ def optimise(
         total = sum(row, Fraction(0))
         asked = tuple((query, part / total) for query, part in zip(names, row, strict=False) if part)
         levels.append(LevelShare(name, total, asked))
-    return Strategy(histogram, rho, tuple(levels), Noise.GAUSSIAN, neighbours)
+    return Strategy(histogram, rho, tuple(levels), LawKind.DISCRETE_GAUSSIAN, neighbours)
 
 
 def _checked(spine: Spine, wanted: Sequence[Wanted]) -> None:

@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 from pydantic import Discriminator, Field, Tag
 
 from discreet.errors import Mistakes, mistake
+from discreet.maths.noise.additive import LawKind
+from discreet.maths.privacy.accounting import Neighbours
 from discreet.programme.codelist import TOTAL, Breakdown, Codelist, breakdown
 from discreet.programme.cube import Cube
 from discreet.programme.filter import Comparison, Filter, Term, alternatives
@@ -27,8 +29,6 @@ from discreet.programme.strategy import (
     Axis,
     Grouping,
     Histogram,
-    Neighbours,
-    Noise,
     Strategy,
     StructuralZero,
     pl94_2020,
@@ -364,8 +364,8 @@ class _Resolver:
             self._budget,
             ordered,
             queries,
-            Noise(declared.law),
-            Neighbours.REPLACED if declared.neighbours == "substitute" else Neighbours.ADDED_OR_REMOVED,
+            LawKind(declared.law),
+            Neighbours(declared.neighbours),
         )
         return tuple(range(deepest + 1)), axes, strategy
 

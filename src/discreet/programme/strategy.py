@@ -16,7 +16,6 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
 from math import prod
@@ -26,26 +25,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Mistakes, Problem, mistake
-from discreet.maths.noise.additive import AdditiveLaw, discrete_gaussian, discrete_laplace
+from discreet.maths.noise.additive import AdditiveLaw, LawKind, discrete_gaussian, discrete_laplace
+from discreet.maths.privacy.accounting import Neighbours
 from discreet.maths.privacy.sensitivity import Reach
 from discreet.maths.tree.marginals import Basis, Blocks, Marginal, precision, undetermined
 
 LARGEST_DENSE = 400  # cells of the dense factor; its matrices are inverted for every area with children
 LARGEST_HISTOGRAM = 1_000_000
-
-
-class Neighbours(StrEnum):
-    """Which populations a guarantee compares: one person replaced, or one added or removed."""
-
-    REPLACED = "replaced"
-    ADDED_OR_REMOVED = "added-or-removed"
-
-
-class Noise(StrEnum):
-    """The law of the noise: discrete Gaussian by rho, or geometric by epsilon."""
-
-    GAUSSIAN = "discrete-gaussian"
-    GEOMETRIC = "geometric"
+LAWS = (LawKind.DISCRETE_GAUSSIAN, LawKind.GEOMETRIC)  # by rho, and by epsilon
 
 
 @dataclass(frozen=True)
@@ -232,8 +219,8 @@ class Strategy:
     histogram: Histogram
     budget: Fraction  # rho of Gaussian noise, epsilon of geometric noise
     levels: tuple[LevelShare, ...]
-    noise: Noise = Noise.GAUSSIAN
-    neighbours: Neighbours = Neighbours.REPLACED
+    noise: LawKind = LawKind.DISCRETE_GAUSSIAN
+    neighbours: Neighbours = Neighbours.SUBSTITUTE
     reach: Reach | None = None  # how far neighbours differ in a query; None: by one count of one
 
     def __post_init__(self) -> None:
@@ -245,6 +232,8 @@ class Strategy:
         found = []
         if self.budget <= 0:
             found.append(Problem("", "strategy.budget", str(self.budget), "give a number above zero"))
+        if self.noise not in LAWS:
+            found.append(Problem("", "strategy.noise", self.noise, f"choose from {', '.join(LAWS)}"))
         names = [one.level for one in self.levels]
         found += [
             Problem("", f"level {name}", "is declared twice", "give each level one share")
@@ -299,7 +288,7 @@ class Strategy:
 
     def law(self, part: Fraction) -> AdditiveLaw:
         """The noise of a query that takes this part of the budget; see the module."""
-        if self.noise is Noise.GAUSSIAN:
+        if self.noise is LawKind.DISCRETE_GAUSSIAN:
             return discrete_gaussian(part / self.squared_sensitivity)
         return discrete_laplace(part / self.sensitivity)
 
@@ -316,14 +305,14 @@ class Strategy:
         """The squared L2 sensitivity of one query."""
         if self.reach is not None:
             return self.reach.l2_squared
-        return 2 if self.neighbours is Neighbours.REPLACED else 1
+        return 2 if self.neighbours is Neighbours.SUBSTITUTE else 1
 
     @property
     def sensitivity(self) -> int:
         """The L1 sensitivity of one query."""
         if self.reach is not None:
             return self.reach.l1
-        return 2 if self.neighbours is Neighbours.REPLACED else 1
+        return 2 if self.neighbours is Neighbours.SUBSTITUTE else 1
 
 
 def _repeated(names: Sequence[str]) -> list[str]:
@@ -335,8 +324,8 @@ def strategy_of(
     budget: Fraction,
     levels: Mapping[str, Fraction],
     queries: Mapping[str, Mapping[str, Fraction]],
-    noise: Noise = Noise.GAUSSIAN,
-    neighbours: Neighbours = Neighbours.REPLACED,
+    noise: LawKind = LawKind.DISCRETE_GAUSSIAN,
+    neighbours: Neighbours = Neighbours.SUBSTITUTE,
 ) -> Strategy:
     """Make a strategy of the shares by level and by level and query."""
     shares = tuple(

@@ -39,8 +39,6 @@ from discreet.programme.strategy import (
     Strategy,
     StructuralZero,
 )
-from discreet.programme.strategy import Neighbours as HierarchyNeighbours
-from discreet.programme.strategy import Noise as HierarchyLaw
 
 
 def _exact(value: object) -> Fraction:
@@ -200,7 +198,7 @@ class HierarchyEntry(_Entry):
     groupings: tuple[GroupingEntry, ...] = ()
     zeros: tuple[dict[str, tuple[int, ...]], ...] = ()  # categories of each variable, of cells that are empty
     budget: Exact  # rho of discrete Gaussian noise, epsilon of geometric noise
-    neighbours: HierarchyNeighbours
+    neighbours: Neighbours
     reach: ReachEntry  # how far neighbours differ in a query
     levels: tuple[LevelEntry, ...]
     totals: tuple[str, ...] = ()  # levels whose totals are exact
@@ -221,9 +219,7 @@ class HierarchyEntry(_Entry):
                 LevelShare(one.level, one.share, tuple(one.queries.items())) for one in self.levels
             )
             reach = Reach(**self.reach.model_dump())
-            strategy = Strategy(
-                histogram, self.budget, levels, HierarchyLaw(kind.value), self.neighbours, reach
-            )
+            strategy = Strategy(histogram, self.budget, levels, kind, self.neighbours, reach)
         except (Mistakes, ValueError) as wrong:
             raise BrokenRelease(f"noise hierarchy: {wrong}") from None
         return HierarchyRule(
