@@ -3,6 +3,7 @@
 import copy
 import json
 import pickle
+import tempfile
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -245,10 +246,32 @@ def test_a_folder_is_written_as_the_command_writes_it(tmp_path: Path) -> None:
     assert not (tmp_path / "third").exists()
 
 
-def test_gates_refuse_a_release() -> None:
+def test_a_table_in_memory_is_recorded_like_a_written_one(tmp_path: Path) -> None:
+    secret = ds.Secret.new().save(tmp_path / "secret.key")
+    first = ds.protect(census(), CUBE, NOISE, secret=secret)
+    assert ds.protect(census(), CUBE, NOISE, secret=secret).to_arrow().equals(first.to_arrow())
+    other = ds.CellKey(V=1, D=3)
+    with pytest.raises(ds.Mistakes, match="has another one, or other keys, under this secret"):
+        ds.protect(census(), CUBE, other, secret=tmp_path / "secret.key")
+    with pytest.raises(ds.Mistakes, match="has another one, or other keys, under this secret"):
+        ds.protect(census(), CUBE, other, secret=secret, out=tmp_path / "out")
+    assert len(ds.protect(census(), CUBE, other, secret=secret, another_ptable=True)) > 0
+    assert len(ds.protect(census(), CUBE, other, secret=ds.Secret.new())) > 0
+
+
+def test_nothing_is_left_behind_by_what_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     strict = {"averaging": {"limit": 0.01}}
-    with pytest.raises(ds.DiscreetError):
+    with pytest.raises(ds.DiscreetError) as refused:
         ds.protect(census(), [CUBE], NOISE, secret=KEY, gates=strict)
+    assert refused.tb is not None  # frames that refer to a folder are kept, as a notebook keeps them
+    with pytest.raises(ds.Mistakes) as unserved:
+        ds.serve(census().programme(CUBE, NOISE))
+    with pytest.raises(ds.Mistakes) as unmade:
+        ds.synth(0)
+    assert unserved.tb is not None
+    assert unmade.tb is not None
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_budget_is_charged_once_it_is_spent(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 import discreet as ds
 from discreet.api.columns import Tables
-from tests.api.test_protect import CUBE, KEY, NOISE, census
+from tests.api.test_protect import CUBE, FRAME, KEY, NOISE, census
 
 SLOW = ["reconstruction", "region", "disclosure", "bayes"]
 
@@ -34,6 +34,15 @@ def test_an_audit_needs_the_programme_and_the_secret_of_a_release(tmp_path: Path
     other = census().programme([CUBE], ds.CellKey(V=1, D=3))
     with pytest.raises(ds.Mistakes, match="programme: is not the one that made this release"):
         ds.utility(opened, other, secret=secret)
+    with pytest.raises(ds.Mistakes, match="microdata: are not those of this release"):
+        ds.audit(made, census(FRAME.assign(sex=FRAME["sex"].iloc[::-1].to_numpy())), without=SLOW)
+    with pytest.raises(ds.Mistakes, match="programme: an object of type DataFrame; give a Population"):
+        ds.utility(made, FRAME)
+    again = ds.protect(programme.to_toml(tmp_path / "declared"), secret=KEY)
+    with pytest.raises(
+        ds.Mistakes, match="the release was made from a programme file; leave the population out"
+    ):
+        ds.audit(again, census())
 
 
 def test_results_are_frozen_and_have_frames_and_charts() -> None:

@@ -76,11 +76,13 @@ def _made_from(
     """The programme and secret behind a release: given, or those that made it in this process."""
     origin = release.origin
     key: Secret | None = secret_key(secret) if secret is not None else origin.secret if origin else None
-    programme = what if isinstance(what, Programme) else None
-    if isinstance(what, str | Path):
-        programme = Programme.read(what)
-    if programme is None:
+    programme: Programme | None
+    if what is None or isinstance(what, Population):
         programme = origin.programme if origin else None
+        if what is not None and programme is not None:
+            programme = programme.of(what)  # its records have to be those that were counted
+    else:
+        programme = what if isinstance(what, Programme) else Programme.read(what)
     if programme is None or key is None:
         remedy = (
             "give the programme that made it and secret=: only the process that made a release knows them"

@@ -185,7 +185,22 @@ class Population:
         path = Path(NAME) if tables.declared is None else tables.declared.path
         sources = naming.sources()
         kept = None if tables.declared is None else tables.declared.kept
-        return Programme(Declaration(content, path, Supplied(sources, naming.codelists), kept))
+
+        def again(other: Population) -> Programme:
+            return other.programme(
+                wanted,
+                noise,
+                swap=swap,
+                structural_zeros=zeros,
+                gates=gates,
+                name=name,
+                title=title,
+                disclose=disclose,
+                consistent=consistent,
+                **further,
+            )
+
+        return Programme(Declaration(content, path, Supplied(sources, naming.codelists), kept), again)
 
     def with_records(self, tables: Mapping[str, AnyTable]) -> Population:
         """The same population with other records in some of its tables: those of a swap, or of another year."""
