@@ -33,6 +33,7 @@ from discreet.audit.audit import (
 from discreet.audit.case import Case, make_case, recognise
 from discreet.audit.disclosure import Disclosures
 from discreet.audit.evidence import published, refuse_adjusted, same_ptable, same_secret, supposing
+from discreet.audit.hierarchy import HierarchyAudit
 from discreet.audit.measures import Privacy
 from discreet.audit.utility import Utility, utility_by
 from discreet.errors import mistake
@@ -184,6 +185,11 @@ class AuditReport:
         """The choices of V and D within all limits."""
         return self._measure("region", self.found.region)
 
+    @property
+    def hierarchy(self) -> Result[HierarchyAudit] | None:
+        """The accuracy of each level of a hierarchical release, and the attack on its measurements."""
+        return self._measure("hierarchy", self.found.hierarchy)
+
     def summary(self) -> str:
         """The gates first, then one or two lines for each measure."""
         return "\n".join(audit_lines(self.found))
@@ -236,7 +242,7 @@ def audit(
     True
     """
     opened = release_of(release)
-    refuse_adjusted(opened.opened)
+    refuse_adjusted(opened.opened, fitted=True)
     require_known(without)
     origin = _made_from(opened, census, secret)
     with shown_progress(not progress) as listener:
