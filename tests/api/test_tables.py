@@ -79,11 +79,25 @@ def test_a_table_is_shown_with_its_published_values(table: ds.Table) -> None:
     assert {row["value"] for row in spec["data"]["values"]} <= set(table.values.tolist()) | {0}
 
 
-def test_intervals_have_the_stated_coverage(table: ds.Table) -> None:
+@pytest.mark.parametrize("level", [0.5, 0.95])
+def test_intervals_have_the_stated_coverage(level: float) -> None:
+    law = ds.ptable(V=2, D=5).found
+    changes, probabilities = (
+        law.changes(law.last_row),
+        law.probabilities[law.last_row],
+    )  # of all larger counts
     truth = FRAME.groupby(["lau", "sex"]).size()
-    found = table.finest("lau", "sex").interval(level=0.95).set_index(["lau", "sex"])
-    inside = [(found.low[key] <= truth[key]) and (truth[key] <= found.high[key]) for key in truth.index]
-    assert np.mean(inside) > 0.8
+    inside, reach = [], set()
+    for seed in range(25):
+        table = ds.protect(census(), ds.Cube("lau", "sex"), NOISE, secret=bytes([seed] * 32), progress=False)
+        found = table.finest().interval(level).set_index(["lau", "sex"])
+        reach |= {*(found["high"] - found["value"]), *(found["value"] - found["low"])}
+        inside += [bool(found["low"][key] <= truth[key] <= found["high"][key]) for key in truth.index]
+    (widest,) = reach
+    expected = float(probabilities[np.abs(changes) <= widest].sum())
+    narrower = float(probabilities[np.abs(changes) < widest].sum())
+    assert narrower < level <= expected
+    assert abs(np.mean(inside) - expected) < 4 * np.sqrt(expected * (1 - expected) / len(inside))
 
 
 def test_libraries_that_are_not_installed_are_named(table: ds.Table, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from discreet.api.columns import AnyTable, Tables, listed
 from discreet.api.population import Population
 from discreet.api.programme import Programme
 from discreet.api.protect import Secrets
@@ -31,10 +32,13 @@ from discreet.audit.audit import (
     WeightsAudit,
 )
 from discreet.audit.case import Case, make_case, recognise
+from discreet.audit.differencing_areas import Crossing, read_crossing
 from discreet.audit.disclosure import Disclosures
 from discreet.audit.evidence import published, refuse_adjusted, same_ptable, same_secret, supposing
 from discreet.audit.hierarchy import HierarchyAudit
 from discreet.audit.measures import Privacy
+from discreet.audit.session import RATE, REQUESTS, SECONDS, Session, SessionFindings
+from discreet.audit.session import attack_server as run_session
 from discreet.audit.utility import Utility, utility_by
 from discreet.errors import mistake
 from discreet.io.progress import Progress
@@ -47,7 +51,7 @@ from discreet.page.skeleton import Part
 from discreet.pipeline.audit import audit as run_audit
 from discreet.pipeline.audit import open_earlier, require_known, write_audit
 from discreet.report.confidential import gates_part, measured_parts
-from discreet.report.findings import attack_lines, audit_lines
+from discreet.report.findings import attack_lines, audit_lines, session_lines
 from discreet.report.published import Names, attack_part, names_of
 from discreet.report.utility import utility_part
 from discreet.report.utility_lines import utility_lines
@@ -328,6 +332,8 @@ def attack(
     variance: float | None = None,
     bound: int | None = None,
     earlier: Release | str | Path | None = None,
+    lookup: AnyTable = None,
+    geographies: Sequence[str] = (),
     place: str | None = None,
     areas: int = 10,
     seconds: float = 5.0,
@@ -336,6 +342,9 @@ def attack(
     progress: bool = True,
 ) -> AttackReport:
     """Attack a release from its public files only; ``ptable``, ``variance`` and ``bound`` are what else is known.
+
+    ``lookup`` is a public table of the overlapping areas of two variables, which ``geographies`` names: maps are
+    subtracted. A running table builder is attacked by ``attack_server``.
 
     >>> import discreet as ds
     >>> census = ds.Population(persons={"pid": range(90), "sex": ["F", "M", "F"] * 30}, person_id="pid")
@@ -348,13 +357,14 @@ def attack(
     for one in (opened, before):
         if one is not None:
             refuse_adjusted(one.opened)
+    crossing = _crossing(lookup, geographies)
     seen = supposing(published(opened.opened), _law(ptable), variance)
     with shown_progress(not progress) as listener:
         outsider = Outsider(
             seen,
             None if before is None else published(before.opened),
             before is not None and same_secret(before.opened, opened.opened),
-            None,
+            crossing,
             bound,
             place,
             areas,
@@ -365,6 +375,55 @@ def attack(
         )
         found = run_attack(outsider, without)
     return AttackReport(found, tuple(attack_lines(seen, found)))
+
+
+def attack_server(
+    address: str,
+    *,
+    axes: Sequence[str] = (),
+    filtered: str = "",
+    variance: float | None = None,
+    requests: int = REQUESTS,
+    seconds: float = SECONDS,
+    rate: float = RATE,
+    own_server: bool = False,
+) -> Result[SessionFindings]:
+    """Attack one's own table builder at ``http://..``: the same table under random opposite filters, averaged.
+
+    ``axes`` and ``filtered`` are the breakdowns of the table and the variable of the filters, chosen where not given.
+    ``own_server`` confirms that a server on another machine is your own.
+
+    >>> import discreet as ds
+    >>> try:
+    ...     ds.attack_server("http://census.example")
+    ... except ds.DiscreetError as refused:
+    ...     print(str(refused).split(";")[0])
+    attack: http://census.example is not on this machine
+    """
+    session = Session(
+        address=address.rstrip("/"),
+        axes=tuple(listed("axes", axes)),
+        filtered=filtered,
+        requests=requests,
+        seconds=seconds,
+        rate=rate,
+        variance=variance,
+        own_server=own_server,
+    )
+    found = run_session(session)
+    return Result(found, tuple(session_lines(session.address, found)))
+
+
+def _crossing(lookup: AnyTable, geographies: Sequence[str]) -> Crossing | None:
+    names = listed("geographies", geographies)
+    if lookup is None and not names:
+        return None
+    if lookup is None or len(names) != 2:
+        remedy = 'give both, e.g. geographies=["grid", "lau"]'
+        raise mistake("", "lookup, geographies", ", ".join(names) or "missing", remedy)
+    tables = Tables()
+    tables.take("lookup", lookup)
+    return read_crossing(tables.records("lookup"), names[0], names[1])
 
 
 def _law(ptable: PTable | Result[PTable] | str | Path | None) -> PTableLaw | None:
