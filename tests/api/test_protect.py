@@ -189,6 +189,33 @@ def test_mistakes_are_refused_in_one_line(change: dict[str, Any], said: str) -> 
     assert len(str(refused.value).splitlines()) == 1
 
 
+NAMES: Any = ["lau"]
+WORD: Any = "cell-key"
+NOTHING: Any = None
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (lambda: ds.protect(census(), NAMES, NOISE, secret=KEY), "cubes: other objects than cubes"),
+        (
+            lambda: ds.protect(census(), CUBE, WORD, secret=KEY),
+            "noise: an object of type str; give noise",
+        ),
+        (lambda: ds.protect(FRAME, CUBE, NOISE, secret=KEY), "population: an object of type DataFrame"),
+        (lambda: ds.protect(census(), CUBE, NOISE, secret=NOTHING), "secret: an object of type NoneType"),
+        (lambda: ds.audit(FRAME), "release: an object of type DataFrame"),
+        (lambda: ds.serve(FRAME), "programme: an object of type DataFrame"),
+        (lambda: ds.swap(census(), ds.Swap(similar=[]), secret=KEY), "swap.similar: is empty"),
+    ],
+)
+def test_objects_of_another_type_are_refused_in_one_line(made: Any, said: str) -> None:
+    with pytest.raises(ds.Mistakes) as refused:
+        made()
+    assert str(refused.value).startswith(said)
+    assert len(str(refused.value).splitlines()) == 1
+
+
 def test_noise_is_checked_as_in_a_programme_file() -> None:
     with pytest.raises(
         ds.Mistakes, match=r"noise\.V: 99.0; a change of at most D = 5 has a variance of at most 25"

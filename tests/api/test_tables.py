@@ -51,7 +51,11 @@ def test_frames_of_all_libraries_agree(table: ds.Table) -> None:
 
 @pytest.mark.parametrize(
     ("codes", "said"),
-    [({"sex": "X"}, "unknown code 'X'"), ({"sax": "F"}, "'sax'; did you mean 'sex'?")],
+    [
+        ({"sex": "X"}, "unknown code 'X'"),
+        ({"sex": 3}, "an object of type int; give a code as text"),
+        ({"sax": "F"}, "'sax'; did you mean 'sex'?"),
+    ],
 )
 def test_unknown_codes_and_axes_are_refused(table: ds.Table, codes: dict[str, str], said: str) -> None:
     with pytest.raises(ds.Mistakes) as refused:

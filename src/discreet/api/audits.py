@@ -72,6 +72,9 @@ def release_of(what: Published) -> Release:
         if not isinstance(what.release, Release):
             raise mistake(what.id, "", "a table without its release", "give the release, or its folder")
         return what.release
+    if not isinstance(what, Release | str | Path):
+        remedy = "give a table, a release, or the folder of a release"
+        raise mistake("", "release", f"an object of type {type(what).__name__}", remedy)
     return what if isinstance(what, Release) else open_release(what)
 
 

@@ -163,6 +163,13 @@ class Population:
         ``further`` are other sections of a programme file, such as ``serve`` and ``limits``.
         """
         wanted = [cubes] if isinstance(cubes, Cube) else list(cubes)
+        if not all(isinstance(cube, Cube) for cube in wanted):
+            raise mistake(
+                "", "cubes", "other objects than cubes", 'give Cube("lau", "sex"), or a list of them'
+            )
+        if not hasattr(noise, "declared"):
+            remedy = "give noise such as CellKey(V=2, D=5) or Geometric(epsilon=1)"
+            raise mistake("", "noise", f"an object of type {type(noise).__name__}", remedy)
         zeros = list(structural_zeros)
         tables, naming = self._tables, Naming(self._tables)
         entries = [naming.cube(cube) for cube in wanted]

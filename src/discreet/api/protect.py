@@ -37,6 +37,9 @@ def programme_of(
 ) -> Programme:
     """A programme: as given, of a file, or of a population with cubes and noise."""
     if not isinstance(what, Population):
+        if not isinstance(what, Programme | str | Path):
+            remedy = "give a Population(persons=..), a Programme or the path of a programme file"
+            raise mistake("", "population", f"an object of type {type(what).__name__}", remedy)
         if cubes is not None or noise is not None or declared:
             remedy = "it declares cubes and noise itself; give a Population to declare others"
             raise mistake("", "programme", "together with cubes, noise or other declarations", remedy)
