@@ -14,6 +14,8 @@ import pytest
 from scipy.sparse import csr_array
 
 import discreet as ds
+from discreet.advise.hierarchical import hierarchy_forecast
+from discreet.advise.strategy import advise_strategy
 from discreet.audit.attack import ATTACKS
 from discreet.audit.case import make_case, recognise
 from discreet.errors import Mistakes
@@ -415,6 +417,12 @@ def test_the_library_and_the_public_page_know_fitted_counts(country: Path) -> No
         Mistakes, match="audit it with its programme and secret: that attacks the noisy measure"
     ):
         ds.attack(country / "release")
+    levels = ds.forecast(country / "programme.toml")
+    assert levels.found == hierarchy_forecast(load_programme(country / "programme.toml"))
+    assert "BLOCK, total: noise 4, standard deviation of the estimate 3.41" in levels.summary()
+    shares = ds.advise(country / "programme.toml", progress=False)
+    assert shares.proposed == advise_strategy(load_programme(country / "programme.toml")).proposed
+    assert "Proposed shares of rho 1/2" in shares.summary()
     seen = public_view(open_release(country / "release"), ATTACKS, 1, Quiet())
     text = public_page(seen).html()
     assert "the folder estimates has an unbiased estimate of every count" in text
