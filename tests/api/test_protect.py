@@ -216,6 +216,15 @@ def test_objects_of_another_type_are_refused_in_one_line(made: Any, said: str) -
     assert len(str(refused.value).splitlines()) == 1
 
 
+def test_a_risk_of_households_is_refused_by_its_table() -> None:
+    homes = pd.DataFrame({"hid": range(667), "rooms": ["2"] * 667})
+    found = census(households=homes, household_id="hid")
+    with pytest.raises(
+        ds.Mistakes, match="column 'rooms' is in the table of households; name a column of persons"
+    ):
+        ds.swap(found, ds.Swap(risk=["rooms"], similar=[["rooms"]], rate=0.1), secret=KEY, progress=False)
+
+
 def test_noise_is_checked_as_in_a_programme_file() -> None:
     with pytest.raises(
         ds.Mistakes, match=r"noise\.V: 99.0; a change of at most D = 5 has a variance of at most 25"
