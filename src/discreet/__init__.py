@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from discreet import inference
     from discreet.api.advice import advise, forecast
-    from discreet.api.audits import AttackReport, AuditReport, attack, audit, utility
+    from discreet.api.audits import AttackReport, AuditReport, attack, attack_server, audit, utility
     from discreet.api.checks import Checked, check, verify
     from discreet.api.cubes import Bands, Cube, ages, bands
     from discreet.api.noise import CellKey, DiscreteGaussian, Geometric, Noise, Private, Swap
@@ -80,6 +80,7 @@ _HOMES = {
     "advise": "api.advice",
     "ages": "api.cubes",
     "attack": "api.audits",
+    "attack_server": "api.audits",
     "audit": "api.audits",
     "bands": "api.cubes",
     "check": "api.checks",
@@ -135,6 +136,7 @@ __all__ = [
     "advise",
     "ages",
     "attack",
+    "attack_server",
     "audit",
     "bands",
     "check",

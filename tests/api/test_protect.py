@@ -3,6 +3,7 @@
 import copy
 import json
 import pickle
+import tempfile
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -188,6 +189,42 @@ def test_mistakes_are_refused_in_one_line(change: dict[str, Any], said: str) -> 
     assert len(str(refused.value).splitlines()) == 1
 
 
+NAMES: Any = ["lau"]
+WORD: Any = "cell-key"
+NOTHING: Any = None
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (lambda: ds.protect(census(), NAMES, NOISE, secret=KEY), "cubes: other objects than cubes"),
+        (
+            lambda: ds.protect(census(), CUBE, WORD, secret=KEY),
+            "noise: an object of type str; give noise",
+        ),
+        (lambda: ds.protect(FRAME, CUBE, NOISE, secret=KEY), "population: an object of type DataFrame"),
+        (lambda: ds.protect(census(), CUBE, NOISE, secret=NOTHING), "secret: an object of type NoneType"),
+        (lambda: ds.audit(FRAME), "release: an object of type DataFrame"),
+        (lambda: ds.serve(FRAME), "programme: an object of type DataFrame"),
+        (lambda: ds.swap(census(), ds.Swap(similar=[]), secret=KEY), "swap.similar: is empty"),
+    ],
+)
+def test_objects_of_another_type_are_refused_in_one_line(made: Any, said: str) -> None:
+    with pytest.raises(ds.Mistakes) as refused:
+        made()
+    assert str(refused.value).startswith(said)
+    assert len(str(refused.value).splitlines()) == 1
+
+
+def test_a_risk_of_households_is_refused_by_its_table() -> None:
+    homes = pd.DataFrame({"hid": range(667), "rooms": ["2"] * 667})
+    found = census(households=homes, household_id="hid")
+    with pytest.raises(
+        ds.Mistakes, match="column 'rooms' is in the table of households; name a column of persons"
+    ):
+        ds.swap(found, ds.Swap(risk=["rooms"], similar=[["rooms"]], rate=0.1), secret=KEY, progress=False)
+
+
 def test_noise_is_checked_as_in_a_programme_file() -> None:
     with pytest.raises(
         ds.Mistakes, match=r"noise\.V: 99.0; a change of at most D = 5 has a variance of at most 25"
@@ -245,10 +282,32 @@ def test_a_folder_is_written_as_the_command_writes_it(tmp_path: Path) -> None:
     assert not (tmp_path / "third").exists()
 
 
-def test_gates_refuse_a_release() -> None:
+def test_a_table_in_memory_is_recorded_like_a_written_one(tmp_path: Path) -> None:
+    secret = ds.Secret.new().save(tmp_path / "secret.key")
+    first = ds.protect(census(), CUBE, NOISE, secret=secret)
+    assert ds.protect(census(), CUBE, NOISE, secret=secret).to_arrow().equals(first.to_arrow())
+    other = ds.CellKey(V=1, D=3)
+    with pytest.raises(ds.Mistakes, match="has another one, or other keys, under this secret"):
+        ds.protect(census(), CUBE, other, secret=tmp_path / "secret.key")
+    with pytest.raises(ds.Mistakes, match="has another one, or other keys, under this secret"):
+        ds.protect(census(), CUBE, other, secret=secret, out=tmp_path / "out")
+    assert len(ds.protect(census(), CUBE, other, secret=secret, another_ptable=True)) > 0
+    assert len(ds.protect(census(), CUBE, other, secret=ds.Secret.new())) > 0
+
+
+def test_nothing_is_left_behind_by_what_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     strict = {"averaging": {"limit": 0.01}}
-    with pytest.raises(ds.DiscreetError):
+    with pytest.raises(ds.DiscreetError) as refused:
         ds.protect(census(), [CUBE], NOISE, secret=KEY, gates=strict)
+    assert refused.tb is not None  # frames that refer to a folder are kept, as a notebook keeps them
+    with pytest.raises(ds.Mistakes) as unserved:
+        ds.serve(census().programme(CUBE, NOISE))
+    with pytest.raises(ds.Mistakes) as unmade:
+        ds.synth(0)
+    assert unserved.tb is not None
+    assert unmade.tb is not None
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_budget_is_charged_once_it_is_spent(tmp_path: Path) -> None:

@@ -143,7 +143,7 @@ def test_bounds_that_cannot_hold_are_refused_by_name_and_without_counts() -> Non
     good = np.full((3, 3), 82)
     for lower, upper, message in (
         (good + 1, good, "the lower bound exceeds the upper one in 3 areas: region north"),
-        (good * 0, good - 1, r"the data are outside of the bounds in 3 areas: region north \(count 0\)"),
+        (good * 0, good - 1, r"the data are outside of the bounds in 3 areas: region north \(cell 0\)"),
         (good * 0 - 1, good, "a bound is negative in 3 areas"),
         (good[:2], good, "give 3 areas with 3 counts each"),
     ):

@@ -13,6 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 from scipy.sparse import csr_array
 
+import discreet as ds
+from discreet.advise.hierarchical import hierarchy_forecast
+from discreet.advise.strategy import advise_strategy
+from discreet.audit.attack import ATTACKS
 from discreet.audit.case import make_case, recognise
 from discreet.errors import Mistakes
 from discreet.hierarchy.cubes import cube_estimates
@@ -21,10 +25,12 @@ from discreet.hierarchy.integers import limits_of
 from discreet.hierarchy.mechanism import hierarchical_mechanism
 from discreet.inference.hierarchy import estimated
 from discreet.inference.noise import noise_of
+from discreet.io.progress import Quiet
 from discreet.io.register import Register
 from discreet.maths.privacy.accounting import Neighbours, Rho
 from discreet.perturb.ledger import Ledger
 from discreet.pipeline.audit import audit
+from discreet.pipeline.check import check_data
 from discreet.pipeline.protect import protect
 from discreet.pipeline.spending import Spending
 from discreet.programme.programme import load_programme
@@ -32,6 +38,7 @@ from discreet.release.certify import verify_certificate
 from discreet.release.manifest import read_manifest
 from discreet.release.reader import open_release
 from discreet.release.verify import verify
+from discreet.report.public import public_page, public_view
 from discreet.serve.jobs_store import Store
 from discreet.serve.open import serve_release
 from tests.pipeline.conftest import NOON, SECRET
@@ -369,8 +376,8 @@ def test_bounds_hold_in_every_area(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "problem"),
     [
-        (["S0C0T0B0,W,5,3"], "the lower bound exceeds the upper one in 1 areas: BLOCK S0C0T0B0"),
-        (["S0C0T0B0,W,5000,"], "the data are outside of the bounds in 1 areas: BLOCK S0C0T0B0"),
+        (["S0C0T0B0,W,5,3"], "line 2: lower is 5, above upper 3"),
+        (["S0C0T0B0,W,5000,"], "the data are outside of the bounds in 1 areas: BLOCK S0C0T0B0 (W)"),
         (["S9,W,0,3"], "line 2: no smallest area of this code"),
         (["S0C0T0B0,X,0,3"], "line 2: no count of the query with these codes"),
         (["S0C0T0B0,W,0,many"], "line 2: upper is 'many', no whole number"),
@@ -391,6 +398,36 @@ def test_wrong_bounds_are_refused_before_noise_is_drawn(
         protect(programme, SECRET, tmp_path / "release", tmp_path / "private.json", clock=lambda: NOON)
     assert problem in str(refused.value)
     assert not (tmp_path / "release").exists()
+    # what the file itself shows is found before a record is counted
+    assert any(problem in str(one) for one in check_data(programme)) == ("line 2" in problem)
+
+
+def test_the_library_and_the_public_page_know_fitted_counts(country: Path) -> None:
+    report = ds.audit(
+        country / "release",
+        country / "programme.toml",
+        secret=SECRET,
+        without=["reconstruction"],
+        progress=False,
+    )
+    assert report.hierarchy is not None
+    assert len(report.hierarchy.accuracy) > 0
+    assert report.averaging is None
+    with pytest.raises(
+        Mistakes, match="audit it with its programme and secret: that attacks the noisy measure"
+    ):
+        ds.attack(country / "release")
+    levels = ds.forecast(country / "programme.toml")
+    assert levels.found == hierarchy_forecast(load_programme(country / "programme.toml"))
+    assert "BLOCK, total: noise 4, standard deviation of the estimate 3.41" in levels.summary()
+    shares = ds.advise(country / "programme.toml", progress=False)
+    assert shares.proposed == advise_strategy(load_programme(country / "programme.toml")).proposed
+    assert "Proposed shares of rho 1/2" in shares.summary()
+    seen = public_view(open_release(country / "release"), ATTACKS, 1, Quiet())
+    text = public_page(seen).html()
+    assert "the folder estimates has an unbiased estimate of every count" in text
+    assert "is not published, so the error" not in text
+    assert "a standard error for every count" in text
 
 
 def test_geometric_noise_of_an_epsilon(tmp_path: Path) -> None:

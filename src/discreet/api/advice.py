@@ -10,7 +10,9 @@ from discreet.advise.advise import advise as advise_on
 from discreet.advise.facts import counted_facts, declared_facts, seeded_secret
 from discreet.advise.forecast import CandidateForecast, Forecast, candidates_for, read_epsilons
 from discreet.advise.forecast import forecast as forecast_of
+from discreet.advise.hierarchical import HierarchyForecast, QueryForecast, hierarchy_forecast
 from discreet.advise.reasons import caveats, conflicts, reasons
+from discreet.advise.strategy import StrategyAdvice, advise_strategy
 from discreet.advise.swap import advise_swap
 from discreet.api.cubes import Cube
 from discreet.api.noise import Noise
@@ -37,11 +39,12 @@ def advise(
     threads: int = 0,
     progress: bool = True,
     **declared: object,
-) -> Result[Advice]:
+) -> Result[Advice | StrategyAdvice]:
     """Propose noise parameters that keep risk and error within limits, or explain why no parameters do.
 
     ``found.proposal`` has the parameters, ``chart()`` shows where the limits hold. The records are read unless
-    ``without_data``; ``population`` is then the number of persons.
+    ``without_data``; ``population`` is then the number of persons. Of a hierarchical programme the shares of its budget
+    are proposed.
 
     >>> import discreet as ds
     >>> persons = {"pid": range(600), "sex": ["F", "M", "F"] * 200, "lau": ["A", "B"] * 300}
@@ -51,6 +54,12 @@ def advise(
     'cell-key'
     """
     resolved = programme_of(what, cubes, noise, **declared).resolved
+    if resolved.hierarchy is not None:
+        shares = advise_strategy(resolved)
+        saved = f"The declared mean error needs {shares.saved:.2f} of the budget with these shares."
+        return Result(
+            shares, (f"Proposed shares of {shares.measure} {shares.budget}:", *shares.lines(), saved)
+        )
     task = task_of(resolved, None, limits or RiskLimits())
     with shown_progress(not progress) as listener:
         if without_data:
@@ -73,10 +82,10 @@ def forecast(
     *,
     epsilon: str | Iterable[float] = "1,5,20",
     **declared: object,
-) -> Result[Forecast]:
+) -> Result[Forecast | HierarchyForecast]:
     """Expected errors of every cube for the declared noise and for others; no record is counted.
 
-    ``epsilon`` are budgets of all tables together to compare.
+    ``epsilon`` are budgets of all tables together to compare. A hierarchical programme is forecast by level and query.
 
     >>> import discreet as ds
     >>> census = ds.Population(persons={"pid": [1, 2], "sex": ["F", "M"]}, person_id="pid")
@@ -86,6 +95,9 @@ def forecast(
     """
     text = epsilon if isinstance(epsilon, str) else ",".join(map(str, epsilon))
     resolved = programme_of(what, cubes, noise, **declared).resolved
+    if resolved.hierarchy is not None:
+        levels = hierarchy_forecast(resolved)
+        return Result(levels, tuple(map(_level_line, levels.queries)))
     found = forecast_of(resolved, candidates_for(resolved, read_epsilons(text)))
     return Result(found, tuple(map(_line, found.candidates)), drawings=(forecast_chart(found),))
 
@@ -95,3 +107,8 @@ def _line(one: CandidateForecast) -> str:
     if not deviations:
         return f"{one.candidate.name}: not available"
     return f"{one.candidate.name}: standard deviation of the noise {min(deviations):.3g} to {max(deviations):.3g}"
+
+
+def _level_line(one: QueryForecast) -> str:
+    measured = "not measured" if one.noise is None else f"noise {one.noise:.3g}"
+    return f"{one.level}, {one.query}: {measured}, standard deviation of the estimate {one.mean:.3g}"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from discreet.api.columns import AnyTable, Tables, listed
 from discreet.api.population import Population
 from discreet.api.programme import Programme
 from discreet.api.protect import Secrets
@@ -31,9 +32,13 @@ from discreet.audit.audit import (
     WeightsAudit,
 )
 from discreet.audit.case import Case, make_case, recognise
+from discreet.audit.differencing_areas import Crossing, read_crossing
 from discreet.audit.disclosure import Disclosures
 from discreet.audit.evidence import published, refuse_adjusted, same_ptable, same_secret, supposing
+from discreet.audit.hierarchy import HierarchyAudit
 from discreet.audit.measures import Privacy
+from discreet.audit.session import RATE, REQUESTS, SECONDS, Session, SessionFindings
+from discreet.audit.session import attack_server as run_session
 from discreet.audit.utility import Utility, utility_by
 from discreet.errors import mistake
 from discreet.io.progress import Progress
@@ -46,7 +51,7 @@ from discreet.page.skeleton import Part
 from discreet.pipeline.audit import audit as run_audit
 from discreet.pipeline.audit import open_earlier, require_known, write_audit
 from discreet.report.confidential import gates_part, measured_parts
-from discreet.report.findings import attack_lines, audit_lines
+from discreet.report.findings import attack_lines, audit_lines, session_lines
 from discreet.report.published import Names, attack_part, names_of
 from discreet.report.utility import utility_part
 from discreet.report.utility_lines import utility_lines
@@ -67,6 +72,9 @@ def release_of(what: Published) -> Release:
         if not isinstance(what.release, Release):
             raise mistake(what.id, "", "a table without its release", "give the release, or its folder")
         return what.release
+    if not isinstance(what, Release | str | Path):
+        remedy = "give a table, a release, or the folder of a release"
+        raise mistake("", "release", f"an object of type {type(what).__name__}", remedy)
     return what if isinstance(what, Release) else open_release(what)
 
 
@@ -76,11 +84,13 @@ def _made_from(
     """The programme and secret behind a release: given, or those that made it in this process."""
     origin = release.origin
     key: Secret | None = secret_key(secret) if secret is not None else origin.secret if origin else None
-    programme = what if isinstance(what, Programme) else None
-    if isinstance(what, str | Path):
-        programme = Programme.read(what)
-    if programme is None:
+    programme: Programme | None
+    if what is None or isinstance(what, Population):
         programme = origin.programme if origin else None
+        if what is not None and programme is not None:
+            programme = programme.of(what)  # its records have to be those that were counted
+    else:
+        programme = what if isinstance(what, Programme) else Programme.read(what)
     if programme is None or key is None:
         remedy = (
             "give the programme that made it and secret=: only the process that made a release knows them"
@@ -182,6 +192,11 @@ class AuditReport:
         """The choices of V and D within all limits."""
         return self._measure("region", self.found.region)
 
+    @property
+    def hierarchy(self) -> Result[HierarchyAudit] | None:
+        """The accuracy of each level of a hierarchical release, and the attack on its measurements."""
+        return self._measure("hierarchy", self.found.hierarchy)
+
     def summary(self) -> str:
         """The gates first, then one or two lines for each measure."""
         return "\n".join(audit_lines(self.found))
@@ -234,7 +249,7 @@ def audit(
     True
     """
     opened = release_of(release)
-    refuse_adjusted(opened.opened)
+    refuse_adjusted(opened.opened, fitted=True)
     require_known(without)
     origin = _made_from(opened, census, secret)
     with shown_progress(not progress) as listener:
@@ -320,6 +335,8 @@ def attack(
     variance: float | None = None,
     bound: int | None = None,
     earlier: Release | str | Path | None = None,
+    lookup: AnyTable = None,
+    geographies: Sequence[str] = (),
     place: str | None = None,
     areas: int = 10,
     seconds: float = 5.0,
@@ -328,6 +345,9 @@ def attack(
     progress: bool = True,
 ) -> AttackReport:
     """Attack a release from its public files only; ``ptable``, ``variance`` and ``bound`` are what else is known.
+
+    ``lookup`` is a public table of the overlapping areas of two variables, which ``geographies`` names: maps are
+    subtracted. A running table builder is attacked by ``attack_server``.
 
     >>> import discreet as ds
     >>> census = ds.Population(persons={"pid": range(90), "sex": ["F", "M", "F"] * 30}, person_id="pid")
@@ -340,13 +360,14 @@ def attack(
     for one in (opened, before):
         if one is not None:
             refuse_adjusted(one.opened)
+    crossing = _crossing(lookup, geographies)
     seen = supposing(published(opened.opened), _law(ptable), variance)
     with shown_progress(not progress) as listener:
         outsider = Outsider(
             seen,
             None if before is None else published(before.opened),
             before is not None and same_secret(before.opened, opened.opened),
-            None,
+            crossing,
             bound,
             place,
             areas,
@@ -357,6 +378,55 @@ def attack(
         )
         found = run_attack(outsider, without)
     return AttackReport(found, tuple(attack_lines(seen, found)))
+
+
+def attack_server(
+    address: str,
+    *,
+    axes: Sequence[str] = (),
+    filtered: str = "",
+    variance: float | None = None,
+    requests: int = REQUESTS,
+    seconds: float = SECONDS,
+    rate: float = RATE,
+    own_server: bool = False,
+) -> Result[SessionFindings]:
+    """Attack one's own table builder at ``http://..``: the same table under random opposite filters, averaged.
+
+    ``axes`` and ``filtered`` are the breakdowns of the table and the variable of the filters, chosen where not given.
+    ``own_server`` confirms that a server on another machine is your own.
+
+    >>> import discreet as ds
+    >>> try:
+    ...     ds.attack_server("http://census.example")
+    ... except ds.DiscreetError as refused:
+    ...     print(str(refused).split(";")[0])
+    attack: http://census.example is not on this machine
+    """
+    session = Session(
+        address=address.rstrip("/"),
+        axes=tuple(listed("axes", axes)),
+        filtered=filtered,
+        requests=requests,
+        seconds=seconds,
+        rate=rate,
+        variance=variance,
+        own_server=own_server,
+    )
+    found = run_session(session)
+    return Result(found, tuple(session_lines(session.address, found)))
+
+
+def _crossing(lookup: AnyTable, geographies: Sequence[str]) -> Crossing | None:
+    names = listed("geographies", geographies)
+    if lookup is None and not names:
+        return None
+    if lookup is None or len(names) != 2:
+        remedy = 'give both, e.g. geographies=["grid", "lau"]'
+        raise mistake("", "lookup, geographies", ", ".join(names) or "missing", remedy)
+    tables = Tables()
+    tables.take("lookup", lookup)
+    return read_crossing(tables.records("lookup"), names[0], names[1])
 
 
 def _law(ptable: PTable | Result[PTable] | str | Path | None) -> PTableLaw | None:

@@ -163,6 +163,13 @@ class Population:
         ``further`` are other sections of a programme file, such as ``serve`` and ``limits``.
         """
         wanted = [cubes] if isinstance(cubes, Cube) else list(cubes)
+        if not all(isinstance(cube, Cube) for cube in wanted):
+            raise mistake(
+                "", "cubes", "other objects than cubes", 'give Cube("lau", "sex"), or a list of them'
+            )
+        if not hasattr(noise, "declared"):
+            remedy = "give noise such as CellKey(V=2, D=5) or Geometric(epsilon=1)"
+            raise mistake("", "noise", f"an object of type {type(noise).__name__}", remedy)
         zeros = list(structural_zeros)
         tables, naming = self._tables, Naming(self._tables)
         entries = [naming.cube(cube) for cube in wanted]
@@ -185,7 +192,22 @@ class Population:
         path = Path(NAME) if tables.declared is None else tables.declared.path
         sources = naming.sources()
         kept = None if tables.declared is None else tables.declared.kept
-        return Programme(Declaration(content, path, Supplied(sources, naming.codelists), kept))
+
+        def again(other: Population) -> Programme:
+            return other.programme(
+                wanted,
+                noise,
+                swap=swap,
+                structural_zeros=zeros,
+                gates=gates,
+                name=name,
+                title=title,
+                disclose=disclose,
+                consistent=consistent,
+                **further,
+            )
+
+        return Programme(Declaration(content, path, Supplied(sources, naming.codelists), kept), again)
 
     def with_records(self, tables: Mapping[str, AnyTable]) -> Population:
         """The same population with other records in some of its tables: those of a swap, or of another year."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from discreet.api.declaration import Declaration
+from discreet.errors import mistake
 from discreet.page.markup import As, Column, Html, table
 from discreet.programme.cube import Cube
 from discreet.programme.programme import Programme as ResolvedProgramme
@@ -28,13 +30,19 @@ class Programme:
     True
     """
 
-    def __init__(self, declaration: Declaration) -> None:
-        """A programme by its declaration; it is resolved and checked when it is first used."""
-        self._declaration = declaration
+    def __init__(self, declaration: Declaration, again: Callable[[Any], Programme] | None = None) -> None:
+        """A programme by its declaration; it is resolved and checked when it is first used.
+
+        ``again`` declares the same for another population; a programme of a file has none.
+        """
+        self._declaration, self._again = declaration, again
 
     @classmethod
     def read(cls, path: str | Path) -> Programme:
         """The programme of a file; every mistake in it is reported at once."""
+        if not isinstance(path, str | Path):
+            remedy = "give a Population, a Programme or the path of a programme file"
+            raise mistake("", "programme", f"an object of type {type(path).__name__}", remedy)
         found = cls(Declaration.read(Path(path)))
         _ = found.resolved
         return found
@@ -48,6 +56,15 @@ class Programme:
     def declaration(self) -> Declaration:
         """What was declared."""
         return self._declaration
+
+    def of(self, population: Any) -> Programme:
+        """The same cubes and noise for another population."""
+        if self._again is None:
+            remedy = "leave the population out, or give the programme file that was published"
+            raise mistake(
+                "", "census", "a population, but the release was made from a programme file", remedy
+            )
+        return self._again(population)
 
     @property
     def name(self) -> str:

@@ -17,7 +17,7 @@ from discreet.api.tables import Table
 from discreet.errors import mistake
 from discreet.io.progress_bar import cores, shown_progress
 from discreet.io.register import Register
-from discreet.io.temporary_folder import TemporaryFolder
+from discreet.io.temporary_folder import temporary_folder
 from discreet.maths.cells.keys import derive
 from discreet.perturb.ledger import Ledger
 from discreet.pipeline.earlier import EarlierReleases
@@ -37,6 +37,9 @@ def programme_of(
 ) -> Programme:
     """A programme: as given, of a file, or of a population with cubes and noise."""
     if not isinstance(what, Population):
+        if not isinstance(what, Programme | str | Path):
+            remedy = "give a Population(persons=..), a Programme or the path of a programme file"
+            raise mistake("", "population", f"an object of type {type(what).__name__}", remedy)
         if cubes is not None or noise is not None or declared:
             remedy = "it declares cubes and noise itself; give a Population to declare others"
             raise mistake("", "programme", "together with cubes, noise or other declarations", remedy)
@@ -126,9 +129,11 @@ def protect(
     the same records, noise and secret. ``declared`` are the declarations of ``Population.programme``: ``swap``,
     ``structural_zeros``, ``gates``, ``name``, ``title``, ``disclose``, ``consistent``.
 
-    ``out`` also writes a release folder; its private manifest and the register of the secret are then next to the
-    secret's file, or where ``private_manifest`` and ``register`` name. ``ledger`` and ``account`` charge a budget
-    before noise is drawn. If a gate is broken, nothing is made.
+    ``out`` also writes a release folder; its private manifest is then next to the secret's file, or where
+    ``private_manifest`` names. A table by the cell key method is recorded in the register of the secret, next to its
+    file or where ``register`` names, whether a folder is written or not: another p-table under the same secret is then
+    refused unless ``another_ptable``. A secret without a file has no register; try parameters with ``Secret.new()``.
+    ``ledger`` and ``account`` charge a budget before noise is drawn. If a gate is broken, nothing is made.
 
     >>> import discreet as ds
     >>> persons = {"pid": range(300), "sex": ["F", "M", "F"] * 100, "age": [5, 20, 70, 33, 90] * 60}
@@ -143,19 +148,12 @@ def protect(
     resolved = programme.resolved
     beside = EarlierReleases(tuple(map(_folder, earlier)), accept_corrections)
     known = Register.of(Path(register), key.key) if register is not None else key.register()
-    if out is None:
-        temporary = TemporaryFolder()
-        place, private = temporary.path / resolved.release.name, None
-        known = known if register is not None else None
-    else:
-        temporary, place = None, Path(out)
-        private = _private(private_manifest, key, place)
-        if known is None and isinstance(resolved.noise, CellKeyNoise):
-            remedy = (
-                "save the secret (Secret.save), or name the register: it records what is published under it"
-            )
-            raise mistake("", "register", "a folder is written under a secret without a file", remedy)
-    with shown_progress(not progress) as listener:
+    private = None if out is None else _private(private_manifest, key, Path(out))
+    if out is not None and known is None and isinstance(resolved.noise, CellKeyNoise):
+        remedy = "save the secret (Secret.save), or name the register: it records what is published under it"
+        raise mistake("", "register", "a folder is written under a secret without a file", remedy)
+    with temporary_folder(out is None) as temporary, shown_progress(not progress) as listener:
+        place = temporary.path / resolved.release.name if temporary is not None else Path(str(out))
         made = publish(
             resolved,
             key.key,
@@ -169,8 +167,7 @@ def protect(
             earlier=beside,
             another_ptable=another_ptable,
         )
-    origin = Origin(programme, key, made.notes, made.verdicts, temporary)
-    release = Release(open_folder(place), origin)
+        release = Release(open_folder(place), Origin(programme, key, made.notes, made.verdicts, temporary))
     return release[next(iter(release))] if isinstance(cubes, Cube) else release
 
 

@@ -80,4 +80,7 @@ def secret_key(secret: Secret | bytes | str | Path) -> Secret:
     """A secret, or where to read it."""
     if isinstance(secret, Secret):
         return secret
+    if not isinstance(secret, bytes | str | Path):
+        remedy = "give a Secret, 32 bytes, or the path of a secret file"
+        raise mistake("", "secret", f"an object of type {type(secret).__name__}", remedy)
     return Secret(secret) if isinstance(secret, bytes) else Secret.read(secret)

@@ -116,6 +116,9 @@ def swap(
     if isinstance(what, Population):
         if rule is None:
             raise mistake("", "swap", "a population without a rule", "give Swap(risk=[..], similar=[[..]])")
+        if not (rule.similar and rule.similar[0]):
+            remedy = 'name columns in which both households agree: similar=[["size"]]'
+            raise mistake("", "swap.similar", "is empty", remedy)
         # a programme publishes something: neither this cube nor this noise is used
         axis = next(iter(rule.risk), None) or rule.similar[0][0]
         cubes = [Cube(axis), *(Cube(column) for column in columns if column != axis)]

@@ -14,7 +14,7 @@ from discreet.api.population import Population, declared_population
 from discreet.api.programme import Programme
 from discreet.errors import mistake
 from discreet.io.progress_bar import shown_progress
-from discreet.io.temporary_folder import TemporaryFolder
+from discreet.io.temporary_folder import TemporaryFolder, temporary_folder
 from discreet.synth.generate import Census, generate
 from discreet.synth.geography import FICTIONAL
 
@@ -82,9 +82,8 @@ def synth(
     >>> ds.synth(500).read("persons").column_names[:3]
     ['pid', 'hid', 'fid']
     """
-    temporary = TemporaryFolder() if out is None else None
-    place = temporary.path / "census" if temporary is not None else Path(str(out))
-    with shown_progress(not progress) as listener:
+    with temporary_folder(out is None) as temporary, shown_progress(not progress) as listener:
+        place = temporary.path / "census" if temporary is not None else Path(str(out))
         listener.stage("persons", persons)
         before = [0]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from math import prod
@@ -343,6 +343,11 @@ class Table:
 
 
 def _places(axis: TableAxis, codes: Selected, name: str) -> list[int]:
+    if not isinstance(codes, Iterable):
+        value = f"an object of type {type(codes).__name__}"
+        raise mistake(
+            name, axis.variable, value, f'give a code as text, such as "{axis.codes[-1]}", or a list'
+        )
     given = [codes] if isinstance(codes, str) else list(codes)
     place = {code: k for k, code in enumerate(axis.codes)}
     for code in given:

@@ -303,5 +303,7 @@ class NoiseReader:
             return self.noise.bound
         if self.noise.variance is None:
             remedy = "give a bound to try with, or the law of the noise"
+            if self.noise.hierarchy is not None:
+                raise mistake("", "noise", "counts were fitted to noisy marginals", "attack the measurements")
             raise mistake("", "noise", "neither its law nor a bound nor its variance is public", remedy)
         return math.ceil(math.sqrt(self.noise.variance * sums / (1 - self.confidence)))

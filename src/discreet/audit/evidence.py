@@ -159,7 +159,11 @@ def refuse_adjusted(release: Release, fitted: bool = False) -> None:
     """
     if release.noise.adjusted and not (fitted and release.noise.hierarchy is not None):
         value = f"{ADJUSTED}, so that their errors depend on each other"
-        remedy = "judge the same programme without consistent = true: adjusting uses only such counts"
+        remedy = (
+            "judge the same programme without consistent = true: adjusting uses only such counts"
+            if release.noise.hierarchy is None
+            else "audit it with its programme and secret: that attacks the noisy measurements"
+        )
         raise mistake(release.folder, "release", value, remedy)
 
 

@@ -245,7 +245,7 @@ def read_bounds(chosen: HierarchicalMechanism) -> Bounds | None:
             upper[at] = int(row["upper"]) if row["upper"] else UNBOUNDED
     if problems:
         raise Mistakes(problems[: NAMED * 4])
-    return Bounds(query, lower, upper)
+    return Bounds(query, lower, upper, tuple(", ".join(key) or query for key in cells))
 
 
 def _row_problem(row: Mapping[str, str], known_area: bool, known_cell: bool) -> str:
@@ -256,7 +256,18 @@ def _row_problem(row: Mapping[str, str], known_area: bool, known_cell: bool) -> 
     for name in ("lower", "upper"):
         if row[name] and not row[name].isdecimal():
             return f"{name} is {row[name]!r}, no whole number"
+    if row["lower"] and row["upper"] and int(row["lower"]) > int(row["upper"]):
+        return f"lower is {row['lower']}, above upper {row['upper']}"
     return ""
+
+
+def bounds_problems(chosen: object) -> Iterator[Problem]:
+    """The mistakes of a file of bounds; whether the records are within them is known once they are counted."""
+    if isinstance(chosen, HierarchicalMechanism):
+        try:
+            read_bounds(chosen)
+        except Mistakes as found:
+            yield from found.problems
 
 
 def query_columns(chosen: HierarchicalMechanism, query: str) -> tuple[str, ...]:

@@ -58,6 +58,7 @@ class Bounds:
     query: str
     lower: Integers  # (area, cell of the query)
     upper: Integers  # (area, cell of the query); ``UNBOUNDED`` where there is no bound
+    names: tuple[str, ...] = ()  # the codes of each cell, for messages
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,7 +212,7 @@ def _check_bounds(spine: Spine, histogram: Histogram, bounds: Bounds, counts: cs
         areas, cells = np.nonzero(wrong)
         if len(areas):
             names = ", ".join(
-                f"{spine.area(last, int(area))} (count {int(cell)})"
+                f"{spine.area(last, int(area))} ({bounds.names[cell] if bounds.names else f'cell {cell}'})"
                 for area, cell in zip(areas[:NAMED], cells[:NAMED], strict=True)
             )
             value = f"{what} in {len(np.unique(areas))} areas: {names}"

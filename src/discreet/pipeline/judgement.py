@@ -20,6 +20,7 @@ from discreet.errors import (
 from discreet.formats.dataset import column_problems
 from discreet.formats.sdmx import described, id_problems
 from discreet.hierarchy.blocks import block_problems
+from discreet.hierarchy.cubes import bounds_problems
 from discreet.perturb.mechanism import Mechanism
 from discreet.perturb.weak import weak_problems
 from discreet.population.household_sizes import household_problems
@@ -35,6 +36,7 @@ def declared_problems(programme: Programme, chosen: Mechanism | None) -> Iterato
     """What the declaration and the law of the noise show; ``chosen`` is None where no noise could be made."""
     if chosen is not None:
         yield from weak_problems(programme, chosen)
+        yield from bounds_problems(chosen)
     yield from block_problems(programme)
     yield from snapshot_problems(programme)
     yield from noted(partial(gate_problems, programme))

@@ -11,6 +11,7 @@ from discreet.io.progress import Progress
 from discreet.page.markup import Tile, decimal, share, tiles
 from discreet.page.skeleton import Page
 from discreet.perturb.noise import Noise
+from discreet.programme.hierarchical import Output
 from discreet.release.manifest import Manifest
 from discreet.release.reader import Release
 from discreet.report.published import (
@@ -80,6 +81,10 @@ def public_page(view: PublicView) -> Page:
 
 def _noise_tiles(noise: Noise, swapped: bool) -> list[Tile]:
     """The error by the noise, never called that of a count where households were swapped as well."""
+    if noise.hierarchy is not None:
+        has_estimates = Output.ESTIMATES in noise.hierarchy.outputs
+        note = "a standard error for every count" if has_estimates else "no estimates are published"
+        return [Tile("Error of a count", "differs", note), _zeros_tile(noise, swapped)]
     errors = expected_errors(noise)
     most = "" if noise.has_one_law else ", at most"
     error = f"±{decimal(errors[-1].deviation)}" if errors else "not published"

@@ -30,6 +30,7 @@ from discreet.page.markup import (
 from discreet.page.skeleton import Block, Part
 from discreet.page.style import BLUE, GREY, ORANGE, RED
 from discreet.perturb.noise import LARGE, Noise
+from discreet.programme.hierarchical import HierarchyRule, Output
 
 SMALL = 10
 SIZES = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -252,6 +253,8 @@ def expected_part(noise: Noise, swapped: bool = False) -> Part:
     errors = expected_errors(noise)
     if not errors:
         lead = "The size of the noise is not published, so the error of a count is unknown."
+        if noise.hierarchy is not None:
+            lead = _fitted_lead(noise.hierarchy)
         return Part("expected", title, lead, tuple(_advice(noise, None)))
     large = errors[-1]
     most = "about" if noise.has_one_law else "at most about"
@@ -264,6 +267,18 @@ def expected_part(noise: Noise, swapped: bool = False) -> Part:
         lead += " Swapping of households adds an error to counts of areas that is not published."
     blocks: list[Block] = [_expected_chart(errors), _expected_table(errors), *_advice(noise, large.deviation)]
     return Part("expected", title, lead, tuple(blocks))
+
+
+def _fitted_lead(rule: HierarchyRule) -> str:
+    """Counts that were fitted to measurements have no error of their own; the estimates do."""
+    if Output.ESTIMATES in rule.outputs:
+        return (
+            "The error differs from cell to cell: the folder estimates has an unbiased estimate of every count with its"
+            " standard error and an interval, which discreet infer estimate reads."
+        )
+    if Output.MEASUREMENTS in rule.outputs:
+        return "The error differs from cell to cell; the folder measurements has the noisy counts with their variances."
+    return "The noise is known for each level and query, but not the error of a fitted count."
 
 
 def _expected_chart(errors: Sequence[ExpectedError]) -> Chart:

@@ -46,6 +46,9 @@ class SwapTables:
         for unit in order:
             if self.has(unit, column):
                 return unit
+        if other := [unit for unit in self.opened if self.has(unit, column)]:
+            value = f"column {column!r} is in the table of {other[0]}"
+            raise mistake(self.programme.path, key, value, f"name a column of {' or '.join(order)} here")
         columns = sorted(
             {name for unit in order if unit in self.opened for name in self.opened[unit].schema.names}
         )
