@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.output import FAILED, JSON, QUIET, emit_json
+from discreet.cli.output import FAILED, JSON, QUIET, emit_json, numbered
 from discreet.release.certify import Certified, verify_certificate
 from discreet.release.verify import Verification
 from discreet.release.verify import verify as verify_release
@@ -69,7 +69,8 @@ def _report(outcome: Verification) -> str:
             f" Of {outcome.partial} cubes only the cross-tabulations that the manifest names are published."
         )
         return (
-            f"{outcome.name}: passed. {outcome.files} files, {outcome.cubes} cubes, {outcome.cells} cells; "
-            f"{outcome.compared} of them occur in several cubes and agree."
+            f"{outcome.name}: passed. {numbered(outcome.files, 'file')}, {numbered(outcome.cubes, 'cube')}, "
+            f"{numbered(outcome.cells, 'cell')}; "
+            f"{outcome.compared:,} of them occur in several cubes and agree."
         ) + (partial if outcome.partial else "")
     return "\n".join((f"{outcome.name}: failed.", *outcome.problems))
