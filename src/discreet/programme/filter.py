@@ -158,7 +158,7 @@ def parse_filter(
 def spelled_out(text: str) -> str:
     """The same expression with ``==`` for ``=``, and quotes around the codes that have none.
 
-    A bare word is a code only where one must stand: after ``=``, ``==``, ``!=`` or ``in``, and in the list that begins
+    A bare word is a code only where a code is due: after ``=``, ``==``, ``!=`` or ``in``, and in the list that begins
     there. Next to a quoted text it stays as it is, because Python would join the two.
     """
     if len(text) > LONGEST:
