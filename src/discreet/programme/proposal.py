@@ -281,7 +281,7 @@ def _filled(
             days = [column.days for column in facts if column.days]
             first, last = min(day for day, _ in days), max(day for _, day in days)
             rows = _age_rows({str(age): age for age in range(last.year - first.year + 1)})
-            return _with_missing(_aged(replace(plain, reference_day=last), rows), missing)
+            return _with_missing(_aged(replace(plain, label="Age", reference_day=last), rows), missing)
         case Role.AGE:
             years = {_code(v): age for column in facts for v, age in years_in(column).items()}
             if all(number_of(code) is not None for code in years):
