@@ -115,8 +115,7 @@ def test_names_of_columns_keep_their_letters_and_levels_their_case(data: Path) -
         "Größe", pa.array(["klein", "klein", "groß", "groß", "groß", "klein", "klein", "groß"])
     )
     pq.write_table(table, data / "personen.parquet")
-    ids = {"person_id": "Kennung", "household_id": "Haushalt"}
-    init([str(data / "personen.parquet")], data / "out", "Kreis,Gemeinde", **ids)
+    init([str(data / "personen.parquet")], data / "out", "Kreis,Gemeinde", "Kennung", "Haushalt")
     text = (data / "out" / "programme.toml").read_text(encoding="utf-8")
     assert "[variables.GROSSE]" in text
     assert 'KREIS = "Kreis", GEMEINDE = "Gemeinde"' in text
