@@ -81,7 +81,7 @@ def test_a_release_is_verified_inferred_from_and_audited(office: Path) -> None:
     assert code == 0
     assert "certified, rho = 1/2" in said
     code, said = run(
-        "infer", "estimate", release, "--cube", "tracts", "--where", "GEO=S0C0T0,SEX=F", "--json"
+        "infer", "estimate", release, "--cube", "tracts", "--where", "GEO=S0C0T0 and SEX=F", "--json"
     )
     assert code == 0
     assert json.loads(said)["low"] < json.loads(said)["high"]

@@ -1,6 +1,7 @@
 """``discreet infer``: its forms, its JSON, and one clear line for what is wrong."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -216,12 +217,17 @@ def test_a_proportion_with_a_noisy_whole(small: Path) -> None:
     assert report["exact"]
     text = run("proportion", "--count", 30, "--whole", 120, *LAPLACE)
     assert "independent in part and whole" in text
+    assert "with about 95% confidence" in text
+    large = run_json("proportion", "--count", 749_100, "--whole", 1_486_040, *LAPLACE)["sentence"]
+    limits = re.search(r"between (\S+) and (\S+) with", large)
+    assert limits is not None
+    assert limits[1] != limits[2]  # enough digits
     cube = ("--release", small, "--cube", "1.1")
     part, whole = 'GEO == "AT11"', 'GEO == "AT12"'
     counts = {where: run_json("interval", *cube, "--where", where)["published"] for where in (part, whole)}
     with pytest.raises(Mistakes, match="--whole-where: missing; name the second cell"):
         run("proportion", *cube, "--where", part)
-    found = run_json("proportion", *cube, "--where", part, "--whole-where", whole)
+    found = run_json("proportion", *cube, "--where", "GEO=AT11", "--whole-where", whole)
     assert found["published"] == pytest.approx(counts[part] / counts[whole])
     assert found["low"] < found["published"] < found["high"]
 

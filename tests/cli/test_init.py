@@ -99,3 +99,23 @@ def test_a_missing_file_is_a_mistake(tmp_path: Path) -> None:
     with pytest.raises(Mistakes, match="no file"):
         init([str(tmp_path / "none.parquet")], tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_an_unknown_unit_lists_those_that_exist(data: Path) -> None:
+    with pytest.raises(
+        Mistakes, match="unknown unit 'person'; write UNIT=FILE with one of persons, households"
+    ):
+        init([f"person={data / 'persons.parquet'}"], data / "out")
+    assert not (data / "out").exists()
+
+
+def test_names_of_columns_keep_their_letters_and_levels_their_case(data: Path) -> None:
+    table = PERSONS.rename_columns(["Kennung", "Haushalt", "Kreis", "Gemeinde", "Sex", "Alter"])
+    table = table.append_column(
+        "Größe", pa.array(["klein", "klein", "groß", "groß", "groß", "klein", "klein", "groß"])
+    )
+    pq.write_table(table, data / "personen.parquet")
+    init([str(data / "personen.parquet")], data / "out", "Kreis,Gemeinde", "Kennung", "Haushalt")
+    text = (data / "out" / "programme.toml").read_text(encoding="utf-8")
+    assert "[variables.GROSSE]" in text
+    assert 'KREIS = "Kreis", GEMEINDE = "Gemeinde"' in text

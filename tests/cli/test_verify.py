@@ -25,7 +25,7 @@ def release(tmp_path: Path) -> Path:
 def test_a_sound_release_passes_with_a_short_report(release: Path) -> None:
     result = run(str(release))
     assert result.exit_code == 0
-    assert result.stdout.startswith("small: passed. 9 files, 3 cubes, ")
+    assert result.stdout.startswith(f"{release}: passed. 9 files, 3 cubes, ")
 
 
 def test_quiet_says_nothing_when_all_is_well(release: Path) -> None:
@@ -38,7 +38,7 @@ def test_a_broken_release_fails_and_says_why(release: Path) -> None:
     for quiet in ([], ["--quiet"]):
         result = run(str(release), *quiet)
         assert result.exit_code == 1
-        assert result.stdout == "small: failed.\nREADME.md: missing\n"
+        assert result.stdout == f"{release}: failed.\nREADME.md: missing\n"
 
 
 def test_machines_read_json(release: Path) -> None:

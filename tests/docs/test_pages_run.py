@@ -58,11 +58,10 @@ def test_every_block_is_read() -> None:
 
 
 def test_output_is_compared_by_its_shape() -> None:
-    printed = "release: 1 cubes, 72 published cells.\nPrivate manifest: x\n"
-    assert missing_line("release: 1 cubes, 80 published cells.\n", printed) is None
+    printed = "release: 1 cube, 72 published cells.\nPrivate manifest: x\n"
+    assert missing_line("release: 1 cube, 80 published cells.\n", printed) is None
     assert missing_line("...\nPrivate manifest: x\n", printed) is None
     assert (
-        missing_line("release: 1 cubes, 80 printed cells.\n", printed)
-        == "release: 1 cubes, 80 printed cells."
+        missing_line("release: 1 cube, 80 printed cells.\n", printed) == "release: 1 cube, 80 printed cells."
     )
-    assert missing_line("Private manifest: x\nrelease: 1 cubes, 72 published cells.", printed) is not None
+    assert missing_line("Private manifest: x\nrelease: 1 cube, 72 published cells.", printed) is not None

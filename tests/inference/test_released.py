@@ -86,7 +86,7 @@ def test_results_need_no_table_cut_out_by_hand(cube: ReleasedCube) -> None:
         (["SEX", "AGE"], 'GEO == "AT9"', "unknown code 'AT9' of GEO; did you mean 'AT2'"),
         (["SEX", "AGE"], 'REGION == "AT1"', "unknown variable 'REGION'"),
         (["SEX", "AGE"], 'GEO.H == "AT1"', "unknown breakdown 'H' of GEO"),
-        (["SEX", "AGE"], "GEO = AT1", "is not a filter"),
+        (["SEX", "AGE"], "GEO = AT1,", "in a filter"),
         (["SEX", "AGE"], 'GEO in ("AT11", "AT21")', "2 codes of GEO"),
         (["SEX", "AGE"], 'GEO == "AT1" or SEX == "1"', "joined by and"),
         (["GEO:1", "SEX"], 'GEO == "AT11"', "GEO has no code of that level inside"),

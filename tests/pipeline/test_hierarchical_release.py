@@ -250,14 +250,16 @@ def test_an_audit_measures_errors_and_attacks_the_measurements(country: Path) ->
 
 def test_users_read_estimates_and_serve_the_tables(country: Path, tmp_path: Path) -> None:
     release = country / "release"
-    found = estimated(release, "tracts", {"GEO": "S0C0T0", "SEX": "F"}, level=0.9)
+    found = estimated(release, "tracts", "GEO=S0C0T0 and SEX=F", level=0.9)
     assert found.low < found.estimate < found.high
     assert found.standard_error > 0
-    assert estimated(release, "tracts", {"GEO": "S0"}).standard_error == 0
+    assert estimated(release, "tracts", 'GEO == "S0"').standard_error == 0
     with pytest.raises(Mistakes, match="use its estimates"):
         noise_of(release)
-    with pytest.raises(Mistakes, match="it has _T, S0"):
-        estimated(release, "tracts", {"GEO": "S9"})
+    with pytest.raises(Mistakes, match=r"unknown code 'S9' of GEO; .*S0"):
+        estimated(release, "tracts", "GEO = S9")
+    with pytest.raises(Mistakes, match="2 codes of GEO"):
+        estimated(release, "tracts", "GEO in (S0C0T0, S0C0T1)")
     builder = serve_release(open_release(release), Store(tmp_path / "store", lambda: NOON))
     answer = cells(builder.ask(query("GEO.TRACT", "SEX"), "u"))
     assert sum(answer.values()) > 0

@@ -16,6 +16,7 @@ from discreet.cli.output import (
     REGISTER,
     THREADS,
     emit_json,
+    numbered,
     shown_progress,
 )
 from discreet.cli.protect import (
@@ -103,7 +104,7 @@ def check(
             raise typer.Exit(WRONG_INPUT)
         return
     if inspected.sound is not None and not problems and not quiet:
-        typer.echo(f"{programme}: no mistakes. {len(inspected.sound.cubes)} cubes.")
+        typer.echo(f"{programme}: no mistakes. {numbered(len(inspected.sound.cubes), 'cube')}.")
     for note in () if quiet else notes:
         typer.echo(note)
     if problems:

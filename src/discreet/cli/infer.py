@@ -70,7 +70,7 @@ class DescribedNoise:
         str,
         typer.Option(
             "--where",
-            help="""Which cells of the cube, as GEO == "AT1" and AGE.M in ("Y_LT15", "Y15-29"); else totals.""",
+            help="Which cells of the cube, as GEO=AT1 and AGE.M in (Y_LT15, Y15-29); else totals.",
         ),
     ] = ""
 
@@ -308,20 +308,14 @@ def estimate_command(
     release: Annotated[Path, typer.Argument(help="A hierarchical release that publishes its estimates.")],
     cube: Annotated[str, typer.Option("--cube", help="The table.")],
     where: Annotated[
-        str, typer.Option("--where", help="Codes of the cell, as SEX=F,GEO=1101; the total of all others.")
+        str,
+        typer.Option("--where", help="The cell, as SEX=F and GEO=1101; the total of all other variables."),
     ] = "",
     level: LEVEL = 0.95,
     as_json: JSON = False,
 ) -> None:
     """Report the estimate of one cell of a hierarchical release, its standard error and an interval."""
-    _show(estimated(release, cube, _codes(where), level), as_json)
-
-
-def _codes(text: str) -> dict[str, str]:
-    parts = [part.strip().partition("=") for part in text.split(",") if part.strip()]
-    if any(not (sign and name and code) for name, sign, code in parts):
-        raise mistake("", "--where", repr(text), "write VARIABLE=code, separated by commas")
-    return {name.strip(): code.strip() for name, _, code in parts}
+    _show(estimated(release, cube, where, level), as_json)
 
 
 @app.command("loglinear")

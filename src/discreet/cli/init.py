@@ -88,6 +88,10 @@ def _units(data: Iterable[str]) -> dict[str, str]:
     problems = []
     for given in data:
         unit, equals, rest = given.partition("=")
+        if equals and unit not in UNITS and not Path(given).exists() and Path(rest).exists():
+            remedy = f"write UNIT=FILE with one of {', '.join(UNITS)}"
+            problems.append(Problem(rest, "", f"unknown unit {unit!r}", remedy))
+            continue
         named, file = (unit, rest) if equals and unit in UNITS else (unit_of(Path(given).name), given)
         unit = named or "persons"
         if unit in units:

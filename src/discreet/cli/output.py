@@ -75,3 +75,8 @@ def say(text: str) -> None:
 def emit_json(payload: object) -> None:
     """Print a result as one JSON object on standard output."""
     typer.echo(json_text(payload))
+
+
+def numbered(number: int, noun: str) -> str:
+    """A number and what it counts: 1 cube, 4,779,500 cells."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

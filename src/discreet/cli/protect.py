@@ -18,6 +18,7 @@ from discreet.cli.output import (
     REGISTER,
     THREADS,
     emit_json,
+    numbered,
     register_path,
     shown_progress,
 )
@@ -113,7 +114,8 @@ def protect(
         typer.echo(f"Note: {note}", err=True)
     if not quiet:
         resumed = f" ({done.resumed} of them from an interrupted run)" if done.resumed else ""
-        typer.echo(f"{done.release}: {done.cubes} cubes{resumed}, {done.cells:,} published cells.")
+        cells = numbered(done.cells, "published cell")
+        typer.echo(f"{done.release}: {numbered(done.cubes, 'cube')}{resumed}, {cells}.")
         for verdict in done.verdicts:
             typer.echo(f"Passed {verdict}")
         for sentence in done.paid.sentences() if done.paid else ():

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.output import FAILED, JSON, QUIET, emit_json
+from discreet.cli.output import FAILED, JSON, QUIET, emit_json, numbered
 from discreet.release.certify import Certified, verify_certificate
 from discreet.release.verify import Verification
 from discreet.release.verify import verify as verify_release
@@ -39,7 +39,7 @@ def verify(
     if json:
         emit_json({"passed": outcome.passed, **asdict(outcome)})
     elif not (quiet and outcome.passed):
-        typer.echo(_report(outcome))
+        typer.echo(_report(folder, outcome))
     if not outcome.passed:
         raise typer.Exit(FAILED)
 
@@ -58,18 +58,19 @@ def _certificate_report(found: Certified) -> str:
     if not found.passed:
         return "\n".join((f"{found.name}: the certificate does not prove its claim.", *found.problems))
     return (
-        f"{found.name}: certified, {found.claim}. Recomputed: {found.tables} laws, {found.statistics} "
-        f"cross-tabulations, {found.cells} cells."
+        f"{found.name}: certified, {found.claim}. Recomputed: {numbered(found.tables, 'law')}, "
+        f"{numbered(found.statistics, 'cross-tabulation')}, {numbered(found.cells, 'cell')}."
     )
 
 
-def _report(outcome: Verification) -> str:
+def _report(folder: Path, outcome: Verification) -> str:
     if outcome.passed:
         partial = (
             f" Of {outcome.partial} cubes only the cross-tabulations that the manifest names are published."
         )
         return (
-            f"{outcome.name}: passed. {outcome.files} files, {outcome.cubes} cubes, {outcome.cells} cells; "
-            f"{outcome.compared} of them occur in several cubes and agree."
+            f"{folder}: passed. {numbered(outcome.files, 'file')}, {numbered(outcome.cubes, 'cube')}, "
+            f"{numbered(outcome.cells, 'cell')}; "
+            f"{outcome.compared:,} of them occur in several cubes and agree."
         ) + (partial if outcome.partial else "")
-    return "\n".join((f"{outcome.name}: failed.", *outcome.problems))
+    return "\n".join((f"{folder}: failed.", *outcome.problems))

@@ -315,9 +315,10 @@ def proportion(
     """
     x, y, of_whole = _single(part), _single(whole), whole_noise or noise
     found = infer_proportion(noise.counts, of_whole.counts, x, y, level)
+    low, estimate, high = _told_apart(found.low, found.estimate, found.high)
     sentence = (
-        f"Published {x} of {y}: the true proportion lies between {found.low:.4g} and {found.high:.4g} with at least "
-        f"{level:.0%} confidence; the best estimate is {found.estimate:.4g}{_as_normal(found.is_exact)}."
+        f"Published {x} of {y}: the true proportion lies between {low} and {high} with about "
+        f"{level:.0%} confidence; the best estimate is {estimate}{_as_normal(found.is_exact)}."
     )
     assumption = (
         f"the stated noise, independent in part and whole; the whole contains the part and is not empty; "
@@ -350,6 +351,12 @@ def _sum_result(
         found.method is SumMethod.EXACT, None if prior is None else prior.name, noise.name, assumption,
         f"{sentence}.", noise.caveats_for(np.array(counts)),
     )  # fmt: skip
+
+
+def _told_apart(low: float, middle: float, high: float) -> tuple[str, str, str]:
+    """The limits and the estimate with as many digits, at least four, as show that the limits differ."""
+    digits = next((n for n in range(4, 12) if f"{low:.{n}g}" != f"{high:.{n}g}"), 12 if low != high else 4)
+    return f"{low:.{digits}g}", f"{middle:.{digits}g}", f"{high:.{digits}g}"
 
 
 def _as_normal(is_exact: bool) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from scipy.special import ndtri
 
 from discreet.errors import mistake
 from discreet.formats.dataset import VALUE
+from discreet.inference.released import released_cube
 from discreet.maths.inference.intervals import checked_level
 from discreet.programme.codelist import TOTAL
 from discreet.programme.hierarchical import Output
@@ -46,9 +46,9 @@ class EstimateResult:
 
 
 def estimated(
-    release: str | Path | Release, cube: str, where: Mapping[str, str] | None = None, level: float = 0.95
+    release: str | Path | Release, cube: str, where: str = "", level: float = 0.95
 ) -> EstimateResult:
-    """The estimate of one cell of a cube; variables that ``where`` does not name are at their total.
+    """The estimate of the cell of a cube that a filter chooses; variables that it does not name are at their total.
 
     The interval comes from the least squares estimate and never from the whole count, which is biased where counts are
     small. It ends at 0, below which no count is.
@@ -59,18 +59,10 @@ def estimated(
     if found is None or Output.ESTIMATES not in found.rule.outputs:
         remedy = "use `discreet infer interval`" if found is None else "ask the office for its estimates"
         raise mistake(opened.folder, "release", "it publishes no estimates", remedy)
-    entry, chosen = opened.cube(cube), dict(where or {})
-    known = [axis.variable for axis in entry.axes]
-    if unknown := [name for name in chosen if name not in known]:
-        raise mistake(opened.folder, "where", ", ".join(unknown), f"choose from {', '.join(known)}")
-    place = 0
-    for axis in entry.axes:
+    chosen, place = released_cube(opened, cube).codes(where), 0
+    for axis in opened.cube(cube).axes:
         codes = opened.read_codes(axis.breakdown).codes
-        code = chosen.get(axis.variable, TOTAL)
-        if code not in codes:
-            shown = ", ".join(codes[:5])
-            raise mistake(opened.folder, "where", f"{axis.variable} = {code!r}", f"it has {shown}, ..")
-        place = place * len(codes) + codes.index(code)
+        place = place * len(codes) + codes.index(chosen[axis.variable])
     row = found.estimates(cube).slice(place, 1).to_pylist()[0]
     reach = float(ndtri((1 + level) / 2)) * row[ERROR]
     low, high = (float(np.round(max(row[ESTIMATE] + side * reach, 0.0), 3)) for side in (-1, 1))

@@ -106,10 +106,13 @@ class ReleasedCube:
             codes.setdefault(variable, (self._one(axis),))
         return self._read(found, codes, [variable for variable, _ in wanted])
 
+    def codes(self, where: str = "") -> dict[str, str]:
+        """One cell as a code of each axis: that which the filter chooses, the total of the others."""
+        return {name: self._one(axis) for name, axis in self._axes(where).items()}
+
     def cell(self, where: str = "") -> ReleasedTable:
         """One cell: a code of each axis that the filter names, the total of the others."""
-        found = self._axes(where)
-        return self._read(found, {name: (self._one(axis),) for name, axis in found.items()}, [])
+        return self._read(self._axes(where), {name: (code,) for name, code in self.codes(where).items()}, [])
 
     def cells(self, where: str = "") -> ReleasedTable:
         """All cells that together have exactly the records that pass: the fewest codes of each axis."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -97,7 +98,8 @@ def reading_notes(programme: Programme) -> Iterator[str]:
         except Mistakes:
             continue
         for form in dict.fromkeys(form for form in records.forms if form != USUAL):
-            yield f"{records.name} is read as CSV {form}; declare delimiter, encoding or decimal to change it."
+            name = os.path.normpath(records.name)  # without the .. of a path in the programme
+            yield f"{name} is read as CSV {form}; declare delimiter, encoding or decimal to change it."
 
 
 def check_notes(programme: Programme) -> Iterator[str]:

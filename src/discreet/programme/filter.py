@@ -7,13 +7,15 @@ It does not read data: the caller passes the leaf index of every record.
     comparison := NAME == "code" | NAME != "code" | NAME in ("code", ..) | NAME not in ("code", ..)
     NAME       := VARIABLE | VARIABLE.BREAKDOWN
 
-A code that has codes below it means its whole subtree.
+``=`` is read as ``==``, and a code of letters, digits, ``_``, ``-`` and ``.`` needs no quotes: GEO=AT1,
+AGE in (Y_LT15, Y15-29). A code that has codes below it means its whole subtree.
 """
 
 from __future__ import annotations
 
 import ast
 import json
+import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,6 +38,13 @@ ALL, NONE = "true", "false"  # the normal forms of comparisons that every record
 MOST_TOLD = 20  # mistakes of one text
 MOST_COMPARED = 2_000  # names among which the closest is looked for, which takes long
 GRAMMAR = phrase('write comparisons like SEX == "1" or AGE.L in ("Y_LT15", "Y15-29"), joined by and, or, not')
+
+LEXEMES = re.compile(
+    r"""(?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?P<word>[\w.-]+)|(?P<sign>[<>!=:]=|[^\w.-])""",
+    re.DOTALL,
+)
+QUOTED_TEXT = re.compile(r"""\s*["']""")
+WORDS = {"and", "or", "not", "in"}  # of the grammar: as codes they need quotes
 
 Columns = Mapping[str, NDArray[np.unsignedinteger]]
 
@@ -137,8 +146,8 @@ def parse_filter(
 
     With ``breakdowns`` (variable -> name -> breakdown) a name like AGE.L must exist and contain the codes.
     """
-    reader = _Reader(text, variables, breakdowns, str(file), key)
-    term = reader.read(_parse(text, file, key), negated=False, depth=0)
+    reader = _Reader(spelled_out(text), variables, breakdowns, str(file), key)
+    term = reader.read(_parse(reader.text, file, key), negated=False, depth=0)
     if reader.problems:
         raise Mistakes(reader.problems)
     if isinstance(term, Comparison) and not any(term.passing):
@@ -146,10 +155,45 @@ def parse_filter(
     return Filter(term.canonical, text, tuple(sorted(set(_names(term)))), term)
 
 
+def spelled_out(text: str) -> str:
+    """The same expression with ``==`` for ``=``, and quotes around the codes that have none.
+
+    A bare word is a code only where a code is due: after ``=``, ``==``, ``!=`` or ``in``, and in the list that begins
+    there. Next to a quoted text it stays as it is, because Python would join the two.
+    """
+    if len(text) > LONGEST:
+        return text  # is refused
+    parts: list[str] = []
+    awaited, depth = False, 0  # must a code follow; how many brackets of its list are open
+    for found in LEXEMES.finditer(text):
+        kind, part = found.lastgroup, found[0]
+        if kind == "word":
+            joins = QUOTED_TEXT.match(text, found.end())
+            code = awaited and part not in WORDS and not joins
+            parts.append(f'"{part}"' if code else part)
+            awaited = part == "in"
+        elif kind == "text":
+            parts.append(part)
+            awaited = False
+        else:
+            parts.append("==" if part == "=" else part)
+            if part in ("=", "==", "!="):
+                awaited, depth = True, 0
+            elif part in "([":
+                depth += awaited
+            elif part in ")]":
+                awaited, depth = False, max(depth - 1, 0)
+            elif part == ",":
+                awaited = depth > 0
+            elif not part.isspace():
+                awaited = False
+    return "".join(parts)
+
+
 def mentioned(text: str) -> set[str]:
     """The names of variables that a filter mentions, known or not; none where it cannot be read."""
     try:
-        return {node.id for node in ast.walk(_parse(text, "", "")) if isinstance(node, ast.Name)}
+        return {node.id for node in ast.walk(_parse(spelled_out(text), "", "")) if isinstance(node, ast.Name)}
     except Mistakes:
         return set()
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -174,7 +175,7 @@ def _level_names(chain: Sequence[str]) -> tuple[dict[str, int], dict[str, str]]:
     for column in _distinguishing(chain):
         levels[_unused(_word(column), set(levels))] = column
     depths = {name: depth for depth, name in enumerate(levels, start=1)}
-    return depths, {name: label for name, column in levels.items() if (label := _readable(column))}
+    return depths, {name: label for name, column in levels.items() if (label := _spaced(column))}
 
 
 def _distinguishing(chain: Sequence[str]) -> list[str]:
@@ -280,7 +281,7 @@ def _filled(
             days = [column.days for column in facts if column.days]
             first, last = min(day for day, _ in days), max(day for _, day in days)
             rows = _age_rows({str(age): age for age in range(last.year - first.year + 1)})
-            return _with_missing(_aged(replace(plain, reference_day=last), rows), missing)
+            return _with_missing(_aged(replace(plain, label="Age", reference_day=last), rows), missing)
         case Role.AGE:
             years = {_code(v): age for column in facts for v, age in years_in(column).items()}
             if all(number_of(code) is not None for code in years):
@@ -526,7 +527,12 @@ def _axis(variable: DraftVariable, level: int) -> str:
 
 def _readable(column: str) -> str:
     """The name of a column as a label, marital_status as marital status; empty where it is too long."""
-    label = " ".join(re.split(r"[\W_]+", column)).strip().lower()
+    return _spaced(column).lower()
+
+
+def _spaced(column: str) -> str:
+    """The name of a column in words, as it is written there (SA2, Kreis); empty where it is too long."""
+    label = " ".join(re.split(r"[\W_]+", column)).strip()
     return label if len(label) <= LONGEST_LABEL else ""
 
 
@@ -537,7 +543,9 @@ def _told_apart(variables: Sequence[DraftVariable]) -> tuple[DraftVariable, ...]
 
 
 def _word(name: str) -> str:
-    word = re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_")
+    plain = unicodedata.normalize("NFKD", name.replace("ß", "ss"))  # Größe as Gro + an accent + sse
+    letters = "".join(sign for sign in plain if not unicodedata.combining(sign))
+    word = re.sub(r"[^A-Za-z0-9]+", "_", letters).strip("_")
     return word.upper() if re.match(r"[A-Za-z]", word) else f"V_{word}".upper().rstrip("_")
 
 
