@@ -210,6 +210,7 @@ def test_the_public_names_are_these() -> None:
         "advise",
         "ages",
         "attack",
+        "attack_server",
         "audit",
         "bands",
         "check",

@@ -55,7 +55,8 @@ def test_the_data_change_nothing_and_are_not_opened(town: Path, tmp_path: Path) 
     for name in ("persons", "households"):
         (town / f"{name}.parquet").write_bytes(b"no records, and no Parquet file either")
     assert run(town, "--json").stdout == absent.stdout
-    whole = build(tmp_path / "whole")
+    (tmp_path / "whole").mkdir()
+    whole = build(tmp_path / "whole" / town.name)  # a programme is named after its folder
     assert run(whole, "--json").stdout == absent.stdout
 
 

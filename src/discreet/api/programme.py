@@ -112,6 +112,6 @@ def load_programme(path: str | Path) -> Programme:
     >>> folder = getfixture("tmp_path") / "census"
     >>> _ = ds.synth(500, out=folder, tables=["3.1"])
     >>> ds.load_programme(folder / "programme.toml")
-    Programme('programme', 1 cube)
+    Programme('census', 1 cube)
     """
     return Programme.read(path)

@@ -28,7 +28,7 @@ class SyntheticCensus:
     >>> census.read("persons").num_rows
     500
     >>> census.programme()
-    Programme('programme', 1 cube)
+    Programme('census', 1 cube)
     """
 
     census: Census

@@ -89,7 +89,11 @@ class Programme:
         return self.release.consistent or self.hierarchy is not None
 
     def canonical(self) -> dict[str, Any]:
-        """Describe everything declared that affects the result, as JSON with a stable order."""
+        """Describe everything declared that affects the result, as JSON with a stable order.
+
+        A name or agency that only follows from the folder is left out: a programme that was moved is the same.
+        """
+        name, agency = self.release.declared
         swap = {} if self.swap is None else {"swap": self.swap.canonical()}
         title = {"title": self.release.title} if self.release.title else {}
         labels = {"labels": self.labels.canonical()} if self.labels else {}
@@ -103,9 +107,9 @@ class Programme:
             **swap,
             "noise": _noise(self.noise),
             "release": {
-                "name": self.release.name,
+                "name": name,
                 **title,
-                "agency": self.release.agency,
+                "agency": agency,
                 "version": self.release.version,
                 "formats": [form.value for form in self.release.formats],
                 "disclose": self.release.disclose.value,

@@ -79,6 +79,7 @@ class ReleaseRule:
     title: str = ""  # for readers
     consistent: bool = False  # whether counts are adjusted so that all totals add up
     split: bool = False  # whether CSV files and workbooks have one level each
+    declared: tuple[str | None, str | None] = (None, None)  # name and agency, None where the folder decides
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,7 @@ def resolve_release(declared: DeclaredRelease, findings: Findings) -> ReleaseRul
         title=declared.title or "",
         consistent=declared.consistent,
         split=declared.levels == "split",
+        declared=(declared.name, declared.agency),
     )
 
 

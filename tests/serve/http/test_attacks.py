@@ -73,7 +73,7 @@ DOORS: dict[str, Door] = {
     ),
     "pxweb saved": by_saved_selection,
     "pxweb 1": lambda client: client.post(
-        "/pxweb/api/v1/en/programme/wide",
+        "/pxweb/api/v1/en/c/wide",
         json={
             "query": [
                 {"code": name, "selection": {"filter": "all", "values": ["*"]}}
