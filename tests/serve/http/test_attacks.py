@@ -73,7 +73,7 @@ DOORS: dict[str, Door] = {
     ),
     "pxweb saved": by_saved_selection,
     "pxweb 1": lambda client: client.post(
-        "/pxweb/api/v1/en/c/wide",
+        f"/pxweb/api/v1/en/{client.get('/pxweb/api/v1/en').json()[0]['dbid']}/wide",
         json={
             "query": [
                 {"code": name, "selection": {"filter": "all", "values": ["*"]}}
