@@ -61,6 +61,7 @@ def test_a_preview_that_failed_can_be_asked_for_again(opens: Opens) -> None:
 
 def test_a_large_table_is_shown_when_it_is_made_and_found_again_by_its_link(opens: Opens) -> None:
     page = opens(link(rows=["AGE.H", "CAS.H"], columns=["SEX", "LMS.L"], shown=0))
+    expect(key(page, "run")).to_have_text("Make it in the background")  # the server has said how large it is
     key(page, "run").click()
     page.locator(".jobs button", has_text="Show").first.click()
     shown(page)
