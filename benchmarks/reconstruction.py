@@ -9,7 +9,8 @@ import numpy as np
 
 from benchmarks.costs import Cost, Stopwatch, measured
 from benchmarks.lines import Line, Section, Target
-from discreet.maths.attacks.reconstruction import CellSums, Reading, by_law, reconstruct, within
+from discreet.maths.attacks.histogram_search import likeliest
+from discreet.maths.attacks.reconstruction import CellSums, Reading, by_law, within
 from discreet.maths.noise.additive import Law, discrete_laplace
 from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
@@ -58,7 +59,7 @@ def areas(watch: Stopwatch, kind: str, size: int, areas: int) -> dict[str, float
         counts = [int(truth[sums.of(m)].sum()) for m in range(len(sums.starts) - 1)]
         with watch.running():
             readings = _readings(kind, counts, generator)
-            found = reconstruct(sums, readings, SECONDS, 1, 10**7)
+            found = likeliest(sums, readings, SECONDS, 1, 10**7)
         right += int(np.minimum(truth, found.counts).sum())
         certain += found.certain
         optimal += found.status == "optimal"

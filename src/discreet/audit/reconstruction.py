@@ -30,7 +30,6 @@ from discreet.audit.evidence import Integers, Published, Universe
 from discreet.errors import mistake
 from discreet.io.progress import Progress, Quiet
 from discreet.maths.attacks.reconstruction import LikeliestHistogram, Status, nothing
-from discreet.maths.attacks.reconstruction import reconstruct as solve
 from discreet.programme.codelist import Codelist
 
 BASELINE_DRAWS = 20  # guesses for each area that the baselines are the mean of
@@ -236,7 +235,10 @@ def _area(
         solved = nothing(Status.NOT_BEGUN, sums.sums.cells)
     else:
         readings = reader.readings(sums, values)
-        solved = solve(sums.sums, readings, limits.work, seed, limits.most_terms, left)
+        # CP-SAT takes longer to import than most commands take to run
+        from discreet.maths.attacks.histogram_search import likeliest  # noqa: PLC0415
+
+        solved = likeliest(sums.sums, readings, limits.work, seed, limits.most_terms, left)
     return _records(area, solved, len(sums.signatures))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
-from scipy.stats import chi2, rankdata
+from scipy.special import chdtrc
 
 from discreet.maths.cells.alignment import NOWHERE, Integers, Places
 from discreet.maths.noise.law import Floats
@@ -410,7 +410,7 @@ def independence(rows: Integers, columns: Integers, values: Integers) -> Associa
     statistic = max(0.0, n * (float((x**2 / (r[rows] * c[columns])).sum()) - 1))
     freedom = (height - 1) * (width - 1)
     return Association(
-        math.sqrt(statistic / (n * (min(height, width) - 1))), float(chi2.sf(statistic, freedom))
+        math.sqrt(statistic / (n * (min(height, width) - 1))), float(chdtrc(freedom, statistic))
     )
 
 
@@ -418,6 +418,13 @@ def rank_correlation(true: Integers, published: Integers) -> float | None:
     """Spearman's correlation of the cells' order, ties shared; None where one side does not vary."""
     if len(true) < 2:
         return None
-    ranks: list[Floats] = [rankdata(side) - (len(true) + 1) / 2 for side in (true, published)]
+    ranks: list[Floats] = [_ranks(side) - (len(true) + 1) / 2 for side in (true, published)]
     norm = math.sqrt(float(ranks[0] @ ranks[0]) * float(ranks[1] @ ranks[1]))
     return float(ranks[0] @ ranks[1]) / norm if norm else None
+
+
+def _ranks(values: Integers) -> Floats:
+    """Ranks from 1; equal values share the mean of their ranks."""
+    _, which, number = np.unique(values, return_inverse=True, return_counts=True)
+    means: Floats = np.cumsum(number) - (number - 1) / 2
+    return means[which]

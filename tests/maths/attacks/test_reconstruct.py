@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from discreet.maths.attacks.histogram_search import likeliest
 from discreet.maths.attacks.reconstruction import (
     CellSums,
     LikeliestHistogram,
     Reading,
     Status,
-    reconstruct,
     within,
 )
 
@@ -28,7 +28,7 @@ CROSS = sums_of(6, [[0, 1, 2, 3, 4, 5], [0, 1, 2], [3, 4, 5], [0, 3], [1, 4], [2
 
 
 def solved(sums: CellSums, readings: list[Reading]) -> LikeliestHistogram:
-    return reconstruct(sums, readings, work=10, seed=1, most_terms=10_000)
+    return likeliest(sums, readings, work=10, seed=1, most_terms=10_000)
 
 
 # every histogram of at most 4 records in a cell: all that fit sums of at most 2 + 1 with noise of at most 1
@@ -93,7 +93,7 @@ def test_counts_that_the_law_leaves_out_are_not_taken() -> None:
 
 def test_a_problem_beyond_the_limit_is_not_tried() -> None:
     readings = [within((9, 9), 0, 0)] + [within((5, 5), 5, 0)] * 5
-    found = reconstruct(CROSS, readings, work=10, seed=1, most_terms=10)
+    found = likeliest(CROSS, readings, work=10, seed=1, most_terms=10)
     assert found.status is Status.TOO_LARGE
     assert not found.found
 
@@ -116,8 +116,8 @@ def test_the_limit_is_of_work_not_of_time() -> None:
     sums = sums_of(truth.size, members)
     shown = [int(truth.ravel()[one].sum() + chance.integers(-1, 2)) for one in members]
     readings = [within((max(value, 0), max(value, 0)), 2, 1) for value in shown]
-    assert reconstruct(sums, readings, work=0.001, seed=1, most_terms=10_000).status is Status.TIMEOUT
-    one, other = (reconstruct(sums, readings, work=0.9, seed=1, most_terms=10_000) for _ in range(2))
+    assert likeliest(sums, readings, work=0.001, seed=1, most_terms=10_000).status is Status.TIMEOUT
+    one, other = (likeliest(sums, readings, work=0.9, seed=1, most_terms=10_000) for _ in range(2))
     assert one.found
     assert one.status is other.status
     assert (one.counts.tolist(), one.certain) == (other.counts.tolist(), other.certain)
@@ -125,5 +125,5 @@ def test_the_limit_is_of_work_not_of_time() -> None:
 
 def test_the_clock_can_end_a_run_nevertheless() -> None:
     readings = [within((3, 3), 1, 0)] * 6
-    found = reconstruct(CROSS, readings, work=10, seed=1, most_terms=10_000, seconds=0.0)
+    found = likeliest(CROSS, readings, work=10, seed=1, most_terms=10_000, seconds=0.0)
     assert found.certain == 0

@@ -10,7 +10,7 @@ from itertools import combinations, product
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.stats import chi2, norm
+from scipy.special import chdtrc, ndtr
 
 from discreet.errors import mistake
 from discreet.maths.inference.likelihood import filled, peaks, tilted_sums
@@ -56,7 +56,7 @@ class LogLinearFit:
     @property
     def p_value(self) -> float:
         """Pr[chi-square at least the deviance]; 1 for the saturated model."""
-        return float(chi2.sf(self.deviance, self.df)) if self.df else 1.0
+        return float(chdtrc(self.df, self.deviance)) if self.df else 1.0
 
     @property
     def standard_errors(self) -> Floats:
@@ -66,7 +66,7 @@ class LogLinearFit:
     @property
     def wald(self) -> Floats:
         """Two-sided p-values of each parameter being 0."""
-        found: Floats = 2 * norm.sf(np.abs(self.estimates) / np.maximum(self.standard_errors, 1e-300))
+        found: Floats = 2 * ndtr(-np.abs(self.estimates) / np.maximum(self.standard_errors, 1e-300))
         return found
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from discreet.errors import mistake
 from discreet.maths.inference.intervals import SLACK, checked_level, exact_interval
@@ -125,7 +125,7 @@ def _by_steps(of_part: Pmf, of_whole: Pmf, part: int, whole: int, tail: float) -
 def _normal(of_part: Pmf, of_whole: Pmf, part: int, whole: int, tail: float) -> tuple[float, float] | None:
     """Fieller's interval: (x - p y)^2 <= z^2 (s_x^2 + p^2 s_y^2)."""
     x, y = part - of_part.mean, whole - of_whole.mean
-    z = float(norm.isf(tail))
+    z = float(-ndtri(tail))
     p = np.arange(STEPS + 1) / STEPS
     kept = np.flatnonzero((x - p * y) ** 2 <= z * z * (of_part.variance + p**2 * of_whole.variance))
     if not len(kept):
