@@ -16,12 +16,12 @@ from discreet.audit.corrections import (
     Corrections,
     ExposedPerson,
     Relation,
+    correction_verdict,
     corrections,
     hidden,
     judge_corrections,
 )
 from discreet.audit.evidence import Published, PublishedTable, Truth, Universe, values_at
-from discreet.audit.gates import correction_verdict
 from discreet.io.serialize import json_text
 from discreet.maths.privacy.accounting import Neighbours
 from discreet.perturb.mechanism import Mechanism

@@ -21,8 +21,9 @@ from discreet.formats.csv import harmless, write_csv
 from discreet.formats.dataset import Dataset
 from discreet.formats.dataset import dataset_of as made_of
 from discreet.formats.json_stat import write_json_stat
-from discreet.formats.sdmx import code_ids, component_id, write_structures
 from discreet.formats.sdmx_data import write_csv_file
+from discreet.formats.sdmx_ids import code_ids, component_id
+from discreet.formats.sdmx_structures import write_structures
 from discreet.formats.writers import WRITERS, place, with_parquet
 from discreet.formats.xlsx import write_xlsx
 from discreet.programme.release import ReleaseFormat

@@ -13,7 +13,7 @@ from pysdmx.model import Codelist, ConceptScheme, Dataflow
 from discreet.formats.dataset import dataset_of
 from discreet.formats.json_stat import write_json_stat
 from discreet.formats.publication import Publication
-from discreet.formats.sdmx import write_structures
+from discreet.formats.sdmx_structures import write_structures
 from discreet.formats.xlsx import write_xlsx
 from discreet.programme.labels import Labels
 from discreet.release.assemble import release_manifest

@@ -12,10 +12,10 @@ import pytest
 from discreet.audit.attack import NotPossible, OutsiderFindings
 from discreet.audit.audit import NoiseChoice, ReconstructionAudit, Region
 from discreet.audit.evidence import Cells, Truth, published
-from discreet.audit.gates import GateVerdict
 from discreet.audit.linkage import Confirmed
 from discreet.audit.measures import Privacy, Rebuilt
 from discreet.audit.reconstruction import JudgedReconstruction, ReconstructionFindings
+from discreet.audit.verdict import GateVerdict
 from discreet.io.serialize import to_json
 from discreet.maths.attacks.reconstruction import Status
 from discreet.maths.feasible import Constraint, RiskLimits

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.formats.sdmx import code_ids
+from discreet.formats.sdmx_ids import code_ids
 from discreet.pipeline.protect import protect
 from discreet.programme.programme import Programme
 from discreet.programme.release import ReleaseFormat

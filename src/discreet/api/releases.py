@@ -14,7 +14,7 @@ from discreet.api.programme import Programme
 from discreet.api.secret import Secret
 from discreet.api.tables import Table, TableAxis, summary_frame
 from discreet.audit.evidence import PublishedTable, WeightedTable, published
-from discreet.audit.gates import GateVerdict
+from discreet.audit.verdict import GateVerdict
 from discreet.errors import BrokenRelease, mistake
 from discreet.formats.dataset import part_of
 from discreet.inference.noise import KnownLaw, noise_of

@@ -16,7 +16,6 @@ from discreet.audit.bounds import BoundFindings, BoundJudgement
 from discreet.audit.differencing import Judgement
 from discreet.audit.differencing_areas import AreaDifferences
 from discreet.audit.disclosure import Disclosures
-from discreet.audit.gates import GateVerdict
 from discreet.audit.hierarchy import HierarchyAudit
 from discreet.audit.key_gaps import KeyGapFindings, KeyGapJudgement
 from discreet.audit.least_squares import LeastSquaresFindings, LeastSquaresJudgement
@@ -30,6 +29,7 @@ from discreet.audit.measures import (
 )
 from discreet.audit.removal import RemovalFindings, RemovalJudgement
 from discreet.audit.utility import Utility
+from discreet.audit.verdict import GateVerdict
 from discreet.audit.weights import WeightFindings, WeightJudgement
 from discreet.maths.attacks.averaging import Method
 from discreet.maths.feasible import UTILITY, Constraint, RiskLimits

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from discreet.audit.differencing import ChangedCells, changed_cells
 from discreet.audit.evidence import Cells, Integers, Published, Truth
+from discreet.audit.verdict import GateVerdict
 from discreet.errors import Mistakes
 from discreet.io.progress import Progress
 from discreet.maths.attacks.averaging import success
@@ -557,3 +558,22 @@ def _number(attributes: Mapping[str, str], one: ChangedCells) -> int | None:
             return None
         number = number * size + codes_at(tree, depth).index(at[0])
     return number
+
+
+def correction_verdict(found: Corrections, limit: int | None) -> GateVerdict:
+    """Whether a pair of releases exposes more persons than is allowed; where nothing is declared, none may be."""
+    if found.relation is Relation.RELATED:
+        what = f"the number of comparisons with {found.release} under one secret and another p-table or other keys"
+        remedy = "make a new secret, or declare the p-table and the keys of the earlier release"
+        return GateVerdict("corrections", 0, int(found.changed > 0), what, remedy=remedy)
+    if found.relation is Relation.ADJUSTED:
+        what = f"the number of comparisons with {found.release} in which exposed persons cannot be estimated"
+        remedy = "give the release another secret, or judge both without consistent = true"
+        return GateVerdict("corrections", 0, int(found.changed > 0), what, remedy=remedy)
+    return GateVerdict(
+        "corrections",
+        limit or 0,
+        found.exposed,
+        f"the number of persons whom this release and {found.release} expose together",
+        remedy="give the release another secret, or collect corrections until many cells of every area change",
+    )

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 
 from discreet.audit.case import make_case
-from discreet.audit.corrections import Corrections, Relation
+from discreet.audit.corrections import correction_verdict
 from discreet.audit.declared_averaging import most_exposed
 from discreet.audit.measures import Measures
-from discreet.errors import GateBroken
+from discreet.audit.verdict import GateVerdict
 from discreet.maths.attacks.averaging import least_variance, recovery
 from discreet.maths.attacks.disclosure import RowKind
 from discreet.perturb.private import PrivateMechanism
@@ -26,43 +25,6 @@ from discreet.programme.gates import (
 from discreet.programme.noise import CellKeyNoise
 from discreet.release.reader import Release
 from discreet.run.run import Run
-
-
-@dataclass(frozen=True)
-class GateVerdict:
-    """One gate: its limit, what was found, where, and the remedy."""
-
-    gate: str
-    limit: float
-    found: float
-    what: str  # what the number is
-    where: tuple[str, ...] = ()  # the cells or statistics that break it
-    remedy: str = ""
-
-    @property
-    def passed(self) -> bool:
-        """Whether the limit holds."""
-        return self.found <= self.limit
-
-    def __str__(self) -> str:
-        """The verdict in one or two lines."""
-        text = f"gates.{self.gate}: {self.what} is {self.found:.4g}, {self.limit:g} is allowed"
-        if self.passed:
-            return text
-        named = f" ({'; '.join(self.where)})" if self.where else ""
-        return f"{text}{named}; {self.remedy}"
-
-    def as_json(self) -> Mapping[str, object]:
-        """The document, with whether it passed."""
-        return {**vars(self), "passed": self.passed}
-
-
-def require_passed(verdicts: Iterable[GateVerdict]) -> None:
-    """Raise an error that lists the broken gates."""
-    broken = [verdict for verdict in verdicts if not verdict.passed]
-    if broken:
-        raise GateBroken("\n".join(map(str, broken)))
-
 
 _Gate = TypeVar("_Gate")
 
@@ -258,25 +220,6 @@ def _corrections(gates: Gates, measures: Measures) -> Iterable[GateVerdict]:
     pair = measures.release_difference
     if pair is not None:
         yield correction_verdict(pair.corrections, gates.corrections)
-
-
-def correction_verdict(found: Corrections, limit: int | None) -> GateVerdict:
-    """Whether a pair of releases exposes more persons than is allowed; where nothing is declared, none may be."""
-    if found.relation is Relation.RELATED:
-        what = f"the number of comparisons with {found.release} under one secret and another p-table or other keys"
-        remedy = "make a new secret, or declare the p-table and the keys of the earlier release"
-        return GateVerdict("corrections", 0, int(found.changed > 0), what, remedy=remedy)
-    if found.relation is Relation.ADJUSTED:
-        what = f"the number of comparisons with {found.release} in which exposed persons cannot be estimated"
-        remedy = "give the release another secret, or judge both without consistent = true"
-        return GateVerdict("corrections", 0, int(found.changed > 0), what, remedy=remedy)
-    return GateVerdict(
-        "corrections",
-        limit or 0,
-        found.exposed,
-        f"the number of persons whom this release and {found.release} expose together",
-        remedy="give the release another secret, or collect corrections until many cells of every area change",
-    )
 
 
 JUDGES: Mapping[str, Callable[[Gates, Measures], Iterable[GateVerdict]]] = {

@@ -20,7 +20,7 @@ from pyarrow import csv
 
 from discreet.formats.columns import ROWS_AT_ONCE, TEXT
 from discreet.formats.dataset import Dataset, Sink, opened
-from discreet.formats.sdmx import (
+from discreet.formats.sdmx_ids import (
     ATTRIBUTES,
     OBSERVATION,
     PREPARED,

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from discreet.audit.corrections import Corrections, Relation, corrections
-from discreet.audit.evidence import published, same_ptable, same_secret
-from discreet.audit.gates import correction_verdict
+from discreet.audit.verdict import GateVerdict
 from discreet.errors import BrokenRelease, GateBroken, Mistakes, mistake
 from discreet.io.progress import Progress
 from discreet.perturb.noise import Noise
 from discreet.programme.release import ReleaseFormat
 from discreet.release.manifest import is_release
 from discreet.release.reader import Release, open_release
+
+if TYPE_CHECKING:  # the attacks take longer to import than a small release takes to make
+    from discreet.audit.corrections import Corrections
 
 ACCEPT = "--accept-corrections"
 
@@ -66,6 +68,19 @@ class Pair:
     def __str__(self) -> str:
         return f"{self.folder}, published before: {'; '.join(self.found.sentences())}"
 
+    def verdict(self, limit: int | None) -> GateVerdict:
+        """Whether both together expose more persons than is allowed."""
+        from discreet.audit.corrections import correction_verdict  # noqa: PLC0415
+
+        return correction_verdict(self.found, limit)
+
+    @property
+    def is_another_ptable(self) -> bool:
+        """Whether both have one secret, and another p-table or other keys."""
+        from discreet.audit.corrections import Relation  # noqa: PLC0415
+
+        return self.found.relation is Relation.RELATED
+
 
 def pairs_with_earlier(
     made: Release, out: Path, earlier: EarlierReleases, noise: Noise, progress: Progress | None = None
@@ -88,8 +103,8 @@ def judge_pairs(
     refused: list[str] = []
     for pair in pairs:
         found.append(pair.found)
-        verdict = correction_verdict(pair.found, limit)
-        accepted = earlier.accepted or (earlier.another_ptable and pair.found.relation is Relation.RELATED)
+        verdict = pair.verdict(limit)
+        accepted = earlier.accepted or (earlier.another_ptable and pair.is_another_ptable)
         if verdict.passed or accepted:
             earlier.tell(str(pair))
         else:
@@ -109,6 +124,9 @@ def _compared(
     folder: Path, made: Release, noise: Noise, earlier: EarlierReleases, progress: Progress | None
 ) -> Corrections | None:
     """The pair; None where the releases have no table in common, so that nothing can be subtracted."""
+    from discreet.audit.corrections import corrections  # noqa: PLC0415
+    from discreet.audit.evidence import published, same_ptable, same_secret  # noqa: PLC0415
+
     try:
         before = open_release(folder)
         if _values(before) == _values(made):

@@ -18,7 +18,7 @@ from discreet.errors import (
     Problem,
 )
 from discreet.formats.dataset import column_problems
-from discreet.formats.sdmx import described, id_problems
+from discreet.formats.sdmx_ids import described, id_problems
 from discreet.hierarchy.blocks import block_problems
 from discreet.hierarchy.cubes import bounds_problems
 from discreet.perturb.mechanism import Mechanism

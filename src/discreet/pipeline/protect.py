@@ -11,10 +11,9 @@ from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from threading import Lock
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-from discreet.audit.corrections import Corrections
-from discreet.audit.gates import GateVerdict, correction_verdict, require_passed
+from discreet.audit.verdict import GateVerdict, require_passed
 from discreet.errors import DiscreetError, Mistakes
 from discreet.formats.publication import Publication
 from discreet.formats.writers import with_parquet
@@ -57,6 +56,9 @@ from discreet.run.run import Run, require_none
 from discreet.run.tabulating import CELLS_AT_ONCE, tabulate
 from discreet.swap.result import SwapResult
 from discreet.tabulate.tables import ConfidentialTable, NoisyTable
+
+if TYPE_CHECKING:
+    from discreet.audit.corrections import Corrections
 
 UNCHARGED = (
     "the noise is new in every run and no ledger was charged: publishing the same tables again adds its epsilon or rho "
@@ -247,7 +249,7 @@ def rehearse(
         try:
             made = making.make(folder)
             pairs = making.pairs(folder, made, out, earlier)
-            beside = [correction_verdict(pair.found, programme.gates.corrections) for pair in pairs]
+            beside = [pair.verdict(programme.gates.corrections) for pair in pairs]
             return [*making.judged(folder, made), *beside]
         finally:
             folder.discard()

@@ -10,7 +10,6 @@ from pathlib import Path
 from discreet.formats.dataset import Dataset, dataset_of
 from discreet.formats.levels import LEVEL
 from discreet.formats.publication import Publication
-from discreet.formats.sdmx import write_structures
 from discreet.formats.writers import SDMX_STRUCTURES, SPLIT, WRITERS, level_place, place
 from discreet.programme.cube import Cube
 from discreet.programme.release import ReleaseFormat
@@ -65,6 +64,9 @@ def write_shared(
         for name, axis in sorted(breakdowns(cubes).items())
     ]
     if ReleaseFormat.SDMX_CSV in set(formats):
+        # pysdmx is imported only for releases that have its files
+        from discreet.formats.sdmx_structures import write_structures  # noqa: PLC0415
+
         files.append(folder.write(SDMX_STRUCTURES, lambda path: write_structures(cubes, path, publication)))
     text = readme(publication, entries)
     files.append(folder.write("README.md", lambda path: _write_text(path, text)))

@@ -16,7 +16,7 @@ from discreet.audit.audit import (
     SwapProtection,
     WeightsAudit,
 )
-from discreet.audit.gates import GateVerdict
+from discreet.audit.verdict import GateVerdict
 from discreet.io.atomic_folder import AtomicFolder
 from discreet.io.progress import Progress
 from discreet.maths.attacks.averaging import Method

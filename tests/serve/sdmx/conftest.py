@@ -8,7 +8,7 @@ import pytest
 from fastapi import FastAPI
 from httpx import Client
 
-from discreet.formats.sdmx import code_ids
+from discreet.formats.sdmx_ids import code_ids
 from discreet.programme.codelist import Breakdown
 from discreet.programme.programme import Programme
 from discreet.release.reader import Release

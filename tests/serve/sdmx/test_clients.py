@@ -33,7 +33,7 @@ from requests import HTTPError
 from sdmx.format import Version
 from sdmx.source import Source
 
-from discreet.formats.sdmx import code_ids
+from discreet.formats.sdmx_ids import code_ids
 from discreet.programme.codelist import Breakdown
 from discreet.release.reader import Release
 from tests.serve.conftest import published

