@@ -172,6 +172,7 @@ class Population:
             raise mistake("", "noise", f"an object of type {type(noise).__name__}", remedy)
         zeros = list(structural_zeros)
         tables, naming = self._tables, Naming(self._tables)
+        tables.encode_axes(wanted)
         entries = [naming.cube(cube) for cube in wanted]
         for text in zeros:
             naming.mentions(text)
