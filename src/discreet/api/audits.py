@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from discreet.api.arguments import names_arguments
 from discreet.api.columns import AnyTable, Tables, listed
 from discreet.api.population import Population
 from discreet.api.programme import Programme
@@ -225,6 +226,7 @@ class AuditReport:
         return joined([part.html() for part in (gates_part(self.found.verdicts), *self._parts)])
 
 
+@names_arguments
 def audit(
     release: Published,
     census: Population | Programme | str | Path | None = None,
@@ -328,6 +330,7 @@ class AttackReport:
         return attack_part(self.found).html()
 
 
+@names_arguments
 def attack(
     release: Published,
     *,
@@ -380,6 +383,7 @@ def attack(
     return AttackReport(found, tuple(attack_lines(seen, found)))
 
 
+@names_arguments
 def attack_server(
     address: str,
     *,
@@ -437,6 +441,7 @@ def _law(ptable: PTable | Result[PTable] | str | Path | None) -> PTableLaw | Non
     return PTableLaw(ptable.found if isinstance(ptable, Result) else ptable)
 
 
+@names_arguments
 def utility(
     release: Published,
     census: Population | Programme | str | Path | None = None,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from discreet.api.arguments import names_arguments
 from discreet.api.audits import Published, release_of
 from discreet.api.cubes import Cube
 from discreet.api.declaration import Declaration
@@ -65,6 +66,7 @@ class Checked:
         return joined([found, *map(paragraph, self.notes)])
 
 
+@names_arguments
 def check(
     what: Population | Programme | str | Path,
     cubes: Cube | Iterable[Cube] | None = None,
@@ -94,6 +96,7 @@ def check(
     return Checked(problems, () if problems else tuple(check_notes(inspected.sound)))
 
 
+@names_arguments
 def verify(release: Published, *, certificate: bool = False) -> Result[Verification] | Result[Certified]:
     """Recompute every checksum of a release, and compare the cells that occur in several of its tables.
 

@@ -23,6 +23,7 @@ from discreet.io.files import BATCH, Records
 from discreet.io.memory import arrow_table
 from discreet.population.codes import ColumnValues, column_values, flat_codes, nested_codes, with_missing
 from discreet.population.encode import is_text
+from discreet.programme import eu2021
 from discreet.programme.codelist import Code, Codelist, codelist, read_codelist
 from discreet.programme.filter import mentioned
 from discreet.programme.population import ID_KEYS
@@ -178,6 +179,9 @@ class Naming:
             if len(chain) > 1 and axis in chain:
                 return self._nested(chain, axis)
         if self._declared is not None:
+            if "standard" in self._declared.content and variable in eu2021.variables():
+                self.variables[variable] = {"column": eu2021.column(variable)}
+                return axis
             known = ", ".join(self.variables)
             raise mistake(
                 self._declared.path, "variables", f"unknown variable {variable!r}", f"choose from {known}"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from discreet.api.arguments import names_arguments
 from discreet.api.cubes import Cube
 from discreet.api.noise import CellKey, Swap
 from discreet.api.population import Population
@@ -79,6 +80,7 @@ class SwapResult:
         return str(self.result._repr_html_())
 
 
+@names_arguments
 def swap(
     what: Population | Programme | str | Path,
     rule: Swap | None = None,

@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from discreet.api.arguments import names_arguments
 from discreet.api.declaration import Declaration
 from discreet.api.population import Population, declared_population
 from discreet.api.programme import Programme
@@ -65,6 +66,7 @@ class SyntheticCensus:
         return f"SyntheticCensus({self.summary()})"
 
 
+@names_arguments
 def synth(
     persons: int,
     *,
