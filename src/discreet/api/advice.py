@@ -10,6 +10,7 @@ from discreet.advise.forecast import CandidateForecast, Forecast, candidates_for
 from discreet.advise.forecast import forecast as forecast_of
 from discreet.advise.hierarchical import HierarchyForecast, QueryForecast, hierarchy_forecast
 from discreet.advise.programme_advice import USUAL_MARGIN, Wish, advice_lines, advise_programme, trials
+from discreet.advise.reasons import document
 from discreet.advise.strategy import StrategyAdvice, advise_strategy
 from discreet.api.arguments import in_arguments, names_arguments
 from discreet.api.cubes import Cube
@@ -17,7 +18,7 @@ from discreet.api.noise import Noise
 from discreet.api.population import Population
 from discreet.api.programme import Programme
 from discreet.api.protect import programme_of
-from discreet.api.results import Result
+from discreet.api.results import Result, figure_rows
 from discreet.errors import mistake
 from discreet.io.progress_bar import cores, shown_progress
 from discreet.maths.feasible import RiskLimits
@@ -80,7 +81,8 @@ def advise(
                 )
             drawn = trials(resolved, found, curves, seed, cores(threads), listener)
     lines = map(in_arguments, advice_lines(found))
-    return Result(found, tuple(lines), drawings=tuple(advice_charts(found, drawn)))
+    charts = tuple(advice_charts(found, drawn))
+    return Result(found, tuple(lines), drawings=charts, rows=figure_rows(document(found)))
 
 
 def _kind(kind: str) -> LawKind:
@@ -114,7 +116,17 @@ def forecast(
         levels = hierarchy_forecast(resolved)
         return Result(levels, tuple(map(_level_line, levels.queries)))
     found = forecast_of(resolved, candidates_for(resolved, read_epsilons(text)))
-    return Result(found, tuple(map(_line, found.candidates)), drawings=(forecast_chart(found),))
+    rows = tuple(
+        {
+            "noise": one.candidate.name,
+            "cube": margin.cube,
+            "cross_tabulations": margin.crosstabs,
+            "deviation": margin.law.deviation,
+        }
+        for one in found.candidates
+        for margin in one.margins
+    )
+    return Result(found, tuple(map(_line, found.candidates)), drawings=(forecast_chart(found),), rows=rows)
 
 
 def _line(one: CandidateForecast) -> str:

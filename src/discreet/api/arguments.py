@@ -17,11 +17,17 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 OPTION = re.compile(r"--([A-Za-z][A-Za-z-]*)")
-OTHER_NAMES = {"filter": "filtered", "age": "variables", "weight": "weights"}  # option -> argument
+OTHER_NAMES = {
+    "filter": "filtered",
+    "repeats": "curves",
+    "age": "variables",
+    "weight": "weights",
+}  # option -> argument
 COMMANDS = {  # what a message suggests on the command line -> the same in a notebook
     "make one with: discreet secret --out secret.key": 'make one: Secret.new().save("secret.key")',
     "name a ledger with --ledger (discreet ledger create)": "give ledger=open_ledger(path, secret)",
     "use a larger --share, --relative or --size than": "give RiskLimits with a larger share, relative or size than",
+    "give --earlier-programme for those of the earlier release": "give earlier= as the release that protect made",
     "use a larger --area-change than": "give RiskLimits with a larger area_change than",
 }
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discreet.api.arguments import names_arguments
+from discreet.api.arguments import in_arguments, names_arguments
 from discreet.api.columns import AnyTable, Tables, listed
 from discreet.api.population import Population
 from discreet.api.programme import Programme
@@ -47,6 +47,7 @@ from discreet.io.progress_bar import cores, shown_progress
 from discreet.io.ptable_files import read_ptable
 from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.ptable import PTable
+from discreet.page.charts import Drawing
 from discreet.page.markup import Html, joined
 from discreet.page.skeleton import Part
 from discreet.pipeline.audit import audit as run_audit
@@ -200,13 +201,17 @@ class AuditReport:
 
     def summary(self) -> str:
         """The gates first, then one or two lines for each measure."""
-        return "\n".join(audit_lines(self.found))
+        return "\n".join(map(in_arguments, audit_lines(self.found)))
 
     def to_pandas(self) -> pd.DataFrame:
         """The conclusion of each measure."""
         rows = [{"gate": str(one), "passed": one.passed} for one in self.found.verdicts]
         parts = [{"measure": part.id, "question": part.title, "answer": part.lead} for part in self._parts]
         return summary_frame([*rows, *parts])
+
+    def chart(self, name: str | None = None) -> Drawing:
+        """A chart of the audit as an Altair object: the first, or that of a name."""
+        return Result(self.found, (), self._parts).chart(name)
 
     def _measure(self, name: str, found: Any) -> Result[Any] | None:
         if found is None:

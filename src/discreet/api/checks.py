@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,7 +56,7 @@ class Checked:
 
     def to_pandas(self) -> pd.DataFrame:
         """The problems as a pandas data frame."""
-        return summary_frame([vars(problem) for problem in self.problems])
+        return summary_frame([asdict(one) for one in self.problems], [one.name for one in fields(Problem)])
 
     def __repr__(self) -> str:
         return self.summary()

@@ -53,7 +53,12 @@ def ptable(
         for row in range(found.last_row + 1)
     ]
     head = f"{name}: {len(laws)} rows, changes of at most {found.reach}"
-    return Result(found, (head, *found.notes), drawings=(ptable_chart(laws, name),))
+    rows = tuple(
+        {"count": count, "change": change, "probability": p}
+        for count, law in enumerate(laws)
+        for change, p in law.items()
+    )
+    return Result(found, (head, *found.notes), drawings=(ptable_chart(laws, name),), rows=rows)
 
 
 @dataclass(frozen=True)

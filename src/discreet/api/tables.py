@@ -360,6 +360,6 @@ def _dictionary(nodes: NDArray[np.int64], texts: Sequence[str]) -> pa.Dictionary
     return pa.DictionaryArray.from_arrays(pa.array(nodes.astype(np.int32)), pa.array(texts, pa.string()))
 
 
-def summary_frame(rows: Sequence[Mapping[str, object]]) -> pd.DataFrame:
-    """Some rows as a pandas data frame."""
-    return optional("pandas").DataFrame(list(rows))
+def summary_frame(rows: Sequence[Mapping[str, object]], columns: Sequence[str] | None = None) -> pd.DataFrame:
+    """Some rows as a pandas data frame; ``columns`` are those of a frame that may have no rows."""
+    return optional("pandas").DataFrame(list(rows), columns=columns)
