@@ -23,11 +23,13 @@ OTHER_NAMES = {
     "age": "variables",
     "weight": "weights",
 }  # option -> argument
+_OF = 'add of = "person" where it is no one else\'s, else of = "family", "household" or "dwelling"'
 COMMANDS = {  # what a message suggests on the command line -> the same in a notebook
     "make one with: discreet secret --out secret.key": 'make one: Secret.new().save("secret.key")',
     "name a ledger with --ledger (discreet ledger create)": "give ledger=open_ledger(path, secret)",
     "use a larger --share, --relative or --size than": "give RiskLimits with a larger share, relative or size than",
     "give --earlier-programme for those of the earlier release": "give earlier= as the release that protect made",
+    _OF: 'give Population(.., of="person"), or by column: of={"rooms": "dwelling"}',
     "use a larger --area-change than": "give RiskLimits with a larger area_change than",
 }
 
@@ -52,7 +54,7 @@ def names_arguments(function: Callable[P, R]) -> Callable[P, R]:
         try:
             return function(*given, **named)
         except DiscreetError as error:
-            if not OPTION.search(str(error)):
+            if in_arguments(str(error)) == str(error):
                 raise
             raise _with_arguments(error) from None
 

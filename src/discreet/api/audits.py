@@ -14,7 +14,7 @@ from discreet.api.population import Population
 from discreet.api.programme import Programme
 from discreet.api.protect import Secrets
 from discreet.api.releases import Origin, Release, open_release
-from discreet.api.results import Result
+from discreet.api.results import Result, figures
 from discreet.api.secret import Secret, secret_key
 from discreet.api.tables import Table, summary_frame
 from discreet.audit.attack import Finding, NotPossible, Outsider, OutsiderFindings
@@ -45,6 +45,7 @@ from discreet.errors import mistake
 from discreet.io.progress import Progress
 from discreet.io.progress_bar import cores, shown_progress
 from discreet.io.ptable_files import read_ptable
+from discreet.io.serialize import to_json
 from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.ptable import PTable
 from discreet.page.charts import Drawing
@@ -310,14 +311,13 @@ class AttackReport:
         return "\n".join(self.lines)
 
     def to_pandas(self) -> pd.DataFrame:
-        """What each attack found, or why it could not be run."""
-        rows = []
-        for name, one in self.found.items():
-            is_run = not isinstance(one, NotPossible)
-            rows.append(
-                {"attack": name, "run": is_run, "why not": "" if is_run else getattr(one, "reason", "")}
-            )
-        return summary_frame(rows)
+        """Every figure of each attack by name, or why it could not be run."""
+        rows = [
+            {"attack": name, "figure": figure, "value": value}
+            for name, one in self.found.items()
+            for figure, value in figures(to_json(one))
+        ]
+        return summary_frame(rows, ["attack", "figure", "value"])
 
     @property
     def result(self) -> Result[OutsiderFindings]:

@@ -55,7 +55,10 @@ class Tables:
         """Take over one table: in memory, or as a programme file declares it."""
         if isinstance(table, str | Path):
             text = str(table)
-            entry: str | dict[str, Any] = text if "://" in text else str(Path(text).expanduser().absolute())
+            if "://" in text:
+                remedy = f'name its table, too: {unit}={{"uri": "..", "table": "{unit}"}}'
+                raise mistake("Population", unit, "a database address", remedy)
+            entry: str | dict[str, Any] = str(Path(text).expanduser().absolute())
         elif isinstance(table, Mapping) and set(table) <= set(DeclaredSource.model_fields):
             entry = dict(table)
         else:

@@ -199,6 +199,7 @@ def _axis(axis: Breakdown) -> TableAxis:
         axis.labels,
         tuple(axis.codes[parent] if parent >= 0 else "" for parent in above),
         axis.depths.astype(np.int64),
+        axis.name if axis.name != axis.variable else "",
     )
 
 
