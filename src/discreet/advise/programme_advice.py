@@ -53,7 +53,7 @@ def trials(
 
 
 def advice_lines(found: Advice) -> Iterator[str]:
-    """The proposal with its reasons, or why there is none."""
+    """The proposal with its reasons, or what prevents one."""
     if found.proposal is None:
         yield "No parameters keep all limits."
         yield from conflicts(found)
