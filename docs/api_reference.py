@@ -27,7 +27,39 @@ census = ds.Population(persons=df, person_id="pid", geography=["nuts3", "lau"])
 table = ds.protect(census, ds.Cube("lau", "sex"), ds.CellKey(V=2, D=5), secret=ds.Secret.new())
 report = ds.audit(table, census)
 ```
+
+## Commands and functions
+
+Every command has its function. Results are frozen objects with `summary()`, `to_pandas()` and, where there is something
+to draw, `chart()`; a notebook shows them as pages.
+
+| command | in the library |
+|---|---|
 """
+FUNCTIONS = {  # command -> what does the same in the library
+    "demo": "demo",
+    "init": "Population.inferred, Programme.to_toml",
+    "check": "check",
+    "swap": "swap",
+    "protect": "protect",
+    "forecast": "forecast",
+    "advise": "advise",
+    "audit": "audit",
+    "attack": "attack, attack_server",
+    "utility": "utility",
+    "verify": "verify",
+    "ptable": "ptable",
+    "noise": "noise",
+    "risk": "risk",
+    "infer": "inference",
+    "serve": "serve",
+    "token": "Tokens",
+    "accounting": "accounting, convert",
+    "ledger": "open_ledger, Ledger",
+    "synth": "synth",
+    "study": "study, study_declared_geography",
+    "secret": "Secret",
+}
 
 
 def parameter(one: inspect.Parameter) -> str:
@@ -102,7 +134,12 @@ def _module(name: str, value: Any) -> str:
 
 def reference() -> str:
     """The whole page."""
-    return INTRODUCTION + "".join(section(name) for name in discreet.__all__)
+    rows = "".join(f"| `{command}` | {_linked(names)} |\n" for command, names in FUNCTIONS.items())
+    return INTRODUCTION + rows + "".join(section(name) for name in discreet.__all__)
+
+
+def _linked(names: str) -> str:
+    return ", ".join(f"[`{name}`](#{name.partition('.')[0].lower()})" for name in names.split(", "))
 
 
 if __name__ == "__main__":

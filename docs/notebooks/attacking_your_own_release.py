@@ -17,7 +17,7 @@ outsider = ds.attack(release, ptable=ds.ptable(V=2, D=5), without=["reconstructi
 print(outsider.summary())
 
 # %%
-outsider.to_pandas()
+outsider.to_pandas().head(12)
 
 # %% [markdown]
 # The audit counts the records again and reports how often the attacks are right.

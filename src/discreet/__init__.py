@@ -19,10 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from discreet import inference
+    from discreet.api import risk
     from discreet.api.advice import advise, forecast
     from discreet.api.audits import AttackReport, AuditReport, attack, attack_server, audit, utility
     from discreet.api.checks import Checked, check, verify
     from discreet.api.cubes import Bands, Cube, ages, bands
+    from discreet.api.laws import NoiseLaw, noise
     from discreet.api.noise import CellKey, DiscreteGaussian, Geometric, Noise, Private, Swap
     from discreet.api.population import Population
     from discreet.api.privacy import Accounting, accounting, convert, ptable
@@ -32,9 +34,11 @@ if TYPE_CHECKING:
     from discreet.api.results import Result
     from discreet.api.secret import Secret
     from discreet.api.serving import serve
+    from discreet.api.studies import study, study_declared_geography
     from discreet.api.swapping import SwapResult, swap
-    from discreet.api.synthetic import SyntheticCensus, synth
+    from discreet.api.synthetic import SyntheticCensus, demo, synth
     from discreet.api.tables import Table, TableAxis
+    from discreet.api.tokens import Tokens
     from discreet.errors import DiscreetError, Mistakes, Problem
     from discreet.maths.feasible import RiskLimits
     from discreet.maths.noise.ptable import PTable
@@ -60,6 +64,7 @@ _HOMES = {
     "Mistakes": "errors",
     "Neighbours": "maths.privacy.accounting",
     "Noise": "api.noise",
+    "NoiseLaw": "api.laws",
     "PTable": "maths.noise.ptable",
     "Population": "api.population",
     "Private": "api.noise",
@@ -76,6 +81,7 @@ _HOMES = {
     "SyntheticCensus": "api.synthetic",
     "Table": "api.tables",
     "TableAxis": "api.tables",
+    "Tokens": "api.tokens",
     "accounting": "api.privacy",
     "advise": "api.advice",
     "ages": "api.cubes",
@@ -85,18 +91,24 @@ _HOMES = {
     "bands": "api.cubes",
     "check": "api.checks",
     "convert": "api.privacy",
+    "demo": "api.synthetic",
     "forecast": "api.advice",
     "load_programme": "api.programme",
+    "noise": "api.laws",
     "open_ledger": "api.protect",
     "open_release": "api.releases",
     "protect": "api.protect",
     "ptable": "api.privacy",
     "serve": "api.serving",
+    "study": "api.studies",
+    "study_declared_geography": "api.studies",
     "swap": "api.swapping",
     "synth": "api.synthetic",
     "utility": "api.audits",
     "verify": "api.checks",
 }
+
+_MODULES = {"inference": "discreet.inference", "risk": "discreet.api.risk"}
 
 __all__ = [
     "Accounting",
@@ -116,6 +128,7 @@ __all__ = [
     "Mistakes",
     "Neighbours",
     "Noise",
+    "NoiseLaw",
     "PTable",
     "Population",
     "Private",
@@ -132,6 +145,7 @@ __all__ = [
     "SyntheticCensus",
     "Table",
     "TableAxis",
+    "Tokens",
     "accounting",
     "advise",
     "ages",
@@ -141,14 +155,19 @@ __all__ = [
     "bands",
     "check",
     "convert",
+    "demo",
     "forecast",
     "inference",
     "load_programme",
+    "noise",
     "open_ledger",
     "open_release",
     "protect",
     "ptable",
+    "risk",
     "serve",
+    "study",
+    "study_declared_geography",
     "swap",
     "synth",
     "utility",
@@ -190,8 +209,8 @@ sys.modules[__name__].__class__ = _Library
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         return import_module("importlib.metadata").version("discreet")
-    if name == "inference":
-        return import_module("discreet.inference")
+    if name in _MODULES:
+        return import_module(_MODULES[name])
     if name not in _HOMES:
         raise AttributeError(f"module 'discreet' has no {name!r}; it has {', '.join(__all__)}")
     found = getattr(import_module(f"discreet.{_HOMES[name]}"), name)

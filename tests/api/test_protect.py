@@ -3,7 +3,10 @@
 import copy
 import json
 import pickle
+import re
 import tempfile
+import tomllib
+import traceback
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -15,10 +18,12 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import tomlkit
 from typer.testing import CliRunner
 
 import discreet as ds
 from discreet.cli.app import app
+from discreet.tabulate.tables import ConfidentialTable
 
 KEY = bytes(range(32))
 NOISE = ds.CellKey(V=2, D=5)
@@ -128,6 +133,8 @@ def test_levels_of_the_geography_are_axes(table: ds.Table) -> None:
     assert coarse.axes[0].variable == "lau"
     assert coarse.axes[0].codes == ("_T", "N0", "N1", "N2")
     assert coarse.value(lau="N1", sex="F") == table.value(lau="N1", sex="F")
+    assert coarse.axis("nuts3") is coarse.axes[0]
+    assert coarse.sel(nuts3="N1").to_arrow().equals(table.sel(lau="N1", age="_T").to_arrow())
 
 
 def test_two_ways_of_banding_need_two_names() -> None:
@@ -248,6 +255,58 @@ def test_nothing_confidential_is_shown_or_pickled() -> None:
                 copied(one)
         assert not hasattr(one, "to_pandas")
     assert not hasattr(found, "_repr_html_")
+    true = {len(FRAME), *FRAME["sex"].value_counts(), *FRAME["lau"].value_counts()}
+    for shown in (vars(found), vars(found._tables), vars(programme)):
+        assert not set(map(str, true)) & set(re.findall(r"\b\d+\b", repr(shown)))
+    confidential = ConfidentialTable(programme.cubes[0], np.full(4, 2000, dtype=np.uint64))
+    assert repr(confidential) == f"ConfidentialTable({CUBE.id})"
+    for duplicate in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError, match="cannot be pickled or copied"):
+            duplicate(confidential)
+
+
+def test_an_error_has_no_value_of_a_record() -> None:
+    wrong = FRAME.assign(age=["secret"] * len(FRAME))
+    with pytest.raises(ds.DiscreetError) as refused:
+        ds.protect(census(wrong), ds.Cube("sex"), ds.Geometric(epsilon=1), secret=KEY, progress=False)
+    lines = "".join(traceback.format_exception(refused.value))
+    assert "2000" not in lines
+    assert KEY.hex() not in lines
+
+
+def test_addresses_of_databases_need_a_table() -> None:
+    with pytest.raises(
+        ds.Mistakes, match=r'persons: a database address; name its table, too: persons={"uri"'
+    ):
+        ds.Population(persons="postgresql://localhost/census", person_id="pid")
+
+
+def test_limits_of_bands_rise() -> None:
+    with pytest.raises(ds.Mistakes, match="limits that do not rise; give each once, in order: 0, 15, 30"):
+        ds.bands("age", 15, 0, 30)
+    with pytest.raises(ds.Mistakes, match="limits that do not rise"):
+        ds.ages("born", 0, 15, 15, on="2021-05-09")
+    with pytest.raises(ds.Mistakes, match="limits that are no numbers"):
+        ds.bands("age", "15")  # type: ignore[arg-type]
+
+
+def test_a_population_of_a_file_has_the_variables_of_the_standard_programme(tmp_path: Path) -> None:
+    made = ds.synth(500, out=tmp_path / "census", tables=["3.1"], progress=False)
+    path = made.folder / "eu.toml"
+    declared = tomllib.loads((made.folder / "programme.toml").read_text(encoding="utf-8"))
+    keys = {"population": declared["population"], "noise": declared["noise"]}
+    geography = {"column": "lau", "codelist": "codelists/geo.csv"}
+    standard = {"programme": "eu-census-2021", "tables": ["3.1"]}
+    path.write_text(tomlkit.dumps({**keys, "variables": {"GEO": geography}, "standard": standard}))
+    found = ds.Population.from_toml(path)
+    cube = ds.Cube("GEO.L", "SEX", "AGE.M")
+    table = ds.protect(found, cube, NOISE, secret=KEY, progress=False)
+    assert (
+        table.to_arrow()
+        .equals(ds.protect(made.population(), cube, NOISE, secret=KEY, progress=False).to_arrow())
+    )  # fmt: skip
+    with pytest.raises(ds.Mistakes, match="unknown variable 'SAX'"):
+        found.programme(ds.Cube("SAX"), NOISE)
 
 
 def test_a_protected_table_may_be_pickled(table: ds.Table) -> None:

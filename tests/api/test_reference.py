@@ -22,6 +22,7 @@ EXAMPLES = "\n".join(
 RETURNED = {  # names of types that users get rather than write
     "Accounting", "AttackReport", "AuditReport", "Bands", "Checked", "Ledger", "PTable", "Problem", "Programme",
     "Release", "Result", "SwapResult", "SyntheticCensus", "Table", "TableAxis", "Noise", "Mistakes",
+    "NoiseLaw",
 }  # fmt: skip
 
 

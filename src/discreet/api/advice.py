@@ -5,34 +5,38 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from discreet.advise.advise import Advice, task_of
-from discreet.advise.advise import advise as advise_on
-from discreet.advise.facts import counted_facts, declared_facts, seeded_secret
+from discreet.advise.advise import KINDS, Advice
 from discreet.advise.forecast import CandidateForecast, Forecast, candidates_for, read_epsilons
 from discreet.advise.forecast import forecast as forecast_of
 from discreet.advise.hierarchical import HierarchyForecast, QueryForecast, hierarchy_forecast
-from discreet.advise.reasons import caveats, conflicts, reasons
+from discreet.advise.programme_advice import USUAL_MARGIN, Wish, advice_lines, advise_programme, trials
+from discreet.advise.reasons import document
 from discreet.advise.strategy import StrategyAdvice, advise_strategy
-from discreet.advise.swap import advise_swap
+from discreet.api.arguments import in_arguments, names_arguments
 from discreet.api.cubes import Cube
 from discreet.api.noise import Noise
 from discreet.api.population import Population
 from discreet.api.programme import Programme
 from discreet.api.protect import programme_of
-from discreet.api.results import Result
-from discreet.audit.redundancy import Mode
+from discreet.api.results import Result, figure_rows
+from discreet.errors import mistake
 from discreet.io.progress_bar import cores, shown_progress
 from discreet.maths.feasible import RiskLimits
+from discreet.maths.noise.additive import LawKind
 from discreet.report.advice import advice_charts
 from discreet.report.forecast import forecast_chart
 
 
+@names_arguments
 def advise(
     what: Population | Programme | str | Path,
     cubes: Cube | Iterable[Cube] | None = None,
     noise: Noise | None = None,
     *,
+    kind: str | None = None,
     limits: RiskLimits | None = None,
+    margin: float = USUAL_MARGIN,
+    curves: int = 0,
     population: int | None = None,
     without_data: bool = False,
     seed: int = 0,
@@ -42,9 +46,10 @@ def advise(
 ) -> Result[Advice | StrategyAdvice]:
     """Propose noise parameters that keep risk and error within limits, or explain why no parameters do.
 
-    ``found.proposal`` has the parameters, ``chart()`` shows where the limits hold. The records are read unless
-    ``without_data``; ``population`` is then the number of persons. Of a hierarchical programme the shares of its budget
-    are proposed.
+    ``found.proposal`` has the parameters, ``chart()`` shows where the limits hold. ``kind`` is the noise, as declared
+    by default; ``margin`` is how far the proposal stays inside every limit. The records are read unless
+    ``without_data``; ``population`` is then the number of persons. ``curves`` perturbs the records so many times at
+    each point and also plots risk against utility. Of a hierarchical programme the shares of its budget are proposed.
 
     >>> import discreet as ds
     >>> persons = {"pid": range(600), "sex": ["F", "M", "F"] * 200, "lau": ["A", "B"] * 300}
@@ -60,21 +65,33 @@ def advise(
         return Result(
             shares, (f"Proposed shares of {shares.measure} {shares.budget}:", *shares.lines(), saved)
         )
-    task = task_of(resolved, None, limits or RiskLimits())
+    wish = Wish(
+        kind=None if kind is None else _kind(kind),
+        limits=limits or RiskLimits(),
+        population=population,
+        margin=margin,
+    )
     with shown_progress(not progress) as listener:
-        if without_data:
-            found = advise_on(declared_facts(resolved, Mode.NESTED, population), task)
-        else:
-            facts = counted_facts(resolved, Mode.NESTED, cores(threads), listener)
-            swap = advise_swap(resolved, seeded_secret(seed, "swap"), cores(threads), listener)
-            found = advise_on(facts, task, swap)
-    if found.proposal is None:
-        lines = ("No parameters keep all limits.", *conflicts(found))
-    else:
-        lines = (f"Proposed: {found.proposal}", *reasons(found), *found.proposal.notes)
-    return Result(found, (*lines, *caveats(found)), drawings=tuple(advice_charts(found, None)))
+        found = advise_programme(resolved, wish, not without_data, seed, cores(threads), listener)
+        drawn = None
+        if curves:
+            if without_data:
+                raise mistake(
+                    "", "curves", "without_data", "curves perturb the records: leave one of them out"
+                )
+            drawn = trials(resolved, found, curves, seed, cores(threads), listener)
+    lines = map(in_arguments, advice_lines(found))
+    charts = tuple(advice_charts(found, drawn))
+    return Result(found, tuple(lines), drawings=charts, rows=figure_rows(document(found)))
 
 
+def _kind(kind: str) -> LawKind:
+    if kind not in [one.value for one in KINDS]:
+        raise mistake("", "kind", repr(kind), f"choose from {', '.join(one.value for one in KINDS)}")
+    return LawKind(kind)
+
+
+@names_arguments
 def forecast(
     what: Population | Programme | str | Path,
     cubes: Cube | Iterable[Cube] | None = None,
@@ -99,7 +116,17 @@ def forecast(
         levels = hierarchy_forecast(resolved)
         return Result(levels, tuple(map(_level_line, levels.queries)))
     found = forecast_of(resolved, candidates_for(resolved, read_epsilons(text)))
-    return Result(found, tuple(map(_line, found.candidates)), drawings=(forecast_chart(found),))
+    rows = tuple(
+        {
+            "noise": one.candidate.name,
+            "cube": margin.cube,
+            "cross_tabulations": margin.crosstabs,
+            "deviation": margin.law.deviation,
+        }
+        for one in found.candidates
+        for margin in one.margins
+    )
+    return Result(found, tuple(map(_line, found.candidates)), drawings=(forecast_chart(found),), rows=rows)
 
 
 def _line(one: CandidateForecast) -> str:

@@ -8,12 +8,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from discreet.api.arguments import in_arguments, names_arguments
 from discreet.api.columns import AnyTable, Tables, listed
 from discreet.api.population import Population
 from discreet.api.programme import Programme
 from discreet.api.protect import Secrets
 from discreet.api.releases import Origin, Release, open_release
-from discreet.api.results import Result
+from discreet.api.results import Result, figures
 from discreet.api.secret import Secret, secret_key
 from discreet.api.tables import Table, summary_frame
 from discreet.audit.attack import Finding, NotPossible, Outsider, OutsiderFindings
@@ -44,8 +45,10 @@ from discreet.errors import mistake
 from discreet.io.progress import Progress
 from discreet.io.progress_bar import cores, shown_progress
 from discreet.io.ptable_files import read_ptable
+from discreet.io.serialize import to_json
 from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.ptable import PTable
+from discreet.page.charts import Drawing
 from discreet.page.markup import Html, joined
 from discreet.page.skeleton import Part
 from discreet.pipeline.audit import audit as run_audit
@@ -199,13 +202,17 @@ class AuditReport:
 
     def summary(self) -> str:
         """The gates first, then one or two lines for each measure."""
-        return "\n".join(audit_lines(self.found))
+        return "\n".join(map(in_arguments, audit_lines(self.found)))
 
     def to_pandas(self) -> pd.DataFrame:
         """The conclusion of each measure."""
         rows = [{"gate": str(one), "passed": one.passed} for one in self.found.verdicts]
         parts = [{"measure": part.id, "question": part.title, "answer": part.lead} for part in self._parts]
         return summary_frame([*rows, *parts])
+
+    def chart(self, name: str | None = None) -> Drawing:
+        """A chart of the audit as an Altair object: the first, or that of a name."""
+        return Result(self.found, (), self._parts).chart(name)
 
     def _measure(self, name: str, found: Any) -> Result[Any] | None:
         if found is None:
@@ -225,6 +232,7 @@ class AuditReport:
         return joined([part.html() for part in (gates_part(self.found.verdicts), *self._parts)])
 
 
+@names_arguments
 def audit(
     release: Published,
     census: Population | Programme | str | Path | None = None,
@@ -303,14 +311,13 @@ class AttackReport:
         return "\n".join(self.lines)
 
     def to_pandas(self) -> pd.DataFrame:
-        """What each attack found, or why it could not be run."""
-        rows = []
-        for name, one in self.found.items():
-            is_run = not isinstance(one, NotPossible)
-            rows.append(
-                {"attack": name, "run": is_run, "why not": "" if is_run else getattr(one, "reason", "")}
-            )
-        return summary_frame(rows)
+        """Every figure of each attack by name, or why it could not be run."""
+        rows = [
+            {"attack": name, "figure": figure, "value": value}
+            for name, one in self.found.items()
+            for figure, value in figures(to_json(one))
+        ]
+        return summary_frame(rows, ["attack", "figure", "value"])
 
     @property
     def result(self) -> Result[OutsiderFindings]:
@@ -328,6 +335,7 @@ class AttackReport:
         return attack_part(self.found).html()
 
 
+@names_arguments
 def attack(
     release: Published,
     *,
@@ -380,6 +388,7 @@ def attack(
     return AttackReport(found, tuple(attack_lines(seen, found)))
 
 
+@names_arguments
 def attack_server(
     address: str,
     *,
@@ -437,6 +446,7 @@ def _law(ptable: PTable | Result[PTable] | str | Path | None) -> PTableLaw | Non
     return PTableLaw(ptable.found if isinstance(ptable, Result) else ptable)
 
 
+@names_arguments
 def utility(
     release: Published,
     census: Population | Programme | str | Path | None = None,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from discreet.api.arguments import names_arguments
 from discreet.api.audits import Published, release_of
 from discreet.api.cubes import Cube
 from discreet.api.declaration import Declaration
@@ -55,7 +56,7 @@ class Checked:
 
     def to_pandas(self) -> pd.DataFrame:
         """The problems as a pandas data frame."""
-        return summary_frame([vars(problem) for problem in self.problems])
+        return summary_frame([asdict(one) for one in self.problems], [one.name for one in fields(Problem)])
 
     def __repr__(self) -> str:
         return self.summary()
@@ -65,6 +66,7 @@ class Checked:
         return joined([found, *map(paragraph, self.notes)])
 
 
+@names_arguments
 def check(
     what: Population | Programme | str | Path,
     cubes: Cube | Iterable[Cube] | None = None,
@@ -94,6 +96,7 @@ def check(
     return Checked(problems, () if problems else tuple(check_notes(inspected.sound)))
 
 
+@names_arguments
 def verify(release: Published, *, certificate: bool = False) -> Result[Verification] | Result[Certified]:
     """Recompute every checksum of a release, and compare the cells that occur in several of its tables.
 

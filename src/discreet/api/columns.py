@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,11 @@ from discreet.api.declaration import Declaration
 from discreet.api.noise import Swap
 from discreet.errors import mistake
 from discreet.io.databases import open_source
-from discreet.io.files import Records
+from discreet.io.files import BATCH, Records
 from discreet.io.memory import arrow_table
 from discreet.population.codes import ColumnValues, column_values, flat_codes, nested_codes, with_missing
+from discreet.population.encode import is_text
+from discreet.programme import eu2021
 from discreet.programme.codelist import Code, Codelist, codelist, read_codelist
 from discreet.programme.filter import mentioned
 from discreet.programme.population import ID_KEYS
@@ -52,7 +55,10 @@ class Tables:
         """Take over one table: in memory, or as a programme file declares it."""
         if isinstance(table, str | Path):
             text = str(table)
-            entry: str | dict[str, Any] = text if "://" in text else str(Path(text).expanduser().absolute())
+            if "://" in text:
+                remedy = f'name its table, too: {unit}={{"uri": "..", "table": "{unit}"}}'
+                raise mistake("Population", unit, "a database address", remedy)
+            entry: str | dict[str, Any] = str(Path(text).expanduser().absolute())
         elif isinstance(table, Mapping) and set(table) <= set(DeclaredSource.model_fields):
             entry = dict(table)
         else:
@@ -88,13 +94,26 @@ class Tables:
     def encode(self, unit: str, columns: Sequence[str]) -> None:
         """Encode columns of text in memory once, so that no value is looked up twice."""
         source = self.sources[unit]
-        if isinstance(source, MemorySource):
-            with ThreadPoolExecutor() as pool:
-                coded = list(pool.map(lambda column: _encoded(source.table, column), columns))
-            table = source.table
-            for column, new in zip(columns, coded, strict=True):
-                table = table.set_column(table.schema.get_field_index(column), column, new)
-            self.sources[unit] = replace(source, table=table)
+        if not isinstance(source, MemorySource):
+            return
+        table = source.table
+        text = {column: list(_slices(table.column(column))) for column in columns if _is_text(table, column)}
+        with ThreadPoolExecutor() as pool:  # slices of all columns side by side
+            coded = pool.map(_encoded, [piece for pieces in text.values() for piece in pieces])
+            for column, pieces in text.items():
+                kind = pa.dictionary(pa.int32(), _coded_type(table.schema.field(column).type))
+                whole = pa.chunked_array(islice(coded, len(pieces)), kind).unify_dictionaries()
+                table = table.set_column(table.schema.get_field_index(column), column, whole)
+        self.sources[unit] = replace(source, table=table)
+
+    def encode_axes(self, cubes: Iterable[Cube]) -> None:
+        """Encode the columns of text of some cubes whose codes follow from the records."""
+        chains = {column: chain for chain in self.chains for column in chain}
+        named = dict.fromkeys(axis for cube in cubes for axis in cube.axes if isinstance(axis, str))
+        columns = dict.fromkeys(column for axis in named for column in chains.get(axis, (axis,)))
+        for unit in self.sources:
+            known = set(self.records(unit).schema.names) - set(self.codelists)
+            self.encode(unit, [column for column in columns if column in known])
 
     def values_of(self, unit: str, column: str) -> ColumnValues:
         """The distinct values of a column."""
@@ -163,6 +182,9 @@ class Naming:
             if len(chain) > 1 and axis in chain:
                 return self._nested(chain, axis)
         if self._declared is not None:
+            if "standard" in self._declared.content and variable in eu2021.variables():
+                self.variables[variable] = {"column": eu2021.column(variable)}
+                return axis
             known = ", ".join(self.variables)
             raise mistake(
                 self._declared.path, "variables", f"unknown variable {variable!r}", f"choose from {known}"
@@ -280,22 +302,21 @@ def word(column: str) -> str:
     return text if text[:1].isalpha() else f"v_{text}"
 
 
-def _encoded(table: pa.Table, column: str) -> pa.ChunkedArray:
-    """A column with its text encoded; any other is that of the caller."""
-    values = table.column(column)
-    if pa.types.is_string_view(values.type):
-        values = values.cast(pa.large_string())
-    if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
-        return values
-    return pa.chunked_array(
-        [_encoded_chunk(chunk) for chunk in values.chunks], _coded_type(values.type)
-    ).unify_dictionaries()
+def _is_text(table: pa.Table, column: str) -> bool:
+    return is_text(table.schema.field(column).type)
 
 
-def _encoded_chunk(values: pa.Array) -> pa.DictionaryArray:
-    """A chunk of text encoded; where records follow each other by place, one lookup serves a whole run of them."""
-    sample = pc.run_end_encode(values.slice(0, _LOOK))
-    if len(sample.values) * _LONG_RUNS > len(values.slice(0, _LOOK)):
+def _slices(values: pa.ChunkedArray) -> Iterator[pa.Array]:
+    """The values in arrays of at most a batch."""
+    for chunk in values.chunks:
+        yield from (chunk.slice(start, BATCH) for start in range(0, len(chunk), BATCH))
+
+
+def _encoded(values: pa.Array) -> pa.DictionaryArray:
+    """Text encoded; where records follow each other by place, one lookup serves a whole run of them."""
+    values = values.cast(_coded_type(values.type))
+    sample = values.slice(0, _LOOK)
+    if len(pc.run_end_encode(sample).values) * _LONG_RUNS > len(sample):
         return values.dictionary_encode()
     runs = pc.run_end_encode(values)
     coded = runs.values.dictionary_encode()
@@ -304,7 +325,8 @@ def _encoded_chunk(values: pa.Array) -> pa.DictionaryArray:
 
 
 def _coded_type(kind: pa.DataType) -> pa.DataType:
-    return pa.dictionary(pa.int32(), kind)
+    """The layout of text in a dictionary: that of views is known to few readers."""
+    return pa.large_string() if pa.types.is_string_view(kind) else kind
 
 
 def _given(name: str, codes: Codes, missing: str | None) -> Codelist:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
+from itertools import pairwise
 
 from discreet.errors import mistake
 
@@ -38,7 +39,7 @@ def bands(column: str, *limits: Limit, name: str | None = None, missing: str | N
         raise mistake(
             "", f"bands({column!r})", "no limits", f"give lower limits: bands({column!r}, 0, 15, 65)"
         )
-    return Bands(column=column, limits=limits, name=name, missing=missing)
+    return Bands(column=column, limits=_rising(f"bands({column!r})", limits), name=name, missing=missing)
 
 
 def ages(
@@ -54,7 +55,17 @@ def ages(
         day = on if isinstance(on, date) else date.fromisoformat(on)
     except ValueError:
         raise mistake("", f"ages({column!r})", f"on={on!r}", 'give a day as "2021-05-09"') from None
-    return Bands(column=column, limits=limits or tuple(range(121)), name=name, on=day, missing=missing)
+    bounds = _rising(f"ages({column!r})", limits) or tuple(range(121))
+    return Bands(column=column, limits=bounds, name=name, on=day, missing=missing)
+
+
+def _rising(key: str, limits: tuple[Limit, ...]) -> tuple[Limit, ...]:
+    if not all(isinstance(limit, int | float) and not isinstance(limit, bool) for limit in limits):
+        raise mistake("", key, "limits that are no numbers", "give each limit as a number: 0, 15, 65")
+    if any(low >= high for low, high in pairwise(limits)):
+        ordered = ", ".join(f"{limit:g}" for limit in sorted(set(limits)))
+        raise mistake("", key, "limits that do not rise", f"give each once, in order: {ordered}")
+    return limits
 
 
 Axis = str | Bands

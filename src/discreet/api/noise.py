@@ -50,7 +50,25 @@ class CellKey:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Geometric:
+class _Guaranteed:
+    """The keys that both laws with a budget have."""
+
+    delta: Amount | None = None
+    snapshot: str | None = None
+    negatives: Literal["keep", "zero"] | None = None
+    rounding: int | None = None
+    threshold: int | None = None
+    neighbours: Literal["add-remove", "substitute"] | None = None
+    protects: Literal["person", "household"] | None = None
+    largest_household: int | None = None
+    largest_weight: Amount | None = None
+    split: Literal["even"] | Mapping[str, object] | None = None
+    public_totals: Mapping[str, int] = field(default_factory=dict)
+    allow_weak: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Geometric(_Guaranteed):
     """Discrete Laplace noise in every cell, with a guarantee of ``epsilon`` for all tables together.
 
     >>> import discreet as ds
@@ -59,19 +77,7 @@ class Geometric:
     """
 
     epsilon: Amount
-    delta: Amount | None = None
     composition: Literal["basic", "advanced", "pld"] | None = None
-    snapshot: str | None = None
-    negatives: Literal["keep", "zero"] | None = None
-    rounding: int | None = None
-    threshold: int | None = None
-    neighbours: Literal["add-remove", "substitute"] | None = None
-    protects: Literal["person", "household"] | None = None
-    largest_household: int | None = None
-    largest_weight: Amount | None = None
-    split: Literal["even"] | Mapping[str, object] | None = None
-    public_totals: Mapping[str, int] = field(default_factory=dict)
-    allow_weak: bool | None = None
 
     def declared(self) -> dict[str, Setting]:
         """The ``[noise]`` section of a programme file."""
@@ -79,7 +85,7 @@ class Geometric:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DiscreteGaussian:
+class DiscreteGaussian(_Guaranteed):
     """Discrete Gaussian noise in every cell, with a guarantee of ``rho`` (zCDP) for all tables together.
 
     >>> import discreet as ds
@@ -88,18 +94,6 @@ class DiscreteGaussian:
     """
 
     rho: Amount
-    delta: Amount | None = None
-    snapshot: str | None = None
-    negatives: Literal["keep", "zero"] | None = None
-    rounding: int | None = None
-    threshold: int | None = None
-    neighbours: Literal["add-remove", "substitute"] | None = None
-    protects: Literal["person", "household"] | None = None
-    largest_household: int | None = None
-    largest_weight: Amount | None = None
-    split: Literal["even"] | Mapping[str, object] | None = None
-    public_totals: Mapping[str, int] = field(default_factory=dict)
-    allow_weak: bool | None = None
 
     def declared(self) -> dict[str, Setting]:
         """The ``[noise]`` section of a programme file."""

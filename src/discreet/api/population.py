@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from discreet.api.arguments import names_arguments
 from discreet.api.columns import AnyTable, Codes, Naming, Tables, listed, source_entry
 from discreet.api.cubes import Cube
 from discreet.api.declaration import Declaration
@@ -110,6 +111,7 @@ class Population:
         return declared_population(Declaration.read(Path(path)))
 
     @classmethod
+    @names_arguments
     def inferred(
         cls,
         *,
@@ -172,6 +174,7 @@ class Population:
             raise mistake("", "noise", f"an object of type {type(noise).__name__}", remedy)
         zeros = list(structural_zeros)
         tables, naming = self._tables, Naming(self._tables)
+        tables.encode_axes(wanted)
         entries = [naming.cube(cube) for cube in wanted]
         for text in zeros:
             naming.mentions(text)
@@ -189,6 +192,8 @@ class Population:
             **({} if gates is None else {"gates": dict(gates)}),
             **further,
         }
+        if tables.declared is not None and "standard" in tables.declared.content:
+            content.setdefault("standard", {**tables.declared.content["standard"], "tables": []})
         path = Path(NAME) if tables.declared is None else tables.declared.path
         sources = naming.sources()
         kept = None if tables.declared is None else tables.declared.kept

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from discreet.api.arguments import names_arguments
 from discreet.api.results import Result
 from discreet.errors import mistake
 from discreet.maths.noise.ptable import PTable
@@ -17,6 +18,7 @@ from discreet.report.ptable import ptable_chart
 Amount = int | float | str | Fraction
 
 
+@names_arguments
 def ptable(
     *,
     V: float | Sequence[float],
@@ -51,7 +53,12 @@ def ptable(
         for row in range(found.last_row + 1)
     ]
     head = f"{name}: {len(laws)} rows, changes of at most {found.reach}"
-    return Result(found, (head, *found.notes), drawings=(ptable_chart(laws, name),))
+    rows = tuple(
+        {"count": count, "change": change, "probability": p}
+        for count, law in enumerate(laws)
+        for change, p in law.items()
+    )
+    return Result(found, (head, *found.notes), drawings=(ptable_chart(laws, name),), rows=rows)
 
 
 @dataclass(frozen=True)
@@ -82,6 +89,7 @@ class Accounting:
         return {"epsilon": self.epsilons, "delta": self.deltas}
 
 
+@names_arguments
 def accounting(
     losses: Iterable[Composable],
     *,
@@ -117,6 +125,7 @@ def accounting(
     return Result(found, (f"{len(releases):,} releases, {neighbours.value}", *lines))
 
 
+@names_arguments
 def convert(
     *, rho: Amount | None = None, epsilon: Amount | None = None, delta: Amount | None = None
 ) -> Result[Converted]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import overload
+from typing import TypedDict, Unpack, overload
 
+from discreet.api.arguments import names_arguments
 from discreet.api.cubes import Cube
 from discreet.api.noise import Noise, Swap
 from discreet.api.population import Population
@@ -51,30 +52,31 @@ def programme_of(
     return what.programme(cubes, noise, **declared)  # type: ignore[arg-type]
 
 
+class Options(TypedDict, total=False):
+    """The other arguments of ``protect``, for type checkers."""
+
+    out: str | Path | None
+    private_manifest: str | Path | None
+    register: str | Path | None
+    ledger: Ledger | str | Path | None
+    account: str
+    earlier: Iterable[Release | str | Path]
+    accept_corrections: bool
+    another_ptable: bool
+    swap: Swap | None
+    structural_zeros: Iterable[str]
+    gates: Mapping[str, object] | None
+    name: str
+    title: str | None
+    disclose: str | None
+    consistent: bool
+    threads: int
+    progress: bool
+
+
 @overload
 def protect(
-    what: Population,
-    cubes: Cube,
-    noise: Noise,
-    *,
-    secret: Secrets,
-    out: str | Path | None = ...,
-    private_manifest: str | Path | None = ...,
-    register: str | Path | None = ...,
-    ledger: Ledger | str | Path | None = ...,
-    account: str = ...,
-    earlier: Iterable[Release | str | Path] = ...,
-    accept_corrections: bool = ...,
-    another_ptable: bool = ...,
-    swap: Swap | None = ...,
-    structural_zeros: Iterable[str] = ...,
-    gates: Mapping[str, object] | None = ...,
-    name: str = ...,
-    title: str | None = ...,
-    disclose: str | None = ...,
-    consistent: bool = ...,
-    threads: int = ...,
-    progress: bool = ...,
+    what: Population, cubes: Cube, noise: Noise, *, secret: Secrets, **options: Unpack[Options]
 ) -> Table: ...
 
 
@@ -85,26 +87,11 @@ def protect(
     noise: Noise | None = ...,
     *,
     secret: Secrets,
-    out: str | Path | None = ...,
-    private_manifest: str | Path | None = ...,
-    register: str | Path | None = ...,
-    ledger: Ledger | str | Path | None = ...,
-    account: str = ...,
-    earlier: Iterable[Release | str | Path] = ...,
-    accept_corrections: bool = ...,
-    another_ptable: bool = ...,
-    swap: Swap | None = ...,
-    structural_zeros: Iterable[str] = ...,
-    gates: Mapping[str, object] | None = ...,
-    name: str = ...,
-    title: str | None = ...,
-    disclose: str | None = ...,
-    consistent: bool = ...,
-    threads: int = ...,
-    progress: bool = ...,
+    **options: Unpack[Options],
 ) -> Release: ...
 
 
+@names_arguments
 def protect(
     what: Population | Programme | str | Path,
     cubes: Cube | Iterable[Cube] | None = None,
@@ -171,6 +158,7 @@ def protect(
     return release[next(iter(release))] if isinstance(cubes, Cube) else release
 
 
+@names_arguments
 def open_ledger(where: str | Path, secret: Secrets) -> Ledger:
     """Open or create a ledger of privacy budgets, sealed by a secret: a SQLite file, or ``postgresql://``.
 

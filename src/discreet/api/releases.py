@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from discreet.api.arguments import names_arguments
 from discreet.api.programme import Programme
 from discreet.api.secret import Secret
 from discreet.api.tables import Table, TableAxis, summary_frame
@@ -198,9 +199,11 @@ def _axis(axis: Breakdown) -> TableAxis:
         axis.labels,
         tuple(axis.codes[parent] if parent >= 0 else "" for parent in above),
         axis.depths.astype(np.int64),
+        axis.name if axis.name != axis.variable else "",
     )
 
 
+@names_arguments
 def open_release(folder: str | Path) -> Release:
     """Open a release folder; its manifest is checked, its files are not (``verify`` does).
 

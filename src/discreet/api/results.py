@@ -37,6 +37,7 @@ class Result(Generic[Found_co]):
     lines: tuple[str, ...]  # in plain text
     parts: tuple[Part, ...] = ()  # of a page
     drawings: tuple[Chart, ...] = ()  # beside those of the parts
+    rows: tuple[Mapping[str, object], ...] = ()  # of the frame; without them it has every figure by name
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "found":
@@ -48,10 +49,8 @@ class Result(Generic[Found_co]):
         return "\n".join(self.lines)
 
     def to_pandas(self) -> pd.DataFrame:
-        """Every figure of the result by name."""
-        return summary_frame(
-            [{"figure": name, "value": value} for name, value in figures(to_json(self.found))]
-        )
+        """The result as a pandas data frame: its rows, or every figure by name."""
+        return summary_frame(self.rows or figure_rows(self.found))
 
     @property
     def charts(self) -> tuple[Chart, ...]:
@@ -75,6 +74,11 @@ class Result(Generic[Found_co]):
         return joined(
             [*(part.html() for part in self.parts), *([] if self.parts else [listing(self.lines)]), *drawn]
         )
+
+
+def figure_rows(found: object) -> tuple[Mapping[str, object], ...]:
+    """Every figure of an object that can be written as JSON, by name."""
+    return tuple({"figure": name, "value": value} for name, value in figures(to_json(found)))
 
 
 def figures(document: Any, name: str = "") -> Iterator[tuple[str, object]]:

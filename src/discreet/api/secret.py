@@ -7,6 +7,7 @@ import secrets
 from pathlib import Path
 from typing import NoReturn
 
+from discreet.api.arguments import names_arguments
 from discreet.errors import mistake
 from discreet.io.register import Register
 from discreet.io.secret import read_secret, write_secret
@@ -39,12 +40,14 @@ class Secret:
         return cls(secrets.token_bytes(SECRET_BYTES))
 
     @classmethod
+    @names_arguments
     def read(cls, where: str | Path) -> Secret:
         """The secret of a file, of ``env:NAME`` or of ``fd:NUMBER``, as the commands read it."""
         text = str(where)
         path = None if text.startswith(("env:", "fd:")) else Path(text)
         return cls(read_secret(text, os.environ), path)
 
+    @names_arguments
     def save(self, path: str | Path) -> Secret:
         """Write it to a new file that only its owner can read, and return the secret of that file."""
         write_secret(Path(path), self._key)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from fastapi import FastAPI
 
+from discreet.api.arguments import names_arguments
 from discreet.api.audits import release_of
 from discreet.api.population import Population
 from discreet.api.programme import Programme
@@ -30,6 +31,7 @@ from discreet.serve.open import serve_programme, serve_release
 USERS = "users"  # the name of the key of anonymous users
 
 
+@names_arguments
 def serve(
     what: Release | Table | Programme | str | Path,
     *,

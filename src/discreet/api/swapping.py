@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 
+from discreet.api.arguments import names_arguments
 from discreet.api.cubes import Cube
 from discreet.api.noise import CellKey, Swap
 from discreet.api.population import Population
@@ -24,6 +26,7 @@ from discreet.report.swap import machine_figures, swap_page
 from discreet.swap.figures import SwapFigures
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class SwapResult:
     """A swapped population and the figures of the auditor: risk before and after, distances, changes of tables.
 
@@ -38,19 +41,15 @@ class SwapResult:
     40
     """
 
-    def __init__(
-        self, programme: ResolvedProgramme, figures: SwapFigures, population: Population | None
-    ) -> None:
-        """The result of a swap; the population is None where it was written to a folder."""
-        self._rule, self._name = programme.swap, programme.name
-        self.figures, self.population = figures, population
+    figures: SwapFigures
+    population: Population | None  # None where it was written to a folder
+    rule: SwapRule
+    name: str = "swap"
 
     @property
     def result(self) -> Result[SwapFigures]:
         """The figures with a summary, a frame and charts."""
-        if self._rule is None or not isinstance(self._rule, SwapRule):
-            raise ValueError("a programme without [swap] has no figures")
-        page = swap_page(self.figures, self._rule, self._name)
+        page = swap_page(self.figures, self.rule, self.name)
         return Result(self.figures, self.lines, page.parts)
 
     @property
@@ -79,6 +78,7 @@ class SwapResult:
         return str(self.result._repr_html_())
 
 
+@names_arguments
 def swap(
     what: Population | Programme | str | Path,
     rule: Swap | None = None,
@@ -133,11 +133,18 @@ def swap(
             written: Swapped = write_swap(
                 resolved, key.key, Path(out), Path(report), cores(threads), listener
             )
-            return SwapResult(resolved, written.figures, None)
+            return SwapResult(written.figures, None, _rule(resolved), resolved.name)
         found: SwappedRecords = swap_in_memory(resolved, key.key, cores(threads), listener)
     tables = {unit: _used(table, resolved, unit) for unit, table in found.tables.items()}
     population = what.with_records(tables) if isinstance(what, Population) else None
-    return SwapResult(resolved, found.figures, population)
+    return SwapResult(found.figures, population, _rule(resolved), resolved.name)
+
+
+def _rule(programme: ResolvedProgramme) -> SwapRule:
+    if programme.swap is None:
+        remedy = "declare [swap], or give a population and a rule"
+        raise mistake(programme.path, "swap", "is missing", remedy)
+    return programme.swap
 
 
 def _used(table: pa.Table, programme: ResolvedProgramme, unit: str) -> pa.Table:

@@ -5,18 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from discreet.api.arguments import names_arguments
 from discreet.api.declaration import Declaration
 from discreet.api.population import Population, declared_population
 from discreet.api.programme import Programme
-from discreet.errors import mistake
+from discreet.api.protect import protect
+from discreet.api.releases import Release
+from discreet.api.secret import Secret
+from discreet.api.tables import summary_frame
+from discreet.errors import BrokenRelease, mistake
+from discreet.io.atomic_folder import require_free
 from discreet.io.progress_bar import shown_progress
 from discreet.io.temporary_folder import TemporaryFolder, temporary_folder
+from discreet.page.markup import As, Column, Html, table
+from discreet.release.verify import verify
 from discreet.synth.generate import Census, generate
 from discreet.synth.geography import FICTIONAL
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -61,10 +73,19 @@ class SyntheticCensus:
         """The number of records of each unit."""
         return ", ".join(f"{rows:,} {unit}" for unit, rows in self.census.rows.items())
 
+    def to_pandas(self) -> pd.DataFrame:
+        """The number of records of each unit as a pandas data frame."""
+        return summary_frame([{"unit": unit, "records": rows} for unit, rows in self.census.rows.items()])
+
     def __repr__(self) -> str:
         return f"SyntheticCensus({self.summary()})"
 
+    def _repr_html_(self) -> Html:
+        columns = [Column("unit"), Column("records", As.COUNT)]
+        return table("Synthetic census", columns, list(self.census.rows.items()))
 
+
+@names_arguments
 def synth(
     persons: int,
     *,
@@ -93,3 +114,34 @@ def synth(
 
         made = generate(persons, seed, place, tables=tables, progress=step, country=country)
     return SyntheticCensus(made, temporary)
+
+
+DEMO_TABLES = ("1", "3", "8", "9", "35")  # five groups of the EU programme: persons and households
+
+
+@names_arguments
+def demo(
+    persons: int = 20_000, *, out: str | Path | None = None, threads: int = 0, progress: bool = True
+) -> Release:
+    """A release to try things on: a synthetic census, its EU tables with cell key noise, verified.
+
+    ``out`` is a new folder for census, secret and release; temporary ones by default.
+
+    >>> import discreet as ds
+    >>> release = ds.demo(500, progress=False)
+    >>> release["3.1"].sel(SEX="1").variables
+    ('GEO', 'AGE')
+    """
+    if out is not None:
+        require_free(Path(out), "out")
+        Path(out).mkdir(parents=True)
+    census = synth(
+        persons, out=None if out is None else Path(out) / "census", tables=DEMO_TABLES, progress=progress
+    )
+    secret = Secret.new() if out is None else Secret.new().save(Path(out) / "secret.key")
+    place = None if out is None else Path(out) / "release"
+    release = protect(census.programme(), secret=secret, out=place, threads=threads, progress=progress)
+    found = verify(release.folder)
+    if not found.passed:
+        raise BrokenRelease("\n".join(found.problems))
+    return release

@@ -57,6 +57,7 @@ class TableAxis:
     labels: tuple[str, ...]
     parents: tuple[str, ...]  # empty for the total
     depths: Integers  # levels below the total
+    level: str = ""  # the column of the finest codes, where the variable has finer ones
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -69,6 +70,7 @@ class TableAxis:
             tuple(self.labels[k] for k in places),
             tuple(self.parents[k] for k in places),
             self.depths[list(places)],
+            self.level,
         )
 
 
@@ -113,10 +115,13 @@ class Table:
         return len(self.cells)
 
     def axis(self, variable: str) -> TableAxis:
-        """The axis of a variable."""
-        for axis in self.axes:
-            if axis.variable == variable:
-                return axis
+        """The axis of a variable, by its name or by that of its level, where no other axis has the same."""
+        for names in (
+            [axis.variable for axis in self.axes],
+            [axis.level for axis in self.axes],
+        ):
+            if names.count(variable) == 1:
+                return self.axes[names.index(variable)]
         raise mistake(self.id, "axis", repr(variable), alternatives(variable, self.variables))
 
     def sel(self, **codes: Selected) -> Table:
@@ -124,6 +129,7 @@ class Table:
 
         ``"_T"`` is the total.
         """
+        codes = {self.axis(name).variable: given for name, given in codes.items()}
         wanted = {name: _places(self.axis(name), given, self.id) for name, given in codes.items()}
         nodes = np.unravel_index(self.cells, self.shape) if self.axes else ()
         inside = np.ones(len(self.cells), dtype=bool)
@@ -160,8 +166,7 @@ class Table:
 
     def value(self, **codes: str) -> int | float | None:
         """One published value; axes that are left out are at their total; None where it is not published."""
-        for name in codes:
-            self.axis(name)
+        codes = {self.axis(name).variable: code for name, code in codes.items()}
         cell = self.sel(**{axis.variable: codes.get(axis.variable, TOTAL) for axis in self.axes})
         if cell.present is not None and not bool(cell.present):
             return None
@@ -360,6 +365,6 @@ def _dictionary(nodes: NDArray[np.int64], texts: Sequence[str]) -> pa.Dictionary
     return pa.DictionaryArray.from_arrays(pa.array(nodes.astype(np.int32)), pa.array(texts, pa.string()))
 
 
-def summary_frame(rows: Sequence[Mapping[str, object]]) -> pd.DataFrame:
-    """Some rows as a pandas data frame."""
-    return optional("pandas").DataFrame(list(rows))
+def summary_frame(rows: Sequence[Mapping[str, object]], columns: Sequence[str] | None = None) -> pd.DataFrame:
+    """Some rows as a pandas data frame; ``columns`` are those of a frame that may have no rows."""
+    return optional("pandas").DataFrame(list(rows), columns=columns)

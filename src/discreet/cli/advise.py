@@ -11,11 +11,12 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from discreet.advise.advise import Advice, Task, task_of
+from discreet.advise.advise import Advice, Task
 from discreet.advise.advise import advise as advise_on
 from discreet.advise.alternatives import alternatives
-from discreet.advise.curves import Curves, curves
-from discreet.advise.facts import counted_facts, declared_facts, eu_facts, seeded_secret
+from discreet.advise.curves import Curves
+from discreet.advise.facts import eu_facts
+from discreet.advise.programme_advice import USUAL_MARGIN, Wish, advise_programme, trials
 from discreet.advise.reasons import (
     alternatives_text,
     caveats,
@@ -29,7 +30,6 @@ from discreet.advise.reasons import (
     swap_words,
 )
 from discreet.advise.strategy import advise_strategy
-from discreet.advise.swap import advise_swap
 from discreet.advise.write import write_noise
 from discreet.audit.redundancy import Mode, Regions, regions_of
 from discreet.cli.noise_options import confidence as checked_confidence
@@ -45,8 +45,6 @@ from discreet.programme.programme import Programme, inspect_programme, load_decl
 from discreet.report.advice import advice_charts, write_charts
 
 USUAL = RiskLimits()
-USUAL_D = 5
-USUAL_MARGIN = 0.1
 WIDTH = 80
 MOST = 10**12
 
@@ -296,23 +294,12 @@ def _for_file(
             f"leave it out, or use {eu2021.NAME}: a programme file declares its regions",
         )
     declared, has_data = _opened(path)
-    task = task_of(declared, kind, limits, margin)
-    counted = mode or Mode.NESTED
-    if without_data or not has_data:
-        if repeats is not None:
-            raise mistake(
-                path, "--curves", "the data are not available", "curves perturb the data themselves"
-            )
-        return advise_on(declared_facts(declared, counted, population), task), None
-    facts = counted_facts(declared, counted, threads, progress)
-    swap = advise_swap(declared, seeded_secret(seed, "swap"), threads, progress)
-    found = advise_on(facts, task, swap)
-    if repeats is None:
-        return found, None
-    D, also = _chosen(found)
-    return found, curves(
-        declared, facts, task, found.exposed.ratio, D, repeats, seed, also, threads, progress
-    )
+    has_data = has_data and not without_data
+    if repeats is not None and not has_data:
+        raise mistake(path, "--curves", "the data are not available", "curves perturb the data themselves")
+    wish = Wish(kind=kind, limits=limits, mode=mode or Mode.NESTED, population=population, margin=margin)
+    found = advise_programme(declared, wish, has_data, seed, threads, progress)
+    return found, None if repeats is None else trials(declared, found, repeats, seed, threads, progress)
 
 
 def _opened(path: Path) -> tuple[Programme, bool]:
@@ -322,14 +309,6 @@ def _opened(path: Path) -> tuple[Programme, bool]:
     if inspected.sound is None or problems:
         raise Mistakes(problems)
     return inspected.sound, not inspected.absent
-
-
-def _chosen(found: Advice) -> tuple[int, float | None]:
-    """The D of the curves, and the proposed parameter, which they pass through."""
-    if found.proposal is None:
-        return (found.task.declared or (0.0, USUAL_D))[1], None
-    noise = found.proposal.noise
-    return int(noise.get("D", USUAL_D)), float(noise.get("V", found.proposal.parameter or 0.0))
 
 
 def _written(path: Path, found: Advice) -> str:

@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from discreet.api.synthetic import DEMO_TABLES
 from discreet.cli.output import JSON, QUIET, THREADS, emit_json, shown_progress
 from discreet.errors import BrokenRelease, Mistakes, mistake
 from discreet.io.register import Register
@@ -24,13 +25,6 @@ from discreet.release.reader import PublishedCodes, open_release
 from discreet.release.verify import verify
 from discreet.synth import generate
 
-TABLES = (
-    "1",
-    "3",
-    "8",
-    "9",
-    "35",
-)  # five groups of the EU programme: persons and households, nation to municipality
 SHOWN = "3.1"
 _OURS = "discreet-demo"
 
@@ -49,7 +43,7 @@ def demo(
     quiet = quiet or json
     census, secret, release = out / "census", out / "secret.key", out / "release"
     with _timed("synthetic census", census, quiet):
-        generate(persons, 1, census, tables=TABLES, threads=threads)
+        generate(persons, 1, census, tables=DEMO_TABLES, threads=threads)
     with _timed("secret", secret, quiet):
         make_secret(secret)
     programme = load_programme(census / "programme.toml")

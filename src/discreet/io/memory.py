@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 
 from discreet.errors import Mistakes, mistake
 from discreet.io.files import BATCH, Records
+from discreet.maths.cells.first_seen import first_seen
 from discreet.programme.sources import MemorySource
 
+Part = tuple[bytes | memoryview, ...]  # digested one after the other, without a copy
 _LOOK = 4096  # values that show whether a column has few distinct ones
 _REMEDY = (
     "give a pandas or polars data frame, an Arrow table, a DuckDB relation, a path or a database address"
@@ -135,34 +137,36 @@ def _digest_column(column: pa.Table, key: bytes) -> bytes:
     digest = hashlib.blake2b(digest_size=32, key=key)
     for batch in batches(column):  # always of the same records, whatever the chunks
         for part in _canonical(batch.column(0)):
-            digest.update(len(part).to_bytes(8, "little"))
-            digest.update(part)
+            digest.update(sum(piece.nbytes for piece in map(memoryview, part)).to_bytes(8, "little"))
+            for piece in part:
+                digest.update(piece)
     return digest.digest()
 
 
-def _canonical(column: pa.Array) -> Iterator[bytes]:
+def _canonical(column: pa.Array) -> Iterator[Part]:
     """The values of a batch as bytes that follow from its content only: their kind, the gaps, and the values."""
     if isinstance(column, pa.ExtensionArray):
         column = column.storage
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if pa.types.is_boolean(kind) or (pa.types.is_integer(kind) and not pa.types.is_uint64(kind)):
         numbers = _decoded(column)
-        yield b"integer"
+        yield (b"integer",)
         yield _gaps(numbers)
         filled = numbers.cast(pa.int8() if pa.types.is_boolean(kind) else kind).fill_null(0)
         yield _narrow(filled.to_numpy(zero_copy_only=False))
     elif pa.types.is_floating(kind):
         numbers = _decoded(column)
-        yield b"float"
+        yield (b"float",)
         yield _gaps(numbers)
-        yield numbers.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False).tobytes()
+        floats = numbers.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False)
+        yield (np.ascontiguousarray(floats).data,)
     else:
         is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-        yield b"text" if is_text else str(kind).encode()
+        yield (b"text" if is_text else str(kind).encode(),)
         yield from _texts(column if is_text else _written(_decoded(column)))
 
 
-def _texts(column: pa.Array) -> Iterator[bytes]:
+def _texts(column: pa.Array) -> Iterator[Part]:
     """Text with few distinct values as these, in the order in which they occur, and their places; else as it is."""
     if len(_encoded(column.slice(0, _LOOK))[1]) > _LOOK // 2:
         plain = _decoded(column)
@@ -179,47 +183,46 @@ def _encoded(column: pa.Array) -> tuple[NDArray[Any], pa.Array]:
     if not pa.types.is_dictionary(column.type):
         coded = column.dictionary_encode()
         return _without_gaps(coded.indices), coded.dictionary
-    used = (
-        column.indices.dictionary_encode()
-    )  # a dictionary of another library may have other values, in any order
-    values = column.dictionary.take(used.dictionary)
+    # a dictionary of another library may have other values, in any order
+    places, used = first_seen(_without_gaps(column.indices), len(column.dictionary))
+    values = column.dictionary.take(pa.array(used))
     if values.null_count or len(values.unique()) < len(values):
         return _encoded(_decoded(column))
-    return _without_gaps(used.indices), values
+    return places, values
 
 
 def _without_gaps(places: pa.Array) -> NDArray[Any]:
-    found: NDArray[Any] = (places.fill_null(-1) if places.null_count else places).to_numpy(
-        zero_copy_only=False
-    )
+    if places.null_count:
+        places = places.cast(pa.int64()).fill_null(-1)
+    found: NDArray[Any] = places.to_numpy(zero_copy_only=False)
     return found
 
 
-def _layout(texts: pa.Array) -> Iterator[bytes]:
+def _layout(texts: pa.Array) -> Iterator[Part]:
     """The lengths of texts without gaps, and their bytes."""
     texts = texts.cast(pa.large_string())
     _, offsets, content = texts.buffers()
     bounds = np.frombuffer(offsets or bytes(8), dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
     yield _narrow(np.diff(bounds))
-    yield memoryview(content or b"")[int(bounds[0]) : int(bounds[-1])].tobytes()
+    yield (memoryview(content or b"")[int(bounds[0]) : int(bounds[-1])],)
 
 
 def _decoded(column: pa.Array) -> pa.Array:
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
-def _gaps(column: pa.Array) -> bytes:
-    return np.packbits(np.asarray(column.is_valid())).tobytes() if column.null_count else b""
+def _gaps(column: pa.Array) -> Part:
+    return (np.packbits(np.asarray(column.is_valid())).data,) if column.null_count else (b"",)
 
 
-def _narrow(numbers: NDArray[Any]) -> bytes:
+def _narrow(numbers: NDArray[Any]) -> Part:
     """Whole numbers in the narrowest type that has room for all of them, after its name."""
     low, high = (int(numbers.min()), int(numbers.max())) if len(numbers) else (0, 0)
     kinds = (np.dtype(name) for name in ("int8", "int16", "int32"))
     kind = next(
         (one for one in kinds if np.iinfo(one).min <= low <= high <= np.iinfo(one).max), np.dtype("int64")
     )
-    return kind.name.encode() + numbers.astype(kind, copy=False).tobytes()
+    return kind.name.encode(), np.ascontiguousarray(numbers, dtype=kind).data
 
 
 def _written(column: pa.Array) -> pa.Array:

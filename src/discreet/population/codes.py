@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numba import njit
 from numpy.typing import NDArray
 
 from discreet.errors import mistake
@@ -159,16 +160,23 @@ class _Coded:
 
     def below(self, coarse: _Coded) -> Iterator[tuple[int, int]]:
         """The pairs of a place and the one above it that occur: one of each, and the first second one."""
-        above = np.full(len(self.texts) + 1, -1, dtype=np.int64)
-        present: Any = slice(None)
-        fine, over = self.places, coarse.places
-        if self.has_gaps or coarse.has_gaps:
-            present = (fine >= 0) & (over >= 0)
-        above[fine[present]] = over[present]
-        yield from ((place, int(above[place])) for place in np.flatnonzero(above[:-1] >= 0).tolist())
-        differs = np.flatnonzero(above[fine[present]] != over[present])
-        if len(differs):
-            yield int(fine[present][differs[0]]), int(over[present][differs[0]])
+        above = np.full(len(self.texts), -1, dtype=np.int64)
+        second = _nest(self.places, coarse.places, above)
+        yield from ((place, int(above[place])) for place in np.flatnonzero(above >= 0).tolist())
+        if second >= 0:
+            yield int(self.places[second]), int(coarse.places[second])
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _nest(fine: Any, coarse: Any, above: Any) -> Any:
+    """Note the coarse place above each fine one; the first record with another one, or -1."""
+    for r in range(fine.size):
+        if fine[r] >= 0 and coarse[r] >= 0:
+            if above[fine[r]] < 0:
+                above[fine[r]] = coarse[r]
+            elif above[fine[r]] != coarse[r]:
+                return r
+    return -1
 
 
 def _coded(column: pa.Array, name: str, key: str) -> _Coded:

@@ -76,7 +76,7 @@ class DeclaredStandard(Declared):
     """Built-in cubes, whole or in part."""
 
     programme: Literal["eu-census-2021"]
-    tables: Annotated[list[Text], Field(min_length=1)] | None = None
+    tables: list[Text] | None = None
 
 
 @dataclass(frozen=True)

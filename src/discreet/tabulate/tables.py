@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,9 @@ class ConfidentialTable:
 
     def __repr__(self) -> str:
         return f"ConfidentialTable({self.cube.id})"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a confidential table cannot be pickled or copied")
 
     @property
     def total(self) -> int:
