@@ -143,7 +143,9 @@ def independence_command(
     table: TABLE = None,
     rows: Annotated[
         str | None,
-        typer.Option("--rows", help="The axis of the rows, with --cube: AGE, or AGE:1 for its first level."),
+        typer.Option(
+            "--rows", help="The axis of the rows, with --cube: AGE, or one of its levels, as GEO.COUNTY."
+        ),
     ] = None,
     columns: Annotated[
         str | None, typer.Option("--columns", help="The axis of the columns, with --cube.")
@@ -337,7 +339,7 @@ def loglinear_command(
         _show(loglinear(_axes_table(_file(table), axes), terms, noise.noise()), as_json)
         return
     found = cube.table(axes, noise.where)
-    variables = dict(zip(axes, found.table.axes, strict=True))  # AGE:1 and AGE.M name the axis AGE
+    variables = dict(zip(axes, found.table.axes, strict=True))  # levels name the axis of their variable
     plain = ["*".join(variables[part.strip()] for part in term.split("*")) for term in terms]
     _show(loglinear(found.table, plain, found.noise), as_json)
 
