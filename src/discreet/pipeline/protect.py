@@ -59,8 +59,8 @@ from discreet.swap.result import SwapResult
 from discreet.tabulate.tables import ConfidentialTable, NoisyTable
 
 UNCHARGED = (
-    "the noise is new in every run and no ledger was charged: publishing the same tables again adds its epsilon or rho "
-    "to this one's; name the records with noise.snapshot, or charge a ledger"
+    "the noise is new in every run: publishing the same tables again adds its epsilon or rho to this one's; name the "
+    "records with noise.snapshot, or give --ledger and --account"
 )
 WithGuarantee = PrivateMechanism | HierarchicalMechanism
 
