@@ -29,6 +29,7 @@ from discreet.inference.hierarchy import estimated
 from discreet.inference.noise import KnownLaw, noise_by, noise_of, noise_of_ptable_file
 from discreet.inference.released import ReleasedCube, released_cube
 from discreet.inference.tables import CrossTable, integers, long_table, table_in
+from discreet.inference.weighted import weighted
 from discreet.maths.inference.intervals import Flat, Geometric, Prior
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
@@ -303,6 +304,28 @@ def total_command(
         cells, law = found.table.counts, found.noise
     prior = _prior(prior_largest, prior_mean)
     _show(total(cells, law, level, prior, published=published_total), as_json)
+
+
+@app.command("weighted")
+def weighted_command(
+    release: Annotated[Path, typer.Argument(help="A release with weighted tables.")],
+    cube: Annotated[str, typer.Option("--cube", help="The table.")],
+    where: Annotated[
+        str,
+        typer.Option("--where", help="The cell, as SEX=F and GEO=1101; the total of all other variables."),
+    ] = "",
+    largest: Annotated[
+        float | None,
+        typer.Option(
+            "--largest-weight",
+            help="The largest weight of the survey, by which the cell key method scales its noise.",
+        ),
+    ] = None,
+    level: LEVEL = 0.95,
+    as_json: JSON = False,
+) -> None:
+    """Report how far the noise may have moved a weighted estimate; the error of the sample is not included."""
+    _show(weighted(release, cube, where, largest, level), as_json)
 
 
 @app.command("estimate")

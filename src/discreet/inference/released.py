@@ -11,6 +11,8 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet.errors import Mistakes, mistake
@@ -23,6 +25,9 @@ from discreet.release.manifest import AxisEntry, CubeEntry
 from discreet.release.reader import Release, open_release
 
 LARGEST_TABLE = 10**7
+COUNTS_ONLY = (
+    "`discreet infer weighted` gives the error by the noise; tests and models need a cube without weight"
+)
 ONLY_AND = 'name codes of each variable, joined by and: GEO == "AT1" and SEX in ("1", "2")'
 
 
@@ -120,6 +125,17 @@ class ReleasedCube:
         found = self._axes(where)
         return self._read(found, {name: axis.chosen for name, axis in found.items()}, list(found))
 
+    def sum_of_weights(self, where: str = "") -> tuple[float, str]:
+        """The published sum of one cell of a weighted cube, 0 where it is not listed; and its cross-tabulation."""
+        axes, chosen = self._axes(where), self.codes(where)
+        (name,) = self._cross_tabulations(axes, {variable: (code,) for variable, code in chosen.items()})
+        rows = self.release.read_cube(self.entry.id)
+        here = np.ones(rows.num_rows, dtype=np.bool_)
+        for variable, code in chosen.items():
+            here &= pc.equal(rows[variable].cast(pa.string()), code).to_numpy(zero_copy_only=False)
+        found = rows[VALUE].to_numpy()[here]
+        return (float(found[0]) if len(found) else 0.0), name
+
     @cached_property
     def _trees(self) -> dict[str, Codelist]:
         return {axis.variable: self._tree(axis) for axis in self.entry.axes}
@@ -212,8 +228,8 @@ class ReleasedCube:
         self, axes: Mapping[str, _Axis], codes: Mapping[str, tuple[str, ...]], along: Sequence[str]
     ) -> ReleasedTable:
         if self.entry.weight:
-            value = f"cube {self.entry.id} has weighted estimates"
-            raise mistake(self.release.folder, "cube", value, "choose a cube of counts")
+            value = f"cube {self.entry.id} has weighted estimates, whose error is mostly that of the sample"
+            raise mistake(self.release.folder, "cube", value, COUNTS_ONLY)
         names = tuple(self._cross_tabulations(axes, codes))
         order = [*along, *(name for name in axes if name not in along)]
         counts = self._counts({name: codes[name] for name in order})
