@@ -129,7 +129,7 @@ def test_a_table_of_counts(tmp_path: Path) -> None:
     assert found["ids"] == {}
     programme = load_programme(tmp_path / "draft" / "programme.toml")
     (cube,) = programme.cubes
-    assert [axis.full_name for axis in cube.axes] == ["district.DISTRICT", "sex", "age"]
+    assert [axis.full_name for axis in cube.axes] == ["GEO.DISTRICT", "SEX", "AGE"]
     assert programme.population is None
     assert isinstance(programme.noise, PrivateNoise)
     published(tmp_path)

@@ -88,7 +88,7 @@ def test_an_account_with_advanced_composition_takes_more_small_charges(book: Boo
     code, _, err = book.ledger("account", "census", *terms)
     assert (code, "it exists with other terms" in err) == (2, True)
     code, _, err = book.ledger("account", "b", *terms, "--composition", "pld")
-    assert (code, "no rule for stopping is valid for it" in err) == (2, True)
+    assert (code, "is not one of 'basic', 'advanced'" in err) == (2, True)
     code, _, err = book.ledger("account", "b", "--rho", "1", "--composition", "advanced")
     assert (code, "rhos add up exactly" in err) == (2, True)
     assert book.protect("r", "--account", "census")[0] == 0

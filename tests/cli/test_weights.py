@@ -1,6 +1,7 @@
 """Weighted tables from the command line: protected, verified, attacked and audited, and an old release still read."""
 
 import json
+from math import sqrt
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,9 @@ from numpy.typing import NDArray
 from typer.testing import CliRunner
 
 from discreet.cli.app import app
+from discreet.errors import Mistakes
+from discreet.inference import cross_table
+from discreet.inference.weighted import weighted
 from discreet.maths.cells.counting import counts_of
 from discreet.perturb.weights import WeightedSums
 from discreet.tabulate.tables import ConfidentialTable
@@ -120,6 +124,37 @@ def test_no_count_follows_from_the_weights(made: Path) -> None:
     attack = audited["weights"]["attack"]
     assert attack.pop("reach") == pytest.approx(found.pop("reach"))
     assert audited["weights"] == {"attack": found, "realised": {"certain": 0, "right": 0}}
+
+
+def test_the_error_of_weighted_estimates(made: Path) -> None:
+    """Intervals by the stated largest weight cover the true sums, at least as often as they state."""
+    rows = pq.read_table(made / "persons.parquet").to_pandas()
+    sums = rows.groupby("area")["weight"].sum().head(60)
+    found = [weighted(made / "release", "areas", f'AREA == "{code}"', 29) for code in sums.index]
+    assert sum(one.low <= exact <= one.high for one, exact in zip(found, sums, strict=True)) >= 57
+    assert found[0].standard_error == pytest.approx(29 * sqrt(2 * 2.0), rel=1e-3)  # V = 2, reach sqrt(3 V)
+    shown = told(
+        "infer",
+        "weighted",
+        made / "release",
+        "--cube",
+        "areas",
+        "--where",
+        "AREA=a0",
+        "--largest-weight",
+        "29",
+    )
+    assert shown["published"] == found[list(sums.index).index("a0")].published
+    assert "error of the sample is not included" in " ".join(shown["caveats"])
+
+
+def test_counts_and_weighted_estimates_are_told_apart(made: Path) -> None:
+    with pytest.raises(Mistakes, match="the noise is scaled by it"):
+        weighted(made / "release", "areas")
+    with pytest.raises(Mistakes, match="discreet infer weighted"):
+        cross_table(made / "release", "sums", ["AREA", "JOB"])
+    with pytest.raises(Mistakes, match="has counts; use `discreet infer interval`"):
+        weighted(made / "release", "counts", largest=29)
 
 
 def exact_means(

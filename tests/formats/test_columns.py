@@ -32,7 +32,7 @@ def test_rows_hold_codes_labels_and_totals() -> None:
             "SEX_label": "=male",
             "AGE": "1",
             "AGE_label": "band 1",
-            "level": "AGE:1 x SEX:1",
+            "level": "AGE.L x SEX",
             "value": 3,
         },
     ]

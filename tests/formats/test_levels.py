@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,20 +14,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from discreet.errors import Mistakes
 from discreet.formats.columns import batches
 from discreet.formats.dataset import Dataset, DatasetAxis, dataset_of
 from discreet.formats.levels import PART, axis_levels, levels_of
+from discreet.formats.writers import level_place
+from discreet.inference.released import released_cube
 from discreet.pipeline.protect import protect
-from discreet.programme.codelist import TOTAL, Code, breakdown, codelist
+from discreet.programme.codelist import TOTAL, Code, breakdown, codelist, with_level_names
 from discreet.programme.cube import Cube, Shown
 from discreet.programme.programme import load_programme
+from discreet.programme.release import ReleaseFormat
 from discreet.release.folder import file_sha256
-from discreet.release.manifest import read_manifest
+from discreet.release.manifest import AxisEntry, read_manifest
 from discreet.release.reader import open_release
 from discreet.release.verify import verify
+from discreet.serve.answer import Answer
+from discreet.serve.jobs_store import Store
+from discreet.serve.open import serve_release
 from discreet.synth import generate
 from tests.release.small import PUBLICATION, table
-from tests.serve.conftest import NOON, SECRET
+from tests.serve.conftest import NOON, SECRET, query
 
 EVEN = [
     Code("1", "", ""),
@@ -114,9 +122,32 @@ def test_levels_that_are_not_published_in_full_are_marked() -> None:
     cube = Cube("x", "persons", (breakdown("A", "A", tree, tree.leaves),))
     part = replace(cube, shown=Shown(frozenset({(0,), (1,), (3,)})))
     made = dataset_of(table(part), PUBLICATION)
-    assert made.levels.names == ("total", "A:1 (part)", "A:2 (part)", "A:3 (part)")
+    assert made.levels.names == ("total", "A:1 (part)", "A:2 (part)", "A (part)")
     whole = replace(cube, shown=Shown(frozenset({(1,), (2,), (3,)})))
-    assert dataset_of(table(whole), PUBLICATION).levels.names[3] == "A:3"
+    assert dataset_of(table(whole), PUBLICATION).levels.names[3] == "A"
+
+
+def test_levels_are_named_by_the_breakdowns_that_end_there() -> None:
+    """An uneven tree: a level is named where a breakdown has its codes and those that end above it, else numbered."""
+    tree = codelist("A", UNEVEN)
+    cuts = {
+        "REGION": tree.level(1),
+        "PLACE": tree.level(3),
+        "ODD": [tree.position[c] for c in ("1.1", "1.2", "2")],
+    }
+    made = with_level_names({name: breakdown("A", name, tree, sorted(cut)) for name, cut in cuts.items()})
+    assert made["REGION"].levels == ("A.REGION",)
+    assert made["PLACE"].levels == ("A.REGION", "A.ODD", "A.PLACE")
+    assert made["ODD"].levels == ("A.REGION", "A.ODD")
+    without = with_level_names({"PLACE": breakdown("A", "PLACE", tree, tree.leaves)})
+    assert without["PLACE"].levels == ("A:1", "A:2", "A.PLACE")
+    dataset = dataset_of(table(Cube("x", "persons", (made["PLACE"],))), PUBLICATION)
+    assert dataset.levels.names == ("total", "A.REGION (part)", "A.ODD (part)", "A.PLACE")
+
+
+def test_no_two_levels_have_the_same_file() -> None:
+    names = ["A x B", "A_B", "A.x x B", "A:1", "A.one", "A (part)", "A x part", "A.part", "A x B (part)"]
+    assert len({level_place("c", ReleaseFormat.CSV, name) for name in names}) == len(names)
 
 
 @pytest.fixture(scope="module")
@@ -196,6 +227,60 @@ def test_a_changed_level_is_found(census: Path, tmp_path: Path) -> None:
     (copy / "manifest.json").write_text(manifest.model_copy(update={"cubes": cubes}).to_json())
     assert json.loads((copy / "manifest.json").read_text())["level_column"] == "level"
     assert "cube 1.1: the column level does not have the levels of its codes" in verify(copy).problems
+
+
+def test_a_release_with_numbered_levels_still_passes(census: Path, tmp_path: Path) -> None:
+    """Releases made before levels had names: no names in the manifest, numbers in the column."""
+    copy = tmp_path / "r"
+    shutil.copytree(census, copy)
+    _rename_levels(copy, names=lambda axis: (), column=_numbered)
+    assert verify(copy).passed
+    cube = released_cube(copy, "1.1")  # its areas are only a total
+    assert cube.table(["AGE:1", "SEX"]).table.counts.shape[1] == 2
+    with pytest.raises(Mistakes, match=r"'AGE.L'; .* SEX:1, AGE:1, AGE:2, AGE:3"):
+        cube.table(["AGE.L", "SEX"])
+    over = serve_release(open_release(copy), Store(tmp_path / "s.sqlite", lambda: NOON))
+    assert isinstance(over.ask(query("SEX"), "a reader", job=True), Answer)
+
+
+@pytest.mark.parametrize("names", [("AGE.H",), ("AGE:1", "AGE:1", "AGE.H"), ("AGE.L", "AGE.M", "AGE.L")])
+def test_a_level_with_the_name_of_another_breakdown_is_found(
+    census: Path, tmp_path: Path, names: tuple[str, ...]
+) -> None:
+    copy = tmp_path / "r"
+    shutil.copytree(census, copy)
+    _rename_levels(copy, names=lambda axis: names if axis.breakdown == "AGE.H" else axis.levels, column=None)
+    assert any("do not have the names of their breakdowns" in problem for problem in verify(copy).problems)
+
+
+def _numbered(name: str, axes: Sequence[AxisEntry]) -> str:
+    numbers = {one: f"{axis.variable}:{k}" for axis in axes for k, one in enumerate(axis.levels, start=1)}
+    whole, mark, _ = name.partition(PART)
+    return " x ".join(numbers.get(part, part) for part in whole.split(" x ")) + mark
+
+
+def _rename_levels(
+    folder: Path,
+    names: Callable[[AxisEntry], tuple[str, ...]],
+    column: Callable[[str, Sequence[AxisEntry]], str] | None,
+) -> None:
+    """Rename levels in the manifest of a release, and in its Parquet files, with checksums that match."""
+    manifest, cubes = read_manifest(folder), []
+    for cube in manifest.cubes:
+        file = cube.file(ReleaseFormat.PARQUET)
+        assert file is not None
+        path = folder / file.path
+        if column is not None:
+            read = pq.read_table(path)
+            place, field = read.schema.get_field_index("level"), read.schema.field("level")
+            texts = [column(name, cube.axes) for name in read["level"].to_pylist()]
+            levels = pa.array(texts).dictionary_encode().cast(field.type)
+            pq.write_table(read.set_column(place, field, levels), path)
+        changed = file.model_copy(update={"sha256": file_sha256(path), "bytes": path.stat().st_size})
+        files = tuple(changed if one == file else one for one in cube.files)
+        axes = tuple(axis.model_copy(update={"levels": names(axis)}) for axis in cube.axes)
+        cubes.append(cube.model_copy(update={"files": files, "axes": axes}))
+    (folder / "manifest.json").write_text(manifest.model_copy(update={"cubes": tuple(cubes)}).to_json())
 
 
 def test_rows_carry_the_level_in_every_batch() -> None:

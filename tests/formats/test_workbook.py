@@ -81,7 +81,7 @@ def test_data_has_codes_labels_and_levels(made: ProtectedTable, book: Workbook) 
     header, *rows = book["Data"].iter_rows(values_only=True)
     assert header == ("GEO", "GEO_label", "SEX", "SEX_label", "AGE", "AGE_label", "level", "value")
     assert len(rows) == len(made.values)
-    finest = [row[-1] for row in rows if row[-2] == "AGE:1 x GEO:2 x SEX:1"]
+    finest = [row[-1] for row in rows if row[-2] == "AGE.L x GEO.M x SEX"]
     assert 0 < len(finest) <= 3 * 2 * 2
 
 

@@ -69,6 +69,14 @@ def test_the_cells_of_a_total_are_the_fewest_that_have_the_records(small: Path, 
     )
 
 
+def test_levels_have_the_names_of_the_column(cube: ReleasedCube) -> None:
+    for name in ("GEO.L", "GEO:1"):
+        assert cube.table([name]).table.labels == (("AT1", "AT2"),)
+    assert cube.table(["M"]).table.labels == cube.table(["GEO"]).table.labels
+    with pytest.raises(Mistakes, match="'L'; use one of"):  # of GEO or of AGE
+        cube.table(["L"])
+
+
 def test_results_need_no_table_cut_out_by_hand(cube: ReleasedCube) -> None:
     found = cube.table(["GEO", "SEX"])
     assert found.cross_tabulations == ("persons///GEO:2 x SEX:1",)
@@ -79,9 +87,9 @@ def test_results_need_no_table_cut_out_by_hand(cube: ReleasedCube) -> None:
 @pytest.mark.parametrize(
     ("axes", "where", "stated"),
     [
-        (["GEO", "HEIGHT"], "", "'HEIGHT'; use one of GEO, SEX, AGE, GEO.M, AGE.L"),
+        (["GEO", "HEIGHT"], "", "'HEIGHT'; use one of GEO, SEX, AGE, GEO.L, GEO.M, AGE.L"),
         (["GEO", "SXE"], "", "did you mean 'SEX'"),
-        (["GEO:9", "SEX"], "", "give a level from 1 to 2"),
+        (["GEO:9", "SEX"], "", "use one of GEO, SEX, AGE, GEO.L, GEO.M, AGE.L"),
         (["SEX", "SEX"], "", "name different axes"),
         (["SEX", "AGE"], 'GEO == "AT9"', "unknown code 'AT9' of GEO; did you mean 'AT2'"),
         (["SEX", "AGE"], 'REGION == "AT1"', "unknown variable 'REGION'"),

@@ -211,6 +211,7 @@ def test_ages_are_completed_years_in_every_type(born: list[date], day: date) -> 
         pa.array([f"{text} 12:30:00" for text in texts]),
         pa.array([int(text.replace("-", "")) for text in texts]),
         pa.array([f"{one.day}.{one.month}.{one.year}" for one in born]),
+        pa.array([f"{one.day:02}/{one.month:02}/{one.year}" for one in born]),
     ]
     for column in columns:
         coded = coder.encode(column)
@@ -235,7 +236,8 @@ def test_a_day_is_that_of_the_place_of_the_timestamp() -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["1974", "1974-13-01", "1974-02-30", "01/03/1974", "1974-0301", "0000-01-01", "old"]
+    "value",
+    ["1974", "1974-13-01", "1974-02-30", "12/31/1974", "01/03.1974", "1974-0301", "0000-01-01", "old"],
 )
 def test_what_is_no_date_is_reported(value: str) -> None:
     coder = Coder({"0": 0}, coding(None, None, None, "2021-05-09"))

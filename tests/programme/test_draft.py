@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import tomllib
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import Mistakes
+from discreet.population.look import look
 from discreet.programme.attributes import UNDECLARED, Attribute, Holder
 from discreet.programme.codelist import codelist, write_codelist
 from discreet.programme.columns import unit_of
 from discreet.programme.draft import programme_text, quote
 from discreet.programme.facts import ColumnFacts, Kind, Numbers, TableFacts, kind_of_texts
-from discreet.programme.inference import infer
+from discreet.programme.inference import Role, infer
 from discreet.programme.programme import Programme, load_programme
 from discreet.programme.proposal import Proposal, bands_of, natural, propose
+from discreet.programme.sources import file_source
 
 
 def facts(
@@ -162,6 +166,27 @@ def test_dates_of_birth_need_a_reference_day(tmp_path: Path) -> None:
     assert age.reference_day == days[1]
     assert {row.code for row in age.rows} >= {"0", "97"}
     assert loaded(proposal, tmp_path).variables["DOB"].codelist.depth == 3
+
+
+@pytest.mark.parametrize(
+    ("written", "readable"), [("%d.%m.%Y", True), ("%d/%m/%Y", True), ("%Y-%m-%d", True), ("%m/%d/%Y", False)]
+)
+def test_dates_of_birth_with_the_day_first_become_ages(tmp_path: Path, written: str, readable: bool) -> None:
+    """Dates with the month first are left out with the forms that are read, since nothing else tells them apart."""
+    days = [date(1930, 1, 1) + timedelta(days=97 * k) for k in range(340)]
+    table = pa.table(
+        {"pid": list(range(340)), "sex": ["1", "2"] * 170, "dob": [d.strftime(written) for d in days]}
+    )
+    pq.write_table(table, tmp_path / "people.parquet")
+    source = file_source("people.parquet", tmp_path, "people.parquet", "file")
+    inferred = infer([look(source, "persons", "people.parquet")])
+    found = inferred.decision("persons", "dob")
+    assert found is not None
+    assert (found.role is Role.BIRTH) == readable
+    assert readable or "write them as 1974-03-01 or 01.03.1974" in found.reason
+    if readable:
+        programme = loaded(propose(inferred), tmp_path)
+        assert programme.variables["DOB"].coding.reference_day == max(days)
 
 
 def test_variables_that_follow_from_each_other_are_never_crossed(tmp_path: Path) -> None:

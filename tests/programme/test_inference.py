@@ -7,8 +7,10 @@ from datetime import date
 import pytest
 
 from discreet.errors import Mistakes
+from discreet.programme.draft import programme_text
 from discreet.programme.facts import ColumnFacts, GroupFacts, Kind, Numbers, TableFacts, kind_of_texts
 from discreet.programme.inference import Inferred, Role, Stated, infer
+from discreet.programme.proposal import propose
 
 RECORDS = 10_000
 
@@ -95,6 +97,18 @@ def test_columns_that_nest_and_predict_little_are_places_whatever_their_names() 
     assert found.geography == ("c1", "c2", "c3")
     assert found.ids == {"persons": "x1"}
     assert roles(found)["x9"] is Role.CODES
+
+
+@pytest.mark.parametrize(
+    ("name", "found"), [("region", ("region",)), ("quarter", ()), ("region_of_birth", ())]
+)
+def test_one_column_of_few_areas_is_a_geography_where_it_is_named_so(
+    name: str, found: tuple[str, ...]
+) -> None:
+    areas = codes(name, ["N", "S", "E", "W"], largest=0.3)
+    judged = infer([table(unique("pid"), areas, codes("sex", ["1", "2"]))])
+    assert judged.geography == found
+    assert ("No column was taken for a place" in programme_text(propose(judged))) == (not found)
 
 
 def test_a_nesting_classification_is_no_geography() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import Mistakes
-from discreet.programme.codelist import Breakdown, Code, breakdown, codelist
+from discreet.programme.codelist import Breakdown, Code, breakdown, codelist, with_level_names
 from discreet.programme.cube import Cube, Signature, crossed, signatures
 from discreet.programme.programme import Programme, load_declaration
 from discreet.programme.split import BudgetRule, Split, allotted, public_totals, summed_cells, with_shown
@@ -54,6 +54,26 @@ RULES = [
         public={"households": 7},
     ),
 ]
+
+
+def test_levels_may_have_the_names_of_breakdowns() -> None:
+    tree = codelist("G", [Code("1", "", ""), Code("1.1", "1", ""), Code("1.2", "1", "")])
+    named = with_level_names(
+        {name: breakdown("G", name, tree, tree.level(d)) for name, d in {"BIG": 1, "SMALL": 2}.items()}
+    )
+    cubes = (Cube("ag", "persons", (named["SMALL"], A)),)
+    numbers = {"A x G:2": ONE / 2, "G:1": ONE / 4, "rest": ONE / 4}
+    names = {"A x G.SMALL": ONE / 2, "G.BIG": ONE / 4, "rest": ONE / 4}
+    assert allotted(BudgetRule(ONE, Split.BY_MARGIN, names), cubes) == allotted(
+        BudgetRule(ONE, Split.BY_MARGIN, numbers), cubes
+    )
+    by_level = {"G:0": ONE / 5, "G.BIG": Fraction(0), "G.SMALL": 4 * ONE / 5}
+    found = allotted(BudgetRule(ONE, Split.BY_LEVEL, by_level), cubes)
+    assert {crossed(one.levels) for one in found} == {"total", "A:1", "G:2", "A:1 x G:2"}
+    with pytest.raises(Mistakes, match=r"G has the levels G\.BIG, G\.SMALL"):
+        allotted(BudgetRule(ONE, Split.BY_MARGIN, {"G": ONE / 2, "rest": ONE / 2}), cubes)
+    with pytest.raises(Mistakes, match="named twice"):
+        allotted(BudgetRule(ONE, Split.BY_LEVEL, {"G:1": ONE / 2, "G.BIG": ONE / 2}), cubes)
 
 
 @pytest.mark.parametrize("total", [Fraction(1), Fraction(7, 3), Fraction(1, 1000)])

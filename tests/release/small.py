@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from discreet.formats.publication import Publication
 from discreet.formats.writers import with_parquet
 from discreet.perturb.noise import cell_key_noise
-from discreet.programme.codelist import Breakdown, Code, breakdown, codelist
+from discreet.programme.codelist import Breakdown, Code, Codelist, breakdown, codelist, with_level_names
 from discreet.programme.cube import Cube
 from discreet.programme.release import Disclosure, ReleaseFormat
 from discreet.release.assemble import release_manifest, write_cube, write_shared
@@ -39,10 +39,15 @@ _AGE = codelist(
 )
 SEX_CODES = codelist("SEX", [Code("1", "", "=male"), Code("2", "", "female")])
 
-GEO_L = breakdown("GEO", "L", _GEO, _GEO.level(1))
-GEO_M = breakdown("GEO", "M", _GEO, _GEO.level(2))
-AGE_L = breakdown("AGE", "L", _AGE, _AGE.level(1))
-AGE_M = breakdown("AGE", "M", _AGE, _AGE.level(2))
+
+def _both(variable: str, tree: Codelist) -> Iterable[Breakdown]:
+    cuts = {"L": 1, "M": 2}
+    made = {name: breakdown(variable, name, tree, tree.level(depth)) for name, depth in cuts.items()}
+    return with_level_names(made).values()
+
+
+GEO_L, GEO_M = _both("GEO", _GEO)
+AGE_L, AGE_M = _both("AGE", _AGE)
 SEX = breakdown("SEX", "SEX", SEX_CODES, SEX_CODES.leaves)
 
 PUBLICATION = Publication(

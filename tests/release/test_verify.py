@@ -1,6 +1,7 @@
 import hashlib
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -272,3 +273,12 @@ def test_exactly_the_cells_that_disagree_are_found(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compare, "ROWS_PER_PASS", rows_per_pass)
         assert len(verify(folder).problems) == disagreeing(tables)
+
+
+def test_a_level_with_the_name_of_another_breakdown_is_found(tmp_path: Path) -> None:
+    """Column and manifest agree with each other, but the breakdown of that name has other codes."""
+    strange = replace(GEO_M, upper=("AGE.L",))
+    publish(tmp_path / "r", tables=[table(cube("a", strange)), table(cube("b", AGE_L))])
+    assert verify(tmp_path / "r").problems == (
+        "cube a: the levels of GEO.M do not have the names of their breakdowns",
+    )

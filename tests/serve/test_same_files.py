@@ -1,8 +1,10 @@
 """A table has the same values in every format, as a file of a release and as a download of the table builder."""
 
+import io
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from discreet.formats.sdmx_ids import code_ids
@@ -60,6 +62,23 @@ def test_a_file_of_the_release_and_a_download_hold_the_same_values(
     assert {key: value for key, value in released.items() if value} == expected
     assert {key: value for key, value in downloaded.items() if value} == expected
     assert len(downloaded) == answer.size
+
+
+@pytest.mark.parametrize("cube", ["flag", "adults"])
+def test_a_csv_download_has_the_levels_of_the_release(cube: str, every: Release, over: TableBuilder) -> None:
+    declared = over.catalogue.table(cube)
+    assert declared is not None
+    asked = query(*declared.axes, where=declared.base, count=declared.count, unit=declared.unit)
+    answer = over.ask(asked, "somebody", job=True)
+    assert isinstance(answer, Answer)
+    body = written(answer, Format.CSV, over.catalogue).body
+    names = [*(axis.variable for axis in every.cube(cube).axes), "level"]
+    downloaded = pd.read_csv(io.BytesIO(body), dtype=str, keep_default_na=False)[names]
+    released = every.read_cube(cube).to_pandas()[names].astype(str)
+    assert set(released.itertuples(index=False, name=None)) <= set(
+        downloaded.itertuples(index=False, name=None)
+    )
+    assert "total" in set(downloaded["level"])
 
 
 def _spelled(code: str, form: ReleaseFormat) -> str:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
@@ -21,6 +22,8 @@ from discreet.maths.noise.ptable_solver import PTableParameters, solve
 from discreet.perturb.cell_key import CellKeyMechanism
 from discreet.pipeline.check import check_data
 from discreet.pipeline.protect import protect
+from discreet.programme.cube import Cube
+from discreet.programme.cubes import ReadyMade
 from discreet.programme.programme import load_programme
 from discreet.release.reader import open_release
 from discreet.release.verify import verify
@@ -260,14 +263,32 @@ def test_noise_by_participants_needs_cell_keys(
     assert "unknown column 'ckey'" in refusal(path)
 
 
+def test_columns_may_be_named_as_those_of_the_records(
+    records: list[Record], counted: list[Row], tmp_path: Path
+) -> None:
+    path = ready(tmp_path, records, counted)
+    before = ready_made_table(*_first(path))
+    table = pq.read_table(tmp_path / "c.parquet")
+    names = ["town" if name == "GEO" else name for name in table.column_names]
+    pq.write_table(table.rename_columns(names), tmp_path / "c.parquet")
+    after = ready_made_table(*_first(path))
+    assert np.array_equal(before.cells, after.cells)
+
+
+def _first(path: Path) -> tuple[Cube, ReadyMade]:
+    programme = load_programme(path)
+    cube = next(one for one in programme.cubes if one.id in programme.ready_made)
+    return cube, programme.ready_made[cube.id]
+
+
 def test_missing_columns_say_what_they_are_for(
     records: list[Record], counted: list[Row], tmp_path: Path
 ) -> None:
     path = ready(tmp_path, records, counted)
-    pq.write_table(pa.table({"GEO": ["N1"], "sex": ["1"], "AGE": ["y"]}), tmp_path / "c.parquet")
+    pq.write_table(pa.table({"GEO": ["N1"], "gender": ["1"], "AGE": ["y"]}), tmp_path / "c.parquet")
     said = refusal(path)
     assert (
-        "unknown column 'n'; the file has GEO, sex, AGE; name the column of the counts with counts.count"
+        "unknown column 'n'; the file has GEO, gender, AGE; name the column of the counts with counts.count"
         in said
     )
     assert 'name the column of the cell keys with counts.key = "..", or use noise with a guarantee' in said

@@ -278,7 +278,8 @@ class _Reader:
         inner = set(listed.parents)
         cut = [tree.position[code] for code in listed.codes if code not in inner and code != TOTAL]
         _, _, name = entry.breakdown.partition(".")
-        return breakdown(entry.variable, name or entry.variable, tree, cut)
+        made = breakdown(entry.variable, name or entry.variable, tree, cut)
+        return replace(made, upper=entry.levels[:-1])
 
 
 def _tree(variable: str, lists: Iterable[PublishedCodes]) -> Codelist:

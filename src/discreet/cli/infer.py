@@ -29,6 +29,7 @@ from discreet.inference.hierarchy import estimated
 from discreet.inference.noise import KnownLaw, noise_by, noise_of, noise_of_ptable_file
 from discreet.inference.released import ReleasedCube, released_cube
 from discreet.inference.tables import CrossTable, integers, long_table, table_in
+from discreet.inference.weighted import weighted
 from discreet.maths.inference.intervals import Flat, Geometric, Prior
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
@@ -143,7 +144,9 @@ def independence_command(
     table: TABLE = None,
     rows: Annotated[
         str | None,
-        typer.Option("--rows", help="The axis of the rows, with --cube: AGE, or AGE:1 for its first level."),
+        typer.Option(
+            "--rows", help="The axis of the rows, with --cube: AGE, or one of its levels, as GEO.COUNTY."
+        ),
     ] = None,
     columns: Annotated[
         str | None, typer.Option("--columns", help="The axis of the columns, with --cube.")
@@ -303,6 +306,28 @@ def total_command(
     _show(total(cells, law, level, prior, published=published_total), as_json)
 
 
+@app.command("weighted")
+def weighted_command(
+    release: Annotated[Path, typer.Argument(help="A release with weighted tables.")],
+    cube: Annotated[str, typer.Option("--cube", help="The table.")],
+    where: Annotated[
+        str,
+        typer.Option("--where", help="The cell, as SEX=F and GEO=1101; the total of all other variables."),
+    ] = "",
+    largest: Annotated[
+        float | None,
+        typer.Option(
+            "--largest-weight",
+            help="The largest weight of the survey, by which the cell key method scales its noise.",
+        ),
+    ] = None,
+    level: LEVEL = 0.95,
+    as_json: JSON = False,
+) -> None:
+    """Report how far the noise may have moved a weighted estimate; the error of the sample is not included."""
+    _show(weighted(release, cube, where, largest, level), as_json)
+
+
 @app.command("estimate")
 def estimate_command(
     release: Annotated[Path, typer.Argument(help="A hierarchical release that publishes its estimates.")],
@@ -337,7 +362,7 @@ def loglinear_command(
         _show(loglinear(_axes_table(_file(table), axes), terms, noise.noise()), as_json)
         return
     found = cube.table(axes, noise.where)
-    variables = dict(zip(axes, found.table.axes, strict=True))  # AGE:1 and AGE.M name the axis AGE
+    variables = dict(zip(axes, found.table.axes, strict=True))  # levels name the axis of their variable
     plain = ["*".join(variables[part.strip()] for part in term.split("*")) for term in terms]
     _show(loglinear(found.table, plain, found.noise), as_json)
 

@@ -195,7 +195,7 @@ def _report(proposal: Proposal, out: Path) -> str:
     known = [f"{unit}: {column}" for unit, column in inferred.ids.items() if column]
     lines = [
         ("Ids", ", ".join(known)),
-        ("Places", " > ".join(inferred.geography)),
+        ("Places", " > ".join(inferred.geography) or "none found; name their columns with --geography"),
         ("Weight", inferred.weight or ""),
         ("Counts", inferred.counts or ""),
         *(

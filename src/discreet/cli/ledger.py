@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
@@ -29,6 +30,14 @@ WHERE = Annotated[str, typer.Argument(help="A SQLite file, or a postgresql:// ad
 SECRET = Annotated[
     str, typer.Option("--secret", help="The secret that seals the ledger: a file, env:NAME or fd:NUMBER.")
 ]
+
+
+class AccountComposition(StrEnum):
+    """How the charges of an account add up; no other composition is valid where one is chosen after the other."""
+
+    BASIC = "basic"
+    ADVANCED = "advanced"
+
 
 EPSILON = Annotated[str, typer.Option("--epsilon", help="The budget, a number or a fraction.")]
 DELTA = Annotated[
@@ -69,19 +78,19 @@ def account(
         Protects, typer.Option("--protects", help="Whose presence the budget hides.")
     ] = Protects.PERSON,
     composition: Annotated[
-        Composition,
+        AccountComposition,
         typer.Option(
             "--composition",
             help="How charges add up: basic (sums) or advanced (more small charges for a delta); fixed for good.",
         ),
-    ] = Composition.BASIC,
+    ] = AccountComposition.BASIC,
 ) -> None:
     """Open an account with a budget that can be used up, and raised only by an entry with a reason."""
-    allowance = Allowance(_budget(epsilon, delta, rho), composition)
+    allowance = Allowance(_budget(epsilon, delta, rho), Composition(composition.value))
     opened = ledger_at(where, secret).create_account(
         name, allowance.budget, neighbours, protects.value, allowance.composition
     )
-    composed = ", advanced composition" if composition is Composition.ADVANCED else ""
+    composed = ", advanced composition" if composition is AccountComposition.ADVANCED else ""
     typer.echo(
         f"{opened.name}: {readable(opened.budget)}{composed}, for {compared(opened.neighbours, opened.unit)} "
         f"({opened.neighbours.value})."

@@ -48,9 +48,8 @@ WITHHELD_NOTE = phrase(
 )
 
 LEVELS = (
-    "In the sheet Data the column level shows which rows may be added up: those of one level count everyone once. "
-    "GEO:2 x SEX:1 is the second level of GEO by the first of SEX; of a level whose name ends with (part), codes are "
-    "missing."
+    "In the sheet Data the column level shows which rows may be added up: those of one level count everyone once. It "
+    "names the breakdowns that are crossed; of a level whose name ends with (part), codes are missing."
 )
 
 Values = NDArray[Any]  # int64 counts, or float64 estimates
@@ -105,6 +104,7 @@ class DatasetAxis:
     is_place: bool = False
     ids: tuple[str, ...] = ()  # SDMX ids of the codes; none where they follow from the codes
     depths: tuple[int, ...] = ()  # levels below the total; none where they follow from the parents
+    levels: tuple[str, ...] = ()  # names of the levels below the total; none where they are numbered
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -207,7 +207,10 @@ class Dataset:
     def levels(self) -> Levels:
         """Which cells together count every record once."""
         part = self.part
-        axes = [axis_levels(axis.variable, axis.codes, axis.parents, axis.depths) for axis in self.axes]
+        axes = [
+            axis_levels(axis.variable, axis.codes, axis.parents, axis.depths, axis.levels)
+            for axis in self.axes
+        ]
         return levels_of(axes, None if part is None else lambda depths: bool(part.present[depths]))
 
     def by_level(self) -> Iterator[Dataset]:
@@ -326,7 +329,8 @@ def _margin_notes(cube: Cube, known: Noise) -> tuple[str, ...]:
     """Why totals differ from sums, or which totals there are at all."""
     shown = cube.shown
     whole = shown is None or len(shown.every) == len(cube.depths)
-    notes = [] if whole else [NOT_PUBLISHED.format(names="; ".join(published_names(cube)))]
+    names = "; ".join(map(cube.level_name, cube.published))
+    notes = [] if whole else [NOT_PUBLISHED.format(names=names)]
     summed = shown is not None and bool(shown.summed)
     return (*notes, SUMS if summed else additivity(known) if whole else PARTS_ADD_UP)
 
@@ -341,6 +345,7 @@ def _axis(axis: Breakdown, publication: Publication) -> DatasetAxis:
         labels=axis.labels,
         parents=tuple(axis.codes[parent] if parent >= 0 else "" for parent in parents),
         is_place=axis.variable in publication.geography,
+        levels=axis.levels,
     )
 
 

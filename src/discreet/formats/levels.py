@@ -1,9 +1,10 @@
 """The levels of a long table: which rows together count every record once, so that totals are never added to parts.
 
-A cell's level names the level of its code along each axis that is not at its total, as ``GEO:2 x SEX:1``: the first
-codes below the total are level 1. A code without codes below belongs to the deepest level of its axis, wherever it
-ends, so that the finest level is always whole. The cells of one level never overlap; they are a partition unless its
-name ends with ``(part)``: codes that end above it, or cross-tabulations that are not published, are missing there.
+A cell's level names the level of its code along each axis that is not at its total by the breakdown that ends there, as
+``GEO.COUNTY x SEX``; ``GEO:1`` is the first level below the total where no breakdown does. A code without codes below
+belongs to the deepest level of its axis, wherever it ends, so that the finest level is always whole. The cells of one
+level never overlap; they are a partition unless its name ends with ``(part)``: codes that end above it, or
+cross-tabulations that are not published, are missing there.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.programme.codelist import TOTAL
-from discreet.programme.cube import Depths, crossed
+from discreet.programme.codelist import TOTAL, numbered_levels
+from discreet.programme.cube import Depths, cross_named
 
 LEVEL = "level"  # the column
 PART = " (part)"
@@ -30,6 +31,7 @@ class AxisLevels:
     levels: NDArray[np.int64]
     depths: NDArray[np.int64]
     finest: NDArray[np.bool_]
+    names: tuple[str, ...]  # level below the total -> its name, the first first
 
     @property
     def deepest(self) -> int:
@@ -46,11 +48,15 @@ class AxisLevels:
 
 
 def axis_levels(
-    variable: str, codes: Sequence[str], parents: Sequence[str], known: Sequence[int] = ()
+    variable: str,
+    codes: Sequence[str],
+    parents: Sequence[str],
+    known: Sequence[int] = (),
+    names: Sequence[str] = (),
 ) -> AxisLevels:
     """The levels of codes whose parents are listed before them; codes without one are below the total.
 
-    ``known`` are the depths of codes of which not all above are listed.
+    ``known`` are the depths of codes of which not all above are listed; without ``names`` levels have numbers.
     """
     depth: dict[str, int] = dict(zip(codes, known, strict=True)) if known else {}
     for code, parent in zip(codes, parents, strict=True) if not known else ():
@@ -59,7 +65,8 @@ def axis_levels(
     depths = np.array([depth[code] for code in codes], dtype=np.int64)
     finest = np.array([code not in inner and code != TOTAL for code in codes], dtype=np.bool_)
     deepest = int(depths.max(initial=0))
-    return AxisLevels(variable, np.where(finest, deepest, depths), depths, finest)
+    named = tuple(names) or numbered_levels(variable, deepest)
+    return AxisLevels(variable, np.where(finest, deepest, depths), depths, finest, named)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +89,7 @@ def levels_of(axes: Sequence[AxisLevels], published: Callable[[Depths], bool] | 
     names = []
     for chosen in product(*(range(axis.deepest + 1) for axis in axes)):
         both = list(zip(axes, chosen, strict=True))
-        name = crossed(tuple(sorted((axis.variable, level) for axis, level in both if level)))
+        name = cross_named((axis.variable, axis.names[level - 1]) for axis, level in both if level)
         whole = all(axis.is_whole(level) for axis, level in both)
         if whole and published is not None:
             whole = all(map(published, product(*(axis.depths_of(level) for axis, level in both))))

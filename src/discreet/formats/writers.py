@@ -55,8 +55,8 @@ SPLIT = (ReleaseFormat.CSV, ReleaseFormat.XLSX)  # formats that may have a file 
 
 
 def level_place(cube: str, form: ReleaseFormat, level: str) -> str:
-    """The path of the file of one level: csv/9.2/GEO-2_SEX-1.csv."""
-    name = level.replace(PART, "-part").replace(" x ", "_").replace(":", "-")
+    """The path of the file of one level: csv/9.2/GEO.COUNTY-SEX.csv; names have no hyphen of their own."""
+    name = level.replace(PART, "--part").replace(" x ", "-").replace(":", ".")
     return _PLACES[form].format(f"{quote(cube, safe='')}/{quote(name, safe='')}")
 
 

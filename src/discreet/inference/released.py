@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,18 +11,23 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet.errors import Mistakes, mistake
 from discreet.inference.noise import KnownLaw, noise_of
 from discreet.inference.tables import VALUE, CrossTable, Integers, integers
 from discreet.programme.codelist import TOTAL, Breakdown, Code, Codelist, breakdown, codelist
-from discreet.programme.cube import Signature, crossed
+from discreet.programme.cube import Levels, Signature, cross_named, crossed
 from discreet.programme.filter import Comparison, Filter, Junction, Term, alternatives, parse_filter
 from discreet.release.manifest import AxisEntry, CubeEntry
 from discreet.release.reader import Release, open_release
 
 LARGEST_TABLE = 10**7
+COUNTS_ONLY = (
+    "`discreet infer weighted` gives the error by the noise; tests and models need a cube without weight"
+)
 ONLY_AND = 'name codes of each variable, joined by and: GEO == "AT1" and SEX in ("1", "2")'
 
 
@@ -80,7 +86,10 @@ class ReleasedCube:
     entry: CubeEntry
 
     def table(self, axes: Sequence[str], where: str = "") -> ReleasedTable:
-        """Some axes (``AGE``, ``AGE.M``, or ``AGE:1`` for a level below the total), the others at one code each.
+        """Some axes, the others at one code each.
+
+        An axis is a variable (``GEO``) or a level as the column of levels names it (``GEO.COUNTY``, ``COUNTY``,
+        ``GEO:1``).
 
         ``where`` is a filter on codes: it chooses the code of an axis that is not crossed (else its total), and which
         codes of a crossed one are in the table.
@@ -93,9 +102,6 @@ class ReleasedCube:
         codes: dict[str, tuple[str, ...]] = {}
         for variable, level in wanted:
             axis = found[variable]
-            if level is not None and not 1 <= level <= axis.tree.depth:
-                value, remedy = f"{variable}:{level}", f"give a level from 1 to {axis.tree.depth}"
-                raise mistake(self.release.folder, "axes", value, remedy)
             codes[variable] = axis.categories(level)
             if not codes[variable]:
                 value = f"{variable} has no code of that level inside"
@@ -119,12 +125,25 @@ class ReleasedCube:
         found = self._axes(where)
         return self._read(found, {name: axis.chosen for name, axis in found.items()}, list(found))
 
+    def sum_of_weights(self, where: str = "") -> tuple[float, str]:
+        """The published sum of one cell of a weighted cube, 0 where it is not listed; and its cross-tabulation."""
+        axes, chosen = self._axes(where), self.codes(where)
+        (name,) = self._cross_tabulations(axes, {variable: (code,) for variable, code in chosen.items()})
+        rows = self.release.read_cube(self.entry.id)
+        here = np.ones(rows.num_rows, dtype=np.bool_)
+        for variable, code in chosen.items():
+            here &= pc.equal(rows[variable].cast(pa.string()), code).to_numpy(zero_copy_only=False)
+        found = rows[VALUE].to_numpy()[here]
+        return (float(found[0]) if len(found) else 0.0), name
+
     @cached_property
     def _trees(self) -> dict[str, Codelist]:
         return {axis.variable: self._tree(axis) for axis in self.entry.axes}
 
     def _tree(self, axis: AxisEntry) -> Codelist:
         listed = self.release.read_codes(axis.breakdown)
+        if len(listed.codes) == 1:  # an axis that is only its total
+            return Codelist(axis.breakdown, (), (), (), ())
         rows = zip(listed.codes[1:], listed.parents[1:], listed.labels[1:], strict=True)
         above = (Code(code, "" if parent == TOTAL else parent, label) for code, parent, label in rows)
         return codelist(axis.breakdown, above, str(self.release.folder / axis.codelist))
@@ -160,13 +179,43 @@ class ReleasedCube:
             yield part.variable, part.lookup
 
     def _named(self, name: str) -> tuple[str, int | None]:
-        """The variable and the level of ``AGE``, ``AGE.M`` or ``AGE:1``."""
-        known = {axis.variable: axis.variable for axis in self.entry.axes}
-        known.update({axis.breakdown: axis.variable for axis in self.entry.axes})
-        given, colon, level = name.partition(":")
-        if given not in known or (colon and not level.isdecimal()):
-            raise mistake(self.release.folder, "axes", repr(name), alternatives(given, list(known)))
-        return known[given], int(level) if colon else None
+        """The variable and the level of an axis; None: its finest codes."""
+        found = self._level_names
+        if name not in found:
+            names = list(dict.fromkeys([*self._trees, *self._shown_levels]))
+            raise mistake(self.release.folder, "axes", repr(name), alternatives(name, names))
+        return found[name]
+
+    @cached_property
+    def _shown_levels(self) -> dict[str, tuple[str, int | None]]:
+        """The levels as the release names them."""
+        found: dict[str, tuple[str, int | None]] = {}
+        for axis in self.entry.axes:
+            deepest = self._trees[axis.variable].depth
+            for level in range(1, deepest + 1):
+                found[axis.level(level)] = axis.variable, None if level == deepest else level
+        return found
+
+    @cached_property
+    def _level_names(self) -> dict[str, tuple[str, int | None]]:
+        """All names of levels: as the release has them, by number, and without the variable where that is unique."""
+        short = [(name.partition(".")[2], found) for name, found in self._shown_levels.items()]
+        often = Counter(name for name, _ in short)
+        numbered = {
+            f"{variable}:{level}": (variable, level)
+            for variable, tree in self._trees.items()
+            for level in range(1, tree.depth + 1)
+        }
+        return {
+            **{name: found for name, found in short if name and often[name] == 1},
+            **numbered,
+            **{
+                name: (axis.variable, None)
+                for axis in self.entry.axes
+                for name in (axis.variable, axis.breakdown)
+            },
+            **self._shown_levels,
+        }
 
     def _one(self, axis: _Axis) -> str:
         if len(axis.chosen) != 1:
@@ -179,8 +228,8 @@ class ReleasedCube:
         self, axes: Mapping[str, _Axis], codes: Mapping[str, tuple[str, ...]], along: Sequence[str]
     ) -> ReleasedTable:
         if self.entry.weight:
-            value = f"cube {self.entry.id} has weighted estimates"
-            raise mistake(self.release.folder, "cube", value, "choose a cube of counts")
+            value = f"cube {self.entry.id} has weighted estimates, whose error is mostly that of the sample"
+            raise mistake(self.release.folder, "cube", value, COUNTS_ONLY)
         names = tuple(self._cross_tabulations(axes, codes))
         order = [*along, *(name for name in axes if name not in along)]
         counts = self._counts({name: codes[name] for name in order})
@@ -225,12 +274,21 @@ class ReleasedCube:
             levels = tuple(sorted((name, depth) for name, depth in zip(codes, chosen, strict=True) if depth))
             if entry.published is not None and crossed(levels) not in entry.published:
                 value, remedy = (
-                    f"{crossed(levels)} is not published",
-                    f"published are {', '.join(entry.published)}",
+                    f"{self._shown(levels)} is not published",
+                    f"published are {', '.join(map(self._renamed, entry.published))}",
                 )
                 raise mistake(self.release.folder, f"cube {entry.id}", value, remedy)
             counted = (entry.unit, entry.base_normal, entry.count)
             yield str(Signature(*counted, levels, entry.source, entry.weight))
+
+    def _shown(self, levels: Levels) -> str:
+        named = {axis.variable: axis for axis in self.entry.axes}
+        return cross_named((variable, named[variable].level(depth)) for variable, depth in levels)
+
+    def _renamed(self, numbered: str) -> str:
+        """A cross-tabulation of the manifest, by the names of its levels."""
+        parts = [part.partition(":") for part in numbered.split(" x ")]
+        return self._shown(tuple((name, int(depth)) for name, colon, depth in parts if colon))
 
     def _impossible(
         self, axes: Mapping[str, _Axis], codes: Mapping[str, tuple[str, ...]]

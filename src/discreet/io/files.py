@@ -6,6 +6,7 @@ import hashlib
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from discreet.io.csv_form import CsvForm, csv_form
 from discreet.programme.sources import Dialect, FileFormat, FileSource
 
 BATCH = 1 << 20  # records per batch: large enough for order to pay, small enough to stream
+FEW = 1 << 18  # where all columns are read at once
+Reader = Callable[[Sequence[str], Sequence[str]], Iterator[pa.RecordBatch]]
 
 
 @dataclass(frozen=True)
@@ -26,8 +29,9 @@ class Records:
 
     name: str
     schema: pa.Schema
-    read: Callable[[Sequence[str], Sequence[str]], Iterator[pa.RecordBatch]]
+    read: Reader
     forms: tuple[CsvForm, ...] = ()  # of CSV files
+    read_few: Reader | None = None  # the same in smaller batches, where these take less memory
 
     @property
     def decimal(self) -> str:
@@ -37,6 +41,12 @@ class Records:
     def batches(self, plain: Sequence[str], coded: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Stream ``plain`` columns as they are and ``coded`` ones dictionary-encoded where that is cheaper."""
         return self.read(plain, coded)
+
+    def small_batches(self, plain: Sequence[str], coded: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The same with at most ``FEW`` records at a time."""
+        for batch in (self.read_few or self.read)(plain, coded):
+            for start in range(0, batch.num_rows, FEW):
+                yield batch.slice(start, FEW)
 
 
 _CSV_BLOCK = 64 << 20
@@ -85,14 +95,16 @@ def _open_parquet(paths: Sequence[Path], key: str) -> Records:
     schemas = [_parquet_schema(path, key) for path in paths]
     _require_one_form(paths, [schema.names for schema in schemas], key)
 
-    def read(plain: Sequence[str], coded: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    def read(plain: Sequence[str], coded: Sequence[str], rows: int = BATCH) -> Iterator[pa.RecordBatch]:
         wanted = list(dict.fromkeys((*plain, *coded)))
         return chain.from_iterable(
-            _read_parquet(path, wanted, [name for name in coded if _is_text(schema.field(name).type)], key)
+            _read_parquet(
+                path, wanted, [name for name in coded if _is_text(schema.field(name).type)], key, rows
+            )
             for path, schema in zip(paths, schemas, strict=True)
         )
 
-    return Records(_name_of(paths), schemas[0], read)
+    return Records(_name_of(paths), schemas[0], read, read_few=partial(read, rows=FEW))
 
 
 def _parquet_schema(path: Path, key: str) -> pa.Schema:
@@ -124,10 +136,12 @@ def _require_one_form(paths: Sequence[Path], names: Sequence[list[str]], key: st
             raise mistake(path, key, value, "give files with the same columns")
 
 
-def _read_parquet(path: Path, columns: list[str], texts: list[str], key: str) -> Iterator[pa.RecordBatch]:
+def _read_parquet(
+    path: Path, columns: list[str], texts: list[str], key: str, rows: int
+) -> Iterator[pa.RecordBatch]:
     try:
         with pq.ParquetFile(path, read_dictionary=texts) as file:
-            yield from file.iter_batches(batch_size=BATCH, columns=columns)
+            yield from file.iter_batches(batch_size=rows, columns=columns)
     except _BROKEN:
         raise mistake(path, key, "a damaged Parquet file", "write the file again") from None
 

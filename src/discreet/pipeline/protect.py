@@ -61,8 +61,8 @@ if TYPE_CHECKING:
     from discreet.audit.corrections import Corrections
 
 UNCHARGED = (
-    "the noise is new in every run and no ledger was charged: publishing the same tables again adds its epsilon or rho "
-    "to this one's; name the records with noise.snapshot, or charge a ledger"
+    "the noise is new in every run: publishing the same tables again adds its epsilon or rho to this one's; name the "
+    "records with noise.snapshot, or give --ledger and --account"
 )
 WithGuarantee = PrivateMechanism | HierarchicalMechanism
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from discreet.io.csv_form import USUAL, CsvForm
 from discreet.io.databases import open_source
-from discreet.io.files import Records
+from discreet.io.files import FEW, Records
 from discreet.maths.cells.dependence import dependence
 from discreet.population import encode
 from discreet.programme.facts import (
@@ -32,7 +32,6 @@ from discreet.programme.facts import (
     Numbers,
     TableFacts,
     day_of,
-    is_iso_day,
     kind_of_texts,
     number_of,
 )
@@ -40,6 +39,7 @@ from discreet.programme.sources import Source
 
 Positions = NDArray[np.int64]  # record -> index of its value among the distinct ones, -1 for none
 
+WIDE = FEW // 2  # distinct values in a batch above which a column identifies records
 FIRST = 20_000  # records, spread over the first batch, that rule most pairs out
 SAMPLE = 20_000  # records per batch that represent it
 MOST_SAMPLED = 200_000
@@ -72,12 +72,12 @@ class _Column:
         column = _readable(column)
         self.records += len(column)
         self.missing += column.null_count
-        coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-        distinct = len(coded.dictionary)
+        coded = _coded(column)
+        distinct = _used(coded)
         self._note_runs(coded)
         self._note_ids(column, distinct, key)
         self._note_sample(coded)
-        if not self.open or distinct > MOST_PLACES:
+        if not self.open or distinct > WIDE:
             self._close()
             return None
         places = self.positions(coded)
@@ -99,14 +99,13 @@ class _Column:
 
     def positions(self, column: pa.Array) -> Positions:
         """The index of each record's value."""
-        column = _readable(column)
-        coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-        used = pc.unique(coded.indices.drop_null()).to_numpy(zero_copy_only=False)
-        texts = _texts(coded.dictionary)
-        table = np.full(len(texts) + 1, -1, dtype=np.int64)  # the last entry is for records without a value
-        for place in used:
-            table[place] = self.values.setdefault(texts[place], len(self.values))
-        places: NDArray[np.intp] = coded.indices.fill_null(len(texts)).to_numpy(zero_copy_only=False)
+        coded = _coded(_readable(column))
+        used = pc.unique(coded.indices.drop_null())
+        size = len(coded.dictionary)
+        table = np.full(size + 1, -1, dtype=np.int64)  # the last entry is for records without a value
+        for place, text in zip(used.to_pylist(), _texts(coded.dictionary.take(used)), strict=True):
+            table[place] = self.values.setdefault(text, len(self.values))
+        places: NDArray[np.intp] = coded.indices.fill_null(size).to_numpy(zero_copy_only=False)
         return table[places]
 
     def _note_runs(self, coded: pa.DictionaryArray) -> None:
@@ -119,7 +118,8 @@ class _Column:
 
     def _note_ids(self, column: pa.Array, distinct: int, key: bytes) -> None:
         if self.ids is not None:
-            if distinct < FEWEST_IDS * len(column):
+            known = max(distinct, len(self.values)) if self.open else self.records
+            if distinct < FEWEST_IDS * len(column) or known < FEWEST_IDS * self.records:
                 self.ids = None
             else:
                 self.ids.append(_hashed(column, key, self.records - len(column)))
@@ -149,7 +149,7 @@ class _Column:
             runs=self.runs,
             numbers=_numbers(listed, counts) if kind in (Kind.WHOLE, Kind.DECIMAL) else None,
             days=days,
-            iso=kind is not Kind.DATE or all(map(is_iso_day, listed)),
+            readable=kind is not Kind.DATE or all(day_of(text) is not None for text in listed),
         )
 
     def _distinct(self) -> int:
@@ -165,7 +165,8 @@ def look(source: Source, unit: str, named: str) -> TableFacts:
     columns = [_Column(field.name, field.type) for field in records.schema]
     pairs: list[_Pair] | None = None
     spread: dict[str, list[Positions]] = {column.name: [] for column in columns}
-    for batch in _batches(records, columns):
+    wide = _wide(records, columns)
+    for batch in _batches(records, columns, wide):
         seen = {column.name: column.see(batch.column(column.name), key) for column in columns}
         chosen = _spread(batch.num_rows, SAMPLE)
         for name, positions in seen.items():
@@ -200,10 +201,31 @@ def _unusual(forms: Sequence[CsvForm]) -> dict[str, str]:
     }
 
 
-def _batches(records: Records, columns: Sequence[_Column]) -> Iterator[pa.RecordBatch]:
-    coded = [column.name for column in columns if _is_text(column.type)]
-    plain = [column.name for column in columns if not _is_text(column.type)]
-    return records.batches(plain, coded)
+def _batches(
+    records: Records, columns: Sequence[_Column], wide: Sequence[str] = ()
+) -> Iterator[pa.RecordBatch]:
+    """The records, some at a time; text is dictionary-encoded, except in ``wide`` columns of many values."""
+    coded = [column.name for column in columns if _is_text(column.type) and column.name not in wide]
+    plain = [column.name for column in columns if column.name not in coded]
+    return records.small_batches(plain, coded)
+
+
+def _wide(records: Records, columns: Sequence[_Column]) -> list[str]:
+    """The columns of text of which so many values differ that a dictionary of them takes memory for nothing."""
+    texts = [column for column in columns if _is_text(column.type)]
+    first = next(_batches(records, texts), None) if texts else None
+    if first is None:
+        return []
+    return [column.name for column in texts if _used(_coded(first.column(column.name))) > WIDE]
+
+
+def _coded(column: pa.Array) -> pa.DictionaryArray:
+    return column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+
+
+def _used(coded: pa.DictionaryArray) -> int:
+    """How many different values occur; the dictionary of some rows may have more."""
+    return int(pc.count_distinct(coded.indices, mode="only_valid").as_py())
 
 
 def _spread(rows: int, most: int) -> NDArray[np.int64]:
@@ -451,8 +473,7 @@ def _grouped(
     records: Records, columns: Mapping[str, _Column], name: str, facts: Sequence[ColumnFacts], key: bytes
 ) -> GroupFacts:
     """What the records with the same value of a column have in common: every record is examined."""
-    ids = columns[name].ids or []
-    _, inverse, sizes = np.unique(np.concatenate(ids), return_inverse=True, return_counts=True)
+    inverse, sizes = _groups(np.concatenate(columns[name].ids or []))
     none = int(sizes.argmax()) if sizes.max() > max(NONE_SHARE * len(inverse), GROUP_SIZES[1]) else -1
     proper = np.delete(sizes, none) if none >= 0 else sizes
     usual = int(np.quantile(proper, 0.99))
@@ -483,6 +504,17 @@ def _grouped(
     return GroupFacts(float(proper.mean()), usual, frozenset(constant), tuple(numbering))
 
 
+def _groups(values: NDArray[np.uint64]) -> tuple[NDArray[np.int32], Positions]:
+    """The group of each record, and how many records each group has; half the memory of ``numpy.unique``."""
+    order = np.argsort(values)
+    ordered = values[order]
+    starts = np.concatenate([[True], ordered[1:] != ordered[:-1]])
+    groups = np.cumsum(starts, dtype=np.int32) - np.int32(1)
+    inverse = np.empty(len(values), dtype=np.int32)
+    inverse[order] = groups
+    return inverse, np.bincount(groups)
+
+
 def _may_number(column: ColumnFacts, usual: int) -> bool:
     """Whether values are 1, 2, 3, .. as far as the largest groups need them."""
     if column.kind is not Kind.WHOLE or column.numbers is None or column.missing or column.values is None:
@@ -497,7 +529,7 @@ def _may_number(column: ColumnFacts, usual: int) -> bool:
     )
 
 
-def _is_constant(table: NDArray[np.int32], groups: NDArray[np.intp], codes: Positions, none: int) -> bool:
+def _is_constant(table: NDArray[np.int32], groups: NDArray[np.int32], codes: Positions, none: int) -> bool:
     if none >= 0:
         inside = groups != none
         groups, codes = groups[inside], codes[inside]
@@ -506,8 +538,8 @@ def _is_constant(table: NDArray[np.int32], groups: NDArray[np.intp], codes: Posi
     return bool((table[groups] == codes).all())
 
 
-def _is_numbering(taken: NDArray[np.bool_], groups: NDArray[np.intp], codes: Positions) -> bool:
-    cells = groups * taken.shape[1] + codes
+def _is_numbering(taken: NDArray[np.bool_], groups: NDArray[np.int32], codes: Positions) -> bool:
+    cells = groups.astype(np.int64) * taken.shape[1] + codes
     flat = taken.reshape(-1)
     if _count_distinct(cells) < len(cells) or flat[cells].any():
         return False

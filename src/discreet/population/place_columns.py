@@ -250,7 +250,7 @@ def _paired(
     seen = 0
     plain = list(dict.fromkeys([*([household] if household else []), *_ids_of(located)]))
     coded = list(dict.fromkeys([*(() if _ids_of(located) else located.columns), *columns]))
-    for batch in records.batches(plain, coded):
+    for batch in records.small_batches(plain, coded):
         if most is not None and seen >= most:
             return pairs, False
         rows = _one_each(batch.column(household), key) if household else None

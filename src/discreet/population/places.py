@@ -40,7 +40,7 @@ def place_problems(programme: Programme, unit: Unit) -> Iterator[Problem]:
     places: set[Place] = set()
     for batch in records.batches([], columns):
         places.update(_distinct(batch, columns))
-    if _code_of_missing(columns[-1], programme.variables.values()) is not None:
+    if code_of_missing(columns[-1], programme.variables.values()) is not None:
         places = {place for place in places if place[-1] is not None}
     yield from _gap_problems(places, columns, records)
     places = {place for place in places if None not in place}
@@ -70,7 +70,7 @@ def divided_households(programme: Programme) -> Iterator[Problem]:
         )
 
 
-def _code_of_missing(column: str, variables: Iterable[Variable]) -> str | None:
+def code_of_missing(column: str, variables: Iterable[Variable]) -> str | None:
     """The code of records without a place, where the variable of the finest geography has one."""
     found = (variable.coding.missing for variable in variables if variable.column == column)
     return next((code for code in found if code is not None), None)

@@ -23,6 +23,7 @@ from discreet.errors import Problem
 from discreet.maths.cells.counting import recode
 from discreet.population.encode import BadColumn, Codes, bare, code_type, is_text
 from discreet.programme.coding import PLAIN, Coding, band_codes
+from discreet.programme.facts import day_of
 from discreet.programme.variables import Variable
 
 
@@ -61,8 +62,6 @@ _NUMBER = {
     ",": re.compile(r"[+-]?([0-9]+,?[0-9]*|,[0-9]+)([eE][+-]?[0-9]+)?"),
 }
 _SIMPLE = {".": r"^-?[0-9]+([.][0-9]+)?$", ",": r"^-?[0-9]+(,[0-9]+)?$"}
-_YEAR_FIRST = re.compile(r"([0-9]{4})(-?)([0-9]{2})\2([0-9]{2})([T ][0-9:.+\-Z ]*)?")
-_DAY_FIRST = re.compile(r"([0-9]{1,2})\.([0-9]{1,2})\.([0-9]{4})")
 
 
 class Coder:
@@ -220,17 +219,8 @@ def ages_on(day: date, born: Days) -> Numbers:
 
 
 def _day(text: str) -> np.datetime64 | None:
-    """A day as 1974-03-01 (also 19740301, and with a time of day) or 01.03.1974."""
-    if found := _YEAR_FIRST.fullmatch(text):
-        year, _, month, day, _ = found.groups()
-    elif found := _DAY_FIRST.fullmatch(text):
-        day, month, year = found.groups()
-    else:
-        return None
-    try:
-        return np.datetime64(date(int(year), int(month), int(day)), "D")
-    except ValueError:
-        return None
+    day = day_of(text)
+    return None if day is None else np.datetime64(day, "D")
 
 
 def _local_days(values: pa.Array) -> pa.Array:
@@ -341,6 +331,6 @@ _NOT_READ = {
     ),
     Wrong.NO_DATE: (
         "values that are not dates",
-        "write dates as 1974-03-01 or 01.03.1974, or list these values as missing_values",
+        "write dates as 1974-03-01, 01.03.1974 or 01/03/1974 (day first), or list these values as missing_values",
     ),
 }

@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -133,6 +133,7 @@ class Breakdown:
     parents: NDArray[np.int32]  # node -> node; -1 for the total
     node_of_leaf: NDArray[np.int32]  # leaf of the codelist -> finest node that contains it
     grouped: str | None = None  # the variable whose codes a user has grouped; None if declared
+    upper: tuple[str, ...] = ()  # the names of its levels above the finest, the first below the total first
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -141,6 +142,16 @@ class Breakdown:
     def full_name(self) -> str:
         """How axes name it: AGE.M, or SEX where the variable has this one breakdown."""
         return self.variable if self.name == self.variable else f"{self.variable}.{self.name}"
+
+    @cached_property
+    def levels(self) -> tuple[str, ...]:
+        """The names of its levels, the first below the total first: GEO.COUNTY, GEO.TRACT; the last is its own name.
+
+        A level at which no breakdown of the variable ends is named by its number: GEO:1.
+        """
+        deepest = int(self.depths.max())
+        upper = self.upper or numbered_levels(self.root, deepest - 1)
+        return (*upper, self.root if self.is_grouping else self.full_name)[-deepest:] if deepest else ()
 
     @property
     def is_grouping(self) -> bool:
@@ -184,6 +195,25 @@ class Breakdown:
         for node in range(1, len(self.codes)):
             depths[node] = depths[self.parents[node]] + 1
         return depths
+
+
+def numbered_levels(variable: str, deepest: int) -> tuple[str, ...]:
+    """Names of levels by their number: GEO:1, GEO:2."""
+    return tuple(f"{variable}:{level}" for level in range(1, deepest + 1))
+
+
+def with_level_names(axes: Mapping[str, Breakdown]) -> dict[str, Breakdown]:
+    """The breakdowns of a variable, each level named by the first breakdown that ends there."""
+    ends: dict[frozenset[str], str] = {}
+    for axis in axes.values():
+        ends.setdefault(frozenset(axis.codes[node] for node in np.flatnonzero(axis.finest)), axis.full_name)
+    return {name: replace(axis, upper=tuple(_upper(axis, ends))) for name, axis in axes.items()}
+
+
+def _upper(axis: Breakdown, ends: Mapping[frozenset[str], str]) -> Iterator[str]:
+    for level, numbered in enumerate(numbered_levels(axis.variable, int(axis.depths.max()) - 1), start=1):
+        cut = np.flatnonzero((axis.depths == level) | (axis.finest & (axis.depths < level)))
+        yield ends.get(frozenset(axis.codes[node] for node in cut), numbered)
 
 
 def codelist(name: str, rows: Iterable[Code], file: str = "") -> Codelist:

@@ -75,6 +75,11 @@ class Cube:
             self.unit, self._base, self.count or "", tuple(sorted(levels)), self.source, self.weight or ""
         )
 
+    def level_name(self, depths: Depths) -> str:
+        """One of its cross-tabulations as readers know it: GEO.COUNTY x SEX."""
+        both = zip(self.axes, depths, strict=True)
+        return cross_named((axis.variable, axis.levels[depth - 1]) for axis, depth in both if depth)
+
     @cached_property
     def _base(self) -> str:
         return self.base.canonical if self.base else ""
@@ -152,8 +157,13 @@ class Signature:
 
 
 def crossed(levels: Levels) -> str:
-    """The levels as text."""
-    return " x ".join(f"{variable}:{depth}" for variable, depth in levels) or "total"
+    """The levels as text, by their numbers: the identity of a cross-tabulation in manifests and budgets."""
+    return cross_named((variable, f"{variable}:{depth}") for variable, depth in levels)
+
+
+def cross_named(levels: Iterable[tuple[str, str]]) -> str:
+    """The names of some levels as one text, by the names of their variables."""
+    return " x ".join(name for _, name in sorted(levels)) or "total"
 
 
 @dataclass(frozen=True, eq=False)

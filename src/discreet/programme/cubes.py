@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated
 
 from pydantic import Field
@@ -52,13 +52,14 @@ class DeclaredStructuralZero(Declared):
 
 @dataclass(frozen=True)
 class ReadyMade:
-    """A table of counts with cell keys, tabulated elsewhere; its columns are named as the variables."""
+    """A table of counts with cell keys, tabulated elsewhere; columns are named as the variables or their columns."""
 
     source: FileSource
     count: str
     key: str
     modulus: int
     keyed: bool = True  # whether the noise is decided by cell keys; otherwise the file needs none
+    columns: Mapping[str, str] = field(default_factory=dict)  # variable -> its declared column
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,7 +212,8 @@ class CubeResolver:
         with self.findings.gathering():
             key = f"{one.key}.counts.file"
             source = file_source(one.counts.file, self.findings.folder, str(self.findings.path), key)
-            return ReadyMade(source, one.counts.count, one.counts.key, one.counts.modulus)
+            columns = {name: variable.column for name, variable in self.variables.items()}
+            return ReadyMade(source, one.counts.count, one.counts.key, one.counts.modulus, columns=columns)
         return None
 
 

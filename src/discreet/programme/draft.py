@@ -82,6 +82,11 @@ def _population(proposal: Proposal) -> Iterator[str]:
         place = next(one for one in proposal.variables if one.name == GEOGRAPHY)
         yield from _comment(f"Places, coarse to fine: {place.reason}.")
         yield f"geography = [{', '.join(quote(column) for column in proposal.geography)}]"
+    else:
+        yield from _comment(
+            "No column was taken for a place. If there is one, draft again with --geography COLUMN (several: coarse "
+            "to fine, separated by commas): swapping, the audit of areas and the map of the table builder need it."
+        )
     if inferred.weight:
         reason = next(one.reason for one in inferred.decisions if one.role is Role.WEIGHT)
         yield from _comment(f"Survey weights: {inferred.weight}, {reason}.")

@@ -14,8 +14,11 @@ from functools import cached_property
 
 MOST_PLACES = 300_000  # distinct values that are listed; a column with more has no codes
 _NUMBER = re.compile(r"\s*([+-]?\d{1,18})(?:[.,](\d+))?\s*")
-_ISO_DAY = re.compile(r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d.*)?")
-_OTHER_DAY = re.compile(r"\d{1,2}[./-]\d{1,2}[./-]\d{4}|\d{4}[./]\d{1,2}[./]\d{1,2}")
+_YEAR_FIRST = re.compile(r"([0-9]{4})(-?)([0-9]{2})\2([0-9]{2})([T ][0-9:.+\-Z ]*)?")
+_DAY_FIRST = re.compile(r"([0-9]{1,2})([./-])([0-9]{1,2})\2([0-9]{4})")
+_DATE = re.compile(
+    r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d.*)?|\d{1,2}[./-]\d{1,2}[./-]\d{4}|\d{4}[./]\d{1,2}[./]\d{1,2}"
+)
 _MOST_OTHERS = 5  # texts among numbers, such as N or a full stop
 
 
@@ -63,7 +66,7 @@ class ColumnFacts:
     runs: int = 0  # stretches of equal values in the order of the file
     numbers: Numbers | None = None  # of whole numbers and decimals
     days: tuple[date, date] | None = None  # first and last
-    iso: bool = True  # dates are typed, or written as 1974-03-01
+    readable: bool = True  # dates are typed, or written as 1974-03-01 or 01.03.1974
 
     @property
     def is_constant(self) -> bool:
@@ -136,7 +139,7 @@ def kind_of_texts(values: Sequence[str]) -> Kind:
     """What texts are: dates, whole numbers (17, 17.0), decimals, or text; a few other values may be among numbers."""
     if not values:
         return Kind.TEXT
-    if all(_ISO_DAY.fullmatch(value) or _OTHER_DAY.fullmatch(value) for value in values):
+    if all(map(_DATE.fullmatch, values)):
         return Kind.DATE
     numbers = [found for value in values if (found := _NUMBER.fullmatch(value))]
     others = len(values) - len(numbers)
@@ -145,18 +148,18 @@ def kind_of_texts(values: Sequence[str]) -> Kind:
     return Kind.WHOLE if all(not (one[2] or "").strip("0") for one in numbers) else Kind.DECIMAL
 
 
-def is_iso_day(text: str) -> bool:
-    """Whether a date is written as 1974-03-01."""
-    return bool(_ISO_DAY.fullmatch(text))
-
-
 def day_of(text: str) -> date | None:
-    """The day that a text names; None where it is no date."""
-    parts = [int(part) for part in re.findall(r"\d+", text[:10])]
-    if len(parts) != 3:
+    """A day as 1974-03-01 (also 19740301, and with a time of day), 01.03.1974 or 01/03/1974: the day before the month.
+
+    A population has birthdays after the 12th: dates with the month first are found out by these.
+    """
+    if found := _YEAR_FIRST.fullmatch(text):
+        year, _, month, day, _ = found.groups()
+    elif found := _DAY_FIRST.fullmatch(text):
+        day, _, month, year = found.groups()
+    else:
         return None
-    year, month, day = parts if parts[0] > 31 else reversed(parts)
     try:
-        return date(year, month, day)
+        return date(int(year), int(month), int(day))
     except ValueError:
         return None

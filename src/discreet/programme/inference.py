@@ -383,7 +383,7 @@ class _Judge:
 
     def _ages(self, table: TableFacts) -> None:
         if self.stated.age is not None and (column := table.column(self.stated.age)) is not None:
-            if column.kind is Kind.DATE and column.days and column.iso:
+            if column.kind is Kind.DATE and column.days and column.readable:
                 self._decide(table, column.name, Role.BIRTH, AS_STATED)
             elif max(years_in(column).values(), default=OLDEST.stop) < OLDEST.stop:
                 self._decide(table, column.name, Role.AGE, AS_STATED)
@@ -395,7 +395,7 @@ class _Judge:
             if is_age_name(column.name) and may_be_age(column):
                 reason = "whole numbers up to a highest age, and named as an age"
                 self._decide(table, column.name, Role.AGE, reason)
-            elif is_birth(column) and column.iso:
+            elif is_birth(column) and column.readable:
                 self._decide(table, column.name, Role.BIRTH, "dates that span the lives of a population")
         known = {one.role for one in self.decisions.values() if one.unit == table.unit}
         plain = [column for column in self._open(table) if is_plainly_age(column)]
@@ -477,8 +477,8 @@ def _unusable(table: TableFacts, column: ColumnFacts) -> Iterator[str]:
     if column.values and TOTAL in column.values:
         yield f"it uses the code {TOTAL}, which means the total"
     if column.kind is Kind.DATE:
-        births = " (write dates of birth as 1974-03-01 to use them as ages)" if is_birth(column) else ""
-        yield f"exact dates would identify persons{births}"
+        births = " (to use dates of birth as ages, write them as 1974-03-01 or 01.03.1974)"
+        yield f"exact dates would identify persons{'' if column.readable else births}"
     if column.unique and table.records > FEW_NUMBERS:
         yield "every record has its own value"
 

@@ -23,6 +23,7 @@ from discreet.programme.columns import (
 from discreet.programme.facts import ColumnFacts, GroupFacts, Kind, TableFacts
 
 CERTAIN = 3.0  # evidence that makes columns a geography
+NAMED = 2.5  # enough for one column of at least three areas that is named as a place
 BY_HOUSEHOLDS = 1.1  # records per household from which households are evidence
 PREDICTED = (0.1, 0.25)  # how far places predict other columns: little, much
 LARGE = 0.3  # share of one code that is unusual for a finest place
@@ -52,12 +53,17 @@ def best_chain(table: TableFacts, open_: Sequence[ColumnFacts], household: str |
         _judged(table, chain, group) for chain in _chains(table, [c for c in single if not c.is_constant])
     ]
     best = max(judged, key=lambda one: (one.evidence, len(one.columns)), default=None)
-    if best is not None and best.evidence >= CERTAIN:
+    if best is not None and best.evidence >= _needed(table, best.columns):
         above = [name for name in constant if is_place_name(name) or _leads(table, name, best.columns[0])]
         above.sort(key=lambda name: len((column_of(table, name).values or ("",))[0]))
         return Chain((*above, *best.columns), best.evidence, best.reasons)
     places = tuple(name for name in constant if is_place_name(name))
     return Chain(places, CERTAIN, ("one value, and named as a place",)) if places else None
+
+
+def _needed(table: TableFacts, chain: Sequence[str]) -> float:
+    lone = len(chain) == 1 and is_place_name(chain[0]) and column_of(table, chain[0]).distinct >= 3
+    return NAMED if lone else CERTAIN
 
 
 def _may_be_place(table: TableFacts, column: ColumnFacts, group: GroupFacts | None) -> bool:

@@ -154,10 +154,9 @@ def _geography_variable(inferred: Inferred) -> DraftVariable | None:
         if (column := table.column(finest)) and column.values and {_code(v) for v in column.values} <= leaves
     )
     depths, labels = _level_names(chain)
-    name = finest if inferred.counts else GEOGRAPHY
     first = inferred.decision(whole[0].unit, finest)
     return DraftVariable(
-        name=name,
+        name=GEOGRAPHY,
         column=finest,
         units=units,
         label=PLACE,
@@ -248,7 +247,7 @@ def _variables(inferred: Inferred, taken: set[str]) -> list[DraftVariable]:
             holding = [table for table in inferred.tables if inferred.role(table.unit, column) is role]
             if not holding:
                 continue
-            name = column if inferred.counts else _unused(_word(column), names)
+            name = _unused(_word(column), names)
             names.add(name)
             decision = inferred.decision(holding[0].unit, column)
             reason = decision.reason if decision else ""

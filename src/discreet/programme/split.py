@@ -1,9 +1,9 @@
 """``[noise.split]``: how a budget is divided over cross-tabulations, and which of them are published.
 
-A cross-tabulation is named by its levels, ``SEX x GEO:2``: a variable that has only one level in the cubes may be
-written without it, ``total`` is the one without levels, ``interior`` means the finest one of every cube.
-One that has no share is not measured. It is not published either, unless it is a public total or, with ``sums``, a
-sum of published finest cells (Rinott et al. 2018, section 7: margins by summation).
+A cross-tabulation is named by its levels, ``SEX x GEO.COUNTY`` or ``SEX x GEO:2``: a variable that has only one level
+in the cubes may be written without it, ``total`` is the one without levels, ``interior`` means the finest one of every
+cube. One that has no share is not measured. It is not published either, unless it is a public total or, with ``sums``,
+a sum of published finest cells (Rinott et al. 2018, section 7: margins by summation).
 """
 
 from __future__ import annotations
@@ -130,8 +130,8 @@ def _is_share(value: object) -> bool:
 
 def allotted(rule: BudgetRule, cubes: Sequence[Cube]) -> dict[Signature, Fraction]:
     """The part of the budget of each measured cross-tabulation; together they are what is spent, exactly."""
-    depths = _known_depths(cubes)
-    every = tuple(one for one in _chosen(rule, cubes, depths) if one not in public_totals(rule))
+    known = known_levels(cubes)
+    every = tuple(one for one in _chosen(rule, cubes, known) if one not in public_totals(rule))
     match rule.split:
         case Split.EVEN:
             found = split_evenly(rule.total, every)
@@ -143,9 +143,9 @@ def allotted(rule: BudgetRule, cubes: Sequence[Cube]) -> dict[Signature, Fractio
             tables = {cube.id: [one for one in signatures([cube]) if one in kept] for cube in cubes}
             found = split_by_table(rule.total, tables, rule.shares)
         case Split.BY_LEVEL:
-            found = split_by_margin(rule.total, *_by_level(rule, every, depths))
+            found = split_by_margin(rule.total, *_by_level(rule, every, known))
         case Split.BY_MARGIN | Split.HALVING:
-            found = split_by_margin(rule.spent, *_by_margin(rule, every, depths))
+            found = split_by_margin(rule.spent, *_by_margin(rule, every, known))
     return {signature: share for signature, share in found.items() if share}
 
 
@@ -154,19 +154,46 @@ def public_totals(rule: BudgetRule) -> dict[Signature, int]:
     return {Signature(unit, "", "", ()): total for unit, total in rule.public.items()}
 
 
-def _known_depths(cubes: Sequence[Cube]) -> dict[str, int]:
-    found: dict[str, int] = {}
+@dataclass(frozen=True)
+class KnownLevels:
+    """The levels of the variables of some cubes."""
+
+    depths: Mapping[str, int]  # variable -> its deepest level
+    named: Mapping[
+        str, tuple[str, int]
+    ]  # GEO.COUNTY -> (GEO, 2); of breakdowns all of whose codes end at one depth
+
+    def numbered(self, name: str) -> str:
+        """A level by its number, whichever way it is written."""
+        return "{}:{}".format(*self.named[name]) if name in self.named else name
+
+    def of(self, variable: str) -> str:
+        """The levels of a variable, for a message."""
+        names = {place: name for name, place in self.named.items()}
+        levels = ((variable, level) for level in range(1, self.depths[variable] + 1))
+        return ", ".join(names.get(one, "{}:{}".format(*one)) for one in levels)
+
+
+def known_levels(cubes: Sequence[Cube]) -> KnownLevels:
+    """The levels that the cubes have, by number and by name."""
+    depths: dict[str, int] = {}
+    named: dict[str, tuple[str, int]] = {}
     for axis in (axis for cube in cubes for axis in cube.axes):
-        found[axis.variable] = max(found.get(axis.variable, 0), int(axis.depths.max()))
-    return found
+        deepest = int(axis.depths.max())
+        depths[axis.variable] = max(depths.get(axis.variable, 0), deepest)
+        if (axis.depths[axis.finest] == deepest).all():
+            for level, name in enumerate(axis.levels, start=1):
+                if name != axis.variable:  # which of its levels a variable means would have to be guessed
+                    named.setdefault(name, (axis.variable, level))
+    return KnownLevels(depths, named)
 
 
-def _chosen(rule: BudgetRule, cubes: Sequence[Cube], depths: Mapping[str, int]) -> tuple[Signature, ...]:
+def _chosen(rule: BudgetRule, cubes: Sequence[Cube], known: KnownLevels) -> tuple[Signature, ...]:
     """The cross-tabulations that ``margins`` names."""
     every = signatures(cubes)
     if rule.margins is None:
         return every
-    names = {levels_of(name, depths, "margins") for name in rule.margins if name != INTERIOR}
+    names = {levels_of(name, known, "margins") for name in rule.margins if name != INTERIOR}
     interior = (
         {cube.signature(one) for cube in cubes for one in cube.interior}
         if INTERIOR in rule.margins
@@ -180,25 +207,23 @@ def _chosen(rule: BudgetRule, cubes: Sequence[Cube], depths: Mapping[str, int]) 
     return found
 
 
-def levels_of(name: str, depths: Mapping[str, int], key: str) -> Levels:
-    """The levels of a named cross-tabulation; ``depths`` has the deepest level of each variable of the cubes."""
+def levels_of(name: str, known: KnownLevels, key: str) -> Levels:
+    """The levels of a named cross-tabulation."""
     if name == WHOLE:
         return ()
     found: dict[str, int] = {}
     for part in name.split(_BETWEEN):
-        variable, _, depth = part.strip().partition(":")
-        deepest = depths.get(variable)
+        variable, _, depth = known.numbered(part.strip()).partition(":")
+        deepest = known.depths.get(variable)
         if deepest is None or variable in found:
-            known = ", ".join(sorted(depths))
+            names = ", ".join(sorted(known.depths))
             raise mistake(
-                "", f"noise.split.{key}", repr(name), f'write "A x B:2" with each of {known} at most once'
+                "", f"noise.split.{key}", repr(name), f'write "A x B:2" with each of {names} at most once'
             )
         if not depth and deepest == 1:
             depth = "1"
         if not depth.isdecimal() or not 1 <= int(depth) <= deepest:
-            remedy = (
-                f"{variable} has the levels {', '.join(f'{variable}:{k}' for k in range(1, deepest + 1))}"
-            )
+            remedy = f"{variable} has the levels {known.of(variable)}"
             raise mistake("", f"noise.split.{key}", repr(name), remedy)
         found[variable] = int(depth)
     return tuple(sorted(found.items()))
@@ -207,12 +232,12 @@ def levels_of(name: str, depths: Mapping[str, int], key: str) -> Levels:
 Labelled = tuple[dict[Signature, str], dict[str, Fraction]]
 
 
-def _by_margin(rule: BudgetRule, every: Iterable[Signature], depths: Mapping[str, int]) -> Labelled:
+def _by_margin(rule: BudgetRule, every: Iterable[Signature], known: KnownLevels) -> Labelled:
     """Signature -> its name or the rest, and the shares by these names, which sum to 1."""
     key = rule.split.value
     shares: dict[str, Fraction] = {}
     for name, share in rule.shares.items():
-        text = REST if name == REST else crossed(levels_of(name, depths, key))
+        text = REST if name == REST else crossed(levels_of(name, known, key))
         if text in shares:
             raise mistake("", f"noise.split.{key}", repr(name), "it is named twice: keep it once")
         shares[text] = share / rule.spent * rule.total
@@ -220,17 +245,20 @@ def _by_margin(rule: BudgetRule, every: Iterable[Signature], depths: Mapping[str
     return {one: text if text in shares else REST for one, text in texts}, shares
 
 
-def _by_level(rule: BudgetRule, every: Iterable[Signature], depths: Mapping[str, int]) -> Labelled:
+def _by_level(rule: BudgetRule, every: Iterable[Signature], known: KnownLevels) -> Labelled:
     """Signature -> its level of the one variable that the shares name; level 0 is all areas together."""
-    variables = {name.partition(":")[0] for name in rule.shares}
+    shares = {known.numbered(name): share for name, share in rule.shares.items()}
+    variables = {name.partition(":")[0] for name in shares}
     variable = next(iter(variables))
-    if len(variables) > 1 or variable not in depths:
-        value, known = ", ".join(sorted(variables)), ", ".join(sorted(depths))
+    if len(variables) > 1 or variable not in known.depths:
+        value, names = ", ".join(sorted(variables)), ", ".join(sorted(known.depths))
         raise mistake(
-            "", "noise.split.by_level", value, f"name the levels of one of {known}, such as GEO:0, GEO:1"
+            "", "noise.split.by_level", value, f"name the levels of one of {names}, such as GEO:0, GEO:1"
         )
+    if len(shares) < len(rule.shares):
+        raise mistake("", "noise.split.by_level", variable, "a level is named twice: keep it once")
     labels = {one: f"{variable}:{dict(one.levels).get(variable, 0)}" for one in every}
-    return labels, dict(rule.shares)
+    return labels, shares
 
 
 def with_shown(rule: BudgetRule, cubes: Sequence[Cube]) -> tuple[Cube, ...]:

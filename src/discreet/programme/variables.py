@@ -12,7 +12,14 @@ from pydantic import Discriminator, Field, Tag
 from discreet.errors import Mistakes, Problem, mistake
 from discreet.programme import eu2021
 from discreet.programme.attributes import UNDECLARED, Attribute, HolderName, attribute
-from discreet.programme.codelist import Breakdown, Codelist, breakdown, codelist, read_codelist
+from discreet.programme.codelist import (
+    Breakdown,
+    Codelist,
+    breakdown,
+    codelist,
+    read_codelist,
+    with_level_names,
+)
 from discreet.programme.coding import (
     FROM_CODELIST,
     PLAIN,
@@ -164,7 +171,7 @@ def _declared_variable(
     elif name in standard:
         axes = _standard_breakdowns(name, tree)
     else:
-        axes = {name: breakdown(name, name, tree, tree.leaves)}
+        axes = with_level_names({name: breakdown(name, name, tree, tree.leaves)})
     units = None if entry.units is None else tuple(dict.fromkeys(entry.units))
     whose = _attribute(name, entry, standard)
     return Variable(name, entry.column or name.lower(), tree, axes, units, whose, entry.place, found)
@@ -250,7 +257,7 @@ def _standard_breakdowns(name: str, tree: Codelist) -> dict[str, Breakdown]:
             axes[axis] = breakdown(name, axis, tree, tree.level(cut))
         elif not isinstance(cut, int) and set(cut) <= set(tree.codes):
             axes[axis] = breakdown(name, axis, tree, [tree.position[code] for code in cut])
-    return axes
+    return with_level_names(axes)
 
 
 def _breakdowns(name: str, tree: Codelist, cuts: Cuts, file: str, key: str) -> dict[str, Breakdown]:
@@ -264,7 +271,7 @@ def _breakdowns(name: str, tree: Codelist, cuts: Cuts, file: str, key: str) -> d
             axes[axis] = breakdown(name, axis, tree, places)
     if problems:
         raise Mistakes(problems)
-    return axes
+    return with_level_names(axes)
 
 
 def _level_problems(tree: Codelist, level: int) -> list[tuple[str, str]]:

@@ -68,6 +68,17 @@ class AxisEntry(_Entry):
     breakdown: str
     codes: int  # the total included
     codelist: Place  # path of its codes, parents and labels
+    levels: tuple[
+        str, ...
+    ] = ()  # their names, the first below the total first; absent where they are numbered
+
+    @model_serializer(mode="wrap")
+    def _without_levels(self, write: SerializerFunctionWrapHandler) -> dict[str, object]:
+        return {name: value for name, value in write(self).items() if value or name != "levels"}
+
+    def level(self, depth: int) -> str:
+        """The name of a level; that of an earlier release is numbered."""
+        return self.levels[depth - 1] if self.levels else f"{self.variable}:{depth}"
 
 
 class CubeEntry(_Entry):
@@ -198,6 +209,7 @@ def cube_entry(cube: Cube, cells: int, files: tuple[FileEntry, ...]) -> CubeEntr
                 breakdown=axis.full_name,
                 codes=len(axis),
                 codelist=codelist_place(axis.full_name),
+                levels=axis.levels,
             )
             for axis in cube.axes
         ),

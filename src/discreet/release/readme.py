@@ -75,8 +75,8 @@ def _contents(cubes: Sequence[CubeEntry], publication: Publication) -> str:
             "",
             "In a table every row is one cell: for each variable a column with its code and one with its label, then",
             "`level` and `value`. The code `_T` means the total along that variable. The rows of one level count",
-            "everyone once; rows of different levels must not be added up. A level whose name ends with `(part)` lacks",
-            "codes.",
+            "everyone once; rows of different levels must not be added up. A level is named by the breakdowns that are",
+            "crossed there; one whose name ends with `(part)` lacks codes.",
         )
     )
 
@@ -129,7 +129,7 @@ def _use(cubes: Sequence[CubeEntry]) -> str:
     if not cubes:
         return "## How to use it\n\nThere are no tables in this release."
     file = next(file.path for file in cubes[0].files if file.format is ReleaseFormat.PARQUET)
-    level = f"{cubes[0].axes[0].variable}:1"
+    level = cubes[0].axes[0].level(1)
     return f"""## How to use it
 
 Python:

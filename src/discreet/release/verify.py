@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import BrokenRelease
 from discreet.formats.dataset import DECIMALS
-from discreet.formats.levels import axis_levels, levels_of
+from discreet.formats.levels import AxisLevels, axis_levels, levels_of
 from discreet.maths.cells.counting import roll_up_sparse
 from discreet.programme.codelist import TOTAL
 from discreet.programme.cube import crossed
@@ -23,7 +23,15 @@ from discreet.programme.release import ReleaseFormat
 from discreet.release.additivity import sum_problems
 from discreet.release.folder import file_sha256
 from discreet.release.hierarchy import hierarchy_problems
-from discreet.release.manifest import MANIFEST, CubeEntry, FileEntry, Manifest, read_manifest
+from discreet.release.manifest import (
+    MANIFEST,
+    AxisEntry,
+    CubeEntry,
+    FileEntry,
+    Manifest,
+    codelist_place,
+    read_manifest,
+)
 from discreet.release.reader import CubeFile, PublishedCodes, Values, read_codes
 
 ROWS_PER_PASS = 25_000_000  # bounds memory to about a gigabyte; more cells are compared in several passes
@@ -333,15 +341,38 @@ def _wrong_levels(
         entry = member.entry
         listed = [known[axis.codelist] for axis in entry.axes]
         axes = [
-            axis_levels(axis.variable, codes.codes, codes.parents)
+            axis_levels(axis.variable, codes.codes, codes.parents, names=axis.levels)
             for axis, codes in zip(entry.axes, listed, strict=True)
         ]
+        wrong = [
+            axis.breakdown
+            for axis, levels in zip(entry.axes, axes, strict=True)
+            if axis.levels and not _are_named(axis, levels, known)
+        ]
+        if wrong:
+            yield f"cube {entry.id}: the levels of {', '.join(wrong)} do not have the names of their breakdowns"
+            continue
         levels = levels_of(axes, None if entry.published is None else partial(_is_published, entry))
         for rows, found in member.file.parts_with(column):
             names = np.array(levels.names, dtype=object)[levels.places(rows.nodes)]
             if not np.array_equal(names, found):
                 yield f"cube {entry.id}: the column {column} does not have the levels of its codes"
                 break
+
+
+def _are_named(axis: AxisEntry, levels: AxisLevels, known: Mapping[str, PublishedCodes]) -> bool:
+    """Whether each level has its number, or the name of a breakdown that ends there as far as it is published."""
+    if len(axis.levels) != levels.deepest or axis.levels[-1:] != (axis.breakdown,)[: levels.deepest]:
+        return False
+    codes = known[axis.codelist].codes
+    for level, name in enumerate(axis.levels[:-1], start=1):
+        other = known.get(codelist_place(name))
+        if name == f"{axis.variable}:{level}" or other is None:
+            continue
+        cut = np.flatnonzero((levels.depths == level) | (levels.finest & (levels.depths < level)))
+        if {codes[node] for node in cut} != {*other.codes} - {*other.parents, TOTAL}:
+            return False
+    return len(set(axis.levels)) == len(axis.levels)
 
 
 def _is_published(entry: CubeEntry, depths: tuple[int, ...]) -> bool:

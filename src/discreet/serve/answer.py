@@ -45,6 +45,7 @@ class AnswerAxis:
     parents: tuple[str, ...]  # nearest code above that is in the answer, empty where none is
     depths: tuple[int, ...]  # below the total, which has 0
     is_place: bool
+    levels: tuple[str, ...] = ()  # names of the levels below the total; none where they are numbered
 
     def __len__(self) -> int:
         return len(self.codes)

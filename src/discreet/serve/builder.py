@@ -161,6 +161,7 @@ def _axis(axis: Breakdown, nodes: Nodes, breakdown: str, is_place: bool) -> Answ
         tuple(axis.codes[node] if node >= 0 else "" for node in above),
         tuple(depths[node] for node in picked),
         is_place,
+        axis.levels,
     )
 
 

@@ -63,6 +63,7 @@ def _axis(axis: AnswerAxis, labels: Labels) -> DatasetAxis:
         labels=axis.labels,
         parents=axis.parents,
         depths=axis.depths,
+        levels=axis.levels,
         is_place=axis.is_place,
     )
 

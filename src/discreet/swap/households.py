@@ -16,6 +16,7 @@ from discreet.errors import Mistakes, mistake
 from discreet.io.progress import Progress
 from discreet.maths.swap import add_members, combine, least_counts, numbered
 from discreet.population.encode import Codes, code_type
+from discreet.population.places import code_of_missing
 from discreet.population.values import coder_of
 from discreet.programme.codelist import Breakdown
 from discreet.programme.swap import Composition, Profile
@@ -46,32 +47,56 @@ class Regions:
         return int(self.above.shape[1])
 
 
-class RegionsSeen:
-    """Numbers regions as they appear, until all are known."""
+NO_PLACE = "\0"  # the beginning of the name of a region of records without a place; after it the name above
 
-    def __init__(self, columns: Sequence[str]) -> None:
-        self._columns = tuple(columns)
+
+def place_values(names: Sequence[str]) -> pa.Array:
+    """The values of a column for some regions; none for the records without a place."""
+    return pa.array([None if name.startswith(NO_PLACE) else name for name in names], pa.string())
+
+
+class RegionsSeen:
+    """Numbers regions as they appear, until all are known.
+
+    ``gaps``: records without a place are a region of their own within the one above; otherwise they are refused.
+    """
+
+    def __init__(self, columns: Sequence[str], gaps: bool = False) -> None:
+        self._columns, self._gaps = tuple(columns), gaps
         self._known: list[dict[str, int]] = [{} for _ in columns]
         self._parents = [np.empty(0, dtype=np.int32) for _ in columns]  # level -> region -> the one above
 
     def add(self, batch: pa.RecordBatch, table: str) -> NDArray[np.int32]:
         """The finest region of each record, by its provisional number."""
-        codes = [self._codes(level, batch, table) for level in range(len(self._columns))]
+        codes: list[NDArray[np.int32]] = []
+        for level in range(len(self._columns)):
+            codes.append(self._codes(level, batch, table, codes))
         for level in range(1, len(codes)):
             self._nest(level, codes[level], codes[level - 1], table)
         return codes[-1]
 
-    def _codes(self, level: int, batch: pa.RecordBatch, table: str) -> NDArray[np.int32]:
+    def _codes(
+        self, level: int, batch: pa.RecordBatch, table: str, above: Sequence[NDArray[np.int32]]
+    ) -> NDArray[np.int32]:
         name, known = self._columns[level], self._known[level]
         column = batch.column(name)
         column = column.storage if isinstance(column, pa.ExtensionArray) else column
         column = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
         values = pc.cast(column.dictionary, pa.string()).to_pylist()
-        if column.null_count or None in values:
+        column_gaps = column.is_null().to_numpy(zero_copy_only=False)
+        if (column_gaps.any() or None in values) and not self._gaps:
             remedy = "give every record its place, for example a code for 'not known'"
             raise mistake(table, f"column {name}", "some records have no place", remedy)
-        found = np.array([known.setdefault(value, len(known)) for value in values], dtype=np.int32)
-        codes: NDArray[np.int32] = found[column.indices.to_numpy(zero_copy_only=False)]
+        named = [NO_PLACE if value is None else value for value in values]
+        found = np.array([known.setdefault(value, len(known)) for value in named], dtype=np.int32)
+        codes = np.zeros(len(column), dtype=np.int32)
+        codes[~column_gaps] = found[column.indices.drop_null().to_numpy(zero_copy_only=False)]
+        if column_gaps.any():
+            upper = above[-1][column_gaps] if above else np.zeros(int(column_gaps.sum()), dtype=np.int32)
+            heads = list(self._known[level - 1]) if above else [""]
+            names = {code: f"{NO_PLACE}{heads[code]}" for code in np.unique(upper).tolist()}
+            numbers = {code: known.setdefault(name, len(known)) for code, name in names.items()}
+            codes[column_gaps] = [numbers[code] for code in upper.tolist()]
         return codes
 
     def _nest(self, level: int, codes: NDArray[np.int32], above: NDArray[np.int32], table: str) -> None:
@@ -309,7 +334,9 @@ class Gathered:
 
 def gather(tables: SwapTables, secret: bytes, threads: int, progress: Progress) -> Gathered:
     """Read the tables and assemble the households, in the order of the hashes of their ids."""
-    seen = RegionsSeen(tables.population.geography)
+    finest = tables.population.geography[-1]
+    gaps = code_of_missing(finest, tables.programme.variables.values()) is not None
+    seen = RegionsSeen(tables.population.geography, gaps)
     of_persons, of_households = wanted(tables)
     with ThreadPoolExecutor(threads) as pool:
         persons = read_rows(tables, of_persons, secret, seen, pool, progress)

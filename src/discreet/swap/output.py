@@ -21,6 +21,7 @@ from discreet.population.encode import BadColumn, hashed_ids
 from discreet.programme.programme import Programme
 from discreet.programme.release import Disclosure
 from discreet.programme.swap import SwapRule
+from discreet.swap.households import place_values
 from discreet.swap.relocate import STAYS, Link, unit_link
 from discreet.swap.result import EXCLUDED, HOUSEHOLD, WHY, Moves, SwapResult, Why, profile_names
 
@@ -160,8 +161,8 @@ def log_table(programme: Programme, result: SwapResult, secret: bytes) -> pa.Tab
             "why": _names_of(result.why[rows], WHY),
             "excluded": _names_of(households.excluded[rows], EXCLUDED),
             "inside_parent": pa.array(result.inside[rows], mask=partner < 0),
-            "from": _named(area[rows], regions),
-            "to": _named(np.where(partner >= 0, area[partner], -1), regions),
+            "from": _placed(area[rows], regions),
+            "to": _placed(np.where(partner >= 0, area[partner], -1), regions),
         }
     )
 
@@ -174,6 +175,11 @@ def _places(rows: Rows, partner: Rows) -> pa.Array:
 def _named(codes: NDArray[np.integer], names: Sequence[str]) -> pa.Array:
     indices = pa.array(codes.astype(np.int32), mask=codes < 0)
     return pa.DictionaryArray.from_arrays(indices, pa.array(list(names), pa.string())).cast(pa.string())
+
+
+def _placed(codes: NDArray[np.integer], regions: Sequence[str]) -> pa.Array:
+    places = pa.array(np.where(codes < 0, 0, codes), mask=codes < 0)
+    return place_values(regions).take(places)
 
 
 def _names_of(codes: NDArray[np.uint8], names: Mapping[int, str]) -> pa.Array:

@@ -17,7 +17,7 @@ from discreet.maths.cells.keys import hash_key
 from discreet.maths.swap import Candidates, Outcome, Paired, Terms, pair
 from discreet.programme.programme import Programme
 from discreet.programme.swap import Donors, SwapRule
-from discreet.swap.households import Gathered, gather
+from discreet.swap.households import Gathered, gather, place_values
 from discreet.swap.result import HOUSEHOLD, Moves, SwapHouseholds, SwapResult
 from discreet.swap.tables import HOUSEHOLDS, PERSONS, SwapTables, open_tables, some_hashes
 
@@ -29,7 +29,7 @@ def moves_of(tables: SwapTables, gathered: Gathered, partner: NDArray[np.int64],
     donors = partner[moved]
     regions, place = gathered.regions, gathered.place[donors]
     values = {
-        column: pa.array(regions.names[level], pa.string()).take(pa.array(regions.above[level][place]))
+        column: place_values(regions.names[level]).take(pa.array(regions.above[level][place]))
         for level, column in enumerate(regions.columns)
     }
     at = np.searchsorted(ids, gathered.households.ids[donors])

@@ -6,7 +6,7 @@ read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 
 import numpy as np
@@ -61,11 +61,18 @@ def _missing(cube: Cube, ready: ReadyMade, records: Records, key: str) -> Iterat
         )
         yield Problem(records.name, key, f"unknown column {ready.key!r}", remedy)
     for axis in cube.axes:
-        if axis.variable not in names:
+        if _column(axis, ready, names) not in names:
             near = get_close_matches(axis.variable, names, 1, cutoff=0.5)
             meant = f"did you mean {near[0]!r}? " if near else ""
-            remedy = f"{meant}columns are named as the variables; {has}"
+            remedy = (
+                f"{meant}columns are named as the variables, or by variables.{axis.variable}.column; {has}"
+            )
             yield Problem(records.name, key, f"unknown column {axis.variable!r}", remedy)
+
+
+def _column(axis: Breakdown, ready: ReadyMade, names: Sequence[str]) -> str:
+    """The column of an axis: named as its variable, or as the variable's declared column."""
+    return axis.variable if axis.variable in names else ready.columns.get(axis.variable, axis.variable)
 
 
 def _cells(
@@ -74,10 +81,11 @@ def _cells(
     problems: dict[str, Problem] = {}
     positions, sums = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.uint64)]
     wanted = [ready.count, ready.key] if ready.keyed else [ready.count]
-    for batch in records.batches(wanted, [axis.variable for axis in cube.axes]):
+    columns = [_column(axis, ready, records.schema.names) for axis in cube.axes]
+    for batch in records.batches(wanted, columns):
         position = np.zeros(batch.num_rows, dtype=np.int64)
-        for axis, stride in zip(cube.axes, cube.strides, strict=True):
-            nodes = _nodes(batch.column(axis.variable), axis, records.name, key, problems)
+        for axis, column, stride in zip(cube.axes, columns, cube.strides, strict=True):
+            nodes = _nodes(batch.column(column), axis, records.name, key, problems)
             position += nodes * stride
         positions.append(position)
         sums.append(_sums(batch, ready, records.name, key, problems))

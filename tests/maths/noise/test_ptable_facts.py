@@ -21,8 +21,8 @@ def test_every_unmet_demand_is_named() -> None:
     rows = [row_facts(1, {-1: 0.6, 0: 0.2, 3: 0.3})]
     problems = [str(problem) for problem in unmet(rows, Demands(D=2, V=1.0, js=1, monotone=True))]
     expected = [
-        "sum to 1.1",
         "mean change is 0.3",
+        "sum to 1.1",
         "variance is 3.3",
         "a change of 3",
         "1 can be published",
@@ -30,6 +30,12 @@ def test_every_unmet_demand_is_named() -> None:
     ]
     assert len(problems) == len(expected)
     assert all(text in line for text, line in zip(expected, problems, strict=True))
+
+
+def test_biased_rows_are_named_in_one_line() -> None:
+    rows = [row_facts(count, {-1: 0.2, 0: 0.5, 1: 0.3 + (count == 2) / 100}) for count in range(1, 6)]
+    (problem,) = [one for one in unmet(rows, Demands()) if "mean" in str(one)]
+    assert str(problem).startswith("count 1: the mean change is 0.1, and not 0 in 4 other rows (up to 0.11)")
 
 
 @given(st.floats(0.01, 0.3))

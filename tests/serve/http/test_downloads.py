@@ -158,9 +158,9 @@ def test_the_long_form_has_the_share_beside_the_count(answer: Answer, builder: T
     whole = replace(answer, query=asked, axes=(GEO, total))
     layout = Layout(texts=Texts.CODES, percent=Percent.TOTAL)
     lines = lines_of(whole, builder, layout)
-    assert lines[0] == ["GEO", "SEX", "value", "percent_of_total", "status"]
-    assert lines[2] == ["_T", "2", "20", "200", ""]
-    assert lines[6] == ["B", "2", "", "", "withheld"]
+    assert lines[0] == ["GEO", "SEX", "level", "value", "percent_of_total", "status"]
+    assert lines[2] == ["_T", "2", "SEX:1", "20", "200", ""]
+    assert lines[6] == ["B", "2", "GEO:1 x SEX:1", "", "", "withheld"]
     book = openpyxl.load_workbook(io.BytesIO(body(whole, Format.XLSX, builder, layout)))
     assert [row[4] for row in book["Data"].iter_rows(values_only=True)][1:] == [100, 200, 30, 0, None, None]
     notes = " ".join(str(row[1].value) for row in book["Notes"].iter_rows())
@@ -331,7 +331,9 @@ def test_every_format_has_a_media_type_and_an_ending(
 
 def test_codes_without_those_above_keep_their_level(answer: Answer, builder: TableBuilder) -> None:
     """Codes of the second level that were chosen without their parents are of level 2, as in a release."""
-    deep = AnswerAxis("GEO", "GEO.L", ("A1", "A2"), ("x", "y"), ("", ""), (2, 2), True)
+    deep = AnswerAxis(
+        "GEO", "GEO.L", ("A1", "A2"), ("x", "y"), ("", ""), (2, 2), True, ("GEO.N", "GEO.L", "GEO.M")
+    )
     chosen = replace(
         answer,
         query=Query("persons", (Axis("GEO.L", ("A1", "A2")), Axis("SEX", ("1", "2")))),
@@ -340,5 +342,5 @@ def test_codes_without_those_above_keep_their_level(answer: Answer, builder: Tab
         withheld=np.zeros(4, dtype=bool),
     )
     book = openpyxl.load_workbook(io.BytesIO(body(chosen, Format.XLSX, builder)))
-    assert {row[4] for row in book["Data"].iter_rows(2, values_only=True)} == {"GEO:2 x SEX:1"}
+    assert {row[4] for row in book["Data"].iter_rows(2, values_only=True)} == {"GEO.L x SEX:1"}
     assert [row[0].alignment.indent for row in book["Table"].iter_rows(6)] == [0, 0]

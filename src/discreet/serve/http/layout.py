@@ -100,7 +100,7 @@ def long_form(dataset: Dataset, layout: Layout, spelled: Callable[[str], str] | 
     """The columns of the long form: the percentage is next to its count."""
     share = layout.percent
     shares = {} if share is None else {share.heading: percentages(dataset, layout)}
-    return LongForm(layout.texts, spelled, shares, level=False)
+    return LongForm(layout.texts, spelled, shares)
 
 
 def laid_out(dataset: Dataset, layout: Layout) -> Iterator[list[Cell]]:

@@ -26,7 +26,7 @@ def workbook(answer: Answer, catalogue: Catalogue, layout: Layout) -> bytes:
     """The workbook; a table too large for a sheet is a problem."""
     dataset = dataset_of(answer, catalogue)
     form = _form(dataset, layout)
-    columns = replace(long_form(dataset, layout), level=True)
+    columns = long_form(dataset, layout)
     notes = [
         *_about(answer, catalogue),
         *_how_to_read(dataset, layout),
