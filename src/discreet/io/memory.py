@@ -137,7 +137,7 @@ def _digest_column(column: pa.Table, key: bytes) -> bytes:
     digest = hashlib.blake2b(digest_size=32, key=key)
     for batch in batches(column):  # always of the same records, whatever the chunks
         for part in _canonical(batch.column(0)):
-            digest.update(sum(piece.nbytes for piece in map(memoryview, part)).to_bytes(8, "little"))
+            digest.update(sum(memoryview(piece).nbytes for piece in part).to_bytes(8, "little"))
             for piece in part:
                 digest.update(piece)
     return digest.digest()
