@@ -51,7 +51,7 @@ def test_one_release_as_json(town: Path) -> None:
     assert told["release"] == "noisy"
     cells = told["errors"]["original"]["total"]["occupied"]
     assert cells["mean_l2"] == pytest.approx(cells["expected_mean_l2"], rel=0.6)
-    assert {"GEO:1", "GEO:2"} <= set(told["errors"]["original"]["by_level"])
+    assert {"GEO.L", "GEO.H"} <= set(told["errors"]["original"]["by_level"])
     assert {one["by"] for one in told["areas"]} == {"SEX"}
     assert told["additivity"]["SEX"]["totals"] > 0
     assert "side_by_side" not in told
@@ -76,8 +76,8 @@ def test_in_words(town: Path) -> None:
         "Errors against the true counts",
         "occupied",
         "true count 3-9",
-        "with GEO:2",
-        "Small areas, persons, GEO:2",
+        "with GEO.H",
+        "Small areas, persons, GEO.H",
         "Totals against the sums of their parts",
         "two-way tables",
         "Side by side",

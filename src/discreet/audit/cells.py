@@ -53,6 +53,11 @@ class OwnedTable:
         """What a cross-tabulation crosses."""
         return self.crosstabs[crosstab].signature.levels
 
+    def level_name(self, variable: str, depth: int) -> str:
+        """What a level of one of its variables is called: GEO.COUNTY."""
+        (axis,) = (one for one in self.cube.axes if one.variable == variable)
+        return axis.levels[depth - 1]
+
     def signature(self, crosstab: int) -> Signature:
         """The signature of a cross-tabulation in the whole release."""
         return self.universe.signature(self.levels(crosstab))
@@ -149,7 +154,7 @@ def ways(owned: OwnedTable, levels: Levels, areas: tuple[str, ...]) -> Iterator[
     yield "axes", len(levels)
     for variable, depth in levels:
         if variable in areas:
-            yield "levels", f"{variable}:{depth}"
+            yield "levels", owned.level_name(variable, depth)
 
 
 @dataclass(frozen=True, eq=False)

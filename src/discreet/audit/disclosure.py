@@ -324,7 +324,7 @@ class Disclosures:
     universes: dict[str, DisclosureFigures]
     cubes: dict[str, DisclosureFigures]
     axes: dict[int, DisclosureFigures]  # by the number of axes that are crossed
-    levels: dict[str, DisclosureFigures]  # by the level of the areas, as GEO:3
+    levels: dict[str, DisclosureFigures]  # by the level of the areas, as GEO.COUNTY
     attributes: dict[str, DisclosureFigures]  # rows, by the variable that they disclose
     chances: tuple[Chance, ...]  # Pr[true count = v | published v], where law and zeros are known
     uniques: tuple[NamedDisclosure, ...]  # fewest codes first; the true ones where judged

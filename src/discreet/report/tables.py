@@ -292,7 +292,7 @@ def _disclosure_chart(total: DisclosureFigures) -> Chart:
 def _disclosure_table(found: Disclosures) -> Html:
     ways = [("all", "all tables", found.total)]
     ways += [("counted", name, one) for name, one in found.universes.items()]
-    ways += [("level", name.replace(":", ", level "), one) for name, one in sorted(found.levels.items())]
+    ways += [("level", name, one) for name, one in sorted(found.levels.items())]
     ways += [("crossed", several(number, "axis", "axes"), one) for number, one in sorted(found.axes.items())]
     head = [
         Column("by"),
