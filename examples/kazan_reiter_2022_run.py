@@ -10,8 +10,9 @@ noise, for the records are invented.
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -42,6 +43,7 @@ DISTRICTS = 28
 VARIABLES = {"HHGQ": 8, "VOTINGAGE": 2, "HISPANIC": 6, "RACE": 9}
 CELLS = 864
 EVERY = 10**7
+COUNTS = ("true", "larger", "groups", "x1", "x2", "y1")
 
 PROGRAMME = """
 [population]
@@ -72,6 +74,20 @@ DISTRICT = {{ detailed = "1" }}
 """
 
 
+@dataclass(frozen=True)
+class Share:
+    """A share of some targets."""
+
+    share: float
+    targets: int
+
+    @property
+    def error(self) -> float:
+        """Its standard error, where targets are independent; one of none or all counts as one of half a target."""
+        p = min(max(self.share, 0.5 / self.targets), 1 - 0.5 / self.targets)
+        return math.sqrt(p * (1 - p) / self.targets)
+
+
 @dataclass(frozen=True, eq=False)
 class Attacked:
     """What the adversary finds in one release, and the targets with their published counts."""
@@ -79,13 +95,26 @@ class Attacked:
     finding: AdversaryFinding
     targets: TargetCounts
 
-    def decided(self, chain: Chain, x2: int, rho_1: Hierarchy) -> float:
-        """The share of targets with x2 such persons in the county who are decided rightly, by a chain."""
+    def of(self, x2: int) -> TargetCounts:
+        """The targets who are the only such person of the district, with x2 such persons in the county."""
         here = (self.targets.larger == x2) & (self.targets.true == 1)
-        triples = np.stack([self.targets.x1[here], self.targets.x2[here], self.targets.y1[here]])
+        arrays = {name: getattr(self.targets, name)[here] for name in COUNTS}
+        return replace(self.targets, **arrays)
+
+    def decided(self, x2: int, chain: Chain = Chain.EXACT) -> Share:
+        """The share of them who are decided rightly, by a chain."""
+        return self.changes(x2, chain)[2]
+
+    def changes(self, x2: int, chain: Chain) -> tuple[Share, Share, Share]:
+        """Shares of targets: only the hierarchy decides rightly, only the own count does, and the hierarchy does."""
+        found = self.of(x2)
+        place = Hierarchy(found.lower, found.upper, DISTRICTS - 1)
+        triples = np.stack([found.x1, found.x2, found.y1])
         different, times = np.unique(triples, axis=1, return_counts=True)
-        right = [rho_1.posterior(*map(int, one), chain) > 0.5 for one in different.T]
-        return float(times @ np.array(right) / times.sum())
+        right = np.array([place.posterior(int(a), int(b), int(c), chain) > 0.5 for a, b, c in different.T])
+        own = different[0] >= 1
+        some = (right & ~own, own & ~right, right)
+        return tuple(Share(float(times @ one) / len(found), len(found)) for one in some)  # type: ignore[return-value]
 
 
 def run(rho_1: Fraction, rho_2: Fraction, counties: Mapping[int, int]) -> Attacked:

@@ -1,9 +1,9 @@
 """The Bayesian adversary on the noisy measurements of a hierarchical release (Kazan and Reiter 2022, section 3.2).
 
-The adversary knows all records of a cell of a small area but one, and sees the noisy counts of this cell in the area, in
-the larger area that contains it, and in the others within that one. Targets are persons who are there. The same noise
-with one person less is what the neighbouring release without the target would have published, so that every target is
-also decided where it is not there.
+The adversary knows all records of a cell of a small area but one, and sees the noisy counts of this cell in the area,
+in the larger area that contains it, and in the others within that one. Targets are persons who are there. The same
+noise with one person less is what the neighbouring release without the target would have published, so that every
+target is also decided where it is not there.
 """
 
 from __future__ import annotations

@@ -6,9 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.audit.bayes_measurements import AdversaryFinding, attack_measurements, smallest_areas
 from discreet.audit.case import Case
+from discreet.audit.estimates import recovered
 from discreet.audit.fits import MOST_MEASURED, FitErrors, fit_errors, too_many
 from discreet.errors import BrokenRelease
 from discreet.formats.dataset import VALUE
@@ -21,6 +23,8 @@ from discreet.release.hierarchy import ERROR, ESTIMATE, LOWER, UPPER, PublishedH
 
 NOT_PUBLISHED = "the release does not publish its measurements"
 SIZES = (0, 1, 10, 100, 1000, 10_000)  # true counts from which a class of cells begins
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,8 @@ class Accuracy:
     coverage: float  # share of the 95 % intervals that contain the true count
     stated: float  # root of the mean squared standard error
     observed: float  # root of the mean squared error of the estimates
+    recovered: float  # share of estimates with noise that, rounded, are the true count
+    recovery: float  # the same as the standard errors predict
 
 
 @dataclass(frozen=True)
@@ -130,6 +136,7 @@ class _Errors:
                 float(inside.mean()),
                 float(np.sqrt((self._error[here] ** 2).mean())),
                 float(np.sqrt((error**2).mean())),
+                *_recovery(self._error[here], error),
             )
 
     def _level(self, depths: tuple[int, ...]) -> str:
@@ -155,3 +162,11 @@ class _Errors:
                     counts = float(np.abs(self._value[some] - self._true[some]).mean())
                     estimates = float(np.abs(self._estimate[some] - self._true[some]).mean())
                     yield SizeError(self._level(depths), least, int(some.sum()), counts, estimates)
+
+
+def _recovery(stated: Floats, error: Floats) -> tuple[float, float]:
+    """The shares of estimates with noise that are recovered, found and predicted; 0 where no count has noise."""
+    noisy = stated > 0
+    if not noisy.any():
+        return 0.0, 0.0
+    return float((np.abs(error[noisy]) < 0.5).mean()), float(recovered(stated[noisy]).mean())

@@ -236,7 +236,9 @@ class PublishedHierarchy:
             area[nodes] = np.arange(len(nodes))
         values = {
             parent: [
-                Siblings(nodes, number, tuple(read[kind.bottom, query][area[nodes]] for query in kind.queries))
+                Siblings(
+                    nodes, number, tuple(read[kind.bottom, query][area[nodes]] for query in kind.queries)
+                )
                 for nodes, number in plan.classes(parent)
                 for kind in [plan.kinds[number]]
             ]

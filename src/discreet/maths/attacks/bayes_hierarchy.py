@@ -5,7 +5,6 @@ A single group is in ``bayes``.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
