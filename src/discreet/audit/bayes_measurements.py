@@ -240,14 +240,20 @@ class _Measured:
         found: dict[int, Integers] = {}
         try:
             with pq.ParquetFile(path) as file:
-                size = max(AT_ONCE // width, 1) * width
-                for batch in file.iter_batches(size, columns=[rule.geography, VALUE]):
-                    codes = batch.column(0)[::width].to_pylist()
-                    values = batch.column(1).to_numpy().reshape(-1, width)
-                    for code, row in zip(codes, values, strict=True):
+                codes: list[str] = []
+                rest, offset = np.zeros(0, dtype=np.int64), 0
+                for batch in file.iter_batches(AT_ONCE, columns=[rule.geography, VALUE]):
+                    codes += batch.column(0)[
+                        -offset % width :: width
+                    ].to_pylist()  # of each area's first count
+                    offset += len(batch)
+                    values = np.concatenate([rest, batch.column(1).to_numpy()])
+                    areas = len(values) // width
+                    for code, row in zip(codes, values[: areas * width].reshape(-1, width), strict=False):
                         node = int(plan.spine.node_of[level][place[code]])
                         if node in needed:
                             found[node] = row.copy()
+                    codes, rest = codes[areas:], values[areas * width :]
         except (OSError, ValueError, KeyError):
             raise BrokenRelease(f"{path}: not the counts of this release; fetch it again") from None
         if needed - found.keys():

@@ -250,6 +250,11 @@ class PublishedHierarchy:
         """The estimates of all cells of a cube."""
         return _read(self.release.folder / estimates_place(cube, ReleaseFormat.PARQUET))
 
+    def estimated(self, cube: str) -> Floats:
+        """The estimates of all cells of a cube and their standard errors, as two rows."""
+        table = self.estimates(cube)
+        return np.stack([table[ESTIMATE].to_numpy(), table[ERROR].to_numpy()])
+
 
 def published_hierarchy(release: Release) -> PublishedHierarchy | None:
     """The hierarchy of a release; None where it has none."""

@@ -140,8 +140,8 @@ def attack_lines(seen: Published, found: OutsiderFindings) -> Iterator[str]:
             yield from _attack(one)
     if seen.hierarchy is not None and found.reconstruction is not None:
         yield (
-            "Reconstruction took the fitted counts as exact, which they are not: `discreet audit` shows how many of these "
-            "records are true."
+            "Reconstruction took the fitted counts as exact, which they are not: `discreet audit` shows how many of "
+            "these records are true."
         )
 
 

@@ -18,6 +18,7 @@ TREE, OWN_LEVEL = "fitted to all levels", "level by level, as TopDown"
 FITS = {TREE: BLUE, OWN_LEVEL: GREEN, ESTIMATES: ORANGE}
 PRESENT, ABSENT, OWN = "target is there", "target is not there", "by the own count only"
 DECISIONS = {PRESENT: BLUE, ABSENT: ORANGE, OWN: GREEN}
+CLASSES = "datum.value < 1 ? '0' : format(datum.value, ',')"  # labels of sizes from which a class begins
 MOST_SHOWN = 12  # levels and queries of one chart
 
 
@@ -83,7 +84,8 @@ def _size_charts(rows: tuple[SizeError, ...]) -> Iterator[Chart]:
         for kind, value in ((COUNTS, row.counts), (ESTIMATES, row.estimates))
     ]
     says = f"The mean absolute error of cells of {level} by their true count: 0, from 1, from 10, and so on."
-    x = Axis("true count, from", log=True, labels="datum.value < 1 ? '0' : format(datum.value, ',')")
+    places = tuple(dict.fromkeys(max(row.least, 0.1) for row in own))
+    x = Axis("true count, from", log=True, values=places, labels=CLASSES)
     y = Axis("mean absolute error", low=0.0)
     yield Chart(
         "errors-by-size", "Errors by size", says, lambda width: lines(points, COLOURS, x, y, width), COLOURS
@@ -176,7 +178,8 @@ def _area_chart(query: str, title: str, rows: list[AreaError]) -> Iterator[Chart
         f"The mean absolute error of {query} in areas of {level} by their number of persons: 0, from 1, from 10, and "
         "so on. Estimates may be negative and are unbiased; counts may not, and are more accurate where few live."
     )
-    x = Axis("persons of the area, from", log=True, labels="datum.value < 1 ? '0' : format(datum.value, ',')")
+    places = tuple(dict.fromkeys(max(row.least, 0.1) for row in own))
+    x = Axis("persons of the area, from", log=True, values=places, labels=CLASSES)
     y = Axis("mean absolute error", low=0.0)
     yield Chart(
         f"fits-by-size-{query}", title, describes, lambda width: lines(points, shown, x, y, width), shown
