@@ -44,7 +44,7 @@ TABLE_4 = {  # x1: mass, posteriors, risks
 TABLE_5 = ("0.524", "0.225", "0.117", "0.024", "0.0014"), ("1.05", "1.13", "1.17", "1.21", "1.22")
 TABLE_8 = ("11", "40", "30", "14", "4.6", "0.7")
 SMALL_COUNTIES = {1: 2, 8: 1}  # x2 -> how many counties of a release have so many such persons in every cell
-FULL_COUNTIES = {1: 60, 2: 20, 3: 12, 4: 8, 5: 8, 8: 6, 20: 4}
+FULL_COUNTIES = {1: 12, 2: 6, 3: 4, 4: 3, 5: 3, 8: 3, 20: 1}
 X2_GRID, Y1_GRID = range(-3, 6), range(-30, 31)  # the tiles of Figure 4
 DROPPED = "the chain behind it drops X1 ≤ X2 where it draws X1"
 
@@ -270,7 +270,7 @@ def _run(made: Attacked, size: Size) -> Iterator[Claim]:
     yield _percent(
         "Figure 5, in a release", "right decisions with many in the larger group, %", "59.05", many
     )
-    counties = {1: 20 if size is Size.FULL else 1}
+    counties = {1: 6 if size is Size.FULL else 1}
     for rho, printed in ((Fraction(1, 2), "0.30"), (Fraction(3, 5), "0.28")):
         other = run(rho, RHO_2, counties)
         fifth = adversary(PRIORS[1], rho)

@@ -1,10 +1,10 @@
 """Own-level fits in the order of the TopDown algorithm (Abowd et al. 2022): totals before everything else.
 
-In 2020 the totals of states, counties, tracts and block groups were fitted first and then held while the other queries
+In 2020 the totals of states, counties, tracts and block groups were fitted first and then fixed while the other queries
 were fitted; the nation and the blocks were fitted in one pass. Which totals are settled depends on noisy totals only:
 from the root down, the children's are the nearest ones in weighted squares, not below their bounds, that sum to the
 parent's. They replace the noisy totals of the inner levels with a variance that is almost 0, so that one further pass
-over all queries (``integers`` with the fit ``own-level``) holds them.
+over all queries (``integers`` with the fit ``own-level``) does not move them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from discreet.hierarchy.measure import Kind, Measurements, Plan, Siblings
 from discreet.maths.tree.marginals import precision, size_of
 
 TOTAL = "total"
-SETTLED = 0.01  # variance of a total that is held: it moves by less than a thousandth of a person
+SETTLED = 0.01  # variance of a total that is fixed: it moves by less than a thousandth of a person
 
 Floats = NDArray[np.float64]
 
@@ -38,7 +38,7 @@ class TotalsFirst:
 
     def _settled(self, one: Siblings) -> Siblings:
         kind = self.plan.kinds[one.kind]
-        if not _is_held(self.plan, kind):
+        if not _is_fixed(self.plan, kind):
             return one
         at = kind.queries.index(TOTAL)
         whole = np.rint(self.totals[one.nodes]).astype(np.int32)[:, None]
@@ -66,7 +66,7 @@ def totals_first(measurements: Measurements, limits: Limits) -> TotalsFirst:
         rest = totals[parent] - values[known].sum()
         values[free] = shared_out(values[free], variances[free], least[nodes[free]], float(rest))
         totals[nodes] = values
-    kinds = tuple(_held(plan, kind) for kind in plan.kinds)
+    kinds = tuple(_fixed(plan, kind) for kind in plan.kinds)
     return TotalsFirst(replace(plan, kinds=kinds), measurements, totals)
 
 
@@ -100,13 +100,13 @@ def _own_totals(plan: Plan, one: Siblings) -> tuple[Floats, Floats]:
     return weights @ sums / weights.sum(), np.full(len(one.nodes), 1 / weights.sum())
 
 
-def _is_held(plan: Plan, kind: Kind) -> bool:
-    """Whether totals of such nodes are held: they are measured, and the level is neither the first nor the last."""
+def _is_fixed(plan: Plan, kind: Kind) -> bool:
+    """Whether totals of such nodes are fixed: they are measured, and the level is neither the first nor the last."""
     return TOTAL in kind.queries and 0 < kind.bottom < len(plan.spine.levels) - 1
 
 
-def _held(plan: Plan, kind: Kind) -> Kind:
-    if not _is_held(plan, kind):
+def _fixed(plan: Plan, kind: Kind) -> Kind:
+    if not _is_fixed(plan, kind):
         return kind
     at = kind.queries.index(TOTAL)
     variances = (*kind.variances[:at], SETTLED, *kind.variances[at + 1 :])
