@@ -1,7 +1,7 @@
 """Z. Kazan and J. P. Reiter (2022), Assessing statistical disclosure risk for DP, hierarchical count data.
 
-It sets the paper's numbers beside those of ``discreet.maths.bayes_risk`` and ``bayes_hierarchy``; its charts are in
-kazan_reiter_2022_charts.
+It sets the paper's numbers beside those of ``discreet.maths.attacks.bayes`` and ``bayes_hierarchy``, and beside those
+of releases that are made and attacked (kazan_reiter_2022_run); its charts are in kazan_reiter_2022_charts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from discreet.maths.attacks.bayes_hierarchy import Chain, Hierarchy
 from discreet.maths.noise.additive import Number, discrete_gaussian
 from discreet.maths.privacy.accounting import epsilon_of_rho, epsilon_of_rho_as_published
 from examples.claims import Claim, differs, exact, near, unprinted
-from examples.kazan_reiter_2022_charts import charts
+from examples.kazan_reiter_2022_charts import charts, run_charts
+from examples.kazan_reiter_2022_run import Attacked, Share, run
 from examples.running import Example, Replication, Size, main
 
 GLOBAL = Fraction("2.56")
@@ -42,6 +43,8 @@ TABLE_4 = {  # x1: mass, posteriors, risks
 }
 TABLE_5 = ("0.524", "0.225", "0.117", "0.024", "0.0014"), ("1.05", "1.13", "1.17", "1.21", "1.22")
 TABLE_8 = ("11", "40", "30", "14", "4.6", "0.7")
+SMALL_COUNTIES = {1: 2, 8: 1}  # x2 -> how many counties of a release have so many such persons in every cell
+FULL_COUNTIES = {1: 12, 2: 6, 3: 4, 4: 3, 5: 3, 8: 3, 20: 1}
 X2_GRID, Y1_GRID = range(-3, 6), range(-30, 31)  # the tiles of Figure 4
 DROPPED = "the chain behind it drops X1 ≤ X2 where it draws X1"
 
@@ -60,7 +63,9 @@ def hierarchy(rho: Number = RHO_2) -> Hierarchy:
 def replicate(size: Size) -> Replication:
     """Compute everything; the sizes differ in how many points the figures have."""
     parts = (_budget(), _table_4(), _table_5(), _decisions(), _tables_7_8(), _figure_4(), _figures_5_6())
-    return Replication([claim for part in parts for claim in part], charts(RHO_1, RHO_2, size is Size.FULL))
+    made = run(RHO_1, RHO_2, FULL_COUNTIES if size is Size.FULL else SMALL_COUNTIES)
+    drawn = charts(RHO_1, RHO_2, size is Size.FULL) | run_charts(made)
+    return Replication([claim for part in (*parts, _run(made, size)) for claim in part], drawn)
 
 
 def _budget() -> Iterator[Claim]:
@@ -218,6 +223,72 @@ def _figures_5_6() -> Iterator[Claim]:
         0.005,
         "half a million draws",
     )
+
+
+def _run(made: Attacked, size: Size) -> Iterator[Claim]:
+    """The same from releases: measured, published and attacked."""
+    x1 = made.targets.x1 - made.targets.true + 1
+    for count in (1, 2, 3, 4, 5):
+        share = Share(float((x1 == count).mean()), len(x1))
+        yield unprinted(
+            "Table 4, in a release", f"share of targets with x1 = {count}", share.share, error=share.error
+        )
+    for at, prior in enumerate(PRIORS):
+        one = adversary(prior)
+        counts, times = np.unique(x1, return_counts=True)
+        posteriors = np.array([one.posterior(count) for count in counts.tolist()])
+        mean = float(times @ posteriors) / len(x1)
+        error = float(np.sqrt(times @ (posteriors - mean) ** 2)) / len(x1)
+        where = "Table 5, in a release"
+        yield exact(where, f"mean posterior, p = {prior}", TABLE_5[0][at], mean, error=error)
+        scale = float(prior)
+        yield exact(where, f"risk R, p = {prior}", TABLE_5[1][at], mean / scale, error=error / scale)
+    own = Share(float((x1 >= 1).mean()), len(x1))
+    yield _percent("section 4.3, in a release", "right decisions without the hierarchy, %", "58.89", own)
+    few = made.decided(1)
+    yield unprinted(
+        "Figure 5, in a release",
+        "right decisions, x2 = 1, stated model, %",
+        100 * few.share,
+        error=100 * few.error,
+    )
+    mended, spoiled, right = made.changes(1, Chain.PAPER)
+    for what, printed, found in (
+        ("decisions mended", "2.48", mended),
+        ("decisions spoiled", "1.83", spoiled),
+    ):
+        yield _percent(
+            "section 4.3, Figure 4, in a release", f"{what}, x2 = 1, by that chain, %", printed, found
+        )
+    yield unprinted(
+        "Figure 5, in a release",
+        "right decisions, x2 = 1, by that chain, %",
+        100 * right.share,
+        error=100 * right.error,
+    )
+    many = made.decided(8)
+    yield _percent(
+        "Figure 5, in a release", "right decisions with many in the larger group, %", "59.05", many
+    )
+    counties = {1: 6 if size is Size.FULL else 1}
+    for rho, printed in ((Fraction(1, 2), "0.30"), (Fraction(3, 5), "0.28")):
+        other = run(rho, RHO_2, counties)
+        fifth = adversary(PRIORS[1], rho)
+        decided = [fifth.posterior(count) > 0.5 for count in other.of(1).x1.tolist()]
+        share = Share(float(np.mean(decided)), len(decided))
+        yield exact(
+            "section 4.2, in a release",
+            f"right decisions, p = 1/5, rho {float(rho)}",
+            printed,
+            share.share,
+            error=share.error,
+        )
+    sharp = run(RHO_1, Fraction(100), counties).decided(1)
+    yield _percent("Figure 6, in a release", "right decisions at rho2 = 100, %", "59.2", sharp)
+
+
+def _percent(where: str, what: str, printed: str, found: Share) -> Claim:
+    return exact(where, what, printed, 100 * found.share, error=100 * found.error)
 
 
 EXAMPLE = Example(

@@ -11,6 +11,7 @@ import numpy as np
 from discreet.maths.attacks.bayes import Adversary
 from discreet.maths.attacks.bayes_hierarchy import Chain, Hierarchy
 from discreet.maths.noise.additive import discrete_gaussian
+from examples.kazan_reiter_2022_run import Attacked
 from examples.running import Chart, data
 
 PRIORS = {"1/2": 0.5, "1/5": 0.2, "1/10": 0.1, "1/50": 0.02, "1/864": 1 / 864}
@@ -30,6 +31,64 @@ def charts(rho_1: Fraction, rho_2: Fraction, fine: bool) -> dict[str, Chart]:
         "figure-5": _larger_group(rho_1, rho_2, 30 if fine else 15),
         "figure-6": _larger_budget(rho_1, rho_2, 25 if fine else 9),
     }
+
+
+def run_charts(made: Attacked) -> dict[str, Chart]:
+    """Figures 1 and 5 with what a release shows: how often each count is published, and who is decided rightly."""
+    return {"figure-1-in-a-release": _published_in(made), "figure-5-in-a-release": _larger_in(made)}
+
+
+def _published_in(made: Attacked) -> Chart:
+    """The share of targets by published count, and the posterior of each count."""
+    x1 = made.targets.x1 - made.targets.true + 1
+    alone = Adversary(made.targets.lower)
+    values: Values = [
+        {
+            "x1": x,
+            "share": float((x1 == x).mean()),
+            "law": alone.with_target.at(x),
+            "posterior": alone.posterior(x),
+        }
+        for x in range(-6, 9)
+    ]
+    base = alt.Chart(data(values)).encode(x=alt.X("x1:O", title="published count less the known records"))
+    bars = base.mark_bar(opacity=0.5).encode(y=alt.Y("share:Q", title="share of targets"))
+    points = base.mark_point(color="black").encode(y="law:Q")
+    posterior = base.mark_line(point=True).encode(y=alt.Y("posterior:Q", title="posterior, prior 1/2"))
+    return alt.hconcat(
+        (bars + points).properties(width=300, height=240),
+        posterior.properties(width=300, height=240),
+        title="Published counts of unique persons: in a release (bars), by the law (points)",
+    )
+
+
+def _larger_in(made: Attacked) -> Chart:
+    """Right decisions by the count of the larger area: in a release with its standard error, and exactly."""
+    values: Values = []
+    for x2 in np.unique(made.targets.larger).tolist():
+        found = made.decided(int(x2))
+        exactly = Hierarchy(made.targets.lower, made.targets.upper, OTHERS).correct(int(x2))
+        values.append(
+            {
+                "x2": int(x2),
+                "right": found.share,
+                "low": found.share - 2 * found.error,
+                "high": found.share + 2 * found.error,
+                "exact": exactly,
+            }
+        )
+    base = alt.Chart(data(values)).encode(x=alt.X("x2:Q", title="such persons in the larger area"))
+    title = "right decisions"
+    drawn = (
+        base.mark_line().encode(y=alt.Y("exact:Q", title=title))
+        + base.mark_rule().encode(y=alt.Y("low:Q", title=title), y2="high:Q")
+        + base.mark_point(filled=True, color="black").encode(y=alt.Y("right:Q", title=title))
+    )
+    own = alt.Chart(data([{"own": Adversary(made.targets.lower).correct}]))
+    rule = own.mark_rule(strokeDash=[4, 3]).encode(y="own:Q")
+    return (drawn + rule).properties(
+        width=420, height=260, title="Right decisions in a release (points) and by the exact sum (line)"
+    )
 
 
 def _published(rho: Fraction) -> Chart:

@@ -4,7 +4,9 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,12 +19,14 @@ import discreet as ds
 from discreet.advise.hierarchical import hierarchy_forecast
 from discreet.advise.strategy import advise_strategy
 from discreet.audit.attack import ATTACKS
+from discreet.audit.bayes_measurements import smallest_areas
 from discreet.audit.case import make_case, recognise
-from discreet.errors import Mistakes
-from discreet.hierarchy.cubes import cube_estimates
+from discreet.audit.estimates import EstimateFindings
+from discreet.errors import GateBroken, Mistakes
+from discreet.hierarchy.cubes import count_table, cube_errors, cube_estimates, leaf_counts
 from discreet.hierarchy.estimate import estimate
-from discreet.hierarchy.integers import limits_of
-from discreet.hierarchy.mechanism import hierarchical_mechanism
+from discreet.hierarchy.integers import integers, limits_of
+from discreet.hierarchy.mechanism import HierarchicalMechanism, hierarchical_mechanism
 from discreet.inference.hierarchy import estimated
 from discreet.inference.noise import noise_of
 from discreet.io.progress import Quiet
@@ -35,11 +39,16 @@ from discreet.pipeline.protect import protect
 from discreet.pipeline.spending import Spending
 from discreet.programme.programme import load_programme
 from discreet.release.certify import verify_certificate
+from discreet.release.hierarchy import published_hierarchy
 from discreet.release.manifest import read_manifest
 from discreet.release.reader import open_release
 from discreet.release.verify import verify
+from discreet.report.findings import audit_lines
+from discreet.report.hierarchy import hierarchy_part
 from discreet.report.public import public_page, public_view
+from discreet.serve.answer import Answer
 from discreet.serve.jobs_store import Store
+from discreet.serve.noise_ranges import AskedCell, EstimateRanges
 from discreet.serve.open import serve_release
 from tests.pipeline.conftest import NOON, SECRET
 from tests.pipeline.small_country import CUBES, NOISE, make_country, table
@@ -183,35 +192,64 @@ def test_changed_files_are_found(
     assert any(problem in one for one in verify(tmp_path / "release").problems)
 
 
-def test_estimates_are_unbiased_and_have_the_stated_variance(tmp_path: Path) -> None:
-    programme = load_programme(make_country(tmp_path))
+DRAWS = 300
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Estimates of the tracts' cube in many releases of the same counts, their standard errors, and the true counts."""
+    programme = load_programme(make_country(tmp_path_factory.mktemp("drawn")))
     plain = hierarchical_mechanism(programme)
-    leaf = plain.leaf
-    random = np.random.default_rng(3)
-    true = random.poisson(2.0, (leaf.shape[0] - 1, 32))
+    true = np.random.default_rng(3).poisson(2.0, (plain.leaf.shape[0] - 1, 32))
     true[:, ~plain.plan.strategy.histogram.possible] = 0
     counts = csr_array(true)
     limits = limits_of(plain.plan.spine, plain.plan.strategy, counts, plain.hierarchy.totals)
     cube = programme.cubes[0]
-    draws = 300
     found = []
-    for draw in range(draws):
-        chosen = hierarchical_mechanism(programme, draw.to_bytes(32, "big"))
+    for draw in range(DRAWS):
+        chosen = replace(plain, key=draw.to_bytes(32, "big"))
         found.append(cube_estimates(chosen, estimate(chosen.drawn(counts), limits.totals), cube))
-    observed = np.stack([one.values for one in found])
-    stated = found[0].errors
+    return np.stack([one.values for one in found]), found[0].errors, _sums(plain, true, cube)
+
+
+def test_estimates_are_unbiased_and_have_the_stated_variance(
+    drawn: tuple[np.ndarray, np.ndarray, np.ndarray],
+) -> None:
+    observed, stated, true = drawn
     exact = stated == 0
     assert exact.any()
     assert not exact.all()
     assert (observed[:, exact] == observed[0, exact]).all()
-    error = observed.mean(axis=0)[~exact] - _sums(plain, true, cube)[~exact]
-    assert (np.abs(error) < 5 * stated[~exact] / np.sqrt(draws)).all()
+    error = observed.mean(axis=0)[~exact] - true[~exact]
+    assert (np.abs(error) < 5 * stated[~exact] / np.sqrt(DRAWS)).all()
     ratio = observed.var(axis=0, ddof=1)[~exact] / stated[~exact] ** 2
     # a variance of 300 normal draws is within 5 standard errors of sqrt(2 / 300), and their mean much nearer
     assert (np.abs(ratio - 1) < 0.42).all()
     assert abs(ratio.mean() - 1) < 0.06
-    inside = np.abs(observed[:, ~exact] - _sums(plain, true, cube)[~exact]) < 1.96 * stated[~exact]
+    inside = np.abs(observed[:, ~exact] - true[~exact]) < 1.96 * stated[~exact]
     assert 0.94 < inside.mean() < 0.96
+
+
+def test_ranges_of_the_table_builder_have_nominal_coverage(
+    country: Path, drawn: tuple[np.ndarray, np.ndarray, np.ndarray]
+) -> None:
+    observed, stated, true = drawn
+    asked = AskedCell(load_programme(country / "programme.toml").cubes[0], (), 0)
+    noisy = np.flatnonzero((stated > 0) & (true > 3 * stated))  # a range ends at 0, and may then contain more
+    pairs = [(draw, cell) for draw in range(0, DRAWS, 5) for cell in noisy.tolist()]
+    assert len(pairs) > 1000
+    for level in (0.8, 0.95):
+        inside = []
+        for draw, cell in pairs:
+            estimate_of = partial(_given, float(observed[draw, cell]), float(stated[cell]))
+            shown = EstimateRanges(estimate_of).of(asked, level)
+            assert shown is not None
+            inside.append(shown.low <= true[cell] <= shown.high)
+        assert abs(np.mean(inside) - level) < 0.03
+
+
+def _given(estimate: float, error: float, _: AskedCell) -> tuple[float, float]:
+    return estimate, error
 
 
 def _sums(chosen: object, true: np.ndarray, cube: object) -> np.ndarray:
@@ -246,6 +284,80 @@ def test_an_audit_measures_errors_and_attacks_the_measurements(country: Path) ->
     assert detailed
     assert all(one.targets > 0 and 0.4 < one.mean_posterior < 0.6 for one in detailed)
     assert found.hierarchy.not_possible["averaging"]
+    row = rows["blocks", "AGE:2 x GEO:4 x MAR:1"]
+    assert abs(row.recovered - row.recovery) < 0.1
+    fits = found.hierarchy.fits
+    assert fits is not None
+    errors = {(one.level, one.query): one for one in fits.queries}
+    assert errors["STATE", "total"].tree == 0
+    assert errors["BLOCK", "detailed"].tree < errors["BLOCK", "detailed"].estimates
+    # the root is not measured, so that it cannot be fitted by itself
+    assert "level total" in fits.without
+    assert any("errors of three fits" in line for line in audit_lines(found))
+    text = hierarchy_part(found.hierarchy).html()
+    assert "What the measurements disclose about one person" in text
+    assert "Totals of areas by their size" in text
+
+
+def test_the_published_measurements_lead_to_the_published_counts(country: Path) -> None:
+    programme, release = load_programme(country / "programme.toml"), open_release(country / "release")
+    found = published_hierarchy(release)
+    assert found is not None
+    case = make_case(recognise(programme, SECRET, release), release)
+    chosen = case.mechanism
+    assert isinstance(chosen, HierarchicalMechanism)
+    counts = smallest_areas(case, chosen)
+    limits = limits_of(chosen.plan.spine, chosen.plan.strategy, counts, chosen.hierarchy.totals)
+    whole = leaf_counts(integers(found.stored, limits))
+    for cube in programme.cubes:
+        made = count_table(chosen, whole, cube)
+        listed = dict(zip(made.cells.tolist(), made.values.tolist(), strict=True))
+        published = next(t for u in case.published.universes for t in u.tables if t.id == cube.id).load()
+        assert listed == dict(zip(published[0].tolist(), published[1].tolist(), strict=True))
+    estimates = cube_estimates(chosen, estimate(found.stored, limits.totals), programme.cubes[0])
+    assert np.abs(found.estimated("tracts")[0] - estimates.values).max() < 1e-3
+    assert np.abs(cube_errors(chosen, programme.cubes[0]) - estimates.errors).max() < 1e-9
+
+
+def test_gates_by_the_declaration_are_judged_and_others_refused(tmp_path: Path) -> None:
+    gated = NOISE.replace('rho = "1/2"', 'rho = "1/2"\ndelta = "1e-9"') + "[gates]\n"
+    passing = released(tmp_path / "a", noise=gated + "epsilon = 10\naveraging = 0.5\n")
+    assert verify(passing).passed
+    with pytest.raises(GateBroken, match="an estimate recovers a true count") as broken:
+        released(tmp_path / "b", noise=gated + "epsilon = 1\naveraging = 0.01\n")
+    assert "epsilon of the release" in str(broken.value)
+    assert not (tmp_path / "b" / "release").exists()
+    with pytest.raises(Mistakes, match=r"gates.posterior: looks at the data.*only the office reads$"):
+        load_programme(make_country(tmp_path / "c", noise=gated + "posterior = {}\n"))
+
+
+def test_intervals_of_the_library_and_the_table_builder_are_those_of_the_estimates(
+    country: Path, tmp_path: Path
+) -> None:
+    release = ds.open_release(country / "release")
+    frame = release["tracts"].interval(0.9)
+    assert len(frame) == (1 + 2 + 3 + 9) * 3 * 4
+    one = frame[(frame.GEO == "S0C0T0") & (frame.SEX == "F") & (frame.AGE == "_T")].iloc[0]
+    found = estimated(country / "release", "tracts", "GEO=S0C0T0 and SEX=F", level=0.9)
+    assert (one.low, one.high, one.estimate) == pytest.approx((found.low, found.high, found.estimate))
+    part = release["tracts"].sel(SEX="F", AGE=["OLD", "_T"]).interval(0.9)
+    same = part[(part.GEO == "S0C0T0") & (part.AGE == "_T")].iloc[0]
+    assert (same.low, same.high) == (one.low, one.high)
+    builder = serve_release(open_release(country / "release"), Store(tmp_path / "store", lambda: NOON))
+    answer = builder.ask(query("SEX", "GEO.TRACT"), "u")
+    assert isinstance(answer, Answer)
+    tract, sex = answer.axes[1].codes.index("S0C0T0"), answer.axes[0].codes.index("F")
+    shown = answer.noise_range(sex * len(answer.axes[1]) + tract, 0.9)
+    assert shown is not None
+    assert (shown.estimate, shown.error) == (found.estimate, found.standard_error)
+    assert (shown.low, shown.high) == (np.ceil(found.low), np.floor(found.high))
+    assert "standard error" in shown.message
+    state = answer.axes[1].codes.index("S0"), answer.axes[0].codes.index("_T")
+    exact = answer.noise_range(state[1] * len(answer.axes[1]) + state[0])
+    assert exact is not None
+    assert exact.low == exact.high
+    with pytest.raises(Mistakes, match="level"):
+        release["tracts"].interval(2.0)
 
 
 def test_users_read_estimates_and_serve_the_tables(country: Path, tmp_path: Path) -> None:
@@ -415,10 +527,14 @@ def test_the_library_and_the_public_page_know_fitted_counts(country: Path) -> No
     assert report.hierarchy is not None
     assert len(report.hierarchy.accuracy) > 0
     assert report.averaging is None
-    with pytest.raises(
-        Mistakes, match="audit it with its programme and secret: that attacks the noisy measure"
-    ):
-        ds.attack(country / "release")
+    attacked = ds.attack(country / "release", areas=2, progress=False)
+    exposed = attacked["estimates"]
+    assert isinstance(exposed, EstimateFindings)
+    assert exposed.counts > 1000
+    assert 0 < exposed.success < 0.5
+    assert "averaging: not possible: tables add up" in attacked.summary()
+    assert "public about the noise: the law of every measurement" in attacked.summary()
+    assert "took the fitted counts as exact" in attacked.summary()
     levels = ds.forecast(country / "programme.toml")
     assert levels.found == hierarchy_forecast(load_programme(country / "programme.toml"))
     assert "BLOCK, total: noise 4, standard deviation of the estimate 3.41" in levels.summary()

@@ -365,9 +365,9 @@ def attack(
     """
     opened = release_of(release)
     before = None if earlier is None else release_of(earlier)
-    for one in (opened, before):
-        if one is not None:
-            refuse_adjusted(one.opened)
+    refuse_adjusted(opened.opened, fitted=True)
+    if before is not None:
+        refuse_adjusted(before.opened)
     crossing = _crossing(lookup, geographies)
     seen = supposing(published(opened.opened), _law(ptable), variance)
     with shown_progress(not progress) as listener:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.api.arguments import names_arguments
 from discreet.api.programme import Programme
@@ -24,6 +25,8 @@ from discreet.page.markup import As, Column, Html, joined, paragraph, table
 from discreet.perturb.noise import Noise
 from discreet.programme.codelist import Breakdown
 from discreet.programme.filter import alternatives
+from discreet.programme.hierarchical import Output
+from discreet.release.hierarchy import published_hierarchy
 from discreet.release.manifest import Manifest
 from discreet.release.reader import PublishedCodes
 from discreet.release.reader import Release as OpenedRelease
@@ -131,8 +134,16 @@ class Release(Mapping[str, Table]):
             values=values,
             present=None if part is None else part.present,
             law=partial(self.known_law),
+            estimates=self._estimates(name),
             release=self,
         )
+
+    def _estimates(self, name: str) -> Callable[[], NDArray[np.float64]] | None:
+        """How to read the estimates of a table of a hierarchical release; None where it publishes none."""
+        found = published_hierarchy(self._opened)
+        if found is None or Output.ESTIMATES not in found.rule.outputs:
+            return None
+        return partial(found.estimated, name)
 
     def known_law(self, cross_tabulation: str | None = None) -> KnownLaw:
         """The law of the noise as a data user knows it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import import_module
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -16,9 +17,11 @@ from numpy.typing import NDArray
 from discreet.errors import mistake
 from discreet.inference.estimates import interval as infer_interval
 from discreet.inference.noise import KnownLaw
+from discreet.maths.inference.intervals import checked_level
 from discreet.page.markup import Html, joined, paragraph, safe
 from discreet.programme.codelist import TOTAL
 from discreet.programme.filter import alternatives
+from discreet.release.hierarchy import interval as normal_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,6 +34,14 @@ VALUE = "value"
 MOST_ROWS, MOST_COLUMNS = 30, 14  # of a table that is shown
 MOST_DENSE = 10_000_000  # cells that are listed with their zeros
 MOST_BARS = 60
+
+
+def _taken_estimates(
+    estimates: Callable[[], NDArray[np.float64]], shape: tuple[int, ...], places: Sequence[Sequence[int]]
+) -> NDArray[np.float64]:
+    """The estimates of some codes along each axis, in their order."""
+    found = estimates().reshape((2, *shape))
+    return found[np.ix_([0, 1], *places)].reshape(2, -1)
 
 
 def optional(name: str) -> Any:
@@ -99,6 +110,9 @@ class Table:
     values: NDArray[Any]  # counts, or sums of weights
     present: NDArray[np.bool_] | None = None  # [level along each axis] whether it is published; None: all
     law: Callable[[], KnownLaw] | None = field(default=None)  # what is public about the noise
+    estimates: Callable[[], NDArray[np.float64]] | None = (
+        None  # of a hierarchical release: (estimate or error, cell)
+    )
     release: Any = None  # the release that it is from
 
     @property
@@ -150,6 +164,10 @@ class Table:
                 axes.append(axis.taken(places))
                 columns.append(new[nodes[k]])
         shape = tuple(map(len, axes))
+        estimates = self.estimates
+        if estimates is not None:
+            taken = tuple(wanted.get(axis.variable, list(range(len(axis)))) for axis in self.axes)
+            estimates = partial(_taken_estimates, estimates, self.shape, taken)
         flat = (
             np.ravel_multi_index([np.maximum(column, 0) for column in columns], shape)
             if axes
@@ -162,6 +180,7 @@ class Table:
             cells=flat[inside][order],
             values=self.values[inside][order],
             present=present,
+            estimates=estimates,
         )
 
     def value(self, **codes: str) -> int | float | None:
@@ -244,7 +263,13 @@ class Table:
         return array
 
     def interval(self, level: float = 0.95) -> pd.DataFrame:
-        """An interval for the true count of each listed cell, by what is public about the noise."""
+        """An interval for the true count of each listed cell, by what is public about the noise.
+
+        Of a hierarchical release every cell is listed, zeros too, with its least squares estimate and standard error:
+        the interval is that of the estimate, never of the whole count.
+        """
+        if self.estimates is not None:
+            return self._estimated(level)
         known = self.noise()
         found = {
             value: infer_interval(value, known, level).interval for value in np.unique(self.values).tolist()
@@ -252,6 +277,17 @@ class Table:
         frame = self.to_pandas()
         frame["low"] = [found[value].low for value in self.values.tolist()]
         frame["high"] = [found[value].high for value in self.values.tolist()]
+        return frame
+
+    def _estimated(self, level: float) -> pd.DataFrame:
+        """All cells with their estimates and intervals."""
+        if self.estimates is None:
+            raise TypeError("the table has no estimates")
+        checked_level(level)
+        estimate, error = self.estimates()
+        frame = self.to_pandas(zeros=True)
+        frame["estimate"], frame["standard_error"] = estimate, error
+        frame["low"], frame["high"] = normal_interval(estimate, error, level)
         return frame
 
     def noise(self) -> KnownLaw:
@@ -291,7 +327,7 @@ class Table:
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the release, which may know the records; what is public about the noise is lost with it."""
-        return {**self.__dict__, "release": None, "law": None}
+        return {**self.__dict__, "release": None, "law": None, "estimates": None}
 
     def _grid(self) -> Iterator[str]:
         """The first rows and columns as HTML: the last axis across, the others down."""

@@ -17,6 +17,7 @@ from discreet.audit.corrections import Corrections, corrections
 from discreet.audit.differencing import Subtraction, Update, difference, difference_releases
 from discreet.audit.differencing_areas import Crossing, MapDifferences, difference_maps
 from discreet.audit.disclosure import DisclosureRule, Disclosures, disclosures
+from discreet.audit.estimates import EstimateFindings, attack_estimates
 from discreet.audit.evidence import Published
 from discreet.audit.key_gaps import KeyGapFindings, key_gaps
 from discreet.audit.least_squares import LeastSquaresFindings, least_squares
@@ -27,6 +28,19 @@ from discreet.audit.weights import WeightFindings, attack_weights
 from discreet.errors import Mistakes, mistake
 from discreet.io.progress import Progress
 from discreet.maths.noise.additive import LawKind
+
+OF_CELL_NOISE = {
+    "redundancy": "the same noise is in no two tables",
+    "averaging": "tables add up: there is nothing to average; see the estimates",
+    "least_squares": "the estimates are the least squares already",
+    "removal": "no count has noise of its own",
+    "key_gaps": "there are no cell keys",
+    "bounds": "the noise has no bound",
+    "weights": "there are no weights",
+    "bayes": "no count has noise of its own; `discreet audit` attacks the measurements instead",
+    "differencing": "tables of one histogram have no other bases",
+    "region": "it is of the cell key method",
+}  # measure or attack -> why it does not apply to a hierarchical release
 
 ATTACKS = (
     "averaging",
@@ -39,6 +53,7 @@ ATTACKS = (
     "differencing",
     "reconstruction",
     "disclosure",
+    "estimates",
 )
 
 _Found = TypeVar("_Found")
@@ -98,6 +113,7 @@ Finding = (
     | OutsiderDifferences
     | ReconstructionFindings
     | Disclosures
+    | EstimateFindings
 )
 
 
@@ -115,6 +131,7 @@ class OutsiderFindings:
     differencing: OutsiderDifferences | NotPossible | None = None
     reconstruction: ReconstructionFindings | NotPossible | None = None
     disclosure: Disclosures | NotPossible | None = None
+    estimates: EstimateFindings | NotPossible | None = None  # only of a hierarchical release
 
     def items(self) -> Iterator[tuple[str, Finding | NotPossible]]:
         """The attacks that were tried, by name."""
@@ -132,10 +149,13 @@ def attack(outsider: Outsider, without: Collection[str] = ()) -> OutsiderFinding
             raise mistake("", "--without", name, f"choose from {', '.join(ATTACKS)}")
 
     averages = cache(_averaging)
+    hierarchical = outsider.published.hierarchy is not None
 
     def tried(name: str, run: Callable[[Outsider], _Found]) -> _Found | NotPossible | None:
         if name in without:
             return None
+        if hierarchical and name in OF_CELL_NOISE:
+            return NotPossible(OF_CELL_NOISE[name])
         try:
             return run(outsider)
         except Mistakes as missing:
@@ -155,6 +175,7 @@ def attack(outsider: Outsider, without: Collection[str] = ()) -> OutsiderFinding
         differencing=tried("differencing", _differencing),
         reconstruction=tried("reconstruction", _reconstruction),
         disclosure=tried("disclosure", _disclosure),
+        estimates=tried("estimates", _estimates) if hierarchical else None,
     )
 
 
@@ -219,9 +240,16 @@ def _reconstruction(outsider: Outsider) -> ReconstructionFindings:
     place = outsider.place or next(iter(outsider.published.places), None)
     if place is None:
         raise mistake("", "place", "the release names none", "give the variable of areas with --place")
+    bound = outsider.bound
+    if bound is None and outsider.published.hierarchy is not None:
+        bound = 0  # fitted tables agree with each other: taken as exact they always have a solution
     return reconstruct(
-        outsider.published, place, bound=outsider.bound, limits=limits, progress=outsider.progress
+        outsider.published, place, bound=bound, limits=limits, progress=outsider.progress
     ).findings()
+
+
+def _estimates(outsider: Outsider) -> EstimateFindings:
+    return attack_estimates(outsider.published)
 
 
 def _disclosure(outsider: Outsider) -> Disclosures:

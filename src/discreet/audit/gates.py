@@ -10,8 +10,10 @@ import numpy as np
 from discreet.audit.case import make_case
 from discreet.audit.corrections import correction_verdict
 from discreet.audit.declared_averaging import most_exposed
+from discreet.audit.estimates import declared_estimates
 from discreet.audit.measures import Measures
 from discreet.audit.verdict import GateVerdict
+from discreet.hierarchy.mechanism import HierarchicalMechanism
 from discreet.maths.attacks.averaging import least_variance, recovery
 from discreet.maths.attacks.disclosure import RowKind
 from discreet.perturb.private import PrivateMechanism
@@ -45,6 +47,9 @@ def judge_gates(gates: Gates, measures: Measures) -> list[GateVerdict]:
 def _averaging(gates: Gates, measures: Measures) -> Iterable[GateVerdict]:
     limit = gates.averaging or 0.0
     chosen = measures.case.mechanism
+    if isinstance(chosen, HierarchicalMechanism):
+        yield _averaging_by_estimates(limit, chosen, measures)
+        return
     if isinstance(chosen, PrivateMechanism) and chosen.rule.is_guaranteed:
         yield _averaging_by_law(limit, measures)
         return
@@ -58,6 +63,20 @@ def _averaging(gates: Gates, measures: Measures) -> Iterable[GateVerdict]:
     where = tuple(f"{one.counted}: {_cell(one.cell)}, {one.t} representations" for one in over[:NAMED])
     yield GateVerdict(
         "averaging", limit, worst, "the chance that averaging recovers a true count", where, remedy
+    )
+
+
+def _averaging_by_estimates(limit: float, chosen: HierarchicalMechanism, measures: Measures) -> GateVerdict:
+    """The best average of a hierarchical release is its least squares estimate: by the strategy and the areas only."""
+    found = declared_estimates(chosen, measures.case.programme.cubes)
+    over = sorted((one for one in found.cubes if one.success > limit), key=lambda one: -one.success)
+    return GateVerdict(
+        "averaging",
+        limit,
+        found.success,
+        "the chance that an estimate recovers a true count",
+        tuple(f"{one.cube}: standard error {one.smallest_error:.3g}" for one in over[:NAMED]),
+        "lower the budget, or give the level that is known too well a smaller share",
     )
 
 

@@ -1,44 +1,30 @@
-"""The audit of a hierarchical release: the errors of its counts and intervals, and the Bayesian adversary on its noise.
-
-The adversary (Kazan and Reiter 2022, section 3.2) knows all records of a cell of a small area but one, and sees the
-noisy counts of this cell in the area, in the larger area that contains it, and in the others within that one.
-"""
+"""The audit of a hierarchical release: errors of counts and intervals, other fits, and the adversary on its noise."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.special import expit
 
+from discreet.audit.bayes_measurements import AdversaryFinding, attack_measurements, smallest_areas
 from discreet.audit.case import Case
-from discreet.errors import BrokenRelease, Mistakes
+from discreet.audit.estimates import recovered
+from discreet.audit.fits import MOST_MEASURED, FitErrors, fit_errors, too_many
+from discreet.errors import BrokenRelease
 from discreet.formats.dataset import VALUE
-from discreet.hierarchy.measure import Plan, node_counts
+from discreet.hierarchy.cubes import read_bounds
+from discreet.hierarchy.integers import limits_of
 from discreet.hierarchy.mechanism import HierarchicalMechanism
-from discreet.maths.attacks.bayes import Adversary
-from discreet.maths.attacks.bayes_hierarchy import Hierarchy
-from discreet.maths.noise.additive import AdditiveLaw
-from discreet.maths.tree.marginals import positions, size_of
 from discreet.programme.cube import Cube, crossed
 from discreet.programme.hierarchical import Output
 from discreet.release.hierarchy import ERROR, ESTIMATE, LOWER, UPPER, PublishedHierarchy
-from discreet.run.tabulating import tabulate
-from discreet.tabulate.tables import ConfidentialTable
 
-MOST_TARGETS = 400  # of one level and query
-MOST_RECORDS = 10  # of a cell that is attacked, the target included
-PRIOR = 0.5
-GATE = 0.95
-SIZES = (0, 1, 10, 100, 1000, 10_000)  # true counts from which a class of cells begins
-SEED = 20_220_716  # of the targets that are chosen
 NOT_PUBLISHED = "the release does not publish its measurements"
+SIZES = (0, 1, 10, 100, 1000, 10_000)  # true counts from which a class of cells begins
 
-Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -54,6 +40,8 @@ class Accuracy:
     coverage: float  # share of the 95 % intervals that contain the true count
     stated: float  # root of the mean squared standard error
     observed: float  # root of the mean squared error of the estimates
+    recovered: float  # share of estimates with noise that, rounded, are the true count
+    recovery: float  # the same as the standard errors predict
 
 
 @dataclass(frozen=True)
@@ -68,25 +56,12 @@ class SizeError:
 
 
 @dataclass(frozen=True)
-class AdversaryFinding:
-    """The adversary's posterior of a target who is there, over cells of one query at one level; the prior is 1/2."""
-
-    level: str
-    above: str  # the larger areas
-    query: str
-    targets: int
-    mean_posterior: float
-    right: float  # share of targets whose presence is decided
-    expected: float  # the same by the area's own noise alone, computed
-    over_gate: float  # share of posteriors above 0.95
-
-
-@dataclass(frozen=True)
 class HierarchyAudit:
     """What an audit finds of a hierarchical release."""
 
     accuracy: tuple[Accuracy, ...]
     sizes: tuple[SizeError, ...]
+    fits: FitErrors | None
     adversary: tuple[AdversaryFinding, ...]
     not_possible: Mapping[str, str]  # measure -> why it does not apply
 
@@ -94,11 +69,12 @@ class HierarchyAudit:
 def audit_hierarchy(
     case: Case, chosen: HierarchicalMechanism, found: PublishedHierarchy, not_possible: Mapping[str, str]
 ) -> HierarchyAudit:
-    """Compare estimates and counts with the true ones, and attack the measurements."""
+    """Compare estimates and counts with the true ones, fit the measurements again, and attack them."""
     reasons = dict(not_possible)
     accuracy: list[Accuracy] = []
     sizes: list[SizeError] = []
     adversary: tuple[AdversaryFinding, ...] = ()
+    fits = None
     if Output.ESTIMATES in found.rule.outputs:
         errors = [_Errors(case, chosen, found, cube) for cube in case.programme.cubes]
         accuracy = [row for one in errors for row in one.rows()]
@@ -106,10 +82,23 @@ def audit_hierarchy(
     else:
         reasons["accuracy of estimates"] = "the release does not publish its estimates"
     if Output.MEASUREMENTS in found.rule.outputs:
-        adversary = tuple(_Attack(case, chosen, found).findings())
+        adversary = attack_measurements(case, chosen, found)
+        if too_many(found.plan):
+            reasons["fits"] = f"more than {MOST_MEASURED:,} noisy counts are not fitted again"
+        else:
+            fits = _fits(case, chosen, found)
     else:
-        reasons["bayes"] = NOT_PUBLISHED
-    return HierarchyAudit(tuple(accuracy), tuple(sizes), adversary, reasons)
+        reasons["bayes"] = reasons["fits"] = NOT_PUBLISHED
+    return HierarchyAudit(tuple(accuracy), tuple(sizes), fits, adversary, reasons)
+
+
+def _fits(case: Case, chosen: HierarchicalMechanism, found: PublishedHierarchy) -> FitErrors:
+    """The three fits of the published measurements, with the invariants of the release."""
+    case.run.progress.stage("fitting areas again")
+    counts = smallest_areas(case, chosen)
+    plan = chosen.plan
+    limits = limits_of(plan.spine, plan.strategy, counts, chosen.hierarchy.totals, read_bounds(chosen))
+    return fit_errors(found.stored, limits, counts, case.run.threads)
 
 
 class _Errors:
@@ -147,6 +136,7 @@ class _Errors:
                 float(inside.mean()),
                 float(np.sqrt((self._error[here] ** 2).mean())),
                 float(np.sqrt((error**2).mean())),
+                *_recovery(self._error[here], error),
             )
 
     def _level(self, depths: tuple[int, ...]) -> str:
@@ -174,104 +164,9 @@ class _Errors:
                     yield SizeError(self._level(depths), least, int(some.sum()), counts, estimates)
 
 
-class _Attack:
-    """The adversary on the measurements of all areas with siblings."""
-
-    def __init__(self, case: Case, chosen: HierarchicalMechanism, found: PublishedHierarchy) -> None:
-        self._chosen, self._found = chosen, found
-        tables: list[ConfidentialTable] = []
-        tabulate(case.run, [chosen.leaf], tables.append, case.run.relocations(case.run.swap()))
-        counts = chosen.counts(tables.pop())
-        self._counts = node_counts(chosen.plan.spine, counts, chosen.plan.strategy)
-        self._random = np.random.default_rng(SEED)
-
-    def findings(self) -> Iterator[AdversaryFinding]:
-        """One for each level, larger level and query that both ask."""
-        plan = self._chosen.plan
-        spine, levels = plan.spine, plan.spine.levels
-        groups: dict[tuple[int, int, str], list[int]] = {}
-        for parent in spine.inner.tolist():
-            below = np.arange(spine.first[parent], spine.last[parent])
-            kinds = np.unique(plan.kind_of[below])
-            if len(kinds) != 1:
-                continue  # siblings of different noise
-            above, own = plan.kinds[plan.kind_of[parent]], plan.kinds[kinds[0]]
-            for query in own.queries:
-                if query in above.queries:
-                    groups.setdefault((int(plan.kind_of[parent]), int(kinds[0]), query), []).append(parent)
-        for (above, own, query), parents in groups.items():
-            posterior, expected = self._posteriors(plan, above, own, query, parents)
-            if len(posterior):
-                yield AdversaryFinding(
-                    levels[plan.kinds[own].bottom],
-                    levels[plan.kinds[above].bottom],
-                    query,
-                    len(posterior),
-                    float(posterior.mean()),
-                    float((posterior > PRIOR).mean()),
-                    float(expected.mean()),
-                    float((posterior > GATE).mean()),
-                )
-
-    def _posteriors(
-        self, plan: Plan, above: int, own: int, query: str, parents: list[int]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        spine, basis = plan.spine, plan.strategy.histogram.basis
-        marginal = plan.strategy.histogram.marginal(query)
-        place = positions(basis, marginal)
-        ones = np.ones(len(place), dtype=np.int64)
-        onto = csr_array((ones, (np.arange(len(place)), place)), shape=(len(place), size_of(basis, marginal)))
-        noisy = {
-            **self._measured(plan.kinds[above].bottom, query),
-            **self._measured(plan.kinds[own].bottom, query),
-        }
-        lower, upper = (_law(plan, kind, query) for kind in (own, above))
-        posteriors, expected = [], []
-        for parent in self._random.permutation(parents).tolist():
-            below = np.arange(spine.first[parent], spine.last[parent])
-            true = (self._counts[below] @ onto).toarray()
-            rows, cells = np.nonzero((true > 0) & (true <= MOST_RECORDS))
-            take = self._random.permutation(len(rows))[: max(1, MOST_TARGETS // len(parents))]
-            others = np.sum([noisy[node] for node in below.tolist()], axis=0)
-            for row, cell in zip(rows[take].tolist(), cells[take].tolist(), strict=True):
-                known = int(true[row, cell]) - 1
-                x1 = int(noisy[int(below[row])][cell])
-                attack = _hierarchy(lower, upper, len(below) - 1, known)
-                try:
-                    odds = attack.log_odds(x1, int(noisy[parent][cell]), int(others[cell]) - x1)
-                except Mistakes:  # noise too far out for the sums of a double
-                    continue
-                posteriors.append(float(expit(odds)))
-                expected.append(_alone(lower))
-            if len(posteriors) >= MOST_TARGETS:
-                break
-        return np.array(posteriors), np.array(expected)
-
-    def _measured(self, level: int, query: str) -> dict[int, Integers]:
-        """Node -> its noisy counts, as published."""
-        plan, rule = self._chosen.plan, self._chosen.hierarchy
-        table = self._found.measurements(plan.spine.levels[level], query)
-        histogram = plan.strategy.histogram
-        width = size_of(histogram.basis, histogram.marginal(query))
-        values = table[VALUE].to_numpy().reshape(-1, width)
-        place = {code: at for at, code in enumerate(self._chosen.codes[level])}
-        codes = table[rule.geography].to_pylist()[::width]
-        return {
-            int(plan.spine.node_of[level][place[code]]): row for code, row in zip(codes, values, strict=True)
-        }
-
-
-def _law(plan: Plan, kind: int, query: str) -> AdditiveLaw:
-    found = plan.kinds[kind]
-    return found.laws[found.queries.index(query)]
-
-
-@lru_cache(maxsize=4096)
-def _hierarchy(lower: AdditiveLaw, upper: AdditiveLaw, groups: int, known: int) -> Hierarchy:
-    return Hierarchy(lower, upper, groups, known, PRIOR)
-
-
-@lru_cache(maxsize=256)
-def _alone(lower: AdditiveLaw) -> float:
-    """How often a target who is there is decided for by the noise of the own count only."""
-    return Adversary(lower, 0, PRIOR).correct
+def _recovery(stated: Floats, error: Floats) -> tuple[float, float]:
+    """The shares of estimates with noise that are recovered, found and predicted; 0 where no count has noise."""
+    noisy = stated > 0
+    if not noisy.any():
+        return 0.0, 0.0
+    return float((np.abs(error[noisy]) < 0.5).mean()), float(recovered(stated[noisy]).mean())

@@ -142,7 +142,9 @@ class AreaCounts:
     edges: tuple[int, ...]
     seen: dict[tuple[str, str, int], list[_Observed]] = field(default_factory=dict)
     codes: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict)
-    names: dict[tuple[str, int], str] = field(default_factory=dict)  # (variable, depth) of areas -> its level's name
+    names: dict[tuple[str, int], str] = field(
+        default_factory=dict
+    )  # (variable, depth) of areas -> its level's name
 
     def add(self, owned: OwnedTable, found: Side, law_of: LawOf) -> None:
         """Add the areas' totals and categories that this table is the first to show."""
@@ -158,7 +160,9 @@ class AreaCounts:
     def distortions(self) -> tuple[AreaDistortion, ...]:
         """Count the distorted areas of every level."""
         return tuple(
-            AreaDistortion(counted, self.names[variable, depth], self.by, tuple(self._classes(_joined(observed))))
+            AreaDistortion(
+                counted, self.names[variable, depth], self.by, tuple(self._classes(_joined(observed)))
+            )
             for (counted, variable, depth), observed in sorted(self.seen.items())
         )
 

@@ -79,9 +79,9 @@ def attack(
     opened = open_release(Path(release))
     seen = supposing(published(opened), None if ptable is None else ptable_law(ptable), variance)
     before = None if earlier is None else open_release(earlier)
-    for one in (opened, before):
-        if one is not None:
-            refuse_adjusted(one)
+    refuse_adjusted(opened, fitted=True)
+    if before is not None:
+        refuse_adjusted(before)
     with shown_progress(quiet or json) as progress:
         outsider = Outsider(
             seen,

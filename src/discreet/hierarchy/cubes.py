@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from discreet.errors import Mistakes, Problem, mistake
-from discreet.hierarchy.estimate import Estimates, node_variances
+from discreet.hierarchy.estimate import Covariances, Estimates, covariances, known_totals, node_variances
 from discreet.hierarchy.integers import Bounds, Tables
 from discreet.hierarchy.mechanism import HierarchicalMechanism
 from discreet.maths.cells.counting import roll_up_sparse
@@ -88,7 +88,7 @@ def cube_estimates(chosen: HierarchicalMechanism, estimates: Estimates, cube: Cu
     kind = _Sums(chosen, cube)
     nodes = _nodes_of_areas(chosen, cube, kind.place)
     per_area = (nodes.size, kind.cells)
-    values, errors = np.zeros(per_area), np.zeros(per_area)
+    values = np.zeros(per_area)
     rows: dict[int, list[int]] = {}
     for row, node in enumerate(nodes.tolist()):
         rows.setdefault(node, []).append(row)
@@ -96,14 +96,26 @@ def cube_estimates(chosen: HierarchicalMechanism, estimates: Estimates, cube: Cu
     for some, histograms in _batches(estimates, different, chosen.plan.strategy.histogram):
         for node, found in zip(some, kind.summed(histograms), strict=True):
             values[rows[node]] = found
-    variances = node_variances(estimates.covariances, different)
-    by_block = [kind.variances(block) for block in variances.blocks]
-    for node, block in zip(different.tolist(), variances.which.tolist(), strict=True):
-        errors[rows[node]] = by_block[block]
-    exact = errors <= ROUNDING
-    errors = np.sqrt(np.where(exact, 0.0, errors))
-    values = np.where(exact, np.rint(values), values)
+    errors = _errors(kind, estimates.covariances, nodes)
+    values = np.where(errors == 0, np.rint(values), values)
     return CubeEstimates(cube, *(kind.placed(one) for one in (values, errors)))
+
+
+def cube_errors(chosen: HierarchicalMechanism, cube: Cube) -> Floats:
+    """The standard error of every cell of a cube, by the strategy and the areas only; 0 where a count is exact."""
+    kind, plan = _Sums(chosen, cube), chosen.plan
+    nodes = _nodes_of_areas(chosen, cube, kind.place)
+    found = covariances(plan, known_totals(plan.spine, chosen.hierarchy.totals))
+    return kind.placed(_errors(kind, found, nodes))
+
+
+def _errors(kind: _Sums, found: Covariances, nodes: Integers) -> Floats:
+    """(area, cell in it) -> standard error."""
+    different, where = np.unique(nodes, return_inverse=True)
+    variances = node_variances(found, different)
+    by_block = np.stack([kind.variances(block) for block in variances.blocks])
+    errors = by_block[variances.which[where.reshape(-1)]]
+    return np.sqrt(np.where(errors <= ROUNDING, 0.0, errors))
 
 
 def _nodes_of_areas(chosen: HierarchicalMechanism, cube: Cube, place: int | None) -> Integers:

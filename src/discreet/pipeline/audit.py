@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from discreet.advise.advise import region
 from discreet.audit import averaging, least_squares, removal, weights
-from discreet.audit.attack import NotPossible
+from discreet.audit.attack import OF_CELL_NOISE, NotPossible
 from discreet.audit.audit import (
     MEASURES,
     Audit,
@@ -87,20 +87,6 @@ def audit(
         hierarchy=measured("hierarchy", _hierarchy) if hierarchical else None,
         verdicts=tuple(judge_gates(gates, measures)),
     )
-
-
-OF_CELL_NOISE = {
-    "redundancy": "the same noise is in no two tables",
-    "averaging": "tables add up: there is nothing to average",
-    "least_squares": "the estimates are the least squares already",
-    "removal": "no count has noise of its own",
-    "key_gaps": "there are no cell keys",
-    "bounds": "the noise has no bound",
-    "weights": "there are no weights",
-    "bayes": "no count has noise of its own; the adversary attacks the measurements instead",
-    "differencing": "tables of one histogram have no other bases",
-    "region": "it is of the cell key method",
-}  # measure -> why it does not apply to a hierarchical release
 
 
 def _hierarchy(measures: Measures) -> HierarchyAudit | None:

@@ -13,6 +13,7 @@ from discreet.hierarchy.cubes import count_table, cube_estimates, leaf_counts, r
 from discreet.hierarchy.estimate import Estimates, estimate
 from discreet.hierarchy.integers import Fit, integers, limits_of
 from discreet.hierarchy.mechanism import HierarchicalMechanism
+from discreet.hierarchy.topdown import totals_first
 from discreet.programme.cube import Cube
 from discreet.programme.hierarchical import Output
 from discreet.release.assemble import write_cube
@@ -52,7 +53,9 @@ class Fitting:
         pay()
         drawn = chosen.drawn(counts)
         run.progress.stage("fitting areas")
-        fitted = integers(drawn, limits, Fit(rule.fit), run.threads)
+        fit = Fit(rule.fit)
+        settled = drawn if fit is Fit.TREE else totals_first(drawn, limits)
+        fitted = integers(settled, limits, fit, run.threads)
         whole = leaf_counts(fitted)
         estimates = None
         if Output.ESTIMATES in rule.outputs:

@@ -159,10 +159,14 @@ def resolve_gates(
     variables: Mapping[str, Variable],
     noise: NoiseRule | None,
     findings: Findings,
+    unclaimed: str = ', or set claim = "none" in [noise]',
 ) -> Gates:
-    """The gates of a programme; one that cannot be checked under its noise is a mistake, not a pass."""
+    """The gates of a programme; one that cannot be checked under its noise is a mistake, not a pass.
+
+    ``unclaimed`` is how the noise is declared without a guarantee, empty where it always has one.
+    """
     resolver = _Resolver(population, variables, findings)
-    _check_noise(declared, noise, findings)
+    _check_noise(declared, noise, findings, unclaimed)
     posterior = declared.posterior
     return Gates(
         averaging=declared.averaging,
@@ -180,7 +184,9 @@ def resolve_gates(
     )
 
 
-def _check_noise(declared: DeclaredGates, noise: NoiseRule | None, findings: Findings) -> None:
+def _check_noise(
+    declared: DeclaredGates, noise: NoiseRule | None, findings: Findings, unclaimed: str
+) -> None:
     if noise is None:
         return
     keyed = isinstance(noise, CellKeyNoise)
@@ -196,7 +202,7 @@ def _check_noise(declared: DeclaredGates, noise: NoiseRule | None, findings: Fin
         if item.name not in BESIDE_A_GUARANTEE and getattr(declared, item.name) is not None:
             remedy = (
                 "passing it shows something about the data that epsilon does not cover: leave it out and see "
-                '`discreet audit`, which only the office reads, or set claim = "none" in [noise]'
+                f"`discreet audit`, which only the office reads{unclaimed}"
             )
             findings.add(f"gates.{item.name}", "looks at the data beside a privacy guarantee", remedy)
 

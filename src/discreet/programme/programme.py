@@ -190,11 +190,12 @@ def inspect_declared(
     cubes, ready_made = resolver.cubes(declared.cubes, tables)
     zeros = resolver.structural_zeros(declared.structural_zeros)
     check_compatible(swap, noise, zeros, population, variables, findings)
-    gates = resolve_gates(declared.gates, population, variables, noise, findings)
+    always = {"unclaimed": ""} if isinstance(declared.noise, DeclaredHierarchical) else {}
+    gates = resolve_gates(declared.gates, population, variables, noise, findings, **always)
     serve = resolve_serve(declared.serve, variables, noise, findings)
     if isinstance(declared.noise, DeclaredHierarchical):
         noise = _with_hierarchy(declared.noise, noise, variables, cubes, zeros, findings)
-        _check_hierarchical(release, gates, ready_made, findings)
+        _check_hierarchical(release, ready_made, findings)
     if isinstance(noise, PrivateNoise):
         cubes = told_apart(cubes, ready_made)
         if noise.draw is not Draw.PARTICIPANTS:
@@ -242,15 +243,12 @@ def _with_hierarchy(
 
 
 def _check_hierarchical(
-    release: ReleaseRule, gates: Gates, ready_made: Mapping[str, ReadyMade], findings: Findings
+    release: ReleaseRule, ready_made: Mapping[str, ReadyMade], findings: Findings
 ) -> None:
     """What hierarchical noise excludes elsewhere in the file."""
     if release.consistent:
         remedy = "leave it out: hierarchical tables always add up"
         findings.add("release.consistent", "true beside hierarchical noise", remedy)
-    if gates.declared:
-        remedy = "leave them out: `discreet audit` judges a hierarchical release"
-        findings.add("gates", "are declared beside hierarchical noise", remedy)
     for cube in ready_made:
         remedy = "give the records: every level is measured from them"
         findings.add(f"cube {cube}", "ready-made counts beside hierarchical noise", remedy)

@@ -23,7 +23,7 @@ from scipy.special import ndtri
 from discreet.errors import BrokenRelease, Mistakes
 from discreet.formats.dataset import VALUE
 from discreet.hierarchy.cubes import CubeEstimates, query_cells, query_columns
-from discreet.hierarchy.measure import Kind, Measurements, Plan, plan_of, published
+from discreet.hierarchy.measure import Kind, Measurements, Plan, Siblings, Stored, plan_of, published
 from discreet.hierarchy.mechanism import HierarchicalMechanism
 from discreet.hierarchy.spine import spine_of
 from discreet.maths.tree.marginals import size_of
@@ -216,9 +216,44 @@ class PublishedHierarchy:
         """The noisy counts of one query at one level."""
         return _read(self.release.folder / measurements_place(level, query))
 
+    @cached_property
+    def stored(self) -> Stored:
+        """All published measurements, by the parents of their areas: what estimates and counts are fitted to."""
+        plan = self.plan
+        basis = plan.strategy.histogram.basis
+        read: dict[tuple[int, str], NDArray[np.int32]] = {}
+        for level, query in measured(plan):
+            number = plan.spine.levels.index(level)
+            width = size_of(basis, plan.strategy.histogram.marginal(query))
+            table = self.measurements(level, query)
+            place = {code: at for at, code in enumerate(self.areas[1][number])}
+            codes = table[self.rule.geography].combine_chunks()[::width].to_pylist()
+            rows = np.zeros((len(place), width), dtype=np.int32)
+            rows[[place[code] for code in codes]] = table[VALUE].to_numpy().reshape(-1, width)
+            read[number, query] = rows
+        area = np.zeros(len(plan.spine), dtype=np.int64)
+        for nodes in plan.spine.node_of:  # the last one of equal areas is the measured one
+            area[nodes] = np.arange(len(nodes))
+        values = {
+            parent: [
+                Siblings(
+                    nodes, number, tuple(read[kind.bottom, query][area[nodes]] for query in kind.queries)
+                )
+                for nodes, number in plan.classes(parent)
+                for kind in [plan.kinds[number]]
+            ]
+            for parent in [-1, *plan.spine.inner.tolist()]
+        }
+        return Stored(plan, values)
+
     def estimates(self, cube: str) -> pa.Table:
         """The estimates of all cells of a cube."""
         return _read(self.release.folder / estimates_place(cube, ReleaseFormat.PARQUET))
+
+    def estimated(self, cube: str) -> Floats:
+        """The estimates of all cells of a cube and their standard errors, as two rows."""
+        table = self.estimates(cube)
+        return np.stack([table[ESTIMATE].to_numpy(), table[ERROR].to_numpy()])
 
 
 def published_hierarchy(release: Release) -> PublishedHierarchy | None:

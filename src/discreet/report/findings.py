@@ -27,6 +27,7 @@ from discreet.audit.corrections import Corrections
 from discreet.audit.differencing import UpdateJudgement
 from discreet.audit.differencing_areas import MapJudgement
 from discreet.audit.disclosure import Disclosures, Tally
+from discreet.audit.estimates import EstimateFindings
 from discreet.audit.evidence import Published
 from discreet.audit.hierarchy import Accuracy, HierarchyAudit
 from discreet.audit.key_gaps import KeyGapFindings
@@ -70,10 +71,15 @@ def _hierarchy(found: HierarchyAudit) -> Iterator[str]:
             f"Accuracy of {row.cube}, {row.crosstab} ({row.level}): {row.cells:,} cells, mean error {row.counts:.3g}, "
             f"of estimates {row.estimates:.3g}; {row.coverage:.1%} of the 95 % intervals contain the true count."
         )
+    if found.fits is not None:
+        yield "Mean absolute errors of three fits of the published measurements:"
+        yield from found.fits.table()
     for one in found.adversary:
         yield (
             f"Bayesian adversary, {one.query} of {one.level} in {one.above}: {one.targets} targets, mean posterior "
-            f"{one.mean_posterior:.3f} (prior 0.5), {one.right:.1%} decided rightly, {one.over_gate:.1%} above 0.95."
+            f"{one.mean_posterior:.3f} (prior {one.prior:g}); {one.right:.1%} are found ({one.expected:.1%} by the "
+            f"formula, {one.own_right:.1%} by the own count only), {one.absent:.1%} are cleared where they are not "
+            f"there ({one.absent_expected:.1%}); {one.over_gate:.1%} above {one.gate:g}."
         )
     for name, reason in found.not_possible.items():
         yield f"Not applicable: {name}, {reason}."
@@ -124,12 +130,19 @@ def _about_noise(found: Audit) -> Iterator[str]:
 def attack_lines(seen: Published, found: OutsiderFindings) -> Iterator[str]:
     """An attack as readable lines."""
     known = "its whole law" if seen.noise.law else "its variance" if seen.noise.variance else "nothing"
+    if seen.hierarchy is not None:
+        known = "the law of every measurement"
     yield f"{seen.name}: {sum(len(one.tables) for one in seen.universes)} tables; public about the noise: {known}."
     for name, one in found.items():
         if isinstance(one, NotPossible):
             yield f"{name}: not possible: {one.reason}"
         else:
             yield from _attack(one)
+    if seen.hierarchy is not None and found.reconstruction is not None:
+        yield (
+            "Reconstruction took the fitted counts as exact, which they are not: `discreet audit` shows how many of "
+            "these records are true."
+        )
 
 
 def session_lines(address: str, found: SessionFindings) -> Iterator[str]:
@@ -166,6 +179,11 @@ def _attack(found: Finding) -> Iterator[str]:
             yield from _differencing(found)
         case ExposedValues():
             yield _exposed(found)
+        case EstimateFindings():
+            yield (
+                f"Estimates: {found.counts:,} counts with noise, {found.expected:,.0f} expected to be recovered "
+                f"exactly; any one of them with a probability of at most {found.success:.1%}."
+            )
         case _:
             yield from _noise_attack(found)
 

@@ -12,6 +12,7 @@ from discreet.audit.averaging import AveragingFindings
 from discreet.audit.bayes import ExposedValues
 from discreet.audit.bounds import BoundFindings
 from discreet.audit.disclosure import Disclosures
+from discreet.audit.estimates import EstimateFindings
 from discreet.audit.key_gaps import KeyGapFindings
 from discreet.audit.least_squares import LeastSquaresFindings
 from discreet.audit.reconstruction import ReconstructionFindings
@@ -274,6 +275,11 @@ def _chances_chart(found: AveragingFindings) -> Chart:
 def sentences(found: Finding) -> Iterator[str]:
     """The findings of an attack, in one or two sentences."""
     match found:
+        case EstimateFindings():
+            yield (
+                f"{count(found.expected)} of {several(found.counts, 'count', 'counts')} are expected to be recovered"
+                f" exactly by rounding the estimates, any one with a probability of at most {share(found.success)}."
+            )
         case AveragingFindings():
             best = found.methods[Method.WEIGHTED]
             yield (
@@ -381,4 +387,5 @@ TITLES = {
     "differencing": "Subtraction",
     "reconstruction": "Reconstruction",
     "disclosure": "Small counts",
+    "estimates": "Estimates",
 }

@@ -68,6 +68,8 @@ class NoiseRange:
     high: int
     level: float
     message: str
+    estimate: float | None = None  # of a hierarchical release, with its standard error
+    error: float | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from discreet.errors import Mistakes
 from discreet.formats.dataset import part_of
 from discreet.formats.publication import SWAPPED, additivity
 from discreet.programme.codelist import Breakdown
-from discreet.programme.cube import Cube, Signature
+from discreet.programme.cube import Cube
 from discreet.serve.answer import Answer, AnswerAxis, Nearest, NoiseRange, Preview, Refusal, Rule
 from discreet.serve.budget import Accounts
 from discreet.serve.cache import key_of
@@ -22,6 +22,7 @@ from discreet.serve.catalogue import Catalogue
 from discreet.serve.history import Collecting, Differing, History
 from discreet.serve.history_store import Collected
 from discreet.serve.information import Spaces
+from discreet.serve.noise_ranges import AskedCell
 from discreet.serve.query import Axis, Query
 from discreet.serve.question import Question, resolve
 from discreet.serve.records import TableSource
@@ -202,17 +203,14 @@ def _ranges(
 ) -> Callable[[int, float], NoiseRange | None]:
     """Cell and level -> where its true count is likely to be."""
     cube, shape = question.cube, tuple(len(nodes) for nodes in question.picked)
-    noise = source.noise
+    ranges = source.noise
 
     def range_of(cell: int, level: float) -> NoiseRange | None:
         at = np.unravel_index(cell, shape) if shape else ()
-        levels = []
+        codes = [""] * len(cube.axes)
         for asked, k in enumerate(question.order):
-            depth = int(cube.axes[k].depths[question.picked[asked][at[asked]]])
-            levels += [(cube.axes[k].variable, depth)] if depth else []
-        base = cube.base.canonical if cube.base else ""
-        signature = Signature(cube.unit, base, cube.count or "", tuple(sorted(levels)))
-        return noise.range_of(signature, int(values[cell]), level)
+            codes[k] = cube.axes[k].codes[int(question.picked[asked][at[asked]])]
+        return ranges.of(AskedCell(cube, tuple(codes), int(values[cell])), level)
 
     return range_of
 

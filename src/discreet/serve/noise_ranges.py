@@ -1,19 +1,48 @@
-"""Intervals of the true count given the published one: exact where the law is public, else by the variance."""
+"""Intervals of true counts: by the law of the noise, by its variance, or by the estimates of a hierarchical release."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
-from math import ceil, sqrt
+from math import ceil, floor, sqrt
 from statistics import NormalDist
+from typing import Protocol
 
 from discreet.errors import Mistakes
 from discreet.maths.inference.intervals import checked_level, exact_interval
 from discreet.maths.noise.additive import Law
 from discreet.perturb.noise import Noise
-from discreet.programme.cube import Signature
+from discreet.programme.cube import Cube, Signature
 from discreet.serve.answer import NoiseRange
 from discreet.text.phrase import phrase
+
+
+@dataclass(frozen=True)
+class AskedCell:
+    """One cell of an answer: its table, its code along each axis of it, and its published count."""
+
+    cube: Cube
+    codes: tuple[str, ...]
+    published: int
+
+    @property
+    def signature(self) -> Signature:
+        """The cross-tabulation that it belongs to."""
+        cube, levels = self.cube, []
+        for axis, code in zip(cube.axes, self.codes, strict=True):
+            depth = int(axis.depths[axis.position[code]])
+            levels += [(axis.variable, depth)] if depth else []
+        base = cube.base.canonical if cube.base else ""
+        return Signature(cube.unit, base, cube.count or "", tuple(sorted(levels)))
+
+
+class Ranges(Protocol):
+    """Where true counts are likely to be."""
+
+    def of(self, cell: AskedCell, level: float) -> NoiseRange | None:
+        """The range of a cell; None where too little is public."""
+        ...
 
 
 class NoiseRanges:
@@ -24,6 +53,10 @@ class NoiseRanges:
         self._noise, self._law_of = noise, law_of or noise.law_of
         self._is_public = noise.law is not None or law_of is not None
         self._exact = lru_cache(maxsize=10_000)(exact_interval)
+
+    def of(self, cell: AskedCell, level: float) -> NoiseRange | None:
+        """The range of a cell, by its published count."""
+        return self.range_of(cell.signature, cell.published, level)
 
     def range_of(self, signature: Signature, published: int, level: float) -> NoiseRange | None:
         """Where the true count is likely to be; None where too little of the noise is public."""
@@ -59,3 +92,36 @@ class NoiseRanges:
             percent=100 * level,
         )
         return NoiseRange(low, high, level, message)
+
+
+class EstimateRanges:
+    """Intervals of the least squares estimates of a hierarchical release, never of its whole counts."""
+
+    def __init__(self, estimate_of: Callable[[AskedCell], tuple[float, float] | None]) -> None:
+        """``estimate_of`` gives the published estimate of a cell and its standard error."""
+        self._estimate_of = estimate_of
+
+    def of(self, cell: AskedCell, level: float) -> NoiseRange | None:
+        """The whole numbers in the normal interval of the estimate; None where no estimate is published."""
+        checked_level(level)
+        found = self._estimate_of(cell)
+        if found is None:
+            return None
+        estimate, error = found
+        if error == 0:
+            message = phrase("This count is published without noise.")
+            return NoiseRange(cell.published, cell.published, level, message, estimate, error)
+        reach = NormalDist().inv_cdf((1 + level) / 2) * error
+        nearest = max(round(estimate), 0)
+        low = min(max(ceil(estimate - reach), 0), nearest)
+        high = max(floor(estimate + reach), nearest)
+        message = phrase(
+            "Estimated from all levels, the count before noise is {estimate} with a standard error of {error}: from "
+            "{low} to {high} with {percent}% confidence. The count in the table is fitted so that all tables add up.",
+            estimate=estimate,
+            error=error,
+            low=low,
+            high=high,
+            percent=100 * level,
+        )
+        return NoiseRange(low, high, level, message, estimate, error)

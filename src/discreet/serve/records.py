@@ -21,7 +21,7 @@ from discreet.programme.programme import Unit
 from discreet.run.run import Run, require_none
 from discreet.serve.cache import key_of, table_cache
 from discreet.serve.catalogue import Catalogue
-from discreet.serve.noise_ranges import NoiseRanges
+from discreet.serve.noise_ranges import NoiseRanges, Ranges
 from discreet.swap.relocate import Relocations
 from discreet.tabulate.counter import AxisRows, Nodes, counted, grid_for
 from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
@@ -129,7 +129,7 @@ class TableSource(Protocol):
         """The catalogue of the source."""
 
     @property
-    def noise(self) -> NoiseRanges:
+    def noise(self) -> Ranges:
         """Intervals of true counts, given published ones."""
 
     def lacks(self, cube: Cube) -> str:

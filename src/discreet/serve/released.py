@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -15,16 +16,18 @@ from discreet.audit.evidence import Cells, PublishedTable, Universe, published
 from discreet.errors import mistake
 from discreet.programme.codelist import Breakdown
 from discreet.programme.cube import Cube, Shown
+from discreet.programme.hierarchical import Output
 from discreet.programme.serve import ServeRule
 from discreet.release.reader import Release
 from discreet.serve.cache import CELL_BYTES, key_of, table_cache
 from discreet.serve.catalogue import Catalogue, ServedTable, ServedVariable, by_name
-from discreet.serve.noise_ranges import NoiseRanges
+from discreet.serve.noise_ranges import AskedCell, EstimateRanges, NoiseRanges, Ranges
 from discreet.tabulate.tables import ProtectedTable, read_back
 from discreet.text.phrase import phrase
 
 Integers = NDArray[np.int64]
 LEFT_OUT = -1
+MOST_ESTIMATES = 4  # tables whose estimates are cached
 
 
 def picked(
@@ -82,7 +85,11 @@ class ReleaseSource:
         source = published(release)
         self._cells = {entry.id: entry.cells for entry in release.manifest.cubes}
         self._catalogue = release_catalogue(release, source.universes, rule)
-        self._noise = NoiseRanges(source.noise)
+        self._hierarchy = source.hierarchy
+        self._noise: Ranges = (
+            NoiseRanges(source.noise) if source.hierarchy is None else EstimateRanges(self._estimate_of)
+        )
+        self._estimates = lru_cache(maxsize=MOST_ESTIMATES)(self._read_estimates)
         self._cache, self._whole = table_cache(), table_cache()
         _refuse_two_sources(release, source.universes)
         self._gives = {(one.unit, one.base, one.count): self._smallest_first(one) for one in source.universes}
@@ -93,7 +100,7 @@ class ReleaseSource:
         return self._catalogue
 
     @property
-    def noise(self) -> NoiseRanges:
+    def noise(self) -> Ranges:
         """Intervals of true counts, given published ones."""
         return self._noise
 
@@ -148,6 +155,25 @@ class ReleaseSource:
         holding = [one for one, given in tables if given.issuperset(names)]
         shown = [len(_shown_in(one.cube, cube).published) for one in holding]
         return holding[shown.index(max(shown))] if any(shown) else None
+
+    def _estimate_of(self, cell: AskedCell) -> tuple[float, float] | None:
+        """The published estimate of a cell and its standard error; axes that were not asked are at their total."""
+        holding = self._holding(cell.cube)
+        if holding is None or self._hierarchy is None:
+            return None
+        if Output.ESTIMATES not in self._hierarchy.rule.outputs:
+            return None
+        code = {axis.variable: one for axis, one in zip(cell.cube.axes, cell.codes, strict=True)}
+        place = 0
+        for axis, stride in zip(holding.cube.axes, holding.cube.strides, strict=True):
+            place += axis.position[code.get(axis.variable, axis.codes[0])] * stride
+        estimate, error = self._estimates(holding.id)[:, place]
+        return float(estimate), float(error)
+
+    def _read_estimates(self, cube: str) -> NDArray[np.float64]:
+        if self._hierarchy is None:
+            raise KeyError(cube)
+        return self._hierarchy.estimated(cube)
 
     def _smallest_first(self, universe: Universe) -> list[tuple[PublishedTable, frozenset[str]]]:
         """The tables of a universe, and the breakdowns that each can give."""

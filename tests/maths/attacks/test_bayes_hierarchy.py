@@ -2,10 +2,11 @@ import itertools
 import math
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from discreet.errors import Mistakes
-from discreet.maths.attacks.bayes import Adversary
+from discreet.maths.attacks.bayes import Adversary, probabilities
 from discreet.maths.attacks.bayes_hierarchy import Chain, Hierarchy, summed
 from discreet.maths.noise.additive import discrete_gaussian, discrete_laplace, uniform
 
@@ -50,6 +51,31 @@ def test_decisions_by_brute_force() -> None:
         if chance > 1e-15 and small.posterior(2 + a, x2 + b, 1 + c) > 0.5:
             total += chance
     assert small.correct(x2) == pytest.approx(total, abs=1e-4)
+
+
+def test_decisions_about_a_target_who_is_not_there_by_brute_force() -> None:
+    small = Hierarchy(discrete_gaussian("0.8"), discrete_laplace("1.5"), 2, known=1, prior=0.4)
+    noise = np.array(list(itertools.product(range(-6, 7), range(-9, 10), range(-8, 9)))).T
+    laws = (small.lower.pmf, small.upper.pmf, small.others)
+    chance = np.prod([probabilities(law, one) for law, one in zip(laws, noise, strict=True)], axis=0)
+    odds = small.log_odds_of(*(noise + np.array([[1], [3], [2]])))
+    total = chance[odds > 0].sum()
+    assert small.decided(np.array([3]), 1)[0] == pytest.approx(total, abs=1e-4)
+    # who is found less often is cleared more often: in all, the hierarchy helps
+    present, absent = CENSUS.decided(np.array([1]), 1)[0], 1 - CENSUS.decided(np.array([0]), 0)[0]
+    assert (present, absent) == pytest.approx((0.318, 0.889), abs=5e-4)
+    assert (present + absent) / 2 > Adversary(BLOCK).correct
+
+
+def test_many_odds_are_those_of_one_after_the_other() -> None:
+    known = Hierarchy(BLOCK, BLOCK_GROUP, 27, known=4)
+    x1, x2, y1 = (np.array(column) for column in ((2, 7, 4, 5), (9, 30, 4, 3), (-1, 20, 0, -12)))
+    found = known.log_odds_of(x1, x2, y1)
+    rows = zip(x1.tolist(), x2.tolist(), y1.tolist(), strict=True)
+    assert found == pytest.approx([known.log_odds(*row) for row in rows])
+    # only differences from the known records matter
+    assert CENSUS.log_odds_of(x1 - 4, x2 - 4, y1) == pytest.approx(found)
+    assert np.isnan(CENSUS.log_odds_of(np.array([1]), np.array([1]), np.array([-(10**5)]))).all()
 
 
 def test_summed_noise_is_exact_where_the_normal_one_is_not() -> None:

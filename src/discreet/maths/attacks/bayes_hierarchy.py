@@ -5,7 +5,6 @@ A single group is in ``bayes``.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -70,17 +69,48 @@ class Hierarchy:
 
     def correct(self, x2: int) -> float:
         """The probability of deciding for a target who is there, when the larger group has x2 such persons."""
-        upper, others = _trimmed(self.upper.pmf), _trimmed(self.others)
-        shift = self._shifts(upper.values + x2, others.values + (x2 - self.known - 1))
-        weights = np.outer(upper.p, others.p)
-        own = Adversary(self.lower, self.known, self.prior)
-        needed = -(logit(self.prior) + own.log_factors)
-        likely = own.with_target.p > TAIL
-        pairs = zip(own.with_target.p[likely].tolist(), needed[likely].tolist(), strict=True)
-        return math.fsum(p * float(weights[shift > least].sum()) for p, least in pairs)
+        return float(self.decided(np.array([x2]), self.known + 1)[0])
 
-    def _shifts(self, x2: Ints, y1: Ints) -> Floats:
-        """(x2, y1) -> log S(x0 + 1) - log S(x0); 0 where either is too small for a double."""
+    def decided(self, x2: Ints, own: int) -> Floats:
+        """The probabilities of deciding that the target is there, for larger groups of x2 such persons, ``own`` of them
+        in the group: x0 + 1 with the target, x0 without. The prior is that of the adversary, not of these cases.
+        """
+        upper, others = _trimmed(self.upper.pmf), _trimmed(self.others)
+        # further above the group the bound X1 <= X2 is beyond all noise, and the decisions are the same
+        larger = np.minimum(x2, own + 2 * max(-upper.first, upper.last) + 1)
+        least, most = int(larger.min()), int(larger.max())
+        shift = self._shifts(
+            np.arange(least + upper.first, most + upper.last + 1),
+            np.arange(least - own + others.first, most - own + others.last + 1),
+        )
+        chance = self._exceeding(shift, own)
+        found = np.empty(len(larger))
+        for at in np.unique(larger):
+            row, column = int(at) - least, int(at) - least
+            part = chance[row : row + len(upper.p), column : column + len(others.p)]
+            found[larger == at] = upper.p @ part @ others.p
+        return found
+
+    def log_odds_of(self, x1: Ints, x2: Ints, y1: Ints) -> Floats:
+        """The log odds of many published counts; NaN where they are too far out for the sums of a double."""
+        rows, row = np.unique(x2, return_inverse=True)
+        columns, column = np.unique(y1, return_inverse=True)
+        shift = self._shifts(rows, columns, nothing=np.nan)[row, column]
+        counts, at = np.unique(x1, return_inverse=True)
+        return np.array([self._own_odds(count) for count in counts.tolist()])[at] + shift
+
+    def _exceeding(self, shift: Floats, own: int) -> Floats:
+        """The probability that the group's own count, of ``own`` persons, and a shift make the log odds positive."""
+        adversary = Adversary(self.lower, self.known, self.prior)
+        needed = -(logit(self.prior) + adversary.log_factors)
+        law = adversary.with_target if own > self.known else adversary.without
+        order = np.argsort(needed, kind="stable")
+        p = probabilities(law, adversary.with_target.values)[order]
+        below = np.concatenate([np.zeros(1), np.cumsum(p)])
+        return below[np.searchsorted(needed[order], shift, side="left")]
+
+    def _shifts(self, x2: Ints, y1: Ints, nothing: float = 0.0) -> Floats:
+        """(x2, y1) -> log S(x0 + 1) - log S(x0); ``nothing`` where either is too small for a double."""
         if len(x2) * len(y1) > LARGEST_GRID:
             raise mistake(
                 "", "noise", f"{len(x2)} x {len(y1)} likely counts", "take less noise, or fewer groups"
@@ -91,7 +121,8 @@ class Hierarchy:
             upper = probabilities(self.upper.pmf, x2[:, None] - k2)  # (x2, k2)
             sums.append(upper @ probabilities(self.others, y1[None, :] - k2[:, None] + least))
         some = (sums[0] > 0) & (sums[1] > 0)
-        return np.log(np.where(some, sums[1], 1.0)) - np.log(np.where(some, sums[0], 1.0))
+        found = np.log(np.where(some, sums[1], 1.0)) - np.log(np.where(some, sums[0], 1.0))
+        return np.where(some, found, nothing)
 
     def _own_odds(self, x1: int) -> float:
         """The log odds from the group's own count."""

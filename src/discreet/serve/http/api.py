@@ -14,7 +14,7 @@ from discreet.formats.columns import Texts
 from discreet.formats.publication import additivity, promise
 from discreet.programme.codelist import Breakdown
 from discreet.programme.labels import Labels
-from discreet.serve.answer import Answer, Balance, Preview
+from discreet.serve.answer import Answer, Balance, NoiseRange, Preview
 from discreet.serve.catalogue import Catalogue, ServedVariable
 from discreet.serve.http.downloads import TABLES, File, Format, require_form, written
 from discreet.serve.http.layout import Layout, Percent
@@ -364,6 +364,13 @@ def _balance_json(balance: Balance) -> dict[str, Any]:
     return {"measure": balance.measure, **{name: float(amount) for name, amount in amounts.items()}}
 
 
+def _estimate_json(found: NoiseRange) -> dict[str, float]:
+    """The estimate and its standard error, where the release publishes them."""
+    if found.estimate is None or found.error is None:
+        return {}
+    return {"estimate": found.estimate, "standard_error": found.error}
+
+
 def ranges_json(answer: Answer, asked: RangesBody) -> dict[str, Any]:
     """The noise ranges of cells; null where the cell is withheld or too little of the noise is public."""
     if max(asked.cells) >= answer.size:
@@ -376,7 +383,7 @@ def ranges_json(answer: Answer, asked: RangesBody) -> dict[str, Any]:
         "ranges": [
             {"cell": cell, "low": None, "high": None, "words": ""}
             if one is None
-            else {"cell": cell, "low": one.low, "high": one.high, "words": one.message}
+            else {"cell": cell, "low": one.low, "high": one.high, "words": one.message, **_estimate_json(one)}
             for cell, one in found
         ],
     }
