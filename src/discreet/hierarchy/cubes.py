@@ -27,6 +27,7 @@ from discreet.hierarchy.mechanism import HierarchicalMechanism
 from discreet.maths.cells.counting import roll_up_sparse
 from discreet.maths.tree.bounds import UNBOUNDED
 from discreet.maths.tree.marginals import Blocks, positions, size_of
+from discreet.maths.tree.matrices import product
 from discreet.programme.codelist import Breakdown, Codelist
 from discreet.programme.cube import Cube
 from discreet.programme.hierarchical import groups_of
@@ -163,7 +164,9 @@ class _Sums:
         """(node, cell of the histogram) -> (node, cell of the cube in one area)."""
         found = histograms.reshape((len(histograms), *self._histogram.shape))
         for v, matrix in enumerate(self._matrices):
-            found = np.moveaxis(np.tensordot(found, matrix, axes=(v + 1, 1)), -1, v + 1)
+            lead = found.shape[: v + 1]
+            summed = product(matrix, found.reshape(prod(lead), found.shape[v + 1], -1))
+            found = summed.reshape(*lead, len(matrix), *found.shape[v + 2 :])
         return self._ordered(found)
 
     def variances(self, covariance: Blocks) -> Floats:
@@ -180,7 +183,7 @@ class _Sums:
         sizes = [(self._matrices[v].sum(axis=1), histogram.shape[v]) for v in regular]
         found = np.zeros((len(indicator), *(len(size) for size, _ in sizes)))
         for subset, block in enumerate(covariance):
-            part = np.einsum("ia,ab,ib->i", indicator, block, indicator)
+            part = (product(indicator, block) * indicator).sum(axis=1)
             for v, (g, n) in enumerate(sizes):
                 factor = g - g * g / n if subset >> v & 1 else g * g / n
                 part = part[..., None] * factor

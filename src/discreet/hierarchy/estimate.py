@@ -25,6 +25,7 @@ from discreet.maths.tree.least_squares import (
     with_known_total,
 )
 from discreet.maths.tree.marginals import Basis, Blocks, answers, applied, cell_variances, size_of, spread
+from discreet.maths.tree.matrices import product
 from discreet.programme.strategy import Strategy
 
 Floats = NDArray[np.floating[Any]]
@@ -101,7 +102,7 @@ def covariances(plan: Plan, known: NDArray[np.bool_]) -> Covariances:
 def _form(plan: Plan, kind: int, known: bool, below: Sequence[Form], count: Integers) -> Form:
     own = plan.kinds[kind].precision
     if not below:
-        up, children, children_inverse, fixed = np.linalg.inv(own), None, None, False
+        up, children, children_inverse, fixed = inverse(own, total_known=False), None, None, False
     else:
         children = sum((n * one.up for n, one in zip(count.tolist(), below, strict=True)), np.zeros_like(own))
         fixed = all(one.fixed for one in below)
@@ -148,7 +149,7 @@ class Upward:
     def _leaf(self, number: int, information: Floats, nodes: Integers) -> Floats:
         form = self.covariances.forms[number]
         own = self.measurements.plan.kinds[form.kind].precision
-        found = applied(self.basis, np.linalg.inv(own), information)
+        found = applied(self.basis, inverse(own, total_known=False), information)
         if form.direction is not None:
             found = moved_to_total(
                 self.basis, found, self.totals.values[nodes].astype(np.float64), form.direction
@@ -218,7 +219,7 @@ def _add_to_parent(fit: Upward, siblings: Siblings, row: int) -> None:
         return
     plan = fit.measurements.plan
     basis, kind = fit.basis, plan.kinds[siblings.kind]
-    own_inverse = np.linalg.inv(kind.precision)
+    own_inverse = inverse(kind.precision, total_known=False)
     nodes, forms = siblings.nodes[leaf], fit.covariances.form_of[siblings.nodes[leaf]]
     for number in np.unique(forms).tolist():
         these = np.flatnonzero(leaf)[forms == number]
@@ -338,7 +339,7 @@ def node_variances(found: Covariances, nodes: Integers) -> NodeVariances:
             block = form.up
             if parent >= 0:
                 above = found.of(parent)
-                gain = form.up @ _present(above.children_inverse)
+                gain = product(form.up, _present(above.children_inverse))
                 block = smoothed(form.up, gain, blocks[key[0]], _present(above.children))
             cache[key] = len(blocks)
             blocks.append(block)

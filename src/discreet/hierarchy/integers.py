@@ -25,18 +25,18 @@ from discreet.hierarchy.estimate import Totals, Upward, known_totals, no_totals,
 from discreet.hierarchy.measure import Measurements, Plan, Siblings, ancestors, node_counts
 from discreet.hierarchy.spine import NAMED, Spine
 from discreet.maths.tree.bounds import MOST_GROUPS, UNBOUNDED, box, divided, with_total
-from discreet.maths.tree.least_squares import moved_to_total, with_known_total
+from discreet.maths.tree.least_squares import inverse, moved_to_total, with_known_total
 from discreet.maths.tree.marginals import (
     Basis,
     Blocks,
     applied,
-    by_means,
+    by_sums,
     positions,
     size_of,
     spread,
     undetermined,
 )
-from discreet.maths.tree.nonnegative import Fitted, fit_blocks, fit_support, groups_of, support_weights
+from discreet.maths.tree.nonnegative import Fitted, Within, fit_blocks, fit_support, groups_of, support_weights
 from discreet.maths.tree.rounding import meeting_sums, rounded_to_sums, whole_numbers
 from discreet.programme.strategy import Histogram, Strategy
 
@@ -352,7 +352,7 @@ class _OwnLevelFit:
                 for kind in poor
             ]
             raise Mistakes(dict.fromkeys(problems))
-        self._inverse = [np.linalg.inv(kind.precision) for kind in self._plan.kinds]
+        self._inverse = [inverse(kind.precision, total_known=False) for kind in self._plan.kinds]
         self._fixed = [with_known_total(one) for one in self._inverse]
 
     def estimates(self, siblings: Siblings) -> Floats:
@@ -385,7 +385,7 @@ class _Descent:
     ) -> None:
         self._plan, self._measurements, self._limits, self._fitting = plan, measurements, limits, fitting
         self._basis: Basis = plan.strategy.histogram.basis
-        self._means = [by_means(self._basis, kind.precision) for kind in plan.kinds]
+        self._means = [by_sums(self._basis, kind.precision) for kind in plan.kinds]
 
     def children(self, given: tuple[int, tuple[Integers, Integers] | None]) -> _Whole:
         """The whole counts of a parent's children, from the parent's; without a parent those of the root."""
@@ -412,7 +412,7 @@ class _Descent:
 
     def _of_leaves(self, siblings: Siblings, nodes: Integers, cells: Integers, counts: Integers) -> Fitted:
         kind, limits = self._plan.kinds[siblings.kind], self._limits
-        weights = support_weights(self._means[siblings.kind], self._basis.places, self._basis.widths, cells)
+        weights = support_weights(self._means[siblings.kind], self._basis.places, cells)
         information = np.zeros((len(nodes), len(cells)))
         for at, (values, variance) in enumerate(zip(siblings.values, kind.variances, strict=True)):
             _gather(values, kind.positions[at], cells, 1 / variance, information)
@@ -440,10 +440,12 @@ class _Descent:
             estimates,
             forms,
             which,
-            whole,
-            groups_of(limits.group, limits.groups, whole > 0),
-            limits.lower[nodes].astype(np.float64),
-            limits.upper[nodes].astype(np.float64),
+            Within(
+                groups_of(limits.group, limits.groups, whole > 0),
+                limits.lower[nodes].astype(np.float64),
+                limits.upper[nodes].astype(np.float64),
+                whole,
+            ),
             totals_known=fixed,
         )
         return Fitted(np.ascontiguousarray(found.values[:, cells]), found.residual)
@@ -469,10 +471,12 @@ class _Descent:
             self._fitting.estimates(siblings),
             forms,
             which,
-            None,
-            groups_of(limits.group, limits.groups),
-            lower.astype(np.float64),
-            upper.astype(np.float64),
+            Within(
+                groups_of(limits.group, limits.groups),
+                lower.astype(np.float64),
+                upper.astype(np.float64),
+                None,
+            ),
             totals_known=fixed,
         )
         values = found.values[0]

@@ -9,14 +9,15 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from discreet.maths.tree.least_squares import with_known_total
-from discreet.maths.tree.marginals import by_means, matrix, precision
+from discreet.maths.tree.marginals import by_sums, matrix, precision
 from discreet.maths.tree.nonnegative import (
+    Within,
     fit_blocks,
     fit_support,
     groups_of,
-    project,
     support_weights,
 )
+from discreet.maths.tree.projection import project
 from discreet.maths.tree.rounding import meeting_sums
 from tests.hierarchy.forests import HISTOGRAM
 
@@ -85,7 +86,7 @@ def test_fits_of_children_that_share_weights_reach_the_optimum(seed: int) -> Non
         BASIS, [HISTOGRAM.marginal(query) for query in QUERIES], (rng.random(5) + 0.05).tolist()
     )
     cells = np.flatnonzero(parent > 0)
-    weights = support_weights(by_means(BASIS, blocks), BASIS.places, BASIS.widths, cells)
+    weights = support_weights(by_sums(BASIS, blocks), BASIS.places, cells)
     marginals = [matrix(BASIS, HISTOGRAM.marginal(query)) for query in QUERIES]
     rng = np.random.default_rng(seed)
     dense = sum(w * q.T @ q for w, q in zip(rng.random(5) + 0.05, marginals, strict=True))
@@ -116,10 +117,7 @@ def test_fits_of_different_children_reach_the_optimum(seed: int, totals_known: b
         noisy.reshape(n, BASIS.d, BASIS.width),
         forms,
         np.arange(n),
-        parent,
-        groups_of(group, 3, parent > 0),
-        lower,
-        upper,
+        Within(groups_of(group, 3, parent > 0), lower, upper, parent),
         totals_known=totals_known,
     )
     assert fitted.residual <= 1
@@ -137,7 +135,7 @@ def test_fits_of_different_children_reach_the_optimum(seed: int, totals_known: b
         assert np.abs(met.sum(axis=1) - true.sum(axis=1)).max() < 0.5
         return
     dense = [
-        support_weights(by_means(BASIS, one), BASIS.places, BASIS.widths, np.arange(BASIS.cells))
+        support_weights(by_sums(BASIS, one), BASIS.places, np.arange(BASIS.cells))
         for one in own
     ]
     inside = [one[np.ix_(cells, cells)] for one in dense]
@@ -161,8 +159,10 @@ def test_projections_are_the_nearest_points(seed: int, steepness: float) -> None
     lower = rng.integers(0, 4, 3).astype(np.float64)
     upper = lower + rng.integers(0, 4, 3)
     groups = groups_of(group, 3, rng.random(12) < 0.9)
-    out = np.empty(12)
-    project(v, groups.order, groups.starts, lower, upper, steepness, out)
+    out, near = np.zeros(12), np.empty(len(groups.order))
+    guess = rng.normal(0, 3)  # any start leads there
+    project(v[groups.order], v.sum(), groups.starts, lower, upper, steepness, guess, near)
+    out[groups.order] = near
     free = np.zeros(12, dtype=bool)
     free[groups.order] = True
     assert (out >= 0).all()

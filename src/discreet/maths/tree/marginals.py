@@ -26,6 +26,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from discreet.maths.tree.matrices import multiply, product
+
 Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.int64]
 Blocks = NDArray[np.floating[Any]]  # (subset, d, d): one matrix of the dense factor for each residual space
@@ -68,6 +70,23 @@ class Basis:
                 if kept >> v & 1:
                     places[kept] = places[kept] * size + codes[v]
         return places
+
+    @cached_property
+    def sums(self) -> Integers:
+        """How the sums over the variables outside of each subset follow from those of a larger one.
+
+        (subset, 5): the larger subset, the product of its sizes before the summed variable, its size, the product of
+        the sizes after it, and where the subset's sums of one dense cell begin. Larger subsets have larger numbers.
+        """
+        found = np.zeros((self.subsets, 5), dtype=np.int64)
+        found[:, 4] = np.cumsum(self.widths) - self.widths
+        for kept in range(self.subsets - 1):
+            larger = [kept | 1 << v for v in range(len(self.regular)) if not kept >> v & 1]
+            above = min(larger, key=lambda subset: int(self.widths[subset]))
+            v = (above ^ kept).bit_length() - 1
+            before, after = self._sizes(above & ((1 << v) - 1)), self._sizes(above >> (v + 1) << (v + 1))
+            found[kept, :4] = above, prod(before), self.regular[v], prod(after)
+        return found
 
     def _sizes(self, kept: int) -> tuple[int, ...]:
         return tuple(size for v, size in enumerate(self.regular) if kept >> v & 1)
@@ -121,10 +140,11 @@ def undetermined(blocks: Blocks) -> bool:
     return lowest <= 1e-10 * float(max(np.abs(blocks).max(), 1e-300))
 
 
-def by_means(basis: Basis, blocks: Blocks) -> Blocks:
-    """N_T with sum_S M_S P_S x = sum_T N_T mean_T(x), mean_T along the variables outside of T (Moebius inversion).
+def by_sums(basis: Basis, blocks: Blocks) -> Blocks:
+    """N_T with sum_S M_S P_S x = sum_T N_T sum_T(x), sum_T along the variables outside of T (Moebius inversion).
 
-    N_T = sum over S that contain T of (-1)^(|S| - |T|) M_S. ``blocks`` may have further axes in front.
+    N_T = sum over S that contain T of (-1)^(|S| - |T|) M_S / (product of the summed sizes). ``blocks`` may have
+    further axes in front.
     """
     found = blocks.copy()
     for v in range(len(basis.regular)):
@@ -132,6 +152,7 @@ def by_means(basis: Basis, blocks: Blocks) -> Blocks:
         for subset in range(basis.subsets):
             if not subset & bit:
                 found[..., subset, :, :] -= found[..., subset | bit, :, :]
+    found *= (basis.widths / basis.width)[:, None, None]
     return found
 
 
@@ -140,34 +161,69 @@ def applied(basis: Basis, blocks: Blocks, x: Floats) -> Floats:
     shape = x.shape
     found = np.empty((prod(shape[:-2]), basis.d, basis.width))
     flat = np.ascontiguousarray(x, dtype=np.float64).reshape(found.shape)
-    _apply_all(by_means(basis, blocks), basis.places, basis.widths, flat, found)
+    _apply_all(by_sums(basis, blocks), basis.sums, basis.widths, flat, found)
     return found.reshape(shape)
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _apply_all(means: Any, places: Any, widths: Any, x: Any, out: Any) -> None:
+def _apply_all(means: Any, sums: Any, widths: Any, x: Any, out: Any) -> None:
+    work = np.empty((2, x.shape[1] * widths.sum()))
     for i in range(x.shape[0]):
-        apply_means(means, places, widths, x[i], out[i])
+        apply_sums(means, sums, widths, x[i], out[i], work)
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def apply_means(means: Any, places: Any, widths: Any, x: Any, out: Any) -> None:
-    """out = sum_T N_T mean_T(x) for one histogram (d, width); the last subset keeps every variable."""
+def apply_sums(blocks: Any, sums: Any, widths: Any, x: Any, out: Any, work: Any) -> None:
+    """out = sum_T N_T sum_T(x) for one histogram (d, width); ``work`` has two rows of d times all widths.
+
+    The sums of each subset come from those of a larger one, and what belongs to a subset is added to that larger one.
+    """
     d, width = x.shape
     full = widths.size - 1
-    out[:, :] = np.dot(means[full], x)
+    for subset in range(full - 1, -1, -1):
+        above, before, size, after, start = sums[subset]
+        mine = work[0, start * d : (start + widths[subset]) * d].reshape(d * before, after)
+        if above == full:
+            _add_along(x.reshape(d * before, size, after), mine)
+        else:
+            first = sums[above, 4]
+            larger = work[0, first * d : (first + widths[above]) * d]
+            _add_along(larger.reshape(d * before, size, after), mine)
+        spread = work[1, start * d : (start + widths[subset]) * d]
+        multiply(blocks[subset], mine.reshape(d, widths[subset]), spread.reshape(d, widths[subset]))
+    multiply(blocks[full], x, out)
     for subset in range(full):
-        size = widths[subset]
-        sums = np.zeros((d, size))
-        place = places[subset]
-        for a in range(d):
-            for r in range(width):
-                sums[a, place[r]] += x[a, r]
-        spread = np.dot(means[subset], sums)
-        scale = size / width
-        for a in range(d):
-            for r in range(width):
-                out[a, r] += scale * spread[a, place[r]]
+        above, before, size, after, start = sums[subset]
+        mine = work[1, start * d : (start + widths[subset]) * d].reshape(d * before, after)
+        if above == full:
+            _spread_along(mine, out.reshape(d * before, size, after))
+        else:
+            first = sums[above, 4]
+            larger = work[1, first * d : (first + widths[above]) * d]
+            _spread_along(mine, larger.reshape(d * before, size, after))
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _add_along(x: Any, out: Any) -> None:
+    for p in range(x.shape[0]):
+        if x.shape[2] == 1:
+            total = 0.0
+            for i in range(x.shape[1]):
+                total += x[p, i, 0]
+            out[p, 0] = total
+            continue
+        out[p] = 0.0
+        for i in range(x.shape[1]):
+            for q in range(x.shape[2]):
+                out[p, q] += x[p, i, q]
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _spread_along(x: Any, out: Any) -> None:
+    for p in range(out.shape[0]):
+        for i in range(out.shape[1]):
+            for q in range(out.shape[2]):
+                out[p, i, q] += x[p, q]
 
 
 def answers(basis: Basis, marginal: Marginal, x: NDArray[Any]) -> NDArray[Any]:
@@ -206,7 +262,8 @@ def cell_variances(basis: Basis, covariance: Blocks, marginal: Marginal) -> Floa
                 factor /= size
             else:
                 factor *= size
-        found += factor * np.einsum("ia,...ab,ib->...i", indicator, covariance[..., subset, :, :], indicator)
+        summed = product(indicator, covariance[..., subset, :, :])  # (.., row, a)
+        found += factor * (summed * indicator).sum(axis=-1)
     return found
 
 
