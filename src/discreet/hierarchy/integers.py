@@ -36,7 +36,14 @@ from discreet.maths.tree.marginals import (
     spread,
     undetermined,
 )
-from discreet.maths.tree.nonnegative import Fitted, Within, fit_blocks, fit_support, groups_of, support_weights
+from discreet.maths.tree.nonnegative import (
+    Fitted,
+    Within,
+    fit_blocks,
+    fit_support,
+    groups_of,
+    support_weights,
+)
 from discreet.maths.tree.rounding import meeting_sums, rounded_to_sums, whole_numbers
 from discreet.programme.strategy import Histogram, Strategy
 

@@ -134,10 +134,7 @@ def test_fits_of_different_children_reach_the_optimum(seed: int, totals_known: b
         # known totals hold up to what the fit tolerates; they are met exactly when sums are divided
         assert np.abs(met.sum(axis=1) - true.sum(axis=1)).max() < 0.5
         return
-    dense = [
-        support_weights(by_sums(BASIS, one), BASIS.places, np.arange(BASIS.cells))
-        for one in own
-    ]
+    dense = [support_weights(by_sums(BASIS, one), BASIS.places, np.arange(BASIS.cells)) for one in own]
     inside = [one[np.ix_(cells, cells)] for one in dense]
     # cells fixed at zero move the centre of the others
     centre = np.stack(
@@ -161,7 +158,7 @@ def test_projections_are_the_nearest_points(seed: int, steepness: float) -> None
     groups = groups_of(group, 3, rng.random(12) < 0.9)
     out, near = np.zeros(12), np.empty(len(groups.order))
     guess = rng.normal(0, 3)  # any start leads there
-    project(v[groups.order], v.sum(), groups.starts, lower, upper, steepness, guess, near)
+    project(v[groups.order], v.sum(), groups.starts, (lower[None], upper[None]), 0, steepness, guess, near)
     out[groups.order] = near
     free = np.zeros(12, dtype=bool)
     free[groups.order] = True

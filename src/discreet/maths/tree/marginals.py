@@ -26,7 +26,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from discreet.maths.tree.matrices import multiply, product
+from discreet.maths.tree.matrices import multiply, product, total_of
 
 Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.int64]
@@ -180,50 +180,53 @@ def apply_sums(blocks: Any, sums: Any, widths: Any, x: Any, out: Any, work: Any)
     """
     d, width = x.shape
     full = widths.size - 1
+    below, spread = work[0], work[1]
+    below[sums[full, 4] * d :] = x.reshape(d * width)
     for subset in range(full - 1, -1, -1):
         above, before, size, after, start = sums[subset]
-        mine = work[0, start * d : (start + widths[subset]) * d].reshape(d * before, after)
-        if above == full:
-            _add_along(x.reshape(d * before, size, after), mine)
-        else:
-            first = sums[above, 4]
-            larger = work[0, first * d : (first + widths[above]) * d]
-            _add_along(larger.reshape(d * before, size, after), mine)
-        spread = work[1, start * d : (start + widths[subset]) * d]
-        multiply(blocks[subset], mine.reshape(d, widths[subset]), spread.reshape(d, widths[subset]))
+        _add_along(below, sums[above, 4] * d, d * before, size, after, start * d)
+    for subset in range(full):
+        first, last = sums[subset, 4] * d, (sums[subset, 4] + widths[subset]) * d
+        shape = (d, widths[subset])
+        multiply(blocks[subset], below[first:last].reshape(shape), spread[first:last].reshape(shape))
     multiply(blocks[full], x, out)
+    flat = out.reshape(d * width)
     for subset in range(full):
         above, before, size, after, start = sums[subset]
-        mine = work[1, start * d : (start + widths[subset]) * d].reshape(d * before, after)
         if above == full:
-            _spread_along(mine, out.reshape(d * before, size, after))
+            _spread_along(spread, start * d, d * before, size, after, flat, 0)
         else:
-            first = sums[above, 4]
-            larger = work[1, first * d : (first + widths[above]) * d]
-            _spread_along(mine, larger.reshape(d * before, size, after))
+            _spread_along(spread, start * d, d * before, size, after, spread, sums[above, 4] * d)
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _add_along(x: Any, out: Any) -> None:
-    for p in range(x.shape[0]):
-        if x.shape[2] == 1:
-            total = 0.0
-            for i in range(x.shape[1]):
-                total += x[p, i, 0]
-            out[p, 0] = total
+def _add_along(x: Any, source: Any, before: Any, size: Any, after: Any, target: Any) -> None:
+    """Sum numbers (before, size, after) from ``source`` on along the middle, to ``target``."""
+    for p in range(before):
+        begin, to = source + p * size * after, target + p * after
+        if after == 1:
+            x[to] = total_of(x, begin, begin + size)
             continue
-        out[p] = 0.0
-        for i in range(x.shape[1]):
-            for q in range(x.shape[2]):
-                out[p, q] += x[p, i, q]
+        for q in range(after):
+            x[to + q] = 0.0
+        for i in range(size):
+            for q in range(after):
+                x[to + q] += x[begin + i * after + q]
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _spread_along(x: Any, out: Any) -> None:
-    for p in range(out.shape[0]):
-        for i in range(out.shape[1]):
-            for q in range(out.shape[2]):
-                out[p, i, q] += x[p, q]
+def _spread_along(x: Any, source: Any, before: Any, size: Any, after: Any, out: Any, target: Any) -> None:
+    """Add numbers (before, after) from ``source`` on to all along the middle of (before, size, after)."""
+    for p in range(before):
+        begin, to = source + p * after, target + p * size * after
+        if after == 1:
+            value = x[begin]
+            for i in range(size):
+                out[to + i] += value
+            continue
+        for i in range(size):
+            for q in range(after):
+                out[to + i * after + q] += x[begin + q]
 
 
 def answers(basis: Basis, marginal: Marginal, x: NDArray[Any]) -> NDArray[Any]:

@@ -51,23 +51,47 @@ def _stack(matrices: Floats) -> Floats:
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def total_of(v: Any, first: Any, last: Any) -> Any:
+    """The sum of v from first to last, in four parts: quick, and in a fixed order."""
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    end = last - (last - first) % 4
+    for at in range(first, end, 4):
+        a += v[at]
+        b += v[at + 1]
+        c += v[at + 2]
+        d += v[at + 3]
+    for at in range(end, last):
+        a += v[at]
+    return (a + b) + (c + d)
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def multiply(left: Any, right: Any, out: Any) -> None:
-    """out = left @ right; every sum runs from its first term to its last."""
+    """out = left @ right, two rows at a time; every sum runs from its first term to its last."""
     rows, terms = left.shape
     width = right.shape[1]
     last = terms - terms % AT_ONCE
-    for i in range(rows):
-        row = out[i]
-        row[:] = 0.0
+    out[:, :] = 0.0
+    for i in range(0, rows - 1, 2):
+        row, next_row = out[i], out[i + 1]
         for t in range(0, last, AT_ONCE):
             a, b, c, d = left[i, t], left[i, t + 1], left[i, t + 2], left[i, t + 3]
-            r, s, u, v = right[t], right[t + 1], right[t + 2], right[t + 3]
+            e, f, g, h = left[i + 1, t], left[i + 1, t + 1], left[i + 1, t + 2], left[i + 1, t + 3]
             for j in range(width):
-                row[j] = row[j] + a * r[j] + b * s[j] + c * u[j] + d * v[j]
+                p, q, r, s = right[t, j], right[t + 1, j], right[t + 2, j], right[t + 3, j]
+                row[j] = row[j] + a * p + b * q + c * r + d * s
+                next_row[j] = next_row[j] + e * p + f * q + g * r + h * s
         for t in range(last, terms):
-            a, r = left[i, t], right[t]
+            a, e = left[i, t], left[i + 1, t]
             for j in range(width):
-                row[j] += a * r[j]
+                row[j] += a * right[t, j]
+                next_row[j] += e * right[t, j]
+    if rows % 2:
+        row = out[rows - 1]
+        for t in range(terms):
+            a = left[rows - 1, t]
+            for j in range(width):
+                row[j] += a * right[t, j]
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from discreet.maths.tree import matrices
 from discreet.maths.tree.least_squares import inverse, symmetric
 from discreet.maths.tree.marginals import Basis, Blocks, applied, apply_sums, by_sums
-from discreet.maths.tree.matrices import multiply, product, solved
-from discreet.maths.tree.projection import project, total_of
+from discreet.maths.tree.matrices import multiply, product, solved, total_of
+from discreet.maths.tree.projection import project
 from discreet.maths.tree.rounding import meeting_sums
 
 Floats = NDArray[np.floating[Any]]
@@ -203,9 +203,7 @@ class _Support:
         k = len(self._weights)
         return matrices.inverse(self._weights + penalty * (self.typical * np.eye(k) + self.steep))
 
-    def steps(
-        self, prepared: Floats, penalty: float, tolerance: float, state: _State
-    ) -> tuple[float, float]:
+    def steps(self, prepared: Floats, penalty: float, tolerance: float, state: _State) -> tuple[float, float]:
         groups = self._within.groups
         found: tuple[float, float] = _support_steps(
             prepared,
@@ -230,27 +228,30 @@ def _support_steps(
     penalty, steep, tolerance, dual_tolerance = numbers
     x, z, u, _ = state
     n, k = x.shape
-    v, missing = np.empty((n, k)), np.empty(k)
-    along = np.empty(k)
+    v, missing, along = np.empty((n, k)), np.empty(k), np.empty(k)
     for j in range(k):
-        along[j] = total_of(solver[j])
-    whole = total_of(along)
+        along[j] = total_of(solver[j], 0, k)
+    whole = total_of(along, 0, k)
     near = np.empty(k), np.empty(k)
     primal, dual = np.inf, np.inf
     for step in range(STEPS):
         for c in range(n):
-            away = steep * (total_of(z[c]) - total_of(u[c]))
+            away = steep * (total_of(z[c], 0, k) - total_of(u[c], 0, k))
             for j in range(k):
                 v[c, j] = information[c, j] + penalty * (z[c, j] - u[c, j]) + away
         multiply(v, solver, x)
         missing[:] = parent
         for c in range(n):
-            missing -= x[c]
+            for j in range(k):
+                missing[j] -= x[c, j]
         missing /= n
         for c in range(n):
-            x[c] += missing
+            for j in range(k):
+                x[c, j] += missing[j]
             if totals.size:
-                x[c] += (totals[c] - total_of(x[c])) / whole * along
+                lacking = (totals[c] - total_of(x[c], 0, k)) / whole
+                for j in range(k):
+                    x[c, j] += lacking * along[j]
         checked = step % CHECKED == CHECKED - 1
         primal, dual = _settle(bounds, penalty, steep, state, near, checked)
         if checked and primal <= tolerance and dual <= dual_tolerance:
@@ -263,19 +264,19 @@ def _settle(bounds: Any, penalty: Any, steep: Any, state: Any, near: Any, checke
     """The z- and u-steps of all children; both residuals where they are checked."""
     order, starts, lower, upper = bounds
     x, z, u, shifts = state
-    v, moved = near[0][: order.size], near[1][: order.size]
+    n, k = x.shape
+    v, moved = near
     primal, dual = 0.0, 0.0
-    for c in range(x.shape[0]):
+    for c in range(n):
         mine, own = u[c], z[c]
-        for j in range(mine.size):
+        for j in range(k):
             mine[j] += RELAXATION * x[c, j] + (1 - RELAXATION) * own[j]
         for at in range(order.size):
             v[at] = mine[order[at]]
-        shifts[c] = project(
-            v, total_of(mine), starts, lower[c], upper[c], steep / penalty, shifts[c], moved
-        )
+        whole = total_of(mine, 0, k)
+        shifts[c] = project(v, whole, starts, (lower, upper), c, steep / penalty, shifts[c], moved)
         if checked:
-            moving = total_of(moved) - total_of(own)
+            moving = total_of(moved, 0, order.size) - total_of(own, 0, k)
             dual = max(dual, abs(steep * moving))
             for at in range(order.size):
                 dual = max(dual, abs(penalty * (moved[at] - own[order[at]]) + steep * moving))
@@ -283,8 +284,8 @@ def _settle(bounds: Any, penalty: Any, steep: Any, state: Any, near: Any, checke
             own[order[at]] = moved[at]
             mine[order[at]] -= moved[at]
         if checked:
-            primal = max(primal, abs(total_of(x[c]) - total_of(own)) / TOTAL_TOLERANCE)
-            for j in range(own.size):
+            primal = max(primal, abs(total_of(x[c], 0, k) - total_of(own, 0, k)) / TOTAL_TOLERANCE)
+            for j in range(k):
                 primal = max(primal, abs(x[c, j] - own[j]))
     return primal, dual
 
@@ -344,9 +345,7 @@ class _InBlocks:
         self.typical = 1 / float(np.mean(np.trace(covariance[:, -1], axis1=-2, axis2=-1)) / basis.d)
         totals = covariance[:, 0].sum(axis=(-1, -2))
         along = float((self._number * totals).sum()) / n / basis.d  # of the total, per cell
-        self.steep = (
-            min(1 / max(along, 1e-300), STEEPEST * self.typical) - self.typical
-        ) / basis.cells
+        self.steep = (min(1 / max(along, 1e-300), STEEPEST * self.typical) - self.typical) / basis.cells
         self._metric = np.tile(self.typical * np.eye(basis.d), (basis.subsets, 1, 1))
         self._metric[0] += self.steep * basis.width
         self._weights = [_precision(one) for one in covariance]
