@@ -17,7 +17,13 @@ from discreet.programme.cube import Cube
 from discreet.programme.hierarchical import Output
 from discreet.release.assemble import write_cube
 from discreet.release.folder import ReleaseFolder
-from discreet.release.hierarchy import write_areas, write_estimates, write_measurements
+from discreet.release.hierarchy import (
+    write_areas,
+    write_bounds,
+    write_categories,
+    write_estimates,
+    write_measurements,
+)
 from discreet.release.manifest import CubeEntry, FileEntry
 from discreet.run.run import Run
 from discreet.run.tabulating import tabulate
@@ -60,7 +66,11 @@ class Fitting:
             estimates = estimate(drawn, limits.totals)
         run.progress.stage("writing tables", len(run.programme.cubes))
         entries = {cube.id: self._cube(cube, whole, estimates) for cube in run.programme.cubes}
-        files = [write_areas(self._folder, chosen)]
+        files = [
+            write_areas(self._folder, chosen),
+            write_categories(self._folder, chosen, run.programme.cubes),
+            *write_bounds(self._folder, rule),
+        ]
         if Output.MEASUREMENTS in rule.outputs:
             run.progress.stage("writing measurements")
             files += write_measurements(self._folder, chosen, drawn)

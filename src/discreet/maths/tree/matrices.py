@@ -1,6 +1,6 @@
 """Products and inverses of matrices with the same bits on every processor, compiled.
 
-BLAS and LAPACK choose their kernels by the processor and add in another order on each; what is fitted and published must
+BLAS and LAPACK choose their kernels by the processor and add in another order on each; what is published must
 not depend on that (see ``maths.reproducible``). The loops here add in one fixed order. They are vectorised only along
 the columns of a result, where every number has a sum of its own, and never contracted to fused operations.
 """
@@ -159,34 +159,30 @@ def _invert_all(stack: Any) -> None:
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _eliminate_all(left: Any, right: Any) -> bool:
+    regular = True
     for i in range(left.shape[0]):
-        if not _eliminate(left[i], right[i]):
-            return False
-    return True
+        regular &= _eliminate(left[i], right[i])
+    return regular
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _eliminate(a: Any, b: Any) -> bool:
+    """Replace b by a^-1 b; false if a is singular."""
     n, m = b.shape
     for p in range(n):
-        best = p
-        for i in range(p + 1, n):
-            if abs(a[i, p]) > abs(a[best, p]):
-                best = i
+        best = p + np.argmax(np.abs(a[p:, p]))
         if not abs(a[best, p]) > 0.0:
             return False
-        for j in range(n):
-            a[p, j], a[best, j] = a[best, j], a[p, j]
-        for j in range(m):
-            b[p, j], b[best, j] = b[best, j], b[p, j]
+        for both in (a, b):
+            row = both[p].copy()
+            both[p] = both[best]
+            both[best] = row
         pivot = a[p, p]
-        for j in range(n):
-            a[p, j] /= pivot
-        for j in range(m):
-            b[p, j] /= pivot
+        a[p] /= pivot
+        b[p] /= pivot
         for i in range(n):
             factor = a[i, p]
-            if i != p and factor != 0.0:
+            if i != p:
                 for j in range(n):
                     a[i, j] -= factor * a[p, j]
                 for j in range(m):

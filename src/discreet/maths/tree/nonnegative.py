@@ -4,8 +4,8 @@
     subject to sum_c x_c = parent, x_c >= 0, lower <= sums of x_c over groups of cells <= upper,
 
 by the alternating direction method of multipliers (Boyd et al. 2011, with over-relaxation): x is the unbounded solution
-with the sum, in closed form; z is the nearest point within the bounds (``projection``). Measurements of the total make W
-far steeper along it than along single cells, so that distances are measured by R = r I + t 1 1'. It ends when x and z
+with the sum, in closed form; z is the nearest point within the bounds (``projection``). Measurements of the total make
+W far steeper along it than along single cells, so that distances are measured by R = r I + t 1 1'. It ends when x and z
 agree, z no longer moves, and z moved to meet its sums fits almost as well as x. Two forms of the same iteration:
 ``fit_support`` for children that share W, on the cells that are not zero in the parent; ``fit_blocks`` for any
 children, on all cells in the blocks of ``marginals``.
@@ -228,7 +228,7 @@ def _support_steps(
     penalty, steep, tolerance, dual_tolerance = numbers
     x, z, u, _ = state
     n, k = x.shape
-    v, missing, along = np.empty((n, k)), np.empty(k), np.empty(k)
+    v, along = np.empty((n, k)), np.empty(k)
     for j in range(k):
         along[j] = total_of(solver[j], 0, k)
     whole = total_of(along, 0, k)
@@ -240,23 +240,30 @@ def _support_steps(
             for j in range(k):
                 v[c, j] = information[c, j] + penalty * (z[c, j] - u[c, j]) + away
         multiply(v, solver, x)
-        missing[:] = parent
-        for c in range(n):
+        _meet_parent(x, parent, near[0])
+        for c in range(totals.size):
+            lacking = (totals[c] - total_of(x[c], 0, k)) / whole
             for j in range(k):
-                missing[j] -= x[c, j]
-        missing /= n
-        for c in range(n):
-            for j in range(k):
-                x[c, j] += missing[j]
-            if totals.size:
-                lacking = (totals[c] - total_of(x[c], 0, k)) / whole
-                for j in range(k):
-                    x[c, j] += lacking * along[j]
+                x[c, j] += lacking * along[j]
         checked = step % CHECKED == CHECKED - 1
         primal, dual = _settle(bounds, penalty, steep, state, near, checked)
         if checked and primal <= tolerance and dual <= dual_tolerance:
             break
     return primal, dual
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _meet_parent(x: Any, parent: Any, missing: Any) -> None:
+    """Move all children by the same vector so that they sum to the parent."""
+    n, k = x.shape
+    missing[:] = parent
+    for c in range(n):
+        for j in range(k):
+            missing[j] -= x[c, j]
+    missing /= n
+    for c in range(n):
+        for j in range(k):
+            x[c, j] += missing[j]
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
@@ -317,7 +324,7 @@ def fit_blocks(
     *,
     totals_known: bool,
 ) -> Fitted:
-    """Children with estimates m_c (child, d, width) of covariance C_c = forms[form_of[c]]; without a parent, the root."""
+    """Children with estimates m_c (child, d, width) of covariance C_c = forms[form_of[c]]; the root has no parent."""
     return _fitted(_InBlocks(basis, estimates, np.stack(forms), form_of, within, totals_known), within)
 
 

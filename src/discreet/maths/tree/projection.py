@@ -1,8 +1,8 @@
 """The nearest point of one child within its bounds: no cell below zero, sums over groups of cells within limits.
 
 Distances are |z - v|^2 + s (sum of z - v)^2, s the steepness along the total. The solution is the nearest point to
-v + t without steepness, with t = -s (sum of z - v): one increasing equation in t, by Newton's steps within a bracket. Sums
-have four parts in a fixed order, so that they are quick and the same on every processor.
+v + t without steepness, with t = -s (sum of z - v): one increasing equation in t, by Newton's steps within a bracket.
+Sums have four parts in a fixed order, so that they are quick and the same on every processor.
 """
 
 from __future__ import annotations
