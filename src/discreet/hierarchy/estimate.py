@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from discreet.errors import mistake
 from discreet.hierarchy.measure import Measurements, Plan, Siblings, plan_of
 from discreet.hierarchy.spine import Spine
+from discreet.io.progress import Progress, Quiet
 from discreet.maths.tree.least_squares import (
     combined,
     inverse,
@@ -163,8 +164,11 @@ def _information(plan: Plan, siblings: Siblings, chosen: NDArray[np.bool_]) -> F
     return found
 
 
-def upward(measurements: Measurements, totals: Totals | None = None) -> Upward:
+def upward(
+    measurements: Measurements, totals: Totals | None = None, progress: Progress | None = None
+) -> Upward:
     """The pass up over all nodes, the children of one parent at a time."""
+    seen = progress or Quiet()
     plan = measurements.plan
     spine, basis = plan.spine, plan.strategy.histogram.basis
     exact = totals or no_totals(spine)
@@ -181,6 +185,7 @@ def upward(measurements: Measurements, totals: Totals | None = None) -> Upward:
             _own_measurements(fit, siblings)
             if parent >= 0:
                 _add_to_parent(fit, siblings, int(row[parent]))
+            seen.step(len(siblings.nodes))
     return fit
 
 

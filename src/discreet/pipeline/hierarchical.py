@@ -10,7 +10,7 @@ from discreet.errors import mistake
 from discreet.formats.publication import Publication
 from discreet.formats.writers import with_parquet
 from discreet.hierarchy.cubes import count_table, cube_estimates, leaf_counts, read_bounds
-from discreet.hierarchy.estimate import Estimates, estimate
+from discreet.hierarchy.estimate import Estimates, upward
 from discreet.hierarchy.integers import Fit, integers, limits_of
 from discreet.hierarchy.mechanism import HierarchicalMechanism
 from discreet.programme.cube import Cube
@@ -45,7 +45,8 @@ class Fitting:
     ) -> tuple[dict[str, CubeEntry], tuple[FileEntry, ...], dict[str, int]]:
         """The entries of all cubes, the files that belong to none, and the number of records.
 
-        Everything that can be refused is refused before ``pay``; no noise is drawn before it.
+        Everything that can be refused is refused before ``pay``; no noise is drawn before it. Areas that a killed run
+        of the same snapshot has fitted are not fitted again.
         """
         run, chosen, rule = self._run, self._chosen, self._chosen.hierarchy
         self._refuse_large()
@@ -56,14 +57,17 @@ class Fitting:
         spine, strategy = chosen.plan.spine, chosen.plan.strategy
         limits = limits_of(spine, strategy, counts, rule.totals, bounds)
         pay()
-        drawn = chosen.drawn(counts)
-        run.progress.stage("fitting areas")
-        fitted = integers(drawn, limits, Fit(rule.fit), run.threads)
+        drawn, fit = chosen.drawn(counts), Fit(rule.fit)
+        climbed = None
+        if fit is Fit.TREE or Output.ESTIMATES in rule.outputs:
+            run.progress.stage("estimating areas", len(spine))
+            climbed = upward(drawn, limits.totals, run.progress)
+        run.progress.stage("fitting areas", len(spine))
+        fitted = integers(
+            drawn, limits, fit, run.threads, climbed=climbed, parts=self._folder, progress=run.progress
+        )
         whole = leaf_counts(fitted)
-        estimates = None
-        if Output.ESTIMATES in rule.outputs:
-            run.progress.stage("estimating all counts")
-            estimates = estimate(drawn, limits.totals)
+        estimates = Estimates(climbed) if climbed and Output.ESTIMATES in rule.outputs else None
         run.progress.stage("writing tables", len(run.programme.cubes))
         entries = {cube.id: self._cube(cube, whole, estimates) for cube in run.programme.cubes}
         files = [
