@@ -6,7 +6,7 @@
 by the alternating direction method of multipliers (Boyd et al. 2011, with over-relaxation): x is the unbounded solution
 with the sum, in closed form; z is the nearest point within the bounds (``projection``). Measurements of the total make
 W far steeper along it than along single cells, so that distances are measured by R = r I + t 1 1'. It ends when x and z
-agree, z no longer moves, and z moved to meet its sums fits almost as well as x. Two forms of the same iteration:
+agree, z no longer moves, and z moved to meet its sums is proven to be near the optimum. Two forms of one iteration:
 ``fit_support`` for children that share W, on the cells that are not zero in the parent; ``fit_blocks`` for any
 children, on all cells in the blocks of ``marginals``.
 """
@@ -34,7 +34,8 @@ Integers = NDArray[np.int64]
 TOLERANCE = 0.01  # in standard deviations of the noise
 LARGEST_TOLERANCE = 0.03  # in counts: far below what rounding to whole numbers moves
 RELAXATION = 1.6
-GAP = 0.003  # what the sum of squares of z, its sums met, may exceed that of x by, relatively
+GAP = 0.004  # what the sum of squares of z, its sums met, may be above the smallest possible, relatively
+NEGLIGIBLE = 1e-6  # of a sum of squares, whose terms are near 1
 STEPS = 20  # between two looks at the penalty
 CHECKED = 4  # steps between two looks at the residuals
 MOST_LOOKS = 60
@@ -138,6 +139,9 @@ class _Form(Protocol):
     def squares(self, away: Floats) -> float:
         """sum_c a_c' W_c a_c."""
 
+    def unbounded(self, y: Floats) -> Floats:
+        """The x with the parent's sum, and the totals that are known, of least 1/2 squares of x - m, plus y' x."""
+
 
 def _fitted(form: _Form, within: Within) -> Fitted:
     """Take steps until both residuals and the gap are small; the penalty follows the residuals."""
@@ -151,10 +155,11 @@ def _fitted(form: _Form, within: Within) -> Fitted:
         dual /= form.typical
         residual = max(primal, dual) / tolerance
         if residual <= 1:
-            gap = form.squares(within.met(z) - form.centre) / form.squares(state.x - form.centre) - 1
-            if gap <= GAP:
+            least = _least_squares(form, penalty, state)
+            gap = form.squares(within.met(z) - form.centre) - least
+            if gap <= GAP * least + NEGLIGIBLE:
                 break
-            residual, tolerance = gap / GAP, tolerance / 3
+            residual, tolerance = gap / (GAP * max(least, NEGLIGIBLE)), tolerance / 3
         factor = _balance(primal, dual)
         if factor != 1:
             penalty *= factor
@@ -162,6 +167,17 @@ def _fitted(form: _Form, within: Within) -> Fitted:
             state.shifts[:] /= factor
             prepared = form.prepared(penalty)
     return Fitted(z, residual)
+
+
+def _least_squares(form: _Form, penalty: float, state: _State) -> float:
+    """A sum of squares that no children within the bounds are below (Lagrange duality).
+
+    y = penalty R u is normal to the bounds at z, so that for all that sum to the parent and are within the bounds
+    (x - m)' W (x - m) >= min over x of (x - m)' W (x - m) + 2 y' (x - z), x unbounded.
+    """
+    y = penalty * (form.typical * state.u + form.steep * state.u.sum(axis=1)[:, None])
+    x = form.unbounded(y)
+    return form.squares(x - form.centre) + 2 * float((y * (x - state.z)).sum())
 
 
 def _balance(primal: float, dual: float) -> float:
@@ -197,7 +213,8 @@ class _Support:
         k = len(weights)
         self.typical = float(np.trace(weights)) / k
         self.steep = 0.0 if totals.size else max(float(weights.sum()) / k - self.typical, 0.0) / k
-        self.centre = product(information, matrices.inverse(weights))
+        self._covariance = matrices.inverse(weights)
+        self.centre = product(information, self._covariance)
 
     def prepared(self, penalty: float) -> Floats:
         k = len(self._weights)
@@ -217,7 +234,16 @@ class _Support:
         return found
 
     def squares(self, away: Floats) -> float:
-        return max(float(np.sum(product(away, self._weights) * away)), 1e-300)
+        return float(np.sum(product(away, self._weights) * away))
+
+    def unbounded(self, y: Floats) -> Floats:
+        x = self.centre - product(y, self._covariance)
+        if self._within.parent is not None:
+            x += (self._within.parent - x.sum(axis=0)) / len(x)
+        if self._totals.size:
+            along = self._covariance.sum(axis=1)
+            x += ((self._totals - x.sum(axis=1)) / along.sum())[:, None] * along
+        return x
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
@@ -390,7 +416,26 @@ class _InBlocks:
         for form, one in enumerate(self._weights):
             mine = away[self._form_of == form].reshape(-1, self._basis.d, self._basis.width)
             found += float(np.sum(applied(self._basis, one, mine) * mine))
-        return max(found, 1e-300)
+        return found
+
+    def unbounded(self, y: Floats) -> Floats:
+        x = self.centre - self._moved(y)
+        if self._within.parent is not None:
+            total = (self._number[:, None, None, None] * self._covariance).sum(axis=0)
+            spread = inverse(total, total_known=self._totals_known)
+            missing = (self._within.parent - x.sum(axis=0)).reshape(self._basis.d, self._basis.width)
+            pulled = applied(self._basis, spread, missing).reshape(1, -1)
+            x += self._moved(np.repeat(pulled, len(x), axis=0))
+        return x
+
+    def _moved(self, y: Floats) -> Floats:
+        """C_c y_c."""
+        found = np.empty_like(y)
+        for form, one in enumerate(self._covariance):
+            mine = self._form_of == form
+            shaped = y[mine].reshape(-1, self._basis.d, self._basis.width)
+            found[mine] = applied(self._basis, one, shaped).reshape(len(shaped), -1)
+        return found
 
 
 def _precision(covariance: Blocks) -> Blocks:
