@@ -38,6 +38,7 @@ from discreet.pipeline.protect import protect
 from discreet.pipeline.spending import Spending
 from discreet.programme.programme import Programme, load_programme
 from discreet.programme.release import ReleaseFormat
+from discreet.programme.strategy import pl94_2020
 from discreet.release.certify import verify_certificate
 from discreet.release.manifest import read_manifest
 from discreet.release.reader import open_release
@@ -656,6 +657,20 @@ def test_the_strategy_of_the_2020_redistricting_data(tmp_path: Path) -> None:
     assert found["_T", "_T", "_T"] == 600
     assert (tmp_path / "release/measurements/Tract/VOTINGAGE_x_HISPANIC_x_CENRACE.parquet").exists()
     assert (tmp_path / "release/measurements/Block/HHGQ.INST.parquet").exists()
+
+
+def test_the_strategy_of_puerto_rico(tmp_path: Path) -> None:
+    path = make_pl94(tmp_path)
+    path.write_text(path.read_text().replace('"pl94-2020"', '"pl94-2020-pr"'))
+    rule = load_programme(path).hierarchy
+    assert rule is not None
+    assert rule.name == "pl94-2020-pr"
+    published = pl94_2020("persons-pr", ("County", "Tract", "Block_Group", "Block"))
+    ours, theirs = (
+        [(one.level, one.share, [part for _, part in one.queries]) for one in levels if one.share]
+        for levels in (rule.strategy.levels, published.levels)
+    )
+    assert ours == theirs
 
 
 @pytest.mark.parametrize(

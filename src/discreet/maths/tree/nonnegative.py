@@ -31,8 +31,8 @@ from discreet.maths.tree.rounding import meeting_sums
 Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.int64]
 
-TOLERANCE = 0.01  # in standard deviations of the noise
-LARGEST_TOLERANCE = 0.03  # in counts: far below what rounding to whole numbers moves
+TOLERANCE = 0.03  # in standard deviations of the noise
+LARGEST_TOLERANCE = 0.1  # in counts: far below what rounding to whole numbers moves
 RELAXATION = 1.6
 GAP = 0.004  # what the sum of squares of z, its sums met, may be above the smallest possible, relatively
 NEGLIGIBLE = 1e-6  # of a sum of squares, whose terms are near 1
