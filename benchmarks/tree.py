@@ -22,8 +22,8 @@ from discreet.audit.fits import fit_errors
 from discreet.hierarchy.integers import Limits, Tables, integers, limits_of
 from discreet.hierarchy.measure import Drawn, measure
 from discreet.hierarchy.spine import Spine, spine_of
-from discreet.maths.tree.marginals import by_means
-from discreet.maths.tree.nonnegative import Fitted, Groups, fit_support, groups_of, support_weights
+from discreet.maths.tree.marginals import by_sums
+from discreet.maths.tree.nonnegative import Fitted, Groups, Within, fit_support, groups_of, support_weights
 from discreet.programme.strategy import Axis, Histogram, Strategy, pl94_2020, strategy_of
 
 PERSONS = 26_000_000
@@ -130,7 +130,7 @@ def _taken(drawn: Drawn, limits: Limits, found: Tables) -> list[Problem]:
         row = found.counts[[parent]].tocsr()
         cells, counts = row.indices.astype(np.int64), row.data.astype(np.float64)
         kind = drawn.plan.kinds[siblings[0].kind]
-        weights = support_weights(by_means(basis, kind.precision), basis.places, basis.widths, cells)
+        weights = support_weights(by_sums(basis, kind.precision), basis.places, cells)
         information = np.zeros((below.stop - below.start, len(cells)))
         for at, values in enumerate(siblings[0].values):
             information += values[:, kind.positions[at][cells]] / kind.variances[at]
@@ -144,7 +144,7 @@ def _taken(drawn: Drawn, limits: Limits, found: Tables) -> list[Problem]:
 def _facts(problems: Sequence[Problem], fitted: Sequence[Floats]) -> dict[str, float]:
     squares = 0.0
     for (weights, _, parent, groups, lower, upper, centre), z in zip(problems, fitted, strict=True):
-        away = groups.met(np.maximum(z, 0.0), parent, lower, upper) - centre
+        away = Within(groups, lower, upper, parent).met(np.maximum(z, 0.0)) - centre
         squares += float(np.sum((away @ weights) * away))
     return {"parents": len(problems), "squares": squares}
 

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
+from discreet.advise.strategy import Wanted, optimise
 from discreet.errors import Mistakes
 from discreet.hierarchy.estimate import forecast
 from discreet.hierarchy.integers import Bounds, Fit, Tables, integers, limits_of
 from discreet.hierarchy.measure import measure, node_counts
-from discreet.hierarchy.optimise import Wanted, optimise
 from discreet.hierarchy.spine import Spine, spine_of
 from discreet.maths.tree.bounds import UNBOUNDED
 from discreet.programme.strategy import Histogram, Strategy, strategy_of

@@ -99,7 +99,7 @@ def test_whether_a_place_is_free(tmp_path: Path) -> None:
 def test_only_a_run_with_an_id_is_resumed_and_its_drafts_are_not(tmp_path: Path) -> None:
     with AtomicFolder(tmp_path / "out", "--out", run_id="one") as folder:
         write(folder, a="1")
-        folder.record("step one", "done")
+        folder.record("step one", b"done")
         with folder.draft("half") as draft:
             draft.write_text("half")
             (folder.tree.parent / "drafts" / "other").write_text("left by a run that was killed")

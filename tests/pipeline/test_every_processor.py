@@ -30,6 +30,8 @@ from discreet.pipeline.swap import write_swap
 from discreet.programme.programme import load_programme
 from discreet.synth import generate
 from tests.pipeline.conftest import SECRET, contents, run
+from tests.pipeline.small_country import NOISE as HIERARCHICAL
+from tests.pipeline.small_country import make_country
 from tests.pipeline.test_golden import digests as golden_release
 from tests.pipeline.test_swap_stage import SWAP
 
@@ -103,10 +105,30 @@ def releases(folder: Path) -> Iterator[tuple[str, bytes]]:
         yield from ((f"{name}/{file}", held) for file, held in contents(folder / f"{name} release").items())
 
 
+def hierarchical(folder: Path) -> Iterator[tuple[str, bytes]]:
+    """Estimates, whole counts and measurements of a tree of areas, by both fits, with bounds and without."""
+    bounds = '[noise.invariants.bounds]\nfile = "bounds.csv"\nquery = "MAR"\n'
+    own_level = HIERARCHICAL.replace('levels = { STATE = "1/4"', 'levels = { total = "1/8", STATE = "1/8"')
+    own_level = own_level.replace("STATE = { total", 'total = { detailed = "1" }\nSTATE = { total')
+    kinds = {
+        "tree": HIERARCHICAL + bounds,
+        "own-level": own_level.replace('rho = "1/2"', 'rho = "1/2"\nfit = "own-level"'),
+        "laplace": HIERARCHICAL.replace('rho = "1/2"', 'law = "geometric"\nepsilon = 4'),
+    }
+    for name, noise in kinds.items():
+        place = folder / f"{name} country"
+        make_country(place, noise=noise.replace("[noise.strategy]", 'snapshot = "2021"\n[noise.strategy]'))
+        (place / "bounds.csv").write_text("GEO,MAR,lower,upper\nS0C0T0B0,W,0,900\nS1C0T1B2,S,1,\n")
+        register = Register.of(folder / f"{name}.register", SECRET)
+        register.bound("2021", {}, bytes.fromhex(SEED))
+        run(place, folder / f"{name} tables", register=register.path)
+        yield from ((f"{name}/{file}", held) for file, held in contents(folder / f"{name} tables").items())
+
+
 def published(folder: Path) -> dict[str, str]:
     """The digest of everything."""
     made = {"golden/" + name: digest for name, digest in golden_release(folder / "golden").items()}
-    for several in (tables(folder), releases(folder)):
+    for several in (tables(folder), releases(folder), hierarchical(folder)):
         made |= {name: hashlib.sha256(held).hexdigest() for name, held in several}
     return made
 

@@ -1,9 +1,10 @@
 """Hierarchical releases from records to files: sums, invariants, estimates, measurements, the budget, every refusal."""
 
+import base64
 import hashlib
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -13,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 import discreet as ds
@@ -23,7 +25,7 @@ from discreet.audit.bayes_measurements import smallest_areas
 from discreet.audit.case import make_case, recognise
 from discreet.audit.estimates import EstimateFindings
 from discreet.errors import GateBroken, Mistakes
-from discreet.hierarchy.cubes import count_table, cube_errors, cube_estimates, leaf_counts
+from discreet.hierarchy.cubes import count_table, cube_errors, cube_estimates, leaf_counts, query_cells
 from discreet.hierarchy.estimate import estimate
 from discreet.hierarchy.integers import integers, limits_of
 from discreet.hierarchy.mechanism import HierarchicalMechanism, hierarchical_mechanism
@@ -31,18 +33,22 @@ from discreet.inference.hierarchy import estimated
 from discreet.inference.noise import noise_of
 from discreet.io.progress import Quiet
 from discreet.io.register import Register
+from discreet.maths.cells.keys import derive
 from discreet.maths.privacy.accounting import Neighbours, Rho
 from discreet.perturb.ledger import Ledger
 from discreet.pipeline.audit import audit
 from discreet.pipeline.check import check_data
 from discreet.pipeline.protect import protect
 from discreet.pipeline.spending import Spending
-from discreet.programme.programme import load_programme
+from discreet.programme.programme import Programme, load_programme
+from discreet.programme.release import ReleaseFormat
+from discreet.programme.strategy import pl94_2020
 from discreet.release.certify import verify_certificate
 from discreet.release.hierarchy import published_hierarchy
 from discreet.release.manifest import read_manifest
 from discreet.release.reader import open_release
 from discreet.release.verify import verify
+from discreet.release.verify_hierarchy import hierarchy_problems
 from discreet.report.findings import audit_lines
 from discreet.report.hierarchy import hierarchy_part
 from discreet.report.public import public_page, public_view
@@ -51,8 +57,10 @@ from discreet.serve.jobs_store import Store
 from discreet.serve.noise_ranges import AskedCell, EstimateRanges
 from discreet.serve.open import serve_release
 from tests.pipeline.conftest import NOON, SECRET
-from tests.pipeline.small_country import CUBES, NOISE, make_country, table
+from tests.pipeline.small_country import CUBES, NOISE, blocks, make_country, table
 from tests.serve.conftest import cells, query
+
+OWN_SECRET = hashlib.sha256(b"bytes that occur nowhere by chance").digest()
 
 
 def released(folder: Path, **given: str) -> Path:
@@ -65,6 +73,34 @@ def released(folder: Path, **given: str) -> Path:
 def country(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("country")
     released(folder)
+    return folder
+
+
+def _bounded(folder: Path, rows: list[str]) -> Path:
+    noise = NOISE + '[noise.invariants.bounds]\nfile = "bounds.csv"\nquery = "MAR"\n'
+    path = make_country(folder, noise=noise)
+    (folder / "bounds.csv").write_text("\n".join(["GEO,MAR,lower,upper", *rows]) + "\n")
+    return path
+
+
+def _married(folder: Path) -> dict[str, int]:
+    """The true number of married persons of each block."""
+    married = {code: 0 for code, _ in blocks() if "B" in code}
+    for row in (folder / "persons.csv").read_text().splitlines()[1:]:
+        _, place, _, _, status = row.split(",")
+        married[place] += status == "W"
+    return married
+
+
+@pytest.fixture(scope="module")
+def bounded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same country with bounds on married persons that are nearly exact, and a release of it."""
+    folder = tmp_path_factory.mktemp("bounded")
+    make_country(folder)
+    (folder / "bounds.csv").write_text("")
+    rows = [f"{place},W,{number},{number + 1}" for place, number in _married(folder).items()]
+    programme = load_programme(_bounded(folder, rows))
+    protect(programme, OWN_SECRET, folder / "release", folder / "private.json", clock=lambda: NOON)
     return folder
 
 
@@ -145,12 +181,15 @@ def test_a_changed_certificate_is_found(
     assert any(problem in one for one in verify_certificate(path).problems)
 
 
-def _rewritten(release: Path, place: str, column: str, value: object) -> None:
+def _rewritten(
+    release: Path, place: str, column: str, value: object, row: Mapping[str, str] | None = None
+) -> None:
     """Change one value of a file, and its entry in the manifest, as one would who wants it to pass."""
     path = release / place
     table = pq.read_table(path)
     changed = table[column].to_pylist()
-    changed[0] = value
+    rows = table.to_pylist()
+    changed[next(at for at, one in enumerate(rows) if one.items() >= (row or {}).items())] = value
     kind = table.schema.field(column).type
     pq.write_table(
         table.set_column(table.column_names.index(column), column, pa.array(changed).cast(kind)), path
@@ -179,7 +218,8 @@ def _rewritten(release: Path, place: str, column: str, value: object) -> None:
         ("measurements/TRACT/total.parquet", "parameter", "1/7", "its noise is not that of the strategy"),
         ("measurements/TRACT/total.parquet", "GEO", "S0C0T1", "that are measured"),
         ("estimates/tracts.parquet", "value", 1999, "its counts are not those of the cube"),
-        ("estimates/tracts.parquet", "standard_error", 5.0, "an interval is not that of its estimate"),
+        ("estimates/tracts.parquet", "standard_error", 5.0, "is 0.0000 by the strategy, and published as 5"),
+        ("estimates/tracts.parquet", "upper", 2005.0, "an interval is not that of its estimate"),
         ("estimates/tracts.parquet", "estimate", 1990.0, "is exact, 1990, and published as 2000"),
     ],
 )
@@ -190,6 +230,100 @@ def test_changed_files_are_found(
     assert verify(tmp_path / "release").passed
     _rewritten(tmp_path / "release", place, column, value)
     assert any(problem in one for one in verify(tmp_path / "release").problems)
+
+
+def _file(release: Path, cube: str) -> str:
+    found = open_release(release).cube(cube).file(ReleaseFormat.PARQUET)
+    assert found is not None
+    return found.path
+
+
+@pytest.mark.parametrize(
+    ("cube", "row", "column", "value", "problem"),
+    [
+        ("country", {"SEX": "M", "AGE": "A5", "MAR": "S"}, "value", -1, "a listed value is not positive"),
+        ("country", {"SEX": "M", "AGE": "A0", "MAR": "S"}, "MAR", "W", "AGE=A0, MAR=W is "),
+        (
+            "blocks",
+            {"AGE": "_T", "GEO": "S0C0T0", "MAR": "W"},
+            "value",
+            999,
+            "is 999: not within hierarchy/bou",
+        ),
+        (
+            "tracts",
+            {"GEO": "S0C0", "SEX": "_T", "AGE": "OLD"},
+            "value",
+            7,
+            "its counts are not those of the cube",
+        ),
+    ],
+)
+def test_counts_outside_of_invariants_are_found(
+    bounded: Path, tmp_path: Path, cube: str, row: dict[str, str], column: str, value: object, problem: str
+) -> None:
+    release = tmp_path / "release"
+    shutil.copytree(bounded / "release", release)
+    assert verify(release).problems == ()
+    _rewritten(release, _file(release, cube), column, value, row)
+    problems = list(hierarchy_problems(release, read_manifest(release)))
+    assert any(problem in one for one in problems), problems
+    assert not verify(release).passed
+
+
+def test_totals_that_are_no_sums_are_found(bounded: Path, tmp_path: Path) -> None:
+    """A cell that only one cube has, so that no other contradicts it."""
+    release = tmp_path / "release"
+    shutil.copytree(bounded / "release", release)
+    _rewritten(release, _file(release, "blocks"), "value", 1, {"AGE": "A5", "GEO": "S0C0", "MAR": "S"})
+    assert any("S0C0" in one and "A5" in one for one in verify(release).problems)
+
+
+def test_other_bounds_than_the_stated_ones_are_found(bounded: Path, tmp_path: Path) -> None:
+    release = tmp_path / "release"
+    shutil.copytree(bounded / "release", release)
+    path = release / "hierarchy/bounds.csv"
+    path.write_text(path.read_text().replace(",0,1\n", ",0,2\n"))
+    problems = list(hierarchy_problems(release, read_manifest(release)))
+    assert problems == ["hierarchy/bounds.csv: not the bounds that the manifest states"]
+
+
+def test_no_file_has_the_secret_its_keys_true_counts_or_records(bounded: Path) -> None:
+    purposes = ("manifest", "fingerprint", "record-keys")
+    keys = [OWN_SECRET, *(derive(OWN_SECRET, purpose) for purpose in purposes)]
+    true = _true_leaf_counts(bounded, load_programme(bounded / "programme.toml"))
+    people = [row.split(",")[0] for row in (bounded / "persons.csv").read_text().splitlines()[1:]]
+    columns = 0
+    for path in sorted(path for path in (bounded / "release").rglob("*") if path.is_file()):
+        held = path.read_bytes()
+        for key in keys:
+            for text in (key, key.hex().encode(), base64.b64encode(key)):
+                assert text not in held, path
+        for kind in (np.int8, np.int16, np.int32, np.int64, np.float64):
+            assert true.astype(kind).tobytes() not in held, path
+        if path.suffix == ".parquet":
+            found = pq.read_table(path)
+            for name in found.column_names:
+                listed = found[name].to_numpy()
+                assert not set(people) & {str(one) for one in listed[:50]}, path
+                if listed.dtype.kind in "iuf" and len(listed) >= 16:
+                    columns += 1
+                    assert not np.array_equal(listed[listed > 0], true[true > 0]), (path, name)
+        elif path.suffix in (".csv", ".json", ".md"):
+            assert "P1999" not in held.decode(), path
+    assert columns > 20
+
+
+def _true_leaf_counts(folder: Path, programme: Programme) -> NDArray[np.int64]:
+    """The true counts of the smallest areas by histogram, in the order in which measurements are published."""
+    chosen = hierarchical_mechanism(programme)
+    places = {code: at for at, code in enumerate(chosen.codes[-1])}
+    cells = {key: at for at, key in enumerate(query_cells(chosen, "detailed"))}
+    found = np.zeros((len(places), len(cells)), dtype=np.int64)
+    for row in (folder / "persons.csv").read_text().splitlines()[1:]:
+        _, place, sex, age, status = row.split(",")
+        found[places[place], cells[sex, age, status]] += 1
+    return found.reshape(-1)
 
 
 DRAWS = 300
@@ -464,27 +598,10 @@ def test_consistent_beside_hierarchical_noise_is_refused(tmp_path: Path) -> None
         load_programme(make_country(tmp_path, release="consistent = true"))
 
 
-def _bounded(folder: Path, rows: list[str]) -> Path:
-    noise = NOISE + '[noise.invariants.bounds]\nfile = "bounds.csv"\nquery = "MAR"\n'
-    path = make_country(folder, noise=noise)
-    (folder / "bounds.csv").write_text("\n".join(["GEO,MAR,lower,upper", *rows]) + "\n")
-    return path
-
-
-def test_bounds_hold_in_every_area(tmp_path: Path) -> None:
-    make_country(tmp_path)
-    married: dict[str, int] = {}
-    for row in (tmp_path / "persons.csv").read_text().splitlines()[1:]:
-        _, place, _, _, status = row.split(",")
-        married[place] = married.get(place, 0) + (status == "W")
-    (tmp_path / "bounds.csv").write_text("")
-    path = _bounded(tmp_path, [f"{place},W,{number},{number + 1}" for place, number in married.items()])
-    programme = load_programme(path)
-    protect(programme, SECRET, tmp_path / "release", tmp_path / "private.json", clock=lambda: NOON)
-    found = values(tmp_path / "release", "blocks")
-    for place, number in married.items():
+def test_bounds_hold_in_every_area(bounded: Path) -> None:
+    found = values(bounded / "release", "blocks")
+    for place, number in _married(bounded).items():
         assert number <= found.get(("_T", place, "W"), 0) <= number + 1
-    assert verify(tmp_path / "release").passed
 
 
 @pytest.mark.parametrize(
@@ -656,6 +773,20 @@ def test_the_strategy_of_the_2020_redistricting_data(tmp_path: Path) -> None:
     assert found["_T", "_T", "_T"] == 600
     assert (tmp_path / "release/measurements/Tract/VOTINGAGE_x_HISPANIC_x_CENRACE.parquet").exists()
     assert (tmp_path / "release/measurements/Block/HHGQ.INST.parquet").exists()
+
+
+def test_the_strategy_of_puerto_rico(tmp_path: Path) -> None:
+    path = make_pl94(tmp_path)
+    path.write_text(path.read_text().replace('"pl94-2020"', '"pl94-2020-pr"'))
+    rule = load_programme(path).hierarchy
+    assert rule is not None
+    assert rule.name == "pl94-2020-pr"
+    published = pl94_2020("persons-pr", ("County", "Tract", "Block_Group", "Block"))
+    ours, theirs = (
+        [(one.level, one.share, [part for _, part in one.queries]) for one in levels if one.share]
+        for levels in (rule.strategy.levels, published.levels)
+    )
+    assert ours == theirs
 
 
 @pytest.mark.parametrize(

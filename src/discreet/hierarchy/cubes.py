@@ -27,6 +27,7 @@ from discreet.hierarchy.mechanism import HierarchicalMechanism
 from discreet.maths.cells.counting import roll_up_sparse
 from discreet.maths.tree.bounds import UNBOUNDED
 from discreet.maths.tree.marginals import Blocks, positions, size_of
+from discreet.maths.tree.matrices import product
 from discreet.programme.codelist import Breakdown, Codelist
 from discreet.programme.cube import Cube
 from discreet.programme.hierarchical import groups_of
@@ -85,10 +86,9 @@ class CubeEstimates:
 
 def cube_estimates(chosen: HierarchicalMechanism, estimates: Estimates, cube: Cube) -> CubeEstimates:
     """The estimates of all cells of a cube, margins included."""
-    kind = _Sums(chosen, cube)
+    kind = Sums.of(chosen, cube)
     nodes = _nodes_of_areas(chosen, cube, kind.place)
-    per_area = (nodes.size, kind.cells)
-    values = np.zeros(per_area)
+    values = np.zeros((nodes.size, kind.cells))
     rows: dict[int, list[int]] = {}
     for row, node in enumerate(nodes.tolist()):
         rows.setdefault(node, []).append(row)
@@ -96,26 +96,25 @@ def cube_estimates(chosen: HierarchicalMechanism, estimates: Estimates, cube: Cu
     for some, histograms in _batches(estimates, different, chosen.plan.strategy.histogram):
         for node, found in zip(some, kind.summed(histograms), strict=True):
             values[rows[node]] = found
-    errors = _errors(kind, estimates.covariances, nodes)
+    errors = standard_errors(kind, estimates.covariances, nodes)
     values = np.where(errors == 0, np.rint(values), values)
     return CubeEstimates(cube, *(kind.placed(one) for one in (values, errors)))
 
 
+def standard_errors(kind: Sums, found: Covariances, nodes: Integers) -> Floats:
+    """The standard error of each cell of a cube in each of some nodes, 0 where it is exact."""
+    variances = node_variances(found, nodes)
+    by_block = np.stack([kind.variances(block) for block in variances.blocks])
+    errors: Floats = np.sqrt(np.where(by_block <= ROUNDING, 0.0, by_block))[variances.which]
+    return errors
+
+
 def cube_errors(chosen: HierarchicalMechanism, cube: Cube) -> Floats:
     """The standard error of every cell of a cube, by the strategy and the areas only; 0 where a count is exact."""
-    kind, plan = _Sums(chosen, cube), chosen.plan
+    kind, plan = Sums.of(chosen, cube), chosen.plan
     nodes = _nodes_of_areas(chosen, cube, kind.place)
     found = covariances(plan, known_totals(plan.spine, chosen.hierarchy.totals))
-    return kind.placed(_errors(kind, found, nodes))
-
-
-def _errors(kind: _Sums, found: Covariances, nodes: Integers) -> Floats:
-    """(area, cell in it) -> standard error."""
-    different, where = np.unique(nodes, return_inverse=True)
-    variances = node_variances(found, different)
-    by_block = np.stack([kind.variances(block) for block in variances.blocks])
-    errors = by_block[variances.which[where.reshape(-1)]]
-    return np.sqrt(np.where(errors <= ROUNDING, 0.0, errors))
+    return kind.placed(standard_errors(kind, found, nodes))
 
 
 def _nodes_of_areas(chosen: HierarchicalMechanism, cube: Cube, place: int | None) -> Integers:
@@ -155,27 +154,42 @@ def _batches(
         yield some, held[: len(some)]
 
 
-class _Sums:
+class Sums:
     """How the cells of a cube sum a histogram: for each variable a 0/1 matrix (node of the axis, category)."""
 
-    def __init__(self, chosen: HierarchicalMechanism, cube: Cube) -> None:
-        self._cube, self._histogram = cube, chosen.plan.strategy.histogram
-        leaf = {axis.variable: axis for axis in chosen.leaf.axes[1:]}
-        axes = {axis.variable: axis for axis in cube.axes}
-        self.place = next((k for k, axis in enumerate(cube.axes) if axis.variable not in leaf), None)
-        self._matrices = [
-            _indicators(fine, axes[name]) if name in axes else np.ones((1, len(fine) - 1))
-            for name, fine in leaf.items()
-        ]
-        order = {axis.name: v for v, axis in enumerate(self._histogram.axes)}
-        self._order = [order[axis.variable] for axis in cube.axes if axis.variable in order]
+    def __init__(
+        self,
+        histogram: Histogram,
+        variables: Sequence[str],
+        indicators: Mapping[str, Floats],
+        shape: Sequence[int],
+    ) -> None:
+        """Of a cube with these axes; ``indicators`` has the matrices of those that the histogram has."""
+        names = [axis.name for axis in histogram.axes]
+        self._histogram, self._shape = histogram, tuple(shape)
+        self._matrices = [indicators.get(axis.name, np.ones((1, axis.size))) for axis in histogram.axes]
+        self._order = [names.index(name) for name in variables if name in names]
+        self.place = next((k for k, name in enumerate(variables) if name not in names), None)
         self.cells = prod(len(matrix) for matrix in self._matrices)
+
+    @classmethod
+    def of(cls, chosen: HierarchicalMechanism, cube: Cube) -> Sums:
+        """The sums of a declared cube."""
+        leaf = {axis.variable: axis for axis in chosen.leaf.axes[1:]}
+        found = {
+            axis.variable: indicators(_contained(leaf[axis.variable], axis), axis.parents)
+            for axis in cube.axes
+            if axis.variable in leaf
+        }
+        return cls(chosen.plan.strategy.histogram, [axis.variable for axis in cube.axes], found, cube.shape)
 
     def summed(self, histograms: Floats) -> Floats:
         """(node, cell of the histogram) -> (node, cell of the cube in one area)."""
         found = histograms.reshape((len(histograms), *self._histogram.shape))
         for v, matrix in enumerate(self._matrices):
-            found = np.moveaxis(np.tensordot(found, matrix, axes=(v + 1, 1)), -1, v + 1)
+            lead = found.shape[: v + 1]
+            summed = product(matrix, found.reshape(prod(lead), found.shape[v + 1], -1))
+            found = np.asarray(summed, dtype=np.float64).reshape(*lead, len(matrix), *found.shape[v + 2 :])
         return self._ordered(found)
 
     def variances(self, covariance: Blocks) -> Floats:
@@ -192,7 +206,7 @@ class _Sums:
         sizes = [(self._matrices[v].sum(axis=1), histogram.shape[v]) for v in regular]
         found = np.zeros((len(indicator), *(len(size) for size, _ in sizes)))
         for subset, block in enumerate(covariance):
-            part = np.einsum("ia,ab,ib->i", indicator, block, indicator)
+            part = (product(indicator, block) * indicator).sum(axis=1)
             for v, (g, n) in enumerate(sizes):
                 factor = g - g * g / n if subset >> v & 1 else g * g / n
                 part = part[..., None] * factor
@@ -211,17 +225,17 @@ class _Sums:
         """(area, cell in it) -> the cube's grid."""
         if self.place is None:
             return found.reshape(-1)
-        others = [size for k, size in enumerate(self._cube.shape) if k != self.place]
+        others = [size for k, size in enumerate(self._shape) if k != self.place]
         return np.moveaxis(found.reshape(-1, *others), 0, self.place).reshape(-1)
 
 
-def _indicators(fine: Breakdown, axis: Breakdown) -> Floats:
-    """(node of the axis, category) -> 1 where the node contains the category."""
-    found = np.zeros((len(axis), len(fine) - 1))
-    for category, node in enumerate(_contained(fine, axis).tolist()):
+def indicators(finest: Integers, parents: NDArray[np.int32] | Sequence[int]) -> Floats:
+    """(node of an axis, category) -> 1 where the node contains the category; ``finest`` is the finest such node."""
+    found = np.zeros((len(parents), len(finest)))
+    for category, node in enumerate(finest.tolist()):
         while node >= 0:
             found[node, category] = 1
-            node = int(axis.parents[node])
+            node = int(parents[node])
     return found
 
 

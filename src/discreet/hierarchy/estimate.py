@@ -6,6 +6,7 @@ same form share them. See ``maths.tree.least_squares`` for the formulas.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from discreet.errors import mistake
 from discreet.hierarchy.measure import Measurements, Plan, Siblings, plan_of
 from discreet.hierarchy.spine import Spine
+from discreet.io.progress import Progress, Quiet
 from discreet.maths.tree.least_squares import (
     combined,
     inverse,
@@ -25,6 +27,7 @@ from discreet.maths.tree.least_squares import (
     with_known_total,
 )
 from discreet.maths.tree.marginals import Basis, Blocks, answers, applied, cell_variances, size_of, spread
+from discreet.maths.tree.matrices import product
 from discreet.programme.strategy import Strategy
 
 Floats = NDArray[np.floating[Any]]
@@ -60,7 +63,8 @@ class Form:
     """The covariances of nodes whose trees below have the same form."""
 
     kind: int
-    up: Blocks  # of the estimate from all measurements at and below the node
+    plain: Blocks  # of the estimate from all measurements at and below the node
+    up: Blocks  # the same, given the total where it is known here
     children: Blocks | None  # of the sum of the children's estimates; None for leaves
     children_inverse: Blocks | None
     fixed: bool  # the total is known, here or below
@@ -87,31 +91,27 @@ def covariances(plan: Plan, known: NDArray[np.bool_]) -> Covariances:
     numbers: dict[tuple[int, ...], int] = {}
     form_of = np.full(len(spine), -1, dtype=np.int64)
     for node in range(len(spine) - 1, -1, -1):
-        below = form_of[spine.children(node)] if not spine.is_leaf(node) else np.zeros(0, dtype=np.int64)
-        different, count = np.unique(below, return_counts=True)
-        key = (int(plan.kind_of[node]), int(known[node]), *different.tolist(), -1, *count.tolist())
+        below = sorted(Counter(form_of[spine.children(node)].tolist()).items())
+        key = (int(plan.kind_of[node]), int(known[node]), *(number for pair in below for number in pair))
         if key not in numbers:
             numbers[key] = len(forms)
-            below_forms = [forms[one] for one in different.tolist()]
-            forms.append(_form(plan, int(plan.kind_of[node]), bool(known[node]), below_forms, count))
+            counted = [(forms[form], number) for form, number in below]
+            forms.append(_form(plan, int(plan.kind_of[node]), bool(known[node]), counted))
         form_of[node] = numbers[key]
     return Covariances(plan, tuple(forms), form_of)
 
 
-def _form(plan: Plan, kind: int, known: bool, below: Sequence[Form], count: Integers) -> Form:
+def _form(plan: Plan, kind: int, known: bool, below: Sequence[tuple[Form, int]]) -> Form:
     own = plan.kinds[kind].precision
     if not below:
-        up, children, children_inverse, fixed = np.linalg.inv(own), None, None, False
+        plain, children, children_inverse, fixed = inverse(own, total_known=False), None, None, False
     else:
-        children = sum((n * one.up for n, one in zip(count.tolist(), below, strict=True)), np.zeros_like(own))
-        fixed = all(one.fixed for one in below)
+        children = sum((number * one.up for one, number in below), np.zeros_like(own))
+        fixed = all(one.fixed for one, _ in below)
         children_inverse = inverse(children, total_known=fixed)
-        up = combined(children, own)
-    direction = None
-    if known:
-        up, direction = with_known_total(up)
-        fixed = True
-    return Form(kind, up, children, children_inverse, fixed, direction)
+        plain = combined(children, own)
+    up, direction = with_known_total(plain) if known else (plain, None)
+    return Form(kind, plain, up, children, children_inverse, fixed or known, direction)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,8 +147,7 @@ class Upward:
 
     def _leaf(self, number: int, information: Floats, nodes: Integers) -> Floats:
         form = self.covariances.forms[number]
-        own = self.measurements.plan.kinds[form.kind].precision
-        found = applied(self.basis, np.linalg.inv(own), information)
+        found = applied(self.basis, form.plain, information)
         if form.direction is not None:
             found = moved_to_total(
                 self.basis, found, self.totals.values[nodes].astype(np.float64), form.direction
@@ -165,8 +164,11 @@ def _information(plan: Plan, siblings: Siblings, chosen: NDArray[np.bool_]) -> F
     return found
 
 
-def upward(measurements: Measurements, totals: Totals | None = None) -> Upward:
+def upward(
+    measurements: Measurements, totals: Totals | None = None, progress: Progress | None = None
+) -> Upward:
     """The pass up over all nodes, the children of one parent at a time."""
+    seen = progress or Quiet()
     plan = measurements.plan
     spine, basis = plan.spine, plan.strategy.histogram.basis
     exact = totals or no_totals(spine)
@@ -183,6 +185,7 @@ def upward(measurements: Measurements, totals: Totals | None = None) -> Upward:
             _own_measurements(fit, siblings)
             if parent >= 0:
                 _add_to_parent(fit, siblings, int(row[parent]))
+            seen.step(len(siblings.nodes))
     return fit
 
 
@@ -195,9 +198,7 @@ def _own_measurements(fit: Upward, siblings: Siblings) -> None:
     for node, h in zip(siblings.nodes[inner].tolist(), information, strict=True):
         form, at = fit.covariances.of(node), fit.row[node]
         own = fit.measurements.plan.kinds[siblings.kind].precision
-        # C_up before the total was fixed: a known total is applied after the update
-        plain = form.up if form.direction is None else combined(_present(form.children), own)
-        value = updated(fit.basis, fit.children[at], h, own, plain)
+        value = updated(fit.basis, fit.children[at], h, own, form.plain)
         if form.direction is not None:
             value = moved_to_total(fit.basis, value, float(fit.totals.values[node]), form.direction)
         fit.up[at] = value
@@ -218,15 +219,14 @@ def _add_to_parent(fit: Upward, siblings: Siblings, row: int) -> None:
         return
     plan = fit.measurements.plan
     basis, kind = fit.basis, plan.kinds[siblings.kind]
-    own_inverse = np.linalg.inv(kind.precision)
     nodes, forms = siblings.nodes[leaf], fit.covariances.form_of[siblings.nodes[leaf]]
     for number in np.unique(forms).tolist():
         these = np.flatnonzero(leaf)[forms == number]
         h = np.zeros((basis.d, basis.width))
         for marginal, variance, values in zip(kind.marginals, kind.variances, siblings.values, strict=True):
             h += spread(basis, marginal, values[these].sum(axis=0, dtype=np.int64) / variance)
-        value = applied(basis, own_inverse, h)
         form = fit.covariances.forms[number]
+        value = applied(basis, form.plain, h)
         if form.direction is not None:
             total = float(fit.totals.values[nodes[forms == number]].sum())
             value = moved_to_total(basis, value, total, form.direction)
@@ -338,7 +338,7 @@ def node_variances(found: Covariances, nodes: Integers) -> NodeVariances:
             block = form.up
             if parent >= 0:
                 above = found.of(parent)
-                gain = form.up @ _present(above.children_inverse)
+                gain = product(form.up, _present(above.children_inverse))
                 block = smoothed(form.up, gain, blocks[key[0]], _present(above.children))
             cache[key] = len(blocks)
             blocks.append(block)

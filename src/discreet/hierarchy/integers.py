@@ -9,11 +9,11 @@ used, so that it costs no privacy.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numba import njit
@@ -24,24 +24,34 @@ from discreet.errors import Mistakes, Problem, mistake
 from discreet.hierarchy.estimate import Totals, Upward, known_totals, no_totals, upward
 from discreet.hierarchy.measure import Measurements, Plan, Siblings, ancestors, node_counts
 from discreet.hierarchy.spine import NAMED, Spine
+from discreet.io.progress import Progress, Quiet
 from discreet.maths.tree.bounds import MOST_GROUPS, UNBOUNDED, box, divided, with_total
-from discreet.maths.tree.least_squares import moved_to_total, with_known_total
+from discreet.maths.tree.least_squares import inverse, moved_to_total, with_known_total
 from discreet.maths.tree.marginals import (
     Basis,
     Blocks,
     applied,
-    by_means,
+    by_sums,
     positions,
     size_of,
     spread,
     undetermined,
 )
-from discreet.maths.tree.nonnegative import Fitted, fit_blocks, fit_support, groups_of, support_weights
+from discreet.maths.tree.nonnegative import (
+    Fitted,
+    Within,
+    fit_blocks,
+    fit_support,
+    groups_of,
+    support_weights,
+)
 from discreet.maths.tree.rounding import meeting_sums, rounded_to_sums, whole_numbers
 from discreet.programme.strategy import Histogram, Strategy
 
 Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.int64]
+
+PARENTS_AT_ONCE = 1000  # whose children's counts are stored together
 
 
 class Fit(StrEnum):
@@ -263,7 +273,51 @@ class _Whole:
     lengths: Integers  # sibling -> how many
     cells: Integers
     counts: Integers
-    finished: bool
+    unfinished: int  # fits that were stopped before their residuals were small
+
+    def to_bytes(self) -> bytes:
+        """All numbers, little-endian."""
+        sizes = [len(self.lengths), len(self.cells), self.unfinished]
+        parts = (np.array(sizes, dtype=np.int64), self.lengths, self.cells, self.counts)
+        return b"".join(part.astype("<i8").tobytes() for part in parts)
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> _Whole:
+        """Read them back."""
+        numbers = np.frombuffer(content, dtype="<i8").astype(np.int64)
+        siblings, listed, unfinished = numbers[:3].tolist()
+        lengths, cells, counts = np.split(numbers[3:], [siblings, siblings + listed])
+        return cls(lengths, cells, counts, unfinished)
+
+
+def _joined(parts: Sequence[_Whole]) -> _Whole:
+    """One after the other."""
+    return _Whole(
+        np.concatenate([part.lengths for part in parts]),
+        np.concatenate([part.cells for part in parts]),
+        np.concatenate([part.counts for part in parts]),
+        sum(part.unfinished for part in parts),
+    )
+
+
+class Parts(Protocol):
+    """Where whole counts are stored that an interrupted run has fitted; they may be published."""
+
+    def stored(self, name: str) -> bytes | None:
+        """What was stored by this name."""
+
+    def store(self, name: str, part: bytes) -> None:
+        """Store a part."""
+
+
+class NoParts:
+    """Nothing is stored."""
+
+    def stored(self, name: str) -> bytes | None:
+        """Nothing."""
+
+    def store(self, name: str, part: bytes) -> None:
+        """Do nothing."""
 
 
 def integers(
@@ -271,37 +325,67 @@ def integers(
     limits: Limits | None = None,
     fit: Fit = Fit.TREE,
     threads: int = 1,
+    *,
+    climbed: Upward | None = None,
+    parts: Parts | None = None,
+    progress: Progress | None = None,
 ) -> Tables:
-    """Fit and round all areas; the measurements of one parent's children are in memory at a time, for each thread."""
-    plan = measurements.plan
+    """Fit and round all areas; the measurements of one parent's children are in memory at a time, for each thread.
+
+    ``climbed`` is the pass up over the same measurements, where it was made before. What ``parts`` has from an
+    interrupted run is not fitted again: the same measurements give the same counts.
+    """
+    plan, seen, saved = measurements.plan, progress or Quiet(), parts or NoParts()
     found = limits or unlimited(plan)
-    fitting = (
-        _TreeFit(upward(measurements, found.totals)) if fit is Fit.TREE else _OwnLevelFit(measurements, found)
+    fitting: _TreeFit | _OwnLevelFit = (
+        _TreeFit(climbed or upward(measurements, found.totals))
+        if fit is Fit.TREE
+        else _OwnLevelFit(measurements, found)
     )
     work = _Descent(plan, measurements, found, fitting)
     settled: dict[int, tuple[Integers, Integers]] = {}
-    parts: list[_Whole] = []
+    made: list[_Whole] = []
     with ThreadPoolExecutor(threads) as pool:
-        for parents in _by_depth(plan.spine):
+        for number, parents in enumerate(_batches(plan.spine)):
             given = [(parent, settled.pop(parent, None)) for parent in parents]
-            for parent, whole in zip(parents, pool.map(work.children, given), strict=True):
-                parts.append(whole)
-                start = np.cumsum([0, *whole.lengths.tolist()])
-                below = plan.spine.children(parent)
-                for at, node in enumerate(range(below.start, below.stop)):
-                    if not plan.spine.is_leaf(node):
-                        here = slice(start[at], start[at + 1])
-                        settled[node] = whole.cells[here], whole.counts[here]
-    lengths = np.concatenate([part.lengths for part in parts])
+            content = saved.stored(f"fits-{number}")
+            if content is None:
+                whole = _joined([_counted(one, seen) for one in pool.map(work.children, given)])
+                saved.store(f"fits-{number}", whole.to_bytes())
+            else:
+                whole = _counted(_Whole.from_bytes(content), seen)
+            made.append(whole)
+            _settle_children(plan.spine, parents, whole, settled)
+    whole = _joined(made)
     counts = csr_array(
-        (
-            np.concatenate([part.counts for part in parts]),
-            np.concatenate([part.cells for part in parts]),
-            np.concatenate([[0], np.cumsum(lengths)]),
-        ),
+        (whole.counts, whole.cells, np.concatenate([[0], np.cumsum(whole.lengths)])),
         shape=(len(plan.spine), plan.strategy.histogram.basis.cells),
     )
-    return Tables(plan.spine, plan.strategy.histogram, counts, sum(not part.finished for part in parts))
+    return Tables(plan.spine, plan.strategy.histogram, counts, whole.unfinished)
+
+
+def _counted(whole: _Whole, progress: Progress) -> _Whole:
+    progress.step(len(whole.lengths))
+    return whole
+
+
+def _settle_children(
+    spine: Spine, parents: Sequence[int], whole: _Whole, settled: dict[int, tuple[Integers, Integers]]
+) -> None:
+    """Note the counts of the children that have children themselves."""
+    start = np.concatenate([[0], np.cumsum(whole.lengths)])
+    nodes = (node for parent in parents for node in range(*spine.children(parent).indices(len(spine))[:2]))
+    for at, node in enumerate(nodes):
+        if not spine.is_leaf(node):
+            here = slice(start[at], start[at + 1])
+            settled[node] = whole.cells[here], whole.counts[here]
+
+
+def _batches(spine: Spine) -> Iterator[list[int]]:
+    """The parents of each depth, some at a time: what is stored together."""
+    for parents in _by_depth(spine):
+        for first in range(0, len(parents), PARENTS_AT_ONCE):
+            yield parents[first : first + PARENTS_AT_ONCE]
 
 
 def _by_depth(spine: Spine) -> Iterator[list[int]]:
@@ -352,7 +436,7 @@ class _OwnLevelFit:
                 for kind in poor
             ]
             raise Mistakes(dict.fromkeys(problems))
-        self._inverse = [np.linalg.inv(kind.precision) for kind in self._plan.kinds]
+        self._inverse = [inverse(kind.precision, total_known=False) for kind in self._plan.kinds]
         self._fixed = [with_known_total(one) for one in self._inverse]
 
     def estimates(self, siblings: Siblings) -> Floats:
@@ -385,7 +469,7 @@ class _Descent:
     ) -> None:
         self._plan, self._measurements, self._limits, self._fitting = plan, measurements, limits, fitting
         self._basis: Basis = plan.strategy.histogram.basis
-        self._means = [by_means(self._basis, kind.precision) for kind in plan.kinds]
+        self._means = [by_sums(self._basis, kind.precision) for kind in plan.kinds]
 
     def children(self, given: tuple[int, tuple[Integers, Integers] | None]) -> _Whole:
         """The whole counts of a parent's children, from the parent's; without a parent those of the root."""
@@ -397,7 +481,7 @@ class _Descent:
         nodes = np.arange(*self._plan.spine.children(parent).indices(len(self._plan.spine))[:2])
         if not len(cells):
             nothing = np.zeros(0, dtype=np.int64)
-            return _Whole(np.zeros(len(nodes), dtype=np.int64), nothing, nothing, finished=True)
+            return _Whole(np.zeros(len(nodes), dtype=np.int64), nothing, nothing, 0)
         spine = self._plan.spine
         leaves = bool((spine.first[nodes] == spine.last[nodes]).all())
         known = self._limits.totals.known[nodes]
@@ -408,11 +492,11 @@ class _Descent:
         whole = self._rounded(fitted.values, nodes, cells, counts)
         row, column = np.nonzero(whole)
         lengths = np.bincount(row, minlength=len(nodes))
-        return _Whole(lengths, cells[column], whole[row, column], fitted.residual <= 1)
+        return _Whole(lengths, cells[column], whole[row, column], int(fitted.residual > 1))
 
     def _of_leaves(self, siblings: Siblings, nodes: Integers, cells: Integers, counts: Integers) -> Fitted:
         kind, limits = self._plan.kinds[siblings.kind], self._limits
-        weights = support_weights(self._means[siblings.kind], self._basis.places, self._basis.widths, cells)
+        weights = support_weights(self._means[siblings.kind], self._basis.places, cells)
         information = np.zeros((len(nodes), len(cells)))
         for at, (values, variance) in enumerate(zip(siblings.values, kind.variances, strict=True)):
             _gather(values, kind.positions[at], cells, 1 / variance, information)
@@ -440,10 +524,12 @@ class _Descent:
             estimates,
             forms,
             which,
-            whole,
-            groups_of(limits.group, limits.groups, whole > 0),
-            limits.lower[nodes].astype(np.float64),
-            limits.upper[nodes].astype(np.float64),
+            Within(
+                groups_of(limits.group, limits.groups, whole > 0),
+                limits.lower[nodes].astype(np.float64),
+                limits.upper[nodes].astype(np.float64),
+                whole,
+            ),
             totals_known=fixed,
         )
         return Fitted(np.ascontiguousarray(found.values[:, cells]), found.residual)
@@ -469,10 +555,12 @@ class _Descent:
             self._fitting.estimates(siblings),
             forms,
             which,
-            None,
-            groups_of(limits.group, limits.groups),
-            lower.astype(np.float64),
-            upper.astype(np.float64),
+            Within(
+                groups_of(limits.group, limits.groups),
+                lower.astype(np.float64),
+                upper.astype(np.float64),
+                None,
+            ),
             totals_known=fixed,
         )
         values = found.values[0]
@@ -483,7 +571,7 @@ class _Descent:
             sums = np.clip(np.rint(near).astype(np.int64), lower[0], upper[0])
         whole = rounded_to_sums(values, limits.group, sums)
         cells = np.flatnonzero(whole)
-        return _Whole(np.array([len(cells)]), cells, whole[cells], found.residual <= 1)
+        return _Whole(np.array([len(cells)]), cells, whole[cells], int(found.residual > 1))
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]

@@ -98,7 +98,7 @@ def _kind(strategy: Strategy, top: int, bottom: int, tables: dict[AdditiveLaw, T
     basis = strategy.histogram.basis
     marginals = tuple(strategy.histogram.marginal(query) for query in queries)
     places = [positions(basis, marginal) for marginal in marginals]
-    variances = tuple(law.pmf.variance for law in laws)
+    variances = tuple(tables[law].variance for law in laws)
     return Kind(
         top,
         bottom,

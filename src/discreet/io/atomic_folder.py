@@ -130,10 +130,10 @@ class AtomicFolder:
         ):
             yield file
 
-    def record(self, name: str, text: str) -> None:
+    def record(self, name: str, content: bytes) -> None:
         """Store a record for a run that resumes this one."""
         draft = self._drafts / f"{quote(name, safe='')}.record"
-        draft.write_text(text, encoding="utf-8")
+        draft.write_bytes(content)
         _move(draft, self.records / name)
 
     def keep_only(self, names: set[str]) -> None:

@@ -10,7 +10,7 @@ from discreet.errors import mistake
 from discreet.formats.publication import Publication
 from discreet.formats.writers import with_parquet
 from discreet.hierarchy.cubes import count_table, cube_estimates, leaf_counts, read_bounds
-from discreet.hierarchy.estimate import Estimates, estimate
+from discreet.hierarchy.estimate import Estimates, upward
 from discreet.hierarchy.integers import Fit, integers, limits_of
 from discreet.hierarchy.mechanism import HierarchicalMechanism
 from discreet.hierarchy.topdown import totals_first
@@ -18,7 +18,13 @@ from discreet.programme.cube import Cube
 from discreet.programme.hierarchical import Output
 from discreet.release.assemble import write_cube
 from discreet.release.folder import ReleaseFolder
-from discreet.release.hierarchy import write_areas, write_estimates, write_measurements
+from discreet.release.hierarchy import (
+    write_areas,
+    write_bounds,
+    write_categories,
+    write_estimates,
+    write_measurements,
+)
 from discreet.release.manifest import CubeEntry, FileEntry
 from discreet.run.run import Run
 from discreet.run.tabulating import tabulate
@@ -40,7 +46,8 @@ class Fitting:
     ) -> tuple[dict[str, CubeEntry], tuple[FileEntry, ...], dict[str, int]]:
         """The entries of all cubes, the files that belong to none, and the number of records.
 
-        Everything that can be refused is refused before ``pay``; no noise is drawn before it.
+        Everything that can be refused is refused before ``pay``; no noise is drawn before it. Areas that a killed run
+        of the same snapshot has fitted are not fitted again.
         """
         run, chosen, rule = self._run, self._chosen, self._chosen.hierarchy
         self._refuse_large()
@@ -51,19 +58,25 @@ class Fitting:
         spine, strategy = chosen.plan.spine, chosen.plan.strategy
         limits = limits_of(spine, strategy, counts, rule.totals, bounds)
         pay()
-        drawn = chosen.drawn(counts)
-        run.progress.stage("fitting areas")
-        fit = Fit(rule.fit)
+        drawn, fit = chosen.drawn(counts), Fit(rule.fit)
+        climbed = None
+        if fit is Fit.TREE or Output.ESTIMATES in rule.outputs:
+            run.progress.stage("estimating areas", len(spine))
+            climbed = upward(drawn, limits.totals, run.progress)
+        run.progress.stage("fitting areas", len(spine))
         settled = drawn if fit is Fit.TREE else totals_first(drawn, limits)
-        fitted = integers(settled, limits, fit, run.threads)
+        fitted = integers(
+            settled, limits, fit, run.threads, climbed=climbed, parts=self._folder, progress=run.progress
+        )
         whole = leaf_counts(fitted)
-        estimates = None
-        if Output.ESTIMATES in rule.outputs:
-            run.progress.stage("estimating all counts")
-            estimates = estimate(drawn, limits.totals)
+        estimates = Estimates(climbed) if climbed and Output.ESTIMATES in rule.outputs else None
         run.progress.stage("writing tables", len(run.programme.cubes))
         entries = {cube.id: self._cube(cube, whole, estimates) for cube in run.programme.cubes}
-        files = [write_areas(self._folder, chosen)]
+        files = [
+            write_areas(self._folder, chosen),
+            write_categories(self._folder, chosen, run.programme.cubes),
+            *write_bounds(self._folder, rule),
+        ]
         if Output.MEASUREMENTS in rule.outputs:
             run.progress.stage("writing measurements")
             files += write_measurements(self._folder, chosen, drawn)

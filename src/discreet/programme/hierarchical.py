@@ -37,6 +37,7 @@ from discreet.programme.strategy import (
 from discreet.programme.variables import Variable
 
 PL94_2020 = "pl94-2020"
+PUERTO_RICO = "pl94-2020-pr"
 ROOT = "total"
 KEY = "noise.strategy"
 
@@ -292,11 +293,11 @@ class _Resolver:
     def _built_in(
         self, name: str, unit: str, known: Mapping[str, int]
     ) -> tuple[tuple[int, ...], tuple[tuple[str, str], ...], Strategy]:
-        if name != PL94_2020:
-            raise mistake(
-                "", KEY, repr(name), f'write "{PL94_2020}", or a table with histogram, levels and queries'
-            )
-        published = pl94_2020("persons-us" if unit == "persons" else "units-us")
+        if name not in (PL94_2020, PUERTO_RICO):
+            remedy = f'write "{PL94_2020}" or "{PUERTO_RICO}", or a table with histogram, levels and queries'
+            raise mistake("", KEY, repr(name), remedy)
+        asked = f"{'persons' if unit == 'persons' else 'units'}-{'us' if name == PL94_2020 else 'pr'}"
+        published = pl94_2020(asked)
         here = {_plain(level): level for level in known if level != ROOT}
         matched = {
             one.level: here[_plain(one.level)] for one in published.levels if _plain(one.level) in here
@@ -306,7 +307,7 @@ class _Resolver:
             wanted = ", ".join(one.level for one in published.levels)
             remedy = f"name its breakdowns as the published levels, the last always: {wanted}"
             raise mistake("", KEY, value, remedy)
-        part = pl94_2020("persons-us" if unit == "persons" else "units-us", tuple(matched))
+        part = pl94_2020(asked, tuple(matched))
         by_name = {name.casefold(): name for name in self._variables}
         for axis in part.histogram.axes:
             size = len(self._variables[by_name[axis.name]].codelist.leaves) if axis.name in by_name else None

@@ -18,6 +18,8 @@ from discreet.programme.release import ReleaseFormat
 from discreet.release.manifest import MANIFEST, CubeEntry, FileEntry, Manifest, is_release
 
 OPTION = "release folder"
+_PART = ".part"
+_DIGEST = 32  # bytes of SHA-256
 
 
 class ReleaseFolder:
@@ -72,7 +74,20 @@ class ReleaseFolder:
 
     def finish(self, entry: CubeEntry) -> None:
         """Record that all files of a cube are in place; a later run with the same id starts from here."""
-        self._folder.record(_record(entry.id), entry.model_dump_json())
+        self._folder.record(_record(entry.id), entry.model_dump_json().encode())
+
+    def store(self, name: str, part: bytes) -> None:
+        """Store a part of a long computation, for a run with the same id; it is never published."""
+        self._folder.record(f"{name}{_PART}", hashlib.sha256(part).digest() + part)
+
+    def stored(self, name: str) -> bytes | None:
+        """The part that an interrupted run stored, if it is still what was stored."""
+        try:
+            content = (self._folder.records / f"{name}{_PART}").read_bytes()
+        except FileNotFoundError:
+            return None
+        digest, part = content[:_DIGEST], content[_DIGEST:]
+        return part if hashlib.sha256(part).digest() == digest else None
 
     def publish(self, manifest: Manifest) -> None:
         """Publish the release with its manifest, in one step."""
@@ -87,7 +102,7 @@ class ReleaseFolder:
     def _keep_recorded(self) -> None:
         """Keep the files of recorded cubes; delete everything else that an earlier run left."""
         kept: set[str] = set()
-        for record in sorted(self._folder.records.iterdir()):
+        for record in sorted(self._folder.records.glob("*.json")):
             try:
                 entry = CubeEntry.model_validate_json(record.read_text(encoding="utf-8"))
             except ValidationError:

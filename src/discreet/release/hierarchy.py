@@ -27,15 +27,19 @@ from discreet.hierarchy.measure import Kind, Measurements, Plan, Siblings, Store
 from discreet.hierarchy.mechanism import HierarchicalMechanism
 from discreet.hierarchy.spine import spine_of
 from discreet.maths.tree.marginals import size_of
-from discreet.programme.hierarchical import HierarchyRule, Output
+from discreet.programme.cube import Cube
+from discreet.programme.hierarchical import HierarchyRule, groups_of
 from discreet.programme.release import ReleaseFormat
 from discreet.release.folder import ReleaseFolder
-from discreet.release.manifest import CubeEntry, FileEntry, Manifest
-from discreet.release.reader import CubeFile, Release, read_codes
+from discreet.release.manifest import FileEntry
+from discreet.release.reader import Release
 from discreet.tabulate.tables import ProtectedTable
 
 AREAS = "hierarchy/areas.csv"
 AREA_COLUMNS = ("level", "code", "parent")
+CATEGORIES = "hierarchy/categories.csv"
+CATEGORY_COLUMNS = ("variable", "category", "breakdown", "code")
+BOUNDS = "hierarchy/bounds.csv"
 CONFIDENCE = 0.95
 DIGITS = 3  # decimals of estimates and intervals
 ERROR_DIGITS = 4  # of standard errors
@@ -73,6 +77,47 @@ def write_areas(folder: ReleaseFolder, chosen: HierarchicalMechanism) -> FileEnt
                 writer.writerows((level, code, parent) for code, parent in zip(codes[at], above, strict=True))
 
     return folder.write(AREAS, write)
+
+
+def write_categories(
+    folder: ReleaseFolder, chosen: HierarchicalMechanism, cubes: Sequence[Cube]
+) -> FileEntry:
+    """Write the categories of the histogram in their order, and the code of each in every breakdown that has it."""
+    rows: list[tuple[str, str, str, str]] = []
+    for fine in chosen.leaf.axes[1:]:
+        name, categories = fine.variable, fine.codes[1:]
+        rows += [(name, code, "", code) for code in categories]
+        for axis in {
+            one.full_name: one for cube in cubes for one in cube.axes if one.variable == name
+        }.values():
+            groups = groups_of(fine, axis)
+            nodes = [] if groups is None else groups.tolist()
+            rows += [
+                (name, code, axis.full_name, axis.codes[node])
+                for code, node in zip(categories, nodes, strict=True)
+            ]
+        for one in chosen.plan.strategy.histogram.groupings:
+            if one.variable == name:
+                labels = [chosen.group_codes[one.name][group] for group in one.groups]
+                rows += [
+                    (name, code, one.name, label) for code, label in zip(categories, labels, strict=True)
+                ]
+
+    def write(path: Path) -> None:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows([CATEGORY_COLUMNS, *dict.fromkeys(rows)])
+
+    return folder.write(CATEGORIES, write)
+
+
+def write_bounds(folder: ReleaseFolder, rule: HierarchyRule) -> Iterator[FileEntry]:
+    """Publish the declared bounds, where there are some, as they were given."""
+    if rule.bounds is not None:
+        yield folder.write(BOUNDS, partial(_copied, Path(rule.bounds.path)))
+
+
+def _copied(source: Path, path: Path) -> None:
+    path.write_bytes(source.read_bytes())
 
 
 def write_measurements(
@@ -212,6 +257,32 @@ class PublishedHierarchy:
         except Mistakes as wrong:
             raise BrokenRelease(f"{AREAS}: {wrong}") from None
 
+    @cached_property
+    def categories(self) -> dict[tuple[str, str], dict[str, str]]:
+        """(variable, breakdown) -> category -> its code there; the breakdown "" has the categories themselves."""
+        path = self.release.folder / CATEGORIES
+        try:
+            with path.open(encoding="utf-8", newline="") as file:
+                rows = list(csv.reader(file))
+        except (OSError, UnicodeDecodeError, csv.Error):
+            rows = []
+        if not rows or tuple(rows[0]) != CATEGORY_COLUMNS or any(len(row) != len(rows[0]) for row in rows):
+            raise BrokenRelease(
+                f"{CATEGORIES}: not a list of {','.join(CATEGORY_COLUMNS)}; fetch the release again"
+            )
+        found: dict[tuple[str, str], dict[str, str]] = {}
+        for variable, category, breakdown, code in rows[1:]:
+            found.setdefault((variable, breakdown), {})[category] = code
+        for axis in self.rule.strategy.histogram.axes:
+            if len(found.get((axis.name, ""), ())) != axis.size:
+                raise BrokenRelease(f"{CATEGORIES}: not {axis.size} categories of {axis.name}")
+        return found
+
+    @property
+    def bounds(self) -> Path:
+        """The file of public bounds."""
+        return self.release.folder / BOUNDS
+
     def measurements(self, level: str, query: str) -> pa.Table:
         """The noisy counts of one query at one level."""
         return _read(self.release.folder / measurements_place(level, query))
@@ -269,90 +340,3 @@ def _read(path: Path) -> pa.Table:
         raise BrokenRelease(f"{path}: missing; the release does not publish it") from None
     except pa.ArrowException:
         raise BrokenRelease(f"{path}: not readable as Parquet; fetch the release again") from None
-
-
-def hierarchy_problems(folder: Path, manifest: Manifest) -> Iterator[str]:
-    """What of the further files does not follow from the manifest and the areas; all values are public ones."""
-    found = published_hierarchy(Release(folder, manifest))
-    if found is None:
-        return
-    try:
-        if Output.MEASUREMENTS in found.rule.outputs:
-            for level, query in measured(found.plan):
-                yield from _measurement_problems(found, level, query)
-        if Output.ESTIMATES in found.rule.outputs:
-            for cube in manifest.cubes:
-                yield from _estimate_problems(found, cube)
-    except BrokenRelease as broken:
-        yield str(broken)
-
-
-def _measurement_problems(found: PublishedHierarchy, level: str, query: str) -> Iterator[str]:
-    """Every measured area has all cells of the query, once, with the noise that the strategy gives it."""
-    where = measurements_place(level, query)
-    table, plan = found.measurements(level, query), found.plan
-    names = (found.rule.geography, VALUE, PARAMETER, VARIANCE)
-    if missing := [name for name in names if name not in table.column_names]:
-        yield f"{where}: no column {missing[0]}"
-        return
-    number = plan.spine.levels.index(level)
-    histogram = plan.strategy.histogram
-    width = size_of(histogram.basis, histogram.marginal(query))
-    expected: dict[str, tuple[str, float]] = {}
-    for code, node in zip(found.areas[1][number], plan.spine.node_of[number].tolist(), strict=True):
-        kind = plan.kinds[plan.kind_of[node]]
-        if kind.bottom == number and query in kind.queries:
-            at = kind.queries.index(query)
-            expected[code] = str(kind.laws[at].parameter), kind.variances[at]
-    areas = table[found.rule.geography].to_pylist()[::width]
-    if len(table) != width * len(expected) or dict.fromkeys(areas) != dict.fromkeys(expected):
-        yield f"{where}: not {width} counts of each of the {len(expected)} areas that are measured"
-        return
-    parameters = table[PARAMETER].to_pylist()
-    variances = table[VARIANCE].to_numpy()
-    for row, code in enumerate(table[found.rule.geography].to_pylist()):
-        parameter, variance = expected[code]
-        if parameters[row] != parameter or abs(variances[row] - variance) > 1e-9 * variance:
-            yield f"{where}: {code}: its noise is not that of the strategy, {parameter}"
-            return
-
-
-def _estimate_problems(found: PublishedHierarchy, entry: CubeEntry) -> Iterator[str]:
-    """All cells in their order, with the published counts, intervals of the stated errors, and exact ones equal."""
-    where = estimates_place(entry.id, ReleaseFormat.PARQUET)
-    table = found.estimates(entry.id)
-    folder = found.release.folder
-    codes = tuple(read_codes(folder / axis.codelist).codes for axis in entry.axes)
-    size = int(np.prod([len(one) for one in codes]))
-    names = [axis.variable for axis in entry.axes]
-    wanted = [*names, VALUE, ESTIMATE, ERROR, LOWER, UPPER]
-    if table.column_names != wanted or len(table) != size:
-        yield f"{where}: not the columns {', '.join(wanted)} of {size} cells"
-        return
-    places = np.unravel_index(np.arange(size), tuple(len(one) for one in codes))
-    for name, own, along in zip(names, codes, places, strict=True):
-        if not np.array_equal(
-            np.array(table[name].to_pylist(), dtype=object), np.array(own, dtype=object)[along]
-        ):
-            yield f"{where}: the codes of {name} are not in their order"
-            return
-    file = entry.file(ReleaseFormat.PARQUET)
-    counts = np.zeros(size, dtype=np.int64)
-    if file is not None:
-        for rows in CubeFile(entry, folder / file.path, codes).parts():
-            counts[rows.cells] = rows.values
-    value, estimate, error = (table[name].to_numpy() for name in (VALUE, ESTIMATE, ERROR))
-    if not np.array_equal(value, counts):
-        yield f"{where}: its counts are not those of the cube"
-    lower, upper = interval(estimate, error)
-    if (error < 0).any() or not (
-        np.allclose(table[LOWER].to_numpy(), lower, atol=2e-3)
-        and np.allclose(table[UPPER].to_numpy(), upper, atol=2e-3)
-    ):
-        yield f"{where}: an interval is not that of its estimate and standard error"
-    wrong = np.flatnonzero((error == 0) & (value != estimate))
-    for cell in wrong[:NAMED].tolist():
-        named = ", ".join(
-            f"{name}={own[along[cell]]}" for name, own, along in zip(names, codes, places, strict=True)
-        )
-        yield f"{where}: {named} is exact, {estimate[cell]:g}, and published as {value[cell]}"

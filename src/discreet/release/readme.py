@@ -62,7 +62,7 @@ def _contents(cubes: Sequence[CubeEntry], publication: Publication) -> str:
     rule = publication.noise.hierarchy
     if rule is not None:
         lines += [text for output, text in _OUTPUTS.items() if output in rule.outputs]
-        lines.append("- `hierarchy/areas.csv`: the tree of areas that was measured")
+        lines.append("- `hierarchy/`: the tree of areas that was measured, its categories and public bounds")
     return "\n".join(
         (
             "## What is here",

@@ -22,7 +22,6 @@ from discreet.programme.cube import crossed
 from discreet.programme.release import ReleaseFormat
 from discreet.release.additivity import sum_problems
 from discreet.release.folder import file_sha256
-from discreet.release.hierarchy import hierarchy_problems
 from discreet.release.manifest import (
     MANIFEST,
     AxisEntry,
@@ -33,6 +32,7 @@ from discreet.release.manifest import (
     read_manifest,
 )
 from discreet.release.reader import CubeFile, PublishedCodes, Values, read_codes
+from discreet.release.verify_hierarchy import hierarchy_problems
 
 ROWS_PER_PASS = 25_000_000  # bounds memory to about a gigabyte; more cells are compared in several passes
 NAMED = 20  # findings that are listed

@@ -60,7 +60,10 @@ def random_problem(seed: int) -> tuple[Floats, Integers, Integers, Floats, Float
     return x, true.sum(axis=0), group, lower, upper
 
 
-@pytest.mark.parametrize("seed", range(25))
+FRESH = [pytest.param(seed, marks=pytest.mark.long) for seed in range(70_000, 70_200)]
+
+
+@pytest.mark.parametrize("seed", [*range(25), *FRESH])
 def test_rounding_is_within_one_per_cent_of_highs(seed: int) -> None:
     x, parent, group, lower, upper = random_problem(seed)
     met = meeting_sums(x, parent, group, lower, upper)

@@ -53,6 +53,7 @@ def cell_bits(secret: bytes, purpose: str, codes: Words) -> Words:
 KEY_BYTES = 32
 CHUNK = 2**16  # values drawn at a time: their bits and results stay in the cache
 BLOCK = 2**20  # bytes of zeros that are encrypted at a time
+_ZEROS = memoryview(bytes(BLOCK))
 
 
 class BitSource:
@@ -65,14 +66,13 @@ class BitSource:
         if len(key) != KEY_BYTES:
             raise ValueError(f"a key has {KEY_BYTES} bytes")
         self._stream = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
-        self._zeros = memoryview(bytes(BLOCK))
 
     def fill(self, out: NDArray[Any]) -> None:
         """Fill an array of unsigned integers with the next bits, little-endian on every machine."""
         view = out.view(np.uint8).data
         for start in range(0, len(view), BLOCK):
             part = view[start : start + BLOCK]
-            self._stream.update_into(self._zeros[: len(part)], part)
+            self._stream.update_into(_ZEROS[: len(part)], part)
         if sys.byteorder == "big":
             out.byteswap(inplace=True)
 

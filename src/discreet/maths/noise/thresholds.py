@@ -153,6 +153,14 @@ class ThresholdTable:
         """The law as floats, to report."""
         return Pmf(self.first, np.array([number / UNIT for number in self.numbers]))
 
+    @cached_property
+    def variance(self) -> float:
+        """The variance of what is drawn, rounded once: the same on every processor."""
+        numbers = list(enumerate(self.numbers, self.first))
+        mean = Fraction(sum(value * number for value, number in numbers), UNIT)
+        squares = Fraction(sum(value * value * number for value, number in numbers), UNIT)
+        return float(squares - mean * mean)
+
     def total_variation(self) -> Fraction:
         """A bound of the total-variation distance per draw to the ideal law; add (1 + e^epsilon) of it to delta."""
         return self.distance

@@ -22,7 +22,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.maths.tree import matrices
 from discreet.maths.tree.marginals import Basis, Blocks, applied
+from discreet.maths.tree.matrices import product, solved
 
 Floats = NDArray[np.floating[Any]]
 
@@ -30,7 +32,7 @@ Floats = NDArray[np.floating[Any]]
 def combined(children: Blocks, own: Blocks) -> Blocks:
     """C_up = C (I + K C)^-1 = (I + C K)^-1 C."""
     unit = np.eye(children.shape[-1])
-    return symmetric(np.linalg.solve(unit + children @ own, children))
+    return symmetric(solved(unit + product(children, own), children))
 
 
 def symmetric(blocks: Blocks) -> Blocks:
@@ -42,14 +44,14 @@ def symmetric(blocks: Blocks) -> Blocks:
 def inverse(blocks: Blocks, *, total_known: bool) -> Blocks:
     """The inverse of a covariance; a pseudo-inverse where totals are known, with no variance along them."""
     if not total_known:
-        return symmetric(np.linalg.inv(blocks))
+        return matrices.inverse(blocks)
     found = np.empty_like(blocks)
-    found[1:] = symmetric(np.linalg.inv(blocks[1:]))
+    found[1:] = matrices.inverse(blocks[1:])
     d = blocks.shape[-1]
     # along the known direction add any variance, invert, and take the direction out of the result again
     along = np.full((d, d), 1 / d)
     scale = max(float(np.trace(blocks[0])) / max(d - 1, 1), 1e-300)
-    found[0] = symmetric(np.linalg.inv(blocks[0] + scale * along)) - along / scale
+    found[0] = matrices.inverse(blocks[0] + scale * along) - along / scale
     if d == 1:
         found[0] = 0.0
     return found
@@ -80,4 +82,5 @@ def updated(basis: Basis, m: Floats, h: Floats, own: Blocks, up: Blocks) -> Floa
 
 def smoothed(covariance: Blocks, gain: Blocks, parent: Blocks, children: Blocks) -> Blocks:
     """V_c = C_c + G_c (V - C) G_c'."""
-    return symmetric(covariance + gain @ (parent - children) @ np.swapaxes(gain, -1, -2))
+    moved = product(product(gain, parent - children), np.ascontiguousarray(np.swapaxes(gain, -1, -2)))
+    return symmetric(covariance + moved)

@@ -26,6 +26,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from discreet.maths.tree.matrices import multiply, product, total_of
+
 Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.int64]
 Blocks = NDArray[np.floating[Any]]  # (subset, d, d): one matrix of the dense factor for each residual space
@@ -68,6 +70,23 @@ class Basis:
                 if kept >> v & 1:
                     places[kept] = places[kept] * size + codes[v]
         return places
+
+    @cached_property
+    def sums(self) -> Integers:
+        """How the sums over the variables outside of each subset follow from those of a larger one.
+
+        (subset, 5): the larger subset, the product of its sizes before the summed variable, its size, the product of
+        the sizes after it, and where the subset's sums of one dense cell begin. Larger subsets have larger numbers.
+        """
+        found = np.zeros((self.subsets, 5), dtype=np.int64)
+        found[:, 4] = np.cumsum(self.widths) - self.widths
+        for kept in range(self.subsets - 1):
+            larger = [kept | 1 << v for v in range(len(self.regular)) if not kept >> v & 1]
+            above = min(larger, key=lambda subset: int(self.widths[subset]))
+            v = (above ^ kept).bit_length() - 1
+            before, after = self._sizes(above & ((1 << v) - 1)), self._sizes(above >> (v + 1) << (v + 1))
+            found[kept, :4] = above, prod(before), self.regular[v], prod(after)
+        return found
 
     def _sizes(self, kept: int) -> tuple[int, ...]:
         return tuple(size for v, size in enumerate(self.regular) if kept >> v & 1)
@@ -121,10 +140,11 @@ def undetermined(blocks: Blocks) -> bool:
     return lowest <= 1e-10 * float(max(np.abs(blocks).max(), 1e-300))
 
 
-def by_means(basis: Basis, blocks: Blocks) -> Blocks:
-    """N_T with sum_S M_S P_S x = sum_T N_T mean_T(x), mean_T along the variables outside of T (Moebius inversion).
+def by_sums(basis: Basis, blocks: Blocks) -> Blocks:
+    """N_T with sum_S M_S P_S x = sum_T N_T sum_T(x), sum_T along the variables outside of T (Moebius inversion).
 
-    N_T = sum over S that contain T of (-1)^(|S| - |T|) M_S. ``blocks`` may have further axes in front.
+    N_T = sum over S that contain T of (-1)^(|S| - |T|) M_S / (product of the summed sizes). ``blocks`` may have
+    further axes in front.
     """
     found = blocks.copy()
     for v in range(len(basis.regular)):
@@ -132,6 +152,7 @@ def by_means(basis: Basis, blocks: Blocks) -> Blocks:
         for subset in range(basis.subsets):
             if not subset & bit:
                 found[..., subset, :, :] -= found[..., subset | bit, :, :]
+    found *= (basis.widths / basis.width)[:, None, None]
     return found
 
 
@@ -140,34 +161,72 @@ def applied(basis: Basis, blocks: Blocks, x: Floats) -> Floats:
     shape = x.shape
     found = np.empty((prod(shape[:-2]), basis.d, basis.width))
     flat = np.ascontiguousarray(x, dtype=np.float64).reshape(found.shape)
-    _apply_all(by_means(basis, blocks), basis.places, basis.widths, flat, found)
+    _apply_all(by_sums(basis, blocks), basis.sums, basis.widths, flat, found)
     return found.reshape(shape)
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _apply_all(means: Any, places: Any, widths: Any, x: Any, out: Any) -> None:
+def _apply_all(means: Any, sums: Any, widths: Any, x: Any, out: Any) -> None:
+    work = np.empty((2, x.shape[1] * widths.sum()))
     for i in range(x.shape[0]):
-        apply_means(means, places, widths, x[i], out[i])
+        apply_sums(means, sums, widths, x[i], out[i], work)
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def apply_means(means: Any, places: Any, widths: Any, x: Any, out: Any) -> None:
-    """out = sum_T N_T mean_T(x) for one histogram (d, width); the last subset keeps every variable."""
+def apply_sums(blocks: Any, sums: Any, widths: Any, x: Any, out: Any, work: Any) -> None:
+    """out = sum_T N_T sum_T(x) for one histogram (d, width); ``work`` has two rows of d times all widths.
+
+    The sums of each subset come from those of a larger one, and what belongs to a subset is added to that larger one.
+    """
     d, width = x.shape
     full = widths.size - 1
-    out[:, :] = np.dot(means[full], x)
+    below, spread = work[0], work[1]
+    below[sums[full, 4] * d :] = x.reshape(d * width)
+    for subset in range(full - 1, -1, -1):
+        above, before, size, after, start = sums[subset]
+        _add_along(below, sums[above, 4] * d, d * before, size, after, start * d)
     for subset in range(full):
-        size = widths[subset]
-        sums = np.zeros((d, size))
-        place = places[subset]
-        for a in range(d):
-            for r in range(width):
-                sums[a, place[r]] += x[a, r]
-        spread = np.dot(means[subset], sums)
-        scale = size / width
-        for a in range(d):
-            for r in range(width):
-                out[a, r] += scale * spread[a, place[r]]
+        first, last = sums[subset, 4] * d, (sums[subset, 4] + widths[subset]) * d
+        shape = (d, widths[subset])
+        multiply(blocks[subset], below[first:last].reshape(shape), spread[first:last].reshape(shape))
+    multiply(blocks[full], x, out)
+    flat = out.reshape(d * width)
+    for subset in range(full):
+        above, before, size, after, start = sums[subset]
+        if above == full:
+            _spread_along(spread, start * d, d * before, size, after, flat, 0)
+        else:
+            _spread_along(spread, start * d, d * before, size, after, spread, sums[above, 4] * d)
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _add_along(x: Any, source: Any, before: Any, size: Any, after: Any, target: Any) -> None:
+    """Sum numbers (before, size, after) from ``source`` on along the middle, to ``target``."""
+    for p in range(before):
+        begin, to = source + p * size * after, target + p * after
+        if after == 1:
+            x[to] = total_of(x, begin, begin + size)
+            continue
+        for q in range(after):
+            x[to + q] = 0.0
+        for i in range(size):
+            for q in range(after):
+                x[to + q] += x[begin + i * after + q]
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _spread_along(x: Any, source: Any, before: Any, size: Any, after: Any, out: Any, target: Any) -> None:
+    """Add numbers (before, after) from ``source`` on to all along the middle of (before, size, after)."""
+    for p in range(before):
+        begin, to = source + p * after, target + p * size * after
+        if after == 1:
+            value = x[begin]
+            for i in range(size):
+                out[to + i] += value
+            continue
+        for i in range(size):
+            for q in range(after):
+                out[to + i * after + q] += x[begin + q]
 
 
 def answers(basis: Basis, marginal: Marginal, x: NDArray[Any]) -> NDArray[Any]:
@@ -206,7 +265,8 @@ def cell_variances(basis: Basis, covariance: Blocks, marginal: Marginal) -> Floa
                 factor /= size
             else:
                 factor *= size
-        found += factor * np.einsum("ia,...ab,ib->...i", indicator, covariance[..., subset, :, :], indicator)
+        summed = product(indicator, covariance[..., subset, :, :])  # (.., row, a)
+        found += factor * (summed * indicator).sum(axis=-1)
     return found
 
 

@@ -4,35 +4,40 @@
     subject to sum_c x_c = parent, x_c >= 0, lower <= sums of x_c over groups of cells <= upper,
 
 by the alternating direction method of multipliers (Boyd et al. 2011, with over-relaxation): x is the unbounded solution
-with the sum, in closed form; z is the nearest point within the bounds. Measurements of the total make W far steeper
-along it than along single cells, so that distances are measured by R = r I + t 1 1', and the nearest point is found
-with one more unknown (``project``). It ends when x and z agree, z no longer moves, and z moved to meet its sums fits
-almost as well as x. Two forms of the same iteration: ``fit_support`` for children that share W, on the cells that are
-not zero in the parent; ``fit_blocks`` for any children, on all cells in the blocks of ``marginals``.
+with the sum, in closed form; z is the nearest point within the bounds (``projection``). Measurements of the total make
+W far steeper along it than along single cells, so that distances are measured by R = r I + t 1 1'. It ends when x and z
+agree, z no longer moves, and z moved to meet its sums is proven to be near the optimum. Two forms of one iteration:
+``fit_support`` for children that share W, on the cells that are not zero in the parent; ``fit_blocks`` for any
+children, on all cells in the blocks of ``marginals``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from discreet.maths.tree import matrices
 from discreet.maths.tree.least_squares import inverse, symmetric
-from discreet.maths.tree.marginals import Basis, Blocks, applied, apply_means, by_means
+from discreet.maths.tree.marginals import Basis, Blocks, applied, apply_sums, by_sums
+from discreet.maths.tree.matrices import multiply, product, solved, total_of
+from discreet.maths.tree.projection import project
 from discreet.maths.tree.rounding import meeting_sums
 
 Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.int64]
 
-TOLERANCE = 0.01  # in standard deviations of the noise
-LARGEST_TOLERANCE = 0.03  # in counts: far below what rounding to whole numbers moves
+TOLERANCE = 0.03  # in standard deviations of the noise
+LARGEST_TOLERANCE = 0.1  # in counts: far below what rounding to whole numbers moves
 RELAXATION = 1.6
-GAP = 0.003  # what the sum of squares of z, its sums met, may exceed that of x by, relatively
+GAP = 0.004  # what the sum of squares of z, its sums met, may be above the smallest possible, relatively
+NEGLIGIBLE = 1e-6  # of a sum of squares, whose terms are near 1
 STEPS = 20  # between two looks at the penalty
+CHECKED = 4  # steps between two looks at the residuals
 MOST_LOOKS = 60
 TOTAL_TOLERANCE = 5.0  # times as much for a child's total
 STEEPEST = 1e4  # a total is at most this much steeper than a cell; known totals are infinitely so
@@ -51,14 +56,6 @@ class Groups:
         """How many groups there are."""
         return len(self.starts) - 1
 
-    def met(self, z: Floats, parent: Floats, lower: Floats, upper: Floats) -> Floats:
-        """Z moved to meet its sums exactly, as it is before it is rounded."""
-        group = np.repeat(np.arange(self.count), np.diff(self.starts))
-        found = np.zeros_like(z)
-        cells = np.ascontiguousarray(z[:, self.order])
-        found[:, self.order] = meeting_sums(cells, parent[self.order].astype(np.int64), group, lower, upper)
-        return found
-
 
 def groups_of(group: Integers, count: int, free: NDArray[np.bool_] | None = None) -> Groups:
     """Sort cells by their group, those left out that are zero anyway."""
@@ -68,11 +65,125 @@ def groups_of(group: Integers, count: int, free: NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True, eq=False)
+class Within:
+    """What the children of one parent may be: their groups of cells with bounds, and the parent; none for a root."""
+
+    groups: Groups
+    lower: Floats  # (child, group)
+    upper: Floats  # (child, group)
+    parent: Floats | None  # (cell,)
+
+    def met(self, z: Floats) -> Floats:
+        """Z moved to meet its sums exactly, as it is before it is rounded."""
+        if self.parent is None:
+            return z
+        groups, found = self.groups, np.zeros_like(z)
+        group = np.repeat(np.arange(groups.count), np.diff(groups.starts))
+        whole = self.parent[groups.order].astype(np.int64)
+        cells = np.ascontiguousarray(z[:, groups.order])
+        found[:, groups.order] = meeting_sums(cells, whole, group, self.lower, self.upper)
+        return found
+
+    def first_guess(self, centre: Floats) -> Floats:
+        """The parent's counts in proportion to the children's estimates, cut off at zero."""
+        found = np.zeros_like(centre)
+        order = self.groups.order
+        positive = np.maximum(centre[:, order], 0.0)
+        if self.parent is None:
+            found[:, order] = positive
+        else:
+            positive += 1e-3
+            found[:, order] = positive * (self.parent[order] / positive.sum(axis=0))
+        return found
+
+
+@dataclass(frozen=True, eq=False)
 class Fitted:
     """A fit within the bounds, (child, cell); how far it was from ending, 1 or less where it ended."""
 
     values: Floats
     residual: float
+
+
+@dataclass(frozen=True, eq=False)
+class _State:
+    """Where an iteration is; its arrays change."""
+
+    x: Floats  # (child, cell)
+    z: Floats
+    u: Floats
+    shifts: Floats  # child -> the shift of its last projection
+
+
+class _Form(Protocol):
+    """One way to write the weights W of siblings."""
+
+    @property
+    def typical(self) -> float:
+        """The precision of a typical cell: r of the metric R."""
+
+    @property
+    def steep(self) -> float:
+        """How much steeper a total is than a cell: t of the metric R."""
+
+    @property
+    def centre(self) -> Floats:
+        """The estimates m, (child, cell)."""
+
+    def prepared(self, penalty: float) -> object:
+        """What the x-steps with this penalty need."""
+
+    def steps(self, prepared: Any, penalty: float, tolerance: float, state: _State) -> tuple[float, float]:
+        """Some steps; the residuals of the last one, in cells and in cells times precision."""
+
+    def squares(self, away: Floats) -> float:
+        """sum_c a_c' W_c a_c."""
+
+    def unbounded(self, y: Floats) -> Floats:
+        """The x with the parent's sum, and the totals that are known, of least 1/2 squares of x - m, plus y' x."""
+
+
+def _fitted(form: _Form, within: Within) -> Fitted:
+    """Take steps until both residuals and the gap are small; the penalty follows the residuals."""
+    z = within.first_guess(form.centre)
+    state = _State(np.empty_like(z), z, np.zeros_like(z), np.zeros(len(z)))
+    tolerance = min(TOLERANCE / float(np.sqrt(form.typical)), LARGEST_TOLERANCE)
+    penalty, residual = 1.0, np.inf
+    prepared = form.prepared(penalty)
+    for _ in range(MOST_LOOKS):
+        primal, dual = form.steps(prepared, penalty, tolerance, state)
+        dual /= form.typical
+        residual = max(primal, dual) / tolerance
+        if residual <= 1:
+            least = _least_squares(form, penalty, state)
+            gap = form.squares(within.met(z) - form.centre) - least
+            if gap <= GAP * least + NEGLIGIBLE:
+                break
+            residual, tolerance = gap / (GAP * max(least, NEGLIGIBLE)), tolerance / 3
+        factor = _balance(primal, dual)
+        if factor != 1:
+            penalty *= factor
+            state.u[:] /= factor
+            state.shifts[:] /= factor
+            prepared = form.prepared(penalty)
+    return Fitted(z, residual)
+
+
+def _least_squares(form: _Form, penalty: float, state: _State) -> float:
+    """A sum of squares that no children within the bounds are below (Lagrange duality).
+
+    y = penalty R u is normal to the bounds at z, so that for all that sum to the parent and are within the bounds
+    (x - m)' W (x - m) >= min over x of (x - m)' W (x - m) + 2 y' (x - z), x unbounded.
+    """
+    y = penalty * (form.typical * state.u + form.steep * state.u.sum(axis=1)[:, None])
+    x = form.unbounded(y)
+    return form.squares(x - form.centre) + 2 * float((y * (x - state.z)).sum())
+
+
+def _balance(primal: float, dual: float) -> float:
+    """What the penalty is multiplied by: more where x and z disagree, less where z still moves."""
+    ratio = primal / max(dual, 1e-12)
+    return 1.0 if 1 / UNBALANCED < ratio < UNBALANCED else float(np.clip(np.sqrt(ratio), 0.2, 5.0))
 
 
 def fit_support(
@@ -84,215 +195,137 @@ def fit_support(
     upper: Floats,
     totals: Floats | None = None,
 ) -> Fitted:
-    """Children with the same W on the parent's k cells above zero; ``information`` is W_c m_c, (child, k).
+    """Children with the same W on the parent's k cells above zero; ``information`` is W_c m_c, (child, k)."""
+    within = Within(groups, lower, upper, parent)
+    exact = np.zeros(0) if totals is None else totals
+    return _fitted(_Support(weights, information, within, exact), within)
+
+
+class _Support:
+    """One W for all children.
 
     With A = (W + R)^-1 the x-step is A (W m + R (z - u)), moved by the same vector for all children to meet their sum,
     and along A 1 to meet totals that are known.
     """
-    k = information.shape[1]
-    typical = float(np.trace(weights)) / k
-    steep = max(float(weights.sum()) / k - typical, 0.0) / k if totals is None else 0.0
-    tolerance = _tolerance(typical)
-    penalty = 1.0
-    centre = np.linalg.solve(weights, information.T).T
-    z = _first_guess(centre, parent)
-    u = np.zeros_like(z)
-    exact = np.zeros(0) if totals is None else totals
-    residual = np.inf
-    for _ in range(MOST_LOOKS):
-        solver = np.linalg.inv(weights + penalty * (typical * np.eye(k) + steep))
-        primal, dual, x = _support_steps(
-            solver,
-            information,
-            parent,
-            groups.order,
-            groups.starts,
-            lower,
-            upper,
-            exact,
-            penalty * typical,
-            penalty * steep,
-            tolerance,
-            tolerance * typical,
-            z,
-            u,
+
+    def __init__(self, weights: Floats, information: Floats, within: Within, totals: Floats) -> None:
+        self._weights, self._information, self._within, self._totals = weights, information, within, totals
+        k = len(weights)
+        self.typical = float(np.trace(weights)) / k
+        self.steep = 0.0 if totals.size else max(float(weights.sum()) / k - self.typical, 0.0) / k
+        self._covariance = matrices.inverse(weights)
+        self.centre = product(information, self._covariance)
+
+    def prepared(self, penalty: float) -> Floats:
+        k = len(self._weights)
+        return matrices.inverse(self._weights + penalty * (self.typical * np.eye(k) + self.steep))
+
+    def steps(self, prepared: Floats, penalty: float, tolerance: float, state: _State) -> tuple[float, float]:
+        groups = self._within.groups
+        found: tuple[float, float] = _support_steps(
+            prepared,
+            self._information,
+            self._within.parent,
+            self._totals,
+            (groups.order, groups.starts, self._within.lower, self._within.upper),
+            (penalty * self.typical, penalty * self.steep, tolerance, tolerance * self.typical),
+            (state.x, state.z, state.u, state.shifts),
         )
-        residual = max(primal, dual / typical) / tolerance
-        if residual <= 1:
-            met = groups.met(z, parent, lower, upper)
-            gap = _squares(met - centre, weights) / _squares(x - centre, weights) - 1
-            if gap <= GAP:
-                break
-            residual, tolerance = gap / GAP, tolerance / 3
-        penalty = _balanced(penalty, primal, dual / typical, u)
-    return Fitted(z, residual)
+        return found
 
+    def squares(self, away: Floats) -> float:
+        return float(np.sum(product(away, self._weights) * away))
 
-def _squares(x: Floats, weights: Floats) -> float:
-    return max(float(np.sum((x @ weights) * x)), 1e-300)
-
-
-def _first_guess(centre: Floats, parent: Floats) -> Floats:
-    """The parent's counts in proportion to the children's estimates, cut off at zero."""
-    positive = np.maximum(centre, 0.0) + 1e-3
-    found: Floats = positive * (parent / positive.sum(axis=0))
-    return found
-
-
-def _tolerance(typical: float) -> float:
-    """How near x and z must be, for cells of this precision."""
-    return min(TOLERANCE / float(np.sqrt(typical)), LARGEST_TOLERANCE)
-
-
-def _balanced(penalty: float, primal: float, dual: float, u: Floats) -> float:
-    """A larger penalty where x and z disagree, a smaller one where z still moves; u is scaled with it."""
-    ratio = primal / max(dual, 1e-12)
-    if 1 / UNBALANCED < ratio < UNBALANCED:
-        return penalty
-    factor = float(np.clip(np.sqrt(ratio), 0.2, 5.0))
-    u /= factor
-    return penalty * factor
+    def unbounded(self, y: Floats) -> Floats:
+        x = self.centre - product(y, self._covariance)
+        if self._within.parent is not None:
+            x += (self._within.parent - x.sum(axis=0)) / len(x)
+        if self._totals.size:
+            along = self._covariance.sum(axis=1)
+            x += ((self._totals - x.sum(axis=1)) / along.sum())[:, None] * along
+        return x
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _support_steps(  # noqa: C901
-    solver: Any,
-    information: Any,
-    parent: Any,
-    order: Any,
-    starts: Any,
-    lower: Any,
-    upper: Any,
-    totals: Any,
-    penalty: Any,
-    steep: Any,
-    tolerance: Any,
-    dual_tolerance: Any,
-    z: Any,
-    u: Any,
+def _support_steps(
+    solver: Any, information: Any, parent: Any, totals: Any, bounds: Any, numbers: Any, state: Any
 ) -> Any:
-    n, k = information.shape
-    along = solver.sum(axis=1)
-    whole = along.sum()
-    v = np.empty((n, k))
-    moved = np.empty(k)
+    """Up to ``STEPS`` steps of children that share W."""
+    penalty, steep, tolerance, dual_tolerance = numbers
+    x, z, u, _ = state
+    n, k = x.shape
+    v, along = np.empty((n, k)), np.empty(k)
+    for j in range(k):
+        along[j] = total_of(solver[j], 0, k)
+    whole = total_of(along, 0, k)
+    near = np.empty(k), np.empty(k)
     primal, dual = np.inf, np.inf
-    for _ in range(STEPS):
+    for step in range(STEPS):
         for c in range(n):
-            away = 0.0
+            away = steep * (total_of(z[c], 0, k) - total_of(u[c], 0, k))
             for j in range(k):
-                away += z[c, j] - u[c, j]
+                v[c, j] = information[c, j] + penalty * (z[c, j] - u[c, j]) + away
+        multiply(v, solver, x)
+        _meet_parent(x, parent, near[0])
+        for c in range(totals.size):
+            lacking = (totals[c] - total_of(x[c], 0, k)) / whole
             for j in range(k):
-                v[c, j] = information[c, j] + penalty * (z[c, j] - u[c, j]) + steep * away
-        x = np.dot(v, solver)
+                x[c, j] += lacking * along[j]
+        checked = step % CHECKED == CHECKED - 1
+        primal, dual = _settle(bounds, penalty, steep, state, near, checked)
+        if checked and primal <= tolerance and dual <= dual_tolerance:
+            break
+    return primal, dual
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _meet_parent(x: Any, parent: Any, missing: Any) -> None:
+    """Move all children by the same vector so that they sum to the parent."""
+    n, k = x.shape
+    missing[:] = parent
+    for c in range(n):
         for j in range(k):
-            missing = parent[j]
-            for c in range(n):
-                missing -= x[c, j]
-            missing /= n
-            for c in range(n):
-                x[c, j] += missing
-        if totals.size:
-            for c in range(n):
-                step = (totals[c] - x[c].sum()) / whole
-                for j in range(k):
-                    x[c, j] += step * along[j]
-        primal, dual = 0.0, 0.0
-        for c in range(n):
-            for j in range(k):
-                v[c, j] = RELAXATION * x[c, j] + (1 - RELAXATION) * z[c, j] + u[c, j]
-            project(v[c], order, starts, lower[c], upper[c], steep / penalty, moved)
-            apart, moving = 0.0, 0.0
-            for j in range(k):
-                apart += x[c, j] - moved[j]
-                moving += moved[j] - z[c, j]
-            primal = max(primal, abs(apart) / TOTAL_TOLERANCE)
-            for j in range(k):
-                dual = max(dual, abs(penalty * (moved[j] - z[c, j]) + steep * moving))
-                primal = max(primal, abs(x[c, j] - moved[j]))
-                u[c, j] = v[c, j] - moved[j]
-                z[c, j] = moved[j]
-        if primal <= tolerance and dual <= dual_tolerance:
-            break
-    return primal, dual, x
+            missing[j] -= x[c, j]
+    missing /= n
+    for c in range(n):
+        for j in range(k):
+            x[c, j] += missing[j]
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def project(v: Any, order: Any, starts: Any, lower: Any, upper: Any, steepness: Any, out: Any) -> None:
-    """Set out to the point within the bounds nearest to v: least |out - v|^2 + steepness (sum of out - v)^2.
-
-    Cells not in ``order`` are zero. The solution is the nearest point to v + s without steepness, with
-    s = -steepness (sum of out - v): one increasing equation, by Newton's steps within a bracket.
-    """
-    total = 0.0
-    for j in range(v.size):
-        total += v[j]
-    shift, low, high = 0.0, -np.inf, np.inf
-    for _ in range(60):
-        found, slope = _nearest(v, order, starts, lower, upper, shift, out)
-        gap = shift + steepness * (found - total)
-        if abs(gap) <= 1e-9 * (1.0 + abs(shift)):
-            break
-        if gap > 0:
-            high = shift
-        else:
-            low = shift
-        shift -= gap / (1.0 + steepness * slope)
-        if not low < shift < high:
-            shift = 0.5 * (low + high)
-
-
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _nearest(v: Any, order: Any, starts: Any, lower: Any, upper: Any, shift: Any, out: Any) -> Any:  # noqa: C901
-    """Set out to the nearest point to v + shift; return its sum and how fast it grows with the shift.
-
-    Where the clipped sum of a group is outside of its bounds, all its cells move by one number t with
-    sum max(v + t, 0) = bound; Newton's steps from the right never pass it and reach it.
-    """
-    out[:] = 0.0
-    found, slope = 0.0, 0.0
-    for g in range(starts.size - 1):
-        first, last = starts[g], starts[g + 1]
-        if last == first or upper[g] <= 0.0:
-            continue
-        clipped, plain, positive = 0.0, 0.0, 0
-        for at in range(first, last):
-            value = v[order[at]] + shift
-            plain += value
-            if value > 0.0:
-                clipped += value
-                positive += 1
-        move = shift
-        if clipped < lower[g]:
-            bound = lower[g]
-            move += (bound - plain) / (last - first)
-        elif clipped > upper[g]:
-            bound = upper[g]
-        else:
-            for at in range(first, last):
-                out[order[at]] = max(v[order[at]] + shift, 0.0)
-            found += clipped
-            slope += positive
-            continue
-        for _ in range(last - first + 2):
-            total, active = 0.0, 0
-            for at in range(first, last):
-                value = v[order[at]] + move
-                if value > 0.0:
-                    total += value
-                    active += 1
-            if active == 0 or abs(total - bound) <= 1e-9 * (1.0 + bound):
-                break
-            move -= (total - bound) / active
-        for at in range(first, last):
-            out[order[at]] = max(v[order[at]] + move, 0.0)
-        found += bound
-    return found, slope
+def _settle(bounds: Any, penalty: Any, steep: Any, state: Any, near: Any, checked: Any) -> Any:
+    """The z- and u-steps of all children; both residuals where they are checked."""
+    order, starts, lower, upper = bounds
+    x, z, u, shifts = state
+    n, k = x.shape
+    v, moved = near
+    primal, dual = 0.0, 0.0
+    for c in range(n):
+        mine, own = u[c], z[c]
+        for j in range(k):
+            mine[j] += RELAXATION * x[c, j] + (1 - RELAXATION) * own[j]
+        for at in range(order.size):
+            v[at] = mine[order[at]]
+        whole = total_of(mine, 0, k)
+        shifts[c] = project(v, whole, starts, (lower, upper), c, steep / penalty, shifts[c], moved)
+        if checked:
+            moving = total_of(moved, 0, order.size) - total_of(own, 0, k)
+            dual = max(dual, abs(steep * moving))
+            for at in range(order.size):
+                dual = max(dual, abs(penalty * (moved[at] - own[order[at]]) + steep * moving))
+        for at in range(order.size):
+            own[order[at]] = moved[at]
+            mine[order[at]] -= moved[at]
+        if checked:
+            primal = max(primal, abs(total_of(x[c], 0, k) - total_of(own, 0, k)) / TOTAL_TOLERANCE)
+            for j in range(k):
+                primal = max(primal, abs(x[c, j] - own[j]))
+    return primal, dual
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def support_weights(means: Any, places: Any, widths: Any, cells: Any) -> Any:
-    """W of some cells, flat places (a, r): the sum of N_T[a, a'] / summed size over the T on which r and r' agree."""
+def support_weights(blocks: Any, places: Any, cells: Any) -> Any:
+    """W of some cells, flat places (a, r): the sum of N_T[a, a'] over the T on which r and r' agree (``by_sums``)."""
     k, width = cells.size, places.shape[1]
     found = np.zeros((k, k))
     for i in range(k):
@@ -300,9 +333,9 @@ def support_weights(means: Any, places: Any, widths: Any, cells: Any) -> Any:
         for j in range(i, k):
             b, t = cells[j] // width, cells[j] % width
             value = 0.0
-            for subset in range(widths.size):
+            for subset in range(places.shape[0]):
                 if places[subset, r] == places[subset, t]:
-                    value += means[subset, a, b] * (widths[subset] / width)
+                    value += blocks[subset, a, b]
             found[i, j] = value
             found[j, i] = value
     return found
@@ -313,72 +346,96 @@ def fit_blocks(
     estimates: Floats,
     forms: Sequence[Blocks],
     form_of: Integers,
-    parent: Floats | None,
-    groups: Groups,
-    lower: Floats,
-    upper: Floats,
+    within: Within,
     *,
     totals_known: bool,
 ) -> Fitted:
-    """Children with estimates m_c (child, d, width) of covariance C_c = forms[form_of[c]]; without a parent, the root.
+    """Children with estimates m_c (child, d, width) of covariance C_c = forms[form_of[c]]; the root has no parent."""
+    return _fitted(_InBlocks(basis, estimates, np.stack(forms), form_of, within, totals_known), within)
+
+
+class _InBlocks:
+    """Each child with its own W = C^-1, in blocks.
 
     The x-step moves within the range of C_c, so that totals that C_c has as known stay as they are in m_c:
     x_c = m_c + A_c R (z - u - m_c) + A_c (sum_b A_b)^-1 (what the sum lacks), A = (I + C R)^-1 C.
     """
-    n = len(estimates)
-    covariance = np.stack(forms)
-    number = np.bincount(form_of, minlength=len(forms)).astype(np.float64)
-    typical = 1 / float(np.mean(np.trace(covariance[:, -1], axis1=-2, axis2=-1)) / basis.d)
-    along = float(number @ covariance[:, 0].sum(axis=(-1, -2))) / n / basis.d  # of the total, per cell
-    steep = (min(1 / max(along, 1e-300), STEEPEST * typical) - typical) / basis.cells
-    weights = [_precision(one) for one in covariance]
-    metric = np.tile(typical * np.eye(basis.d), (basis.subsets, 1, 1))
-    metric[0] += steep * basis.width
-    tolerance = _tolerance(typical)
-    penalty = 1.0
-    flat = np.ascontiguousarray(estimates.reshape(n, basis.cells))
-    z = np.maximum(flat, 0.0) if parent is None else _first_guess(flat, parent)
-    closed = np.ones(basis.cells, dtype=bool)
-    closed[groups.order] = False
-    z[:, closed] = 0.0
-    u = np.zeros_like(z)
-    whole = np.zeros(0) if parent is None else parent
-    residual = np.inf
-    for _ in range(MOST_LOOKS):
-        solver = symmetric(np.linalg.solve(np.eye(basis.d) + penalty * covariance @ metric, covariance))
+
+    def __init__(
+        self,
+        basis: Basis,
+        estimates: Floats,
+        covariance: Floats,
+        form_of: Integers,
+        within: Within,
+        totals_known: bool,
+    ) -> None:
+        self._basis, self._covariance, self._form_of = basis, covariance, form_of
+        self._within, self._totals_known = within, totals_known
+        n = len(estimates)
+        self.centre = np.ascontiguousarray(estimates.reshape(n, basis.cells))
+        self._number = np.bincount(form_of, minlength=len(covariance)).astype(np.float64)
+        self.typical = 1 / float(np.mean(np.trace(covariance[:, -1], axis1=-2, axis2=-1)) / basis.d)
+        totals = covariance[:, 0].sum(axis=(-1, -2))
+        along = float((self._number * totals).sum()) / n / basis.d  # of the total, per cell
+        self.steep = (min(1 / max(along, 1e-300), STEEPEST * self.typical) - self.typical) / basis.cells
+        self._metric = np.tile(self.typical * np.eye(basis.d), (basis.subsets, 1, 1))
+        self._metric[0] += self.steep * basis.width
+        self._weights = [_precision(one) for one in covariance]
+
+    def prepared(self, penalty: float) -> tuple[Blocks, Blocks]:
+        """A R and A (sum_b A_b)^-1 of each form."""
+        basis = self._basis
+        unit = np.eye(basis.d) + penalty * product(self._covariance, self._metric)
+        solver = symmetric(solved(unit, self._covariance))
         shared = solver
-        if parent is not None:
-            total = np.einsum("f,fsab->sab", number, solver)
-            shared = solver @ inverse(total, total_known=totals_known)
-        primal, dual, x = _block_steps(
-            by_means(basis, penalty * solver @ metric),
-            by_means(basis, shared),
-            basis.places,
-            basis.widths,
-            flat,
-            form_of,
-            whole,
-            groups.order,
-            groups.starts,
-            lower,
-            upper,
-            penalty * typical,
-            penalty * steep,
-            tolerance,
-            tolerance * typical,
-            z,
-            u,
+        if self._within.parent is not None:
+            total = (self._number[:, None, None, None] * solver).sum(axis=0)
+            shared = product(solver, inverse(total, total_known=self._totals_known))
+        return by_sums(basis, penalty * product(solver, self._metric)), by_sums(basis, shared)
+
+    def steps(
+        self, prepared: tuple[Blocks, Blocks], penalty: float, tolerance: float, state: _State
+    ) -> tuple[float, float]:
+        within, basis = self._within, self._basis
+        groups = within.groups
+        found: tuple[float, float] = _block_steps(
+            *prepared,
+            (basis.sums, basis.widths),
+            self.centre,
+            self._form_of,
+            np.zeros(0) if within.parent is None else within.parent,
+            (groups.order, groups.starts, within.lower, within.upper),
+            (penalty * self.typical, penalty * self.steep, tolerance, tolerance * self.typical),
+            (state.x, state.z, state.u, state.shifts),
         )
-        residual = max(primal, dual / typical) / tolerance
-        if residual <= 1:
-            met = z if parent is None else groups.met(z, parent, lower, upper)
-            squares = _block_squares(basis, met - flat, weights, form_of)
-            gap = squares / _block_squares(basis, x - flat, weights, form_of) - 1
-            if gap <= GAP:
-                break
-            residual, tolerance = gap / GAP, tolerance / 3
-        penalty = _balanced(penalty, primal, dual / typical, u)
-    return Fitted(z, residual)
+        return found
+
+    def squares(self, away: Floats) -> float:
+        found = 0.0
+        for form, one in enumerate(self._weights):
+            mine = away[self._form_of == form].reshape(-1, self._basis.d, self._basis.width)
+            found += float(np.sum(applied(self._basis, one, mine) * mine))
+        return found
+
+    def unbounded(self, y: Floats) -> Floats:
+        x = self.centre - self._moved(y)
+        if self._within.parent is not None:
+            total = (self._number[:, None, None, None] * self._covariance).sum(axis=0)
+            spread = inverse(total, total_known=self._totals_known)
+            missing = (self._within.parent - x.sum(axis=0)).reshape(self._basis.d, self._basis.width)
+            pulled = applied(self._basis, spread, missing).reshape(1, -1)
+            x += self._moved(np.repeat(pulled, len(x), axis=0))
+        return x
+
+    def _moved(self, y: Floats) -> Floats:
+        """C_c y_c."""
+        found = np.empty_like(y)
+        for form, one in enumerate(self._covariance):
+            mine = self._form_of == form
+            shaped = y[mine].reshape(-1, self._basis.d, self._basis.width)
+            found[mine] = applied(self._basis, one, shaped).reshape(len(shaped), -1)
+        return found
 
 
 def _precision(covariance: Blocks) -> Blocks:
@@ -387,74 +444,46 @@ def _precision(covariance: Blocks) -> Blocks:
     return inverse(covariance, total_known=bool(known))
 
 
-def _block_squares(basis: Basis, x: Floats, weights: Sequence[Blocks], form_of: Integers) -> float:
-    found = 0.0
-    for form, one in enumerate(weights):
-        mine = x[form_of == form].reshape(-1, basis.d, basis.width)
-        found += float(np.sum(applied(basis, one, mine) * mine))
-    return max(found, 1e-300)
-
-
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _block_steps(  # noqa: C901
+def _block_steps(
     own: Any,
     shared: Any,
-    places: Any,
-    widths: Any,
+    shape: Any,
     estimates: Any,
     form_of: Any,
     parent: Any,
-    order: Any,
-    starts: Any,
-    lower: Any,
-    upper: Any,
-    penalty: Any,
-    steep: Any,
-    tolerance: Any,
-    dual_tolerance: Any,
-    z: Any,
-    u: Any,
+    bounds: Any,
+    numbers: Any,
+    state: Any,
 ) -> Any:
-    n, cells = estimates.shape
+    """Up to ``STEPS`` steps of children with weights in blocks."""
+    penalty, steep, tolerance, dual_tolerance = numbers
+    sums, widths = shape
+    x, z, u, _ = state
+    n, cells = x.shape
     d = own.shape[2]
     width = cells // d
-    x = np.empty((n, cells))
-    v, moved = np.empty(cells), np.empty(cells)
-    out = np.empty((d, width))
-    moves = np.empty((own.shape[0], cells))
+    near = np.empty(cells), np.empty(cells)
+    work, v, out = np.empty((2, d * widths.sum())), np.empty(cells), np.empty(cells)
     primal, dual = np.inf, np.inf
-    for _ in range(STEPS):
+    for step in range(STEPS):
         missing = parent.copy()
         for c in range(n):
             for j in range(cells):
                 v[j] = z[c, j] - u[c, j] - estimates[c, j]
-            apply_means(own[form_of[c]], places, widths, v.reshape(d, width), out)
-            flat = out.reshape(cells)
-            for j in range(cells):
-                x[c, j] = estimates[c, j] + flat[j]
+            mine = x[c]
+            apply_sums(own[form_of[c]], sums, widths, v.reshape(d, width), mine.reshape(d, width), work)
+            mine += estimates[c]
             if missing.size:
-                missing -= x[c]
-        if missing.size:
-            for form in range(own.shape[0]):
-                apply_means(shared[form], places, widths, missing.reshape(d, width), out)
-                moves[form] = out.reshape(cells)
-            for c in range(n):
-                x[c] += moves[form_of[c]]
-        primal, dual = 0.0, 0.0
-        for c in range(n):
-            for j in range(cells):
-                v[j] = RELAXATION * x[c, j] + (1 - RELAXATION) * z[c, j] + u[c, j]
-            project(v, order, starts, lower[c], upper[c], steep / penalty, moved)
-            apart, moving = 0.0, 0.0
-            for j in range(cells):
-                apart += x[c, j] - moved[j]
-                moving += moved[j] - z[c, j]
-            primal = max(primal, abs(apart) / TOTAL_TOLERANCE)
-            for j in range(cells):
-                dual = max(dual, abs(penalty * (moved[j] - z[c, j]) + steep * moving))
-                primal = max(primal, abs(x[c, j] - moved[j]))
-                u[c, j] = v[j] - moved[j]
-                z[c, j] = moved[j]
-        if primal <= tolerance and dual <= dual_tolerance:
+                missing -= mine
+        for form in range(own.shape[0]):
+            if missing.size:
+                apply_sums(shared[form], sums, widths, missing.reshape(d, width), out.reshape(d, width), work)
+                for c in range(n):
+                    if form_of[c] == form:
+                        x[c] += out
+        checked = step % CHECKED == CHECKED - 1
+        primal, dual = _settle(bounds, penalty, steep, state, near, checked)
+        if checked and primal <= tolerance and dual <= dual_tolerance:
             break
-    return primal, dual, x
+    return primal, dual

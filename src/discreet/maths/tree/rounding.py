@@ -174,150 +174,181 @@ def _unit_cost(present: Any, low: Any, high: Any, part: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _rounded(x: Any, parent: Any, group: Any, groups: Any) -> Any:  # noqa: C901, PLR0915
+def _rounded(x: Any, parent: Any, group: Any, groups: Any) -> Any:
+    """Round down, then send one unit after the other along a shortest path; false where one finds no way."""
     n, k = x.shape
-    whole = np.empty((n, k), np.int64)
-    sums = np.zeros(n * groups)
-    base = np.zeros(n * groups, np.int64)
-    count = 0
-    for c in range(n):
-        for j in range(k):
-            whole[c, j] = np.int64(np.floor(x[c, j] + WHOLE))
-            sums[c * groups + group[j]] += x[c, j]
-            base[c * groups + group[j]] += whole[c, j]
-            count += x[c, j] - whole[c, j] > WHOLE
-    supply = parent.copy()
-    for c in range(n):
-        for j in range(k):
-            supply[j] -= whole[c, j]
-    # nodes: cells 0..k-1, then groups of children, then children, then the sink
-    first_child = k + n * groups
-    sink = first_child + n
-    low, high = np.empty(n * groups + n, np.int64), np.empty(n * groups + n, np.int64)
-    part, present = np.empty(n * groups + n), np.empty(n * groups + n, np.int64)
-    for i in range(n * groups + n):
-        if i < n * groups:
-            total, start = sums[i], base[i]
-        else:
-            total, start = 0.0, np.int64(0)
-            for g in range(groups):
-                total += sums[(i - n * groups) * groups + g]
-                start += base[(i - n * groups) * groups + g]
-        low[i] = np.int64(np.floor(total + WHOLE_SUM))
-        high[i] = max(np.int64(np.ceil(total - WHOLE_SUM)), low[i])
-        part[i] = min(max(total - low[i], 0.0), 1.0)
-        present[i] = start
-    begun = present.copy()
-    # entries: the cells of children that can be rounded up
-    row, column = np.empty(count, np.int64), np.empty(count, np.int64)
-    fraction, used = np.empty(count), np.zeros(count, np.bool_)
-    by_cell, by_group = np.zeros(k + 1, np.int64), np.zeros(n * groups + 1, np.int64)
-    at = 0
-    for c in range(n):
-        for j in range(k):
-            if x[c, j] - whole[c, j] > WHOLE:
-                row[at], column[at], fraction[at] = c * groups + group[j], j, x[c, j] - whole[c, j]
-                by_cell[j + 1] += 1
-                by_group[row[at] + 1] += 1
-                at += 1
-    by_cell, by_group = np.cumsum(by_cell), np.cumsum(by_group)
-    cell_entries, group_entries = np.empty(count, np.int64), np.empty(count, np.int64)
-    fill_cell, fill_group = by_cell.copy(), by_group.copy()
-    for e in range(count):
-        cell_entries[fill_cell[column[e]]] = e
-        fill_cell[column[e]] += 1
-        group_entries[fill_group[row[e]]] = e
-        fill_group[row[e]] += 1
+    whole = np.floor(x + WHOLE).astype(np.int64)
+    entries = _entries(x, whole, group, groups)
+    sums = _nested_sums(x, whole, group, groups)
+    row, column, _, used = entries[:4]
+    supply = parent - whole.sum(axis=0)
+    sink = k + n * groups + n  # nodes: cells 0..k-1, then groups of children, then children, then the sink
     potential = np.zeros(sink + 1)
-    potential[k:first_child] = -1.0
-    potential[first_child:sink] = -1.0 - URGENT
+    potential[k : k + n * groups] = -1.0
+    potential[k + n * groups : sink] = -1.0 - URGENT
     potential[sink] = -1.0 - 2 * URGENT
+    heap = np.empty(4 * row.size + 4 * sink + 8), np.empty(4 * row.size + 4 * sink + 8, np.int64)
     distance = np.full(sink + 1, np.inf)
-    before, by = np.empty(sink + 1, np.int64), np.empty(sink + 1, np.int64)
-    done = np.zeros(sink + 1, np.bool_)
-    touched = np.empty(sink + 1, np.int64)
-    heap_key, heap_node = np.empty(4 * count + 4 * sink + 8), np.empty(4 * count + 4 * sink + 8, np.int64)
+    path = (
+        np.empty(sink + 1, np.int64),
+        np.empty(sink + 1, np.int64),
+    )  # node before, entry that leads here or -1
+    done, touched = np.zeros(sink + 1, np.bool_), np.empty(sink + 1, np.int64)
+    search = distance, path[0], path[1], done, touched
     for source in range(k):
         for _ in range(supply[source]):
-            number, size = 1, 0
-            distance[source] = 0.0
-            touched[0] = source
-            size = _push(heap_key, heap_node, size, 0.0, source)
-            reached = False
-            while size > 0:
-                node, here = heap_node[0], heap_key[0]
-                size = _pop(heap_key, heap_node, size)
-                if done[node]:
-                    continue
-                done[node] = True
-                if node == sink:
-                    reached = True
-                    break
-                if node < k:  # cell -> groups of children, by rounding an entry up
-                    begin, end = by_cell[node], by_cell[node + 1]
-                elif node < first_child:  # group of a child -> cells, by taking it back; -> the child
-                    begin, end = by_group[node - k], by_group[node - k + 1] + 1
-                else:  # child -> its groups, by taking a unit back; -> the sink
-                    begin, end = 0, groups + 1
-                for step in range(begin, end):
-                    entry = np.int64(-1)
-                    if node < k:
-                        entry = cell_entries[step]
-                        if used[entry]:
-                            continue
-                        to, cost = k + row[entry], 1.0 - 2.0 * fraction[entry]
-                    elif node < first_child:
-                        if step < end - 1:
-                            entry = group_entries[step]
-                            if not used[entry]:
-                                continue
-                            to, cost = column[entry], 2.0 * fraction[entry] - 1.0
-                        else:
-                            i = node - k
-                            to = first_child + i // groups
-                            cost = _unit_cost(present[i], low[i], high[i], part[i])
-                    elif step < groups:
-                        i = (node - first_child) * groups + step
-                        if present[i] <= begun[i]:
-                            continue
-                        to, cost = k + i, -_unit_cost(present[i] - 1, low[i], high[i], part[i])
-                    else:
-                        i = n * groups + node - first_child
-                        to, cost = sink, _unit_cost(present[i], low[i], high[i], part[i])
-                    if cost == np.inf or done[to]:
-                        continue
-                    reduced = max(cost + potential[node] - potential[to], 0.0)
-                    if here + reduced < distance[to]:
-                        if distance[to] == np.inf:
-                            touched[number] = to
-                            number += 1
-                        distance[to] = here + reduced
-                        before[to], by[to] = node, entry
-                        size = _push(heap_key, heap_node, size, distance[to], to)
-            if not reached:
+            number = _shortest_path(source, (n, k, groups), entries, sums, potential, heap, search)
+            if not done[sink]:
                 return whole, False
+            _send_unit(source, (n, k, groups), used, sums[0], path)
             length = distance[sink]
-            node = sink
-            while node != source:
-                last = before[node]
-                if by[node] >= 0:
-                    used[by[node]] = last < k
-                elif last >= k and node > last:  # into a larger sum
-                    i = last - k if last < first_child else n * groups + last - first_child
-                    present[i] += 1
-                else:
-                    present[node - k] -= 1
-                node = last
             for i in range(number):
                 node = touched[i]
                 if done[node]:
                     potential[node] += distance[node] - length
                 distance[node] = np.inf
                 done[node] = False
-    for e in range(count):
+    for e in range(row.size):
         if used[e]:
             whole[row[e] // groups, column[e]] += 1
     return whole, True
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _entries(x: Any, whole: Any, group: Any, groups: Any) -> Any:
+    """The cells of children that can be rounded up: group of a child, cell, fraction, whether it was; then by both.
+
+    The entries of cell j are cell_entries[by_cell[j] : by_cell[j + 1]], those of a group alike.
+    """
+    n, k = x.shape
+    c, column = np.nonzero(x - whole > WHOLE)
+    row = c * groups + group[column]
+    fraction = np.empty(row.size)
+    for e in range(row.size):
+        fraction[e] = x[c[e], column[e]] - whole[c[e], column[e]]
+    by_cell, cell_entries = _listed(column, k)
+    by_group, group_entries = _listed(row, n * groups)
+    used = np.zeros(row.size, np.bool_)
+    return row, column, fraction, used, by_cell, cell_entries, by_group, group_entries
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _listed(place: Any, size: Any) -> Any:
+    """Where the entries of each place begin, and the entries in the order of their places."""
+    starts = np.zeros(size + 1, np.int64)
+    for e in range(place.size):
+        starts[place[e] + 1] += 1
+    starts = np.cumsum(starts)
+    fill, order = starts.copy(), np.empty(place.size, np.int64)
+    for e in range(place.size):
+        order[fill[place[e]]] = e
+        fill[place[e]] += 1
+    return starts, order
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _nested_sums(x: Any, whole: Any, group: Any, groups: Any) -> Any:
+    """Of groups of children, then children: the present sum, that at the beginning, floor, ceiling and fraction."""
+    n, k = x.shape
+    total, present = np.zeros(n * groups + n), np.zeros(n * groups + n, np.int64)
+    for c in range(n):
+        for j in range(k):
+            total[c * groups + group[j]] += x[c, j]
+            present[c * groups + group[j]] += whole[c, j]
+        for i in range(c * groups, (c + 1) * groups):
+            total[n * groups + c] += total[i]
+            present[n * groups + c] += present[i]
+    low, high = np.empty(total.size, np.int64), np.empty(total.size, np.int64)
+    part = np.empty(total.size)
+    for i in range(total.size):
+        low[i] = np.int64(np.floor(total[i] + WHOLE_SUM))
+        high[i] = max(np.int64(np.ceil(total[i] - WHOLE_SUM)), low[i])
+        part[i] = min(max(total[i] - low[i], 0.0), 1.0)
+    return present, present.copy(), low, high, part
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _shortest_path(
+    source: Any, shape: Any, entries: Any, sums: Any, potential: Any, heap: Any, search: Any
+) -> Any:
+    """Dijkstra's search with reduced costs from a cell to the sink; returns how many nodes it touched."""
+    n, k, groups = shape
+    distance, before, by, done, touched = search
+    by_cell, by_group = entries[4], entries[6]
+    heap_key, heap_node = heap
+    first_child = k + n * groups
+    number, size = 1, 0
+    distance[source] = 0.0
+    touched[0] = source
+    size = _push(heap_key, heap_node, size, 0.0, source)
+    while size > 0:
+        node, here = heap_node[0], heap_key[0]
+        size = _pop(heap_key, heap_node, size)
+        if done[node]:
+            continue
+        done[node] = True
+        if node == first_child + n:
+            break
+        if node < k:
+            begin, end = by_cell[node], by_cell[node + 1]
+        elif node < first_child:
+            begin, end = by_group[node - k], by_group[node - k + 1] + 1
+        else:
+            begin, end = 0, groups + 1
+        for step in range(begin, end):
+            to, cost, entry = _arc(node, step, step == end - 1, shape, entries, sums)
+            if cost == np.inf or done[to]:
+                continue
+            reduced = max(cost + potential[node] - potential[to], 0.0)
+            if here + reduced < distance[to]:
+                if distance[to] == np.inf:
+                    touched[number] = to
+                    number += 1
+                distance[to] = here + reduced
+                before[to], by[to] = node, entry
+                size = _push(heap_key, heap_node, size, distance[to], to)
+    return number
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _arc(node: Any, step: Any, last: Any, shape: Any, entries: Any, sums: Any) -> Any:
+    """One arc out of a node: where it leads, its cost (inf: closed), and the entry that it rounds up or back."""
+    n, k, groups = shape
+    row, column, fraction, used, _, cell_entries, _, group_entries = entries
+    present, begun, low, high, part = sums
+    first_child = k + n * groups
+    if node < k:  # cell -> groups of children, by rounding an entry up
+        entry = cell_entries[step]
+        return k + row[entry], np.inf if used[entry] else 1.0 - 2.0 * fraction[entry], entry
+    if node < first_child and not last:  # group of a child -> cells, by taking an entry back
+        entry = group_entries[step]
+        return column[entry], 2.0 * fraction[entry] - 1.0 if used[entry] else np.inf, entry
+    if node < first_child:  # group of a child -> the child
+        i = node - k
+        return first_child + i // groups, _unit_cost(present[i], low[i], high[i], part[i]), np.int64(-1)
+    if not last:  # child -> its groups, by taking a unit back
+        i = (node - first_child) * groups + step
+        back = -_unit_cost(present[i] - 1, low[i], high[i], part[i])
+        return k + i, np.inf if present[i] <= begun[i] else back, np.int64(-1)
+    i = node - k  # child -> the sink
+    return first_child + n, _unit_cost(present[i], low[i], high[i], part[i]), np.int64(-1)
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _send_unit(source: Any, shape: Any, used: Any, present: Any, path: Any) -> None:
+    """Send one unit along the path that was found: round entries up or back, and move the sums on it."""
+    n, k, groups = shape
+    before, by = path
+    node = k + n * groups + n
+    while node != source:
+        last = before[node]
+        if by[node] >= 0:
+            used[by[node]] = last < k
+        elif node > last:  # into a larger sum
+            present[last - k] += 1
+        else:
+            present[node - k] -= 1
+        node = last
 
 
 def rounded_to_sums(x: Floats, group: Integers, sums: Integers) -> Integers:
