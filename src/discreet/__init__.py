@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from discreet.api.results import Result
     from discreet.api.secret import Secret
     from discreet.api.serving import serve
+    from discreet.api.signing import make_key, sign
     from discreet.api.swapping import SwapResult, swap
     from discreet.api.synthetic import SyntheticCensus, synth
     from discreet.api.tables import Table, TableAxis
@@ -87,11 +88,13 @@ _HOMES = {
     "convert": "api.privacy",
     "forecast": "api.advice",
     "load_programme": "api.programme",
+    "make_key": "api.signing",
     "open_ledger": "api.protect",
     "open_release": "api.releases",
     "protect": "api.protect",
     "ptable": "api.privacy",
     "serve": "api.serving",
+    "sign": "api.signing",
     "swap": "api.swapping",
     "synth": "api.synthetic",
     "utility": "api.audits",
@@ -144,11 +147,13 @@ __all__ = [
     "forecast",
     "inference",
     "load_programme",
+    "make_key",
     "open_ledger",
     "open_release",
     "protect",
     "ptable",
     "serve",
+    "sign",
     "swap",
     "synth",
     "utility",

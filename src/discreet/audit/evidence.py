@@ -295,6 +295,8 @@ def _tree(variable: str, lists: Iterable[PublishedCodes]) -> Codelist:
                 raise BrokenRelease(
                     f"codelists of {variable}: {code} has two parents; fetch the release again"
                 )
+    if not rows:
+        return Codelist(variable, (), (), (), ())  # only its total is published
     try:
         return codelist(variable, rows.values())
     except Mistakes as mistakes:
