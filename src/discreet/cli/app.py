@@ -49,6 +49,7 @@ EXTRAS = {  # package that is not installed by default -> extra of the distribut
     "uvicorn": "serve",
     "httptools": "serve",
     "uvloop": "serve",
+    "prometheus_client": "serve",
     "adbc_driver_postgresql": "databases",
     "adbc_driver_sqlite": "databases",
     "psycopg": "databases",

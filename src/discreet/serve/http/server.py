@@ -30,6 +30,7 @@ from discreet.release.reader import open_release
 from discreet.serve.history import History
 from discreet.serve.http.app import create_app
 from discreet.serve.http.limits import Limits, Settings
+from discreet.serve.http.metrics import collected_over_processes
 from discreet.serve.http.middleware import LimitedProtocol
 from discreet.serve.http.security import stored_key
 from discreet.serve.jobs_store import Store
@@ -174,7 +175,8 @@ def run(
         serving.lay_out()
         config = _config(serving, proxies, workers)
         ready(address, serving.is_unlimited())
-        Multiprocess(config, [listening]).run()
+        with collected_over_processes():
+            Multiprocess(config, [listening]).run()
 
 
 def _config(app: FastAPI | Serving, proxies: str, workers: int = 1) -> uvicorn.Config:
