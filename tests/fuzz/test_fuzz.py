@@ -79,7 +79,7 @@ def test_any_number_is_read_within_bounds_or_refused(text: str) -> None:
     "text", ["1e999999999", "1e-999999999", "1/0", "nan", "inf", "9" * 2000, "1e16", "1e-101"]
 )
 def test_numbers_beyond_all_bounds_are_refused_at_once(text: str) -> None:
-    with pytest.raises(ValueError, match="."):
+    with pytest.raises(ValueError, match=r"number|long|zero"):
         fraction(text)
 
 
