@@ -328,7 +328,7 @@ def test_a_line_with_too_many_fields(office: Office) -> None:
         "\n".join([",".join(table), *rows[:5], f"{rows[5]},1,2", *rows[6:]])
     )
     town.edit(office.folder, ("persons.parquet", "persons.csv"))
-    office.refused_alike("line 7")
+    office.refused_alike("record 6 has 10 fields instead of 8")
 
 
 def test_everything_wrong_is_reported_at_once(office: Office) -> None:

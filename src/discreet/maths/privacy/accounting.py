@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import decimal
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
@@ -14,7 +13,7 @@ from typing import Any, TypeVar
 
 from discreet.errors import Mistakes, mistake
 
-_WRITTEN = re.compile(r"[0-9]{1,2000}(/0*[1-9][0-9]{0,2000})?")  # an amount, as str writes it
+_LONGEST = 2000  # digits of a number in an amount that was written
 _DIGITS = 50
 _LARGE = 1000  # an epsilon whose tanh is 1 to all digits
 _LEAST, _MOST = (
@@ -185,9 +184,16 @@ def read_loss(text: str) -> PrivacyLoss:
 def read_amounts(texts: Iterable[str]) -> list[Fraction]:
     """Read amounts that were written as n or n/d; none where one of them is not."""
     written = list(texts)
-    if not all(_WRITTEN.fullmatch(text) for text in written):
+    if not all(map(_is_written, written)):
         return []
     return [Fraction(text) for text in written]
+
+
+def _is_written(text: str) -> bool:
+    """Whether a text is n or n/d, as ``str`` writes an amount."""
+    parts = text.split("/")
+    digits = all(part.isascii() and part.isdigit() and len(part) <= _LONGEST for part in parts)
+    return digits and (len(parts) == 1 or (len(parts) == 2 and bool(parts[1].strip("0"))))
 
 
 def _form(kind: type[Any]) -> str:
