@@ -81,6 +81,10 @@ def _listed(
 
 def _strings(path: Path, columns: tuple[str, str, str]) -> pa.Table:
     ragged: list[Problem] = []
+    try:
+        path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise mistake(path, f"byte {error.start}", "is not UTF-8", "save the file as UTF-8") from None
 
     def refuse(row: pacsv.InvalidRow) -> str:
         found = f"{row.actual_columns} values for {row.expected_columns} columns"

@@ -7,7 +7,7 @@ import pytest
 from discreet.audit.evidence import published
 from discreet.release.reader import open_release
 from discreet.release.verify import verify
-from discreet.serve.http.pxweb import PREFIX
+from discreet.serve.http.pxweb import router
 from discreet.serve.jobs_store import Store
 from discreet.serve.open import serve_release
 from tests.pipeline.conftest import run
@@ -63,5 +63,11 @@ def test_an_axis_with_its_total_only_is_served(folder: Path, store: Store, web: 
     by_sex = cells(builder.ask(query("SEX"), "u", job=True))
     assert cells(found) == {(*codes, "_T"): value for codes, value in by_sex.items()}
     client = web(builder)
-    for place in ("/", "/health", "/api/v1/catalogue", f"{PREFIX}/tables", f"{PREFIX}/tables/one/metadata"):
+    for place in (
+        "/",
+        "/health",
+        "/api/v1/catalogue",
+        f"{router.prefix}/tables",
+        f"{router.prefix}/tables/one/metadata",
+    ):
         assert client.get(place).status_code == 200, place
