@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from discreet.api.results import Result
     from discreet.api.secret import Secret
     from discreet.api.serving import serve
+    from discreet.api.signing import make_key, sign
     from discreet.api.studies import study, study_declared_geography
     from discreet.api.swapping import SwapResult, swap
     from discreet.api.synthetic import SyntheticCensus, demo, synth
@@ -94,12 +95,14 @@ _HOMES = {
     "demo": "api.synthetic",
     "forecast": "api.advice",
     "load_programme": "api.programme",
+    "make_key": "api.signing",
     "noise": "api.laws",
     "open_ledger": "api.protect",
     "open_release": "api.releases",
     "protect": "api.protect",
     "ptable": "api.privacy",
     "serve": "api.serving",
+    "sign": "api.signing",
     "study": "api.studies",
     "study_declared_geography": "api.studies",
     "swap": "api.swapping",
@@ -159,6 +162,7 @@ __all__ = [
     "forecast",
     "inference",
     "load_programme",
+    "make_key",
     "noise",
     "open_ledger",
     "open_release",
@@ -166,6 +170,7 @@ __all__ = [
     "ptable",
     "risk",
     "serve",
+    "sign",
     "study",
     "study_declared_geography",
     "swap",

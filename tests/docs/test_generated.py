@@ -44,6 +44,6 @@ def test_every_locked_package_of_the_pages_is_pinned_without_an_address() -> Non
 
 def test_an_absent_extra_is_known_by_every_module_of_its_packages() -> None:
     modules = {extra: {name for name, of in EXTRAS.items() if of == extra} for extra in set(EXTRAS.values())}
-    assert modules["serve"] == {"fastapi", "starlette", "uvicorn", "httptools", "uvloop"}
+    assert modules["serve"] == {"fastapi", "starlette", "uvicorn", "httptools", "uvloop", "prometheus_client"}
     assert modules["databases"] == {"adbc_driver_postgresql", "adbc_driver_sqlite", "psycopg"}
     assert set(modules) | {"docs"} == set(PROJECT["optional-dependencies"])

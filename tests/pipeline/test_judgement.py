@@ -1,7 +1,9 @@
 """``check`` and ``protect`` give one judgement: what one refuses, the other refuses in the same lines."""
 
 import json
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -287,6 +289,46 @@ def test_an_account_that_cannot_pay(office: Office) -> None:
     assert all(account["charges"] == [] for account in json.loads(shown[0])["accounts"]), (
         "check charges nothing"
     )
+
+
+def test_a_ledger_that_was_changed_pays_for_nothing(office: Office) -> None:
+    private()(office.folder)
+    assert office.call("ledger", "create", "l.db", "--secret", "secret.key")[0] == 0
+    for name in ("ours", "others"):
+        assert office.call("ledger", "account", "l.db", name, "--epsilon=9", "--secret", "secret.key")[0] == 0
+    for budget in ("10", "11", "12"):
+        words = (
+            "raise",
+            "l.db",
+            "ours",
+            "--epsilon",
+            budget,
+            "--reason",
+            "decided",
+            "--secret",
+            "secret.key",
+        )
+        assert office.call("ledger", *words)[0] == 0
+    with closing(sqlite3.connect("l.db")) as database:
+        database.execute("DROP TRIGGER ledger_entries_no_update")
+        database.execute("UPDATE ledger_entries SET described = 'x' WHERE number = 1")
+        database.commit()
+    code, said = office.call("ledger", "verify", "l.db", "--secret", "secret.key")
+    assert (code, len(said)) == (1, 1)
+    for account in ("ours", "others"):
+        office.refused_alike(
+            "account ours, entry 1: it was changed", "--ledger", "l.db", "--account", account
+        )
+
+
+def test_a_line_with_too_many_fields(office: Office) -> None:
+    table = town.persons()
+    rows = [",".join(map(str, row)) for row in zip(*table.values(), strict=True)]
+    (office.folder / "persons.csv").write_text(
+        "\n".join([",".join(table), *rows[:5], f"{rows[5]},1,2", *rows[6:]])
+    )
+    town.edit(office.folder, ("persons.parquet", "persons.csv"))
+    office.refused_alike("record 6 has 10 fields instead of 8")
 
 
 def test_everything_wrong_is_reported_at_once(office: Office) -> None:

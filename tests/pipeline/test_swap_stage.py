@@ -10,6 +10,7 @@ import pytest
 from discreet.errors import Mistakes
 from discreet.io.atomic_folder import AtomicFolder
 from discreet.pipeline.check import check_data
+from discreet.pipeline.swap import write_swap
 from discreet.programme.programme import load_programme
 from discreet.swap.output import write_microdata
 from discreet.swap.swapping import swap
@@ -57,6 +58,32 @@ def test_the_release_is_that_of_the_swapped_microdata(census: Path, tmp_path: Pa
     assert "exchanged their places" not in (tmp_path / "two" / "README.md").read_text()
     run(census, tmp_path / "three")
     assert values(tmp_path / "three") != values(tmp_path / "one")
+
+
+def test_a_swap_that_was_stopped_between_its_two_folders_is_repeated(
+    census: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programme = load_programme(swapping(census, tmp_path / "census") / "programme.toml")
+    out, private = tmp_path / "swapped", tmp_path / "private"
+    publish = AtomicFolder.publish
+
+    def stopped(self: AtomicFolder) -> None:
+        if self.place == out.resolve():
+            raise KeyboardInterrupt
+        publish(self)
+
+    monkeypatch.setattr(AtomicFolder, "publish", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        write_swap(programme, SECRET, out, private)
+    assert not out.exists()
+    left = contents(private)
+    monkeypatch.setattr(AtomicFolder, "publish", publish)
+    with pytest.raises(Mistakes, match="exists and is not empty"):
+        write_swap(programme, SECRET, tmp_path / "elsewhere", private)
+    write_swap(programme, SECRET, out, private)
+    assert set(left) - set(contents(private)) == {".unfinished"}
+    with pytest.raises(Mistakes, match="exists and is not empty"):
+        write_swap(programme, SECRET, out, private)
 
 
 def test_runs_repeat_and_the_rule_is_part_of_the_run(census: Path, tmp_path: Path) -> None:

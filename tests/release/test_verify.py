@@ -63,6 +63,7 @@ def test_missing_and_foreign_files_are_found(tmp_path: Path) -> None:
     (tmp_path / "r" / ".hidden").write_text("")
     (tmp_path / "r" / "link").symlink_to(tmp_path)
     assert verify(tmp_path / "r").problems == (
+        "link: is a link; a release has files only",
         ".hidden: not listed in the manifest",
         "link: not listed in the manifest",
         "codelists/SEX.csv: missing",

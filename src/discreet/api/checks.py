@@ -19,6 +19,7 @@ from discreet.api.results import Result
 from discreet.api.tables import summary_frame
 from discreet.errors import Problem
 from discreet.io.progress_bar import cores, shown_progress
+from discreet.io.signing_key import read_public_key
 from discreet.page.markup import Html, joined, listing, paragraph
 from discreet.pipeline.check import check_data, check_notes
 from discreet.release.certify import Certified, verify_certificate
@@ -97,10 +98,13 @@ def check(
 
 
 @names_arguments
-def verify(release: Published, *, certificate: bool = False) -> Result[Verification] | Result[Certified]:
+def verify(
+    release: Published, *, certificate: bool = False, public_key: str | Path | None = None
+) -> Result[Verification] | Result[Certified]:
     """Recompute every checksum of a release, and compare the cells that occur in several of its tables.
 
-    With ``certificate`` its guarantee is recomputed instead.
+    With ``certificate`` its guarantee is recomputed instead. With the office's ``public_key`` the release must also be
+    signed with it.
 
     >>> import discreet as ds
     >>> census = ds.Population(persons={"pid": [1, 2], "sex": ["F", "M"]}, person_id="pid")
@@ -114,7 +118,7 @@ def verify(release: Published, *, certificate: bool = False) -> Result[Verificat
         state = "certified" if proven.passed else "the certificate does not prove its claim"
         return Result(proven, (f"{proven.name}: {state}.", proven.claim, *proven.problems))
     folder = Path(release) if isinstance(release, str | Path) else release_of(release).folder
-    found = verify_folder(folder)
+    found = verify_folder(folder, None if public_key is None else read_public_key(Path(public_key)))
     facts = f"{found.files} files, {found.cubes} cubes, {found.cells} cells"
     return Result(
         found, (f"{found.name}: {'passed' if found.passed else 'failed'}. {facts}.", *found.problems)

@@ -9,6 +9,7 @@ from fractions import Fraction
 from discreet.api.arguments import names_arguments
 from discreet.api.results import Result
 from discreet.errors import mistake
+from discreet.maths.exact_numbers import fraction
 from discreet.maths.noise.ptable import PTable
 from discreet.maths.noise.ptable_solver import PTableParameters, Variance, solve
 from discreet.maths.privacy.accounting import Converted, Neighbours, converted
@@ -149,8 +150,8 @@ def _variance(given: str) -> Variance:
 
 def _exact(amount: Amount, name: str) -> Fraction:
     try:
-        return Fraction(str(amount))
-    except (ValueError, ZeroDivisionError):
+        return fraction(str(amount))
+    except ValueError:
         raise mistake("", name, repr(amount), 'give a number, or a fraction such as "1/3"') from None
 
 

@@ -56,6 +56,8 @@ ATTACKS = (
     "estimates",
 )
 
+LARGEST_BOUND = 1_000  # an outsider who assumes larger changes learns nothing
+
 _Found = TypeVar("_Found")
 
 
@@ -74,6 +76,12 @@ class Outsider:
     threads: int
     progress: Progress
     same_ptable: bool = True  # whether both have the same noise for the same people, if they have one secret
+
+    def __post_init__(self) -> None:
+        if self.bound is not None and not 0 <= self.bound <= LARGEST_BOUND:
+            raise mistake(
+                "", "--bound", f"{self.bound:.6g}", f"give a largest change of 0 to {LARGEST_BOUND:,}"
+            )
 
 
 @dataclass(frozen=True)

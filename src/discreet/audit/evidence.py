@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import BrokenRelease, Mistakes, mistake
+from discreet.maths.attacks.bounds import LARGEST_VARIANCE
 from discreet.maths.noise.hellinger import PTableLaw
 from discreet.perturb.noise import ADJUSTED, Noise
 from discreet.programme.codelist import TOTAL, Breakdown, Code, Codelist, breakdown, codelist
@@ -220,8 +221,9 @@ def supposing(seen: Published, law: PTableLaw | None, variance: float | None) ->
             raise mistake("", "--ptable", "a p-table", remedy)
         noise = noise.knowing(law)
     if variance is not None:
-        if not variance > 0:
-            raise mistake("", "--variance", f"{variance:g}", "give a number above 0")
+        if not 0 < variance <= LARGEST_VARIANCE:
+            remedy = f"give a number above 0, at most {LARGEST_VARIANCE:g}"
+            raise mistake("", "--variance", f"{variance:g}", remedy)
         noise = replace(noise, variance=variance)
     return replace(seen, noise=noise)
 
@@ -294,6 +296,8 @@ def _tree(variable: str, lists: Iterable[PublishedCodes]) -> Codelist:
                 raise BrokenRelease(
                     f"codelists of {variable}: {code} has two parents; fetch the release again"
                 )
+    if not rows:
+        return Codelist(variable, (), (), (), ())  # only its total is published
     try:
         return codelist(variable, rows.values())
     except Mistakes as mistakes:

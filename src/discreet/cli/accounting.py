@@ -27,6 +27,7 @@ from discreet.maths.privacy.loss_distribution import GaussianNoise, LaplaceNoise
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
 
 MOST = 10_000  # releases of one kind
+LEAST_GAUSSIAN = Fraction(1, 10**7)  # below it the loss distribution has too many points
 NAMES = {
     Way.BASIC: "basic (sums)",
     Way.ADVANCED: "advanced",
@@ -185,10 +186,9 @@ def convert(
 
 def _converted(rho: str | None, epsilon: str | None, delta: str | None) -> Converted:
     """The third of rho, epsilon and delta."""
-    least = positive if rho is None else exact  # an epsilon at which a delta is reported may be 0
     return converted(
         None if rho is None else positive("--rho", rho),
-        None if epsilon is None else least("--epsilon", epsilon),
+        None if epsilon is None else _epsilon(epsilon, "--epsilon", zero=rho is not None),
         None if delta is None else _delta(delta),
     )
 
@@ -200,7 +200,7 @@ def _given(
         ("--epsilon", epsilon, _bounded),
         ("--rho", rho, lambda option, text: Rho(positive(option, text))),
         ("--laplace", laplace, lambda option, text: LaplaceNoise(positive(option, text))),
-        ("--gaussian", gaussian, lambda option, text: GaussianNoise(positive(option, text))),
+        ("--gaussian", gaussian, _gaussian),
     )
     for option, texts, made in kinds:
         for text in texts:
@@ -208,6 +208,14 @@ def _given(
             if star and not (times.isdecimal() and 1 <= int(times) <= MOST):
                 raise mistake("", option, text, f"give their number after the *, 1 to {MOST:,}, e.g. 0.5*3")
             yield Repeated(option, amount, int(times) if star else 1, made(option, amount))
+
+
+def _gaussian(option: str, text: str) -> GaussianNoise:
+    rho = positive(option, text)
+    if rho < LEAST_GAUSSIAN:
+        remedy = f"give at least {float(LEAST_GAUSSIAN):g}, or its loss as --rho"
+        raise mistake("", option, text, remedy)
+    return GaussianNoise(rho)
 
 
 def _bounded(option: str, text: str) -> PureEpsilon | EpsilonDelta:
@@ -224,11 +232,12 @@ def _delta(text: str, option: str = "--delta") -> Fraction:
     return found
 
 
-def _epsilon(text: str, option: str = "--at-epsilon") -> Fraction:
+def _epsilon(text: str, option: str = "--at-epsilon", *, zero: bool = True) -> Fraction:
+    """An epsilon; one at which a delta is reported may be 0."""
     found = exact(option, text)
     if found < 0:
         raise mistake("", option, text, "give a number of at least 0")
-    return found
+    return found if zero and found == 0 else positive(option, text)
 
 
 def _values(totals: Sequence[Total]) -> dict[str, float | None] | None:

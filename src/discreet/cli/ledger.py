@@ -16,6 +16,7 @@ from discreet.cli.output import JSON, emit_json
 from discreet.errors import mistake
 from discreet.io.secret import read_secret
 from discreet.maths.cells.keys import derive
+from discreet.maths.exact_numbers import fraction
 from discreet.maths.privacy.accounting import EpsilonDelta, Neighbours, PrivacyLoss, PureEpsilon, Rho
 from discreet.maths.privacy.allowance import Allowance
 from discreet.maths.privacy.amounts import amounts, compared, readable, without_rounding
@@ -199,9 +200,9 @@ def _budget(epsilon: str, delta: str, rho: str) -> PrivacyLoss:
 
 def _amount(text: str, option: str) -> Fraction:
     try:
-        return Fraction(text)
-    except (ValueError, ZeroDivisionError):
-        raise mistake("", option, text, "give a number or a fraction such as 1/3") from None
+        return fraction(text)
+    except ValueError:
+        raise mistake("", option, text[:60], "give a number up to 1e15 or a fraction such as 1/3") from None
 
 
 def _place(where: str) -> str | Path:

@@ -20,7 +20,7 @@ from typer.models import OptionInfo
 
 from discreet.errors import mistake
 from discreet.io.ptable_files import read_ptable
-from discreet.maths.attacks.bounds import LEAST_VARIANCE
+from discreet.maths.attacks.bounds import LARGEST_VARIANCE, LEAST_VARIANCE
 from discreet.maths.noise.additive import AdditiveLaw, LawKind, SquareSensitivity
 from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.named import NoiseParameters, named_law
@@ -30,7 +30,6 @@ from discreet.programme.utility_file import read_utility
 
 AnyLaw = AdditiveLaw | RowLaw | PTableLaw
 
-LARGEST_VARIANCE = 1e12
 PTABLE = Annotated[Path | None, typer.Option("--ptable", help="A p-table file, in any of the known formats.")]
 
 

@@ -25,6 +25,7 @@ from discreet.cli.output import (
 from discreet.errors import mistake
 from discreet.io.register import Register
 from discreet.io.secret import read_secret
+from discreet.io.signing_key import read_private_key
 from discreet.pipeline.earlier import EarlierReleases
 from discreet.pipeline.protect import protect as run_protect
 from discreet.pipeline.protect import rehearse
@@ -76,12 +77,16 @@ def protect(
     ] = False,
     earlier: EARLIER = None,
     accept_corrections: ACCEPT = False,
+    sign: Annotated[
+        Path | None, typer.Option("--sign", help="Sign the release with this private key (discreet key).")
+    ] = None,
     json: JSON = False,
     threads: THREADS = 0,
     quiet: QUIET = False,
 ) -> None:
     """Count, perturb and publish every cube of a programme. A killed run resumes when it is called again."""
     key = read_secret(secret, os.environ)
+    signing = None if sign is None else read_private_key(sign)
     private_manifest = private or private_place(secret, out)
     loaded = load_programme(programme)
     beside = EarlierReleases(
@@ -106,6 +111,7 @@ def protect(
             register=register_of(loaded, register, secret, key),
             earlier=beside,
             another_ptable=another_ptable,
+            signing=signing,
         )
     if json:
         emit_json({**vars(done), "private_manifest": private_manifest})

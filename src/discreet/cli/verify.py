@@ -9,6 +9,8 @@ from typing import Annotated
 import typer
 
 from discreet.cli.output import FAILED, JSON, QUIET, emit_json, numbered
+from discreet.errors import mistake
+from discreet.io.signing_key import read_public_key
 from discreet.release.certify import Certified, verify_certificate
 from discreet.release.verify import Verification
 from discreet.release.verify import verify as verify_release
@@ -22,10 +24,16 @@ def verify(
         bool,
         typer.Option("--certificate", help="Recompute the guarantee from the certificate."),
     ] = False,
+    public_key: Annotated[
+        Path | None,
+        typer.Option("--public-key", help="The office's public key: the release must be signed with it."),
+    ] = None,
     json: JSON = False,
     quiet: QUIET = False,
 ) -> None:
-    """Recompute every checksum and check that the same cell has the same value in every cube.
+    """Recompute every checksum and check that all values are possible and the same cell has one value in every cube.
+
+    With --public-key the release must also be signed with that key: only then is it shown who published it.
 
     With --certificate the guarantee is recomputed instead: the thresholds of every law, what neighbours change, and all
     sums; beside a release it must also be what the manifest states.
@@ -33,9 +41,13 @@ def verify(
     Exit code 0: the release passes. 1: it does not, and the report shows why. 2: the folder is not a release.
     """
     if certificate:
+        if public_key is not None:
+            raise mistake(
+                "", "--public-key", "with --certificate", "verify the signature in a run of its own"
+            )
         _certified(folder, json, quiet)
         return
-    outcome = verify_release(folder)
+    outcome = verify_release(folder, None if public_key is None else read_public_key(public_key))
     if json:
         emit_json({"passed": outcome.passed, **asdict(outcome)})
     elif not (quiet and outcome.passed):
@@ -72,5 +84,7 @@ def _report(folder: Path, outcome: Verification) -> str:
             f"{folder}: passed. {numbered(outcome.files, 'file')}, {numbered(outcome.cubes, 'cube')}, "
             f"{numbered(outcome.cells, 'cell')}; "
             f"{outcome.compared:,} of them occur in several cubes and agree."
-        ) + (partial if outcome.partial else "")
+            + (partial if outcome.partial else "")
+            + f"\n{outcome.signature.sentence()}"
+        )
     return "\n".join((f"{folder}: failed.", *outcome.problems))

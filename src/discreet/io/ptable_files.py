@@ -12,6 +12,7 @@ from pathlib import Path
 from discreet.errors import Mistakes, Problem, mistake
 from discreet.io.ptable_keyed import (
     CANTABULAR_COLUMNS,
+    MAX_COUNT,
     ONS_COLUMNS,
     SMALL_N,
     WrapRule,
@@ -21,7 +22,7 @@ from discreet.io.ptable_keyed import (
     write_ons,
     write_superstar,
 )
-from discreet.maths.cells.lookup import KEYS, Lookup, Order, build, law_of, lookup_of_rows
+from discreet.maths.cells.lookup import KEYS, MOST_CHANGE, Lookup, Order, build, law_of, lookup_of_rows
 from discreet.maths.noise.ptable import TOLERANCE, Law, PTable, ptable_of_rows
 
 COLUMNS = ("i", "j", "p", "v", "p_int_lb", "p_int_ub", "type")
@@ -117,6 +118,9 @@ def _line_problems(path: Path, line: _Line, row: dict[str, str]) -> Iterator[Pro
         yield Problem(str(path), key, f"v = {row['v']}, j - i = {line.j - line.i}", "make v equal to j - i")
     if line.i < 0 or line.j < 0:
         yield Problem(str(path), key, f"i = {line.i}, j = {line.j}", "counts cannot be negative")
+    if line.i > MAX_COUNT or abs(line.j - line.i) > MOST_CHANGE:
+        remedy = f"give counts up to {MAX_COUNT:,} and changes within {MOST_CHANGE:,}"
+        yield Problem(str(path), key, "i or j - i is too large", remedy)
     if not 0.0 <= line.p <= 1.0 or not 0.0 <= line.upper <= 1.0 + JOINED:
         yield Problem(str(path), key, "p or p_int_ub outside 0..1", "correct it")
     lower = row.get("p_int_lb")

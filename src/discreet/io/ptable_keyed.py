@@ -13,7 +13,7 @@ import pyarrow.csv as pacsv
 from numpy.typing import NDArray
 
 from discreet.errors import Mistakes, Problem, mistake
-from discreet.maths.cells.lookup import KEYS, Lookup, lookup_of_matrix, lookup_of_rows, matrix_of
+from discreet.maths.cells.lookup import KEYS, MOST_CHANGE, Lookup, lookup_of_matrix, lookup_of_rows, matrix_of
 
 ONS_COLUMNS = ("pcv", "ckey", "pvalue")
 CANTABULAR_COLUMNS = ("cell_value", "cell_key", "perturbation")
@@ -81,6 +81,10 @@ def _listed(
 
 def _strings(path: Path, columns: tuple[str, str, str]) -> pa.Table:
     ragged: list[Problem] = []
+    try:
+        path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise mistake(path, f"byte {error.start}", "is not UTF-8", "save the file as UTF-8") from None
 
     def refuse(row: pacsv.InvalidRow) -> str:
         found = f"{row.actual_columns} values for {row.expected_columns} columns"
@@ -247,11 +251,10 @@ def _matrix(path: Path, lines: list[str]) -> NDArray[np.int64]:
     problems: list[Problem] = []
     for number, line in enumerate(lines, start=1):
         try:
-            rows.append([int(value) for value in line.replace(";", ",").split(",")])
+            rows.append([_small(value) for value in line.replace(";", ",").split(",")])
         except ValueError:
-            problems.append(
-                Problem(str(path), f"line {number}", "values that are not whole numbers", "correct the line")
-            )
+            remedy = f"give whole numbers within {MOST_CHANGE:,}"
+            problems.append(Problem(str(path), f"line {number}", "values that are not whole numbers", remedy))
             continue
         if len(rows[-1]) != len(rows[0]):
             found = f"{len(rows[-1])} values, {len(rows[0])} in the first line"
@@ -259,6 +262,13 @@ def _matrix(path: Path, lines: list[str]) -> NDArray[np.int64]:
     if problems or not rows:
         raise Mistakes(_some(path, problems or [Problem(str(path), "", "no lines", "give the matrix")]))
     return np.array(rows, dtype=np.int64)
+
+
+def _small(text: str) -> int:
+    change = int(text)
+    if abs(change) > MOST_CHANGE:
+        raise ValueError(text)
+    return change
 
 
 def write_ons(path: Path, lookup: Lookup) -> None:

@@ -89,6 +89,13 @@ class Database:
                 connection.execute(_DURABLE, {"wait": f"{WAIT:.0f}s"})
             yield connection
 
+    def look(self) -> None:
+        """Ask the database for nothing; DatabaseUnavailable where it does not answer."""
+        if self.file is not None and not self.file.exists():
+            raise self._refused(FileNotFoundError("no such file"))
+        with self.reading() as connection:
+            connection.execute(select(1))
+
     def close(self) -> None:
         """Close idle connections; after the last one, a SQLite database is a single file again."""
         self._engine.dispose()

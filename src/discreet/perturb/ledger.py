@@ -297,8 +297,12 @@ class Ledger:
             rows = {row.name: row for row in connection.execute(select(_accounts).order_by(_accounts.c.name))}
             owners = set(connection.execute(select(_entries.c.account).distinct()).scalars())
             found = [Problem(self.database.name, f"account {name}", "its terms were deleted", _RESTORE)
-                     for name in sorted((owners | set(stored or {})) - set(rows))]  # fmt: skip
+                     for name in sorted((owners | set(stored or {})) - set(rows), key=str)]  # fmt: skip
             for name, row in rows.items():
+                if not _is_written(row, _accounts):
+                    unread = "its terms cannot be read"
+                    found.append(Problem(self.database.name, f"account {name}", unread, _RESTORE))
+                    continue
                 found += self._broken(connection, row, (stored or {}).get(name))
         return tuple(found)
 
@@ -371,6 +375,8 @@ class Ledger:
         terms = self._link("", [getattr(row, name) for name in _TERMS])
         allowance = read_allowance(row.budget)
         last = connection.execute(_in_order(row.name, backward=True).limit(2)).all()
+        if not all(_is_written(one, _entries) for one in last):
+            raise self._mistake(row.name, "its last entries cannot be read", _RESTORE)
         entry, number = (_entry(last[0], allowance), last[0].number) if last else (None, 0)
         head = self._link(last[1].hash if len(last) > 1 else terms, _content(entry)) if entry else terms
         if terms != row.hash or (number, head) != (row.entries, row.head):
@@ -389,17 +395,22 @@ class Ledger:
         return earlier
 
     def _row(self, connection: Connection, name: str) -> Row[Any] | None:
-        return connection.execute(select(_accounts).where(_accounts.c.name == name)).first()
+        row = connection.execute(select(_accounts).where(_accounts.c.name == name)).first()
+        if row is not None and not _is_written(row, _accounts):
+            raise self._mistake(name, "its terms cannot be read", _RESTORE)
+        return row
 
     def _known(self, connection: Connection, name: str, *, lock: bool = False) -> Row[Any]:
         """The account's row; where it is locked (PostgreSQL), until the transaction ends."""
         wanted = select(_accounts).where(_accounts.c.name == name)
         row = connection.execute(wanted.with_for_update() if lock else wanted).first()
+        if row is not None and not _is_written(row, _accounts):
+            raise self._mistake(name, "its terms cannot be read", _RESTORE)
         if row is None:
             names = connection.execute(
                 select(_accounts.c.name).order_by(_accounts.c.name).limit(20)
             ).scalars()
-            remedy = f"choose from {', '.join(names) or 'none yet'}, or create it"
+            remedy = f"choose from {', '.join(map(str, names)) or 'none yet'}, or create it"
             raise mistake(self.database.name, f"account {name}", "no such account", remedy)
         return row
 
@@ -438,13 +449,25 @@ def _columns(entry: Entry) -> dict[str, Any]:
     }
 
 
+def _is_written(row: Row[Any], table: Table) -> bool:
+    """Whether a row has the kinds of values that are written here; SQLite stores any kind in any column."""
+    return all(
+        isinstance(row._mapping[column.name], int if isinstance(column.type, Integer) else str)  # noqa: SLF001
+        for column in table.columns
+    )
+
+
 def _account(row: Row[Any]) -> Account:
     kept = read_allowance(row.budget)
+    if row.neighbours not in {one.value for one in Neighbours}:
+        raise mistake("", f"account {row.name}", "its terms cannot be read", _RESTORE)
     neighbours = Neighbours(row.neighbours)
     return Account(row.name, kept.budget, neighbours, row.unit, row.opened, kept.composition)
 
 
 def _entry(row: Row[Any], allowance: Allowance) -> Entry:
+    if not _is_written(row, _entries):
+        raise mistake("", f"account {row.account}", "an entry cannot be read", _RESTORE)
     charge = None if row.charge.startswith(_RAISE) else read_loss(row.charge)
     total, raised, budget = row.total.partition(_OF)
     if charge is None and row.charge != f"{_RAISE}{budget}":

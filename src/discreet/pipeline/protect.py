@@ -13,6 +13,8 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Self
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
 from discreet.audit.verdict import GateVerdict, require_passed
 from discreet.errors import DiscreetError, Mistakes
 from discreet.formats.publication import Publication
@@ -95,6 +97,7 @@ def protect(
     register: Register | None = None,
     earlier: EarlierReleases = NO_EARLIER,
     another_ptable: bool = False,
+    signing: Ed25519PrivateKey | None = None,
 ) -> Protected:
     """Count and perturb every cube of a programme and publish them atomically at ``out``.
 
@@ -104,7 +107,7 @@ def protect(
     paid for. ``register`` is that of the secret; a declared snapshot needs it, and releases by the cell key method are
     recorded in it: another p-table than those recorded is refused, unless ``another_ptable`` accepts the risk. If a
     gate of the programme is broken, or the release exposes persons together with one that it replaces or that is in
-    ``earlier``, nothing is published.
+    ``earlier``, nothing is published. With ``signing`` the release appears signed.
     """
     ready = prepare(
         programme,
@@ -136,7 +139,7 @@ def protect(
             write_private_manifest(making.private(made, clock()), private)
         if issued is not None:
             issued.record()
-        folder.publish(made.manifest)
+        folder.publish(made.manifest, signing)
     cells = sum(entry.cells for entry in made.manifest.cubes)
     notes = made.notes + accepted
     if programme.noise.is_guaranteed and making.identity.snapshot is None and spending is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from discreet.errors import Mistakes
 from discreet.maths.privacy.accounting import Neighbours, PrivacyLoss
 from discreet.maths.privacy.amounts import amounts, compared, readable, without_rounding
 from discreet.perturb.cost import own_cost, release_cost
@@ -65,7 +66,13 @@ class Spending:
         return release_cost(mechanism, self.ledger.account(self.account))
 
     def require(self, mechanism: Mechanism, key: str) -> bool:
-        """Refuse a release that the account cannot pay, before any work; whether it was charged before."""
+        """Refuse a release that the account cannot pay, before any work; whether it was charged before.
+
+        All entries are verified first: what is left of a budget is only known from a ledger that was not changed.
+        """
+        broken = self.ledger.verify()
+        if broken:
+            raise Mistakes(broken)
         self.ledger.require_affordable(self.account, self.loss(mechanism), key)
         return not self.ledger.is_new(self.account, key)
 

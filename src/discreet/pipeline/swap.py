@@ -1,12 +1,15 @@
 """The swap command: from a programme to swapped microdata, a public summary, a private log and the auditor's report.
 
-Both folders are published atomically, the private one first.
+Both folders are published atomically, the private one first, with a mark that is removed when the other one is there:
+a run that was killed between the two is repeated by calling it again.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -26,6 +29,7 @@ from discreet.swap.result import SwapResult, profile_names
 from discreet.swap.swapping import swap
 
 OUT, PRIVATE = "--out", "--report"
+UNFINISHED = ".unfinished"  # in the private folder while that of the microdata is not there yet
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,11 @@ def write_swap(
     rule, population = _declared(programme)
     _require_apart(programme, out, private)
     require_none(place_column_problems(programme))
-    with AtomicFolder(out, OUT) as public, AtomicFolder(private, PRIVATE) as confidential:
+    replaceable = partial(_require_free_or_unfinished, out)
+    with (
+        AtomicFolder(out, OUT) as public,
+        AtomicFolder(private, PRIVATE, require_replaceable=replaceable) as confidential,
+    ):
         result = swap(programme, secret, threads, progress)
         progress.stage("writing microdata")
         records = write_microdata(programme, result.moves, secret, public, progress.step)
@@ -61,8 +69,11 @@ def write_swap(
         figures = _figures(programme, rule, result, secret)
         write_report(figures, rule, programme.name, confidential)
         require_free(public.place, OUT)
+        with confidential.file(UNFINISHED) as mark:
+            mark.write(_mark(out))
         confidential.publish()
         public.publish()
+        (confidential.place / UNFINISHED).unlink()
     return Swapped(public.place, confidential.place, records, figures)
 
 
@@ -100,7 +111,7 @@ def _declared(programme: Programme) -> tuple[SwapRule, PopulationRule]:
 def _require_apart(programme: Programme, out: Path, private: Path) -> None:
     """Refuse, before any work, folders that are not free, inside each other or inside a folder of records."""
     require_free(out, OUT)
-    require_free(private, PRIVATE)
+    _require_free_or_unfinished(out, private, PRIVATE)
     one, two = out.resolve(), private.resolve()
     if one.is_relative_to(two) or two.is_relative_to(one):
         value = "is inside the folder of the microdata, or the reverse"
@@ -110,6 +121,20 @@ def _require_apart(programme: Programme, out: Path, private: Path) -> None:
             if place.is_relative_to(folder):
                 value = "is inside a folder whose files are all read as records"
                 raise mistake(place, option, value, "choose a folder elsewhere")
+
+
+def _require_free_or_unfinished(out: Path, private: Path, option: str) -> None:
+    """Refuse a private folder that is not free, unless a run for the same microdata was killed before they appeared."""
+    try:
+        left_over = (private / UNFINISHED).read_bytes() == _mark(out)
+    except OSError:
+        left_over = False
+    if not left_over:
+        require_free(private, option)
+
+
+def _mark(out: Path) -> bytes:
+    return os.fsencode(out.resolve())
 
 
 def _folders_read(programme: Programme) -> Iterator[Path]:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from pydantic import Discriminator, Field, Tag
 
 from discreet.errors import Mistakes, mistake
+from discreet.maths.exact_numbers import fraction
 from discreet.maths.noise.additive import LawKind
 from discreet.maths.privacy.accounting import Neighbours
 from discreet.programme.codelist import TOTAL, Breakdown, Codelist, breakdown
@@ -511,8 +512,8 @@ def _levels(geography: Variable) -> dict[str, int]:
 
 def _share(value: Amount, key: str) -> Fraction:
     try:
-        return Fraction(str(value))
-    except (ValueError, ZeroDivisionError):
+        return fraction(str(value))
+    except ValueError:
         raise mistake("", key, repr(value), 'write a share such as "1/3" or 0.25') from None
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from pydantic import Discriminator, Field, Tag
 
 from discreet.errors import Mistakes
+from discreet.maths.exact_numbers import fraction
 from discreet.maths.noise.additive import LawKind
 from discreet.maths.noise.exponential import UtilityTable
 from discreet.maths.noise.ptable_solver import PTableParameters, Variance
@@ -487,8 +488,8 @@ def _refused_budget(declared: DeclaredPrivate, kind: LawKind) -> Iterator[tuple[
 
 def _is_number(value: object) -> bool:
     try:
-        Fraction(str(value))
-    except (ValueError, ZeroDivisionError):
+        fraction(str(value))
+    except ValueError:
         return False
     return True
 

@@ -104,6 +104,8 @@ def read_toml(path: Path) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         what, _, where = str(error).partition(" (at ")
         raise mistake(path, where.rstrip(")"), f"is not TOML: {what}", "correct the line") from None
+    except ValueError:  # of numbers with thousands of digits
+        raise mistake(path, "", "has a number of thousands of digits", "correct the file") from None
     except RecursionError:
         raise mistake(
             path, "", "nested too deeply", "write it flat, as docs/reference/programme-file.md shows"

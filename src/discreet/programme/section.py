@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from discreet.errors import AbsentData, Mistakes, Problem
+from discreet.maths.exact_numbers import fraction, is_amount
 
 FORM = "form"  # error type whose context has the remedy
 LONGEST_LABEL = 200
@@ -113,9 +114,9 @@ class Findings:
 def positive(key: str, value: Amount, findings: Findings) -> Fraction:
     """An amount above zero, exactly as it was written; any other is reported, and zero where it is not a number."""
     try:
-        amount = Fraction(str(value))
-    except (ValueError, ZeroDivisionError):
+        amount = fraction(str(value))
+    except ValueError:
         amount = Fraction(0)
-    if amount <= 0:
-        findings.add(key, repr(value), 'give a positive number, or a fraction such as "1/3"')
+    if not is_amount(amount):
+        findings.add(key, repr(value), 'give a positive number (1e-15 to 1e6), or a fraction such as "1/3"')
     return amount

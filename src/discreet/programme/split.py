@@ -18,6 +18,7 @@ from typing import Annotated, Literal
 from pydantic import Discriminator, Tag
 
 from discreet.errors import mistake
+from discreet.maths.exact_numbers import fraction
 from discreet.maths.privacy.sensitivity import split_by_margin, split_by_table, split_evenly
 from discreet.programme.cube import Cube, Depths, Levels, Shown, Signature, crossed, signatures
 from discreet.programme.population import UnitName
@@ -123,8 +124,8 @@ def refused_split(split: DeclaredSplit) -> Iterator[tuple[str, str, str]]:
 
 def _is_share(value: object) -> bool:
     try:
-        return 0 <= Fraction(str(value)) <= 1
-    except (ValueError, ZeroDivisionError):
+        return 0 <= fraction(str(value)) <= 1
+    except ValueError:
         return False
 
 

@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from discreet.errors import Mistakes, Problem, mistake
+from discreet.maths.exact_numbers import fraction
 from discreet.maths.noise.exponential import UtilityRow, UtilityTable
 
 BY_COUNT = ("count", "published", "utility")
@@ -40,8 +41,8 @@ def read_utility(path: Path) -> UtilityTable:
 
 def _numbers(file: str, number: int, line: Sequence[str], wanted: int) -> list[Fraction]:
     try:
-        parts = [Fraction(cell.strip()) for cell in line]
-    except (ValueError, ZeroDivisionError):
+        parts = [fraction(cell.strip()) for cell in line]
+    except ValueError:
         parts = []
     if len(parts) != wanted or any(part.denominator != 1 for part in parts[:-1]):
         remedy = "give whole numbers and a utility such as -3, -0.5 or -1/3"

@@ -10,12 +10,14 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import quote
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from pydantic import ValidationError
 
 from discreet.errors import mistake
 from discreet.io.atomic_folder import PUBLIC, AtomicFolder, require_free
 from discreet.programme.release import ReleaseFormat
-from discreet.release.manifest import MANIFEST, CubeEntry, FileEntry, Manifest, is_release
+from discreet.release.manifest import MANIFEST, SIGNATURE, CubeEntry, FileEntry, Manifest, is_release
+from discreet.release.signature import signature_of
 
 OPTION = "release folder"
 _PART = ".part"
@@ -89,10 +91,15 @@ class ReleaseFolder:
         digest, part = content[:_DIGEST], content[_DIGEST:]
         return part if hashlib.sha256(part).digest() == digest else None
 
-    def publish(self, manifest: Manifest) -> None:
-        """Publish the release with its manifest, in one step."""
-        self.write(MANIFEST, lambda path: _write_text(path, manifest.to_json()))
-        self._folder.keep_only({MANIFEST, *(file.path for file in manifest.all_files())})
+    def publish(self, manifest: Manifest, key: Ed25519PrivateKey | None = None) -> None:
+        """Publish the release with its manifest, signed where a key is given, in one step."""
+        text, kept = manifest.to_json(), {MANIFEST, *(file.path for file in manifest.all_files())}
+        self.write(MANIFEST, lambda path: _write_text(path, text))
+        if key is not None:
+            signed = signature_of(text.encode(), key)
+            self.write(SIGNATURE, lambda path: _write_text(path, signed))
+            kept.add(SIGNATURE)
+        self._folder.keep_only(kept)
         self._folder.publish()
 
     def discard(self) -> None:

@@ -28,6 +28,7 @@ from discreet.release.manifest_1 import FORMAT_1, noise_of_format_1
 from discreet.release.noise_entry import NoiseEntry
 
 MANIFEST = "manifest.json"
+SIGNATURE = "manifest.sig"  # beside the manifest, which does not list it
 KIND = "discreet release"
 FORMAT_VERSION = 2
 

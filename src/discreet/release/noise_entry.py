@@ -17,6 +17,7 @@ from pydantic import (
 )
 
 from discreet.errors import BrokenRelease, Mistakes
+from discreet.maths.exact_numbers import fraction
 from discreet.maths.noise.additive import Law, LawKind
 from discreet.maths.noise.exponential import UtilityRow, UtilityTable
 from discreet.maths.noise.hellinger import PTableLaw
@@ -43,8 +44,8 @@ from discreet.programme.strategy import (
 
 def _exact(value: object) -> Fraction:
     try:
-        return Fraction(str(value))
-    except (ValueError, ZeroDivisionError):
+        return fraction(str(value))
+    except ValueError:
         raise ValueError("must be a number such as 3 or 1/3") from None
 
 

@@ -11,6 +11,7 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from numpy.typing import NDArray
 
 from discreet.errors import BrokenRelease
@@ -24,6 +25,7 @@ from discreet.release.additivity import sum_problems
 from discreet.release.folder import file_sha256
 from discreet.release.manifest import (
     MANIFEST,
+    SIGNATURE,
     AxisEntry,
     CubeEntry,
     FileEntry,
@@ -31,7 +33,9 @@ from discreet.release.manifest import (
     codelist_place,
     read_manifest,
 )
+from discreet.release.possible import possible_problems, require_plain, unusual_files
 from discreet.release.reader import CubeFile, PublishedCodes, Values, read_codes
+from discreet.release.signature import UNSIGNED, SignatureState, Signed, read_signature
 from discreet.release.verify_hierarchy import hierarchy_problems
 
 ROWS_PER_PASS = 25_000_000  # bounds memory to about a gigabyte; more cells are compared in several passes
@@ -422,6 +426,7 @@ class Verification:
     cells: int  # published cells of all cubes
     compared: int  # cells that occur in more than one cube
     partial: int = 0  # cubes of which only some cross-tabulations are published, as the manifest states
+    signature: SignatureState = UNSIGNED
 
     @property
     def passed(self) -> bool:
@@ -429,11 +434,17 @@ class Verification:
         return not self.problems
 
 
-def verify(folder: Path | str) -> Verification:
-    """Check a release folder; a folder without a valid manifest raises BrokenRelease."""
+def verify(folder: Path | str, key: Ed25519PublicKey | None = None) -> Verification:
+    """Check a release folder, and with a key its signature; a folder without a valid manifest raises BrokenRelease."""
     folder = Path(folder)
+    require_plain(folder / MANIFEST)
     manifest = read_manifest(folder)
-    problems = [*_shape_problems(manifest), *_file_problems(folder, manifest)]
+    problems = [*unusual_files(folder), *_shape_problems(manifest), *_file_problems(folder, manifest)]
+    if not problems:
+        problems = [*possible_problems(folder, manifest)]
+    signature = read_signature(folder, key)
+    if signature.state is Signed.WRONG:
+        problems.append(signature.sentence())
     # Cells are read only from files that match the manifest: others are already reported.
     comparison = Comparison((), 0) if problems else compare(folder, manifest)
     if manifest.noise.adjusted and not problems and not comparison.problems:
@@ -447,6 +458,7 @@ def verify(folder: Path | str) -> Verification:
         sum(cube.cells for cube in manifest.cubes),
         comparison.compared,
         sum(cube.published is not None for cube in manifest.cubes),
+        signature,
     )
 
 
@@ -473,7 +485,7 @@ def _cube_problems(cube: CubeEntry, listed: set[str]) -> Iterator[str]:
 def _file_problems(folder: Path, manifest: Manifest) -> Iterator[str]:
     listed = {file.path: file for file in manifest.all_files()}
     present = set(_present(folder))
-    for path in sorted(present - {MANIFEST, *listed}):
+    for path in sorted(present - {MANIFEST, SIGNATURE, *listed}):
         yield f"{path}: not listed in the manifest"
     for path, file in sorted(listed.items()):
         if path not in present:

@@ -75,8 +75,9 @@ def test_books_that_go_away_and_return_lose_nothing(client: Client, books: Books
         assert "value" not in answer.json(), "an answer that is not remembered does not leave"
         assert "127.0.0.1" not in answer.text
         assert "sqlite" not in answer.text
-    assert client.get("/health").status_code == 200
+    until(lambda: client.get("/health").status_code == 503)
     books.bring_back()
+    until(lambda: client.get("/health").status_code == 200)
     assert client.get(saved).status_code == 200
     assert client.post("/api/v1/table", json={"axes": ["SEX", "EDU"]}).json()["value"] == before
     assert client.post("/api/v1/table", json={"axes": ["LOC", "EDU"]}).status_code == 200

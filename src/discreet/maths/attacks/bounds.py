@@ -19,7 +19,7 @@ from discreet.maths.noise.law import Floats, Pmf
 
 SEXES = 2
 LARGEST_BOUND = 1000
-LEAST_VARIANCE = 1e-9
+LEAST_VARIANCE, LARGEST_VARIANCE = 1e-9, 1e12
 
 
 def maximum_entropy(variance: float, bound: int) -> Pmf:
@@ -147,7 +147,11 @@ def epsilon_of_bound(bound: float, counts: float, confidence: float) -> float:
 
 
 def epsilon_of_reconstruction(records: float, confidence: float) -> float:
-    """The epsilon of each of n log^2 n counts above which n records can be reconstructed (eq. 8), natural logs."""
+    """The epsilon of each of n log^2 n counts above which n records can be reconstructed (eq. 8), natural logs.
+
+    The formula needs two records at least; fewer are taken as two.
+    """
+    records = max(records, 2.0)
     return math.log(records * math.log(records) ** 2 / (1 - confidence)) / math.sqrt(records)
 
 

@@ -87,6 +87,7 @@ SHARE_DIGITS = 9
 GUIDE = 256  # entries of the guide table per row
 SPLIT_PARTS = 5  # a split interval has at most 1/5 of the keys, the default threshold 0.2 of R's ptable
 
+MOST_CHANGE = 1_000_000  # of any count; more is a mistake in a file
 UNCOVERED = -(2**31)  # what the kernel returns for a negative count; no change is that large
 
 
@@ -372,6 +373,9 @@ def _row_problems(row: int, pieces: list[tuple[int, int]], modulus: int) -> Iter
         yield Problem(
             "", f"row {row}", "the intervals do not cover every key once", f"cover 0..{modulus - 1}"
         )
+    if any(abs(change) > MOST_CHANGE for change, _ in pieces):
+        largest = max((abs(change) for change, _ in pieces))
+        yield Problem("", f"row {row}", f"a change of {largest:.3g}", f"keep changes within {MOST_CHANGE:,}")
     if any(length and row + change < 0 for change, length in pieces):
         yield Problem(
             "", f"row {row}", "a change below minus the count", "no published count may be negative"

@@ -19,6 +19,7 @@ from typing import Protocol
 import numpy as np
 
 from discreet.errors import mistake
+from discreet.maths.exact_numbers import fraction, is_amount
 from discreet.maths.noise.law import Exponents, Floats, Listed, Pmf, Symmetric, checked_support
 from discreet.maths.privacy.divergence import PrivacyLoss, largest_delta, smallest_epsilon
 
@@ -215,9 +216,9 @@ def transition_matrix(law: Law, counts: Sequence[int]) -> TransitionMatrix:
 def exact(name: str, value: Number) -> Fraction:
     """Read a parameter exactly; a float means the decimal number that it is written as, so 0.1 is one tenth."""
     try:
-        return Fraction(repr(float(value))) if isinstance(value, float) else Fraction(value)
-    except (ValueError, OverflowError, ZeroDivisionError):
-        raise mistake("", name, str(value), "give a finite number") from None
+        return Fraction(value) if isinstance(value, Fraction) else fraction(str(value))
+    except ValueError:
+        raise mistake("", name, str(value)[:60], "give a finite number up to 1e15") from None
 
 
 def positive(name: str, value: Number) -> Fraction:
@@ -225,6 +226,8 @@ def positive(name: str, value: Number) -> Fraction:
     number = exact(name, value)
     if number <= 0:
         raise mistake("", name, str(value), "give a number above zero")
+    if not is_amount(number):
+        raise mistake("", name, str(value)[:60], "give a number from 1e-15 to 1e6")
     return number
 
 

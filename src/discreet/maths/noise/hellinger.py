@@ -10,6 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from discreet.errors import mistake
 from discreet.maths.noise.additive import Number, positive
 from discreet.maths.noise.law import UNSETTLED, Pmf, checked_support
 from discreet.maths.noise.ptable import PTable
@@ -76,6 +77,9 @@ class HellingerLaw:
         in logarithm, so epsilon is at most c / sqrt i there, which falls below the epsilon of the first neighbours.
         """
         worst = max(loss.largest for loss in self._pairs(range(1)))
+        if not worst > 0:
+            value = f"{float(self.epsilon_parameter):g} leaves no noise that can be measured"
+            raise mistake("", "epsilon", value, "give a smaller one")
         return range(math.ceil((float(self.epsilon_parameter) / 2 / worst) ** 2) + 1)
 
     @cached_property

@@ -13,7 +13,9 @@ from typing import Any, TypeVar
 
 from discreet.errors import Mistakes, mistake
 
+_LONGEST = 2000  # digits of a number in an amount that was written
 _DIGITS = 50
+_LARGE = 1000  # an epsilon whose tanh is 1 to all digits
 _LEAST, _MOST = (
     -400,
     9999,
@@ -172,14 +174,26 @@ def _group(size: int) -> int:
 def read_loss(text: str) -> PrivacyLoss:
     """Read what ``str`` of a loss wrote, such as ``epsilon=1/3 delta=1/1000000``."""
     parts = dict(part.partition("=")[::2] for part in text.split(" "))
-    try:
-        amounts = [Fraction(value) for value in parts.values()]
-    except (ValueError, ZeroDivisionError):
-        amounts = []
+    amounts = read_amounts(parts.values())
     for kind in _KINDS:
         if amounts and list(parts) == [part.name for part in fields(kind)]:
             return kind(*amounts)
     raise mistake("", "loss", "cannot be read", f"write one of {', '.join(map(_form, _KINDS))}")
+
+
+def read_amounts(texts: Iterable[str]) -> list[Fraction]:
+    """Read amounts that were written as n or n/d; none where one of them is not."""
+    written = list(texts)
+    if not all(map(_is_written, written)):
+        return []
+    return [Fraction(text) for text in written]
+
+
+def _is_written(text: str) -> bool:
+    """Whether a text is n or n/d, as ``str`` writes an amount."""
+    parts = text.split("/")
+    digits = all(part.isascii() and part.isdigit() and len(part) <= _LONGEST for part in parts)
+    return digits and (len(parts) == 1 or (len(parts) == 2 and bool(parts[1].strip("0"))))
 
 
 def _form(kind: type[Any]) -> str:
@@ -236,11 +250,16 @@ def advanced(losses: Sequence[PureEpsilon | EpsilonDelta], slack: Fraction) -> E
     stated = [stated_as(loss, EpsilonDelta) for loss in losses]
     epsilons = [loss.epsilon for loss in stated]
     squares = sum((epsilon**2 for epsilon in epsilons), Fraction(0))
-    drift = sum((epsilon * (1 - 2 / (exp_above(epsilon) + 1)) for epsilon in epsilons), Fraction(0))
+    drift = sum((epsilon * _tanh_above(epsilon) for epsilon in epsilons), Fraction(0))
     logs = (log_above(1 / slack), log_above(exp_above(Fraction(1)) + sqrt_above(squares) / slack))
     delta = 1 - (1 - slack) * math.prod((1 - loss.delta for loss in stated), start=Fraction(1))
     epsilon = min(sum(epsilons, Fraction(0)), rounded_up(drift + sqrt_above(2 * squares * min(logs))))
     return EpsilonDelta(epsilon, delta)
+
+
+def _tanh_above(epsilon: Fraction) -> Fraction:
+    """A Fraction that is at least tanh(epsilon/2) = 1 - 2/(e^epsilon + 1)."""
+    return 1 - 2 / (exp_above(epsilon) + 1) if epsilon < _LARGE else Fraction(1)
 
 
 def advanced_delta(losses: Sequence[PureEpsilon | EpsilonDelta], epsilon: Fraction) -> Fraction:
@@ -252,7 +271,7 @@ def advanced_delta(losses: Sequence[PureEpsilon | EpsilonDelta], epsilon: Fracti
     counted = Counter(stated_as(loss, EpsilonDelta) for loss in losses)
     squares = sum((times * loss.epsilon**2 for loss, times in counted.items()), Fraction(0))
     drift = sum(
-        (times * loss.epsilon * (1 - 2 / (exp_above(loss.epsilon) + 1)) for loss, times in counted.items()),
+        (times * loss.epsilon * _tanh_above(loss.epsilon) for loss, times in counted.items()),
         Fraction(0),
     )
     own = sum((times * loss.delta for loss, times in counted.items()), Fraction(0))

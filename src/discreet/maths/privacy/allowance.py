@@ -26,8 +26,8 @@ from discreet.maths.privacy.accounting import (
     PrivacyLoss,
     PureEpsilon,
     basic,
-    exact,
     log_above,
+    read_amounts,
     read_loss,
     rounded_up,
     sqrt_above,
@@ -160,10 +160,7 @@ class Allowance:
         if not self._is_advanced:
             return read_loss(text)
         parts = dict(part.partition("=")[::2] for part in text.split(" "))
-        try:
-            amounts = [exact(Fraction(value), name) for name, value in parts.items()]
-        except (ValueError, ZeroDivisionError):
-            amounts = []
+        amounts = read_amounts(parts.values())
         if tuple(parts) != _SUMS or not amounts:
             raise mistake("", "total", "cannot be read", f"write {' '.join(f'{name}=n/d' for name in _SUMS)}")
         return AdvancedSum(*amounts)

@@ -254,7 +254,7 @@ def _above(ball: arb) -> int:
 
 
 def _listed(grid: Fraction, masses: Mapping[int, int], infinite: int) -> LossDistribution:
-    first, last = min(masses), max(masses)
+    first, last = min(masses, default=0), max(masses, default=0)
     return _cut(grid, first, [masses.get(at, 0) for at in range(first, last + 1)], infinite)
 
 

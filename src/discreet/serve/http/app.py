@@ -16,6 +16,7 @@ from fastapi.middleware.trustedhost import TrustedHostMiddleware
 
 from discreet.serve.http import admin, api, jobs, problems, pxweb, pxweb1, saved
 from discreet.serve.http.limits import Rates, Settings, WorkerPool
+from discreet.serve.http.metrics import Metrics
 from discreet.serve.http.middleware import Admission, Errors, HeadersAndLog, errors, where_of
 from discreet.serve.http.security import Authenticator
 from discreet.serve.http.service import Service
@@ -70,11 +71,12 @@ def create_app(
         redirect_slashes=False,  # a redirect would repeat the Host header, which the sender of a request chooses
         responses=_RESPONSES,
     )
-    app.state.service, app.state.worker = Service(builder, settings, pool, rates), worker
+    service = Service(builder, settings, pool, rates)
+    app.state.service, app.state.worker = service, worker
     problems.install(app)
     for router in routers_of(builder) if routers is None else routers:
         app.include_router(router)
-    _surround(app, settings, rates)
+    _surround(app, settings, rates, service.metrics)
     return app
 
 
@@ -86,7 +88,7 @@ def _prepare(builder: TableBuilder) -> None:
         errors.error("%s", where_of(error))
 
 
-def _surround(app: FastAPI, settings: Settings, rates: Rates) -> None:
+def _surround(app: FastAPI, settings: Settings, rates: Rates, metrics: Metrics) -> None:
     """Add the middleware, innermost first."""
     app.add_middleware(Admission, settings=settings, authenticator=Authenticator(settings, rates))
     app.add_middleware(Errors)
@@ -100,4 +102,4 @@ def _surround(app: FastAPI, settings: Settings, rates: Rates) -> None:
     )
     if settings.hosts:
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(settings.hosts), www_redirect=False)
-    app.add_middleware(HeadersAndLog, settings=settings)
+    app.add_middleware(HeadersAndLog, settings=settings, metrics=metrics)

@@ -17,6 +17,7 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 from discreet.errors import DiscreetError
 from discreet.serve.http.languages import language_of, settle
 from discreet.serve.http.limits import Settings
+from discreet.serve.http.metrics import Metrics
 from discreet.serve.http.problems import HttpProblem, retry_after, unexpected
 from discreet.serve.http.security import API_POLICY, HEADERS, HTTPS_HEADERS, Authenticator
 from discreet.text.phrase import Language, phrase
@@ -122,10 +123,10 @@ errors = logging.getLogger("discreet.serve.errors")
 
 
 class HeadersAndLog:
-    """Adds the security headers to every response and writes a line into the access log."""
+    """Adds the security headers to every response, counts it and writes a line into the access log."""
 
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
-        self._app, self._settings = app, settings
+    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
+        self._app, self._settings, self._metrics = app, settings, metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""
@@ -149,6 +150,7 @@ class HeadersAndLog:
     def _write(self, scope: Scope, status: int, seconds: float) -> None:
         """Log only the route, unless queries are logged: a path or a query reveals what a user is interested in."""
         route = getattr(scope.get("route"), "path", "-")
+        self._metrics.answered(route, scope["method"], status, seconds)
         where = route
         if self._settings.log_queries:
             where = f"{scope['path']}?{scope.get('query_string', b'').decode('latin-1')}"

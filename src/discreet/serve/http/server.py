@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import NoneType
 
 import uvicorn
 from fastapi import FastAPI
@@ -29,6 +30,7 @@ from discreet.release.reader import open_release
 from discreet.serve.history import History
 from discreet.serve.http.app import create_app
 from discreet.serve.http.limits import Limits, Settings
+from discreet.serve.http.metrics import collected_over_processes
 from discreet.serve.http.middleware import LimitedProtocol
 from discreet.serve.http.security import stored_key
 from discreet.serve.jobs_store import Store
@@ -173,7 +175,8 @@ def run(
         serving.lay_out()
         config = _config(serving, proxies, workers)
         ready(address, serving.is_unlimited())
-        Multiprocess(config, [listening]).run()
+        with collected_over_processes():
+            Multiprocess(config, [listening]).run()
 
 
 def _config(app: FastAPI | Serving, proxies: str, workers: int = 1) -> uvicorn.Config:
@@ -197,15 +200,33 @@ def _config(app: FastAPI | Serving, proxies: str, workers: int = 1) -> uvicorn.C
 def _check_geometry(path: Path) -> None:
     remedy = "give a FeatureCollection whose features have the codes of areas as id or property"
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"), parse_constant=_finite)
     except OSError as error:
         reason = (error.strerror or "cannot be read").lower()
         raise mistake(path, "--geometry", reason, "name a GeoJSON file that you may read") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise mistake(path, "--geometry", "is not JSON in UTF-8", remedy) from None
     features = content.get("features") if isinstance(content, dict) else None
     if not isinstance(features, list) or not features:
         raise mistake(path, "--geometry", "is not GeoJSON with features", remedy)
+    wrong = next((number for number, one in enumerate(features) if not _is_feature(one)), None)
+    if wrong is not None:
+        raise mistake(path, "--geometry", f"features[{wrong}] is not a GeoJSON feature", remedy)
+
+
+def _is_feature(found: object) -> bool:
+    """Whether an object has a geometry (null: no place) and properties, as RFC 7946 defines a feature."""
+    if not isinstance(found, dict) or "geometry" not in found:
+        return False
+    geometry = found["geometry"]
+    return isinstance(found.get("properties"), dict | NoneType) and (
+        geometry is None or (isinstance(geometry, dict) and isinstance(geometry.get("type"), str))
+    )
+
+
+def _finite(text: str) -> float:
+    """NaN and Infinity are not JSON, and no browser reads them."""
+    raise ValueError(text)
 
 
 def _socket(host: str, port: int) -> socket.socket:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import time
+from asyncio import Lock, to_thread, wait_for
 from collections.abc import Callable, Hashable
 from dataclasses import replace
 from typing import Annotated, TypeVar
 
 from fastapi import Depends, Request
 
+from discreet.errors import DatabaseUnavailable
 from discreet.serve.answer import Answer, Preview, Refusal
 from discreet.serve.catalogue import Catalogue
 from discreet.serve.http.downloads import File, file_cache
 from discreet.serve.http.limits import Rates, Settings, WorkerPool
+from discreet.serve.http.metrics import Metrics
 from discreet.serve.http.problems import HttpProblem, Refused
 from discreet.serve.http.security import Caller
 from discreet.serve.jobs_store import Store
@@ -22,6 +26,32 @@ from discreet.text.phrase import phrase
 T = TypeVar("T")
 
 
+HEALTH_SECONDS = 1.0  # during which an answer about the database is repeated
+HEALTH_WAIT = 5.0  # a database that takes longer is unavailable
+
+
+class Health:
+    """Whether the database answers; it is asked by one request at a time, and seldom."""
+
+    def __init__(self, store: Store) -> None:
+        self._store, self._well, self._until, self._turn = store, False, 0.0, Lock()
+
+    async def is_well(self) -> bool:
+        """Whether the database answered in the last second, or answers now."""
+        async with self._turn:
+            if time.monotonic() >= self._until:
+                self._well = await self._answers()
+                self._until = time.monotonic() + HEALTH_SECONDS
+            return self._well
+
+    async def _answers(self) -> bool:
+        try:
+            await wait_for(to_thread(self._store.database.look), HEALTH_WAIT)
+        except (DatabaseUnavailable, TimeoutError):
+            return False
+        return True
+
+
 class Service:
     """One table builder, as served."""
 
@@ -30,6 +60,7 @@ class Service:
         rule = builder.catalogue.rule
         self._is_per_user = rule.account is not None or rule.history.is_guarded
         self._files = file_cache(settings.limits.cached)
+        self.metrics, self.health = Metrics(), Health(settings.store)
 
     @property
     def catalogue(self) -> Catalogue:
@@ -52,6 +83,7 @@ class Service:
         whose = caller.user if self._is_per_user else caller.role.value
         key = (whose, query, way, caller.language)
         file = self._files.get(key)
+        self.metrics.cached(hit=file is not None)
         if file is None:
             file = replace(await self.answer(caller, query, write), language=caller.language.value)
             self._files.put(key, file)
@@ -59,7 +91,8 @@ class Service:
 
     async def answer(self, caller: Caller, query: Query, write: Callable[[Answer], T]) -> T:
         """Answer a question and write the answer, both in the worker pool; a refusal raises ``Refused``."""
-        return await self.pool.run(lambda: write(self.ask(caller, query)), caller.user)
+        with self.metrics.queued():
+            return await self.pool.run(lambda: write(self.ask(caller, query)), caller.user)
 
     def ask(self, caller: Caller, query: Query) -> Answer:
         """Answer a question of a caller, in their language; trusted ones need no job for large tables."""
@@ -67,6 +100,7 @@ class Service:
         self._afford(caller, query)
         found = self.builder.ask(query, caller.user, job=caller.is_trusted)
         if isinstance(found, Refusal):
+            self.metrics.refused(found.rule.value)
             raise Refused(found)
         return found.in_language(caller.language)
 

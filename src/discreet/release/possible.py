@@ -1,0 +1,120 @@
+"""Whether a release can have been published so: codelists that are trees, values that its noise can give."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from discreet.errors import BrokenRelease
+from discreet.formats.dataset import VALUE
+from discreet.maths.noise.hellinger import PTableLaw
+from discreet.maths.noise.publishing import UNCHANGED, Publishing
+from discreet.programme.release import ReleaseFormat
+from discreet.release.manifest import CubeEntry, Manifest
+from discreet.release.reader import PublishedCodes, Values, read_codes
+
+LARGEST = 2**53  # beyond it neither a count nor a sum is exact in every format
+
+
+def unusual_files(folder: Path) -> Iterator[str]:
+    """Whatever is neither a folder nor a file: a link shows other content tomorrow, a pipe never ends."""
+    for place in sorted(folder.rglob("*")):
+        mode = place.lstat().st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            kind = "a link" if stat.S_ISLNK(mode) else "not a file"
+            yield f"{place.relative_to(folder).as_posix()}: is {kind}; a release has files only"
+
+
+def require_plain(path: Path) -> None:
+    """Refuse a manifest that is a link, a folder or a pipe, before it is read."""
+    try:
+        mode = path.lstat().st_mode
+    except OSError:
+        return  # reported where it is read
+    if not stat.S_ISREG(mode):
+        kind = "a link" if stat.S_ISLNK(mode) else "not a file"
+        raise BrokenRelease(f"{path}: is {kind}; a release has files only, fetch it again")
+
+
+def possible_problems(folder: Path, manifest: Manifest) -> Iterator[str]:
+    """What cannot have been published, in a release whose files are intact."""
+    known: dict[str, PublishedCodes] = {}
+    for place in sorted({axis.codelist for cube in manifest.cubes for axis in cube.axes}):
+        try:
+            known[place] = read_codes(folder / place)
+        except BrokenRelease:
+            return  # reported where cells are compared
+        yield from _codelist_problems(place, known[place])
+    for cube in manifest.cubes:
+        yield from _axis_problems(cube, known)
+        yield from _cube_values(folder, manifest, cube)
+
+
+def _codelist_problems(place: str, listed: PublishedCodes) -> Iterator[str]:
+    """A code below one that is not listed before it: the list is not a tree with the total at its root."""
+    seen: set[str] = set()
+    for code, parent in zip(listed.codes, listed.parents, strict=True):
+        if (parent != "") if not seen else (parent not in seen):
+            yield f"{place}: the parent of code {code!r} is not listed before it"
+            return
+        seen.add(code)
+
+
+def _axis_problems(cube: CubeEntry, known: Mapping[str, PublishedCodes]) -> Iterator[str]:
+    for axis in cube.axes:
+        found = len(known[axis.codelist].codes)
+        if found != axis.codes:
+            yield f"cube {cube.id}: the manifest states {axis.codes} codes of {axis.breakdown}, its list has {found}"
+
+
+def _cube_values(folder: Path, manifest: Manifest, cube: CubeEntry) -> Iterator[str]:
+    file = cube.file(ReleaseFormat.PARQUET)
+    if file is None:
+        return
+    least, publishing = (1, UNCHANGED) if cube.weight else (_smallest(manifest), _publishing(manifest))
+    try:
+        with pq.ParquetFile(folder / file.path) as stored:
+            for part in stored.iter_batches(columns=[VALUE]):
+                values = part.column(0).to_numpy(zero_copy_only=False)
+                wrong = _impossible(values, least, publishing)
+                if wrong.any():
+                    example, number = values[wrong][0].item(), int(wrong.sum())
+                    yield f"cube {cube.id}: {number} values that its noise cannot give, for example {example}"
+                    return
+    except (pa.ArrowException, IndexError, TypeError):
+        return  # not the columns of a cube: reported where cells are compared
+
+
+def _impossible(values: Values, least: int, publishing: Publishing) -> NDArray[np.bool_]:
+    """Values beyond all counts, below the smallest one that is published, or not multiples of the rounding base."""
+    found: NDArray[np.bool_] = ~np.isfinite(values) | (np.abs(values) > LARGEST)
+    if values.dtype.kind == "i":
+        found |= (values > 0) & (values < max(least, publishing.threshold))
+        found |= values % publishing.rounding != 0
+    return found
+
+
+def _smallest(manifest: Manifest) -> int:
+    """The smallest positive count that the disclosed law can publish; 1 where it is unknown or counts were fitted."""
+    noise = manifest.noise
+    if noise.adjusted:
+        return 1
+    stated = noise.parameters.js if noise.parameters else None
+    law = noise.noise().law
+    by_law = law.ptable.smallest_positive if isinstance(law, PTableLaw) else 1
+    return max((stated or 0) + 1, by_law)
+
+
+def _publishing(manifest: Manifest) -> Publishing:
+    """The rounding and threshold of every count; none where counts were fitted, or some are sums or public."""
+    noise = manifest.noise
+    if noise.adjusted or noise.sums or noise.public_totals or noise.publishing is None:
+        return UNCHANGED
+    rule = noise.publishing
+    return Publishing(rule.negatives, rule.rounding, rule.threshold)

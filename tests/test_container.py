@@ -1,0 +1,33 @@
+"""The container file: a user without rights, a health check that the server has, and files that exist."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+LINES = (ROOT / "Containerfile").read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
+
+
+def of(instruction: str) -> list[str]:
+    return [line.split(maxsplit=1)[1] for line in LINES if line.startswith(f"{instruction} ")]
+
+
+def test_it_runs_as_a_user_without_rights() -> None:
+    (user,) = of("USER")
+    assert int(user) > 0
+    assert of("ENTRYPOINT") == ['["discreet"]']
+
+
+def test_what_it_copies_exists() -> None:
+    copied = [words.split()[:-1] for words in of("COPY") if not words.startswith("--from")]
+    assert copied
+    assert all((ROOT / name).exists() for names in copied for name in names)
+
+
+def test_its_health_check_asks_the_server() -> None:
+    (check,) = of("HEALTHCHECK")
+    assert re.search(r"http://127\.0\.0\.1:8000/health", check)
+    assert of("EXPOSE") == ["8000"]
+
+
+def test_it_installs_what_is_pinned() -> None:
+    assert any("--require-hashes -r requirements.lock" in words for words in of("RUN"))
