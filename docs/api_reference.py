@@ -48,6 +48,8 @@ FUNCTIONS = {  # command -> what does the same in the library
     "attack": "attack, attack_server",
     "utility": "utility",
     "verify": "verify",
+    "key": "make_key",
+    "sign": "sign",
     "ptable": "ptable",
     "noise": "noise",
     "risk": "risk",
