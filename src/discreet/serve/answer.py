@@ -147,8 +147,9 @@ class Preview:
     query: Query  # canonical
     cells: int  # of the answer
     needs_job: bool  # too large for a direct answer, small enough for a background job
-    areas: int  # areas that are judged, 0 where none are
-    blocked: tuple[Area, ...]
+    areas: int  # finest areas that are judged, 0 where none are
+    withheld: int  # how many of them would be withheld
+    blocked: tuple[Area, ...]  # of every level
     refusal: Refusal | None
     cost: str = ""  # its cost in the user's budget, as text; empty where it costs nothing
     balance: Balance | None = None  # the same in numbers; None where answers are not charged

@@ -261,11 +261,11 @@ class TableBuilder:
         question = resolve(query, self.catalogue)
         verdict = self._verdict(question, job=job)
         if verdict.refusal is not None:
-            return self._with_nearest(verdict.refusal, question)
+            return self._with_nearest(verdict.refusal, question, user)
         if self._accounts is not None:
             refusal = self._accounts.charge(user, question.cube)
             if refusal is not None:
-                return refusal
+                return self._with_nearest(refusal, question, user)
         table = self._source.table(question.cube)
         judged = (
             self._history.collect(user, *self._collecting(question, table))
@@ -273,7 +273,7 @@ class TableBuilder:
             else ()
         )
         if isinstance(judged, Refusal):
-            return self._with_nearest(judged, question)
+            return self._with_nearest(judged, question, user)
         return answer_of(question, table, verdict, judged, self._source)
 
     def preview(self, query: Query, user: str) -> Preview:
@@ -286,18 +286,30 @@ class TableBuilder:
             table = self._source.table(question.cube)
             judged = self._history.look(user, *self._collecting(question, table))
             refusal = judged if isinstance(judged, Refusal) else None
-        found = Preview(question.query, question.cells, needs_job, verdict.areas, verdict.blocked, refusal)
+        found = Preview(
+            question.query,
+            question.cells,
+            needs_job,
+            verdict.areas,
+            verdict.withheld,
+            verdict.blocked,
+            refusal,
+        )
         if self._accounts is None or refusal is not None:
             return found
-        cost = self._accounts.cost(user, question.cube)
-        return replace(found, cost=cost, balance=self._accounts.balance(user, question.cube))
+        return replace(
+            found,
+            refusal=self._accounts.refusal(user, question.cube),
+            cost=self._accounts.cost(user, question.cube),
+            balance=self._accounts.balance(user, question.cube),
+        )
 
-    def with_nearest(self, preview: Preview) -> Preview:
+    def with_nearest(self, preview: Preview, user: str) -> Preview:
         """A preview that lists tables that would pass where it is refused; it takes as long as judging them."""
         if preview.refusal is None:
             return preview
         question = resolve(preview.query, self.catalogue)
-        return replace(preview, refusal=self._with_nearest(preview.refusal, question))
+        return replace(preview, refusal=self._with_nearest(preview.refusal, question, user))
 
     def _verdict(self, question: Question, *, job: bool) -> Verdict:
         """Judge a question by the rules; protected values are read only where a rule needs them."""
@@ -314,10 +326,15 @@ class TableBuilder:
             return Verdict()
         return judge_cells(question, self._source.table, rule)
 
-    def _with_nearest(self, refusal: Refusal, question: Question) -> Refusal:
+    def _with_nearest(self, refusal: Refusal, question: Question, user: str) -> Refusal:
+        """The refusal with tables that pass the rules and that the user can pay."""
+
         def passes(query: Query) -> bool:
             try:
-                return self._verdict(resolve(query, self.catalogue), job=False).refusal is None
+                found = resolve(query, self.catalogue)
+                if self._verdict(found, job=False).refusal is not None:
+                    return False
+                return self._accounts is None or self._accounts.refusal(user, found.cube) is None
             except Mistakes:
                 return False
 

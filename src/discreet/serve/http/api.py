@@ -16,10 +16,10 @@ from discreet.programme.codelist import Breakdown
 from discreet.programme.labels import Labels
 from discreet.serve.answer import Answer, Balance, Preview
 from discreet.serve.catalogue import Catalogue, ServedVariable
-from discreet.serve.http.downloads import TABLES, File, Format, require_form, written
+from discreet.serve.http.downloads import TABLES, File, Format, media_type, require_form, written
 from discreet.serve.http.layout import Layout, Percent
-from discreet.serve.http.problems import HttpProblem, areas_json, invalid_problem, refusal_members
-from discreet.serve.http.respond import SHARED, send, send_json, send_translated
+from discreet.serve.http.problems import HttpProblem, Refused, areas_json, invalid_problem, refusal_members
+from discreet.serve.http.respond import PRIVATE, SHARED, send, send_json, send_translated
 from discreet.serve.http.security import Caller
 from discreet.serve.http.service import CallerOf, Service, ServiceOf
 from discreet.serve.query import Query, from_json, to_json
@@ -229,6 +229,19 @@ async def table_of_text(
     return await table_response(request, service, caller, read_query(query), form, layout)
 
 
+@router.head("/table", include_in_schema=False)
+async def table_head(
+    service: ServiceOf, caller: CallerOf, query: QueryText, form: FormatOf = Format.JSON_STAT
+) -> Response:
+    """Whether a question would be answered, and as what; nothing is charged, and nothing has values."""
+    service.check(caller)
+    found = await service.preview(caller, read_query(query))
+    if found.refusal is not None:
+        raise Refused(found.refusal)
+    headers = {"Content-Type": media_type(form), "Cache-Control": PRIVATE}
+    return Response(status_code=413 if found.needs_job else 200, headers=headers)
+
+
 @router.post("/noise-ranges")
 async def noise_ranges(request: Request, service: ServiceOf, caller: CallerOf, asked: RangesBody) -> Response:
     """Where the true counts of some cells of an answer are likely to be."""
@@ -287,6 +300,7 @@ def catalogue_json(catalogue: Catalogue) -> dict[str, Any]:
         "protection": promise(catalogue.noise, catalogue.swapped),
         "swapped": catalogue.swapped,
         "charged": rule.account is not None,
+        "from_release": not catalogue.may_filter,
         "history": {
             "success": rule.history.success,
             "largest": rule.history.largest,
@@ -309,6 +323,7 @@ def _variable_json(variable: ServedVariable, labels: Labels) -> dict[str, Any]:
                 "name": name,
                 "label": labels.breakdown(name),
                 "codes": len(axis),
+                "finest": int(axis.finest.sum()),
                 "depth": int(axis.depths.max()),
             }
             for name, axis in variable.breakdowns.items()
@@ -351,6 +366,7 @@ def preview_json(found: Preview) -> dict[str, Any]:
         "cells": found.cells,
         "needs_job": found.needs_job,
         "areas": found.areas,
+        "withheld_areas": found.withheld,
         "blocked": areas_json(found.blocked),
         "blocked_count": len(found.blocked),
         "refusal": None if refusal is None else {"words": refusal.message, **refusal_members(refusal)},

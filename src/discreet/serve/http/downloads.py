@@ -83,6 +83,11 @@ TABLES: dict[int | str, dict[str, Any]] = {  # of tables, for the description of
 }
 
 
+def media_type(form: Format) -> str:
+    """The media type of a format."""
+    return _MEDIA[form][0]
+
+
 def written(answer: Answer, form: Format, catalogue: Catalogue, layout: Layout | None = None) -> File:
     """An answer as a file of a format; a layout that it cannot have is a problem."""
     layout = layout or Layout()
@@ -95,8 +100,8 @@ def written(answer: Answer, form: Format, catalogue: Catalogue, layout: Layout |
         Format.PARQUET: lambda: _parquet(dataset_of(answer, catalogue)),
         Format.SDMX_CSV: lambda: bytes_of(write_csv_file, dataset_of(answer, catalogue)),
     }
-    media_type, ending = _MEDIA[form]
-    return File(makers[form](), media_type, ending)
+    media, ending = _MEDIA[form]
+    return File(makers[form](), media, ending)
 
 
 def require_form(query: Query, form: Format, layout: Layout) -> None:
