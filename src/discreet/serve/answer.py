@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 from math import prod
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,6 +69,18 @@ class NoiseRange:
     message: str
 
 
+class CellRanges(Protocol):
+    """Where the true counts of the cells of an answer are likely to be."""
+
+    def of(self, cell: int, level: float) -> NoiseRange | None:
+        """The range of a cell; None where too little of the noise is public."""
+        ...
+
+    def all(self, level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Lows and highs of all cells, nan where too little is public."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class Answer:
     """A protected table: ``values`` in row-major order of ``axes`` (last axis fastest), zeros written out.
@@ -84,7 +96,7 @@ class Answer:
     additivity: str  # why totals differ from the sums of their parts
     blocked: tuple[Area, ...]
     warnings: tuple[str, ...]
-    range_of: Callable[[int, float], NoiseRange | None]  # see noise_range
+    ranges: CellRanges  # see noise_range and intervals
     language: Language = Language.ENGLISH  # of its texts, and of what is written around it
 
     @property
@@ -109,7 +121,12 @@ class Answer:
 
     def noise_range(self, cell: int, level: float = 0.95) -> NoiseRange | None:
         """Where the true count of a cell is likely to be; None where nothing of the noise is public, or no value."""
-        return None if self.withheld[cell] else self.range_of(cell, level)
+        return None if self.withheld[cell] else self.ranges.of(cell, level)
+
+    def intervals(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Where the true counts of all cells are likely to be: lows and highs, nan where nothing is known."""
+        low, high = self.ranges.all(level)
+        return np.where(self.withheld, np.nan, low), np.where(self.withheld, np.nan, high)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from math import prod
@@ -145,7 +145,7 @@ def answer_of(
         additivity(catalogue.noise),
         tuple(area for area in verdict.blocked if area.code in shown),
         (*warnings, NOT_IN_RELEASE) if unpublished.any() else warnings,
-        _ranges(question, values, source),
+        _Ranges(question, values, source),
     )
 
 
@@ -196,24 +196,47 @@ def _unpublished(question: Question, cube: Cube, shape: tuple[int, ...]) -> NDAr
     return ~part.present[levels].transpose(question.order).reshape(-1)
 
 
-def _ranges(
-    question: Question, values: NDArray[np.int64], source: TableSource
-) -> Callable[[int, float], NoiseRange | None]:
-    """Cell and level -> where its true count is likely to be."""
-    cube, shape = question.cube, tuple(len(nodes) for nodes in question.picked)
-    noise = source.noise
+class _Ranges:
+    """The ranges of the cells of an answer: those of one cross-tabulation with one value have one range."""
 
-    def range_of(cell: int, level: float) -> NoiseRange | None:
-        at = np.unravel_index(cell, shape) if shape else ()
-        levels = []
-        for asked, k in enumerate(question.order):
-            depth = int(cube.axes[k].depths[question.picked[asked][at[asked]]])
-            levels += [(cube.axes[k].variable, depth)] if depth else []
+    def __init__(self, question: Question, values: NDArray[np.int64], source: TableSource) -> None:
+        self._cube, self._values, self._noise = question.cube, values, source.noise
+        self._axes = [question.cube.axes[k] for k in question.order]
+        self._depths = [
+            axis.depths[nodes].astype(np.int64)
+            for axis, nodes in zip(self._axes, question.picked, strict=True)
+        ]
+        self._shape = tuple(map(len, self._depths))
+
+    def of(self, cell: int, level: float) -> NoiseRange | None:
+        """The range of a cell."""
+        at = np.unravel_index(cell, self._shape) if self._shape else ()
+        depths = [int(along[place]) for along, place in zip(self._depths, at, strict=True)]
+        return self._range(depths, int(self._values[cell]), level)
+
+    def all(self, level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The ranges of all cells; each pair of a cross-tabulation and a value is looked up once."""
+        sizes = [int(along.max()) + 1 for along in self._depths]
+        kind = np.zeros(self._shape, dtype=np.int64)  # cell -> number of its cross-tabulation
+        for place, (along, size) in enumerate(zip(self._depths, sizes, strict=True)):
+            rest = (1,) * (len(sizes) - place - 1)
+            kind = kind * size + along.reshape(-1, *rest)
+        pairs, back = np.unique(np.stack([kind.reshape(-1), self._values]), axis=1, return_inverse=True)
+        found = np.full((2, pairs.shape[1]), np.nan)
+        for k, (number, value) in enumerate(pairs.T.tolist()):
+            depths = np.unravel_index(number, sizes) if sizes else ()
+            one = self._range([int(depth) for depth in depths], value, level)
+            if one is not None:
+                found[:, k] = one.low, one.high
+        low, high = found[:, back.reshape(-1)]
+        return low, high
+
+    def _range(self, depths: Sequence[int], value: int, level: float) -> NoiseRange | None:
+        levels = [(axis.variable, depth) for axis, depth in zip(self._axes, depths, strict=True) if depth]
+        cube = self._cube
         base = cube.base.canonical if cube.base else ""
         signature = Signature(cube.unit, base, cube.count or "", tuple(sorted(levels)))
-        return noise.range_of(signature, int(values[cell]), level)
-
-    return range_of
+        return self._noise.range_of(signature, value, level)
 
 
 class TableBuilder:

@@ -37,6 +37,11 @@ def charging(census: Path, tmp_path: Path) -> Iterator[str]:
 
 
 def test_prices_are_told_before(opens: Opens, charging: str) -> None:
+    page = opens(at=charging)
+    key(page, "example-0").click()
+    expect(page.locator(".card")).not_to_have_count(0)
+    expect(key(page, "run")).to_be_focused()  # with its price: nothing is charged by one click
+    expect(page.locator(".budget")).to_contain_text("5 of 5 is left")
     page = opens(link(rows=["OCC"]), at=charging)
     budget = page.locator(".budget")
     expect(budget).to_contain_text("of your privacy budget (epsilon)")
@@ -44,9 +49,14 @@ def test_prices_are_told_before(opens: Opens, charging: str) -> None:
     price = float(budget.get_attribute("data-price") or 0)
     assert 0 < price < 5
     assert page.locator("table.grid").count() == 0, "a link spends nothing"
+    expect(key(page, "run")).to_have_text(f"Show table for {price:g}")
     run(page)
     expect(budget).to_contain_text("Costs nothing")
     assert float(budget.get_attribute("data-left") or 0) == pytest.approx(5 - price)
     add(page, "HAR", "LOC")
     expect(budget).to_contain_text("Only ")
     expect(key(page, "run")).to_be_disabled()
+    page.locator("#place-verdict button.offer").first.click()
+    expect(key(page, "run")).to_be_enabled()
+    expect(page.locator("#place-verdict .refusal")).to_have_count(0)
+    assert float(budget.get_attribute("data-left") or 0) == pytest.approx(5 - price), "nothing is charged"

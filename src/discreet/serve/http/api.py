@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import unicodedata
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
@@ -16,6 +19,7 @@ from discreet.programme.codelist import Breakdown
 from discreet.programme.labels import Labels
 from discreet.serve.answer import Answer, Balance, Preview
 from discreet.serve.catalogue import Catalogue, ServedVariable
+from discreet.serve.dataset import label_of
 from discreet.serve.http.downloads import TABLES, File, Format, media_type, require_form, written
 from discreet.serve.http.layout import Layout, Percent
 from discreet.serve.http.problems import HttpProblem, Refused, areas_json, invalid_problem, refusal_members
@@ -27,6 +31,7 @@ from discreet.text.phrase import phrase
 
 MOST_CODES = 200_000
 LONGEST_WHERE = 20_000
+LONGEST_NAME = 80  # characters of a file's name
 
 
 def _sound(text: str) -> str:
@@ -259,8 +264,17 @@ async def table_response(
         return written(answer, form, service.catalogue, layout)
 
     file = await service.file(caller, query, (form, layout), write)
-    file_name = "" if form is Format.JSON_STAT else f"{service.catalogue.name}-{query.id[:8]}.{file.ending}"
-    return send(request, file, name=file_name)
+    name = "" if form is Format.JSON_STAT else f"{file_name(query, service.catalogue)}.{file.ending}"
+    return send(request, file, name=name)
+
+
+def file_name(query: Query, catalogue: Catalogue) -> str:
+    """What is inside, as the name of a file without its ending: persons-by-age-and-sex-1f0c."""
+    title = unicodedata.normalize("NFKD", str(label_of(replace(query, where=""), catalogue.labels))).encode(
+        "ascii", "ignore"
+    )
+    words = re.sub(r"[^a-z0-9]+", "-", title.decode().lower()).strip("-")
+    return f"{words[:LONGEST_NAME].strip('-') or catalogue.name}-{query.id[:4]}"
 
 
 def read_query(text: str) -> Query:

@@ -11,7 +11,7 @@ export function widths(grid) {
   const column = (width) => el("col", { style: { width: `${width}px` } });
   const stubs = grid.stubs.length ? grid.stubs : [grid.stubTotal];
   const { left, right } = grid.seen;
-  const inner = Array.from({ length: right - left }, () => column(grid.columnWidth));
+  const inner = grid.columnWidths.slice(left, right).map(column);
   return [...stubs.map(column), grid.before && column(grid.before), ...inner, grid.after && column(grid.after)].filter(
     Boolean,
   );
@@ -53,8 +53,8 @@ function corners(grid) {
         scope: name ? "col" : null,
         rowspan: grid.headRows,
         style: stuck.style,
-        title: name,
         "aria-colindex": k + 1,
+        data: { full: name },
       },
       el("span", {}, name),
     );
@@ -96,7 +96,7 @@ function headCell(grid, axis, k, column, until) {
     {
       scope: leaf ? "col" : "colgroup",
       colspan: until - column,
-      title: caption,
+      data: { full: caption },
       class: (leaf ? "leaf" : "group") + (place === axis.total ? " total" : ""),
       "aria-colindex": column + 1 + grid.stubCount,
     },
@@ -117,6 +117,8 @@ function sorted(grid, cell, column) {
 const langOf = (axis, place) => (place === axis.total ? null : labelLang());
 
 function sortButton(grid, column, caption, lang = null) {
+  const label = el("span", { class: "label", lang, style: { webkitLineClamp: String(grid.headLines) } }, caption);
+  if (grid.isPrinting) return el("span", { class: "sort" }, label); // headings with buttons are printed on one page only
   const { sort } = grid.state;
   const sign = sort?.column === column ? (sort.direction === "descending" ? "▼" : "▲") : "↕";
   return el(
@@ -125,10 +127,10 @@ function sortButton(grid, column, caption, lang = null) {
       type: "button",
       class: "sort",
       data: { sort: column, key: `sort-${column}` },
-      title: t("sort.by", { column: caption }),
+      "aria-description": t("sort.by", { column: caption }),
     },
     el("span", { class: "mark", "aria-hidden": "true" }, sign),
-    el("span", { class: "label", lang }, caption),
+    label,
   );
 }
 
@@ -197,7 +199,7 @@ function stub(grid, axis, k, row, tall, stuck) {
     {
       scope: leaf ? "row" : "rowgroup",
       rowspan: leaf ? null : tall,
-      title: caption,
+      data: { full: caption },
       style: stuck.style,
       class: `stub ${leaf ? "" : "outer"} ${place === axis.total ? "total" : ""} ${stuck.class}`,
       "aria-colindex": k + 1,
@@ -217,14 +219,17 @@ function cell(grid, row, column) {
       tabindex: here ? "0" : "-1",
       data: { row, column },
       "aria-selected": chosen ? "true" : null,
-      class: value === null ? "withheld" : null,
-      title: value === null ? t("withheld") : null,
+      class: value === null ? "withheld" : isColumnTotal(grid, column) ? "total" : null,
     },
     value === null
       ? [el("span", { "aria-hidden": "true" }, "•"), el("span", { class: "unseen" }, t("withheld"))]
       : amount(grid, row, column, value),
   );
 }
+
+const isColumnTotal = (grid, column) =>
+  grid.view.across.axes.length &&
+  grid.view.across.axes.every((axis, k) => grid.view.columnHeader(k, column) === axis.total);
 
 function amount(grid, row, column, value) {
   if (!grid.view.share) return number(value);

@@ -12,7 +12,8 @@ import { LANGUAGES, labelledIn, preferred, speak, t } from "./language.js";
 import { layoutIn, read } from "./link.js";
 import { headingOf, title } from "./names.js";
 import { variableOf } from "./question.js";
-import { cellView, notesView, resultView } from "./result.js";
+import { makePointer } from "./noise.js";
+import { cellView, markResult, notesView, resultView } from "./result.js";
 import { blank, makeStore } from "./store.js";
 import { tablesView } from "./tables.js";
 import { THEMES, applyTheme, keptTheme } from "./theme.js";
@@ -20,10 +21,27 @@ import { signIn, tokenView } from "./token.js";
 import { verdictView } from "./verdict.js";
 
 const QUESTION = ["unit", "count", "where", "rows", "columns", "lang", "world"];
+const ANSWER = [
+  "answer",
+  "view",
+  "values",
+  "texts",
+  "totals",
+  "sort",
+  "picks",
+  "chart",
+  "levels",
+  "whiskers",
+  "classes",
+  "limits",
+  "lang",
+  "world",
+];
 const WIDE = matchMedia("(min-width: 901px)"); // as in the style
 const at = (id) => document.getElementById(id);
 const store = makeStore(blank());
 const actions = Object.assign(makeActions(store), { signIn: () => signIn(renew) });
+actions.point = makePointer(() => store.state.answer, actions.announce);
 let grid = null;
 
 const places = {};
@@ -81,6 +99,7 @@ function drawTop(state) {
         (theme) => {
           applyTheme(theme);
           store.change({ theme });
+          if (store.state.view === "chart") drawAnswer(store.state); // its colours are those of the page
         },
         { data: { key: "theme" } },
       ),
@@ -97,7 +116,7 @@ async function renew() {
   drawTop(store.state);
   await actions.recallJobs();
   const { answer } = store.state;
-  const isCurrent = answer.status === "ready" && !isStale(store.state);
+  const isCurrent = answer.status === "ready" && answer.table && !isStale(store.state);
   if (isCurrent || answer.problem?.isRefusal || answer.problem?.status === 400) await actions.run({ push: false });
   else actions.preview();
 }
@@ -149,8 +168,16 @@ function nameWindow({ answer, world: { catalogue } }) {
   document.title = [...shown, t("page"), headingOf(catalogue)].join(" · ");
 }
 
+/** The answer is drawn again only where it changes: while it is not that of the choices, it is dimmed. */
+function drawLayout(state) {
+  const { answer } = state;
+  if (answer.table && answer.status !== "failed" && isStale(state)) markResult(at("result"), state);
+  else drawAnswer(state);
+}
+
 function drawAnswer(state) {
   nameWindow(state);
+  markResult(at("result"), state);
   if (state.view !== "table") grid = null;
   replace(places.answer, resultView(state, actions, keepGrid));
   replace(places.notes, notesView(state));
@@ -175,25 +202,10 @@ function watch() {
   store.watch([...QUESTION, "preview", "answer", "submitting"], (state) =>
     replace(places.verdict, verdictView(state, actions)),
   );
-  store.watch(
-    [
-      "answer",
-      "rows",
-      "columns",
-      "unit",
-      "count",
-      "where",
-      "view",
-      "values",
-      "texts",
-      "totals",
-      "sort",
-      "picks",
-      "lang",
-      "world",
-    ],
-    drawAnswer,
-  );
+  store.watch(["rows", "columns", "unit", "count", "where"], (state, before) => {
+    if (ANSWER.every((name) => state[name] === before[name])) drawLayout(state);
+  });
+  store.watch(ANSWER, drawAnswer);
   store.watch(["cell"], drawCell);
   store.watch(["jobs", "lang"], (state) => replace(places.jobs, jobsView(state, actions)));
   addEventListener("popstate", restore);

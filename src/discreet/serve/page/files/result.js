@@ -1,6 +1,6 @@
 // The right side: the answer, how it is shown, and what a reader must know of it.
 
-import { layoutFor, isStale } from "./actions.js";
+import { isStale, layoutFor, resultState } from "./actions.js";
 import { laidOut, possible, codeText } from "./answer.js";
 import { chartView } from "./chart.js";
 import { button, choice, el, signButton } from "./dom.js";
@@ -18,21 +18,34 @@ import { blockedView, refusalTitle, refusalView } from "./verdict.js";
 /** Everything but the chosen cell, which changes more often. */
 export function resultView(state, actions, keep) {
   const { answer } = state;
-  if (answer.status === "failed") return failedView(state, actions);
-  if (!answer.table) return answer.status === "loading" ? loadingView(actions) : emptyView(state, actions);
+  const failed = answer.status === "failed" ? failedView(state, actions) : null;
+  if (!answer.table) return failed ?? (answer.status === "loading" ? loadingView(actions) : emptyView(state, actions));
   const layout = layoutFor(state);
   const view = laidOut(answer.table, { ...state, ...layout });
+  const isCurrent = !isStale(state);
   return [
-    head(state, actions, layout),
-    isStale(state) ? el("p", { class: "notice warn stale" }, t("stale")) : null,
-    answer.table.warnings.map((caption) => el("p", { class: "notice warn" }, el("strong", {}, t("warned")), " ", caption)),
-    toolbar(state, actions, layout),
-    answer.status === "loading" ? waitingView(actions) : null,
-    body(state, actions, view, keep),
+    failed,
+    failed ? el("p", { class: "quiet earlier" }, t("earlier")) : null,
+    el(
+      "div",
+      { class: "shown", inert: !isCurrent && Boolean(failed) },
+      head(state, actions, layout, failed),
+      answer.table.warnings.map((caption) =>
+        el("p", { class: "notice warn" }, el("strong", {}, t("warned")), " ", caption),
+      ),
+      toolbar(state, actions, layout),
+      answer.status === "loading" ? waitingView(actions) : null,
+      body(state, actions, view, keep),
+    ),
   ];
 }
 
-function head(state, actions, layout) {
+/** Mark what the result shows: a table that is not that of the choices is dimmed. */
+export function markResult(place, state) {
+  place.dataset.state = resultState(state);
+}
+
+function head(state, actions, layout, isBelow) {
   const {
     answer,
     world: { catalogue },
@@ -45,7 +58,7 @@ function head(state, actions, layout) {
     el(
       "div",
       {},
-      el("h2", { id: "result-title", tabindex: "-1" }, title(catalogue, answer.query)),
+      el("h2", { id: isBelow ? "earlier-title" : "result-title", tabindex: "-1" }, title(catalogue, answer.query)),
       filter ? el("p", { class: "only" }, t("where.shown", { filter })) : null,
       el("p", { class: "quiet" }, source.filter(Boolean).join(" · ")),
     ),
@@ -107,7 +120,7 @@ function tabs(state, actions) {
           value: name,
           checked: state.view === name,
           data: { key: `view-${name}` },
-          on: { change: () => actions.show({ view: name }) },
+          on: { change: () => actions.show({ view: name, ...(name === "map" ? ratesFirst(state) : {}) }) },
         }),
         el("span", {}, t(`view.${name}`)),
       ),
@@ -115,14 +128,28 @@ function tabs(state, actions) {
   );
 }
 
+/** A map of counts mostly shows where people live: it starts with the share of one category in each area. */
+function ratesFirst(state) {
+  const { table } = state.answer;
+  const place = table.axes.find((axis) => axis.isPlace);
+  const other = table.axes.find((axis) => axis !== place && axis.codes.length > 1 && axis.total >= 0);
+  if (state.values !== "count" || !other || Object.keys(state.picks).length) return {};
+  const layout = layoutFor(state);
+  const values = layout.rows.includes(place.variable) ? "row" : "column";
+  if (!possible(table, layout.rows, layout.columns)[values]) return {};
+  const first = other.codes.find((_, k) => k !== other.total);
+  return { values, picks: { [other.variable]: first } };
+}
+
 function body(state, actions, view, keep) {
-  if (state.view === "chart") return chartView(state, view);
-  if (state.view === "map" && state.world.settings.geometry) return mapView(state, actions);
+  if (state.view === "chart") return chartView(state, view, actions);
+  if (state.view === "map" && state.world.settings.geometry) return mapView(state, view, actions);
   return keep(
     () =>
       new Grid(view, state, {
         ask: actions.explain,
         sortBy: (column) => actions.show({ sort: nextSort(state.sort, column) }),
+        point: actions.point,
       }),
   );
 }
@@ -249,7 +276,7 @@ function failedView(state, actions) {
 function emptyView(state, actions) {
   return [
     el("header", { class: "result-head" }, el("h2", { id: "result-title" }, t("empty.title"))),
-    el("p", { class: "lead" }, t("empty.lead")),
+    el("p", { class: "lead" }, t(state.world.catalogue.from_release ? "empty.lead.release" : "empty.lead")),
     state.world.catalogue.charged ? el("p", { class: "notice" }, t("budget.about")) : null,
     el(
       "ol",
@@ -268,10 +295,7 @@ function emptyView(state, actions) {
           {},
           button(
             caption,
-            () => {
-              actions.ask(members);
-              actions.run();
-            },
+            () => actions.open(members),
             { class: "offer", data: { key: `example-${k}` } },
           ),
         ),
