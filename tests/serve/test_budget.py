@@ -308,8 +308,8 @@ def test_a_cap_that_comes_too_late_or_is_too_small_is_refused(make: Make) -> Non
 
 
 def test_a_refusal_for_the_budget_offers_what_can_be_paid(make: Make) -> None:
-    builder = make(GEOMETRIC, "account = { each = 1, user = 2 }")
-    large = query("SEX", "OCC", "LOC")
+    builder = make(GEOMETRIC, "account = { each = 1, user = 5 }")
+    large = query("OCC", "HAR", "LOC")
     refused = builder.ask(large, "u")
     assert isinstance(refused, Refusal)
     assert refused.rule is Rule.BUDGET
@@ -320,5 +320,5 @@ def test_a_refusal_for_the_budget_offers_what_can_be_paid(make: Make) -> None:
         found = builder.preview(offer.query, "u")
         assert found.refusal is None
         assert found.balance is not None
-        assert found.balance.price <= found.balance.left == 2, "looking at them costs nothing"
+        assert found.balance.price <= found.balance.left == 5, "looking at them costs nothing"
     assert isinstance(builder.ask(refused.nearest[0].query, "u"), Answer)

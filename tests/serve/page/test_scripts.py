@@ -7,7 +7,8 @@ from discreet.serve.page.scripts import joined
 
 def test_modules_are_joined_in_the_order_of_their_imports() -> None:
     modules = {
-        "main.js": 'import * as a from "./a.js";\nimport {\n  b,\n  c as d,\n} from "./b.js";\nimport t from "./t/en.js";\na.go(b, d, t);\n',
+        "main.js": 'import * as a from "./a.js";\nimport {\n  b,\n  c as d,\n} from "./b.js";\n'
+        'import t from "./t/en.js";\na.go(b, d, t);\n',
         "a.js": "// a comment\nexport function go() {}\n",
         "b.js": 'import { go } from "./a.js";\nexport const b = 1;\n/** more\n * lines */\nexport class c {}\n',
         "t/en.js": 'export default { text: "import x" };\n',

@@ -109,7 +109,6 @@ def test_a_table_that_is_not_that_of_the_choices_is_not_drawn_again(opens: Opens
     expect(page.locator("#result")).to_have_attribute("data-state", "loading")
     assert held
     expect(page.locator("table.grid[data-same]")).to_have_count(1)
-    page.unroute_all()
     held[0].continue_()
     shown(page)
     expect(page.locator("table.grid[data-same]")).to_have_count(0)

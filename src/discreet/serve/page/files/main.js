@@ -11,9 +11,9 @@ import { jobsView } from "./jobs.js";
 import { LANGUAGES, labelledIn, preferred, speak, t } from "./language.js";
 import { layoutIn, read } from "./link.js";
 import { headingOf, title } from "./names.js";
-import { variableOf } from "./question.js";
+import { queryOf, variableOf } from "./question.js";
 import { makePointer } from "./noise.js";
-import { cellView, markResult, notesView, resultView } from "./result.js";
+import { cellView, examples, markResult, notesView, resultView, waitingView } from "./result.js";
 import { blank, makeStore } from "./store.js";
 import { tablesView } from "./tables.js";
 import { THEMES, applyTheme, keptTheme } from "./theme.js";
@@ -23,6 +23,7 @@ import { verdictView } from "./verdict.js";
 const QUESTION = ["unit", "count", "where", "rows", "columns", "lang", "world"];
 const ANSWER = [
   "answer",
+  "prices",
   "view",
   "values",
   "texts",
@@ -48,14 +49,14 @@ const places = {};
 function frame() {
   for (const name of ["heading", "unit", "variables", "axes", "tables", "verdict"])
     places[name] = el("div", { id: `place-${name}` });
-  for (const name of ["answer", "cell", "notes", "jobs"]) places[name] = el("div", { id: `place-${name}` });
+  for (const name of ["waiting", "answer", "cell", "notes", "jobs"]) places[name] = el("div", { id: `place-${name}` });
   replace(
     at("builder"),
     places.heading,
     el("div", { class: "choices" }, places.unit, places.tables, places.variables),
     places.verdict,
   );
-  replace(at("result"), places.answer, places.cell, places.notes, places.jobs);
+  replace(at("result"), places.waiting, places.answer, places.cell, places.notes, places.jobs);
   putShelves();
 }
 
@@ -175,9 +176,26 @@ function drawLayout(state) {
   else drawAnswer(state);
 }
 
-function drawAnswer(state) {
-  nameWindow(state);
+/** Where tables are charged, the prices of the examples; those that the budget does not pay are not shown. */
+async function priceExamples() {
+  const prices = await Promise.all(
+    examples(store.state).map(async ({ members }) => {
+      const found = await api.preview(queryOf({ ...store.state, ...members })).catch(() => null);
+      return found && !found.refusal && found.budget ? { price: found.budget.price } : {};
+    }),
+  );
+  store.change({ prices });
+}
+
+/** A table that is only waited for stays as it is. */
+function drawAnswer(state, before = null) {
   markResult(at("result"), state);
+  replace(places.waiting, waitingView(state, actions));
+  const { answer } = state;
+  const isSame = before && ANSWER.every((name) => name === "answer" || state[name] === before[name]);
+  const wasShown = before && ["ready", "loading"].includes(before.answer.status) && before.answer.table;
+  if (isSame && answer.table && wasShown === answer.table && answer.asked === before.answer.asked && !answer.problem) return;
+  nameWindow(state);
   if (state.view !== "table") grid = null;
   replace(places.answer, resultView(state, actions, keepGrid));
   replace(places.notes, notesView(state));
@@ -245,6 +263,7 @@ async function restore() {
       preview: { status: "none" },
       cell: null,
     });
+    if (world.catalogue.charged) await priceExamples();
     return;
   }
   const { shown, ...rest } = members;

@@ -7,7 +7,7 @@ import { button, choice, el, signButton } from "./dom.js";
 import { downloadView } from "./download.js";
 import { filterWords } from "./filter.js";
 import { Grid } from "./grid.js";
-import { number, percent, t } from "./language.js";
+import { decimal, number, percent, t } from "./language.js";
 import { mapView } from "./map.js";
 import { axesText, headingOf, title, variableName } from "./names.js";
 import { lengthOf } from "./question.js";
@@ -34,7 +34,6 @@ export function resultView(state, actions, keep) {
         el("p", { class: "notice warn" }, el("strong", {}, t("warned")), " ", caption),
       ),
       toolbar(state, actions, layout),
-      answer.status === "loading" ? waitingView(actions) : null,
       body(state, actions, view, keep),
     ),
   ];
@@ -224,7 +223,8 @@ export function notesView(state) {
 }
 
 /** A table is on its way while an earlier one is shown. */
-function waitingView(actions) {
+export function waitingView({ answer }, actions) {
+  if (answer.status !== "loading" || !answer.table) return null;
   return el(
     "p",
     { class: "waiting" },
@@ -274,6 +274,7 @@ function failedView(state, actions) {
 
 /** The first thing that a reader sees: what this is, and tables to begin with. */
 function emptyView(state, actions) {
+  const offered = examplesOf(state);
   return [
     el("header", { class: "result-head" }, el("h2", { id: "result-title" }, t("empty.title"))),
     el("p", { class: "lead" }, t(state.world.catalogue.from_release ? "empty.lead.release" : "empty.lead")),
@@ -285,16 +286,16 @@ function emptyView(state, actions) {
         el("li", {}, el("strong", {}, t(`step.${step}`)), el("span", {}, t(`step.${step}.more`))),
       ),
     ),
-    el("h3", {}, t("empty.examples")),
+    offered.length ? el("h3", {}, t("empty.examples")) : null,
     el(
       "ul",
       { class: "offers" },
-      examples(state).map(([caption, members], k) =>
+      offered.map(({ caption, members, price }, k) =>
         el(
           "li",
           {},
           button(
-            caption,
+            [...caption, price ? el("small", { class: "price" }, t("budget.cost", { price: decimal(price) })) : null].filter(Boolean),
             () => actions.open(members),
             { class: "offer", data: { key: `example-${k}` } },
           ),
@@ -304,8 +305,16 @@ function emptyView(state, actions) {
   ];
 }
 
+/** The examples: where tables are charged, only those that the budget pays, each with its price. */
+function examplesOf(state) {
+  if (!state.world.catalogue.charged) return examples(state);
+  return examples(state)
+    .map((one, k) => ({ ...one, ...state.prices[k] }))
+    .filter((one) => one.price !== undefined);
+}
+
 /** The smallest declared table of each unit, two of the first unit; a click shows one. */
-function examples(state) {
+export function examples(state) {
   const { catalogue } = state.world;
   const made = catalogue.tables
     .map((table) => ({ table, members: fromTable(table, catalogue) }))
@@ -315,11 +324,11 @@ function examples(state) {
     .sort((a, b) => a.cells - b.cells);
   return catalogue.units
     .flatMap((unit, k) => made.filter(({ table }) => table.unit === unit).slice(0, k ? 1 : 2))
-    .map(({ table, members, axes }) => [
-      [
+    .map(({ table, members, axes }) => ({
+      caption: [
         el("strong", {}, table.title || title(catalogue, { unit: table.unit, axes })),
         el("small", {}, axesText(catalogue, { axes }).join(" × ")),
       ],
       members,
-    ]);
+    }));
 }

@@ -22,6 +22,7 @@ export function blank() {
     preview: { status: "none" }, // none | loading | ready | failed
     answer: { status: "none" }, // none | loading | ready | failed
     cell: null, // {index, status, range}
+    prices: [], // where tables are charged: {price} of each example, none where the budget does not pay it
     jobs: [],
     submitting: false, // a job is on its way to the server
     search: "",

@@ -212,6 +212,7 @@ export default {
   "announce.moved": "{name}: {side}, Platz {place}",
   "announce.taken": "{name}: „Tabelle anzeigen“ drücken",
   "announce.table": "{title}, {cells} Felder",
+  "budget.cost": "Kostet {price} Ihres Budgets",
   "run.price": "Tabelle für {price} zeigen",
   "run.see": "Zur Tabelle",
   "earlier": "Die frühere Tabelle:",

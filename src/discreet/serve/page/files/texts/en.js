@@ -212,6 +212,7 @@ export default {
   "announce.moved": "{name}: {side}, place {place}",
   "announce.taken": "{name}: press Show table",
   "announce.table": "{title}, {cells} cells",
+  "budget.cost": "Costs {price} of your budget",
   "run.price": "Show table for {price}",
   "run.see": "To the table",
   "earlier": "The earlier table:",
