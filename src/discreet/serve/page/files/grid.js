@@ -7,6 +7,7 @@ import { heads, lines, widths } from "./grid_parts.js";
 import { ROW, sizesOf } from "./grid_sizes.js";
 import { t } from "./language.js";
 import { variableName } from "./names.js";
+import { rangeOf } from "./noise.js";
 
 const SMALL = 1500; // tables of at most this many cells are drawn whole, so that the browser's own search and print find them
 const PRINTED = 20_000; // the same when printing
@@ -16,12 +17,12 @@ const BEYOND = 6; // lines drawn outside of what is seen
 /** Draw a table into a place. `ask(index)` opens a cell, `sortBy(column)` sorts by a column, `point(cell)` shows what is
  * known of a cell or a header that is pointed at or has the focus. */
 export class Grid {
-  constructor(view, state, { ask, sortBy, point }) {
-    Object.assign(this, { view, state, ask, sortBy, point, at: { row: 0, column: 0 }, drawn: "" });
+  constructor(view, state, { ask, sortBy, point, fetchNoise }) {
+    Object.assign(this, { view, state, ask, sortBy, point, fetchNoise, at: { row: 0, column: 0 }, drawn: "" });
     const nameOf = (axis) => variableName(state.world.catalogue, axis.variable);
     Object.assign(
       this,
-      sizesOf(view, (axis, place) => this.textOf(axis, place), nameOf),
+      sizesOf(view, (axis, place) => this.textOf(axis, place), nameOf, state.noise === "beside"),
       { rowHeight: ROW },
     );
     this.head = el("thead");
@@ -145,8 +146,22 @@ export class Grid {
     this.columns.replaceChildren(...widths(this));
     this.head.replaceChildren(...heads(this));
     this.body.replaceChildren(...lines(this));
+    this.markNoise();
     this.table.style.width = `${this.stubTotal + this.lefts.at(-1)}px`;
     if (focused) (this.focusable() ?? this.place).focus({ preventScroll: true });
+  }
+
+  /** Draw the numbers again with their noise, when it has arrived. */
+  async markNoise() {
+    if (this.state.noise === "off") return;
+    const { drawn } = this;
+    const before = this.cellsInSight().filter((index) => !rangeOf(this.view.table, index)).length;
+    if (!before) return;
+    await this.fetchNoise(this.cellsInSight()).catch(() => null); // the numbers are there without it
+    if (drawn !== this.drawn || !this.place.isConnected) return;
+    const focused = this.body.contains(document.activeElement);
+    this.body.replaceChildren(...lines(this));
+    if (focused) this.focusable()?.focus({ preventScroll: true });
   }
 
   /** Show which cell is being explained. */

@@ -5,6 +5,7 @@ import { span } from "./answer.js";
 import { el } from "./dom.js";
 import { labelLang, number, percent, t } from "./language.js";
 import { variableName } from "./names.js";
+import { markOf } from "./noise.js";
 
 /** The widths of the columns, those out of sight together. */
 export function widths(grid) {
@@ -210,6 +211,7 @@ function stub(grid, axis, k, row, tall, stuck) {
 
 function cell(grid, row, column) {
   const value = grid.view.value(row, column);
+  const { beside, isUnreliable } = markOf(grid.view, grid.view.index(row, column), grid.state.noise);
   const here = row === grid.at.row && column === grid.at.column;
   const chosen = grid.state.cell && grid.view.index(row, column) === grid.state.cell.index;
   return el(
@@ -219,11 +221,15 @@ function cell(grid, row, column) {
       tabindex: here ? "0" : "-1",
       data: { row, column },
       "aria-selected": chosen ? "true" : null,
-      class: value === null ? "withheld" : isColumnTotal(grid, column) ? "total" : null,
+      class: value === null ? "withheld" : [isColumnTotal(grid, column) && "total", isUnreliable && "unreliable"].filter(Boolean).join(" ") || null,
     },
     value === null
       ? [el("span", { "aria-hidden": "true" }, "•"), el("span", { class: "unseen" }, t("withheld"))]
-      : amount(grid, row, column, value),
+      : [
+          amount(grid, row, column, value),
+          beside ? el("small", { class: "beside" }, ` ${beside}`) : null,
+          isUnreliable ? el("span", { class: "unseen" }, ` ${t("noise.unreliable")}`) : null,
+        ],
   );
 }
 

@@ -11,7 +11,7 @@ const EMPTY_STUB = 116;
 const within = (least, size, most) => Math.min(most, Math.max(least, size));
 
 /** The sizes of a view; `textOf(axis, place)` are the texts of its headers, `nameOf(axis)` the names of its axes. */
-export function sizesOf(view, textOf, nameOf) {
+export function sizesOf(view, textOf, nameOf, hasNoise) {
   const narrow = window.innerWidth < PHONE;
   const measure = ruler(narrow ? 13.5 : 14.4);
   const stubs = view.down.axes.map((axis) =>
@@ -20,7 +20,7 @@ export function sizesOf(view, textOf, nameOf) {
   const stubTotal = stubs.length ? stubs.reduce((sum, width) => sum + width, 0) : EMPTY_STUB;
   // row headers stay in sight unless they would fill a small screen
   const isStuck = stubTotal <= (narrow ? window.innerWidth - 60 : 800) * 0.62;
-  const { leaves, lines } = headerSizes(view, textOf, narrow, measure);
+  const { leaves, lines } = headerSizes(view, textOf, { narrow, measure, hasNoise });
   const columnWidths = Array.from({ length: view.columnCount }, (_, k) => leaves[k % leaves.length]);
   const lefts = [0]; // column -> its left edge; one more at the end
   for (const width of columnWidths) lefts.push(lefts.at(-1) + width);
@@ -47,10 +47,10 @@ function widthOfStub(axis, textOf, name, { narrow, measure, axes }) {
 }
 
 /** The width of each innermost column, and how many lines the longest of their headers needs. */
-function headerSizes(view, textOf, narrow, measure) {
+function headerSizes(view, textOf, { narrow, measure, hasNoise }) {
   const leaf = view.across.axes.at(-1);
   const [least, most] = narrow ? [72, 124] : [84, 190];
-  const numbers = PADDING - 6 + measure(widest(view));
+  const numbers = PADDING - 6 + measure(widest(view) + (hasNoise ? " ± 100" : ""));
   if (!leaf) return { leaves: [within(104, numbers, most)], lines: 1 };
   const texts = view.across.shown.at(-1).map((place) => textOf(leaf, place));
   const leaves = texts.map((text) => {

@@ -3,15 +3,17 @@
 
 import { KINDS } from "./chart_data.js";
 import { METHODS } from "./map_classes.js";
+import { NOISE } from "./noise.js";
 import { variableNamed, variableOf } from "./question.js";
 import { blank } from "./store.js";
 
 const QUESTION = ["unit", "count", "where", "rows", "columns"];
-const LAYOUT = ["view", "values", "texts", "totals", "sort", "picks", "chart", "levels", "whiskers", "classes", "limits"];
+const LAYOUT = ["view", "values", "texts", "totals", "sort", "picks", "noise", "chart", "levels", "whiskers", "classes", "limits"];
 const KNOWN = {
   view: ["table", "chart", "map"],
   values: ["count", "row", "column", "total"],
   texts: ["labels", "codes", "both"],
+  noise: NOISE,
   chart: ["auto", ...KINDS],
   classes: METHODS,
 };

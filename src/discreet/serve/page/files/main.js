@@ -30,6 +30,7 @@ const ANSWER = [
   "totals",
   "sort",
   "picks",
+  "noise",
   "chart",
   "levels",
   "whiskers",

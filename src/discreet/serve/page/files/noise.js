@@ -5,6 +5,8 @@ import * as api from "./api.js";
 import { number, percent, t } from "./language.js";
 import { hideTip, showTip } from "./tip.js";
 
+export const NOISE = ["off", "beside", "grey"];
+const UNRELIABLE = 0.2; // half of a range as a share of its number
 const MOST = 1000; // cells of one request
 const ranges = new WeakMap(); // table -> {level, known: index -> {low, high}, coming: Set of indices}
 
@@ -33,6 +35,17 @@ export async function fetchRanges({ table, query }, cells) {
     for (const one of some) stored.coming.set(one, done);
   }
   await Promise.all(new Set(cells.map((one) => stored.coming.get(one)).filter(Boolean)));
+}
+
+/** What the switch of the noise adds to a cell: a text beside its number, or that it is unreliable. */
+export function markOf(view, index, kind) {
+  const value = view.table.values[index];
+  const range = kind === "off" || value === null ? null : rangeOf(view.table, index);
+  if (!range || range.low === null) return { beside: "", isUnreliable: false };
+  const reach = Math.max(range.high - value, value - range.low);
+  const whole = view.wholeAt ? view.table.values[view.wholeAt(index)] : 1;
+  const beside = view.shareAt ? `± ${percent(whole ? reach / whole : 0)}` : `± ${number(reach)}`;
+  return { beside: kind === "beside" ? beside : "", isUnreliable: kind === "grey" && reach > UNRELIABLE * value };
 }
 
 /** A cell as text, such as "97,167; true value 97,164 to 97,170 with 95 %". */

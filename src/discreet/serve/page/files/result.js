@@ -9,6 +9,7 @@ import { filterWords } from "./filter.js";
 import { Grid } from "./grid.js";
 import { decimal, number, percent, t } from "./language.js";
 import { mapView } from "./map.js";
+import { NOISE, fetchRanges } from "./noise.js";
 import { axesText, headingOf, title, variableName } from "./names.js";
 import { lengthOf } from "./question.js";
 import { shareView } from "./share.js";
@@ -87,6 +88,15 @@ function toolbar(state, actions, layout) {
       (texts) => actions.show({ texts }),
       { data: { key: "texts" } },
     ),
+    state.view === "table"
+      ? choice(
+          t("noise"),
+          NOISE.map((one) => [one, t(`noise.${one}`)]),
+          state.noise,
+          (noise) => actions.show({ noise }),
+          { data: { key: "noise" } },
+        )
+      : null,
     el(
       "label",
       { class: "check" },
@@ -149,6 +159,7 @@ function body(state, actions, view, keep) {
         ask: actions.explain,
         sortBy: (column) => actions.show({ sort: nextSort(state.sort, column) }),
         point: actions.point,
+        fetchNoise: (cells) => fetchRanges(state.answer, cells),
       }),
   );
 }

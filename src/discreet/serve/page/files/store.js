@@ -16,6 +16,7 @@ export function blank() {
     picks: {}, // chart and map: variable -> code that is shown
     chart: "auto", // the kind of chart; auto: what suits the variables
     levels: {}, // chart: variable -> depth that is shown
+    noise: "off", // table: whether the noise is shown beside the numbers, or unreliable ones are grey
     whiskers: true, // chart: whether the noise is drawn
     classes: "quantile", // map: how values become shades
     limits: [], // map: limits of one's own between shades

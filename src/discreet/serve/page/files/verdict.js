@@ -13,7 +13,8 @@ const FORMATS = ["json-stat", "csv", "xlsx", "parquet", "px", "sdmx-csv"]; // th
 /** The bar under the choices. */
 export function verdictView(state, actions) {
   const { preview } = state;
-  if (isLive(state)) return liveView(state, actions);
+  const isBlank = !axesOf(state).length && !state.world.catalogue.charged;
+  if (isLive(state) || isBlank) return liveView(state, actions);
   const found = preview.status !== "none" ? preview.found : null;
   return el(
     "div",
@@ -33,7 +34,9 @@ function liveView(state, actions) {
     "div",
     { class: "verdict" },
     sizeLine(state, null),
-    button(t("run.see"), () => actions.bringIntoSight(), { class: "primary run see", data: { key: "see" } }),
+    axesOf(state).length
+      ? button(t("run.see"), () => actions.bringIntoSight(), { class: "primary run see", data: { key: "see" } })
+      : null,
   );
 }
 
