@@ -58,6 +58,23 @@ def test_the_noise_is_at_the_cell_on_hover_and_focus_and_announced(opens: Opens,
     expect(page.locator("#tip")).to_be_hidden()
 
 
+def test_the_noise_is_shown_beside_the_numbers_or_unreliable_ones_are_grey(opens: Opens, served: str) -> None:
+    query = {"axes": ["GEO.M", "EDU"]}
+    ranges = asked(served, "noise-ranges", {"query": query, "cells": list(range(60))})["ranges"]
+    values = asked(served, "table", query)["value"]
+    reach = [max(one["high"] - value, value - one["low"]) for one, value in zip(ranges, values, strict=True)]
+    page = opens(link(rows=["GEO.M"], columns=["EDU"], noise="beside"))
+    shown(page)
+    beside = page.locator("td .beside")
+    expect(beside).to_have_count(60)
+    assert [one.strip() for one in beside.all_inner_texts()] == [f"± {one}" for one in reach]
+    key(page, "noise").select_option("grey")
+    expect(beside).to_have_count(0)
+    expect(page.locator("td.unreliable")).to_have_count(
+        sum(one > 0.2 * value for one, value in zip(reach, values, strict=True))
+    )
+
+
 def test_more_than_15_rows_are_seen_on_a_laptop(opens: Opens) -> None:
     page = opens(link(rows=["AGE.M"], columns=["SEX"]), width=1366, height=768)
     shown(page)

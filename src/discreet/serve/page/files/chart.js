@@ -111,8 +111,12 @@ async function drawInto(place, figure, state, view, roles, kind, hasNoise) {
       return;
     }
     shown = { spec, chart, answer, cells, table: view };
-    place.setAttribute("role", "img");
+    // one description instead of each mark; the region scrolls by keys, and all numbers are in the table
+    place.querySelector("svg").setAttribute("aria-hidden", "true");
+    place.setAttribute("role", "group");
+    place.removeAttribute("aria-roledescription");
     place.setAttribute("aria-label", aboutOf(chart, kind));
+    place.tabIndex = 0;
     place.dataset.drawn = kind;
     const withheld = rows.length - chart.rows.length;
     const more = [isCut ? t("chart.cut") : "", withheld ? t("chart.withheld", { n: withheld }) : ""];

@@ -21,7 +21,9 @@ const configOf = ({ ink, quiet, line, font, colours }) => ({
   padding: 4,
   view: { stroke: null },
   range: { category: colours },
+  mark: { aria: false },
   axis: {
+    aria: false,
     labelColor: ink,
     titleColor: quiet,
     titleFontWeight: 600,
@@ -32,7 +34,7 @@ const configOf = ({ ink, quiet, line, font, colours }) => ({
     tickColor: line,
     labelLimit: LABEL,
   },
-  legend: { labelColor: ink, titleColor: quiet, labelFontSize: 12, titleFontSize: 12, labelLimit: 320, symbolLimit: 40 },
+  legend: { aria: false, labelColor: ink, titleColor: quiet, labelFontSize: 12, titleFontSize: 12, labelLimit: 320, symbolLimit: 40 },
   header: { labelColor: ink, titleColor: quiet, labelFontSize: 12, labelLimit: 240 },
   title: { color: ink, fontSize: 15, anchor: "start" },
   text: { color: ink },

@@ -29,11 +29,15 @@ export function sizesOf(view, textOf, nameOf, hasNoise) {
   return { narrow, columnWidths, lefts, stubs, stubTotal, isStuck, headHeights, headLines: lines };
 }
 
+const measured = new Map(); // size -> text -> width
+const largest = new WeakMap(); // table -> its largest number
+
 /** A function that measures a text as it is drawn in a table. */
 function ruler(size) {
+  if (!measured.has(size)) measured.set(size, new Map());
   const pen = document.createElement("canvas").getContext("2d");
   pen.font = `600 ${size}px ${getComputedStyle(document.documentElement).fontFamily}`;
-  const known = new Map();
+  const known = measured.get(size);
   return (text) => {
     if (!known.has(text)) known.set(text, pen.measureText(text).width);
     return known.get(text);
@@ -65,8 +69,9 @@ function headerSizes(view, textOf, { narrow, measure, hasNoise }) {
 /** About the longest number of a table. */
 function widest(view) {
   if (view.shareAt) return "100.0 %";
-  const most = view.table.values.reduce((top, value) => Math.max(top, value ?? 0), 0);
-  return most.toLocaleString("en");
+  const { table } = view;
+  if (!largest.has(table)) largest.set(table, table.values.reduce((top, value) => Math.max(top, value ?? 0), 0));
+  return largest.get(table).toLocaleString("en");
 }
 
 /** How many lines a text takes in a width, broken between its parts, and inside one that is longer than a line. */
