@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
+from importlib.metadata import version
 from threading import Lock
 
 import vl_convert
@@ -83,4 +84,4 @@ def _made() -> bytes:
 
 def vega_version() -> str:
     """What changes when the bundle does."""
-    return str(vl_convert.__version__)
+    return version("vl-convert-python")
