@@ -6,7 +6,7 @@ import { maybe, t } from "./language.js";
 import { breakdownsOf } from "./question.js";
 
 export const KINDS = ["bars", "dots", "lines", "stacked", "share", "pyramid", "multiples"];
-const MOST_COLOURS = 8; // series that colours can tell apart
+const MOST_COLOURS = 8; // series with colours that differ clearly
 const MOST_PANELS = 24;
 const MOST_POINTS = 4000;
 const COMFORTABLE = 120; // categories of an axis that need no coarser level
