@@ -11,14 +11,17 @@ import pytest
 from discreet.advise.advise import Task, advise, task_of
 from discreet.advise.facts import Facts, counted_facts, declared_facts, eu_facts
 from discreet.advise.reasons import caveats, conflicts, declared_words, document, reasons
+from discreet.audit.audit import NoiseChoice, Region
 from discreet.audit.redundancy import Mode, regions_of
 from discreet.errors import Mistakes
 from discreet.io.progress import Quiet
 from discreet.io.serialize import to_json
 from discreet.maths.feasible import Constraint, RiskLimits
 from discreet.maths.noise.additive import LawKind
+from discreet.page.charts import Chart
 from discreet.programme.programme import Programme, load_programme
 from discreet.report.advice import advice_charts
+from discreet.report.confidential import region_part
 from tests.cli import town
 
 
@@ -170,6 +173,20 @@ def test_pictures_say_what_they_show(facts: Facts) -> None:
     area = sum((row["right"] - row["left"]) for row in squares if row["kind"] == "within all limits")
     step = found.plane.V[1] - found.plane.V[0]
     assert area / step == pytest.approx(int(np.count_nonzero(found.plane.feasible)))
+    plane = found.plane
+    region = Region(
+        V=tuple(plane.V.tolist()),
+        D=tuple(plane.D.tolist()),
+        holds=plane.holds,
+        chosen=NoiseChoice(2.0, 5),
+        least=None,
+        limits=RiskLimits(),
+    )
+    (audited, *_) = region_part(region).blocks
+    assert isinstance(audited, Chart)
+    same = next(layer["data"]["values"] for layer in audited.spec()["layer"])
+    assert same == squares, "the audit draws the same picture"
+    assert audited.legend == drawn["region"].legend
 
 
 def test_kinds_that_the_adviser_does_not_know_are_refused(programme: Programme) -> None:

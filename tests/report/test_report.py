@@ -193,7 +193,10 @@ def test_the_region_judges_the_chosen_point() -> None:
     part = region_part(found)
     assert part.mood == "bad"
     assert "breaks 1 of the usual limits" in part.lead
-    assert "within every limit in 25%, too risky in 50%, too inaccurate in 25%" in part.html()
+    assert (
+        "within all limits in 25%, averaging succeeds in 50%, small counts too distorted in 25%"
+        in part.html()
+    )
     assert region_part(replace(found, chosen=least)).mood == "good"
     assert "no choice is within all limits" in region_part(replace(found, least=None)).lead
     told = to_json(found)

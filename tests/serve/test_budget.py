@@ -305,3 +305,20 @@ def test_a_cap_that_comes_too_late_or_is_too_small_is_refused(make: Make) -> Non
     )
     with pytest.raises(Mistakes, match="users were answered before it was declared"):
         make(GEOMETRIC, TOGETHER)
+
+
+def test_a_refusal_for_the_budget_offers_what_can_be_paid(make: Make) -> None:
+    builder = make(GEOMETRIC, "account = { each = 1, user = 5 }")
+    large = query("OCC", "HAR", "LOC")
+    refused = builder.ask(large, "u")
+    assert isinstance(refused, Refusal)
+    assert refused.rule is Rule.BUDGET
+    shown = builder.with_nearest(builder.preview(large, "u"), "u")
+    assert shown.refusal is not None
+    assert shown.refusal.nearest == refused.nearest != ()
+    for offer in refused.nearest:
+        found = builder.preview(offer.query, "u")
+        assert found.refusal is None
+        assert found.balance is not None
+        assert found.balance.price <= found.balance.left == 5, "looking at them costs nothing"
+    assert isinstance(builder.ask(refused.nearest[0].query, "u"), Answer)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -31,26 +30,9 @@ from discreet.page.charts import (
     panels,
     tiled,
 )
-from discreet.page.style import BLUE, FEASIBLE, LILAC, LOSSY, ORANGE, PALE, RISKY, SPOILT, TINT
+from discreet.page.style import BLUE, FEASIBLE, LOSSY, ORANGE, RISKY
+from discreet.report.noise_plane import plane_chart
 
-WITHIN = "within all limits"
-BROKEN = {
-    Constraint.AVERAGING: "averaging succeeds",
-    Constraint.UNIQUES: "ones are published as ones",
-    Constraint.BOUND: "tuples reveal D",
-    Constraint.DISTORTION: "small counts too distorted",
-    Constraint.LARGEST: "D too large",
-    Constraint.PTABLE: "p-table does not exist",
-}  # the first limit that is broken gives a square its colour
-COLOURS = {
-    WITHIN: FEASIBLE,
-    BROKEN[Constraint.AVERAGING]: RISKY,
-    BROKEN[Constraint.UNIQUES]: SPOILT,
-    BROKEN[Constraint.BOUND]: LILAC,
-    BROKEN[Constraint.DISTORTION]: LOSSY,
-    BROKEN[Constraint.LARGEST]: TINT,
-    BROKEN[Constraint.PTABLE]: PALE,
-}
 REVEALED, UNREVEALED = "the tuples reveal D", "they do not"
 TOO_MUCH, TOO_LITTLE = "too much noise", "too little noise"
 LOSSES = {
@@ -93,38 +75,17 @@ def advice_charts(advice: Advice, curves: Curves | None = None) -> list[Chart]:
 
 
 def region_chart(advice: Advice) -> Chart:
-    """The V x D plane, each square by the first limit that it breaks, with the declared and the proposed choice."""
-    found, (left, right) = advice.plane, _edges(advice)
-    broken = np.full(found.feasible.shape, WITHIN, dtype=object)
-    for constraint, label in reversed(BROKEN.items()):
-        broken[~found.holds[constraint]] = label
-    tiles: list[HeatTile] = []
-    for i, D in enumerate(map(int, found.D)):
-        runs = [0, *(j for j in range(1, len(found.V)) if broken[i, j] != broken[i, j - 1]), len(found.V)]
-        tiles += [
-            HeatTile(left[start], right[end - 1], D, D + 1, broken[i, start]) for start, end in pairwise(runs)
-        ]
-    used = {kind: colour for kind, colour in COLOURS.items() if any(tile.kind == kind for tile in tiles)}
-    chosen = _chosen_text(advice)
-    description = (
-        f"Variance V across, largest change D upwards. {chosen} {float(found.feasible.mean()):.0%} of the plane"
-        " is within all limits."
+    """The V x D plane with the declared and the proposed choice."""
+    found, chosen = advice.plane, _chosen_text(advice)
+    return plane_chart(
+        found.V.tolist(),
+        found.D.tolist(),
+        found.holds,
+        dict(_choices(advice)),
+        title=f"Noise of the cell key method for {advice.facts.programme}",
+        lead=chosen,
+        caption=chosen,
     )
-    marks = list(_choices(advice))
-    return Chart(
-        "region",
-        f"Noise of the cell key method for {advice.facts.programme}",
-        description,
-        lambda width: tiled(tiles, marks, used, *_axes(advice), width),
-        used,
-        chosen,
-    )
-
-
-def _edges(advice: Advice) -> tuple[list[float], list[float]]:
-    """The edges of the squares of each V."""
-    V = advice.plane.V
-    return [float(one) for one in V], [float(one + V[1] - V[0]) for one in V]
 
 
 def _axes(advice: Advice) -> tuple[Axis, Axis]:
@@ -133,19 +94,15 @@ def _axes(advice: Advice) -> tuple[Axis, Axis]:
     return Axis("variance V"), Axis("largest change D", values=middles, labels="datum.value - 0.5")
 
 
-def _choices(advice: Advice) -> Iterator[Mark]:
-    """The proposed and the declared choice, each in the middle of its square."""
-    named: dict[tuple[float, int], list[str]] = {}
+def _choices(advice: Advice) -> Iterator[tuple[str, tuple[float, int]]]:
+    """The proposed and the declared choice, where they are on the plane."""
     if advice.proposal is not None and advice.task.kind is LawKind.CELL_KEY:
         noise = advice.proposal.noise
-        named.setdefault((float(noise["V"]), int(noise["D"])), []).append("proposed")
+        yield "proposed", (float(noise["V"]), int(noise["D"]))
     if advice.task.declared is not None:
         V, D = advice.task.declared
         if advice.plane.V[-1] >= V and len(advice.plane.D) >= D:
-            named.setdefault((V, D), []).append("declared")
-    step = float(advice.plane.V[1] - advice.plane.V[0])
-    for (V, D), names in named.items():
-        yield Mark(V + step / 2, D + 0.5, f"{' and '.join(names)}: V {V:g}, D {D}")
+            yield "declared", (V, D)
 
 
 def _chosen_text(advice: Advice) -> str:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
-from itertools import groupby
 
 from discreet.audit.attack import NotPossible
 from discreet.audit.audit import (
@@ -22,7 +20,7 @@ from discreet.io.progress import Progress
 from discreet.maths.attacks.averaging import Method
 from discreet.maths.feasible import UTILITY, Constraint
 from discreet.maths.utility import Measure
-from discreet.page.charts import Axis, Bar, Chart, HeatTile, Mark, limits, tiled
+from discreet.page.charts import Bar, Chart, limits
 from discreet.page.markup import (
     As,
     Column,
@@ -40,8 +38,9 @@ from discreet.page.markup import (
     tiles,
 )
 from discreet.page.skeleton import Block, Page, Part
-from discreet.page.style import BLUE, FEASIBLE, LOSSY, PALE, RED, RISKY, SPOILT
+from discreet.page.style import BLUE, RED
 from discreet.report.hierarchy import hierarchy_part
+from discreet.report.noise_plane import plane_chart
 from discreet.report.people import bayes_part, privacy_part, reconstruction_part
 from discreet.report.public import PublicView
 from discreet.report.published import (
@@ -172,14 +171,6 @@ def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-KEPT, RISK, LOSS, BOTH, NONE = (
-    "within every limit",
-    "too risky",
-    "too inaccurate",
-    "risky and inaccurate",
-    "no such noise exists",
-)
-COLOURS = {KEPT: FEASIBLE, RISK: RISKY, LOSS: LOSSY, BOTH: SPOILT, NONE: PALE}
 WORDS = {
     Constraint.AVERAGING: "averaging the most repeated count seldom recovers it exactly",
     Constraint.UNIQUES: "a count of 1 is often enough not published as 1",
@@ -222,47 +213,16 @@ def _lead(chosen: NoiseChoice | None, least: NoiseChoice | None, broken: Sequenc
 
 
 def _region_chart(found: Region) -> Chart:
-    V, D = found.V, found.D
-    step = V[1] - V[0] if len(V) > 1 else 1.0
-    tiles = [tile for row, d in enumerate(D) for tile in _runs(found, row, d, step)]
-    points = [
-        Mark(point.V, point.D, name)
-        for name, point in (("chosen", found.chosen), ("least noise", found.least))
-        if point is not None
-    ]
-    whole = sum(tile.right - tile.left for tile in tiles)
-    shares = {
-        kind: sum(tile.right - tile.left for tile in tiles if tile.kind == kind) / whole for kind in COLOURS
-    }
-    kinds = ", ".join(f"{kind} in {share(value)}" for kind, value in shares.items() if value)
-    says = (
-        f"Each tile is a choice of variance and largest change: {kinds}. The marked points are the chosen noise"
-        " and the least noise within all limits."
+    named = (("chosen", found.chosen), ("least noise", found.least))
+    choices = {name: (point.V, point.D) for name, point in named if point is not None}
+    return plane_chart(
+        found.V,
+        found.D,
+        found.holds,
+        choices,
+        title="All choices, and the chosen one",
+        lead="The marked points are the chosen noise and the least noise within all limits.",
     )
-    used = {kind: colour for kind, colour in COLOURS.items() if shares[kind]}
-    x = Axis("variance of the noise, V", top=V[-1] + step / 2)
-    y = Axis("largest change of a count, D", top=D[-1] + 0.5)
-    name = "All choices, and the chosen one"
-    return Chart("region", name, says, lambda width: tiled(tiles, points, used, x, y, width), used)
-
-
-def _runs(found: Region, row: int, d: int, step: float) -> Iterator[HeatTile]:
-    """Adjacent tiles of one kind as one rectangle."""
-    at = 0
-    for kind, run in groupby(range(len(found.V)), partial(_kind, found, row)):
-        many = len(list(run))
-        first, last = found.V[at], found.V[at + many - 1]
-        yield HeatTile(first - step / 2, last + step / 2, d - 0.5, d + 0.5, kind)
-        at += many
-
-
-def _kind(found: Region, row: int, column: int) -> str:
-    broken = found.broken(row, column)
-    if Constraint.PTABLE in broken:
-        return NONE
-    inaccurate = bool(broken & set(UTILITY))
-    risky = bool(broken - set(UTILITY))
-    return BOTH if inaccurate and risky else LOSS if inaccurate else RISK if risky else KEPT
 
 
 def _limits_table(found: Region, broken: Sequence[Constraint] | None) -> Iterator[Html]:

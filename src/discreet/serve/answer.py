@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 from math import prod
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +72,18 @@ class NoiseRange:
     error: float | None = None
 
 
+class CellRanges(Protocol):
+    """Where the true counts of the cells of an answer are likely to be."""
+
+    def of(self, cell: int, level: float) -> NoiseRange | None:
+        """The range of a cell; None where too little of the noise is public."""
+        ...
+
+    def all(self, level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Lows and highs of all cells, nan where too little is public."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class Answer:
     """A protected table: ``values`` in row-major order of ``axes`` (last axis fastest), zeros written out.
@@ -87,7 +99,7 @@ class Answer:
     additivity: str  # why totals differ from the sums of their parts
     blocked: tuple[Area, ...]
     warnings: tuple[str, ...]
-    range_of: Callable[[int, float], NoiseRange | None]  # see noise_range
+    ranges: CellRanges  # see noise_range and intervals
     language: Language = Language.ENGLISH  # of its texts, and of what is written around it
 
     @property
@@ -112,7 +124,12 @@ class Answer:
 
     def noise_range(self, cell: int, level: float = 0.95) -> NoiseRange | None:
         """Where the true count of a cell is likely to be; None where nothing of the noise is public, or no value."""
-        return None if self.withheld[cell] else self.range_of(cell, level)
+        return None if self.withheld[cell] else self.ranges.of(cell, level)
+
+    def intervals(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Where the true counts of all cells are likely to be: lows and highs, nan where nothing is known."""
+        low, high = self.ranges.all(level)
+        return np.where(self.withheld, np.nan, low), np.where(self.withheld, np.nan, high)
 
 
 @dataclass(frozen=True)
@@ -150,8 +167,9 @@ class Preview:
     query: Query  # canonical
     cells: int  # of the answer
     needs_job: bool  # too large for a direct answer, small enough for a background job
-    areas: int  # areas that are judged, 0 where none are
-    blocked: tuple[Area, ...]
+    areas: int  # finest areas that are judged, 0 where none are
+    withheld: int  # how many of them would be withheld
+    blocked: tuple[Area, ...]  # of every level
     refusal: Refusal | None
     cost: str = ""  # its cost in the user's budget, as text; empty where it costs nothing
     balance: Balance | None = None  # the same in numbers; None where answers are not charged

@@ -188,11 +188,28 @@ class Accounts:
             self._charge(user, cube)
         except BudgetExceeded:
             new = tuple(self._new(user, cube).values())
-            together = basic([self._ledger.spent(account), self._prices.loss(cube, new)], self._kind)
-            if within(together, self._ledger.account(account).budget):
+            if self._can_pay(account, cube, new):
                 return self._refusal(COMMON, cube, tuple(self._new_to_all(cube).values()))
             return self._refusal(account, cube, new)
         return None
+
+    def refusal(self, user: str, cube: Cube) -> Refusal | None:
+        """What ``charge`` would refuse now; nothing is charged."""
+        owed = {
+            account_of(user): tuple(self._new(user, cube).values()),
+            COMMON: tuple(self._new_to_all(cube).values()),
+        }
+        for account, wanted in owed.items():
+            if wanted and not self._can_pay(account, cube, wanted):
+                return self._refusal(account, cube, wanted)
+        return None
+
+    def _can_pay(self, account: str, cube: Cube, wanted: tuple[Signature, ...]) -> bool:
+        price = self._prices.loss(cube, wanted)
+        if not self._ledger.has_account(account):  # it is made with its first charge
+            return within(price, self._prices.budget)
+        together = basic([self._ledger.spent(account), price], self._kind)
+        return within(together, self._ledger.account(account).budget)
 
     def _open_common(self) -> None:
         """Open the account of all users; it must be there before the first of them is answered."""
@@ -285,7 +302,9 @@ class Accounts:
         return question_key(self._key, self._prices.identity(cube, signature))
 
     def _refusal(self, account: str, cube: Cube, wanted: tuple[Signature, ...]) -> Refusal:
-        price, left = self._prices.loss(cube, wanted), self._ledger.remaining(account)
+        price = self._prices.loss(cube, wanted)
+        has = self._ledger.has_account(account)
+        left = self._ledger.remaining(account) if has else self._prices.budget
         needed, available = getattr(price, self._measure), getattr(left, self._measure)
         # deltas are fractions of many digits, shown only where the delta is what is insufficient
         amounts = [self._amount(one) for one in (needed, available)] if needed > available else [price, left]

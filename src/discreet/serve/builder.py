@@ -146,7 +146,7 @@ def answer_of(
         additivity(catalogue.noise),
         tuple(area for area in verdict.blocked if area.code in shown),
         (*warnings, NOT_IN_RELEASE) if unpublished.any() else warnings,
-        _ranges(question, values, source),
+        _Ranges(question, values, source),
     )
 
 
@@ -198,21 +198,46 @@ def _unpublished(question: Question, cube: Cube, shape: tuple[int, ...]) -> NDAr
     return ~part.present[levels].transpose(question.order).reshape(-1)
 
 
-def _ranges(
-    question: Question, values: NDArray[np.int64], source: TableSource
-) -> Callable[[int, float], NoiseRange | None]:
-    """Cell and level -> where its true count is likely to be."""
-    cube, shape = question.cube, tuple(len(nodes) for nodes in question.picked)
-    ranges = source.noise
+class _Ranges:
+    """The ranges of the cells of an answer."""
 
-    def range_of(cell: int, level: float) -> NoiseRange | None:
-        at = np.unravel_index(cell, shape) if shape else ()
+    def __init__(self, question: Question, values: NDArray[np.int64], source: TableSource) -> None:
+        self._question, self._values, self._noise = question, values, source.noise
+        self._shape = tuple(map(len, question.picked))
+
+    def of(self, cell: int, level: float) -> NoiseRange | None:
+        """The range of a cell."""
+        cube, question = self._question.cube, self._question
+        at = np.unravel_index(cell, self._shape) if self._shape else ()
         codes = [""] * len(cube.axes)
         for asked, k in enumerate(question.order):
             codes[k] = cube.axes[k].codes[int(question.picked[asked][at[asked]])]
-        return ranges.of(AskedCell(cube, tuple(codes), int(values[cell])), level)
+        return self._noise.of(AskedCell(cube, tuple(codes), int(self._values[cell])), level)
 
-    return range_of
+    def all(self, level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The ranges of all cells; those that must be alike are looked up once."""
+        if self._noise.is_by_value:
+            pairs = np.stack([self._crosstabs(), self._values])
+            _, first, back = np.unique(pairs, axis=1, return_index=True, return_inverse=True)
+        else:
+            first = back = np.arange(len(self._values))
+        found = np.full((2, len(first)), np.nan)
+        for k, cell in enumerate(first.tolist()):
+            one = self.of(cell, level)
+            if one is not None:
+                found[:, k] = one.low, one.high
+        low, high = found[:, back.reshape(-1)]
+        return low, high
+
+    def _crosstabs(self) -> NDArray[np.int64]:
+        """Cell -> a number of its cross-tabulation."""
+        question = self._question
+        found = np.zeros(self._shape, dtype=np.int64)
+        for place, (k, nodes) in enumerate(zip(question.order, question.picked, strict=True)):
+            depths = question.cube.axes[k].depths[nodes].astype(np.int64)
+            rest = (1,) * (len(self._shape) - place - 1)
+            found = found * (int(depths.max()) + 1) + depths.reshape(-1, *rest)
+        return found.reshape(-1)
 
 
 class TableBuilder:
@@ -260,11 +285,11 @@ class TableBuilder:
         question = resolve(query, self.catalogue)
         verdict = self._verdict(question, job=job)
         if verdict.refusal is not None:
-            return self._with_nearest(verdict.refusal, question)
+            return self._with_nearest(verdict.refusal, question, user)
         if self._accounts is not None:
             refusal = self._accounts.charge(user, question.cube)
             if refusal is not None:
-                return refusal
+                return self._with_nearest(refusal, question, user)
         table = self._source.table(question.cube)
         judged = (
             self._history.collect(user, *self._collecting(question, table))
@@ -272,7 +297,7 @@ class TableBuilder:
             else ()
         )
         if isinstance(judged, Refusal):
-            return self._with_nearest(judged, question)
+            return self._with_nearest(judged, question, user)
         return answer_of(question, table, verdict, judged, self._source)
 
     def preview(self, query: Query, user: str) -> Preview:
@@ -285,18 +310,30 @@ class TableBuilder:
             table = self._source.table(question.cube)
             judged = self._history.look(user, *self._collecting(question, table))
             refusal = judged if isinstance(judged, Refusal) else None
-        found = Preview(question.query, question.cells, needs_job, verdict.areas, verdict.blocked, refusal)
+        found = Preview(
+            question.query,
+            question.cells,
+            needs_job,
+            verdict.areas,
+            verdict.withheld,
+            verdict.blocked,
+            refusal,
+        )
         if self._accounts is None or refusal is not None:
             return found
-        cost = self._accounts.cost(user, question.cube)
-        return replace(found, cost=cost, balance=self._accounts.balance(user, question.cube))
+        return replace(
+            found,
+            refusal=self._accounts.refusal(user, question.cube),
+            cost=self._accounts.cost(user, question.cube),
+            balance=self._accounts.balance(user, question.cube),
+        )
 
-    def with_nearest(self, preview: Preview) -> Preview:
+    def with_nearest(self, preview: Preview, user: str) -> Preview:
         """A preview that lists tables that would pass where it is refused; it takes as long as judging them."""
         if preview.refusal is None:
             return preview
         question = resolve(preview.query, self.catalogue)
-        return replace(preview, refusal=self._with_nearest(preview.refusal, question))
+        return replace(preview, refusal=self._with_nearest(preview.refusal, question, user))
 
     def _verdict(self, question: Question, *, job: bool) -> Verdict:
         """Judge a question by the rules; protected values are read only where a rule needs them."""
@@ -313,10 +350,15 @@ class TableBuilder:
             return Verdict()
         return judge_cells(question, self._source.table, rule)
 
-    def _with_nearest(self, refusal: Refusal, question: Question) -> Refusal:
+    def _with_nearest(self, refusal: Refusal, question: Question, user: str) -> Refusal:
+        """The refusal with tables that pass the rules and that the user can pay."""
+
         def passes(query: Query) -> bool:
             try:
-                return self._verdict(resolve(query, self.catalogue), job=False).refusal is None
+                found = resolve(query, self.catalogue)
+                if self._verdict(found, job=False).refusal is not None:
+                    return False
+                return self._accounts is None or self._accounts.refusal(user, found.cube) is None
             except Mistakes:
                 return False
 

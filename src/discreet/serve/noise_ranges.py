@@ -40,6 +40,8 @@ class AskedCell:
 class Ranges(Protocol):
     """Where true counts are likely to be."""
 
+    is_by_value: bool  # whether cells of one cross-tabulation with one count have one range
+
     def of(self, cell: AskedCell, level: float) -> NoiseRange | None:
         """The range of a cell; None where too little is public."""
         ...
@@ -47,6 +49,8 @@ class Ranges(Protocol):
 
 class NoiseRanges:
     """Where true counts are likely to be, by the laws of a noise where they are public, else by its variance."""
+
+    is_by_value = True
 
     def __init__(self, noise: Noise, law_of: Callable[[Signature], Law] | None = None) -> None:
         """``law_of`` gives the laws of cross-tabulations that no release contains."""
@@ -96,6 +100,8 @@ class NoiseRanges:
 
 class EstimateRanges:
     """Intervals of the least squares estimates of a hierarchical release, never of its whole counts."""
+
+    is_by_value = False
 
     def __init__(self, estimate_of: Callable[[AskedCell], tuple[float, float] | None]) -> None:
         """``estimate_of`` gives the published estimate of a cell and its standard error."""

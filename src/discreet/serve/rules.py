@@ -45,8 +45,9 @@ class Verdict:
     """The verdict of the rules on a question: refused, or answered except for some areas."""
 
     refusal: Refusal | None = None
-    areas: int = 0  # judged separately, 0 where the table was judged as a whole
-    blocked: tuple[Area, ...] = ()
+    areas: int = 0  # finest ones, judged separately; 0 where the table was judged as a whole
+    blocked: tuple[Area, ...] = ()  # of every level
+    withheld: int = 0  # blocked areas that are finest ones
 
 
 def judge_form(question: Question, catalogue: Catalogue, *, job: bool) -> Refusal | None:
@@ -107,9 +108,9 @@ def _occurs(name: str, question: Question, catalogue: Catalogue) -> bool:
 
 
 def _sizes(question: Question, rule: ServeRule, *, job: bool) -> Iterator[Refusal]:
-    most = rule.job_cells if job else rule.cells
+    job_helps = not job and question.cells <= rule.job_cells
+    most = rule.cells if job_helps else rule.job_cells  # the limit that no job lifts, where one is above it
     if question.cells > most:
-        job_helps = not job and question.cells <= rule.job_cells
         fewer = phrase("Pick fewer codes or coarser breakdowns.")
         remedy = phrase("Request it as a background job.") if job_helps else fewer
         message = phrase("The table has {cells} cells; {most} are allowed.", cells=question.cells, most=most)
@@ -143,7 +144,7 @@ def judge_cells(question: Question, table_of: TableOf, rule: ServeRule) -> Verdi
         )
         broken = finer if picks else _both(broken, finer)
     if not broken:
-        return Verdict(areas=0 if place is None else len(cube.axes[place]))
+        return Verdict(areas=0 if place is None else int(cube.axes[place].finest.sum()))
     if place is None:
         named = min(broken, key=list(REASONS).index)
         message = phrase("The table {why}.", why=REASONS[named])
@@ -153,9 +154,14 @@ def judge_cells(question: Question, table_of: TableOf, rule: ServeRule) -> Verdi
         Area(axis.codes[node], axis.labels[node], next(name for name in broken if broken[name][node]))
         for node in np.flatnonzero(np.logical_or.reduce(list(broken.values()))).tolist()
     )
-    return Verdict(
-        _too_many(blocked, len(axis), rule) or _filtered(blocked, question, axis), len(axis), blocked
-    )
+    finest = [area for area in blocked if axis.finest[axis.position[area.code]]]
+    areas = int(axis.finest.sum())
+    stated = (len(finest), areas) if finest else (len(blocked), len(axis))
+    refusal = None
+    if len(blocked) > rule.blocked * len(axis):  # areas of every level count
+        refusal = _too_many(blocked, *stated)
+    refusal = refusal or _filtered(blocked, question, axis)
+    return Verdict(refusal, areas, blocked, len(finest))
 
 
 def _both(broken: dict[Rule, Mask], finer: dict[Rule, Mask]) -> dict[Rule, Mask]:
@@ -168,14 +174,12 @@ def _place(cube: Cube, rule: ServeRule) -> int | None:
     return next((k for k, axis in enumerate(cube.axes) if axis.root == rule.place), None)
 
 
-def _too_many(blocked: tuple[Area, ...], areas: int, rule: ServeRule) -> Refusal | None:
-    if len(blocked) <= rule.blocked * areas:
-        return None
+def _too_many(blocked: tuple[Area, ...], withheld: int, areas: int) -> Refusal:
     times = Counter(area.rule for area in blocked)
     named = max(times, key=lambda name: times[name])
     message = phrase(
         "{blocked} of {areas} areas would be withheld, most because the area {why}.",
-        blocked=len(blocked),
+        blocked=withheld,
         areas=areas,
         why=REASONS[named],
     )

@@ -11,6 +11,7 @@ import numpy as np
 import openpyxl
 import pyarrow.parquet as pq
 import pytest
+from numpy.typing import NDArray
 from openpyxl.utils.escape import unescape
 from pysdmx.io import read_sdmx
 
@@ -32,6 +33,16 @@ GEO = AnswerAxis(
 SEX = AnswerAxis("SEX", "SEX", ("1", "2"), ("same", "same"), ("", ""), (1, 1), False)
 
 
+class NoRanges:
+    """Nothing is known of the noise."""
+
+    def of(self, _cell: int, _level: float) -> None:
+        return None
+
+    def all(self, _level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        return np.full(1, np.nan), np.full(1, np.nan)
+
+
 @pytest.fixture
 def answer() -> Answer:
     """Six cells, those of B withheld."""
@@ -44,7 +55,7 @@ def answer() -> Answer:
         "additivity",
         (Area("B", "B", Rule.SPARSITY),),
         ("a warning",),
-        lambda _cell, _level: None,
+        NoRanges(),
     )
 
 

@@ -52,7 +52,7 @@ def served(programme: Programme, tmp_path_factory: pytest.TempPathFactory) -> It
 
 
 def squares(codes: list[str]) -> dict[str, object]:
-    """A map on which the areas stand in a line."""
+    """A map on which the areas are squares in rows of ten."""
     corners = [[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]]
     return {
         "type": "FeatureCollection",
@@ -60,7 +60,10 @@ def squares(codes: list[str]) -> dict[str, object]:
             {
                 "type": "Feature",
                 "properties": {"code": code},
-                "geometry": {"type": "Polygon", "coordinates": [[[x + at, y] for x, y in corners]]},
+                "geometry": {
+                    "type": "Polygon",
+                    "coordinates": [[[x + at % 10, y + at // 10] for x, y in corners]],
+                },
             }
             for at, code in enumerate(codes)
         ],

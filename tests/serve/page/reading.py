@@ -16,14 +16,22 @@ def key(page: Page, name: str) -> Locator:
 
 
 def run(page: Page) -> None:
-    """Ask for the table and wait for it."""
+    """Press the button of a table that does not follow the choices, and wait for it."""
     key(page, "run").click()
     shown(page)
 
 
 def shown(page: Page) -> None:
-    expect(page.locator(".skeleton, progress.busy, .stale")).to_have_count(0)
-    page.wait_for_selector("table.grid")
+    """Wait for the table of the present choices."""
+    expect(page.locator("#result")).to_have_attribute("data-state", "ready")
+    page.wait_for_selector("table.grid, figure")
+
+
+def drawn(page: Page) -> Locator:
+    """The chart, when it is drawn."""
+    place = page.locator(".drawing[data-drawn]")
+    expect(place).to_be_visible()
+    return place
 
 
 def add(page: Page, *names: str) -> None:

@@ -11,7 +11,7 @@ from openpyxl import load_workbook
 from playwright.sync_api import Page, expect
 
 from tests.serve.page.conftest import Opens
-from tests.serve.page.reading import add, asked, grid_of, heads, key, link, numbers, run, shown, words
+from tests.serve.page.reading import add, asked, grid_of, heads, key, link, numbers, shown, words
 
 
 def same(page: Page, served: str, rows: list[str], columns: list[str]) -> None:
@@ -21,10 +21,10 @@ def same(page: Page, served: str, rows: list[str], columns: list[str]) -> None:
 
 def test_by_mouse(opens: Opens, served: str) -> None:
     page = opens()
-    expect(key(page, "run")).to_be_disabled()
     add(page, "AGE", "SEX")
     expect(page.locator("[data-cells]")).to_have_text("21")
-    run(page)
+    shown(page)
+    expect(key(page, "run")).to_have_count(0)  # the table follows the choices
     assert heads(page, "thead th.leaf") == ["Total", "Male", "Female"]
     assert heads(page, "tbody th")[:2] == ["Total", "Under 15 years"]
     same(page, served, ["AGE.L"], ["SEX"])
@@ -43,8 +43,6 @@ def test_by_keyboard_alone(opens: Opens, served: str) -> None:
     key(page, "grip-AGE").focus()
     page.keyboard.press("ArrowDown")
     expect(page.locator("#live")).to_contain_text("Columns")
-    key(page, "run").focus()
-    page.keyboard.press("Enter")
     shown(page)
     same(page, served, ["SEX"], ["AGE.L"])
 
@@ -57,8 +55,7 @@ def test_cards_can_be_dragged(opens: Opens, served: str) -> None:
     same(page, served, ["AGE.L"], ["SEX"])  # another layout of the answer at hand needs no new question
     key(page, "variable-CAS").drag_to(page.locator('.cards[data-side="columns"]'))
     expect(page.locator('.cards[data-side="columns"] .card')).to_have_count(2)
-    expect(page.locator(".stale")).to_be_visible()
-    run(page)
+    shown(page)
     same(page, served, ["AGE.L"], ["SEX", "CAS.L"])
 
 
@@ -123,6 +120,21 @@ def test_sorting_keeps_totals_on_top_and_groups_together(opens: Opens, served: s
     assert page.locator("thead th.leaf").first.get_attribute("aria-sort") == "none"
 
 
+def test_a_sorted_tree_keeps_each_category_below_its_parent(opens: Opens, served: str) -> None:
+    page = opens(link(rows=["AGE.M"], sort={"column": 0, "direction": "descending"}))
+    shown(page)
+    told = asked(served, "table", {"axes": ["AGE.M"]})
+    labels = told["dimension"]["AGE"]["category"]["label"]
+    children = told["dimension"]["AGE"]["category"]["child"]
+    value = dict(zip(labels, told["value"], strict=True))
+
+    def walked(code: str) -> list[str]:
+        below = sorted(children.get(code, []), key=lambda one: -value[one])
+        return [code, *(one for child in below for one in walked(child))]
+
+    assert heads(page, "tbody th") == [labels[code] for code in walked("_T")]
+
+
 def test_codes_totals_and_categories(opens: Opens, served: str) -> None:
     page = opens(link(rows=["AGE.L"], columns=["SEX"]))
     shown(page)
@@ -135,7 +147,7 @@ def test_codes_totals_and_categories(opens: Opens, served: str) -> None:
     key(page, "apply").click()
     assert page.evaluate("document.activeElement.dataset.key") == "codes-SEX"
     expect(page.locator("[data-cells]")).to_have_text("14")
-    run(page)
+    shown(page)
     assert heads(page, "thead th.leaf") == ["2"]
 
 
@@ -148,7 +160,7 @@ def test_own_groups(opens: Opens, served: str) -> None:
     key(page, "group-name").fill("young")
     key(page, "group-make").click()
     key(page, "apply").click()
-    run(page)
+    shown(page)
     assert heads(page, "tbody th") == ["Total", "young"]
     whole = dict(zip(["_T", "Y_LT15"], grid_of(served, ["AGE.L"], []), strict=False))
     assert numbers(page)[0] == [words(whole["_T"][0])]
@@ -208,7 +220,7 @@ def test_back_brings_the_last_table_back(opens: Opens) -> None:
     page = opens(link(rows=["AGE.L"]))
     shown(page)
     add(page, "SEX")
-    run(page)
+    shown(page)
     page.go_back()
     expect(page.locator("thead th.leaf")).to_have_count(1)
 
@@ -216,25 +228,26 @@ def test_back_brings_the_last_table_back(opens: Opens) -> None:
 def test_files_of_the_view(opens: Opens, served: str, tmp_path: Path) -> None:
     page = opens(link(rows=["AGE.L"], columns=["SEX"], values="row", texts="codes"))
     shown(page)
-    for wanted in ("download-seen", "download-seen-xlsx", "download-csv", "download-json-stat"):
+    names = {}
+    for wanted in ("download-seen", "download-xlsx", "download-csv", "download-json-stat"):
         page.locator("details.menu summary").click()
         with page.expect_download() as coming:
             key(page, wanted).click()
         coming.value.save_as(tmp_path / wanted)
+        names[wanted] = coming.value.suggested_filename
+    assert names["download-seen"] == "persons-by-age-and-sex.csv"
+    assert names["download-xlsx"].startswith("persons-by-age")
     seen = (tmp_path / "download-seen").read_text().splitlines()
     assert seen[0] == "Age,_T,1,2"
     assert float(seen[1].split(",")[1]) == 1
-    sheet = load_workbook(BytesIO((tmp_path / "download-seen-xlsx").read_bytes())).active
-    lines = [line for line in sheet.iter_rows(values_only=True) if line[0] is not None]
-    assert lines[0][0] == "Persons by age and sex"
-    assert [line for line in lines if line[0] == "Age"] == [("Age", "_T", "1", "2")]
-    (whole,) = [line for line in lines if line[0] == "_T"]
+    book = load_workbook(BytesIO((tmp_path / "download-xlsx").read_bytes()))
+    assert book.sheetnames == ["Table", "Notes", "Data"], "the workbook of the server"
+    (whole,) = [line for line in book["Table"].iter_rows(values_only=True) if line[0] == "_T"]
     grid = grid_of(served, ["AGE.L"], ["SEX"])[0]
-    assert whole[1:] == pytest.approx([(value or 0) / (grid[0] or 1) for value in grid])
-    assert "perturbed" in str(lines[-2][0])
-    plain = (tmp_path / "download-csv").read_text().splitlines()
-    assert plain[0] == "AGE,_T,1,2"
-    assert plain[1].split(",")[1:] == [str(value) for value in grid_of(served, ["AGE.L"], ["SEX"])[0]]
+    assert whole[1:] == pytest.approx([100 * (value or 0) / (grid[0] or 1) for value in grid], abs=0.006)
+    plain = list(csv.DictReader((tmp_path / "download-csv").read_text().splitlines()))
+    assert [int(line["value"]) for line in plain[:3]] == grid
+    assert all(int(line["low"]) <= int(line["value"]) <= int(line["high"]) for line in plain)
     assert json.loads((tmp_path / "download-json-stat").read_text())["class"] == "dataset"
 
 

@@ -3,7 +3,7 @@
 from playwright.sync_api import Page, expect
 
 from tests.serve.page.conftest import Opens
-from tests.serve.page.reading import add, grid_of, heads, key, link, numbers, run, shown, words
+from tests.serve.page.reading import add, grid_of, heads, key, link, numbers, shown, words
 
 
 def ticked(page: Page) -> list[str]:
@@ -29,7 +29,7 @@ def test_a_branch_is_chosen_at_once_and_found_by_a_search(opens: Opens) -> None:
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Space")  # clears Y0-4
     key(page, "apply").click()
-    run(page)
+    shown(page)
     assert heads(page, "tbody th") == [
         "Under 15 years",
         "5 to 9 years",
@@ -50,7 +50,7 @@ def test_a_filter_is_put_together_from_categories(opens: Opens, served: str) -> 
     key(page, "code-Y0-4").check()
     key(page, "code-Y_LT15").check()
     key(page, "apply").click()
-    run(page)
+    shown(page)
     expect(page.locator(".only")).to_have_text("Only Age: Under 15 years")
     expected = grid_of(served, ["SEX"], [], where='AGE == "Y_LT15"')
     assert numbers(page) == [[words(line[0])] for line in expected]

@@ -3,35 +3,35 @@
 from playwright.sync_api import expect
 
 from tests.serve.page.conftest import Opens
-from tests.serve.page.reading import add, asked, key, link, numbers, run, shown
+from tests.serve.page.reading import add, asked, key, link, numbers, shown
 
 
-def test_areas_that_will_be_withheld_are_told_before(opens: Opens, served: str) -> None:
+def test_areas_that_are_withheld_are_listed_with_the_table(opens: Opens, served: str) -> None:
     told = asked(served, "preview", {"axes": ["GEO.H", "SEX"]})
-    assert 0 < told["blocked_count"] < told["areas"], told["blocked_count"]
+    assert 0 < told["withheld_areas"] < told["areas"], told["blocked_count"]
     page = opens()
     key(page, "area-GEO").select_option("GEO.H")
+    expect(key(page, "area-GEO").locator("option:checked")).to_contain_text(f"{told['areas']} areas")
     add(page, "SEX")
-    summary = page.locator("#place-verdict summary")
-    expect(summary).to_contain_text(f"{told['blocked_count']} of {told['areas']} areas")
-    summary.click()
-    expect(page.locator("#place-verdict .areas")).to_contain_text(told["blocked"][0]["label"])
-    run(page)
+    shown(page)
+    page.locator("#place-notes summary").first.click()
+    expect(page.locator("#place-notes .areas")).to_contain_text(told["blocked"][0]["label"])
     withheld = page.locator("td.withheld")
     assert withheld.count() == 3 * told["blocked_count"]
     withheld.first.click()
     expect(page.locator(".cell-panel")).to_contain_text("do not show")
 
 
-def test_a_refusal_says_why_and_offers_tables(opens: Opens) -> None:
+def test_a_refusal_says_why_offers_tables_and_leaves_the_earlier_one(opens: Opens) -> None:
     page = opens()
-    add(page, "CAS", "EDU")
-    side = page.locator("#place-verdict .refusal")
-    expect(side).to_contain_text("CAS and EDU may not be combined in one table")
-    key(page, "run").click()
-    expect(page.locator("#problem-title")).to_be_focused()
+    add(page, "CAS")
+    shown(page)
+    add(page, "EDU")
     main = page.locator("#place-answer .refusal")
     expect(main).to_contain_text("CAS and EDU may not be combined in one table")
+    expect(page.locator("#result")).to_have_attribute("data-state", "failed")
+    assert float(page.evaluate("getComputedStyle(document.querySelector('.shown')).opacity")) < 0.6
+    assert page.locator("table.grid").count() == 1, "the earlier table stays"
     main.locator("button.offer").first.click()
     shown(page)
     assert numbers(page)
@@ -41,28 +41,30 @@ def test_a_refusal_says_why_and_offers_tables(opens: Opens) -> None:
 def test_a_filter_that_means_nothing_is_told(opens: Opens) -> None:
     page = opens()
     add(page, "SEX")
+    shown(page)
     page.locator('details[data-key="filter"] > summary').click()
     page.locator('details[data-key="filter-own"] > summary').click()
-    expect(page.locator("[data-cells]")).to_have_text("3")
+    key(page, "where").fill('SEX == "9"')
     page.evaluate(
         "() => void (window.fetch = async () => new Response(JSON.stringify({detail: 'unknown code'}), {status: 400}))"
     )
-    key(page, "where").fill('SEX == "9"')
     key(page, "where").blur()
-    expect(page.locator("#place-verdict [role=alert]")).to_contain_text("unknown code")
+    expect(page.locator("#place-answer [role=alert]")).to_contain_text("unknown code")
 
 
-def test_a_server_that_cannot_be_reached(opens: Opens) -> None:
+def test_a_server_that_cannot_be_reached_leaves_the_earlier_table(opens: Opens) -> None:
     page = opens(link(rows=["SEX"]))
     shown(page)
     page.evaluate(
         "() => { window.kept = window.fetch; window.fetch = async () => { throw new TypeError('gone') } }"
     )
-    key(page, "run").click()
+    add(page, "AGE")
     expect(page.locator("#place-answer [role=alert]")).to_contain_text("cannot be reached")
+    assert len(numbers(page)) == 3, "dimmed, but there"
     page.evaluate("() => { window.fetch = window.kept }")
     key(page, "again").click()
     shown(page)
+    assert sum(map(len, numbers(page))) == 21
 
 
 def test_large_tables_are_made_in_the_background(opens: Opens) -> None:

@@ -3,7 +3,7 @@
 from playwright.sync_api import Page, Route, expect
 
 from tests.serve.page.conftest import Opens
-from tests.serve.page.reading import add, key, link, numbers, run, shown
+from tests.serve.page.reading import add, key, link, numbers, shown
 
 
 def slowed(page: Page, route: str) -> list[Route]:
@@ -17,18 +17,17 @@ def slowed(page: Page, route: str) -> list[Route]:
     return held
 
 
-def test_a_double_press_asks_once_and_waiting_can_be_stopped(opens: Opens) -> None:
+def test_choices_in_quick_succession_ask_once_and_waiting_can_be_stopped(opens: Opens) -> None:
     page = opens()
-    add(page, "SEX")
     held = slowed(page, "table")
-    key(page, "run").dblclick()
-    expect(key(page, "run")).to_have_attribute("aria-disabled", "true")
-    expect(key(page, "run")).to_be_focused()
-    assert len(held) == 1
+    page.evaluate(
+        "for (const name of ['SEX', 'AGE']) document.querySelector(`[data-key='variable-${name}']`).click()"
+    )
     key(page, "stop").click()
-    expect(key(page, "run")).to_have_text("Show table")
+    assert len(held) == 1
     page.unroute_all()
-    run(page)
+    key(page, "remove-AGE").click()
+    shown(page)
     assert len(numbers(page)) == 3
 
 
@@ -36,7 +35,7 @@ def test_back_and_forward_show_the_table_of_each_step(opens: Opens) -> None:
     page = opens(link(rows=["SEX"]))
     shown(page)
     add(page, "AGE")
-    run(page)
+    shown(page)
     title = page.locator("#result-title")
     expect(title).to_have_text("Persons by sex and age")
     page.go_back()
@@ -46,11 +45,11 @@ def test_back_and_forward_show_the_table_of_each_step(opens: Opens) -> None:
 
 
 def test_a_preview_that_failed_can_be_asked_for_again(opens: Opens) -> None:
-    page = opens()
+    page = opens(link(rows=["AGE.H", "CAS.H"], shown=0))  # quick enough to follow the choices
     page.evaluate(
         "() => { window.kept = window.fetch; window.fetch = async () => { throw new TypeError('gone') } }"
     )
-    add(page, "SEX")
+    add(page, "SEX", "LMS")  # too large for that
     expect(page.locator("#place-verdict [role=alert]")).to_contain_text("cannot be reached")
     key(page, "codes-SEX").click()
     expect(page.locator("#live.toast")).to_contain_text("cannot be reached")
@@ -90,3 +89,26 @@ def test_a_token_is_checked_and_sent(opens: Opens) -> None:
     key(page, "cancel").click()
     expect(key(page, "token")).to_be_focused()
     assert page.evaluate("sessionStorage.length") == 0
+
+
+def test_the_page_needs_few_requests(opens: Opens, served: str) -> None:
+    page = opens()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url.removeprefix(served)))
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    assert len(asked) <= 8, asked
+
+
+def test_a_table_that_is_not_that_of_the_choices_is_not_drawn_again(opens: Opens) -> None:
+    page = opens(link(rows=["AGE.H"], columns=["CAS.H", "SEX"]))
+    shown(page)
+    held = slowed(page, "table")
+    page.evaluate("document.querySelector('table.grid').dataset.same = 'yes'")
+    key(page, "remove-SEX").click()
+    expect(page.locator("#result")).to_have_attribute("data-state", "loading")
+    assert held
+    expect(page.locator("table.grid[data-same]")).to_have_count(1)
+    held[0].continue_()
+    shown(page)
+    expect(page.locator("table.grid[data-same]")).to_have_count(0)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import unicodedata
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
@@ -16,10 +19,11 @@ from discreet.programme.codelist import Breakdown
 from discreet.programme.labels import Labels
 from discreet.serve.answer import Answer, Balance, NoiseRange, Preview
 from discreet.serve.catalogue import Catalogue, ServedVariable
-from discreet.serve.http.downloads import TABLES, File, Format, require_form, written
+from discreet.serve.dataset import label_of
+from discreet.serve.http.downloads import TABLES, File, Format, media_type, require_form, written
 from discreet.serve.http.layout import Layout, Percent
-from discreet.serve.http.problems import HttpProblem, areas_json, invalid_problem, refusal_members
-from discreet.serve.http.respond import SHARED, send, send_json, send_translated
+from discreet.serve.http.problems import HttpProblem, Refused, areas_json, invalid_problem, refusal_members
+from discreet.serve.http.respond import PRIVATE, SHARED, send, send_json, send_translated
 from discreet.serve.http.security import Caller
 from discreet.serve.http.service import CallerOf, Service, ServiceOf
 from discreet.serve.query import Query, from_json, to_json
@@ -27,6 +31,7 @@ from discreet.text.phrase import phrase
 
 MOST_CODES = 200_000
 LONGEST_WHERE = 20_000
+LONGEST_NAME = 80  # characters of a file's name
 
 
 def _sound(text: str) -> str:
@@ -229,6 +234,19 @@ async def table_of_text(
     return await table_response(request, service, caller, read_query(query), form, layout)
 
 
+@router.head("/table", include_in_schema=False)
+async def table_head(
+    service: ServiceOf, caller: CallerOf, query: QueryText, form: FormatOf = Format.JSON_STAT
+) -> Response:
+    """Whether a question would be answered, and as what; nothing is charged, and nothing has values."""
+    service.check(caller)
+    found = await service.preview(caller, read_query(query))
+    if found.refusal is not None:
+        raise Refused(found.refusal)
+    headers = {"Content-Type": media_type(form), "Cache-Control": PRIVATE}
+    return Response(status_code=413 if found.needs_job else 200, headers=headers)
+
+
 @router.post("/noise-ranges")
 async def noise_ranges(request: Request, service: ServiceOf, caller: CallerOf, asked: RangesBody) -> Response:
     """Where the true counts of some cells of an answer are likely to be."""
@@ -246,8 +264,17 @@ async def table_response(
         return written(answer, form, service.catalogue, layout)
 
     file = await service.file(caller, query, (form, layout), write)
-    file_name = "" if form is Format.JSON_STAT else f"{service.catalogue.name}-{query.id[:8]}.{file.ending}"
-    return send(request, file, name=file_name)
+    name = "" if form is Format.JSON_STAT else f"{file_name(query, service.catalogue)}.{file.ending}"
+    return send(request, file, name=name)
+
+
+def file_name(query: Query, catalogue: Catalogue) -> str:
+    """What is inside, as the name of a file without its ending: persons-by-age-and-sex-1f0c."""
+    title = unicodedata.normalize("NFKD", str(label_of(replace(query, where=""), catalogue.labels))).encode(
+        "ascii", "ignore"
+    )
+    words = re.sub(r"[^a-z0-9]+", "-", title.decode().lower()).strip("-")
+    return f"{words[:LONGEST_NAME].strip('-') or catalogue.name}-{query.id[:4]}"
 
 
 def read_query(text: str) -> Query:
@@ -287,6 +314,7 @@ def catalogue_json(catalogue: Catalogue) -> dict[str, Any]:
         "protection": promise(catalogue.noise, catalogue.swapped),
         "swapped": catalogue.swapped,
         "charged": rule.account is not None,
+        "from_release": not catalogue.may_filter,
         "history": {
             "success": rule.history.success,
             "largest": rule.history.largest,
@@ -309,6 +337,7 @@ def _variable_json(variable: ServedVariable, labels: Labels) -> dict[str, Any]:
                 "name": name,
                 "label": labels.breakdown(name),
                 "codes": len(axis),
+                "finest": int(axis.finest.sum()),
                 "depth": int(axis.depths.max()),
             }
             for name, axis in variable.breakdowns.items()
@@ -351,6 +380,7 @@ def preview_json(found: Preview) -> dict[str, Any]:
         "cells": found.cells,
         "needs_job": found.needs_job,
         "areas": found.areas,
+        "withheld_areas": found.withheld,
         "blocked": areas_json(found.blocked),
         "blocked_count": len(found.blocked),
         "refusal": None if refusal is None else {"words": refusal.message, **refusal_members(refusal)},

@@ -11,6 +11,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Any, BinaryIO, Concatenate, ParamSpec
 
+from discreet.formats.columns import CODES_AND_LABELS
 from discreet.formats.csv import harmless, write_csv, write_lines
 from discreet.formats.dataset import Dataset
 from discreet.formats.parquet import write_parquet
@@ -22,7 +23,7 @@ from discreet.serve.cache import LruCache
 from discreet.serve.catalogue import Catalogue
 from discreet.serve.dataset import dataset_of
 from discreet.serve.http.json_stat import json_stat
-from discreet.serve.http.layout import NO_PERCENT, Layout, check, laid_out, long_form
+from discreet.serve.http.layout import NO_PERCENT, Layout, check, laid_out, long_form, with_ranges
 from discreet.serve.http.problems import HttpProblem
 from discreet.serve.http.workbook import workbook
 from discreet.serve.query import Query
@@ -83,6 +84,11 @@ TABLES: dict[int | str, dict[str, Any]] = {  # of tables, for the description of
 }
 
 
+def media_type(form: Format) -> str:
+    """The media type of a format."""
+    return _MEDIA[form][0]
+
+
 def written(answer: Answer, form: Format, catalogue: Catalogue, layout: Layout | None = None) -> File:
     """An answer as a file of a format; a layout that it cannot have is a problem."""
     layout = layout or Layout()
@@ -92,11 +98,11 @@ def written(answer: Answer, form: Format, catalogue: Catalogue, layout: Layout |
         Format.CSV: lambda: _csv(answer, catalogue, layout),
         Format.XLSX: lambda: workbook(answer, catalogue, layout),
         Format.PX: lambda: bytes_of(write_px, dataset_of(answer, catalogue), layout.columns),
-        Format.PARQUET: lambda: _parquet(dataset_of(answer, catalogue)),
+        Format.PARQUET: lambda: _parquet(answer, catalogue),
         Format.SDMX_CSV: lambda: bytes_of(write_csv_file, dataset_of(answer, catalogue)),
     }
-    media_type, ending = _MEDIA[form]
-    return File(makers[form](), media_type, ending)
+    media, ending = _MEDIA[form]
+    return File(makers[form](), media, ending)
 
 
 def require_form(query: Query, form: Format, layout: Layout) -> None:
@@ -110,7 +116,9 @@ def require_form(query: Query, form: Format, layout: Layout) -> None:
 def _csv(answer: Answer, catalogue: Catalogue, layout: Layout) -> bytes:
     dataset = dataset_of(answer, catalogue)
     if not layout.columns and not layout.title:
-        return bytes_of(write_csv, dataset, long_form(dataset, layout, harmless), layout.separator)
+        return bytes_of(
+            write_csv, dataset, with_ranges(long_form(dataset, layout, harmless), answer), layout.separator
+        )
     title: list[list[Cell]] = [[dataset.title]] if layout.title else []
     lines = (
         [harmless(cell) if isinstance(cell, str) else cell for cell in line]
@@ -121,8 +129,10 @@ def _csv(answer: Answer, catalogue: Catalogue, layout: Layout) -> bytes:
     return file.getvalue()
 
 
-def _parquet(dataset: Dataset) -> bytes:
-    return bytes_of(write_parquet, replace(dataset, facts={"notes": "\n".join(dataset.all_notes)}))
+def _parquet(answer: Answer, catalogue: Catalogue) -> bytes:
+    dataset = dataset_of(answer, catalogue)
+    noted = replace(dataset, facts={"notes": "\n".join(dataset.all_notes)})
+    return bytes_of(write_parquet, noted, with_ranges(CODES_AND_LABELS, answer))
 
 
 P = ParamSpec("P")

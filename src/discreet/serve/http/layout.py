@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import prod
 
@@ -14,11 +14,13 @@ from discreet.formats.columns import LongForm, Texts
 from discreet.formats.dataset import VALUE, Dataset, grid_places
 from discreet.formats.xlsx import Cell, shown
 from discreet.programme.codelist import TOTAL
+from discreet.serve.answer import Answer
 from discreet.serve.http.problems import HttpProblem
 from discreet.serve.query import Query
 from discreet.text.phrase import phrase
 
 DECIMALS = 2  # of a percentage
+LOW, HIGH = "low", "high"  # columns of the range of the true count, with 95 % probability
 NO_PERCENT = phrase("percent: CSV and XLSX can have percentages, other formats cannot.")
 
 
@@ -101,6 +103,14 @@ def long_form(dataset: Dataset, layout: Layout, spelled: Callable[[str], str] | 
     share = layout.percent
     shares = {} if share is None else {share.heading: percentages(dataset, layout)}
     return LongForm(layout.texts, spelled, shares)
+
+
+def with_ranges(columns: LongForm, answer: Answer) -> LongForm:
+    """The same columns with where the true count is likely to be, next to the published one."""
+    low, high = answer.intervals()
+    if np.isnan(low).all():
+        return columns
+    return replace(columns, measures={LOW: low, HIGH: high, **columns.measures})
 
 
 def laid_out(dataset: Dataset, layout: Layout) -> Iterator[list[Cell]]:

@@ -117,7 +117,7 @@ class Service:
     async def preview_with_nearest(self, caller: Caller, query: Query) -> Preview:
         """The same, with the tables that would pass where it would be refused."""
         return await self.pool.run(
-            lambda: self.builder.with_nearest(self._preview(caller, query)), caller.user
+            lambda: self.builder.with_nearest(self._preview(caller, query), caller.user), caller.user
         )
 
     def _afford(self, caller: Caller, query: Query) -> None:

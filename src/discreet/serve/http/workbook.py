@@ -13,7 +13,7 @@ from discreet.formats.xlsx import FASTEST, SHEET_COLUMNS, SHEET_ROWS, WideForm, 
 from discreet.serve.answer import Answer, Rule
 from discreet.serve.catalogue import Catalogue
 from discreet.serve.dataset import dataset_of, label_of
-from discreet.serve.http.layout import Layout, Percent, long_form, measures, percentages, sides
+from discreet.serve.http.layout import Layout, Percent, long_form, measures, percentages, sides, with_ranges
 from discreet.serve.http.problems import HttpProblem
 from discreet.serve.query import to_json
 from discreet.serve.rules import REASONS
@@ -26,7 +26,7 @@ def workbook(answer: Answer, catalogue: Catalogue, layout: Layout) -> bytes:
     """The workbook; a table too large for a sheet is a problem."""
     dataset = dataset_of(answer, catalogue)
     form = _form(dataset, layout)
-    columns = long_form(dataset, layout)
+    columns = with_ranges(long_form(dataset, layout), answer)
     notes = [
         *_about(answer, catalogue),
         *_how_to_read(dataset, layout),
@@ -80,6 +80,7 @@ def _how_to_read(dataset: Dataset, layout: Layout) -> Iterator[tuple[str, str]]:
     yield phrase("Totals"), phrase("The code _T means the total along a variable.")
     for note in dataset.all_notes:
         yield phrase("Note"), note
+    yield phrase("Ranges"), _RANGES
     if layout.percent is not None:
         yield phrase("Percentages"), _PERCENT[layout.percent]
         yield phrase("Percentages"), _PERCENT_NOTE
@@ -89,6 +90,9 @@ def _how_to_read(dataset: Dataset, layout: Layout) -> Iterator[tuple[str, str]]:
     )
 
 
+_RANGES = phrase(
+    "The columns low and high of the sheet Data give where the count before the noise was, with 95% probability."
+)
 _PERCENT = {
     Percent.ROW: phrase("Each is a share of the published total of its row."),
     Percent.COLUMN: phrase("Each is a share of the published total of its column."),

@@ -17,6 +17,7 @@ from discreet.serve.http.problems import HttpProblem
 from discreet.serve.http.respond import SHARED, send, send_json
 from discreet.serve.http.security import PAGE_POLICY
 from discreet.serve.http.service import ServiceOf
+from discreet.serve.page.scripts import joined, vega_bundle, vega_version
 from discreet.text.phrase import phrase
 
 FOR_EVER = "public, max-age=31536000, immutable"  # the address of a file changes with its content
@@ -27,6 +28,10 @@ MEDIA = {
     ".svg": "image/svg+xml",
 }
 router = APIRouter(include_in_schema=False)
+
+
+STYLES = ("style.css", "table.css")
+VEGA = "vega-bundle.js"
 
 
 @dataclass(frozen=True)
@@ -40,19 +45,17 @@ class PageFiles:
 
 @cache
 def page_files() -> PageFiles:
-    """Read the page out of the installed package, once."""
+    """Read the page out of the installed package, once: one script and one style, so that it needs few requests."""
     contents = dict(_walk(files(__package__) / "files", ""))
-    edition = hashlib.blake2b(digest_size=8)
+    index = contents.pop("index.html").decode()
+    scripts = {name: contents.pop(name).decode() for name in sorted(contents) if name.endswith(".js")}
+    contents["page.css"] = b"\n".join(contents.pop(name) for name in STYLES)
+    contents["page.js"] = joined(scripts).encode()
+    edition = hashlib.blake2b(vega_version().encode(), digest_size=8)
     for name in sorted(contents):
         edition.update(name.encode() + b"\0" + contents[name])
-    index = contents.pop("index.html").decode()
-    preload = "\n".join(
-        f'<link rel="modulepreload" href="page/{edition.hexdigest()}/{name}">'
-        for name in sorted(contents)
-        if name.endswith(".js")
-    )
-    index = index.replace("{edition}", edition.hexdigest()).replace("<!--modules-->", preload)
-    return PageFiles(index.encode(), contents, edition.hexdigest())
+    edition.update(index.encode())
+    return PageFiles(index.replace("{edition}", edition.hexdigest()).encode(), contents, edition.hexdigest())
 
 
 def _walk(folder: Traversable, before: str) -> list[tuple[str, bytes]]:
@@ -101,7 +104,8 @@ def geometry(request: Request, service: ServiceOf) -> Response:
 def file(request: Request, edition: str, name: str) -> Response:
     """A module, a style or a picture of the page; one of another edition is sent, but not cached."""
     found = page_files()
-    if name not in found.others:
+    if name != VEGA and name not in found.others:
         raise HttpProblem(404, phrase("The page has no such file."))
+    content = vega_bundle() if name == VEGA else found.others[name]
     caching = FOR_EVER if edition == found.edition else SHARED
-    return send(request, File(found.others[name], MEDIA[_ending(name)], _ending(name)[1:]), cache=caching)
+    return send(request, File(content, MEDIA[_ending(name)], _ending(name)[1:]), cache=caching)

@@ -9,7 +9,7 @@ import { fragmentOf } from "./link.js";
 import { title } from "./names.js";
 import { axesOf, cellsOf, laidOut, queryOf, sameness, taken, variableOf } from "./question.js";
 
-const PATIENCE = 250; // milliseconds without a change before a preview is requested
+const PATIENCE = 350; // milliseconds without a change before the table or its preview is requested
 const POLL = 1000; // milliseconds between two questions after a job
 const TOLD = 8000; // milliseconds that a message stays
 const SMALL_SCREEN = 900; // pixels, as in the style
@@ -49,12 +49,25 @@ export function makeActions(store) {
     }
   }
 
-  /** Change the question, then look at what it would be like. */
+  /** Change the question; the table follows shortly after, or what it would cost, or that it takes long. */
   function ask(members) {
-    store.change({ ...members, preview: { ...store.state.preview, status: "loading" } });
-    clearTimeout(timer);
-    timer = setTimeout(preview, PATIENCE);
+    store.change({ ...members });
     keepLink();
+    const { answer, preview: last } = store.state;
+    if (sameness(queryOf(store.state)) === answer.asked && answer.status === "ready") return; // another layout of it
+    running?.abort();
+    const given = answer.status === "loading" ? { answer: { ...answer, status: answer.table ? "ready" : "none" } } : {};
+    store.change({ preview: { ...last, status: "loading" }, ...given });
+    clearTimeout(timer);
+    timer = setTimeout(settle, PATIENCE);
+  }
+
+  /** Make the table that the choices describe where that is free and quick, else show what it would be like. */
+  function settle() {
+    clearTimeout(timer);
+    if (isLive(store.state)) return run({ isLive: true });
+    previewing?.abort();
+    return preview();
   }
 
   /** Change how the answer is shown. */
@@ -78,7 +91,7 @@ export function makeActions(store) {
     previewing?.abort();
     previewing = new AbortController();
     const query = queryOf(store.state);
-    if (!query.axes.length && !query.where) {
+    if (!query.axes.length) {
       store.change({ preview: { status: "none" } });
       return;
     }
@@ -94,21 +107,25 @@ export function makeActions(store) {
   }
 
   /** Get the table. It is a new entry of the history, so that "back" brings the last table back. */
-  async function run({ push = true } = {}) {
+  async function run({ push = true, isLive: live = false } = {}) {
     running?.abort();
+    clearTimeout(timer);
     running = new AbortController();
     const query = queryOf(store.state);
-    store.change({ answer: { ...store.state.answer, status: "loading" }, cell: null });
+    const earlier = store.state.answer;
+    store.change({ answer: { ...earlier, status: "loading", problem: null }, cell: null });
     if (push) enter();
     announce(t("loading"));
     try {
       const table = parsed(await api.table(query, running.signal));
       take(table, query, store.state.answer.asked === sameness(query) ? store.state.sort : keptSort(store.state));
+      if (!live) bringIntoSight();
     } catch (problem) {
       if (problem.name === "AbortError") return;
-      store.change({ answer: { status: "failed", problem, asked: sameness(query) } });
-      if (problem.isRefusal) preview();
-      document.getElementById("problem-title")?.focus();
+      const { asked, ...last } = earlier; // the earlier table stays, dimmed
+      store.change({ answer: { ...last, asked: "", status: "failed", problem, failed: sameness(query) } });
+      if (live) announce(problem.message || t("unreachable"));
+      else document.getElementById("problem-title")?.focus();
     }
   }
 
@@ -124,8 +141,7 @@ export function makeActions(store) {
     store.change({ answer: answered(table, query), sort });
     keepLink();
     announce(t("announce.table", { title: title(store.state.world.catalogue, query), cells: number(table.size) }));
-    preview();
-    bringIntoSight();
+    if (!isLive(store.state)) preview();
   }
 
   /** On a small screen the table is below the choices. */
@@ -151,11 +167,16 @@ export function makeActions(store) {
     };
   }
 
-  /** Take over a table that the server offers instead of a refused one, and show it. */
-  function takeOffer(query) {
-    ask(taken(store.state, query));
-    run();
+  /** Take over a ready question, and show its table; where tables are charged, its price first. */
+  function open(members) {
+    store.change({ ...members, preview: { status: "loading" } });
+    keepLink();
+    if (!store.state.world.catalogue.charged) return run();
+    return preview().then(() => document.querySelector('[data-key="run"]')?.focus());
   }
+
+  /** Take over a table that the server offers instead of a refused one. */
+  const takeOffer = (query) => open(taken(store.state, query));
 
   /** Ask what a cell's noise may have done. */
   async function explain(index) {
@@ -180,7 +201,7 @@ export function makeActions(store) {
       tell(t("job.begun"));
       follow(job.id);
     } catch (problem) {
-      store.change({ answer: { status: "failed", problem } });
+      store.change({ answer: { ...store.state.answer, status: "failed", problem, failed: "" } });
       document.getElementById("problem-title")?.focus();
     }
     store.change({ submitting: false });
@@ -229,8 +250,9 @@ export function makeActions(store) {
       const isSame = sameness(queryOf(store.state)) === sameness(job.query);
       if (!isSame) store.change(opened(job.query));
       take(table, queryOf(store.state), null);
+      bringIntoSight();
     } catch (problem) {
-      store.change({ answer: { status: "failed", problem } });
+      store.change({ answer: { ...store.state.answer, status: "failed", problem, failed: "" } });
     }
   }
 
@@ -266,7 +288,9 @@ export function makeActions(store) {
     show,
     run,
     stop,
+    open,
     takeOffer,
+    bringIntoSight,
     explain,
     submit,
     recallJobs,
@@ -289,6 +313,21 @@ export function layoutFor(state) {
 }
 
 /** Whether the question has been changed since the answer. */
-export const isStale = (state) => state.answer.status === "ready" && sameness(queryOf(state)) !== state.answer.asked;
+export const isStale = (state) => Boolean(state.answer.table) && sameness(queryOf(state)) !== state.answer.asked;
 
-export const hasAxes = (state) => axesOf(state).length > 0;
+/** Whether the table follows each choice: not where it is charged, nor where it takes a job. */
+export function isLive(state) {
+  const { catalogue } = state.world;
+  const isSmall = cellsOf(state) <= catalogue.limits.cells || api.hasToken();
+  return axesOf(state).length > 0 && !catalogue.charged && isSmall;
+}
+
+/** What the result shows, for styles and tests: none, stale, loading, ready or failed. */
+export function resultState(state) {
+  const { answer } = state;
+  const asked = sameness(queryOf(state));
+  if (answer.status === "failed") return answer.failed === asked || !answer.failed ? "failed" : "stale";
+  if (answer.status === "loading") return "loading";
+  if (answer.table) return asked === answer.asked ? "ready" : "stale";
+  return isLive(state) ? "stale" : "none";
+}

@@ -30,10 +30,12 @@ function axisIn(dataset, id, place) {
   const parent = {};
   for (const [above, below] of Object.entries(category.child || {})) for (const code of below) parent[code] = above;
   const depth = (code) => (code in parent ? 1 + depth(parent[code]) : 0);
+  const at = new Map(codes.map((code, k) => [code, k]));
   return {
     variable: id,
     place,
     codes,
+    parents: codes.map((code) => at.get(parent[code]) ?? -1),
     labels: codes.map((code) => category.label[code]),
     depths: codes.map(depth),
     isPlace: (dataset.role?.geo || []).includes(id),
@@ -53,31 +55,36 @@ function side(table, names, totals) {
   axes.forEach((axis, k) => {
     offsets = offsets.flatMap((offset) => shown[k].map((place) => offset + place * axis.stride));
   });
-  const hasTotals = axes.every((axis) => axis.total >= 0);
-  const totalOffset = axes.reduce((sum, axis) => sum + Math.max(0, axis.total) * axis.stride, 0);
-  return { axes, shown, offsets, hasTotals, totalOffset, count: offsets.length };
+  return { axes, shown, offsets, count: offsets.length };
 }
 
-/** The table in a layout: `value(row, column)`, `share(row, column)` and the places of headers. */
+/** The table in a layout: values and shares by row and column or by the index of a cell, and the places of headers. */
 export function laidOut(table, { rows, columns, totals, values, sort }) {
   const down = side(table, rows, totals);
   const across = side(table, columns, totals);
   const order = ordered(table, down, across, sort);
   const index = (row, column) => down.offsets[order[row]] + across.offsets[column];
+  const shareAt = shares(table, down, across, values);
   return {
     table,
     down,
     across,
     order,
     index,
+    shareAt,
+    wholeAt: shareAt?.wholeAt ?? null,
+    amountAt: (at) => (shareAt ? shareAt(at) : table.values[at]),
     rowCount: down.count,
     columnCount: across.count,
     value: (row, column) => table.values[index(row, column)],
-    share: shares(table, down, across, order, values),
+    share: shareAt && ((row, column) => shareAt(index(row, column))),
     header: (axis, row) => placeIn(down, axis, order[row]),
     columnHeader: (axis, column) => placeIn(across, axis, column),
   };
 }
+
+/** The place of a cell along an axis. */
+export const placeAt = (axis, index) => Math.floor(index / axis.stride) % axis.codes.length;
 
 /** Which of the percentages are available: they need the totals they are shares of. */
 export function possible(table, rows, columns) {
@@ -85,18 +92,17 @@ export function possible(table, rows, columns) {
   return { count: true, row: has(columns), column: has(rows), total: has(rows) && has(columns) };
 }
 
-function shares(table, down, across, order, values) {
-  const whole = {
-    row: across.hasTotals && ((row) => down.offsets[order[row]] + across.totalOffset),
-    column: down.hasTotals && ((_, column) => down.totalOffset + across.offsets[column]),
-    total: down.hasTotals && across.hasTotals && (() => down.totalOffset + across.totalOffset),
-  }[values];
-  if (!whole) return null;
-  return (row, column) => {
-    const part = table.values[down.offsets[order[row]] + across.offsets[column]];
-    const all = table.values[whole(row, column)];
-    return part === null || !all ? null : part / all;
+/** The share of a cell in the published total of its row, of its column or of the table; null where counts are shown. */
+function shares(table, down, across, values) {
+  const fixed = { row: across.axes, column: down.axes, total: [...down.axes, ...across.axes] }[values];
+  if (!fixed || fixed.some((axis) => axis.total < 0)) return null;
+  const wholeAt = (index) =>
+    fixed.reduce((at, axis) => at + (axis.total - placeAt(axis, index)) * axis.stride, index);
+  const shareAt = (index) => {
+    const [part, whole] = [table.values[index], table.values[wholeAt(index)]];
+    return part === null || !whole ? null : part / whole;
   };
+  return Object.assign(shareAt, { wholeAt });
 }
 
 /** The place in an axis of the side's line. */
@@ -113,24 +119,44 @@ export function span(one, axis) {
   return inner;
 }
 
-/** The order of the rows: by a column inside each group of the outer headers, totals first, withheld cells last. */
+/** The order of the rows: by a column inside each group of the outer headers, each category below its own parent. */
 function ordered(table, down, across, sort) {
   const lines = down.offsets.map((_, line) => line);
   if (!sort || sort.column >= across.count || !down.axes.length) return lines;
-  const last = down.axes.length - 1;
-  const size = down.shown[last].length;
+  const axis = down.axes.at(-1);
+  const shown = down.shown.at(-1);
+  const children = childrenOf(axis, shown);
   const sign = sort.direction === "ascending" ? 1 : -1;
-  const value = (line) => table.values[down.offsets[line] + across.offsets[sort.column]];
-  const isTotal = (line) => placeIn(down, last, line) === down.axes[last].total;
-  const compare = (a, b) => {
-    if (isTotal(a) !== isTotal(b)) return isTotal(a) ? -1 : 1;
-    const [first, second] = [value(a), value(b)];
-    if (first === null || second === null) return (first === null) - (second === null);
-    return sign * (first - second) || a - b;
-  };
-  const groups = [];
-  for (let from = 0; from < lines.length; from += size) groups.push(lines.slice(from, from + size).sort(compare));
-  return groups.flat();
+  const order = [];
+  for (let from = 0; from < lines.length; from += shown.length) {
+    const value = (k) => table.values[down.offsets[from + k] + across.offsets[sort.column]];
+    const compare = (a, b) => {
+      const [first, second] = [value(a), value(b)];
+      if (first === null || second === null) return (first === null) - (second === null) || a - b;
+      return sign * (first - second) || a - b;
+    };
+    const walk = (k) => {
+      order.push(from + k);
+      [...(children.get(k) ?? [])].sort(compare).forEach(walk);
+    };
+    const first = (k) => (shown[k] === axis.total ? 0 : 1);
+    [...(children.get(-1) ?? [])].sort((a, b) => first(a) - first(b) || compare(a, b)).forEach(walk);
+  }
+  return order;
+}
+
+/** Position in what is shown -> the positions of the categories right below it; -1 -> those without a parent. */
+function childrenOf(axis, shown) {
+  const at = new Map(shown.map((place, k) => [place, k]));
+  const children = new Map();
+  shown.forEach((place, k) => {
+    let above = axis.parents[place];
+    while (above >= 0 && !at.has(above)) above = axis.parents[above];
+    const parent = at.get(above) ?? -1;
+    if (!children.has(parent)) children.set(parent, []);
+    children.get(parent).push(k);
+  });
+  return children;
 }
 
 /** The text of a code. */

@@ -81,9 +81,12 @@ export const dropJob = (name) => call(`${BASE}jobs/${encodeURIComponent(name)}`,
 export const jobTable = (name) => json(`${BASE}jobs/${encodeURIComponent(name)}/result`);
 export const jobFile = async (name) => fileIn(await call(`${BASE}jobs/${encodeURIComponent(name)}/result`));
 
-/** The table as a file, in the layout of the view. */
-export async function file(query, format, columns, texts) {
-  const asked = new URLSearchParams({ format, columns: columns.join(","), texts });
+/** The table as a file: as a workbook in the layout of the view, else one line for each cell. */
+export async function file(query, format, { columns, texts, percent }) {
+  const asked = new URLSearchParams({ format });
+  if (format === "xlsx" || format === "px") asked.set("columns", columns.join(","));
+  if (format === "xlsx") asked.set("texts", texts);
+  if (percent) asked.set("percent", percent);
   return fileIn(await call(`${BASE}table?${asked}`, posted(query)));
 }
 

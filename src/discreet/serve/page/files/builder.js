@@ -114,7 +114,6 @@ function variableButton(state, variable, isUsed, actions) {
     [
       el("span", { class: "tick", "aria-hidden": "true" }, isUsed ? "✓" : "+"),
       el("span", {}, caption),
-      caption === variable.name ? null : el("code", {}, variable.name),
     ],
     toggle,
     {

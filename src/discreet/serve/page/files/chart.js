@@ -1,151 +1,234 @@
-// A bar chart of the table as it is laid out: a group of bars for each row, a colour for each column. Drawn here,
-// because a chart library that compiles expressions would need a weaker security policy.
+// The chart of a table: which kind, at which level, with or without the noise; drawn by Vega.
 
+import { choice, el, replace } from "./dom.js";
 import { codeText } from "./answer.js";
-import { el, svg } from "./dom.js";
+import { cellsOf, kindsFor, levelName, levelsOf, pickOf, rolesOf } from "./chart_data.js";
+import { specOf } from "./chart_specs.js";
 import { number, percent, t } from "./language.js";
-import { variableName } from "./names.js";
+import { title, unitName, variableName } from "./names.js";
+import { fetchRanges, levelOf, rangeOf } from "./noise.js";
+import { draw } from "./vega.js";
 
-const MOST_ROWS = 40;
-const MOST_SERIES = 6;
-const BAR = 15;
-const GAP = 12;
+const NARROW = 560; // pixels
+const COLOURS = 8;
+const WITHOUT_NOISE = ["stacked", "share"]; // their parts do not begin at zero
+let shown = null; // the chart on the screen: {spec, chart, view}
 
-/** The chart, and a text on what it leaves out. */
-export function chartView(state, view) {
-  const lines = picked(view.rowCount, MOST_ROWS, (row) => isWhole(view.down, (k) => view.header(k, row)));
-  const series = picked(view.columnCount, MOST_SERIES, (column) =>
-    isWhole(view.across, (k) => view.columnHeader(k, column)),
-  );
-  const left = [
-    lines.left && t("chart.rows", { shown: lines.shown.length, all: lines.all }),
-    series.left && t("chart.columns", { shown: series.shown.length, all: series.all }),
-  ].filter(Boolean);
-  const names = series.shown.map((column) => columnWords(state, view, column));
-  return el(
-    "figure",
-    { class: "chart" },
-    legend(names),
-    picture(state, view, lines.shown, series.shown, names),
-    el("figcaption", { class: "quiet" }, [...left, t("chart.table")].join(" ")),
-  );
+/** The chart with the controls that belong to it. */
+export function chartView(state, view, actions) {
+  const roles = rolesOf(state, view);
+  const kinds = kindsFor(roles);
+  const kind = kinds.includes(state.chart) ? state.chart : kinds[0];
+  const place = el("div", { class: "drawing", data: { kind } });
+  const figure = el("figure", { class: "chart" }, place, el("figcaption", { class: "quiet" }, captionOf(kind)));
+  const hasNoise = state.whiskers && !WITHOUT_NOISE.includes(kind);
+  queueMicrotask(() => drawInto(place, figure, state, view, roles, kind, hasNoise));
+  return el("div", {}, controls(state, view, roles, kinds, kind, actions), figure);
 }
 
-/** The first lines that are not totals; where there are only totals, those. */
-function picked(count, most, isTotal) {
-  const every = Array.from({ length: count }, (_, k) => k);
-  const parts = every.filter((k) => !isTotal(k));
-  const wanted = parts.length ? parts : every;
-  return { shown: wanted.slice(0, most), all: wanted.length, left: wanted.length > most };
-}
+const captionOf = (kind) => [t("chart.levels"), kind === "share" ? t("chart.shares") : ""].filter(Boolean).join(" ");
 
-/** A line is a total where one of its codes is: bars of a whole next to its parts would be read as one of them. */
-const isWhole = (side, place) =>
-  side.axes.some((axis, k) => axis.total >= 0 && place(k) === axis.total && side.shown[k].length > 1);
-
-const columnWords = (state, view, column) =>
-  view.across.axes.map((axis, k) => codeText(axis, view.columnHeader(k, column), state.texts, t("total"))).join(" · ");
-const rowWords = (state, view, row) =>
-  view.down.axes.map((axis, k) => codeText(axis, view.header(k, row), state.texts, t("total"))).join(" · ");
-
-function legend(names) {
-  if (names.length < 2) return null;
-  return el(
-    "ul",
-    { class: "legend" },
-    names.map((name, k) => el("li", {}, el("i", { class: `series-${k}`, "aria-hidden": "true" }), name)),
-  );
-}
-
-function picture(state, view, rows, columns, names) {
-  const narrow = window.innerWidth < 600;
-  const wide = narrow ? 340 : 860;
-  const label = narrow ? 110 : 240;
-  const room = wide - label - 70;
-  const amount = (row, column) => (view.share ? view.share(row, column) : view.value(row, column));
-  const most = Math.max(
-    ...rows.flatMap((row) => columns.map((column) => amount(row, column) ?? 0)),
-    view.share ? 0.001 : 1,
-  );
-  const group = columns.length * BAR + GAP;
-  const tall = rows.length * group + 34;
-  const shown = view.share ? percent : number;
-  const about = t("chart.about", {
-    rows: view.down.axes.map((axis) => variableName(state.world.catalogue, axis.variable)).join(", "),
-    columns: names.join(", "),
-  });
-  const bars = rows.map((row, k) =>
-    bundle(
-      rowWords(state, view, row),
-      k * group + 26,
-      columns.map((column, s) => ({ series: s, name: names[s], amount: amount(row, column) })),
-      { label, room, most, shown, narrow },
-    ),
-  );
-  return svg(
-    "svg",
-    { viewBox: `0 0 ${wide} ${tall}`, role: "img", "aria-label": about, class: "bars" },
-    axis(most, label, room, tall, shown),
-    bars,
-  );
-}
-
-function axis(most, label, room, tall, shown) {
-  const ticks = [0, 0.25, 0.5, 0.75, 1].map((part) => part * nice(most)).filter((value) => value <= most * 1.001);
-  return ticks.map((value) => {
-    const x = label + (value / most) * room;
-    return svg(
-      "g",
-      { class: "tick" },
-      svg("line", { x1: x, x2: x, y1: 20, y2: tall }),
-      svg("text", { x, y: 12, "text-anchor": "middle" }, shown(value)),
+function controls(state, view, roles, kinds, kind, actions) {
+  const { catalogue } = state.world;
+  const dims = [roles.main, roles.series, roles.panel].filter(Boolean);
+  const levels = dims.map(({ axis, depth }) => {
+    const every = [...levelsOf(axis)];
+    if (every.length < 2) return null;
+    return choice(
+      t("chart.level", { name: variableName(catalogue, axis.variable) }),
+      every.map(([one, places]) => [String(one), levelName(catalogue, axis, one, places)]),
+      String(depth),
+      (chosen) => actions.show({ levels: { ...state.levels, [axis.variable]: Number(chosen) } }),
+      { data: { key: `level-${axis.variable}` } },
     );
   });
-}
-
-/** A round number near the largest one. */
-function nice(most) {
-  const power = 10 ** Math.floor(Math.log10(most));
-  return [1, 2, 4, 5, 8, 10].map((step) => step * power).find((value) => value >= most * 0.8) ?? most;
-}
-
-function bundle(caption, top, bars, { label, room, most, shown, narrow }) {
-  const longest = narrow ? 15 : 34;
-  const short = caption.length > longest ? `${caption.slice(0, longest - 1)}…` : caption;
-  const middle = top + (bars.length * BAR) / 2;
-  return svg(
-    "g",
-    {},
-    svg(
-      "text",
-      { x: label - 8, y: middle, "text-anchor": "end", "dominant-baseline": "central" },
-      short,
-      svg("title", {}, caption),
+  const picks = roles.fixed
+    .filter(({ axis }) => axis.codes.length > 1)
+    .map(({ axis }) =>
+      choice(
+        variableName(catalogue, axis.variable),
+        axis.codes.map((code, k) => [code, codeText(axis, k, state.texts, t("total"))]),
+        axis.codes[pickOf(axis, state.picks)],
+        (code) => actions.show({ picks: { ...state.picks, [axis.variable]: code } }),
+        { data: { key: `pick-${axis.variable}` } },
+      ),
+    );
+  const order = ["bars", "dots", "lines", "stacked", "share", "pyramid", "multiples"].filter((one) => kinds.includes(one));
+  return el(
+    "div",
+    { class: "row picks" },
+    choice(
+      t("chart.kind"),
+      order.map((one) => [one, t(`chart.${one}`)]),
+      kind,
+      (chosen) => actions.show({ chart: chosen }),
+      { data: { key: "chart-kind" } },
     ),
-    bars.map((bar, k) => {
-      const length = ((bar.amount ?? 0) / most) * room;
-      const value = bar.amount === null ? t("withheld") : shown(bar.amount);
-      return svg(
-        "g",
-        {},
-        svg(
-          "rect",
-          {
-            class: `series-${bar.series}`,
-            x: label,
-            y: top + k * BAR,
-            width: Math.max(0, length),
-            height: BAR - 2,
-            rx: 2,
-          },
-          svg("title", {}, [caption, bar.name, value].filter(Boolean).join(": ")),
+    levels.filter(Boolean),
+    picks,
+    WITHOUT_NOISE.includes(kind)
+      ? null
+      : el(
+          "label",
+          { class: "check" },
+          el("input", {
+            type: "checkbox",
+            checked: state.whiskers,
+            data: { key: "whiskers" },
+            on: { change: (event) => actions.show({ whiskers: event.target.checked }) },
+          }),
+          el("span", {}, t("chart.whiskers")),
         ),
-        svg(
-          "text",
-          { class: "amount", x: label + length + 5, y: top + k * BAR + BAR / 2 - 1, "dominant-baseline": "central" },
-          bar.amount === null ? "•" : value,
-        ),
-      );
-    }),
   );
+}
+
+async function drawInto(place, figure, state, view, roles, kind, hasNoise) {
+  const { cells, isCut, mains, seriesNames, panels } = cellsOf(state, view, roles);
+  const { answer } = state;
+  try {
+    if (hasNoise) await fetchRanges(answer, cells.map((cell) => cell.index)).catch(() => null);
+    if (!place.isConnected) return;
+    const rows = cells.map((cell, k) => rowOf(view, cell, k));
+    const chart = {
+      rows: rows.filter((row) => row.amount !== null),
+      mains,
+      series: seriesNames,
+      panels,
+      isOrdered: roles.main.isOrdered,
+      hasWhiskers: hasNoise && rows.some((row) => row.low !== undefined),
+      names: namesOf(state, view, roles),
+      format: view.shareAt ? "~%" : ",d",
+      look: lookOf(),
+      isNarrow: innerWidth < NARROW,
+      width: Math.max(240, place.clientWidth - 18),
+      labelWidth: widest(mains),
+      seriesWidth: widest(seriesNames),
+    };
+    const spec = specOf(kind, chart);
+    const made = await draw(place, spec);
+    if (!place.isConnected) {
+      made.finalize();
+      return;
+    }
+    shown = { spec, chart, answer, cells, table: view };
+    // one description instead of each mark; the region scrolls by keys, and all numbers are in the table
+    place.querySelector("svg").setAttribute("aria-hidden", "true");
+    place.setAttribute("role", "group");
+    place.removeAttribute("aria-roledescription");
+    place.setAttribute("aria-label", aboutOf(chart, kind));
+    place.tabIndex = 0;
+    place.dataset.drawn = kind;
+    const withheld = rows.length - chart.rows.length;
+    const more = [isCut ? t("chart.cut") : "", withheld ? t("chart.withheld", { n: withheld }) : ""];
+    figure.querySelector("figcaption").append(" ", more.filter(Boolean).join(" "));
+  } catch {
+    replace(place, el("p", { class: "notice bad", role: "alert" }, t("chart.failed")));
+  }
+}
+
+/** A cell as a row of the chart's data. */
+function rowOf(view, cell, place) {
+  const { table } = view;
+  const amount = view.amountAt(cell.index);
+  const row = { main: cell.main, series: cell.series, panel: cell.panel, place, amount };
+  if (amount === null) return row;
+  const value = view.shareAt ? `${percent(amount)} (${number(table.values[cell.index])})` : number(amount);
+  const range = rangeOf(table, cell.index);
+  if (!range || range.low === null) return { ...row, value, range: "–" };
+  const whole = view.wholeAt ? table.values[view.wholeAt(cell.index)] : 1;
+  return { ...row, value, range: t("chart.range", range), low: range.low / whole, high: range.high / whole };
+}
+
+function namesOf(state, view, { main, series, panel }) {
+  const { catalogue } = state.world;
+  const name = (dim) => (dim ? variableName(catalogue, dim.axis.variable) : "");
+  const unit = unitName(state.answer.query.unit, catalogue);
+  return {
+    main: name(main),
+    series: name(series),
+    panel: name(panel),
+    amount: view.shareAt ? `${unit}, ${t(`values.${state.values}`)}` : t("chart.number", { unit }),
+    share: `${unit}, %`,
+    range: t("chart.true", { level: levelOf(state.answer.table) }),
+  };
+}
+
+const aboutOf = (chart, kind) =>
+  t("chart.about", {
+    kind: t(`chart.${kind}`),
+    names: [chart.names.main, chart.names.series, chart.names.panel].filter(Boolean).join(" × "),
+    n: chart.rows.length,
+  });
+
+/** The width of the longest of some texts, as a chart draws them. */
+function widest(texts) {
+  const pen = document.createElement("canvas").getContext("2d");
+  pen.font = `12px ${getComputedStyle(document.body).fontFamily}`;
+  return Math.max(...texts.map((text) => pen.measureText(text).width));
+}
+
+/** The colours of the page as they are now, light or dark. */
+function lookOf() {
+  const probe = el("span", { hidden: true });
+  document.body.append(probe);
+  const colour = (name) => {
+    probe.style.color = `var(--${name})`;
+    return getComputedStyle(probe).color;
+  };
+  const look = {
+    ink: colour("ink"),
+    quiet: colour("quiet"),
+    line: colour("line"),
+    paper: colour("paper"),
+    font: getComputedStyle(document.body).fontFamily,
+    colours: Array.from({ length: COLOURS }, (_, k) => colour(`series-${k}`)),
+  };
+  probe.remove();
+  return look;
+}
+
+/** The chart on the screen as a file with its title, as SVG or PNG. */
+export async function chartPicture(state, kind) {
+  if (!shown) return null;
+  const place = el("div", { class: "unseen" });
+  document.body.append(place);
+  try {
+    const heading = title(state.world.catalogue, shown.answer.query);
+    const spec = {
+      ...shown.spec,
+      title: { text: heading, subtitle: state.world.catalogue.title },
+      config: { ...shown.spec.config, background: shown.chart.look.paper, padding: 16 },
+    };
+    const made = await draw(place, spec);
+    const blob =
+      kind === "svg"
+        ? new Blob([await made.view.toSVG()], { type: "image/svg+xml" })
+        : await new Promise((done) => made.view.toCanvas(2).then((canvas) => canvas.toBlob(done, "image/png")));
+    made.finalize();
+    return blob;
+  } finally {
+    place.remove();
+  }
+}
+
+/** The data of the chart on the screen, as CSV with the ranges of the noise. */
+export async function chartData() {
+  if (!shown) return null;
+  await fetchRanges(shown.answer, shown.cells.map((cell) => cell.index));
+  const rows = shown.cells.map((cell, k) => rowOf(shown.table, cell, k));
+  const { names } = shown.chart;
+  const columns = [
+    ["main", names.main],
+    ["series", names.series],
+    ["panel", names.panel],
+    ["amount", names.amount],
+    ["low", "low"],
+    ["high", "high"],
+  ].filter(([, name]) => name);
+  const quoted = (value) => {
+    const text = typeof value === "string" && /^\s*[=@+-]/.test(value) ? `'${value}` : String(value ?? "");
+    return /[",\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
+  };
+  const lines = [columns.map(([, name]) => name), ...rows.map((row) => columns.map(([key]) => row[key]))];
+  return new Blob([`${lines.map((line) => line.map(quoted).join(",")).join("\n")}\n`], { type: "text/csv" });
 }

@@ -4,10 +4,11 @@ import * as api from "./api.js";
 import { button, el, handOver } from "./dom.js";
 import { t } from "./language.js";
 import { title } from "./names.js";
+import { chartData, chartPicture } from "./chart.js";
 import { pictureOf } from "./picture.js";
-import { seenCsv, seenWorkbook } from "./seen.js";
+import { seenCsv } from "./seen.js";
 
-const FORMATS = ["csv", "xlsx", "px", "sdmx-csv", "parquet", "json-stat"];
+const FORMATS = ["csv", "px", "sdmx-csv", "parquet", "json-stat"];
 
 /** A menu of formats. */
 export function downloadView(state, actions, layout) {
@@ -16,15 +17,11 @@ export function downloadView(state, actions, layout) {
       class: "item",
       data: { key },
     });
-  const csv = async () => ({ blob: new Blob([seenCsv(state, layout)], { type: "text/csv" }), name: "table.csv" });
-  const xlsx = async () => ({ blob: await seenWorkbook(state, layout), name: "table.xlsx" });
-  const picture = async () => {
-    const figure = document.querySelector("figure.chart, figure.map");
-    const picks = [...document.querySelectorAll(".picks .field")].map(
-      (one) => `${one.firstChild.textContent}: ${one.querySelector("select").selectedOptions[0].textContent}`,
-    );
-    const caption = [title(state.world.catalogue, state.answer.query), ...picks].join(" · ");
-    return { blob: pictureOf(figure, caption), name: "picture.svg" };
+  const named = (blob, ending) => blob && { blob, name: `${fileName(state)}.${ending}` };
+  const csv = async () => named(new Blob([seenCsv(state, layout)], { type: "text/csv" }), "csv");
+  const server = (format) => () => {
+    const percent = format === "xlsx" && state.values !== "count" ? state.values : "";
+    return api.file(state.answer.query, format, { columns: layout.columns, texts: state.texts, percent });
   };
   return el(
     "details",
@@ -33,18 +30,38 @@ export function downloadView(state, actions, layout) {
     el(
       "div",
       { class: "drop" },
+      pictures(state, named).map(([caption, key, make]) => item(caption, key, make)),
       el("p", { class: "quiet" }, t("download.shown")),
-      state.view === "table" ? null : item(t("download.picture"), "download-picture", picture),
-      item(t("format.xlsx"), "download-seen-xlsx", xlsx),
+      item(t("format.xlsx"), "download-xlsx", server("xlsx")),
       item(t("format.csv"), "download-seen", csv),
       el("p", { class: "quiet" }, t("download.counts")),
-      FORMATS.map((format) =>
-        item(t(`format.${format}`), `download-${format}`, () =>
-          api.file(state.answer.query, format, layout.columns, state.texts),
-        ),
-      ),
+      FORMATS.map((format) => item(t(`format.${format}`), `download-${format}`, server(format))),
     ),
   );
+}
+
+/** The files of a chart or a map: caption, key, and what makes it. */
+function pictures(state, named) {
+  if (state.view === "chart")
+    return [
+      [t("download.png"), "download-png", async () => named(await chartPicture(state, "png"), "png")],
+      [t("download.picture"), "download-picture", async () => named(await chartPicture(state, "svg"), "svg")],
+      [t("download.data"), "download-data", async () => named(await chartData(), "csv")],
+    ];
+  if (state.view !== "map") return [];
+  const picture = async () => {
+    const figure = document.querySelector("figure.map");
+    const shown = figure?.querySelector(".map-heading")?.textContent;
+    const caption = [title(state.world.catalogue, state.answer.query), shown].filter(Boolean).join(" · ");
+    return named(pictureOf(figure, caption), "svg");
+  };
+  return [[t("download.picture"), "download-picture", picture]];
+}
+
+/** The title of the table as the name of a file. */
+function fileName(state) {
+  const caption = title(state.world.catalogue, state.answer.query).normalize("NFKD").toLowerCase();
+  return caption.replace(/[^a-z0-9]+/g, "-").replace(/^-+|-+$/g, "").slice(0, 80) || "table";
 }
 
 async function given(menu, promise, actions) {

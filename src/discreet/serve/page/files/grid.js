@@ -7,19 +7,22 @@ import { heads, lines, widths } from "./grid_parts.js";
 import { ROW, sizesOf } from "./grid_sizes.js";
 import { t } from "./language.js";
 import { variableName } from "./names.js";
+import { rangeOf } from "./noise.js";
 
 const SMALL = 1500; // tables of at most this many cells are drawn whole, so that the browser's own search and print find them
 const PRINTED = 20_000; // the same when printing
+const NEAR = 900; // cells whose noise is requested at once
 const BEYOND = 6; // lines drawn outside of what is seen
 
-/** Draw a table into a place. `ask(index)` opens a cell, `sortBy(column)` sorts by a column. */
+/** Draw a table into a place. `ask(index)` opens a cell, `sortBy(column)` sorts by a column, `point(cell)` shows what is
+ * known of a cell or a header that is pointed at or has the focus. */
 export class Grid {
-  constructor(view, state, { ask, sortBy }) {
-    Object.assign(this, { view, state, ask, sortBy, at: { row: 0, column: 0 }, drawn: "" });
+  constructor(view, state, { ask, sortBy, point, fetchNoise }) {
+    Object.assign(this, { view, state, ask, sortBy, point, fetchNoise, at: { row: 0, column: 0 }, drawn: "" });
     const nameOf = (axis) => variableName(state.world.catalogue, axis.variable);
     Object.assign(
       this,
-      sizesOf(view, (axis, place) => this.textOf(axis, place), nameOf),
+      sizesOf(view, (axis, place) => this.textOf(axis, place), nameOf, state.noise === "beside"),
       { rowHeight: ROW },
     );
     this.head = el("thead");
@@ -79,12 +82,19 @@ export class Grid {
         this.at = { row: Number(event.target.dataset.row), column: Number(event.target.dataset.column) };
     });
     this.table.addEventListener("keydown", (event) => this.onKey(event));
+    for (const kind of ["pointerover", "focusin"])
+      this.table.addEventListener(kind, (event) => {
+        const cell = event.target.closest("td[data-row], th");
+        if (cell) this.point(this, cell, kind === "focusin");
+      });
+    for (const kind of ["pointerleave", "focusout"]) this.table.addEventListener(kind, () => this.point(this, null));
     new ResizeObserver(() => this.draw()).observe(this.place);
   }
 
   /** Draw everything for printing, up to the limit, and what is visible afterwards. */
   print(isPrinting) {
     this.isPrinting = isPrinting;
+    this.drawn = "";
     this.draw();
   }
 
@@ -98,10 +108,30 @@ export class Grid {
     if (this.isWhole) return { top: 0, bottom: rowCount, left: 0, right: columnCount };
     const { scrollTop, scrollLeft, clientHeight, clientWidth } = this.place;
     const top = Math.max(0, Math.floor(scrollTop / this.rowHeight) - BEYOND);
-    const left = Math.max(0, Math.floor(scrollLeft / this.columnWidth) - 2);
     const tall = Math.ceil((clientHeight || 600) / this.rowHeight) + 2 * BEYOND;
-    const wide = Math.ceil((clientWidth || 800) / this.columnWidth) + 4;
-    return { top, bottom: Math.min(rowCount, top + tall), left, right: Math.min(columnCount, left + wide) };
+    const left = Math.max(0, this.columnAt(scrollLeft) - 2);
+    const right = Math.min(columnCount, this.columnAt(scrollLeft + (clientWidth || 800)) + 3);
+    return { top, bottom: Math.min(rowCount, top + tall), left, right };
+  }
+
+  /** The cells in the document near the focus or the pointer: their noise is requested together. */
+  cellsInSight() {
+    const { top, bottom, left, right } = this.seen;
+    const cells = [];
+    for (let row = top; row < bottom && cells.length < NEAR; row += 1)
+      for (let column = left; column < right; column += 1) cells.push(this.view.index(row, column));
+    return cells.slice(0, NEAR);
+  }
+
+  /** The column at a distance from the first one. */
+  columnAt(distance) {
+    let [low, high] = [0, this.view.columnCount - 1];
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (this.lefts[middle] <= distance) low = middle;
+      else high = middle - 1;
+    }
+    return low;
   }
 
   draw() {
@@ -111,13 +141,27 @@ export class Grid {
     this.drawn = drawn;
     this.seen = seen;
     const focused = this.body.contains(document.activeElement);
-    this.before = seen.left * this.columnWidth;
-    this.after = (this.view.columnCount - seen.right) * this.columnWidth;
+    this.before = this.lefts[seen.left];
+    this.after = this.lefts.at(-1) - this.lefts[seen.right];
     this.columns.replaceChildren(...widths(this));
     this.head.replaceChildren(...heads(this));
     this.body.replaceChildren(...lines(this));
-    this.table.style.width = `${this.stubTotal + this.view.columnCount * this.columnWidth}px`;
+    this.markNoise();
+    this.table.style.width = `${this.stubTotal + this.lefts.at(-1)}px`;
     if (focused) (this.focusable() ?? this.place).focus({ preventScroll: true });
+  }
+
+  /** Draw the numbers again with their noise, when it has arrived. */
+  async markNoise() {
+    if (this.state.noise === "off") return;
+    const { drawn } = this;
+    const before = this.cellsInSight().filter((index) => !rangeOf(this.view.table, index)).length;
+    if (!before) return;
+    await this.fetchNoise(this.cellsInSight()).catch(() => null); // the numbers are there without it
+    if (drawn !== this.drawn || !this.place.isConnected) return;
+    const focused = this.body.contains(document.activeElement);
+    this.body.replaceChildren(...lines(this));
+    if (focused) this.focusable()?.focus({ preventScroll: true });
   }
 
   /** Show which cell is being explained. */
@@ -179,15 +223,15 @@ export class Grid {
     };
     for (const old of this.body.querySelectorAll('td[tabindex="0"]')) old.tabIndex = -1;
     const top = this.at.row * this.rowHeight;
-    const left = this.at.column * this.columnWidth;
+    const left = this.lefts[this.at.column];
+    const width = this.columnWidths[this.at.column];
     const room = this.place.clientHeight - this.headTotal;
     const wide = this.place.clientWidth - this.stubTotal;
     if (top < this.place.scrollTop) this.place.scrollTop = top;
     else if (top + this.rowHeight > this.place.scrollTop + room)
       this.place.scrollTop = top + this.rowHeight - room + 12;
     if (left < this.place.scrollLeft) this.place.scrollLeft = left;
-    else if (left + this.columnWidth > this.place.scrollLeft + wide)
-      this.place.scrollLeft = left + this.columnWidth - wide + 12;
+    else if (left + width > this.place.scrollLeft + wide) this.place.scrollLeft = left + width - wide + 12;
     this.draw();
     const cell = this.focusable();
     if (!cell) return;

@@ -5,13 +5,14 @@ import { span } from "./answer.js";
 import { el } from "./dom.js";
 import { labelLang, number, percent, t } from "./language.js";
 import { variableName } from "./names.js";
+import { markOf } from "./noise.js";
 
 /** The widths of the columns, those out of sight together. */
 export function widths(grid) {
   const column = (width) => el("col", { style: { width: `${width}px` } });
   const stubs = grid.stubs.length ? grid.stubs : [grid.stubTotal];
   const { left, right } = grid.seen;
-  const inner = Array.from({ length: right - left }, () => column(grid.columnWidth));
+  const inner = grid.columnWidths.slice(left, right).map(column);
   return [...stubs.map(column), grid.before && column(grid.before), ...inner, grid.after && column(grid.after)].filter(
     Boolean,
   );
@@ -53,8 +54,8 @@ function corners(grid) {
         scope: name ? "col" : null,
         rowspan: grid.headRows,
         style: stuck.style,
-        title: name,
         "aria-colindex": k + 1,
+        data: { full: name },
       },
       el("span", {}, name),
     );
@@ -96,7 +97,7 @@ function headCell(grid, axis, k, column, until) {
     {
       scope: leaf ? "col" : "colgroup",
       colspan: until - column,
-      title: caption,
+      data: { full: caption },
       class: (leaf ? "leaf" : "group") + (place === axis.total ? " total" : ""),
       "aria-colindex": column + 1 + grid.stubCount,
     },
@@ -117,6 +118,8 @@ function sorted(grid, cell, column) {
 const langOf = (axis, place) => (place === axis.total ? null : labelLang());
 
 function sortButton(grid, column, caption, lang = null) {
+  const label = el("span", { class: "label", lang, style: { webkitLineClamp: String(grid.headLines) } }, caption);
+  if (grid.isPrinting) return el("span", { class: "sort" }, label); // headings with buttons are printed on one page only
   const { sort } = grid.state;
   const sign = sort?.column === column ? (sort.direction === "descending" ? "▼" : "▲") : "↕";
   return el(
@@ -125,10 +128,10 @@ function sortButton(grid, column, caption, lang = null) {
       type: "button",
       class: "sort",
       data: { sort: column, key: `sort-${column}` },
-      title: t("sort.by", { column: caption }),
+      "aria-description": t("sort.by", { column: caption }),
     },
     el("span", { class: "mark", "aria-hidden": "true" }, sign),
-    el("span", { class: "label", lang }, caption),
+    label,
   );
 }
 
@@ -197,7 +200,7 @@ function stub(grid, axis, k, row, tall, stuck) {
     {
       scope: leaf ? "row" : "rowgroup",
       rowspan: leaf ? null : tall,
-      title: caption,
+      data: { full: caption },
       style: stuck.style,
       class: `stub ${leaf ? "" : "outer"} ${place === axis.total ? "total" : ""} ${stuck.class}`,
       "aria-colindex": k + 1,
@@ -208,6 +211,7 @@ function stub(grid, axis, k, row, tall, stuck) {
 
 function cell(grid, row, column) {
   const value = grid.view.value(row, column);
+  const { beside, isUnreliable } = markOf(grid.view, grid.view.index(row, column), grid.state.noise);
   const here = row === grid.at.row && column === grid.at.column;
   const chosen = grid.state.cell && grid.view.index(row, column) === grid.state.cell.index;
   return el(
@@ -217,14 +221,21 @@ function cell(grid, row, column) {
       tabindex: here ? "0" : "-1",
       data: { row, column },
       "aria-selected": chosen ? "true" : null,
-      class: value === null ? "withheld" : null,
-      title: value === null ? t("withheld") : null,
+      class: value === null ? "withheld" : [isColumnTotal(grid, column) && "total", isUnreliable && "unreliable"].filter(Boolean).join(" ") || null,
     },
     value === null
       ? [el("span", { "aria-hidden": "true" }, "•"), el("span", { class: "unseen" }, t("withheld"))]
-      : amount(grid, row, column, value),
+      : [
+          amount(grid, row, column, value),
+          beside ? el("small", { class: "beside" }, ` ${beside}`) : null,
+          isUnreliable ? el("span", { class: "unseen" }, ` ${t("noise.unreliable")}`) : null,
+        ],
   );
 }
+
+const isColumnTotal = (grid, column) =>
+  grid.view.across.axes.length &&
+  grid.view.across.axes.every((axis, k) => grid.view.columnHeader(k, column) === axis.total);
 
 function amount(grid, row, column, value) {
   if (!grid.view.share) return number(value);

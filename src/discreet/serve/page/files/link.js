@@ -1,15 +1,21 @@
 // The link that restores everything. It is the fragment of the address, which browsers do not send: what a user
 // is looking at is in no log.
 
+import { KINDS } from "./chart_data.js";
+import { METHODS } from "./map_classes.js";
+import { NOISE } from "./noise.js";
 import { variableNamed, variableOf } from "./question.js";
 import { blank } from "./store.js";
 
 const QUESTION = ["unit", "count", "where", "rows", "columns"];
-const LAYOUT = ["view", "values", "texts", "totals", "sort", "picks"];
+const LAYOUT = ["view", "values", "texts", "totals", "sort", "picks", "noise", "chart", "levels", "whiskers", "classes", "limits"];
 const KNOWN = {
   view: ["table", "chart", "map"],
   values: ["count", "row", "column", "total"],
   texts: ["labels", "codes", "both"],
+  noise: NOISE,
+  chart: ["auto", ...KINDS],
+  classes: METHODS,
 };
 
 const picked = (state, names) => Object.fromEntries(names.map((name) => [name, state[name]]));
@@ -82,7 +88,10 @@ export function layoutIn(content) {
   const layout = picked(blank(), LAYOUT);
   for (const [name, values] of Object.entries(KNOWN)) if (values.includes(content[name])) layout[name] = content[name];
   if (typeof content.totals === "boolean") layout.totals = content.totals;
-  if (content.picks && typeof content.picks === "object") layout.picks = content.picks;
+  if (typeof content.whiskers === "boolean") layout.whiskers = content.whiskers;
+  for (const name of ["picks", "levels"])
+    if (content[name] && typeof content[name] === "object") layout[name] = content[name];
+  if (Array.isArray(content.limits)) layout.limits = content.limits.filter((one) => Number.isFinite(one));
   const { sort } = content;
   layout.sort =
     sort && Number.isInteger(sort.column) && ["ascending", "descending"].includes(sort.direction)

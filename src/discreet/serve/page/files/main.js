@@ -11,8 +11,9 @@ import { jobsView } from "./jobs.js";
 import { LANGUAGES, labelledIn, preferred, speak, t } from "./language.js";
 import { layoutIn, read } from "./link.js";
 import { headingOf, title } from "./names.js";
-import { variableOf } from "./question.js";
-import { cellView, notesView, resultView } from "./result.js";
+import { queryOf, variableOf } from "./question.js";
+import { makePointer } from "./noise.js";
+import { cellView, examples, markResult, notesView, resultView, waitingView } from "./result.js";
 import { blank, makeStore } from "./store.js";
 import { tablesView } from "./tables.js";
 import { THEMES, applyTheme, keptTheme } from "./theme.js";
@@ -20,24 +21,43 @@ import { signIn, tokenView } from "./token.js";
 import { verdictView } from "./verdict.js";
 
 const QUESTION = ["unit", "count", "where", "rows", "columns", "lang", "world"];
+const ANSWER = [
+  "answer",
+  "prices",
+  "view",
+  "values",
+  "texts",
+  "totals",
+  "sort",
+  "picks",
+  "noise",
+  "chart",
+  "levels",
+  "whiskers",
+  "classes",
+  "limits",
+  "lang",
+  "world",
+];
 const WIDE = matchMedia("(min-width: 901px)"); // as in the style
 const at = (id) => document.getElementById(id);
 const store = makeStore(blank());
 const actions = Object.assign(makeActions(store), { signIn: () => signIn(renew) });
+actions.point = makePointer(() => store.state.answer, actions.announce);
 let grid = null;
 
 const places = {};
 function frame() {
   for (const name of ["heading", "unit", "variables", "axes", "tables", "verdict"])
     places[name] = el("div", { id: `place-${name}` });
-  for (const name of ["answer", "cell", "notes", "jobs"]) places[name] = el("div", { id: `place-${name}` });
+  for (const name of ["waiting", "answer", "cell", "notes", "jobs"]) places[name] = el("div", { id: `place-${name}` });
   replace(
     at("builder"),
     places.heading,
     el("div", { class: "choices" }, places.unit, places.tables, places.variables),
     places.verdict,
   );
-  replace(at("result"), places.answer, places.cell, places.notes, places.jobs);
+  replace(at("result"), places.waiting, places.answer, places.cell, places.notes, places.jobs);
   putShelves();
 }
 
@@ -81,6 +101,7 @@ function drawTop(state) {
         (theme) => {
           applyTheme(theme);
           store.change({ theme });
+          if (store.state.view === "chart") drawAnswer(store.state); // its colours are those of the page
         },
         { data: { key: "theme" } },
       ),
@@ -97,7 +118,7 @@ async function renew() {
   drawTop(store.state);
   await actions.recallJobs();
   const { answer } = store.state;
-  const isCurrent = answer.status === "ready" && !isStale(store.state);
+  const isCurrent = answer.status === "ready" && answer.table && !isStale(store.state);
   if (isCurrent || answer.problem?.isRefusal || answer.problem?.status === 400) await actions.run({ push: false });
   else actions.preview();
 }
@@ -149,7 +170,32 @@ function nameWindow({ answer, world: { catalogue } }) {
   document.title = [...shown, t("page"), headingOf(catalogue)].join(" · ");
 }
 
-function drawAnswer(state) {
+/** The answer is drawn again only where it changes: while it is not that of the choices, it is dimmed. */
+function drawLayout(state) {
+  const { answer } = state;
+  if (answer.table && answer.status !== "failed" && isStale(state)) markResult(at("result"), state);
+  else drawAnswer(state);
+}
+
+/** Where tables are charged, the prices of the examples; those that the budget does not pay are not shown. */
+async function priceExamples() {
+  const prices = await Promise.all(
+    examples(store.state).map(async ({ members }) => {
+      const found = await api.preview(queryOf({ ...store.state, ...members })).catch(() => null);
+      return found && !found.refusal && found.budget ? { price: found.budget.price } : {};
+    }),
+  );
+  store.change({ prices });
+}
+
+/** A table that is only waited for stays as it is. */
+function drawAnswer(state, before = null) {
+  markResult(at("result"), state);
+  replace(places.waiting, waitingView(state, actions));
+  const { answer } = state;
+  const isSame = before && ANSWER.every((name) => name === "answer" || state[name] === before[name]);
+  const wasShown = before && ["ready", "loading"].includes(before.answer.status) && before.answer.table;
+  if (isSame && answer.table && wasShown === answer.table && answer.asked === before.answer.asked && !answer.problem) return;
   nameWindow(state);
   if (state.view !== "table") grid = null;
   replace(places.answer, resultView(state, actions, keepGrid));
@@ -175,25 +221,10 @@ function watch() {
   store.watch([...QUESTION, "preview", "answer", "submitting"], (state) =>
     replace(places.verdict, verdictView(state, actions)),
   );
-  store.watch(
-    [
-      "answer",
-      "rows",
-      "columns",
-      "unit",
-      "count",
-      "where",
-      "view",
-      "values",
-      "texts",
-      "totals",
-      "sort",
-      "picks",
-      "lang",
-      "world",
-    ],
-    drawAnswer,
-  );
+  store.watch(["rows", "columns", "unit", "count", "where"], (state, before) => {
+    if (ANSWER.every((name) => state[name] === before[name])) drawLayout(state);
+  });
+  store.watch(ANSWER, drawAnswer);
   store.watch(["cell"], drawCell);
   store.watch(["jobs", "lang"], (state) => replace(places.jobs, jobsView(state, actions)));
   addEventListener("popstate", restore);
@@ -233,6 +264,7 @@ async function restore() {
       preview: { status: "none" },
       cell: null,
     });
+    if (world.catalogue.charged) await priceExamples();
     return;
   }
   const { shown, ...rest } = members;

@@ -2,9 +2,13 @@
 
 import * as api from "./api.js";
 import { codeText } from "./answer.js";
+import { pickOf } from "./chart_data.js";
 import { choice, el, replace, svg } from "./dom.js";
 import { number, percent, t } from "./language.js";
-import { variableName } from "./names.js";
+import { METHODS, breaksOf, classOf } from "./map_classes.js";
+import { zoomable } from "./map_zoom.js";
+import { unitName, variableName } from "./names.js";
+import { hideTip, showTip } from "./tip.js";
 
 const CLASSES = 5;
 const WIDE = 860;
@@ -12,40 +16,77 @@ const TALLEST = 640;
 const CODES = ["code", "CODE", "id", "ID", "NUTS_ID", "LAU_ID", "GEO", "geo", "gid"];
 let shapes = null; // the GeoJSON is large and does not change
 
-/** The map, with a list for each other variable that chooses the code shown. */
-export function mapView(state, actions) {
+/** The map, with a list for each other variable that chooses the code shown, and one for the classes. */
+export function mapView(state, view, actions) {
   const { table } = state.answer;
   const place = table.axes.find((axis) => axis.isPlace);
   if (!place) return el("p", { class: "notice" }, t("map.none"));
   const others = table.axes.filter((axis) => axis !== place && axis.codes.length > 1);
-  const at = (axis) => Math.max(0, axis.codes.indexOf(state.picks[axis.variable] ?? "_T"));
   const lists = others.map((axis) =>
     choice(
       variableName(state.world.catalogue, axis.variable),
       axis.codes.map((code, k) => [code, codeText(axis, k, state.texts, t("total"))]),
-      axis.codes[at(axis)],
+      axis.codes[pickOf(axis, state.picks)],
       (code) => actions.show({ picks: { ...state.picks, [axis.variable]: code } }),
       { data: { key: `pick-${axis.variable}` } },
     ),
   );
-  const offset = others.reduce((sum, axis) => sum + at(axis) * axis.stride, 0);
   const figure = el("figure", { class: "map" }, el("p", { class: "quiet" }, t("loading")));
   shapes ??= api.geometry();
   shapes
-    .then((found) => replace(figure, drawn(state, table, place, others, offset, found)))
+    .then((found) => replace(figure, drawn(state, view, place, others, found)))
     .catch(() => {
       shapes = null;
       replace(figure, el("p", { class: "notice bad", role: "alert" }, t("map.failed")));
     });
-  return el("div", {}, el("div", { class: "row picks" }, lists), figure);
+  return el("div", {}, el("div", { class: "row picks" }, lists, classLists(state, view, actions)), figure);
 }
 
-function drawn(state, table, place, others, offset, geometry) {
-  const isShare = state.values !== "count" && others.every((axis) => axis.total >= 0);
-  const whole = others.reduce((sum, axis) => sum + Math.max(0, axis.total) * axis.stride, 0);
-  const known = new Map(
-    place.codes.map((code, k) => [code, { k, value: amount(table.values, k * place.stride, offset, whole, isShare) }]),
+/** How the values become shades; limits of one's own are a list of numbers. */
+function classLists(state, view, actions) {
+  const method = choice(
+    t("map.classes"),
+    METHODS.map((one) => [one, t(`map.classes.${one}`)]),
+    state.classes,
+    (classes) => actions.show({ classes }),
+    { data: { key: "map-classes" } },
   );
+  if (state.classes !== "own") return [method];
+  const factor = view.shareAt ? 100 : 1;
+  const read = (event) => {
+    const limits = event.target.value.split(/[;\s]+/).filter(Boolean).map((one) => Number(one.replace(",", ".")) / factor);
+    actions.show({ limits: limits.filter((one) => Number.isFinite(one)).sort((a, b) => a - b) });
+  };
+  const field = el("input", {
+    type: "text",
+    value: state.limits.map((one) => String(Number((one * factor).toPrecision(6)))).join("; "),
+    placeholder: view.shareAt ? "10; 20; 30 (%)" : "100; 1000; 5000",
+    data: { key: "map-limits" },
+    on: { change: read },
+  });
+  return [method, el("label", { class: "field" }, el("span", {}, t("map.limits")), field)];
+}
+
+/** What a map shows, so that a reader knows of what a share is: "Male, % of row (persons)". */
+function headingOf(state, view, others) {
+  const { catalogue } = state.world;
+  const picked = others
+    .map((axis) => [axis, pickOf(axis, state.picks)])
+    .filter(([axis, k]) => k !== axis.total)
+    .map(([axis, k]) => codeText(axis, k, state.texts, t("total")));
+  const unit = unitName(state.answer.query.unit, catalogue);
+  const what = picked.join(" · ") || t("total");
+  if (!view.shareAt) return t("map.number", { what, unit });
+  const place = state.answer.table.axes.find((axis) => axis.isPlace);
+  const isInRows = view.down.axes.includes(place);
+  const whole = state.values === "total" ? "table" : (state.values === "row") === isInRows ? "area" : "areas";
+  return t(`map.share.${whole}`, { what, unit });
+}
+
+function drawn(state, view, place, others, geometry) {
+  const offset = others.reduce((sum, axis) => sum + pickOf(axis, state.picks) * axis.stride, 0);
+  const indexOf = (k) => offset + k * place.stride;
+  const known = new Map(place.codes.map((code, k) => [code, { k, value: view.amountAt(indexOf(k)) }]));
   const features = (geometry.features || [])
     .map((feature) => ({ feature, found: known.get(codeOf(feature, known)) }))
     .filter((one) => one.found);
@@ -55,10 +96,8 @@ function drawn(state, table, place, others, offset, geometry) {
     .map((one) => one.found.value)
     .filter((value) => value !== null)
     .sort((a, b) => a - b);
-  const breaks = [
-    ...new Set(Array.from({ length: CLASSES - 1 }, (_, k) => values[Math.floor(((k + 1) * values.length) / CLASSES)])),
-  ];
-  const shown = isShare ? percent : number;
+  const breaks = breaksOf(state.classes, values, CLASSES, state.limits);
+  const shown = view.shareAt ? percent : number;
   const project = projection(finest.map((one) => one.feature.geometry));
   const readout = el("p", { class: "readout", "aria-hidden": "true" }, t("map.hint"));
   const paths = finest.map(({ feature, found }, k) => {
@@ -73,7 +112,7 @@ function drawn(state, table, place, others, offset, geometry) {
         tabindex: k ? "-1" : "0",
         ...(found.value === null
           ? { class: "hatched", fill: "url(#hatch)" }
-          : { class: `shade-${shade(found.value, breaks)}` }),
+          : { class: `shade-${classOf(found.value, breaks)}` }),
       },
       svg("title", {}, caption),
     );
@@ -89,7 +128,8 @@ function drawn(state, table, place, others, offset, geometry) {
         keydown: (event) => byArrow(event, paths),
         focusin: (event) => read(event, readout, paths, ring),
         focusout: () => ring.setAttribute("d", ""),
-        pointerover: (event) => read(event, readout, paths, ring),
+        pointermove: (event) => pointed(event, readout),
+        pointerleave: hideTip,
         click: (event) => event.target.focus?.(),
       },
     },
@@ -98,7 +138,25 @@ function drawn(state, table, place, others, offset, geometry) {
     ring,
   );
   const hasWithheld = finest.some((one) => one.found.value === null);
-  return [drawing, readout, shadeLegend(values, breaks, shown, hasWithheld)];
+  return [
+    el("p", { class: "map-heading" }, el("strong", {}, headingOf(state, view, others))),
+    el("div", { class: "map-frame" }, drawing, zoomable(drawing, project)),
+    readout,
+    shadeLegend(values, breaks, shown, hasWithheld),
+  ];
+}
+
+/** The value at the pointer. */
+function pointed(event, readout) {
+  const area = event.target.closest("path[role]");
+  if (!area) {
+    hideTip();
+    return;
+  }
+  const caption = area.getAttribute("aria-label");
+  readout.textContent = caption;
+  const { clientX: left, clientY: top } = event;
+  showTip({ left, right: left, top: top - 10, bottom: top + 14, width: 0 }, caption);
 }
 
 /** Show the text of the area in focus; the focus comes back to the last one. */
@@ -136,12 +194,6 @@ function byArrow(event, paths) {
   costs[0]?.area.focus();
 }
 
-function amount(values, at, offset, whole, isShare) {
-  const value = values[at + offset];
-  if (value === null || !isShare) return value;
-  return values[at + whole] ? value / values[at + whole] : null;
-}
-
 function codeOf(feature, known) {
   const named = [feature.id, ...CODES.map((name) => feature.properties?.[name])].map(String);
   return (
@@ -157,8 +209,6 @@ function finestOnly(features, place) {
   const deepest = Math.max(...features.map((one) => place.depths[one.found.k]));
   return features.filter((one) => place.depths[one.found.k] === deepest);
 }
-
-const shade = (value, breaks) => breaks.filter((edge) => value >= edge).length;
 
 function rings(geometry) {
   if (geometry?.type === "Polygon") return geometry.coordinates;
@@ -209,7 +259,7 @@ function hatching() {
 
 /** Each shade with the least and the largest value that has it. */
 function shadeLegend(values, breaks, shown, hasWithheld) {
-  const items = Array.from({ length: CLASSES }, (_, k) => values.filter((value) => shade(value, breaks) === k))
+  const items = Array.from({ length: CLASSES }, (_, k) => values.filter((value) => classOf(value, breaks) === k))
     .map((some, k) => ({ some, k }))
     .filter(({ some }) => some.length)
     .map(({ some, k }) => {

@@ -39,7 +39,7 @@ function levelLabel({ name, label }) {
 export function breakdownName(catalogue, breakdown) {
   const variable = variableNamed(catalogue, breakdown.name.split(".")[0]);
   const level = breakdown.name.split(".").slice(1).join(".");
-  const count = t(variable?.is_place ? "areas" : "categories", { n: Math.max(1, breakdown.codes - 1) });
+  const count = t(variable?.is_place ? "areas" : "categories", { n: breakdown.finest });
   return level ? `${levelLabel(breakdown) || level} · ${count}` : count;
 }
 
@@ -65,7 +65,7 @@ export function axesText(catalogue, query) {
     const breakdown = typeof axis === "string" ? axis : axis.breakdown;
     const name = variableName(catalogue, breakdown.split(".")[0]);
     const found = breakdownsOf(catalogue, breakdown.split(".")[0]).find((one) => one.name === breakdown);
-    const detail = found && (levelLabel(found) || (found.codes > 1 ? number(found.codes - 1) : ""));
+    const detail = found && (levelLabel(found) || (found.codes > 1 ? number(found.finest) : ""));
     return detail ? `${name} (${detail})` : name;
   });
 }

@@ -1,14 +1,15 @@
 // The right side: the answer, how it is shown, and what a reader must know of it.
 
-import { layoutFor, isStale } from "./actions.js";
+import { isStale, layoutFor, resultState } from "./actions.js";
 import { laidOut, possible, codeText } from "./answer.js";
 import { chartView } from "./chart.js";
 import { button, choice, el, signButton } from "./dom.js";
 import { downloadView } from "./download.js";
 import { filterWords } from "./filter.js";
 import { Grid } from "./grid.js";
-import { number, percent, t } from "./language.js";
+import { decimal, number, percent, t } from "./language.js";
 import { mapView } from "./map.js";
+import { NOISE, fetchRanges } from "./noise.js";
 import { axesText, headingOf, title, variableName } from "./names.js";
 import { lengthOf } from "./question.js";
 import { shareView } from "./share.js";
@@ -18,21 +19,33 @@ import { blockedView, refusalTitle, refusalView } from "./verdict.js";
 /** Everything but the chosen cell, which changes more often. */
 export function resultView(state, actions, keep) {
   const { answer } = state;
-  if (answer.status === "failed") return failedView(state, actions);
-  if (!answer.table) return answer.status === "loading" ? loadingView(actions) : emptyView(state, actions);
+  const failed = answer.status === "failed" ? failedView(state, actions) : null;
+  if (!answer.table) return failed ?? (answer.status === "loading" ? loadingView(actions) : emptyView(state, actions));
   const layout = layoutFor(state);
   const view = laidOut(answer.table, { ...state, ...layout });
+  const isCurrent = !isStale(state);
   return [
-    head(state, actions, layout),
-    isStale(state) ? el("p", { class: "notice warn stale" }, t("stale")) : null,
-    answer.table.warnings.map((caption) => el("p", { class: "notice warn" }, el("strong", {}, t("warned")), " ", caption)),
-    toolbar(state, actions, layout),
-    answer.status === "loading" ? waitingView(actions) : null,
-    body(state, actions, view, keep),
+    failed,
+    failed ? el("p", { class: "quiet earlier" }, t("earlier")) : null,
+    el(
+      "div",
+      { class: "shown", inert: !isCurrent && Boolean(failed) },
+      head(state, actions, layout, failed),
+      answer.table.warnings.map((caption) =>
+        el("p", { class: "notice warn" }, el("strong", {}, t("warned")), " ", caption),
+      ),
+      toolbar(state, actions, layout),
+      body(state, actions, view, keep),
+    ),
   ];
 }
 
-function head(state, actions, layout) {
+/** Mark what the result shows: a table that is not that of the choices is dimmed. */
+export function markResult(place, state) {
+  place.dataset.state = resultState(state);
+}
+
+function head(state, actions, layout, isBelow) {
   const {
     answer,
     world: { catalogue },
@@ -45,7 +58,7 @@ function head(state, actions, layout) {
     el(
       "div",
       {},
-      el("h2", { id: "result-title", tabindex: "-1" }, title(catalogue, answer.query)),
+      el("h2", { id: isBelow ? "earlier-title" : "result-title", tabindex: "-1" }, title(catalogue, answer.query)),
       filter ? el("p", { class: "only" }, t("where.shown", { filter })) : null,
       el("p", { class: "quiet" }, source.filter(Boolean).join(" · ")),
     ),
@@ -75,6 +88,15 @@ function toolbar(state, actions, layout) {
       (texts) => actions.show({ texts }),
       { data: { key: "texts" } },
     ),
+    state.view === "table"
+      ? choice(
+          t("noise"),
+          NOISE.map((one) => [one, t(`noise.${one}`)]),
+          state.noise,
+          (noise) => actions.show({ noise }),
+          { data: { key: "noise" } },
+        )
+      : null,
     el(
       "label",
       { class: "check" },
@@ -107,7 +129,7 @@ function tabs(state, actions) {
           value: name,
           checked: state.view === name,
           data: { key: `view-${name}` },
-          on: { change: () => actions.show({ view: name }) },
+          on: { change: () => actions.show({ view: name, ...(name === "map" ? ratesFirst(state) : {}) }) },
         }),
         el("span", {}, t(`view.${name}`)),
       ),
@@ -115,14 +137,29 @@ function tabs(state, actions) {
   );
 }
 
+/** A map of counts mostly shows where people live: it starts with the share of one category in each area. */
+function ratesFirst(state) {
+  const { table } = state.answer;
+  const place = table.axes.find((axis) => axis.isPlace);
+  const other = table.axes.find((axis) => axis !== place && axis.codes.length > 1 && axis.total >= 0);
+  if (state.values !== "count" || !other || Object.keys(state.picks).length) return {};
+  const layout = layoutFor(state);
+  const values = layout.rows.includes(place.variable) ? "row" : "column";
+  if (!possible(table, layout.rows, layout.columns)[values]) return {};
+  const first = other.codes.find((_, k) => k !== other.total);
+  return { values, picks: { [other.variable]: first } };
+}
+
 function body(state, actions, view, keep) {
-  if (state.view === "chart") return chartView(state, view);
-  if (state.view === "map" && state.world.settings.geometry) return mapView(state, actions);
+  if (state.view === "chart") return chartView(state, view, actions);
+  if (state.view === "map" && state.world.settings.geometry) return mapView(state, view, actions);
   return keep(
     () =>
       new Grid(view, state, {
         ask: actions.explain,
         sortBy: (column) => actions.show({ sort: nextSort(state.sort, column) }),
+        point: actions.point,
+        fetchNoise: (cells) => fetchRanges(state.answer, cells),
       }),
   );
 }
@@ -197,7 +234,8 @@ export function notesView(state) {
 }
 
 /** A table is on its way while an earlier one is shown. */
-function waitingView(actions) {
+export function waitingView({ answer }, actions) {
+  if (answer.status !== "loading" || !answer.table) return null;
   return el(
     "p",
     { class: "waiting" },
@@ -247,9 +285,10 @@ function failedView(state, actions) {
 
 /** The first thing that a reader sees: what this is, and tables to begin with. */
 function emptyView(state, actions) {
+  const offered = examplesOf(state);
   return [
     el("header", { class: "result-head" }, el("h2", { id: "result-title" }, t("empty.title"))),
-    el("p", { class: "lead" }, t("empty.lead")),
+    el("p", { class: "lead" }, t(state.world.catalogue.from_release ? "empty.lead.release" : "empty.lead")),
     state.world.catalogue.charged ? el("p", { class: "notice" }, t("budget.about")) : null,
     el(
       "ol",
@@ -258,20 +297,17 @@ function emptyView(state, actions) {
         el("li", {}, el("strong", {}, t(`step.${step}`)), el("span", {}, t(`step.${step}.more`))),
       ),
     ),
-    el("h3", {}, t("empty.examples")),
+    offered.length ? el("h3", {}, t("empty.examples")) : null,
     el(
       "ul",
       { class: "offers" },
-      examples(state).map(([caption, members], k) =>
+      offered.map(({ caption, members, price }, k) =>
         el(
           "li",
           {},
           button(
-            caption,
-            () => {
-              actions.ask(members);
-              actions.run();
-            },
+            [...caption, price ? el("small", { class: "price" }, t("budget.cost", { price: decimal(price) })) : null].filter(Boolean),
+            () => actions.open(members),
             { class: "offer", data: { key: `example-${k}` } },
           ),
         ),
@@ -280,8 +316,16 @@ function emptyView(state, actions) {
   ];
 }
 
+/** The examples: where tables are charged, only those that the budget pays, each with its price. */
+function examplesOf(state) {
+  if (!state.world.catalogue.charged) return examples(state);
+  return examples(state)
+    .map((one, k) => ({ ...one, ...state.prices[k] }))
+    .filter((one) => one.price !== undefined);
+}
+
 /** The smallest declared table of each unit, two of the first unit; a click shows one. */
-function examples(state) {
+export function examples(state) {
   const { catalogue } = state.world;
   const made = catalogue.tables
     .map((table) => ({ table, members: fromTable(table, catalogue) }))
@@ -291,11 +335,11 @@ function examples(state) {
     .sort((a, b) => a.cells - b.cells);
   return catalogue.units
     .flatMap((unit, k) => made.filter(({ table }) => table.unit === unit).slice(0, k ? 1 : 2))
-    .map(({ table, members, axes }) => [
-      [
+    .map(({ table, members, axes }) => ({
+      caption: [
         el("strong", {}, table.title || title(catalogue, { unit: table.unit, axes })),
         el("small", {}, axesText(catalogue, { axes }).join(" × ")),
       ],
       members,
-    ]);
+    }));
 }

@@ -13,10 +13,17 @@ export function blank() {
     texts: "labels",
     totals: true,
     sort: null, // {column: number, direction: "descending" | "ascending"}
-    picks: {}, // map: variable -> code that is shown
+    picks: {}, // chart and map: variable -> code that is shown
+    chart: "auto", // the kind of chart; auto: what suits the variables
+    levels: {}, // chart: variable -> depth that is shown
+    noise: "off", // table: whether the noise is shown beside the numbers, or unreliable ones are grey
+    whiskers: true, // chart: whether the noise is drawn
+    classes: "quantile", // map: how values become shades
+    limits: [], // map: limits of one's own between shades
     preview: { status: "none" }, // none | loading | ready | failed
     answer: { status: "none" }, // none | loading | ready | failed
     cell: null, // {index, status, range}
+    prices: [], // where tables are charged: {price} of each example, none where the budget does not pay it
     jobs: [],
     submitting: false, // a job is on its way to the server
     search: "",

@@ -39,7 +39,7 @@ function item(table, catalogue, actions) {
   const take = (event) => {
     event.currentTarget.closest("details").open = false;
     actions.ask(fromTable(table, catalogue));
-    actions.announce(t("announce.taken", { name: table.id }));
+    if (catalogue.charged) actions.announce(t("announce.taken", { name: table.id }));
     document.querySelector('[data-key="tables"] > summary').focus();
   };
   return el(

@@ -2,6 +2,7 @@
 // button that makes it.
 
 import { button, choice, el } from "./dom.js";
+import { isLive } from "./actions.js";
 import { decimal, labelLang, number, t } from "./language.js";
 import { axesText, title } from "./names.js";
 import { axesOf, cellsOf, queryOf, sameness } from "./question.js";
@@ -12,6 +13,8 @@ const FORMATS = ["json-stat", "csv", "xlsx", "parquet", "px", "sdmx-csv"]; // th
 /** The bar under the choices. */
 export function verdictView(state, actions) {
   const { preview } = state;
+  const isBlank = !axesOf(state).length && !state.world.catalogue.charged;
+  if (isLive(state) || isBlank) return liveView(state, actions);
   const found = preview.status !== "none" ? preview.found : null;
   return el(
     "div",
@@ -25,9 +28,21 @@ export function verdictView(state, actions) {
   );
 }
 
+/** Where the table follows the choices: its size, and on a small screen the way to it. */
+function liveView(state, actions) {
+  return el(
+    "div",
+    { class: "verdict" },
+    sizeLine(state, null),
+    axesOf(state).length
+      ? button(t("run.see"), () => actions.bringIntoSight(), { class: "primary run see", data: { key: "see" } })
+      : null,
+  );
+}
+
 /** Whether the refusal is already shown in place of the table. */
 const isTold = ({ answer, ...state }) =>
-  answer.status === "failed" && answer.problem.isRefusal && answer.asked === sameness(queryOf(state));
+  answer.status === "failed" && answer.problem.isRefusal && answer.failed === sameness(queryOf(state));
 
 function sizeLine(state, found) {
   if (!axesOf(state).length) return el("p", { class: "size quiet" }, t("size.none"));
@@ -91,12 +106,12 @@ function failedLine(problem, actions) {
 
 /** Areas that the table would not show. */
 export function blockedView(found) {
-  const { blocked, blocked_count: count, areas } = found;
+  const { blocked, blocked_count: listed, withheld_areas: count, areas } = found;
   return el(
     "details",
     { class: "notice warn", data: { key: "blocked" } },
-    el("summary", {}, areas ? t("blocked.of", { count, all: areas }) : t("blocked", { n: count })),
-    areaList(blocked, count),
+    el("summary", {}, areas && count ? t("blocked.of", { count, all: areas }) : t("blocked", { n: listed })),
+    areaList(blocked, listed),
   );
 }
 
@@ -169,11 +184,13 @@ function runButton(state, found, actions) {
   const isJob = Boolean(found?.needs_job);
   const busy = state.answer.status === "loading";
   if (isJob && !found.refusal) return jobForm(state, actions);
-  const caption = found?.refusal ? t("run.refused") : t("run");
+  const price = found?.budget && !found.refusal ? found.budget.price : 0;
+  const caption = found?.refusal ? t("run.refused") : price ? t("run.price", { price: decimal(price) }) : t("run");
+  const isUnpriced = state.world.catalogue.charged && state.preview.status === "loading";
   // while it is busy the button keeps the focus, and a second press does nothing
   return button(busy ? t("loading") : caption, () => busy || actions.run(), {
     class: "primary run",
-    disabled: !axesOf(state).length || isShort(found),
+    disabled: !axesOf(state).length || isShort(found) || isUnpriced,
     "aria-disabled": busy ? "true" : null,
     data: { key: "run" },
   });

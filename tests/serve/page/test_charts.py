@@ -1,0 +1,91 @@
+"""Charts are drawn by Vega under the page's policy: the kind that suits the variables, one level at a time."""
+
+import csv
+from io import StringIO
+
+from playwright.sync_api import Page, expect
+
+from tests.serve.page.conftest import Opens
+from tests.serve.page.reading import asked, drawn, key, link, shown
+
+SVG = ".drawing svg"
+
+
+def labels(page: Page) -> list[str]:
+    """All texts of the chart."""
+    found: list[str] = page.eval_on_selector_all(f"{SVG} text", "all => all.map(one => one.textContent)")
+    return found
+
+
+def saved(page: Page, name: str) -> bytes:
+    """A file of the menu."""
+    page.locator("details.menu summary").click()
+    with page.expect_download() as coming:
+        key(page, name).click()
+    return coming.value.path().read_bytes()
+
+
+def test_ages_and_sexes_are_a_pyramid_with_the_noise_and_one_level(opens: Opens, served: str) -> None:
+    page = opens(link(rows=["AGE.M"], columns=["SEX"]))
+    loads: list[str] = []
+    page.on("request", lambda request: loads.append(request.url))
+    shown(page)
+    assert not any("vega" in one for one in loads), "only a chart needs it"
+    key(page, "view-chart").check(force=True)
+    expect(drawn(page)).to_have_attribute("data-kind", "pyramid")
+    assert any("vega" in one for one in loads)
+    texts = labels(page)
+    assert "0 to 4 years" in texts
+    assert not {"Total", "Under 15 years"} & set(texts), "no parents beside their children"
+    assert page.locator(f"{SVG} .role-mark.mark-rule line").count() > 30, "whiskers"
+    key(page, "whiskers").uncheck()
+    drawn(page)
+    assert page.locator(f"{SVG} .role-mark.mark-rule line").count() == 0
+    key(page, "level-AGE").select_option("1")
+    drawn(page)
+    assert {"Under 15 years", "Number of persons"} <= set(labels(page))
+    assert "0 to 4 years" not in labels(page)
+    told = asked(served, "table", {"axes": ["AGE.L", "SEX"]})["value"]
+    lines = list(csv.DictReader(StringIO(saved(page, "download-data").decode())))
+    assert len(lines) == 12
+    assert int(lines[0]["Number of persons"]) == told[1 * 3 + 1]
+    assert int(lines[0]["low"]) <= told[1 * 3 + 1] <= int(lines[0]["high"])
+    assert saved(page, "download-png").startswith(b"\x89PNG")
+    assert b"Persons by age and sex" in saved(page, "download-picture")
+
+
+def test_every_kind_is_drawn_and_the_legend_filters(opens: Opens) -> None:
+    page = opens(link(rows=["AGE.M"], columns=["SEX"], view="chart", whiskers=False))
+    drawn(page)
+    kinds = page.eval_on_selector_all('[data-key="chart-kind"] option', "all => all.map(one => one.value)")
+    assert kinds == ["bars", "dots", "lines", "stacked", "share", "pyramid", "multiples"]
+    for kind in kinds:
+        key(page, "chart-kind").select_option(kind)
+        page.wait_for_selector(f'.drawing[data-drawn="{kind}"]')
+        assert page.locator(f"{SVG} .role-mark").count() > 0, kind
+    key(page, "chart-kind").select_option("bars")
+    page.wait_for_selector('.drawing[data-drawn="bars"]')
+    bars = page.locator(f"{SVG} .mark-rect path")
+    before = bars.count()
+    page.locator(f"{SVG} .role-legend-symbol path").first.click(force=True)
+    expect(bars).to_have_count(before // 2)
+
+
+def test_what_suits_the_variables_comes_first(opens: Opens) -> None:
+    page = opens(link(rows=["AGE.M"], columns=["LMS.L"], view="chart"))
+    expect(drawn(page)).to_have_attribute("data-kind", "lines")
+    for rows, columns, kind in (
+        (["EDU"], ["SEX"], "bars"),
+        (["EDU", "AGE.L"], ["SEX"], "multiples"),
+        (["GEO.H"], [], "dots"),
+    ):
+        page = opens(link(rows=rows, columns=columns, view="chart"))
+        expect(drawn(page)).to_have_attribute("data-kind", kind)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_a_chart_is_of_the_language_of_the_page(opens: Opens) -> None:
+    page = opens(link(rows=["SEX"], view="chart", lang="de"), dark=True)
+    drawn(page)
+    assert "Anzahl: Personen" in labels(page)
+    assert any("." in one and one.replace(".", "").isdigit() for one in labels(page)), "1.000"

@@ -1,0 +1,137 @@
+"""A reader sees whole headings, the noise where the eye is, and headings on every printed page."""
+
+import re
+import zlib
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.serve.page.conftest import Opens
+from tests.serve.page.reading import asked, key, link, shown
+
+CLIPPED = """[...document.querySelectorAll('thead th.leaf')].filter(one => {
+  const label = one.querySelector('.label'), box = one.getBoundingClientRect(), own = label.getBoundingClientRect();
+  return label.scrollHeight > label.clientHeight + 1 || label.scrollWidth > label.clientWidth + 1
+    || own.top < box.top - 1 || own.bottom > box.bottom + 1 || own.right > box.right + 1;
+}).map(one => one.textContent)"""
+
+
+@pytest.mark.parametrize("columns", [["EDU"], ["POB.L"]])
+def test_headings_of_columns_are_shown_whole(opens: Opens, columns: list[str]) -> None:
+    page = opens(link(rows=["SEX"], columns=columns), width=1366, height=768)
+    shown(page)
+    assert page.locator("thead th.leaf").count() > 4
+    assert page.evaluate(CLIPPED) == []
+
+
+def test_a_heading_that_is_cut_shows_its_whole_text(opens: Opens) -> None:
+    name = "a group whose name goes on and on " * 5
+    grouped = {"breakdown": "AGE", "groups": {name.strip(): ["Y_LT15"], "b": ["Y15-29"]}}
+    page = opens(link(rows=["SEX"], columns=[grouped]))
+    shown(page)
+    assert len(page.evaluate(CLIPPED)) == 1
+    page.locator("thead th.leaf").nth(1).hover()
+    expect(page.locator("#tip")).to_have_text(name.strip())
+    key(page, "sort-2").focus()
+    expect(page.locator("#tip")).to_be_hidden()
+    key(page, "sort-1").focus()
+    expect(page.locator("#tip")).to_have_text(name.strip())
+
+
+def test_the_noise_is_at_the_cell_on_hover_and_focus_and_announced(opens: Opens, served: str) -> None:
+    query = {"axes": ["AGE.L", "SEX"]}
+    told = asked(served, "noise-ranges", {"query": query, "cells": [4]})["ranges"][0]
+    value = asked(served, "table", query)["value"][4]
+    page = opens(link(rows=["AGE.L"], columns=["SEX"]))
+    shown(page)
+    wanted = f"{value:,}; true value {told['low']:,} to {told['high']:,} with 95%"
+    cell = page.locator('td[data-row="1"][data-column="1"]')
+    cell.hover()
+    expect(page.locator("#tip")).to_have_text(wanted)
+    page.mouse.move(5, 5)
+    expect(page.locator("#tip")).to_be_hidden()
+    page.locator('td[data-row="0"][data-column="1"]').focus()
+    page.keyboard.press("ArrowDown")
+    expect(page.locator("#tip")).to_have_text(wanted)
+    expect(page.locator("#live")).to_have_text(wanted)
+    page.keyboard.press("Escape")
+    expect(page.locator("#tip")).to_be_hidden()
+
+
+def test_the_noise_is_shown_beside_the_numbers_or_unreliable_ones_are_grey(opens: Opens, served: str) -> None:
+    query = {"axes": ["GEO.M", "EDU"]}
+    ranges = asked(served, "noise-ranges", {"query": query, "cells": list(range(60))})["ranges"]
+    values = asked(served, "table", query)["value"]
+    reach = [max(one["high"] - value, value - one["low"]) for one, value in zip(ranges, values, strict=True)]
+    page = opens(link(rows=["GEO.M"], columns=["EDU"], noise="beside"))
+    shown(page)
+    beside = page.locator("td .beside")
+    expect(beside).to_have_count(60)
+    assert [one.strip() for one in beside.all_inner_texts()] == [f"± {one}" for one in reach]
+    key(page, "noise").select_option("grey")
+    expect(beside).to_have_count(0)
+    expect(page.locator("td.unreliable")).to_have_count(
+        sum(one > 0.2 * value for one, value in zip(reach, values, strict=True))
+    )
+
+
+def test_more_than_15_rows_are_seen_on_a_laptop(opens: Opens) -> None:
+    page = opens(link(rows=["AGE.M"], columns=["SEX"]), width=1366, height=768)
+    shown(page)
+    seen = page.eval_on_selector_all(
+        "tbody tr", "all => all.filter(one => one.getBoundingClientRect().bottom <= innerHeight).length"
+    )
+    assert seen > 15
+
+
+def test_every_printed_page_has_the_headings(opens: Opens) -> None:
+    page = opens(link(rows=["AGE.H"], columns=["SEX"]))
+    shown(page)
+    found = headed(page, "Female")
+    assert len(found) > 2
+    assert all(found[:-1]), "the notes may have a page of their own"
+
+
+def headed(page: Page, text: str) -> list[bool]:
+    """Page of the PDF -> whether a text is on it: glyphs are looked up in the tables that map them to letters."""
+    pdf = page.pdf(format="A4")
+    streams = [_inflated(one) for one in re.findall(rb"stream\r?\n(.*?)\r?\nendstream", pdf, re.DOTALL)]
+    letters: dict[bytes, set[str]] = {}
+    for stream in streams:
+        if b"beginbfchar" in stream or b"beginbfrange" in stream:
+            for glyph, letter in _pairs(stream):
+                letters.setdefault(glyph, set()).add(letter)
+    pages = [one for one in streams if b" Tj" in one or b"TJ" in one]
+    return [_has(one, text, letters) for one in pages]
+
+
+def _inflated(data: bytes) -> bytes:
+    try:
+        return zlib.decompress(data)
+    except zlib.error:
+        return b""
+
+
+def _pairs(stream: bytes) -> list[tuple[bytes, str]]:
+    found = []
+    for block in re.findall(rb"beginbfchar(.*?)endbfchar", stream, re.DOTALL):
+        for glyph, letter in re.findall(rb"<(\w{4})> <(\w{4})>", block):
+            found.append((glyph.upper(), chr(int(letter, 16))))
+    for block in re.findall(rb"beginbfrange(.*?)endbfrange", stream, re.DOTALL):
+        for first, last, letter in re.findall(rb"<(\w{4})> <(\w{4})> <(\w{4})>", block):
+            codes = range(int(first, 16), int(last, 16) + 1)
+            found += [(b"%04X" % code, chr(int(letter, 16) + k)) for k, code in enumerate(codes)]
+    return found
+
+
+def _has(stream: bytes, text: str, letters: dict[bytes, set[str]]) -> bool:
+    """Whether glyphs that may be the letters of a text follow each other."""
+    glyphs = [
+        glyph.upper()
+        for run in re.findall(rb"<([0-9A-Fa-f]+)>", stream)
+        for glyph in re.findall(rb"\w{4}", run)
+    ]
+    return any(
+        all(letter in letters.get(glyph, ()) for glyph, letter in zip(glyphs[at:], text, strict=False))
+        for at in range(len(glyphs) - len(text) + 1)
+    )
