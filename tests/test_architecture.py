@@ -43,6 +43,7 @@ ORDER = [
     "formats",
     "release",
     "run",
+    "engine",
     "audit",
     "inference",
     "advise",
