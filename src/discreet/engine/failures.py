@@ -154,13 +154,30 @@ _KNOWN = (
 def failures(name: str, key: str) -> Iterator[None]:
     """Report an error of Spark inside the block as a user's mistake, without Spark's own text."""
     try:
-        yield
+        with _unlogged():
+            yield
     except Mistakes:
         raise
     except Exception as error:
         if not is_of_spark(error):
             raise
         raise explained(error, name, key) from None
+
+
+@contextmanager
+def _unlogged() -> Iterator[None]:
+    """Without pyspark's own log of its exceptions, which has stack traces and fragments of queries."""
+    from pyspark.logger import PySparkLogger  # noqa: PLC0415
+
+    loggers = [PySparkLogger.getLogger(f"{kind}QueryContextLogger") for kind in ("SQL", "DataFrame")]
+    before = [one.disabled for one in loggers]
+    for one in loggers:
+        one.disabled = True
+    try:
+        yield
+    finally:
+        for one, disabled in zip(loggers, before, strict=True):
+            one.disabled = disabled
 
 
 def is_of_spark(error: BaseException) -> bool:
