@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,9 @@ from rich.console import Console
 
 from discreet.io.progress_bar import cores, shown_progress
 from discreet.io.serialize import json_text
+from discreet.programme.engine import EngineKind
+from discreet.programme.programme import Programme
+from discreet.run.run import Engine
 
 FAILED = 1  # exit code: the release fails a check
 
@@ -34,6 +38,25 @@ ANOTHER_PTABLE = Annotated[
 ]
 
 
+ENGINE = Annotated[
+    EngineKind | None,
+    typer.Option(
+        "--engine", help="Where records are read and counted; default: as [engine] of the programme declares."
+    ),
+]
+
+
+def engine_for(programme: Programme, kind: EngineKind | None) -> AbstractContextManager[Engine | None]:
+    """The engine of a command, as long as the block lasts: as the option states, or as the programme declares."""
+    rule = programme.engine if kind is None else programme.engine.of_kind(kind)
+    if rule.kind is EngineKind.EMBEDDED:
+        return nullcontext()
+    # pyspark and what it needs are imported only where they are used
+    from discreet.engine.spark import opened_engine  # noqa: PLC0415
+
+    return opened_engine(rule)
+
+
 def register_path(given: Path | None, secret: str) -> Path | None:
     """Where the register of a secret is: as given, or next to the secret file; None where there is no such file."""
     if given is not None or not secret or secret.startswith(("env:", "fd:")):
@@ -52,6 +75,7 @@ THREADS = Annotated[int, typer.Option("--threads", help="Threads; 0 uses all cor
 
 __all__ = [
     "ANOTHER_PTABLE",
+    "ENGINE",
     "FAILED",
     "JSON",
     "QUIET",
@@ -59,6 +83,7 @@ __all__ = [
     "THREADS",
     "console",
     "emit_json",
+    "engine_for",
     "register_path",
     "say",
     "shown_progress",

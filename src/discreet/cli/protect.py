@@ -12,12 +12,14 @@ import typer
 from discreet.cli.ledger import ledger_at
 from discreet.cli.output import (
     ANOTHER_PTABLE,
+    ENGINE,
     FAILED,
     JSON,
     QUIET,
     REGISTER,
     THREADS,
     emit_json,
+    engine_for,
     numbered,
     register_path,
     shown_progress,
@@ -29,6 +31,7 @@ from discreet.pipeline.earlier import EarlierReleases
 from discreet.pipeline.protect import protect as run_protect
 from discreet.pipeline.protect import rehearse
 from discreet.pipeline.spending import Spending
+from discreet.programme.engine import EngineKind
 from discreet.programme.noise import CellKeyNoise
 from discreet.programme.programme import Programme, load_programme
 
@@ -76,6 +79,7 @@ def protect(
     ] = False,
     earlier: EARLIER = None,
     accept_corrections: ACCEPT = False,
+    engine: ENGINE = None,
     json: JSON = False,
     threads: THREADS = 0,
     quiet: QUIET = False,
@@ -90,10 +94,10 @@ def protect(
         (lambda line: None) if json else (lambda line: typer.echo(f"Note: {line}", err=True)),
     )
     if report_only:
-        _report(loaded, key, out, threads, quiet, json, beside)
+        _report(loaded, key, out, threads, quiet, json, beside, engine)
         return
     spending = spending_of(ledger, account, secret)
-    with shown_progress(quiet or json) as progress:
+    with engine_for(loaded, engine) as where, shown_progress(quiet or json) as progress:
         done = run_protect(
             loaded,
             key,
@@ -106,6 +110,7 @@ def protect(
             register=register_of(loaded, register, secret, key),
             earlier=beside,
             another_ptable=another_ptable,
+            engine=where,
         )
     if json:
         emit_json({**vars(done), "private_manifest": private_manifest})
@@ -131,13 +136,14 @@ def _report(
     quiet: bool,
     json: bool,
     earlier: EarlierReleases,
+    engine: EngineKind | None,
 ) -> None:
     """Report whether the gates would pass; exit code 1 if one is broken."""
     if not programme.gates.declared:
         remedy = "declare [gates], or leave --report-only out"
         raise mistake(programme.path, "gates", "none declared", remedy)
-    with shown_progress(quiet or json) as progress:
-        verdicts = rehearse(programme, key, out, threads, progress, earlier)
+    with engine_for(programme, engine) as where, shown_progress(quiet or json) as progress:
+        verdicts = rehearse(programme, key, out, threads, progress, earlier, where)
     passed = all(verdict.passed for verdict in verdicts)
     if json:
         emit_json({"passed": passed, "verdicts": verdicts})

@@ -79,7 +79,9 @@ class Row:
 
 
 def rows_of_cells(number: int, cube: Cube, found: FinestCells, targets: int) -> Iterator[Row]:
-    """The rows of a cube's finest cells: parts of its positions, each with one target."""
+    """The rows of a cube's finest cells: parts of its positions, each with one target; at least one row."""
+    if not len(found.positions):
+        yield Row(number % targets, Kind.CELLS, number, found)
     size = part_size(cube, targets)
     edges = np.arange(size, cube.size, size, dtype=np.uint64)
     cuts = [0, *np.searchsorted(found.positions, edges).tolist(), len(found.positions)]
@@ -95,8 +97,8 @@ def part_size(cube: Cube, targets: int) -> int:
 
 
 def rows_of_whole(number: int, found: FinestCells) -> Iterator[Row]:
-    """The rows of cells that are added up; their target is their cube."""
-    for first in range(0, len(found.positions), CELLS):
+    """The rows of cells that are added up, at least one; their target is their cube."""
+    for first in range(0, max(1, len(found.positions)), CELLS):
         yield Row(number, Kind.CELLS, number, _some(found, slice(first, first + CELLS)))
 
 

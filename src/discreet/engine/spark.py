@@ -8,7 +8,7 @@ records are judged before noise is drawn.
 
 from __future__ import annotations
 
-import tempfile
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -22,14 +22,16 @@ from discreet.engine import tasks
 from discreet.engine.failures import failures
 from discreet.engine.places import StoredPlaces, store_places
 from discreet.engine.rows import ANSWER, SCHEMA, Answer, Kind, read_answer, unpacked
-from discreet.errors import DiscreetError, Mistakes, Problem, mistake
+from discreet.engine.session import open_session
+from discreet.errors import DiscreetError, Mistakes, Problem
 from discreet.io.databases import open_source
 from discreet.io.files import FilePart, Records, file_parts
-from discreet.io.progress import Progress, Quiet
+from discreet.io.progress import Progress
 from discreet.perturb.mechanism import Mechanism
 from discreet.population.reading import Findings, Needs, missing_columns, needs_of, with_order
 from discreet.programme.cube import Cube
-from discreet.programme.programme import Unit
+from discreet.programme.engine import EngineKind, EngineRule
+from discreet.programme.programme import Programme, Unit
 from discreet.programme.sources import FileSource
 from discreet.run.run import (
     Each,
@@ -64,14 +66,19 @@ class SparkEngine:
     def call(self, function: Callable[Given, Made], *given: Given.args, **named: Given.kwargs) -> Made:
         """Call a function in one task."""
         with self._sharing((function, given, named)) as shared:
-            (answer,) = self._answers(self._numbers(1).mapInArrow(tasks.calls(shared), ANSWER))
-        return _result(answer)
+            (answer,) = self._answers(_mapped(self._numbers(1), tasks.calls(shared), ANSWER))
+        result: Made = _result(answer)
+        return result
 
-    def swap(self, run: Run, private: Path | None) -> Swapped:
+    def require(self, programme: Programme) -> None:
+        """Refuse records that executors cannot read."""
+        units = programme.population.units if programme.population else {}
+        require_none(problem for unit in units.values() for problem in _unreadable(unit))
+
+    def swap(self, run: Run, private: Path) -> Swapped:
         """Pair households in one task, which leaves the exchanged places in a private folder for all tasks."""
-        folder = _private_folder(private)
-        conflicts = self.call(store_places, replace(run, progress=Quiet(), engine=None), folder)
-        return Swapped(StoredPlaces(folder, run.secret), conflicts)
+        conflicts = self.call(store_places, run.sent(), private)
+        return Swapped(StoredPlaces(private, run.secret), conflicts)
 
     def judge(
         self, needs: Needs, secret: bytes, mechanism: Mechanism | None, progress: Progress
@@ -96,7 +103,7 @@ class SparkEngine:
                 pay()
             made: dict[str, Made] = {}
             for cube in counted.ready:
-                made[cube.id] = self.call(_finished_ready_made, _sent(run), cube, finish)
+                made[cube.id] = self.call(_finished_ready_made, run.sent(), cube, finish)
             for group in counted.groups:
                 run.progress.stage(f"perturbing and writing {group.needs.unit.name}", len(group.cubes))
                 for answer in self._made(group, finish):
@@ -126,11 +133,11 @@ class SparkEngine:
             run.progress.stage("perturbing and fitting all tables")
             parts = [self._each(stack, group, each, number) for group in counted.groups]
             for cube in counted.ready:
-                shared = stack.enter_context(self._sharing((_sent(run), cube, each, number[cube.id])))
-                parts.append(self._numbers(1).mapInArrow(tasks.makes_ready(shared), ANSWER))
+                shared = stack.enter_context(self._sharing((run.sent(), cube, each, number[cube.id])))
+                parts.append(_mapped(self._numbers(1), tasks.makes_ready(shared), ANSWER))
             shared = stack.enter_context(self._sharing(together))
-            gathered = reduce(lambda one, other: one.union(other), parts).coalesce(1)
-            (answer,) = self._answers(gathered.mapInArrow(tasks.finishes_all(shared), ANSWER))
+            gathered = reduce(lambda one, other: one.union(other), parts).repartition(1)
+            (answer,) = self._answers(_mapped(gathered, tasks.finishes_all(shared), ANSWER))
             return _result(answer), counted.rows
 
     def _all_counted(
@@ -140,7 +147,7 @@ class SparkEngine:
         programme = run.programme
         ready = [cube for cube in cubes if cube.id in programme.ready_made]
         for cube in ready:
-            self.call(_sound_ready_made, _sent(run), cube)
+            self.call(_sound_ready_made, run.sent(), cube)
         units = programme.population.units if programme.population else {}
         rows: dict[str, int] = {}
         found: list[_Counted] = []
@@ -165,11 +172,13 @@ class SparkEngine:
         if missing:
             raise Mistakes(missing)
         needs = with_order(needs, records)
-        targets = max(1, min(int(self.spark.conf.get("spark.sql.shuffle.partitions")), 4 * self._parallel))
+        targets = max(
+            1, min(int(self.spark.conf.get("spark.sql.shuffle.partitions") or 1), 4 * self._parallel)
+        )
         job = tasks.Counting(needs, cubes, secret, places, records, parts, targets)
         shared = stack.enter_context(self._sharing(job))
-        counted = self._numbers(len(parts)).mapInArrow(tasks.counts(shared), SCHEMA)
-        merged = counted.repartitionById(targets, "target").mapInArrow(tasks.adds_up(shared), SCHEMA)
+        counted = _mapped(self._numbers(len(parts)), tasks.counts(shared), SCHEMA)
+        merged = _mapped(counted.repartitionById(targets, "target"), tasks.adds_up(shared), SCHEMA)
         merged = merged.persist(_on_disk())
         stack.callback(merged.unpersist)
         with failures(records.name, key):
@@ -178,16 +187,16 @@ class SparkEngine:
 
     def _made(self, group: _Counted, finish: Finish[Any] | None) -> Iterator[Answer]:
         """Let a task finish each cube of a group."""
-        with self._sharing((group.cubes, finish)) as shared:
-            yield from self._answers(self._by_cube(group).mapInArrow(tasks.finishes(shared), ANSWER))
+        with self._sharing((group.cubes, range(len(group.cubes)), finish)) as shared:
+            yield from self._answers(_mapped(self._by_cube(group), tasks.finishes(shared), ANSWER))
 
     def _each(
         self, stack: ExitStack, group: _Counted, each: Finish[Any], number: Mapping[str, int]
     ) -> DataFrame:
         """What a task makes of each cube, for the task that finishes all."""
         numbers = [number[cube.id] for cube in group.cubes]
-        shared = stack.enter_context(self._sharing((group.cubes, each, numbers)))
-        return self._by_cube(group).mapInArrow(tasks.makes(shared), ANSWER)
+        shared = stack.enter_context(self._sharing((group.cubes, numbers, each)))
+        return _mapped(self._by_cube(group), tasks.finishes(shared), ANSWER)
 
     def _by_cube(self, group: _Counted) -> DataFrame:
         cells = group.merged.where(group.merged.kind == int(Kind.CELLS))
@@ -216,6 +225,16 @@ class SparkEngine:
             shared.destroy()
 
 
+@contextmanager
+def opened_engine(rule: EngineRule) -> Iterator[SparkEngine | None]:
+    """The engine that a programme or a command declares, as long as the block lasts; None is this machine."""
+    if rule.kind is EngineKind.EMBEDDED:
+        yield None
+        return
+    with open_session(rule) as spark:
+        yield SparkEngine(spark)
+
+
 @dataclass(frozen=True, eq=False)
 class _Counted:
     """What tasks have counted of some cubes of one unit, and what they have found."""
@@ -232,6 +251,13 @@ class _AllCounted:
     ready: tuple[Cube, ...]  # whose counts were given
     groups: tuple[_Counted, ...]
     rows: dict[str, int]
+
+
+def _mapped(frame: DataFrame, task: Callable[[tasks.Batches], tasks.Batches], schema: str) -> DataFrame:
+    """Run a task on each partition."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # of pyspark about pandas, which is not used here
+        return frame.mapInArrow(task, schema)
 
 
 def _joined(batches: Sequence[pa.RecordBatch]) -> Findings:
@@ -254,11 +280,6 @@ def _result(answer: Answer) -> Any:
     return answer.result
 
 
-def _sent(run: Run) -> Run:
-    """The run as tasks know it."""
-    return replace(run, progress=Quiet(), engine=None)
-
-
 def _sound_ready_made(run: Run, cube: Cube) -> None:
     checked_ready_made(run, cube)
 
@@ -267,11 +288,18 @@ def _finished_ready_made(run: Run, cube: Cube, finish: Finish[Made]) -> Made:
     return finish(checked_ready_made(run, cube))
 
 
+def _unreadable(unit: Unit) -> Iterator[Problem]:
+    if not isinstance(unit.source, FileSource):
+        value = "records in memory, or of a database that only one machine reads"
+        yield Problem(
+            "", f"population.{unit.name}", value, "write them to Parquet files, or run without Spark"
+        )
+
+
 def _opened(unit: Unit, key: str, parallel: int) -> tuple[Records, list[list[FilePart]]]:
     """A unit's table without its content, and the files that each task reads."""
     if not isinstance(unit.source, FileSource):
-        value = "records that are neither in files nor in a table of Spark"
-        raise mistake("", key, value, "write them to Parquet files that all executors see")
+        raise TypeError("a source that was refused")
     records = open_source(unit.source, key)
     return replace(records, read=tasks.unread), divided(tuple(file_parts(unit.source, key)), parallel)
 
@@ -287,10 +315,6 @@ def divided(parts: Sequence[FilePart], parallel: int) -> list[list[FilePart]]:
         found[min(int(middle * number / total), number - 1) if total else 0].append(part)
         before += part.size
     return found
-
-
-def _private_folder(private: Path | None) -> Path:
-    return Path(tempfile.mkdtemp(prefix="discreet-")) if private is None else private
 
 
 def _on_disk() -> StorageLevel:

@@ -33,10 +33,9 @@ from discreet.io.files import FilePart, Records, open_parts
 from discreet.io.progress import Quiet
 from discreet.population.reading import Findings, Needs, Relocation, UnitReader, has_duplicates
 from discreet.programme.cube import Cube
-from discreet.run.run import Finish, Places
+from discreet.run.run import Finish, Places, Run
 from discreet.run.tabulating import checked_ready_made
 from discreet.tabulate.counter import CubeCounter, CubeParts
-from discreet.tabulate.tables import ConfidentialTable
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -138,38 +137,31 @@ def _added_up(job: Counting, rows: Iterable[Row]) -> Iterator[Row]:
 
 
 def finishes(shared: Shared) -> Callable[[Batches], Batches]:
-    """The task that makes the table of one cube, with all margins, and finishes it."""
+    """The task that makes the table of each of its cubes, with all margins, and finishes it."""
 
     def task(batches: Batches) -> Batches:
-        cubes, finish = shared.value
-        return answered([_finished(cubes, finish, _partition(), unpacked(batches))])
+        cubes, numbers, finish = shared.value
+        return answered(_finished(cubes, numbers, finish, unpacked(batches)))
 
     return task
 
 
-def _finished(cubes: Sequence[Cube], finish: Finish[Any], number: int, rows: Iterable[Row]) -> Answer:
-    try:
-        return Answer(number, finish(_table(cubes[number], rows)))
-    except DiscreetError as error:
-        return Answer(number, error=error)
-
-
-def _table(cube: Cube, rows: Iterable[Row]) -> ConfidentialTable:
-    whole = CubeParts.whole(cube)
+def _finished(
+    cubes: Sequence[Cube], numbers: Sequence[int], finish: Finish[Any], rows: Iterable[Row]
+) -> Iterator[Answer]:
+    """What is made of each cube, with its number among all cubes of the run."""
+    found: dict[int, CubeParts] = {}
     for row in rows:
-        whole.add(row.cells)
-    return whole.table()
+        if row.number not in found:
+            found[row.number] = CubeParts.whole(cubes[row.number])
+        found[row.number].add(row.cells)
+    while found:
+        number, parts = found.popitem()
+        yield replace(_called(_made, finish, parts), number=numbers[number])
 
 
-def makes(shared: Shared) -> Callable[[Batches], Batches]:
-    """The task that makes something of one cube for the task that finishes all of them together."""
-
-    def task(batches: Batches) -> Batches:
-        cubes, each, numbers = shared.value
-        answer = _finished(cubes, each, _partition(), unpacked(batches))
-        return answered([replace(answer, number=numbers[answer.number])])
-
-    return task
+def _made(finish: Finish[Any], parts: CubeParts) -> Any:
+    return finish(parts.table())
 
 
 def makes_ready(shared: Shared) -> Callable[[Batches], Batches]:
@@ -179,9 +171,13 @@ def makes_ready(shared: Shared) -> Callable[[Batches], Batches]:
         for _ in batches:
             pass
         run, cube, each, number = shared.value
-        return answered([replace(_called(lambda: each(checked_ready_made(run, cube))), number=number)])
+        return answered([replace(_called(_made_ready, run, cube, each), number=number)])
 
     return task
+
+
+def _made_ready(run: Run, cube: Cube, each: Finish[Any]) -> Any:
+    return each(checked_ready_made(run, cube))
 
 
 def finishes_all(shared: Shared) -> Callable[[Batches], Batches]:

@@ -26,6 +26,7 @@ from discreet.pipeline.earlier import (
     NO_EARLIER,
     EarlierReleases,
     Pair,
+    found_pairs,
     judge_pairs,
     pairs_with_earlier,
     require_comparable,
@@ -357,7 +358,13 @@ class _Protecting:
         """What the release reveals beside those published before."""
         release, noise = Release(folder.tree, made.manifest), self.mechanism.noise()
         known = noise.of_adjusted() if self.programme.adds_up else noise
-        return pairs_with_earlier(release, out, earlier, known, self.run.progress)
+        if self.run.engine is None:
+            yield from pairs_with_earlier(release, out, earlier, known, self.run.progress)
+        elif earlier.compared_with(out):
+            found, lines = self.run.call(found_pairs, release, out.resolve(), earlier.untold(), known)
+            for line in lines:
+                earlier.tell(line)
+            yield from found
 
     def _cubes(
         self, folder: ReleaseFolder, swapped: Swapped | None

@@ -139,7 +139,10 @@ def run_digests(
 def digest_inputs(programme: Programme, secret: bytes, engine: Engine | None = None) -> dict[str, str]:
     """Digest the contents of every input, under the secret; ready-made counts are named by their file."""
     key = derive(secret, "manifest")
-    return _digests(programme, key) if engine is None else engine.call(_digests, programme, key)
+    if engine is None:
+        return _digests(programme, key)
+    engine.require(programme)
+    return engine.call(_digests, programme, key)
 
 
 def _digests(programme: Programme, key: bytes) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Generic, ParamSpec, Protocol, TypeVar
 
@@ -59,7 +59,10 @@ class Engine(Protocol):
     def call(self, function: Callable[Given, Made], *given: Given.args, **named: Given.kwargs) -> Made:
         """Call a function that reads records, and return what it returns, which is small."""
 
-    def swap(self, run: Run, private: Path | None) -> Swapped:
+    def require(self, programme: Programme) -> None:
+        """Refuse records that the engine cannot read."""
+
+    def swap(self, run: Run, private: Path) -> Swapped:
         """Swap the households of a programme that declares it; ``private``: a folder for confidential files."""
 
     def judge(
@@ -105,10 +108,15 @@ class Run:
     engine: Engine | None = field(default=None, repr=False)  # None: this machine
 
     def swap(self, private: Path | None = None) -> Swapped | None:
-        """Swap households if the programme declares it; the same secret gives the same swap."""
+        """Swap households if the programme declares it; the same secret gives the same swap.
+
+        ``private``: a folder for confidential files, which an engine needs.
+        """
         if self.programme.swap is None:
             return None
         if self.engine is not None:
+            if private is None:
+                raise ValueError("an engine stores the exchanged places in a folder")
             return self.engine.swap(self, private)
         swapped = swap(self.programme, self.secret, self.threads, self.progress)
         return Swapped(Relocations(self.programme, swapped.moves, self.secret), swapped.conflicts)
@@ -117,6 +125,10 @@ class Run:
         """The places after swapping; None where nothing is swapped."""
         swapped = self.swap()
         return swapped.places if swapped else None
+
+    def sent(self) -> Run:
+        """The run as it is known where an engine calls a function: there, everything is on one machine."""
+        return replace(self, progress=Quiet(), engine=None)
 
     def call(self, function: Callable[Given, Made], *given: Given.args, **named: Given.kwargs) -> Made:
         """Call a function that reads records where they are read."""
