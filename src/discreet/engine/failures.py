@@ -97,7 +97,7 @@ _KNOWN = (
         "name its package in engine.packages, such as org.apache.hadoop:hadoop-aws for s3a",
     ),
     _known(
-        r"(?:ClassNotFoundException: (org\.apache\.hadoop\.fs\.[\w.$]+))",
+        r"(?:ClassNotFoundException: (?:Class )?(org\.apache\.hadoop\.fs\.[\w.$]+))",
         "Spark has no file system of class {0}",
         "name its package in engine.packages",
     ),
@@ -114,7 +114,7 @@ _KNOWN = (
     _known(r"UnknownHostException: ([\w.-]{1,100})", "no such host {0}", "correct the address"),
     _known(r"Connection refused|ConnectException", "the server does not answer", "check its address"),
     _known(
-        r"PARSE_SYNTAX_ERROR[^\n]*near '([^'\n]{1,40})'",
+        r"PARSE_SYNTAX_ERROR[^\n]*near '+([^'\n]{1,40})'",
         "a query that is not Spark SQL, near {0}",
         "write one SELECT in Spark's SQL; files are named as parquet.`/path`",
     ),
