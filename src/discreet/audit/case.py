@@ -23,33 +23,30 @@ from discreet.programme.noise import BudgetRule, Claim, PrivateNoise
 from discreet.programme.programme import Programme
 from discreet.release.reader import Release
 from discreet.run.identity import Identity, begin_again
-from discreet.run.run import Run
+from discreet.run.run import Places, Run
 from discreet.run.tabulating import tabulate
-from discreet.swap.relocate import Relocations
 from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
 
 
 def true_counts(run: Run, cubes: Sequence[Cube]) -> Truth:
     """Count cubes before swapping, and after it where the programme swaps."""
     original, records = _counted(run, cubes)
-    relocations = run.relocations(run.swap())
-    if not relocations:
+    places = run.places()
+    if places is None:
         return Truth(original, original, records)
-    return Truth(original, *_counted(run, cubes, relocations))
+    return Truth(original, *_counted(run, cubes, places))
 
 
 def _counted(
-    run: Run, cubes: Sequence[Cube], relocations: Relocations | None = None
+    run: Run, cubes: Sequence[Cube], places: Places | None = None
 ) -> tuple[dict[str, Cells], dict[str, Records]]:
-    found: dict[str, Cells] = {}
-    records: dict[str, Records] = {}
+    found = tabulate(run, cubes, _kept, places).made
+    cells = {name: cells for name, (cells, _) in found.items()}
+    return cells, {name: records for name, (_, records) in found.items()}
 
-    def keep(table: ConfidentialTable) -> None:
-        found[table.cube.id] = occupied(table)
-        records[table.cube.id] = alike(table)
 
-    tabulate(run, cubes, keep, relocations)
-    return found, records
+def _kept(table: ConfidentialTable) -> tuple[Cells, Records]:
+    return occupied(table), alike(table)
 
 
 def alike(table: ConfidentialTable) -> Records:
@@ -215,13 +212,8 @@ def _private(case: Case, cubes: list[Cube]) -> Mechanism | None:
 
 def _noisy(case: Case, cubes: list[Cube], chosen: Mechanism, progress: Progress) -> Published:
     """Count the records without swapping and perturb the counts."""
-    found: dict[str, PublishedTable] = {}
-
-    def perturb(table: ConfidentialTable) -> None:
-        found[table.cube.id] = _shown(chosen.perturb(table))
-
-    tabulate(replace(case.run, mechanism=chosen, progress=progress), cubes, perturb)
-    return as_published(case, found, chosen.noise())
+    made = tabulate(replace(case.run, mechanism=chosen, progress=progress), cubes, chosen.perturb).made
+    return as_published(case, {name: _shown(table) for name, table in made.items()}, chosen.noise())
 
 
 def _shown(protected: ProtectedTable) -> PublishedTable:

@@ -28,7 +28,6 @@ from discreet.programme.cube import Cube, crossed
 from discreet.programme.hierarchical import Output
 from discreet.release.hierarchy import ERROR, ESTIMATE, LOWER, UPPER, PublishedHierarchy
 from discreet.run.tabulating import tabulate
-from discreet.tabulate.tables import ConfidentialTable
 
 MOST_TARGETS = 400  # of one level and query
 MOST_RECORDS = 10  # of a cell that is attacked, the target included
@@ -179,9 +178,8 @@ class _Attack:
 
     def __init__(self, case: Case, chosen: HierarchicalMechanism, found: PublishedHierarchy) -> None:
         self._chosen, self._found = chosen, found
-        tables: list[ConfidentialTable] = []
-        tabulate(case.run, [chosen.leaf], tables.append, case.run.relocations(case.run.swap()))
-        counts = chosen.counts(tables.pop())
+        counted = tabulate(case.run, [chosen.leaf], chosen.counts, case.run.places())
+        (counts,) = counted.made.values()
         self._counts = node_counts(chosen.plan.spine, counts, chosen.plan.strategy)
         self._random = np.random.default_rng(SEED)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
@@ -28,11 +28,16 @@ class Records:
     schema: pa.Schema
     read: Callable[[Sequence[str], Sequence[str]], Iterator[pa.RecordBatch]]
     forms: tuple[CsvForm, ...] = ()  # of CSV files
+    paths: tuple[Path, ...] = ()  # of CSV files
 
     @property
     def decimal(self) -> str:
         """The decimal mark of numbers in text; a file without decimals may be beside one with decimal commas."""
         return "," if any(form.decimal == "," for form in self.forms) else "."
+
+    def form_of(self, path: Path) -> CsvForm:
+        """How one of the CSV files is written."""
+        return self.forms[self.paths.index(path)]
 
     def batches(self, plain: Sequence[str], coded: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Stream ``plain`` columns as they are and ``coded`` ones dictionary-encoded where that is cheaper."""
@@ -55,6 +60,48 @@ def open_files(source: FileSource, key: str) -> Records:
         if source.format is FileFormat.CSV
         else _open_parquet(paths, key)
     )
+
+
+@dataclass(frozen=True)
+class FilePart:
+    """A part of a file that can be read by itself: some row groups of a Parquet file, or a whole CSV file."""
+
+    path: Path
+    first: int  # row group
+    last: int  # the row group after it
+    size: int  # bytes
+
+
+def file_parts(source: FileSource, key: str) -> Iterator[FilePart]:
+    """The parts of the files of a source, in the order of their records; only the ends of Parquet files are read."""
+    for path in source.paths():
+        if source.format is FileFormat.CSV:
+            yield FilePart(path, 0, 1, path.stat().st_size)
+            continue
+        try:
+            with pq.ParquetFile(path) as file:
+                sizes = [
+                    file.metadata.row_group(k).total_byte_size for k in range(file.metadata.num_row_groups)
+                ]
+        except _BROKEN:
+            raise _damaged(path, key) from None
+        yield from (FilePart(path, k, k + 1, size) for k, size in enumerate(sizes))
+
+
+def open_parts(whole: Records, parts: Sequence[FilePart], key: str) -> Records:
+    """Some parts of the files of an opened source, as records."""
+
+    def read(plain: Sequence[str], coded: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        wanted = list(dict.fromkeys((*plain, *coded)))
+        for part in parts:
+            if whole.forms:
+                yield from _read_csv(part.path, whole.form_of(part.path), plain, coded, key)
+                continue
+            schema = _parquet_schema(part.path, key)
+            texts = [name for name in coded if _is_text(schema.field(name).type)]
+            yield from _read_parquet(part.path, wanted, texts, key, range(part.first, part.last))
+
+    return replace(whole, read=read)
 
 
 def digest_files(paths: Sequence[Path], key: bytes) -> str:
@@ -124,12 +171,19 @@ def _require_one_form(paths: Sequence[Path], names: Sequence[list[str]], key: st
             raise mistake(path, key, value, "give files with the same columns")
 
 
-def _read_parquet(path: Path, columns: list[str], texts: list[str], key: str) -> Iterator[pa.RecordBatch]:
+def _read_parquet(
+    path: Path, columns: list[str], texts: list[str], key: str, row_groups: Iterable[int] | None = None
+) -> Iterator[pa.RecordBatch]:
+    groups = None if row_groups is None else list(row_groups)
     try:
         with pq.ParquetFile(path, read_dictionary=texts) as file:
-            yield from file.iter_batches(batch_size=BATCH, columns=columns)
+            yield from file.iter_batches(batch_size=BATCH, columns=columns, row_groups=groups)
     except _BROKEN:
-        raise mistake(path, key, "a damaged Parquet file", "write the file again") from None
+        raise _damaged(path, key) from None
+
+
+def _damaged(path: Path, key: str) -> Mistakes:
+    return mistake(path, key, "a damaged Parquet file", "write the file again")
 
 
 def _open_csv(paths: Sequence[Path], dialect: Dialect, key: str) -> Records:
@@ -143,7 +197,7 @@ def _open_csv(paths: Sequence[Path], dialect: Dialect, key: str) -> Records:
         )
 
     schema = pa.schema([(name, pa.string()) for name in names[0]])
-    return Records(_name_of(paths), schema, read, tuple(forms))
+    return Records(_name_of(paths), schema, read, tuple(forms), tuple(paths))
 
 
 def _csv_form(path: Path, dialect: Dialect, key: str) -> CsvForm:

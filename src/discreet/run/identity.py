@@ -23,7 +23,7 @@ from discreet.perturb.mechanism import Mechanism
 from discreet.programme.noise import Draw, PrivateNoise
 from discreet.programme.programme import Programme
 from discreet.programme.sources import FileSource, MemorySource, Source
-from discreet.run.run import Run
+from discreet.run.run import Engine, Run
 
 
 @dataclass(frozen=True)
@@ -54,26 +54,31 @@ def begin(
     threads: int = 1,
     progress: Progress | None = None,
     register: Register | None = None,
+    engine: Engine | None = None,
 ) -> tuple[Run, Identity]:
     """The run that makes a release, and its identity; its snapshot is not bound before ``Snapshot.bind``."""
-    digests = digest_inputs(programme, secret)
+    digests = digest_inputs(programme, secret, engine)
     snapshot = declared_snapshot(programme, digests, register)
     key = noise_key(programme, secret, digests, snapshot)
     salt = derive(key, "manifest-salt", 16).hex() if programme.noise.is_guaranteed else ""
-    return _begun(programme, secret, key, salt, digests, snapshot, threads, progress)
+    return _begun(programme, secret, key, salt, digests, snapshot, threads, progress, engine)
 
 
 def begin_again(
-    programme: Programme, secret: bytes, salt: str = "", threads: int = 1, progress: Progress | None = None
+    programme: Programme,
+    secret: bytes,
+    salt: str = "",
+    threads: int = 1,
+    progress: Progress | None = None,
+    engine: Engine | None = None,
 ) -> tuple[Run, Identity]:
     """A run that publishes nothing, over the same records and with the same law: to audit a release, or to try one.
 
     Where a guarantee is claimed its noise is not that of any release.
     """
-    digests = digest_inputs(programme, secret)
-    return _begun(
-        programme, secret, secrets.token_bytes(SECRET_BYTES), salt, digests, None, threads, progress
-    )
+    digests = digest_inputs(programme, secret, engine)
+    key = secrets.token_bytes(SECRET_BYTES)
+    return _begun(programme, secret, key, salt, digests, None, threads, progress, engine)
 
 
 def _begun(
@@ -85,10 +90,16 @@ def _begun(
     snapshot: Snapshot | None,
     threads: int,
     progress: Progress | None,
+    engine: Engine | None,
 ) -> tuple[Run, Identity]:
     chosen = mechanism(programme, secret, key)
     run = Run(
-        programme=programme, secret=secret, mechanism=chosen, threads=threads, progress=progress or Quiet()
+        programme=programme,
+        secret=secret,
+        mechanism=chosen,
+        threads=threads,
+        progress=progress or Quiet(),
+        engine=engine,
     )
     found = run_digests(programme, secret, chosen, digests, salt)
     identity = Identity(
@@ -125,9 +136,13 @@ def run_digests(
     )
 
 
-def digest_inputs(programme: Programme, secret: bytes) -> dict[str, str]:
+def digest_inputs(programme: Programme, secret: bytes, engine: Engine | None = None) -> dict[str, str]:
     """Digest the contents of every input, under the secret; ready-made counts are named by their file."""
     key = derive(secret, "manifest")
+    return _digests(programme, key) if engine is None else engine.call(_digests, programme, key)
+
+
+def _digests(programme: Programme, key: bytes) -> dict[str, str]:
     return {name: _digest_source(source, key) for name, source in _sources(programme)}
 
 
