@@ -76,7 +76,7 @@ _KNOWN = (
     ),
     _known(r"No space left on device", "a disk of the cluster is full", "free it, or set spark.local.dir"),
     _known(
-        r"AccessControlException|Permission denied|AccessDenied|UnauthorizedAccess|AuthorizationPermissionMismatch",
+        r"AccessControlException|InternalDir of ViewFileSystem|Permission denied|AccessDenied|UnauthorizedAccess|AuthorizationPermissionMismatch",
         "access is refused",
         "ask for permission, or choose another place",
     ),
@@ -91,6 +91,9 @@ _KNOWN = (
         "correct the name",
     ),
     _known(r"PATH_NOT_FOUND[^\n]*?: " + _FILE + r"\. ", "no such path {0}", "correct the path"),
+    _known(
+        r"FileNotFoundException", "no such path, or a part of it is gone", "correct the path, and run again"
+    ),
     _known(
         r"No FileSystem for scheme \"?([a-z0-9+.-]{1,20})|UNSUPPORTED_FILE_SYSTEM",
         "Spark has no file system {0}:",
