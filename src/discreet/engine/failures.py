@@ -76,7 +76,7 @@ _KNOWN = (
     ),
     _known(r"No space left on device", "a disk of the cluster is full", "free it, or set spark.local.dir"),
     _known(
-        r"AccessControlException|InternalDir of ViewFileSystem|Permission denied|AccessDenied|UnauthorizedAccess|AuthorizationPermissionMismatch",
+        r"AccessControlException|Permission denied|AccessDenied|UnauthorizedAccess|AuthorizationPermissionMismatch",
         "access is refused",
         "ask for permission, or choose another place",
     ),
