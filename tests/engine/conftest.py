@@ -47,6 +47,10 @@ def spark(spark_folder: Path) -> Iterator[object]:
         "spark.driver.bindAddress": "127.0.0.1",
         # a second file system of Hadoop, with a scheme of its own, over a folder
         "spark.hadoop.fs.viewfs.mounttable.census.link./data": (spark_folder / "view").as_uri(),
+        # the same with the scheme of an object store
+        "spark.hadoop.fs.s3a.impl": "org.apache.hadoop.fs.viewfs.ViewFileSystemOverloadScheme",
+        "spark.hadoop.fs.viewfs.overload.scheme.target.file.impl": "org.apache.hadoop.fs.LocalFileSystem",
+        "spark.hadoop.fs.viewfs.mounttable.bucket.link./data": (spark_folder / "view").as_uri(),
         "spark.driver.extraJavaOptions": f"-Dderby.system.home={spark_folder / 'derby'}",
     }
     with open_session(EngineRule(EngineKind.SPARK, settings, 300)) as session:

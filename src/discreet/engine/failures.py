@@ -92,12 +92,15 @@ _KNOWN = (
     ),
     _known(r"PATH_NOT_FOUND[^\n]*?: " + _FILE + r"\. ", "no such path {0}", "correct the path"),
     _known(
+        r"FileNotFoundException", "no such path, or a part of it is gone", "correct the path, and run again"
+    ),
+    _known(
         r"No FileSystem for scheme \"?([a-z0-9+.-]{1,20})|UNSUPPORTED_FILE_SYSTEM",
         "Spark has no file system {0}:",
         "name its package in engine.packages, such as org.apache.hadoop:hadoop-aws for s3a",
     ),
     _known(
-        r"(?:ClassNotFoundException: (org\.apache\.hadoop\.fs\.[\w.$]+))",
+        r"(?:ClassNotFoundException: (?:Class )?(org\.apache\.hadoop\.fs\.[\w.$]+))",
         "Spark has no file system of class {0}",
         "name its package in engine.packages",
     ),
@@ -114,7 +117,7 @@ _KNOWN = (
     _known(r"UnknownHostException: ([\w.-]{1,100})", "no such host {0}", "correct the address"),
     _known(r"Connection refused|ConnectException", "the server does not answer", "check its address"),
     _known(
-        r"PARSE_SYNTAX_ERROR[^\n]*near '([^'\n]{1,40})'",
+        r"PARSE_SYNTAX_ERROR[^\n]*near '+([^'\n]{1,40})'",
         "a query that is not Spark SQL, near {0}",
         "write one SELECT in Spark's SQL; files are named as parquet.`/path`",
     ),

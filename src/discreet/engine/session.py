@@ -50,12 +50,11 @@ _REQUIRED = {
 
 def require_spark() -> None:
     """Refuse a machine without pyspark 4 or without Java 17, in one line each."""
+    # pyspark repeats it whenever Arrow is used; nothing uses pandas through it
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # of pyspark about pandas, which is not used here
-            import pyspark  # noqa: PLC0415
-            import pyspark.sql  # noqa: PLC0415
-            import pyspark.testing.utils  # noqa: PLC0415, pyspark imports it later and warns then
+        import pyspark  # noqa: PLC0415
+        import pyspark.sql  # noqa: PLC0415
     except ImportError:
         raise mistake("Spark", _KEY, "pyspark is not installed", "pip install 'discreet[spark]'") from None
     if int(pyspark.__version__.partition(".")[0]) < PYSPARK:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -55,6 +56,7 @@ class DeclaredEngine(Declared):
     shuffle_partitions: Annotated[int, Field(ge=1, le=100_000)] | None = None
     memory: DeclaredMemory = DeclaredMemory()
     wait: Annotated[int, Field(ge=1, le=86_400)] = WAIT
+    folder: Text | None = None
     spark: dict[Text, object] = {}
 
 
@@ -72,6 +74,12 @@ class EngineRule:
     kind: EngineKind = EngineKind.EMBEDDED
     settings: Mapping[str, str] = field(default_factory=dict)
     wait: int = WAIT  # seconds until the cluster must have run its first task
+    folder: Path | None = None  # that driver and executors see
+
+    @property
+    def is_local(self) -> bool:
+        """Whether Spark runs on this machine only, so that every folder is seen by its executors."""
+        return self.settings.get("spark.master", "local").startswith("local")
 
     def of_kind(self, kind: EngineKind) -> EngineRule:
         """The same settings on another engine, as a command's option requests it."""
@@ -102,7 +110,9 @@ def resolve_engine(declared: DeclaredEngine | None, findings: Findings) -> Engin
     for full, value in sorted(given.items()):
         if is_credential(full, value):
             findings.add(f"engine.{full}", "credentials do not belong into a programme", _CREDENTIALS)
-    return EngineRule(kind, {**given, **{full: value for full, (_, value) in named.items()}}, declared.wait)
+    settings = {**given, **{full: value for full, (_, value) in named.items()}}
+    folder = None if declared.folder is None else findings.folder / Path(declared.folder).expanduser()
+    return EngineRule(kind, settings, declared.wait, folder)
 
 
 def _named(declared: DeclaredEngine) -> Iterator[tuple[str, str, str | None]]:

@@ -202,7 +202,12 @@ def noise_key(
 
 def _are_recognised(programme: Programme) -> bool:
     """Whether all inputs are digested by their contents, so that the same ones are recognised."""
-    return all(isinstance(source, FileSource | MemorySource) for _, source in _sources(programme))
+    return all(_has_content(source) for _, source in _sources(programme))
+
+
+def _has_content(source: Source) -> bool:
+    """Whether the content of a source has a digest; a copy that an engine has made has an order of its own."""
+    return isinstance(source, MemorySource) or (isinstance(source, FileSource) and source.copy_of is None)
 
 
 def keyed_digest(content: bytes, key: bytes) -> str:
@@ -222,6 +227,6 @@ def _digest_source(source: Source, key: bytes) -> str:
     """Digest files and tables in memory by their content; databases and queries only by their declaration."""
     if isinstance(source, MemorySource):
         return digest_table(source.content, key)
-    if isinstance(source, FileSource):
+    if isinstance(source, FileSource) and source.copy_of is None:
         return digest_files(source.paths(), key)
     return keyed_digest(json.dumps(source.describe(), sort_keys=True).encode(), key)
