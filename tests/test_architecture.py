@@ -202,6 +202,7 @@ def test_the_public_names_are_these() -> None:
         "Rho",
         "RiskLimits",
         "Secret",
+        "SparkEngine",
         "Swap",
         "SwapResult",
         "SyntheticCensus",

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from discreet.api.swapping import SwapResult, swap
     from discreet.api.synthetic import SyntheticCensus, synth
     from discreet.api.tables import Table, TableAxis
+    from discreet.engine.spark import SparkEngine
     from discreet.errors import DiscreetError, Mistakes, Problem
     from discreet.maths.feasible import RiskLimits
     from discreet.maths.noise.ptable import PTable
@@ -71,6 +72,7 @@ _HOMES = {
     "Rho": "maths.privacy.accounting",
     "RiskLimits": "maths.feasible",
     "Secret": "api.secret",
+    "SparkEngine": "engine.spark",
     "Swap": "api.noise",
     "SwapResult": "api.swapping",
     "SyntheticCensus": "api.synthetic",
@@ -127,6 +129,7 @@ __all__ = [
     "Rho",
     "RiskLimits",
     "Secret",
+    "SparkEngine",
     "Swap",
     "SwapResult",
     "SyntheticCensus",

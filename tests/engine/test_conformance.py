@@ -7,14 +7,20 @@ from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from discreet.audit.audit import MEASURES
+from discreet.audit.case import recognise
 from discreet.engine.spark import SparkEngine
+from discreet.errors import GateBroken, Mistakes
 from discreet.io.register import Register
 from discreet.io.serialize import json_text
 from discreet.pipeline.audit import audit_release
+from discreet.pipeline.check import check_data
 from discreet.pipeline.protect import Protected, protect
+from discreet.pipeline.swap import write_swap
 from discreet.programme.programme import load_programme
 from discreet.release.reader import open_release
 from discreet.release.verify import verify
@@ -189,8 +195,8 @@ def test_neither_files_nor_their_order_change_a_value(
     division: str, references: References, engine: Engine | None, tmp_path: Path
 ) -> None:
     _, files, _ = references.of("plain", town())
-    programme = make_town(tmp_path / "town")
-    DIVISIONS[division](tmp_path / "town")
+    programme = make_town(tmp_path / "plain")  # the release is named after the folder
+    DIVISIONS[division](tmp_path / "plain")
     made(programme, tmp_path / "release", engine)
     assert values(contents(tmp_path / "release")) == values(files)
 

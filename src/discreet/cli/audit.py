@@ -12,7 +12,7 @@ from discreet.audit.audit import MEASURES
 from discreet.audit.case import recognise
 from discreet.audit.differencing_areas import require_areas
 from discreet.audit.evidence import published, refuse_adjusted
-from discreet.cli.output import ENGINE, FAILED, JSON, QUIET, THREADS, emit_json, engine_for, shown_progress
+from discreet.cli.output import ENGINE, FAILED, JSON, QUIET, THREADS, computing, emit_json, shown_progress
 from discreet.cli.release_options import EARLIER, GEOGRAPHIES, LOOKUP, WITHOUT, read_lookup
 from discreet.errors import mistake
 from discreet.io.atomic_folder import require_free
@@ -82,8 +82,8 @@ def audit(
         its_programme = None if earlier_programme is None else load_programme(earlier_programme)
         before = Before(earlier.resolve(), its_programme, its_key)
     work = programme.resolve().parent if out is None else out.resolve().parent
-    with engine_for(declared, engine) as where, shown_progress(quiet or json) as progress:
-        run = recognise(declared, key, opened, threads, progress, where)
+    with computing(declared, engine) as where, shown_progress(quiet or json) as progress:
+        run = recognise(where.programme, key, opened, threads, progress, where.engine)
         found = audit_release(run, opened, without or (), before, crossing, work)
         if out is not None:
             write_audit(found, out, release, threads, progress)

@@ -17,8 +17,8 @@ from discreet.cli.output import (
     QUIET,
     REGISTER,
     THREADS,
+    computing,
     emit_json,
-    engine_for,
     numbered,
     shown_progress,
 )
@@ -94,11 +94,11 @@ def check(
                 another_ptable,
                 problems,
             )
-        found, noted = _judged(inspected.sound, intended, engine, threads, quiet or json)
+        found, notes, noted = _judged(inspected.sound, intended, engine, threads, quiet or json)
         # a split that fits no cube is found in the file, and again by the mechanism
         reported = {(problem.value, problem.remedy) for problem in problems}
         problems += [one for one in found if one.file or (one.value, one.remedy) not in reported]
-        notes = [*reading_notes(inspected.sound), *(() if problems else noted)]
+        notes += [] if problems else noted
     if json:
         emit_json(
             {"sound": not problems, "problems": [vars(problem) for problem in problems], "notes": notes}
@@ -120,20 +120,21 @@ def _judged(
     kind: EngineKind | None,
     threads: int,
     quiet: bool,
-) -> tuple[list[Problem], list[str]]:
-    """The problems of the data and of an intended release, and the notes on sound ones."""
-    with engine_for(programme, kind) as engine, shown_progress(quiet) as progress:
+) -> tuple[list[Problem], list[str], list[str]]:
+    """The problems of the data and of an intended release, notes on how files are read, and those on sound ones."""
+    with computing(programme, kind) as where, shown_progress(quiet) as progress:
         if intended is not None:
-            intended = replace(intended, engine=engine)
-        found = check_data(programme, threads, progress, intended, engine)
-        notes = [] if found else [*check_notes(programme, engine)]
+            intended = replace(intended, engine=where.engine)
+        found = check_data(where.programme, threads, progress, intended, where.engine)
+        reading = [*reading_notes(where.programme)]
+        notes = [] if found else [*check_notes(where.programme, where.engine)]
     if found:
-        return found, notes
+        return found, reading, notes
     if intended is not None:
         notes += intended.notes(programme)
     if programme.gates.declared:
         notes.append(UNKNOWN)
-    return found, notes
+    return found, reading, notes
 
 
 def _only_with_secret(secret: str, *others: object) -> None:

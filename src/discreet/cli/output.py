@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
+from discreet.errors import mistake
 from discreet.io.progress_bar import cores, shown_progress
 from discreet.io.serialize import json_text
 from discreet.programme.engine import EngineKind
 from discreet.programme.programme import Programme
-from discreet.run.run import Engine
+from discreet.programme.sources import hadoop_scheme
+
+if TYPE_CHECKING:
+    from discreet.engine.spark import SparkEngine
 
 FAILED = 1  # exit code: the release fails a check
 
@@ -46,15 +52,34 @@ ENGINE = Annotated[
 ]
 
 
-def engine_for(programme: Programme, kind: EngineKind | None) -> AbstractContextManager[Engine | None]:
+@dataclass(frozen=True)
+class Computing:
+    """Where a command computes: the engine (None: this machine), and the programme with sources that it can read."""
+
+    programme: Programme
+    engine: SparkEngine | None
+
+    def release_folder(self, out: str) -> AbstractContextManager[Path]:
+        """Where a release is made that is then at ``out``."""
+        if self.engine is not None:
+            return self.engine.release_folder(out)
+        if hadoop_scheme(out):
+            raise mistake(out, "--out", "only Spark can write there", "add --engine spark, or give a folder")
+        return nullcontext(Path(out))
+
+
+@contextmanager
+def computing(programme: Programme, kind: EngineKind | None) -> Iterator[Computing]:
     """The engine of a command, as long as the block lasts: as the option states, or as the programme declares."""
     rule = programme.engine if kind is None else programme.engine.of_kind(kind)
     if rule.kind is EngineKind.EMBEDDED:
-        return nullcontext()
+        yield Computing(programme, None)
+        return
     # pyspark and what it needs are imported only where they are used
     from discreet.engine.spark import opened_engine  # noqa: PLC0415
 
-    return opened_engine(rule)
+    with opened_engine(rule) as engine, engine.readable(programme) as found:
+        yield Computing(found, engine)
 
 
 def register_path(given: Path | None, secret: str) -> Path | None:
@@ -81,9 +106,9 @@ __all__ = [
     "QUIET",
     "REGISTER",
     "THREADS",
+    "computing",
     "console",
     "emit_json",
-    "engine_for",
     "register_path",
     "say",
     "shown_progress",

@@ -18,8 +18,8 @@ from discreet.cli.output import (
     QUIET,
     REGISTER,
     THREADS,
+    computing,
     emit_json,
-    engine_for,
     numbered,
     register_path,
     shown_progress,
@@ -65,7 +65,13 @@ ACCEPT = Annotated[
 def protect(
     programme: Annotated[Path, typer.Argument(help="The programme file.")],
     secret: Annotated[str, typer.Option("--secret", help="A secret file, env:NAME or fd:NUMBER.")],
-    out: Annotated[Path, typer.Option("--out", help="The release folder to write or replace.")],
+    out: Annotated[
+        str,
+        typer.Option(
+            "--out",
+            help="The release folder to write or replace; with Spark also an address such as hdfs://host/release.",
+        ),
+    ],
     private: PRIVATE = None,
     ledger: LEDGER = "",
     account: ACCOUNT = "",
@@ -97,11 +103,15 @@ def protect(
         _report(loaded, key, out, threads, quiet, json, beside, engine)
         return
     spending = spending_of(ledger, account, secret)
-    with engine_for(loaded, engine) as where, shown_progress(quiet or json) as progress:
+    with (
+        computing(loaded, engine) as where,
+        where.release_folder(out) as place,
+        shown_progress(quiet or json) as progress,
+    ):
         done = run_protect(
-            loaded,
+            where.programme,
             key,
-            out,
+            place,
             private_manifest,
             clock=lambda: datetime.now(UTC),
             threads=threads,
@@ -110,17 +120,17 @@ def protect(
             register=register_of(loaded, register, secret, key),
             earlier=beside,
             another_ptable=another_ptable,
-            engine=where,
+            engine=where.engine,
         )
     if json:
-        emit_json({**vars(done), "private_manifest": private_manifest})
+        emit_json({**vars(done), "release": out, "private_manifest": private_manifest})
         return
     for note in done.notes:
         typer.echo(f"Note: {note}", err=True)
     if not quiet:
         resumed = f" ({done.resumed} of them from an interrupted run)" if done.resumed else ""
         cells = numbered(done.cells, "published cell")
-        typer.echo(f"{done.release}: {numbered(done.cubes, 'cube')}{resumed}, {cells}.")
+        typer.echo(f"{out}: {numbered(done.cubes, 'cube')}{resumed}, {cells}.")
         for verdict in done.verdicts:
             typer.echo(f"Passed {verdict}")
         for sentence in done.paid.sentences() if done.paid else ():
@@ -131,7 +141,7 @@ def protect(
 def _report(
     programme: Programme,
     key: bytes,
-    out: Path,
+    out: str,
     threads: int,
     quiet: bool,
     json: bool,
@@ -142,8 +152,12 @@ def _report(
     if not programme.gates.declared:
         remedy = "declare [gates], or leave --report-only out"
         raise mistake(programme.path, "gates", "none declared", remedy)
-    with engine_for(programme, engine) as where, shown_progress(quiet or json) as progress:
-        verdicts = rehearse(programme, key, out, threads, progress, earlier, where)
+    with (
+        computing(programme, engine) as where,
+        where.release_folder(out) as place,
+        shown_progress(quiet or json) as progress,
+    ):
+        verdicts = rehearse(where.programme, key, place, threads, progress, earlier, where.engine)
     passed = all(verdict.passed for verdict in verdicts)
     if json:
         emit_json({"passed": passed, "verdicts": verdicts})
@@ -171,10 +185,10 @@ def spending_of(ledger: str, account: str, secret: str) -> Spending | None:
     return Spending(ledger_at(ledger, secret), account) if ledger else None
 
 
-def private_place(secret: str, out: Path) -> Path:
+def private_place(secret: str, out: str | Path) -> Path:
     """Where the private manifest is stored if no path is given: next to the secret."""
     if secret.startswith(("env:", "fd:")):
         remedy = "give its path with --private-manifest"
         raise mistake(secret, "private manifest", "no secret file next to which to store it", remedy)
     path = Path(secret)
-    return path.with_name(f"{path.name}.{out.resolve().name}.json")
+    return path.with_name(f"{path.name}.{Path(out).resolve().name}.json")

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.output import ENGINE, JSON, QUIET, THREADS, emit_json, engine_for, shown_progress
+from discreet.cli.output import ENGINE, JSON, QUIET, THREADS, computing, emit_json, shown_progress
 from discreet.errors import mistake
 from discreet.io.secret import read_secret
 from discreet.pipeline.swap import Swapped, write_swap
@@ -36,8 +36,8 @@ def swap(
     key = read_secret(secret, os.environ)
     private = report or _next_to(secret, out)
     loaded = load_programme(programme)
-    with engine_for(loaded, engine) as where, shown_progress(quiet or json) as progress:
-        done = write_swap(loaded, key, out, private, threads, progress, where)
+    with computing(loaded, engine) as where, shown_progress(quiet or json) as progress:
+        done = write_swap(where.programme, key, out, private, threads, progress, where.engine)
     for conflict in () if json else done.figures.conflicts:
         typer.echo(f"Note: {conflict}", err=True)
     if json:

@@ -165,16 +165,21 @@ def require_master(master: str) -> None:
 
 def checked_session(spark: SparkSession, wait: int = WAIT) -> SparkSession:
     """A session that can be used: not of Spark Connect, alive, with executors that run the same code."""
-    if type(spark).__module__.startswith("pyspark.sql.connect"):
-        raise _connect("the session is of Spark Connect")
-    if spark.sparkContext._jsc is None or spark.sparkContext._jsc.sc().isStopped():  # noqa: SLF001
-        raise mistake("Spark", _KEY, "the session is stopped", "open a new one")
+    require_classic(spark)
     for name, value in _REQUIRED.items():
         spark.conf.set(name, value)
     problems = list(_differences(_here(), _asked(spark, wait)))
     if problems:
         raise Mistakes(problems)
     return spark
+
+
+def require_classic(spark: SparkSession) -> None:
+    """Refuse a session of Spark Connect, and one that is stopped."""
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
+        raise _connect("the session is of Spark Connect")
+    if spark.sparkContext._jsc is None or spark.sparkContext._jsc.sc().isStopped():  # noqa: SLF001
+        raise mistake("Spark", _KEY, "the session is stopped", "open a new one")
 
 
 def _connect(what: str) -> Mistakes:

@@ -20,9 +20,11 @@ import pyarrow as pa
 
 from discreet.engine import tasks
 from discreet.engine.failures import failures
+from discreet.engine.hadoop import is_address, published_at
 from discreet.engine.places import StoredPlaces, store_places
 from discreet.engine.rows import ANSWER, SCHEMA, Answer, Kind, read_answer, unpacked
-from discreet.engine.session import open_session
+from discreet.engine.session import checked_session, open_session, require_classic
+from discreet.engine.sources import readable
 from discreet.errors import DiscreetError, Mistakes, Problem
 from discreet.io.databases import open_source
 from discreet.io.files import FilePart, Records, file_parts
@@ -59,9 +61,38 @@ TASK_BYTES = 128 << 20  # of records that a task reads, at most
 
 @dataclass(frozen=True, eq=False)
 class SparkEngine:
-    """Runs on a Spark session, which stays open."""
+    """Runs on a Spark session, which stays open.
+
+    ``folder``: one that the driver and all executors see, where records must be copied or a release is not written on
+    a path of theirs; not needed where Spark runs on this machine only.
+    """
 
     spark: SparkSession
+    folder: Path | None = None
+    checked: bool = False  # whether the executors have been asked what they have installed
+
+    def __post_init__(self) -> None:
+        require_classic(self.spark)
+
+    @contextmanager
+    def readable(self, programme: Programme) -> Iterator[Programme]:
+        """The programme with sources that every task can read, as long as the block lasts."""
+        if not self.checked:
+            checked_session(self.spark)
+        rule = EngineRule(
+            EngineKind.SPARK, {"spark.master": str(self.spark.sparkContext.master)}, folder=self.folder
+        )
+        with readable(programme, self.spark, rule) as found:
+            yield found
+
+    @contextmanager
+    def release_folder(self, out: str) -> Iterator[Path]:
+        """Where a release is made that is then at ``out``: a path of this machine, or of a file system of Hadoop."""
+        if not is_address(out):
+            yield Path(out)
+            return
+        with published_at(self.spark, out, self.folder) as folder:
+            yield folder
 
     def call(self, function: Callable[Given, Made], *given: Given.args, **named: Given.kwargs) -> Made:
         """Call a function in one task."""
@@ -226,13 +257,10 @@ class SparkEngine:
 
 
 @contextmanager
-def opened_engine(rule: EngineRule) -> Iterator[SparkEngine | None]:
-    """The engine that a programme or a command declares, as long as the block lasts; None is this machine."""
-    if rule.kind is EngineKind.EMBEDDED:
-        yield None
-        return
+def opened_engine(rule: EngineRule) -> Iterator[SparkEngine]:
+    """The Spark engine that a programme or a command declares, as long as the block lasts."""
     with open_session(rule) as spark:
-        yield SparkEngine(spark)
+        yield SparkEngine(spark, rule.folder, checked=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -299,7 +327,7 @@ def _unreadable(unit: Unit) -> Iterator[Problem]:
 def _opened(unit: Unit, key: str, parallel: int) -> tuple[Records, list[list[FilePart]]]:
     """A unit's table without its content, and the files that each task reads."""
     if not isinstance(unit.source, FileSource):
-        raise TypeError("a source that was refused")
+        raise Mistakes(_unreadable(unit))
     records = open_source(unit.source, key)
     return replace(records, read=tasks.unread), divided(tuple(file_parts(unit.source, key)), parallel)
 

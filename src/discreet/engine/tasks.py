@@ -57,7 +57,7 @@ class Counting:
     secret: bytes = field(repr=False)
     places: Places | None
     records: Records  # the whole table without its content
-    parts: Sequence[Sequence[FilePart]] | None  # the files of each task; None where Spark reads the records
+    parts: Sequence[Sequence[FilePart]]  # the files of each task
     targets: int  # tasks that add up what others have counted
 
 
@@ -71,23 +71,16 @@ def counts(shared: Shared) -> Callable[[Batches], Batches]:
 
     def task(batches: Batches) -> Batches:
         job: Counting = shared.value
-        if job.parts is None:
-            return packed(_counted(job, _partition(), replace(job.records, read=lambda _, __: batches)))
         numbers = (int(k) for batch in batches for k in batch.column(0).to_pylist())
-        return packed(row for number in numbers for row in _counted_files(job, number))
+        return packed(row for number in numbers for row in _counted(job, number))
 
     return task
 
 
-def _counted_files(job: Counting, number: int) -> Iterator[Row]:
-    assert job.parts is not None
-    key = f"population.{job.needs.unit.name}"
-    yield from _counted(job, number, open_parts(job.records, job.parts[number], key))
-
-
-def _counted(job: Counting, number: int, records: Records) -> Iterator[Row]:
+def _counted(job: Counting, number: int) -> Iterator[Row]:
     """The cells, ids and findings of some records; an error that is raised on purpose is a row, too."""
     unit = job.needs.unit
+    records = open_parts(job.records, job.parts[number], f"population.{unit.name}")
     try:
         moved = job.places.of(unit) if job.places else None
         yield from _read(job, number, records, moved)
@@ -218,11 +211,3 @@ def _called(function: Callable[..., Any], *given: Any, **named: Any) -> Answer:
         return Answer(0, function(*given, **named))
     except DiscreetError as error:
         return Answer(0, error=error)
-
-
-def _partition() -> int:
-    from pyspark import TaskContext  # noqa: PLC0415, only on executors
-
-    context = TaskContext.get()
-    assert context is not None
-    return int(context.partitionId())
