@@ -91,7 +91,7 @@ def pairs_with_earlier(
 def found_pairs(
     made: Release, out: Path, earlier: EarlierReleases, noise: Noise
 ) -> tuple[tuple[Pair, ...], tuple[str, ...]]:
-    """The same for a task: the pairs, and the lines to be told."""
+    """The same for a task: the pairs, and the lines that a caller prints."""
     lines: list[str] = []
     pairs = tuple(pairs_with_earlier(made, out, replace(earlier, tell=lines.append), noise))
     return pairs, tuple(lines)
