@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from enum import Enum
-from glob import escape, glob
+from glob import escape, glob, has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NoReturn
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -85,6 +85,11 @@ class Dialect:
         return {key: value for key, value in asdict(self).items() if value is not None}
 
 
+def _plain(part: str) -> str:
+    """A part of a pattern without the brackets that ``glob.escape`` puts around characters with a meaning."""
+    return re.sub(r"\[([*?[])\]", r"\1", part) if re.fullmatch(r"(?:\[[*?[]\]|[^*?[])*", part) else part
+
+
 @dataclass(frozen=True)
 class FileSource:
     """Parquet or CSV files."""
@@ -94,6 +99,15 @@ class FileSource:
     format: FileFormat
     dialect: Dialect = Dialect()
     copy_of: ClusterSource | None = None  # what an engine has copied into the files, in an order of its own
+
+    @property
+    def root(self) -> Path:
+        """The folder above the first wildcard of the pattern."""
+        parts = Path(self.pattern).parts
+        first = next(
+            (k for k, part in enumerate(parts) if part in ("**", "*") or has_magic(_plain(part))), -1
+        )
+        return Path(*(_plain(part) for part in parts[:first]))
 
     def paths(self) -> tuple[Path, ...]:
         """The files that exist now, in the order of their names."""
