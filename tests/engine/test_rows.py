@@ -129,4 +129,4 @@ def test_ten_thousand_small_files_are_few_tasks() -> None:
 
 def test_one_huge_file_is_many_tasks() -> None:
     parts = [FilePart(Path("one"), k, k + 1, TASK_BYTES // 2) for k in range(200)]
-    assert [len(one) for one in divided(parts, 8)] == [2] * 100
+    assert [(one.first, one.last) for (one,) in divided(parts, 8)] == [(2 * k, 2 * k + 2) for k in range(100)]

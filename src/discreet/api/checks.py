@@ -16,6 +16,7 @@ from discreet.api.programme import Programme
 from discreet.api.protect import programme_of
 from discreet.api.results import Result
 from discreet.api.tables import summary_frame
+from discreet.engine.computing import computing
 from discreet.errors import Problem
 from discreet.io.progress_bar import cores, shown_progress
 from discreet.page.markup import Html, joined, listing, paragraph
@@ -23,6 +24,9 @@ from discreet.pipeline.check import check_data, check_notes
 from discreet.release.certify import Certified, verify_certificate
 from discreet.release.verify import Verification
 from discreet.release.verify import verify as verify_folder
+
+if TYPE_CHECKING:
+    from discreet.engine.spark import SparkEngine
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,9 +76,12 @@ def check(
     *,
     threads: int = 0,
     progress: bool = True,
+    engine: SparkEngine | None = None,
     **declared: object,
 ) -> Checked:
     """Read all data of a programme and report every problem; nothing is counted or written.
+
+    ``engine``: the Spark that reads the records, if not this machine.
 
     >>> import discreet as ds
     >>> census = ds.Population(persons={"pid": [1, 2], "sex": ["F", "M"]}, person_id="pid")
@@ -88,10 +95,10 @@ def check(
     inspected = programme.declaration.inspect()
     if inspected.sound is None:
         return Checked(tuple(inspected.problems))
-    with shown_progress(not progress) as listener:
-        found = check_data(inspected.sound, cores(threads), listener)
-    problems = tuple(dict.fromkeys((*inspected.problems, *found)))
-    return Checked(problems, () if problems else tuple(check_notes(inspected.sound)))
+    with computing(inspected.sound, given=engine) as where, shown_progress(not progress) as listener:
+        found = check_data(where.programme, cores(threads), listener, engine=where.engine)
+        problems = tuple(dict.fromkeys((*inspected.problems, *found)))
+        return Checked(problems, () if problems else tuple(check_notes(where.programme, where.engine)))
 
 
 def verify(release: Published, *, certificate: bool = False) -> Result[Verification] | Result[Certified]:

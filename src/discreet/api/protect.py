@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
@@ -15,6 +14,7 @@ from discreet.api.programme import Programme
 from discreet.api.releases import Origin, Release
 from discreet.api.secret import Secret, secret_key
 from discreet.api.tables import Table
+from discreet.engine.computing import computing
 from discreet.errors import mistake
 from discreet.io.progress_bar import cores, shown_progress
 from discreet.io.register import Register
@@ -141,7 +141,7 @@ def protect(
     file or where ``register`` names, whether a folder is written or not: another p-table under the same secret is then
     refused unless ``another_ptable``. A secret without a file has no register; try parameters with ``Secret.new()``.
     ``ledger`` and ``account`` charge a budget before noise is drawn. If a gate is broken, nothing is made. With an
-    ``engine``, ``SparkEngine(spark)``, records are read and counted by Spark: the bytes are the same.
+    ``engine``, ``SparkEngine(spark)``, or where a programme declares one, Spark counts; the bytes are the same.
 
     >>> import discreet as ds
     >>> persons = {"pid": range(300), "sex": ["F", "M", "F"] * 100, "age": [5, 20, 70, 33, 90] * 60}
@@ -166,12 +166,12 @@ def protect(
         raise mistake("", "register", "a folder is written under a secret without a file", remedy)
     with (
         temporary_folder(out is None) as temporary,
-        nullcontext(resolved) if engine is None else engine.readable(resolved) as readable,
+        computing(resolved, given=engine) as where,
         shown_progress(not progress) as listener,
     ):
         place = temporary.path / resolved.release.name if temporary is not None else Path(str(out))
         made = publish(
-            readable,
+            where.programme,
             key.key,
             place,
             private,
@@ -182,7 +182,7 @@ def protect(
             register=known,
             earlier=beside,
             another_ptable=another_ptable,
-            engine=engine,
+            engine=where.engine,
         )
         release = Release(open_folder(place), Origin(programme, key, made.notes, made.verdicts, temporary))
     return release[next(iter(release))] if isinstance(cubes, Cube) else release

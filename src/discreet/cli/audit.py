@@ -12,8 +12,9 @@ from discreet.audit.audit import MEASURES
 from discreet.audit.case import recognise
 from discreet.audit.differencing_areas import require_areas
 from discreet.audit.evidence import published, refuse_adjusted
-from discreet.cli.output import ENGINE, FAILED, JSON, QUIET, THREADS, computing, emit_json, shown_progress
+from discreet.cli.output import ENGINE, FAILED, JSON, QUIET, THREADS, emit_json, shown_progress
 from discreet.cli.release_options import EARLIER, GEOGRAPHIES, LOOKUP, WITHOUT, read_lookup
+from discreet.engine.computing import computing
 from discreet.errors import mistake
 from discreet.io.atomic_folder import require_free
 from discreet.io.secret import read_secret

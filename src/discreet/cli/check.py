@@ -17,7 +17,6 @@ from discreet.cli.output import (
     QUIET,
     REGISTER,
     THREADS,
-    computing,
     emit_json,
     numbered,
     shown_progress,
@@ -32,6 +31,7 @@ from discreet.cli.protect import (
     register_of,
     spending_of,
 )
+from discreet.engine.computing import computing
 from discreet.errors import DiscreetError, Mistakes, Problem, mistake
 from discreet.io.secret import read_secret
 from discreet.pipeline.check import Intention, check_data, check_notes, reading_notes

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from discreet.errors import mistake
 from discreet.io.progress_bar import cores, shown_progress
 from discreet.io.serialize import json_text
 from discreet.programme.engine import EngineKind
-from discreet.programme.programme import Programme
-from discreet.programme.sources import hadoop_scheme
-
-if TYPE_CHECKING:
-    from discreet.engine.spark import SparkEngine
 
 FAILED = 1  # exit code: the release fails a check
 
@@ -52,36 +43,6 @@ ENGINE = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class Computing:
-    """Where a command computes: the engine (None: this machine), and the programme with sources that it can read."""
-
-    programme: Programme
-    engine: SparkEngine | None
-
-    def release_folder(self, out: str) -> AbstractContextManager[Path]:
-        """Where a release is made that is then at ``out``."""
-        if self.engine is not None:
-            return self.engine.release_folder(out)
-        if hadoop_scheme(out):
-            raise mistake(out, "--out", "only Spark can write there", "add --engine spark, or give a folder")
-        return nullcontext(Path(out))
-
-
-@contextmanager
-def computing(programme: Programme, kind: EngineKind | None) -> Iterator[Computing]:
-    """The engine of a command, as long as the block lasts: as the option states, or as the programme declares."""
-    rule = programme.engine if kind is None else programme.engine.of_kind(kind)
-    if rule.kind is EngineKind.EMBEDDED:
-        yield Computing(programme, None)
-        return
-    # pyspark and what it needs are imported only where they are used
-    from discreet.engine.spark import opened_engine  # noqa: PLC0415
-
-    with opened_engine(rule) as engine, engine.readable(programme) as found:
-        yield Computing(found, engine)
-
-
 def register_path(given: Path | None, secret: str) -> Path | None:
     """Where the register of a secret is: as given, or next to the secret file; None where there is no such file."""
     if given is not None or not secret or secret.startswith(("env:", "fd:")):
@@ -106,7 +67,6 @@ __all__ = [
     "QUIET",
     "REGISTER",
     "THREADS",
-    "computing",
     "console",
     "emit_json",
     "register_path",

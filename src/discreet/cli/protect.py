@@ -18,12 +18,12 @@ from discreet.cli.output import (
     QUIET,
     REGISTER,
     THREADS,
-    computing,
     emit_json,
     numbered,
     register_path,
     shown_progress,
 )
+from discreet.engine.computing import computing
 from discreet.errors import mistake
 from discreet.io.register import Register
 from discreet.io.secret import read_secret

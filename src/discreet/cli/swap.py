@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.output import ENGINE, JSON, QUIET, THREADS, computing, emit_json, shown_progress
+from discreet.cli.output import ENGINE, JSON, QUIET, THREADS, emit_json, shown_progress
+from discreet.engine.computing import computing
 from discreet.errors import mistake
 from discreet.io.secret import read_secret
 from discreet.pipeline.swap import Swapped, write_swap

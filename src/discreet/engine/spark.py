@@ -340,7 +340,11 @@ def divided(parts: Sequence[FilePart], parallel: int) -> list[list[FilePart]]:
     before = 0
     for part in parts:
         middle = before + part.size / 2
-        found[min(int(middle * number / total), number - 1) if total else 0].append(part)
+        own = found[min(int(middle * number / total), number - 1) if total else 0]
+        if own and own[-1].path == part.path and own[-1].last == part.first:
+            own[-1] = replace(own[-1], last=part.last, size=own[-1].size + part.size)
+        else:
+            own.append(part)
         before += part.size
     return found
 
