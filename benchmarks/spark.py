@@ -73,6 +73,7 @@ class Figures:
         notes = (
             f"{facts['cells']:,} cells were published; both releases have the same bytes: {facts['digest']}.",
             (
+                f"Java took {facts['java_cpu']:.0f} of Spark's CPU s, and opening the session {facts['start']:.0f}. "
                 f"The peak on Spark's line is the driver's Python. Java, which is driver and executor here: "
                 f"{facts['java']:.2f} GB; the largest Python worker: {facts['worker']:.2f} GB."
             ),
@@ -157,6 +158,7 @@ def on_spark(watch: Stopwatch, folder: str, tasks: int = 0) -> dict[str, Any]:
             done = _protect(folder, Path(place), SparkEngine(session), counting)
             watch.cpu, watch.wall = _tree_cpu() - before, time.perf_counter() - wall
             java, workers = _peaks()
+            java_cpu = _java_cpu()
         digest = _digest(Path(place) / "release")
         private = json.loads((Path(place) / "private.json").read_text(encoding="utf-8"))
     records = sum(private["rows"].values()) if isinstance(private.get("rows"), dict) else 0
@@ -169,6 +171,7 @@ def on_spark(watch: Stopwatch, folder: str, tasks: int = 0) -> dict[str, Any]:
         "start": started,
         "counting": counting.cpu,
         "java": java,
+        "java_cpu": java_cpu,
         "worker": workers,
         "peak": peak_of_this_process(),
     }
@@ -241,6 +244,12 @@ def _tree_cpu() -> float:
             continue
         total += times.user + times.system + times.children_user + times.children_system
     return total
+
+
+def _java_cpu() -> float:
+    """The CPU time of Java, without its Python workers."""
+    times = [one.cpu_times() for one in _tree()[1:] if "java" in one.name()]
+    return float(sum(one.user + one.system for one in times))
 
 
 def _peaks() -> tuple[float, float]:
