@@ -18,7 +18,7 @@ from discreet.engine.rows import (
     rows_of_whole,
     unpacked,
 )
-from discreet.engine.spark import TASK_BYTES, divided
+from discreet.engine.spark import TASK_BYTES, divided, finishing_tasks
 from discreet.errors import DatabaseUnavailable, Mistakes, Problem
 from discreet.io.files import FilePart
 from discreet.programme.cube import Cube
@@ -72,21 +72,21 @@ def test_parts_add_up_whatever_their_number(
                 assert position_of.setdefault(position // size, row.target) == row.target
             by_target.setdefault(row.target, CubeParts.some(cube)).add(row.cells)
         again = CubeParts.whole(cube)
-        for one in by_target.values():
-            for row in unpacked(packed(rows_of_whole(3, one.finest()))):
+        for part in by_target.values():
+            for row in unpacked(packed(rows_of_whole(3, part.finest(), 1))):
                 again.add(row.cells)
     other = again.table()
     assert (other.cells == table.cells).all()
     if cube.weight:
-        assert (other.weights == table.weights).all()
-        assert (other.largest == table.largest).all()
+        assert np.array_equal(np.asarray(other.weights), np.asarray(table.weights))
+        assert np.array_equal(np.asarray(other.largest), np.asarray(table.largest))
 
 
 def test_a_cube_without_records_has_a_row(cubes: dict[str, Cube]) -> None:
     none = np.empty(0, dtype=np.uint64)
     (row,) = unpacked(packed(rows_of_cells(0, cubes["places"], FinestCells(none, none), 4)))
     assert len(row.cells.positions) == 0
-    assert len(list(rows_of_whole(0, row.cells))) == 1
+    assert len(list(rows_of_whole(0, row.cells, 0))) == 1
 
 
 @given(st.lists(st.integers(0, 2**64 - 1), max_size=60), st.integers(1, 7))
@@ -130,3 +130,14 @@ def test_ten_thousand_small_files_are_few_tasks() -> None:
 def test_one_huge_file_is_many_tasks() -> None:
     parts = [FilePart(Path("one"), k, k + 1, TASK_BYTES // 2) for k in range(200)]
     assert [(one.first, one.last) for (one,) in divided(parts, 8)] == [(2 * k, 2 * k + 2) for k in range(100)]
+
+
+def test_small_cubes_share_a_task_and_large_ones_do_not(
+    cubes: dict[str, Cube], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = list(cubes.values())
+    assert finishing_tasks(few, 8) == [0, 1, 2]
+    assert finishing_tasks(few * 4, 4) == [k // 3 for k in range(12)]
+    monkeypatch.setattr("discreet.engine.spark.TOGETHER", 1)
+    assert finishing_tasks(few * 4, 4) == list(range(12))
+    assert finishing_tasks([], 4) == []

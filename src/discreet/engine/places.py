@@ -7,6 +7,7 @@ a folder that only its owner can open, without the secret, and are removed with 
 from __future__ import annotations
 
 import pickle
+import secrets
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,7 +28,7 @@ def store_places(run: Run, folder: Path) -> tuple[str, ...]:
         found = places.link(unit)
         content = None if found is None else (found.unhashed(), places.leaves(unit))
         try:
-            draft = folder / f"{name}.draft"
+            draft = folder / f"{name}.{secrets.token_hex(8)}"
             draft.write_bytes(pickle.dumps(content))
             draft.replace(folder / name)
         except OSError:

@@ -96,10 +96,10 @@ def part_size(cube: Cube, targets: int) -> int:
     return max(SMALLEST_PART, -(-cube.size // targets))
 
 
-def rows_of_whole(number: int, found: FinestCells) -> Iterator[Row]:
-    """The rows of cells that are added up, at least one; their target is their cube."""
+def rows_of_whole(number: int, found: FinestCells, target: int) -> Iterator[Row]:
+    """The rows of cells that are added up, at least one, for the task that finishes the cube."""
     for first in range(0, max(1, len(found.positions)), CELLS):
-        yield Row(number, Kind.CELLS, number, _some(found, slice(first, first + CELLS)))
+        yield Row(target, Kind.CELLS, number, _some(found, slice(first, first + CELLS)))
 
 
 def rows_of_ids(ids: NDArray[np.uint64], targets: int) -> Iterator[Row]:

@@ -48,7 +48,7 @@ from discreet.run.run import (
     require_none,
 )
 from discreet.run.tabulating import checked_ready_made
-from discreet.tabulate.counter import groups
+from discreet.tabulate.counter import DENSE_CELLS, groups
 from discreet.tabulate.tables import ConfidentialTable
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 CELLS_AT_ONCE = 100_000_000  # accumulators of a task at once: 800 MB, of which only those in use take memory
+TOGETHER = 1 << 24  # cells of cubes that one task finishes: 128 MB
 TASK_BYTES = 128 << 20  # of records that a task reads, at most
 
 
@@ -203,10 +204,10 @@ class SparkEngine:
         if missing:
             raise Mistakes(missing)
         needs = with_order(needs, records)
-        targets = max(
-            1, min(int(self.spark.conf.get("spark.sql.shuffle.partitions") or 1), 4 * self._parallel)
-        )
-        job = tasks.Counting(needs, cubes, secret, places, records, parts, targets)
+        declared = int(self.spark.conf.get("spark.sql.shuffle.partitions") or 1)
+        targets = max(1, min(declared, max(4 * self._parallel, len(parts) // 2)))
+        finishing = finishing_tasks(cubes, 4 * self._parallel)
+        job = tasks.Counting(needs, cubes, secret, places, records, parts, targets, finishing)
         shared = stack.enter_context(self._sharing(job))
         counted = _mapped(self._numbers(len(parts)), tasks.counts(shared), SCHEMA)
         merged = _mapped(counted.repartitionById(targets, "target"), tasks.adds_up(shared), SCHEMA)
@@ -214,7 +215,7 @@ class SparkEngine:
         stack.callback(merged.unpersist)
         with failures(records.name, key):
             told = merged.where(merged.kind != int(Kind.CELLS)).toArrow()
-        return _Counted(needs, tuple(cubes), records.name, merged, _joined(told.to_batches()))
+        return _Counted(needs, tuple(cubes), records.name, merged, _joined(told.to_batches()), finishing)
 
     def _made(self, group: _Counted, finish: Finish[Any] | None) -> Iterator[Answer]:
         """Let a task finish each cube of a group."""
@@ -231,7 +232,7 @@ class SparkEngine:
 
     def _by_cube(self, group: _Counted) -> DataFrame:
         cells = group.merged.where(group.merged.kind == int(Kind.CELLS))
-        return cells.repartitionById(len(group.cubes), "number")
+        return cells.repartitionById(1 + max(group.finishing), "target")
 
     def _answers(self, answers: DataFrame) -> Iterator[Answer]:
         with failures("Spark", "engine"):
@@ -272,6 +273,7 @@ class _Counted:
     table: str  # its name in messages
     merged: DataFrame
     found: Findings
+    finishing: Sequence[int]  # cube -> the task that finishes it
 
 
 @dataclass(frozen=True, eq=False)
@@ -330,6 +332,20 @@ def _opened(unit: Unit, key: str, parallel: int) -> tuple[Records, list[list[Fil
         raise Mistakes(_unreadable(unit))
     records = open_source(unit.source, key)
     return replace(records, read=tasks.unread), divided(tuple(file_parts(unit.source, key)), parallel)
+
+
+def finishing_tasks(cubes: Sequence[Cube], fewest: int) -> list[int]:
+    """The task that finishes each cube: small ones share a task, which has all its cubes in memory at once."""
+    found: list[int] = []
+    task, cells, number = 0, 0, 0
+    most = -(-len(cubes) // fewest)
+    for cube in cubes:
+        size = min(cube.size, DENSE_CELLS) * (3 if cube.weight else 1)
+        if number and (number == most or cells + size > TOGETHER):
+            task, cells, number = task + 1, 0, 0
+        found.append(task)
+        cells, number = cells + size, number + 1
+    return found
 
 
 def divided(parts: Sequence[FilePart], parallel: int) -> list[list[FilePart]]:

@@ -28,7 +28,7 @@ from discreet.engine.rows import (
     rows_of_whole,
     unpacked,
 )
-from discreet.errors import DiscreetError
+from discreet.errors import DiscreetError, mistake
 from discreet.io.files import FilePart, Records, open_parts
 from discreet.io.progress import Quiet
 from discreet.population.reading import Findings, Needs, Relocation, UnitReader, has_duplicates
@@ -59,6 +59,7 @@ class Counting:
     records: Records  # the whole table without its content
     parts: Sequence[Sequence[FilePart]]  # the files of each task
     targets: int  # tasks that add up what others have counted
+    finishing: Sequence[int]  # cube -> the task that finishes it
 
 
 def unread(plain: Sequence[str], coded: Sequence[str]) -> Batches:
@@ -126,7 +127,7 @@ def _added_up(job: Counting, rows: Iterable[Row]) -> Iterator[Row]:
         yield row_of(Kind.FOUND, 0, Findings(duplicates=True))
     while sums:
         number, found = sums.popitem()
-        yield from rows_of_whole(number, found.finest())
+        yield from rows_of_whole(number, found.finest(), job.finishing[number])
 
 
 def finishes(shared: Shared) -> Callable[[Batches], Batches]:
@@ -211,3 +212,7 @@ def _called(function: Callable[..., Any], *given: Any, **named: Any) -> Answer:
         return Answer(0, function(*given, **named))
     except DiscreetError as error:
         return Answer(0, error=error)
+    except FileNotFoundError as error:
+        remedy = "choose folders that all machines of the cluster share"
+        value = "an executor does not see a folder of the run"
+        return Answer(0, error=mistake(error.filename or "", "engine", value, remedy))
