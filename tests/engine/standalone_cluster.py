@@ -1,5 +1,6 @@
 """A standalone cluster of Spark on the loopback interface: a master and two workers, each with its own executor."""
 
+import ctypes
 import os
 import re
 import signal
@@ -50,6 +51,13 @@ def _command(process: psutil.Process) -> list[str]:
         return []
 
 
+def _end_with_the_tests() -> None:
+    """Let Linux end this process when the tests are killed."""
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "prctl"):
+        libc.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
 @contextmanager
 def running_cluster(folder: Path) -> Iterator[Cluster]:
     """Start a cluster and stop it."""
@@ -62,7 +70,13 @@ def running_cluster(folder: Path) -> Iterator[Cluster]:
 
     def start(name: str, *given: str) -> subprocess.Popen[bytes]:
         with (folder / f"{name}.log").open("wb") as log:
-            one = subprocess.Popen([SCRIPT, *given], env=environment, stdout=log, stderr=log)
+            one = subprocess.Popen(
+                [SCRIPT, *given],
+                env=environment,
+                stdout=log,
+                stderr=log,
+                preexec_fn=_end_with_the_tests,  # noqa: PLW1509
+            )
         started.append(one)
         return one
 

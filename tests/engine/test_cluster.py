@@ -134,6 +134,7 @@ def _require_no_leak(office: Office, cluster: Cluster) -> None:
         assert re.search(rb"\bP00\d{3}\b", content) is None, path
 
 
+@pytest.mark.long
 def test_a_killed_driver_leaves_the_old_release_and_the_next_run_makes_the_new_one(
     cluster: Cluster, tmp_path: Path
 ) -> None:
@@ -153,6 +154,7 @@ def test_a_killed_driver_leaves_the_old_release_and_the_next_run_makes_the_new_o
     assert office.run(office.programme, out) == wanted
 
 
+@pytest.mark.long
 def test_too_little_memory_names_the_setting(cluster: Cluster, tmp_path: Path) -> None:
     office = Office(tmp_path / "office", cluster, 'spark.executor.pyspark.memory = "64m"\n')
     out = tmp_path / "release"

@@ -51,7 +51,7 @@ from discreet.release.manifest import (
     write_private_manifest,
 )
 from discreet.release.reader import Release
-from discreet.run.identity import Identity, RunDigests, begin, begin_again, keyed_digest
+from discreet.run.identity import Identity, RunDigests, begin, begin_again, keyed_digest, require_unchanged
 from discreet.run.issued import Issuing, issuing
 from discreet.run.run import Engine, Places, Run, Swapped, require_none
 from discreet.run.tabulating import tabulate, tabulate_together
@@ -324,6 +324,7 @@ class _Protecting:
         require_none(self.run.call(found_data_problems, self.programme))
         swapped = self.run.swap(folder.private)
         entries, rows, resumed = self._cubes(folder, swapped)
+        require_unchanged(self.programme, self.identity)
         self.run.progress.stage("writing codelists and notes")
         publication, formats = self._publication(), self.programme.release.formats
         shared = write_shared(

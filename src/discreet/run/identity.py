@@ -9,8 +9,9 @@ import hashlib
 import json
 import secrets
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
+from pathlib import Path
 
 from discreet.errors import Mistakes, Problem, mistake
 from discreet.hierarchy.mechanism import mechanism
@@ -21,9 +22,20 @@ from discreet.io.register import Register, Snapshot
 from discreet.maths.cells.keys import SECRET_BYTES, derive
 from discreet.perturb.mechanism import Mechanism
 from discreet.programme.noise import Draw, PrivateNoise
+from discreet.programme.population import UNITS
 from discreet.programme.programme import Programme
 from discreet.programme.sources import FileSource, MemorySource, Source
 from discreet.run.run import Engine, Run
+
+
+@dataclass(frozen=True)
+class FileState:
+    """What shows that a file was written again: the table that it belongs to, its size and its time."""
+
+    table: str
+    path: Path
+    size: int
+    modified: int  # nanoseconds
 
 
 @dataclass(frozen=True)
@@ -39,6 +51,7 @@ class Identity:
         ""  # of the digest of the inputs, beside a guarantee: equal digests would show that data are equal
     )
     snapshot: Snapshot | None = None  # what may repeat its noise
+    files: frozenset[FileState] = frozenset()  # as they were before their contents were digested
 
     def run_id(self) -> str:
         """The name of the run; unique where the inputs cannot be digested."""
@@ -57,11 +70,33 @@ def begin(
     engine: Engine | None = None,
 ) -> tuple[Run, Identity]:
     """The run that makes a release, and its identity; its snapshot is not bound before ``Snapshot.bind``."""
+    files = file_states(programme)
     digests = digest_inputs(programme, secret, engine)
     snapshot = declared_snapshot(programme, digests, register)
     key = noise_key(programme, secret, digests, snapshot)
     salt = derive(key, "manifest-salt", 16).hex() if programme.noise.is_guaranteed else ""
-    return _begun(programme, secret, key, salt, digests, snapshot, threads, progress, engine)
+    run, identity = _begun(programme, secret, key, salt, digests, snapshot, threads, progress, engine)
+    return run, replace(identity, files=files)
+
+
+def file_states(programme: Programme) -> frozenset[FileState]:
+    """The state of every file that is read."""
+    return frozenset(
+        FileState(name, path, state.st_size, state.st_mtime_ns)
+        for name, source in _sources(programme)
+        if isinstance(source, FileSource)
+        for path in source.paths()
+        for state in (path.stat(),)
+    )
+
+
+def require_unchanged(programme: Programme, identity: Identity) -> None:
+    """Refuse a release of files that were written while they were read: its digest would not be theirs."""
+    changed = file_states(programme) ^ identity.files
+    if changed:
+        first = min(changed, key=lambda one: (one.table, one.path))
+        key = f"population.{first.table}" if first.table in UNITS else first.table
+        raise mistake(first.path, key, "changed while it was read", "run again when nothing writes it")
 
 
 def begin_again(
@@ -76,9 +111,11 @@ def begin_again(
 
     Where a guarantee is claimed its noise is not that of any release.
     """
+    files = file_states(programme)
     digests = digest_inputs(programme, secret, engine)
     key = secrets.token_bytes(SECRET_BYTES)
-    return _begun(programme, secret, key, salt, digests, None, threads, progress, engine)
+    run, identity = _begun(programme, secret, key, salt, digests, None, threads, progress, engine)
+    return run, replace(identity, files=files)
 
 
 def _begun(
